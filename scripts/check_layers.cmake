@@ -142,6 +142,7 @@ foreach(file IN LISTS files)
     string(REGEX REPLACE "[][]" "." tokens "${text}")  # brackets would join list elements
     string(REGEX MATCHALL "\"([^\"\\\n]|\\\\[^\n])*\"|//[^\n]*|'([^'\\\n]|\\\\[^\n])'" tokens "${tokens}")
     foreach(token IN LISTS tokens)
+      string(REGEX REPLACE "([^-A-Za-z0-9_)])-o([^-A-Za-z0-9_])" "\\1--o\\2" token "${token}")
       if("${token}" MATCHES "[^-A-Za-z0-9_)](--[a-z{][a-z-]*)")
         broken("${file}: spells the option '${CMAKE_MATCH_1}', expected field()")
       endif()

@@ -54,16 +54,6 @@ void add_cells(const probe::AblationRow& row, const commands::ResultFormat& form
     cells.push_back(format.cell(x));
 }
 
-std::vector<double> rates_of(const std::string& list) {
-  std::vector<double> rates = commands::parse_numbers("--rates", list, 1e-6, 1);
-  std::vector<double> sorted = rates;
-  std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice != sorted.end())
-    throw UsageError(fmt::format("--rates: found {} twice, expected it once", *twice));
-  return rates;
-}
-
 std::array<double, 3> split_of(const std::string& list) {
   const std::vector<double> shares = commands::parse_shares("split", list, 3, 3);
   const double sum = shares[0] + shares[1] + shares[2];
@@ -138,7 +128,8 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   check_options(o);
   probe::MaskedAblationRequest request;
   if (o.rates) {
-    request.rates = rates_of(*o.rates);
+    request.rates =
+        commands::parse_numbers("rates", *o.rates, 1e-6, 1, commands::Repeats::kRefused);
     request.split = split_of(o.split.value_or(kSplit));
   }
   cli::need_stream(command);
@@ -169,7 +160,7 @@ void declare_ablate(cli::Command& tool) {
       "--split", "M:K:R", o->split,
       "with --rates: shares of the selected tokens that become the mask token, stay, and become "
       "a random one [0.8:0.1:0.1]");
-  c.option("--seed", "N", o->seed, "with --rates: seed of the random numbers [0]");
+  cli::add_seed(c, o->seed, "with --rates: seed of the random numbers");
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
   cli::add_table(c, o->open.common);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/parallel.hpp"
 #include "base/split.hpp"
 #include "commands.hpp"
@@ -30,30 +31,22 @@ struct Options {
 };
 
 std::vector<probe::TokenNoise> parse_corruptions(const std::string& list) {
-  std::vector<probe::TokenNoise> out;
-  for (const std::string_view name : split(list, ',')) {
-    const auto corruption = probe::parse_token_noise(name);
-    if (std::ranges::find(out, corruption) != out.end()) {
-      throw UsageError(fmt::format("--corruptions: {} twice, expected each once",
-                                   probe::token_noise_name(corruption)));
-    }
-    out.push_back(corruption);
+  const std::vector<std::string_view> names = split(list, ',');
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    if (std::find(names.begin(), name, *name) != name)
+      throw UsageError(
+          fmt::format("--corruptions: found {} twice, expected it once", escape(*name)));
   }
-  return out;
+  return named_values("corruptions", std::span(names), probe::token_noise_names());
 }
 
 std::vector<double> rates_of(const Options& o) {
-  std::vector<double> rates = commands::parse_numbers("--rates", o.rates, 1e-6, 1);
-  for (auto rate = rates.begin(); rate != rates.end(); ++rate) {
-    if (std::find(rates.begin(), rate, *rate) != rate)
-      throw UsageError(fmt::format("--rates: {} twice, expected each once", *rate));
-  }
-  return rates;
+  return commands::parse_numbers("rates", o.rates, 1e-6, 1, commands::Repeats::kRefused);
 }
 
 std::vector<Index> samples_of(const std::string& list) {
   std::vector<Index> samples;
-  for (const double k : commands::parse_numbers("--average", list, 1, 1e6)) {
+  for (const double k : commands::parse_numbers("average", list, 1, 1e6)) {
     if (k != std::floor(k)) throw UsageError("--average: found a fraction, expected whole numbers");
     samples.push_back(static_cast<Index>(k));
   }
@@ -95,7 +88,7 @@ void print_consistency(const std::vector<probe::ConsistencyRow>& rows,
                    {"corruption", "rate", "lines", "tokens", "distance", "distance_se", "cosine",
                     "cosine_se", "kl", "kl_se", "total_variation", "total_variation_se"});
   for (const probe::ConsistencyRow& row : rows) {
-    std::vector<cli::Cell> cells = {probe::token_noise_name(row.corruption), row.rate,
+    std::vector<cli::Cell> cells = {name_in(probe::token_noise_names(), row.corruption), row.rate,
                                     row.distance.lines, tokens_of(row.distance)};
     for (const auto* mean : {&row.distance, &row.cosine, &row.divergence, &row.total_variation})
       add_mean(*mean, format, cells);

@@ -20,7 +20,7 @@ struct Options {
   commands::SequenceOptions sequences;
   probe::ProbeRequest request;
   std::optional<double> rate;
-  std::optional<std::int64_t> seed;
+  std::optional<std::uint64_t> seed;
   std::int64_t token = 0;
   std::int64_t length = 64;
   probe::ZeroSchemeRequest scheme;
@@ -37,7 +37,7 @@ cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Ses
   probe::ProbeRequest request = o.request;
   request.rate = o.rate.value_or(request.rate);
   request.mask = opened.options.mask_token_id;
-  request.seed = static_cast<std::uint64_t>(o.seed.value_or(0));
+  request.seed = o.seed.value_or(0);
   probe::StateProbe states(*opened.model, request);
   commands::SequenceWork work;
   work.use = [&](probe::Sequence&& sequence, std::string_view) { states.add(sequence); };
@@ -111,8 +111,7 @@ void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget t
   c.option("--ridge", "X", o->request.ridge, cli::AllowedRange{1e-12, 1e12},
            "penalty, in mean variances of a feature");
   commands::add_digits(c, o->open.digits);
-  c.option("--seed", "N", o->seed, cli::AllowedRange{0, 1e18},
-           "with --at mask: seed of the choice of tokens [0]");
+  cli::add_seed(c, o->seed, "with --at mask: seed of the choice of tokens");
   cli::add_table(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run_states(*o, c, session); });
 }

@@ -100,7 +100,7 @@ void declare_stats(cli::Command& tool) {
   commands::add_sequences(c, o->input);
   commands::add_skip_long(c, o->input);
   c.flag("--json", o->open.common.json, "one JSON object a line; --shard prints its own");
-  c.flag("--no-header", o->open.common.no_header, "a table without its first line");
+  cli::add_no_header(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

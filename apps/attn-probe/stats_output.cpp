@@ -11,6 +11,7 @@
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/json_writer.hpp"
+#include "base/name_table.hpp"
 #include "base/split.hpp"
 #include "draw/figure_file.hpp"
 
@@ -39,27 +40,23 @@ std::vector<Column> all_columns() {
   return columns;
 }
 
-Column find_column(const std::vector<Column>& columns, std::string_view option,
-                   std::string_view name) {
-  const auto found = std::ranges::find(columns, name, &Column::name);
-  if (found == columns.end()) {
-    std::string names;
-    for (const Column& column : columns) names += fmt::format(" {}", column.name);
-    throw UsageError(fmt::format("{}: found '{}', expected one of{}", option, escape(name), names));
-  }
-  return *found;
+std::vector<std::pair<std::string_view, Column>> named_columns() {
+  std::vector<std::pair<std::string_view, Column>> named;
+  for (const Column& column : all_columns()) named.emplace_back(column.name, column);
+  return named;
 }
 
 std::vector<Column> chosen(const std::string& list) {
   if (list == "all") return all_columns();
-  const std::vector<Column> all = all_columns();
-  std::vector<Column> columns;
-  for (const std::string_view name : split(list, ','))
-    columns.push_back(find_column(all, "--fields", name));
-  return columns;
+  const auto all = named_columns();
+  const std::vector<std::string_view> names = split(list, ',');
+  return named_values("fields", std::span(names), NameTable<Column>(all));
 }
 
-std::string drawn(const OutputOptions& options) { return options.draw.value_or("entropy"); }
+Column drawn(const OutputOptions& options) {
+  const auto all = named_columns();
+  return named_value("draw", options.draw.value_or("entropy"), NameTable<Column>(all));
+}
 
 /// Whether the embeddings, which have no heads, have anything to show.
 bool shows_states(const std::vector<Column>& columns) {
@@ -230,7 +227,7 @@ void check_output(const OutputOptions& options, bool json) {
   chosen(options.fields);
   if (options.draw && !options.picture)
     throw UsageError("--draw says what -o draws, expected -o with it");
-  const Column column = find_column(all_columns(), "--draw", drawn(options));
+  const Column column = drawn(options);
   if (options.draw && !column.head)
     throw UsageError(fmt::format("--draw: {} is no field of heads, expected one", column.name));
   if (options.pairs && !json && options.fields != "all")
@@ -248,7 +245,7 @@ bool needs_ranks(const OutputOptions& options) {
            probe::kHeadFieldTable[probe::index_of(*column.head)].per == probe::MeasuredPer::kRank;
   };
   return (options.fields != "all" && std::ranges::any_of(chosen(options.fields), is_rank)) ||
-         is_rank(find_column(all_columns(), "--draw", drawn(options)));
+         is_rank(drawn(options));
 }
 
 void print_stats(const AttentionTotals& totals, const Provenance& provenance,
@@ -274,8 +271,7 @@ void print_stats(const AttentionTotals& totals, const Provenance& provenance,
         "rows of maps without weight, or with weights that are not finite, left out: {}",
         left_out));
   }
-  if (options.picture)
-    draw(totals, find_column(all_columns(), "--draw", drawn(options)), *options.picture);
+  if (options.picture) draw(totals, drawn(options), *options.picture);
 }
 
 }  // namespace masque::attn_probe

@@ -7,9 +7,9 @@
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
-#include "dtype_option.hpp"
 #include "store/convert/convert_checkpoint.hpp"
 #include "store/sharding.hpp"
+#include "write_options.hpp"
 
 namespace masque::ckpt {
 
@@ -84,8 +84,8 @@ void declare_convert(cli::Command& tool) {
     formats += fmt::format("{}{}", formats.empty() ? "" : ", ", writer->name);
   c.option("--format", "NAME", o->format,
            fmt::format("of a folder: {}; default: that of the input", formats));
-  c.option("--dtype", "NAME", o->dtype, std::string("for floating-point tensors: ") + kDtypeHelp);
-  c.option("--shard-size", "SIZE", o->shard_size, "at most so much per file: 500MB, 5GB, 1GiB");
+  add_dtype(c, o->dtype, "for floating-point tensors: ");
+  add_shard_size(c, o->shard_size);
   c.choice(
       "--names", o->names,
       {{"keep", store::NameStyle::kKeep},

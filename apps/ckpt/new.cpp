@@ -6,9 +6,9 @@
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
-#include "dtype_option.hpp"
 #include "model/checkpoint/new_checkpoint.hpp"
 #include "store/sharding.hpp"
+#include "write_options.hpp"
 
 namespace masque::ckpt {
 
@@ -53,8 +53,8 @@ void declare_new(cli::Command& tool) {
             "a model of any family, from its config to its training");
   c.argument("CONFIG", o->config, "a config.json of any family that loads");
   c.option("-o,--output", "DIR", o->out, "new folder", cli::Need::kRequired);
-  c.option("--dtype", "NAME", o->dtype, kDtypeHelp);
-  c.option("--shard-size", "SIZE", o->shard_size, "at most so much per file: 500MB, 5GB, 1GiB");
+  add_dtype(c, o->dtype);
+  add_shard_size(c, o->shard_size);
   c.option("--family", "NAME", o->family, "family, for a config without model_type");
   cli::add_force(c, o->force);
   add_seed(c, o->common);

@@ -14,19 +14,15 @@ namespace {
 using records::BartNoise;
 
 struct Options {
-  StreamOptions stream;
+  RecordStreamOptions stream;
   records::BartOptions bart;
   std::optional<std::int64_t> sentence_end;
 };
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
-  session.configure(o.stream.common);
-  const Tokens tokens(o.stream);
   records::BartOptions bart = o.bart;
-  bart.seed = o.stream.common.seed;
   if (o.sentence_end) bart.sentence_end = static_cast<TokenId>(*o.sentence_end);
-  const auto corruption = make_bart(bart, tokens.table());
-  return run_stream(o.stream, tokens, corruption.get(), session);
+  return run_corruption(o.stream, bart, records::make_bart, session);
 }
 
 }  // namespace

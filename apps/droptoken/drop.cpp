@@ -5,6 +5,7 @@
 
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
+#include "commands/corruption_options.hpp"
 #include "stream.hpp"
 
 namespace masque::droptoken {
@@ -12,18 +13,9 @@ namespace masque::droptoken {
 namespace {
 
 struct Options {
-  StreamOptions stream;
+  RecordStreamOptions stream;
   records::DropOptions drop;
 };
-
-cli::ExitCode run(const Options& o, cli::Session& session) {
-  session.configure(o.stream.common);
-  const Tokens tokens(o.stream);
-  records::DropOptions drop = o.drop;
-  drop.seed = o.stream.common.seed;
-  const auto corruption = make_drop(drop, tokens.table());
-  return run_stream(o.stream, tokens, corruption.get(), session);
-}
 
 }  // namespace
 
@@ -36,12 +28,14 @@ void declare_drop(cli::Command& tool) {
             "plain ids, with sidecars for positions and dropped tokens");
   c.option("--rate", "P", o->drop.rate, cli::AllowedRange{0, 1},
            "probability of each ordinary token");
-  c.option("--min-keep", "N", o->drop.min_keep, "tokens that stay at least");
-  c.flag("--renumber", o->drop.renumber, "count positions anew: the ablation");
+  commands::add_min_keep(c, o->drop.min_keep);
+  commands::add_renumber(c, o->drop.renumber);
   add_reading(c, o->stream);
   add_randomness(c, o->stream);
   add_binary(c, o->stream);
-  c.action([o](cli::Session& session) { return run(*o, session); });
+  c.action([o](cli::Session& session) {
+    return run_corruption(o->stream, o->drop, records::make_drop, session);
+  });
 }
 
 }  // namespace masque::droptoken

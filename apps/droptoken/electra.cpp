@@ -19,7 +19,7 @@ using commands::SelectionChoice;
 namespace {
 
 struct Options {
-  StreamOptions stream;
+  RecordStreamOptions stream;
   SelectionChoice selection;
   std::string generator = "uniform";
   double temperature = 1;

@@ -3,6 +3,7 @@
 
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
+#include "commands/corruption_options.hpp"
 #include "records/drop.hpp"
 #include "stream.hpp"
 
@@ -11,18 +12,9 @@ namespace masque::droptoken {
 namespace {
 
 struct Options {
-  StreamOptions stream;
+  RecordStreamOptions stream;
   records::MaeOptions mae;
 };
-
-cli::ExitCode run(const Options& o, cli::Session& session) {
-  session.configure(o.stream.common);
-  const Tokens tokens(o.stream);
-  records::MaeOptions mae = o.mae;
-  mae.seed = o.stream.common.seed;
-  const auto corruption = make_mae(mae, tokens.table());
-  return run_stream(o.stream, tokens, corruption.get(), session);
-}
 
 }  // namespace
 
@@ -34,11 +26,13 @@ void declare_mae(cli::Command& tool) {
             "masked autoencoding of half of the tokens");
   c.option("--ratio", "P", o->mae.ratio, cli::AllowedRange{0, 1},
            "share of the ordinary tokens to drop");
-  c.option("--min-keep", "N", o->mae.min_keep, "tokens that stay at least");
+  commands::add_min_keep(c, o->mae.min_keep);
   add_reading(c, o->stream);
   add_randomness(c, o->stream);
   add_binary(c, o->stream);
-  c.action([o](cli::Session& session) { return run(*o, session); });
+  c.action([o](cli::Session& session) {
+    return run_corruption(o->stream, o->mae, records::make_mae, session);
+  });
 }
 
 }  // namespace masque::droptoken

@@ -3,49 +3,28 @@
 
 #include <memory>
 
-#include <fmt/format.h>
-
-#include "base/error.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "commands/selection_options.hpp"
+#include "commands/corruption_options.hpp"
 #include "commands/similar_tokens.hpp"
 #include "stream.hpp"
 
 namespace masque::droptoken {
 
-using commands::add_selection;
-using commands::parse_shares;
-using commands::selection_of;
-using commands::SelectionChoice;
-
 namespace {
 
 struct Options {
-  StreamOptions stream;
-  SelectionChoice selection;
-  std::string split = "0.8:0.1:0.1";
+  RecordStreamOptions stream;
+  commands::MlmChoice mlm;
   std::string replace = "mask";
-  std::uint64_t draws = 0;
-  bool fixed_selection = false;
 };
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.stream.common);
   const Tokens tokens(o.stream);
-  const std::vector<double> split = parse_shares("split", o.split, 3, 3);
-  records::MlmOptions mlm{.selection = selection_of(o.selection, o.stream.common.seed),
-                          .mask = split[0],
-                          .keep = split[1],
-                          .random = split[2],
-                          .draws = o.draws,
-                          .fixed_selection = o.fixed_selection};
-  if (o.replace.starts_with("similar:")) {
-    mlm.similar = commands::read_similar(o.replace.substr(8), tokens.names(),
-                                         o.stream.common.threads, session);
-  } else if (o.replace != "mask") {
-    throw UsageError("--replace: expected mask or similar:FILE");
-  }
+  records::MlmOptions mlm = commands::mlm_of(o.mlm, o.stream.common.seed);
+  if (const auto file = commands::similar_file_of(o.replace))
+    mlm.similar = commands::read_similar(*file, tokens.names(), o.stream.common.threads, session);
   const auto corruption = make_mlm(mlm, tokens.table());
   return run_stream(o.stream, tokens, corruption.get(), session);
 }
@@ -62,15 +41,8 @@ void declare_mlm(cli::Command& tool) {
   c.example(
       "droptoken mlm --binary u16 --mask-token 103 --vocab-size 30522 --input train.bin -o m.bin",
       "plain ids, labels in m.bin.labels");
-  add_selection(c, o->selection);
-  c.option("--split", "M:K:R", o->split, "shares of [MASK], kept and random among the selected");
-  c.option("--replace", "HOW", o->replace,
-           "mask, or similar:FILE (MacBERT): a list of tokens and their similar ones, or a "
-           "checkpoint, whose "
-           "embeddings say");
-  c.option("--draws", "S", o->draws, "static masks: epochs e and e + S are alike; 0: all differ");
-  c.flag("--fixed-selection", o->fixed_selection,
-         "the same positions in all epochs, replaced anew in each");
+  commands::add_mlm(c, o->mlm);
+  commands::add_replace(c, o->replace);
   add_reading(c, o->stream);
   add_randomness(c, o->stream);
   add_binary(c, o->stream);

@@ -15,7 +15,7 @@ namespace masque::droptoken {
 namespace {
 
 struct Options {
-  StreamOptions stream;
+  RecordStreamOptions stream;
   std::int64_t length = 512;
   int pos_start = 0;
   bool cut = false;

@@ -5,6 +5,7 @@
 
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
+#include "commands/corruption_options.hpp"
 #include "stream.hpp"
 
 namespace masque::droptoken {
@@ -12,18 +13,9 @@ namespace masque::droptoken {
 namespace {
 
 struct Options {
-  StreamOptions stream;
+  RecordStreamOptions stream;
   records::PermOptions perm;
 };
-
-cli::ExitCode run(const Options& o, cli::Session& session) {
-  session.configure(o.stream.common);
-  const Tokens tokens(o.stream);
-  records::PermOptions perm = o.perm;
-  perm.seed = o.stream.common.seed;
-  const auto corruption = make_perm(perm, tokens.table());
-  return run_stream(o.stream, tokens, corruption.get(), session);
-}
 
 }  // namespace
 
@@ -38,12 +30,12 @@ void declare_perm(cli::Command& tool) {
            "hf: [MASK] at the targets, even lengths only");
   c.option("--predict", "P", o->perm.predict, cli::AllowedRange{0, 1},
            "share of targets, rounded (xlnet)");
-  c.option("--perm-size", "N", o->perm.perm_size, "blocks that are permuted alike; 0: the whole");
-  c.option("--alpha", "N", o->perm.alpha, "context of a span of n targets: n·alpha/beta");
-  c.option("--beta", "N", o->perm.beta, "see --alpha");
+  commands::add_perm(c, o->perm);
   add_reading(c, o->stream);
   add_randomness(c, o->stream);
-  c.action([o](cli::Session& session) { return run(*o, session); });
+  c.action([o](cli::Session& session) {
+    return run_corruption(o->stream, o->perm, records::make_perm, session);
+  });
 }
 
 }  // namespace masque::droptoken

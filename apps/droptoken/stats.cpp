@@ -16,7 +16,7 @@ using commands::parse_shares;
 namespace {
 
 struct Options {
-  StreamOptions stream;
+  RecordStreamOptions stream;
   double rate = 0.15;
   std::string split = "0.8:0.1:0.1";
 };

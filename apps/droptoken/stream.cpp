@@ -7,13 +7,14 @@
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
 #include "base/output_file.hpp"
+#include "commands/text_stream.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::droptoken {
 
 using records::LineFormat;
 
-void add_reading(cli::Command& command, StreamOptions& options) {
+void add_reading(cli::Command& command, RecordStreamOptions& options) {
   command.option("--input", "FILE", options.input, "records; - is standard input");
   command.choice("--format", options.format,
                  {{"auto", LineFormat::kAuto},
@@ -30,30 +31,25 @@ void add_reading(cli::Command& command, StreamOptions& options) {
                  "number of ids [the tokenizer's]");
   command.option("--special-token", "ID", options.tokens.special_tokens,
                  "another id that is left alone; may be repeated");
-  command.option("--first-record", "N", options.first_record,
-                 "number of the first line, for parts of a stream");
-  command.option("--shard", "I/N", options.shard, "only the I-th of N parts of the file's lines");
-  command.option("--max-line", "BYTES", options.max_line, cli::AllowedRange{1, 1e12},
-                 "longest line [67108864]");
+  commands::add_shard(command, options.shard);
+  commands::add_first_record(command, options.first_record);
+  cli::add_max_line(command, options.max_line);
   command.flag("--strict", options.strict, "the first bad record ends the run");
   add_threads(command, options.common);
   add_quiet(command, options.common);
 }
 
-void add_randomness(cli::Command& command, StreamOptions& options) {
+void add_randomness(cli::Command& command, RecordStreamOptions& options) {
   add_seed(command, options.common);
   command.option("--epochs", "K", options.epochs, "versions of each record, one after the other");
   command.option("--dup", "K", options.copies, "write each version K times");
   command.option("--stats", "FILE", options.stats, "totals as JSON");
 }
 
-void add_binary(cli::Command& command, StreamOptions& options) {
-  command.choice("--binary", options.binary_bits, {{"no", 0}, {"u16", 16}, {"u32", 32}},
+void add_binary(cli::Command& command, RecordStreamOptions& options) {
+  command.choice("--binary", options.binary, {{"no", 0}, {"u16", 2}, {"u32", 4}},
                  "plain ids in binary files, with sidecars for labels and positions");
-  command.choice(
-      "--layout", options.layout,
-      {{"nanogpt", records::BinaryLayout::kNanogpt}, {"llmc", records::BinaryLayout::kLlmc}},
-      "of binary files");
+  command.choice("--layout", options.layout, records::binary_layout_names(), "of binary files");
   command.option("--length", "N", options.length, cli::AllowedRange{1, 1e9},
                  "ids of a binary record");
   command.option("-o,--output", "FILE", options.output, "binary output");
@@ -115,7 +111,7 @@ std::string tally_text(const records::Tally& t) {
 
 }  // namespace
 
-Tokens::Tokens(const StreamOptions& options) {
+Tokens::Tokens(const RecordStreamOptions& options) {
   const TokenOptions& o = options.tokens;
   if (o.tokenizer) {
     tokenizer_ = std::make_shared<const text::Tokenizer>(text::Tokenizer::open(*o.tokenizer));
@@ -141,7 +137,7 @@ Tokens::Tokens(const StreamOptions& options) {
   }
 }
 
-records::RecordFilter filter_of(const StreamOptions& options, const Tokens& tokens,
+records::RecordFilter filter_of(const RecordStreamOptions& options, const Tokens& tokens,
                                 cli::Session& session) {
   records::RecordFilter filter;
   filter.input = options.input;
@@ -159,7 +155,7 @@ records::RecordFilter filter_of(const StreamOptions& options, const Tokens& toke
   filter.threads = options.common.threads;
   filter.first_record = options.first_record;
   if (options.shard) filter.shard = parse_shard(*options.shard);
-  if (options.max_line) filter.max_line = static_cast<std::uint64_t>(*options.max_line);
+  filter.max_line = options.max_line;
   if (options.epochs < 1 || options.copies < 1) {
     throw UsageError("--epochs and --dup: expected numbers from 1");
   }
@@ -171,7 +167,7 @@ records::RecordFilter filter_of(const StreamOptions& options, const Tokens& toke
   return filter;
 }
 
-cli::ExitCode report_bad(const StreamOptions& options, const records::FilterResult& result,
+cli::ExitCode report_bad(const RecordStreamOptions& options, const records::FilterResult& result,
                          cli::Session& session) {
   if (result.bad == 0) return cli::ExitCode::kDone;
   session.flush();
@@ -183,16 +179,16 @@ cli::ExitCode report_bad(const StreamOptions& options, const records::FilterResu
   return cli::ExitCode::kInput;
 }
 
-cli::ExitCode run_stream(const StreamOptions& options, const Tokens& tokens,
+cli::ExitCode run_stream(const RecordStreamOptions& options, const Tokens& tokens,
                          const records::Corruption* corruption, cli::Session& session) {
-  if (options.binary_bits != 0) {
+  if (options.binary != 0) {
     if (!options.output) throw UsageError("--binary needs -o FILE");
     if (options.epochs != 1 || options.copies != 1 || options.shard) {
       throw UsageError("--binary takes neither --epochs nor --dup nor --shard");
     }
     records::BinaryFilter filter{.input = options.input,
                                  .output = *options.output,
-                                 .bytes = options.binary_bits / 8,
+                                 .bytes = options.binary,
                                  .layout = options.layout,
                                  .length = static_cast<std::size_t>(options.length),
                                  .threads = options.common.threads,

@@ -26,7 +26,8 @@ struct TokenOptions {
   std::vector<std::string> special_tokens;
 };
 
-struct StreamOptions {
+/// The options of a stream of records.
+struct RecordStreamOptions {
   std::string input = "-";
   records::LineFormat format = records::LineFormat::kAuto;
   bool special = false;
@@ -37,8 +38,8 @@ struct StreamOptions {
   std::optional<std::string> shard;
   bool strict = false;
   std::optional<std::string> stats;
-  std::optional<std::int64_t> max_line;
-  int binary_bits = 0;  ///< 16 or 32: ids in binary
+  std::uint64_t max_line = 64 << 20;
+  int binary = 0;  ///< bytes of an id in binary files; 0: none is read
   records::BinaryLayout layout = records::BinaryLayout::kNanogpt;
   std::int64_t length = 512;
   std::optional<std::string> output;
@@ -46,16 +47,16 @@ struct StreamOptions {
 };
 
 /// Options of reading: FILE, --input, --tokenizer, --strict …
-void add_reading(cli::Command& command, StreamOptions& options);
+void add_reading(cli::Command& command, RecordStreamOptions& options);
 /// Options of a random corruption: --seed, --epochs, --dup.
-void add_randomness(cli::Command& command, StreamOptions& options);
+void add_randomness(cli::Command& command, RecordStreamOptions& options);
 /// --binary, --layout, --length, -o.
-void add_binary(cli::Command& command, StreamOptions& options);
+void add_binary(cli::Command& command, RecordStreamOptions& options);
 
 /// The tokens that the options describe.
 class Tokens {
  public:
-  explicit Tokens(const StreamOptions& options);
+  explicit Tokens(const RecordStreamOptions& options);
   const records::TokenTable& table() const { return table_; }
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
   commands::TokenParser names() const { return {tokenizer_.get(), table_}; }
@@ -66,15 +67,28 @@ class Tokens {
 };
 
 /// Runs a corruption over the stream, prints what was left out and the totals.
-cli::ExitCode run_stream(const StreamOptions& options, const Tokens& tokens,
+cli::ExitCode run_stream(const RecordStreamOptions& options, const Tokens& tokens,
                          const records::Corruption* corruption, cli::Session& session);
 
+/// The same for the corruption that `make` makes of `options`, whose seed is that of the stream.
+template <class Options>
+cli::ExitCode run_corruption(const RecordStreamOptions& stream, Options options,
+                             std::unique_ptr<records::Corruption> (*make)(const Options&,
+                                                                          records::TokenTable),
+                             cli::Session& session) {
+  session.configure(stream.common);
+  const Tokens tokens(stream);
+  options.seed = stream.common.seed;
+  const auto corruption = make(options, tokens.table());
+  return run_stream(stream, tokens, corruption.get(), session);
+}
+
 /// The filter of the options, whose output goes to the session.
-records::RecordFilter filter_of(const StreamOptions& options, const Tokens& tokens,
+records::RecordFilter filter_of(const RecordStreamOptions& options, const Tokens& tokens,
                                 cli::Session& session);
 
 /// Says which records were left out; kInput if there were any.
-cli::ExitCode report_bad(const StreamOptions& options, const records::FilterResult& result,
+cli::ExitCode report_bad(const RecordStreamOptions& options, const records::FilterResult& result,
                          cli::Session& session);
 
 }  // namespace masque::droptoken

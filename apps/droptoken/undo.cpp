@@ -11,7 +11,7 @@ namespace masque::droptoken {
 
 namespace {
 
-cli::ExitCode run(const StreamOptions& o, cli::Session& session) {
+cli::ExitCode run(const RecordStreamOptions& o, cli::Session& session) {
   session.configure(o.common);
   const Tokens tokens(o);
   const auto corruption = records::make_undo();
@@ -21,7 +21,7 @@ cli::ExitCode run(const StreamOptions& o, cli::Session& session) {
 }  // namespace
 
 void declare_undo(cli::Command& tool) {
-  auto o = std::make_shared<StreamOptions>();
+  auto o = std::make_shared<RecordStreamOptions>();
   cli::Command& c = tool.subcommand("undo", "restores the ids from original, labels and dropped");
   c.example(
       "droptoken drop --rate .3 < ids | droptoken mlm --mask-token 4 --vocab-size 99 | droptoken "

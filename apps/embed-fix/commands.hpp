@@ -1,4 +1,4 @@
-// The commands of embed-fix, one file each.
+// The commands of embed-fix.
 #pragma once
 
 #include "cli/command.hpp"
@@ -7,9 +7,8 @@ namespace masque::embed_fix {
 
 void declare_mlm_correct(cli::Command& tool);
 void declare_add(cli::Command& tool);
-void declare_remove(cli::Command& tool);
-void declare_keep(cli::Command& tool);
-void declare_permute(cli::Command& tool);
+/// remove, keep and permute.
+void declare_listed_rows(cli::Command& tool);
 void declare_resize(cli::Command& tool);
 void declare_rename(cli::Command& tool);
 void declare_swap_vocab(cli::Command& tool);

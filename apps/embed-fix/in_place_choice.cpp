@@ -4,17 +4,15 @@
 
 namespace masque::embed_fix {
 
-namespace {
-
-constexpr cli::AllowedRange kSeconds{0, 1e6};
-
-}  // namespace
+void add_wait(cli::Command& command, std::optional<double>& seconds, const std::string& when) {
+  command.option("--wait", "SECONDS", seconds, cli::AllowedRange{0, 1e6},
+                 when + "waits for other processes that change it [0]");
+}
 
 void add_in_place(cli::Command& command, InPlaceChoice& choice) {
   command.flag("--in-place", choice.in_place,
                "changes CHECKPOINT itself, all of it or nothing; without -o");
-  command.option("--wait", "SECONDS", choice.wait_seconds, kSeconds,
-                 "with --in-place: waits for other processes that change it [0]");
+  add_wait(command, choice.wait_seconds, "with --in-place: ");
 }
 
 void check_output(const std::optional<std::string>& out, bool force, const InPlaceChoice& choice,

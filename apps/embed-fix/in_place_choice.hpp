@@ -13,6 +13,8 @@ struct InPlaceChoice {
   std::optional<double> wait_seconds;
 };
 
+/// Declares --wait; `when` begins the help.
+void add_wait(cli::Command& command, std::optional<double>& seconds, const std::string& when = "");
 /// Declares --in-place and --wait.
 void add_in_place(cli::Command& command, InPlaceChoice& choice);
 

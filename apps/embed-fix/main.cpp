@@ -15,9 +15,7 @@ int main(int argc, char** argv) {
         tool.example("embed-fix neighbours bert-base/ king", "the nearest rows by cosine");
         masque::embed_fix::declare_mlm_correct(tool);
         masque::embed_fix::declare_add(tool);
-        masque::embed_fix::declare_remove(tool);
-        masque::embed_fix::declare_keep(tool);
-        masque::embed_fix::declare_permute(tool);
+        masque::embed_fix::declare_listed_rows(tool);
         masque::embed_fix::declare_resize(tool);
         masque::embed_fix::declare_rename(tool);
         masque::embed_fix::declare_swap_vocab(tool);

@@ -8,6 +8,7 @@
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
+#include "in_place_choice.hpp"
 #include "store/checkpoint.hpp"
 
 namespace masque::embed_fix {
@@ -16,13 +17,13 @@ namespace {
 
 struct Options {
   std::string checkpoint;
-  double wait_seconds = 0;
+  std::optional<double> wait_seconds;
   cli::CommonOptions common;
 };
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const LockedFiles locked = store::lock_checkpoint(o.checkpoint, o.wait_seconds);
+  const LockedFiles locked = store::lock_checkpoint(o.checkpoint, o.wait_seconds.value_or(0));
   if (locked.recovered().empty()) session.note("nothing to take back");
   for (const std::string& name : locked.recovered())
     session.note(fmt::format("'{}': as it was before the change that was cut short", escape(name)));
@@ -38,8 +39,7 @@ void declare_recover(cli::Command& tool) {
   c.example("embed-fix recover bert-base/",
             "after a crash; does nothing if there is nothing to do");
   cli::add_checkpoint(c, o->checkpoint);
-  c.option("--wait", "SECONDS", o->wait_seconds, cli::AllowedRange{0, 1e6},
-           "waits for other processes that change it");
+  add_wait(c, o->wait_seconds);
   add_quiet(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -7,6 +7,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "commands.hpp"
+#include "shared_options.hpp"
 #include "vocabulary_command.hpp"
 
 namespace masque::embed_fix {
@@ -36,7 +37,7 @@ void declare_resize(cli::Command& tool) {
   c.example("embed-fix resize bert-base/ 30522 --multiple 64 -o padded/", "30528 rows");
   declare_vocabulary_options(c, *o, NewRowsOption::kInit);
   c.argument("N", o->rows, "rows");
-  c.option("--multiple", "M", o->multiple, "rounded up to a multiple of M");
+  add_multiple(c, o->multiple, "rounded");
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

@@ -24,8 +24,8 @@ void add_verified(cli::Report& report, const surgery::VerifyResult& found) {
   report.add("xxh3_after", found.digest_after);
 }
 
-void add_multiple(cli::Command& command, std::uint64_t& multiple) {
-  command.option("--multiple", "M", multiple, "further rows, up to a multiple of M");
+void add_multiple(cli::Command& command, std::uint64_t& multiple, const std::string& what) {
+  command.option("--multiple", "M", multiple, what + " up to a multiple of M");
 }
 
 void add_report_options(cli::Command& command, cli::CommonOptions& common) {

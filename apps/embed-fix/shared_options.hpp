@@ -24,8 +24,9 @@ void add_verify(cli::Command& command, bool& verify);
 /// Adds what --verify has found.
 void add_verified(cli::Report& report, const surgery::VerifyResult& found);
 
-/// Declares --multiple, for rows that a command adds.
-void add_multiple(cli::Command& command, std::uint64_t& multiple);
+/// Declares --multiple; `what` goes up to it.
+void add_multiple(cli::Command& command, std::uint64_t& multiple,
+                  const std::string& what = "further rows,");
 
 /// Declares -j, --json, -q and -v, for commands that write and report.
 void add_report_options(cli::Command& command, cli::CommonOptions& common);

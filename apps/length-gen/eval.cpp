@@ -5,24 +5,24 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "checkpoint.hpp"
 #include "commands.hpp"
+#include "treated_model.hpp"
 
 namespace masque::length_gen {
 
 namespace {
 
-struct Options : CheckpointOptions {
+struct Options : TreatedModelOptions {
   std::optional<std::string> objective;
   std::optional<double> rate;
 };
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const Checkpoint opened = open_checkpoint(o, session);
+  const TreatedModel opened = open_treated_model(o, session);
   const std::string objective = o.objective.value_or(length::length_objective(*opened.model));
   length::check_length_objective(objective, *opened.model);
-  length::StreamRequest request = stream_request(o, opened.cells);
+  length::StreamRequest request = stream_request(o, opened.grid);
   request.objective = objective;
   request.seed = o.common.seed;
   if (o.rate) {
@@ -32,9 +32,9 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   }
   const length::LengthStream stream(request, *opened.tokenizer);
   ResultFolder folder(o.output, {"results.tsv", "loss.svg", "accuracy.svg"});
-  const auto scores = length::score_lengths(opened.cells, stream, objective);
+  const auto scores = length::score_lengths(opened.grid, stream, objective);
   ResultTable table(
-      o, opened.cells,
+      o, opened.grid,
       {"objective", "targets", "loss", "loss_se", "perplexity", "accuracy", "accuracy_se"});
   std::vector<CurvePoint> losses, accuracies;
   for (const length::LengthScore& score : scores) {
@@ -46,8 +46,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     accuracies.push_back({score.cell, accuracy});
   }
   folder.write(table.text());
-  folder.write(curves(opened.cells, losses, objective, "loss"));
-  folder.write(curves(opened.cells, accuracies, objective, "accuracy"));
+  folder.write(curves(opened.grid, losses, objective, "loss"));
+  folder.write(curves(opened.grid, accuracies, objective, "accuracy"));
   folder.finish();
   table.print(session);
   return cli::ExitCode::kDone;
@@ -66,7 +66,7 @@ void declare_eval(cli::Command& tool) {
       "length-gen eval DIR --text dev.txt --train-length 64 --eval-lengths 64,128,256 "
       "--position own,ntk,yarn,rerope --normalizer own,log_n -o curves",
       "eight ways to read longer texts with a rotary model, with pictures");
-  declare_checkpoint(c, *o);
+  declare_treated_model(c, *o);
   c.option("--objective", "NAME", o->objective,
            "mlm, tta or clm [what the model's head is made for]");
   c.option("--rate", "R", o->rate, cli::AllowedRange{1e-6, 1},

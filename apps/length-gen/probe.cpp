@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint.hpp"
 #include "commands.hpp"
+#include "treated_model.hpp"
 
 namespace masque::length_gen {
 
@@ -14,7 +14,7 @@ namespace {
 
 using length::AttentionAtLength;
 
-struct Options : CheckpointOptions {
+struct Options : TreatedModelOptions {
   bool layers = false;
 };
 
@@ -32,17 +32,17 @@ constexpr Measure kMeasures[] = {{"entropy", &AttentionAtLength::entropy},
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const Checkpoint opened = open_checkpoint(o, session);
-  length::StreamRequest request = stream_request(o, opened.cells);
+  const TreatedModel opened = open_treated_model(o, session);
+  length::StreamRequest request = stream_request(o, opened.grid);
   request.objective = "tta";  // nothing is hidden
   const length::LengthStream stream(request, *opened.tokenizer);
   std::vector<std::string> files{"results.tsv"};
   for (const Measure& measure : kMeasures) files.push_back(fmt::format("{}.svg", measure.name));
   ResultFolder folder(o.output, files);
-  const auto rows = length::probe_lengths(opened.cells, stream, o.layers);
+  const auto rows = length::probe_lengths(opened.grid, stream, o.layers);
   std::vector<std::string> columns{"layer", "blocks"};
   for (const Measure& measure : kMeasures) columns.emplace_back(measure.name);
-  ResultTable table(o, opened.cells, columns);
+  ResultTable table(o, opened.grid, columns);
   for (const AttentionAtLength& row : rows) {
     std::vector<ResultTable::Value> values{
         row.layer ? fmt::format("{}", *row.layer) : std::string("all"), row.blocks};
@@ -55,7 +55,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     for (const AttentionAtLength& row : rows) {
       if (!row.layer) points.push_back({row.cell, row.*measure.value});
     }
-    folder.write(curves(opened.cells, points, "attention", measure.name));
+    folder.write(curves(opened.grid, points, "attention", measure.name));
   }
   folder.finish();
   table.print(session);
@@ -73,7 +73,7 @@ void declare_probe(cli::Command& tool) {
   c.example(
       "length-gen probe DIR --text dev.txt --eval-lengths 64,256 --normalizer own,log_n --layers",
       "the same under two normalizers, and layer by layer");
-  declare_checkpoint(c, *o);
+  declare_treated_model(c, *o);
   c.flag("--layers", o->layers, "also a row for each layer");
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

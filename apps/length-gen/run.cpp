@@ -64,7 +64,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   request.subject = subject.get();
   request.options = [&](std::size_t arm, std::int64_t steps, std::uint64_t seed) {
     commands::TrainingOptions model = static_cast<const commands::TrainingOptions&>(o);
-    if (o.rate) model.selection.rate = fmt::format("{}", *o.rate);
+    if (o.rate) model.mlm.selection.rate = fmt::format("{}", *o.rate);
     model.design = requested.arms[arm].recipe;
     model.position = model.design.position;
     train::RunOptions options = commands::run_options(model, steps, seed);

@@ -8,6 +8,7 @@
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
 #include "commands/run_options.hpp"
+#include "scoring_options.hpp"
 
 namespace masque::length_gen {
 
@@ -148,14 +149,13 @@ void declare_run_options(cli::Command& c, RunOptions& o) {
   c.option("--task", "TASK", o.task, "in place of a text: one that length-gen tasks lists");
   c.option("--train-length", "LIST", o.train_lengths,
            "tokens of a block, or the length of a task: 64; 64,128 and 1-40 are mixtures");
-  c.option("--eval-lengths", "LIST", o.eval_lengths, "lengths to score at");
+  add_eval_lengths(c, o.eval_lengths, "lengths to score at");
   c.option("--finetune-lengths", "LIST", o.finetune_lengths,
            "lengths at which the trained model is trained on, each by itself, and scored again");
   c.option("--finetune-steps", "N", o.finetune_steps, cli::AllowedRange{1, 1e9}, "updates of that");
   c.option("--finetune-learning-rate", "X", o.finetune_learning_rate, cli::AllowedRange{1e-12, 1e3},
            "the largest of them [that of --learning-rate]");
-  c.option("--window", "LIST", o.windows,
-           "score once more with keys hidden that are so many positions away, or more");
+  add_windows(c, o.windows, "score once more");
   c.option("--seeds", "N", o.seeds, cli::AllowedRange{1, 1000},
            "models of each design: --seed and on");
   c.option("--steps", "N", o.steps, cli::AllowedRange{1, 1e9}, "updates of each model");
@@ -163,8 +163,7 @@ void declare_run_options(cli::Command& c, RunOptions& o) {
            "as many steps as all models can make in this time (5m): measured, printed, kept");
   c.one_of({"--steps", "--budget"});
   c.option("--batch-size", "N", o.batch_size, cli::AllowedRange{1, 1e6}, "sequences of a step");
-  c.option("--eval-tokens", "N", o.eval_tokens, cli::AllowedRange{0, 1e12},
-           "the first ones of --eval-text; 0: all");
+  add_eval_tokens(c, o.eval_tokens, "--eval-text");
   c.option("--eval-examples", "N", o.eval_examples, cli::AllowedRange{1, 1e9},
            "of a task, at each length");
   c.flag("--keep-models", o.keep_models, "every model stays, in DIR/models");

@@ -241,14 +241,14 @@ void declare_generate(cli::Command& tool) {
            "draws from the likeliest tokens that have this probability [1]");
   c.option("--num-return-sequences", "N", o->num_return_sequences, cli::AllowedRange{1, 1e9},
            "samples of each line");
-  c.option("--seed", "N", o->seed, "of the draws [0]");
+  cli::add_seed(c, o->seed, "seed of the draws");
   c.flag("--bos", o->bos,
          "puts the bos (or eos) token in front where the template has nothing there, as lm-train "
          "does; empty lines have it anyway");
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
   c.flag("--json", o->open.common.json, "one JSON object a text, with its ids, instead of TSV");
-  c.flag("--no-header", o->open.common.no_header, "TSV without its first line");
+  cli::add_no_header(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -101,7 +101,7 @@ void declare_pairs(cli::Command& tool) {
               "JSON lines with sentence_good, sentence_bad, UID, field, linguistics_term, or good, "
               "bad, uid; - is standard input");
   commands::add_scoring(c, o->scoring);
-  c.option("--shard", "I/N", o->shard, "only the I-th of N parts of each file; prints JSON");
+  commands::add_file_shard(c, o->shard);
   add_table(c, o->open.common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

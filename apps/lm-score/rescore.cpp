@@ -8,10 +8,9 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/output_file.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
+#include "commands/number_list.hpp"
 #include "commands/open_model.hpp"
 #include "commands/scoring.hpp"
 #include "probe/score/nbest.hpp"
@@ -37,17 +36,9 @@ struct Options {
 
 /// 0, 0.05 … 1, or the numbers of a list. Throws UsageError.
 std::vector<double> parse_weights(const std::optional<std::string>& list) {
+  if (list) return commands::parse_numbers("weights", *list, 0, 1e6);
   std::vector<double> out;
-  for (int i = 0; !list && i <= 20; ++i) out.push_back(i / 20.0);
-  if (!list) return out;
-  for (const std::string_view part : split(*list, ',')) {
-    const auto value = parse_number<double>(part);
-    if (!value || !(*value >= 0 && *value <= 1e6)) {
-      throw UsageError(
-          fmt::format("--weights: found '{}', expected numbers from 0 with commas", escape(part)));
-    }
-    out.push_back(*value);
-  }
+  for (int i = 0; i <= 20; ++i) out.push_back(i / 20.0);
   return out;
 }
 

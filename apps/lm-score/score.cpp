@@ -130,7 +130,7 @@ void declare_score(cli::Command& tool) {
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
   add_json(c, o->open.common);
-  c.flag("--no-header", o->open.common.no_header, "TSV without its first line");
+  cli::add_no_header(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -125,7 +125,7 @@ void declare_sim(cli::Command& tool) {
   add_vectors(c, o->vectors);
   c.arguments("FILE", o->files,
               "lines of score, tab, sentence, tab, sentence; - is standard input");
-  c.option("--shard", "I/N", o->shard, "only the I-th of N parts of each file; prints JSON");
+  commands::add_file_shard(c, o->shard);
   commands::add_digits(c, o->vectors.open.digits);
   add_table(c, o->vectors.open.common);
   c.action([o](cli::Session& session) { return run(*o, session); });

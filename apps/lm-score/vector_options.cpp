@@ -1,9 +1,13 @@
 #include "vector_options.hpp"
 
+#include <array>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "cli/shared_options.hpp"
+#include "commands/scoring.hpp"
 #include "probe/score/length_policy.hpp"
 
 namespace masque::lm_score {
@@ -12,15 +16,12 @@ namespace {
 
 using probe::SentencePooling;
 
-std::string_view pooling_name(SentencePooling pooling) {
-  switch (pooling) {
-    case SentencePooling::kMean: return "mean";
-    case SentencePooling::kCls: return "cls";
-    case SentencePooling::kFirstLast: return "first-last";
-    case SentencePooling::kTta: break;
-  }
-  return "tta";
-}
+constexpr std::array<std::pair<std::string_view, SentencePooling>, 4> kPoolingNames{
+    {{"mean", SentencePooling::kMean},
+     {"cls", SentencePooling::kCls},
+     {"first-last", SentencePooling::kFirstLast},
+     {"tta", SentencePooling::kTta}}};
+constexpr NameTable<SentencePooling> kPoolings = kPoolingNames;
 
 /// What was requested, what the folder says, or what suits the model.
 SentencePooling choose_pooling(const VectorCommand& options, const probe::SentenceFolder& folder,
@@ -36,11 +37,7 @@ SentencePooling choose_pooling(const VectorCommand& options, const probe::Senten
 void add_vectors(cli::Command& command, VectorCommand& options) {
   commands::add_open_options(command, options.open);
   commands::add_batch_tokens(command, options.open);
-  command.choice("--pooling", options.pooling,
-                 {{"mean", std::optional(SentencePooling::kMean)},
-                  {"cls", std::optional(SentencePooling::kCls)},
-                  {"first-last", std::optional(SentencePooling::kFirstLast)},
-                  {"tta", std::optional(SentencePooling::kTta)}},
+  command.choice("--pooling", options.pooling, kPoolings,
                  "mean of all last states; the first token's; mean of the first and the last "
                  "layer's; mean without the template's tokens [the folder's, or tta or mean]");
   command.flag("--normalize", options.normalize,
@@ -51,10 +48,8 @@ void add_vectors(cli::Command& command, VectorCommand& options) {
                  "with --whiten: the K directions of largest variance [all]");
   command.choice("--policy", options.truncate, {{"error", false}, {"truncate", true}},
                  "for a text that is too long: refuse it, or read the first tokens");
-  command.option("--max-length", "N", options.max_length, cli::AllowedRange{1, 1e9},
-                 "tokens read, those of the template included [the folder's or model's]");
-  command.flag("--no-special-in-text", options.no_special_in_text,
-               "special tokens that stand in the text are text");
+  commands::add_max_length(command, options.max_length, "read", "the folder's or model's");
+  cli::add_no_special_in_text(command, options.no_special_in_text);
 }
 
 OpenedVectors open_vectors(const VectorCommand& options, cli::Session& session) {
@@ -80,7 +75,7 @@ OpenedVectors open_vectors(const VectorCommand& options, cli::Session& session) 
   }
   const std::string_view policy = options.truncate ? "truncate" : "error";
   session.note(fmt::format("{}: {}; pooling {}{}{}, policy {}", out.opened.path,
-                           out.opened.description(), pooling_name(out.options.pooling),
+                           out.opened.description(), name_in(kPoolings, out.options.pooling),
                            out.whiten ? ", whitened" : "", out.normalize ? ", normalised" : "",
                            policy));
   std::vector<commands::Given> given = out.opened.given;
@@ -92,7 +87,7 @@ OpenedVectors open_vectors(const VectorCommand& options, cli::Session& session) 
   JsonWriter json(out.provenance);
   json.member("model", out.opened.path);
   json.member("precision", kernel::precision_name(out.opened.model->precision()));
-  json.member("policy", policy).member("pooling", pooling_name(out.options.pooling));
+  json.member("policy", policy).member("pooling", name_in(kPoolings, out.options.pooling));
   json.member("normalize", out.normalize);
   commands::add_given(json, given);
   return out;

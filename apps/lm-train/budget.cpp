@@ -81,20 +81,15 @@ Budget parse_budget(const std::string& text) {
   };
   Budget budget;
   const bool positive = number > 0;
-  if (positive && unit.find("token") == std::string_view::npos &&
-      unit.find("step") == std::string_view::npos) {
-    const double seconds = unit.empty() || unit == "s" ? 1
-                           : unit == "m"               ? 60
-                           : unit == "h"               ? 3600
-                                                       : 0;
-    budget.seconds = number * seconds;
+  if (const auto seconds = commands::find_seconds(text)) {
+    budget.seconds = *seconds;
   } else if (positive && ends("tokens")) {
     budget.tokens = std::ceil(number * scale);
   } else if (positive && ends("steps") && number * scale <= kMostSteps) {
     budget.steps = static_cast<std::int64_t>(std::ceil(number * scale));
   }
   if (!(budget.seconds + budget.tokens + static_cast<double>(budget.steps) > 0) ||
-      budget.seconds > 1e9 || budget.tokens > 1e15) {
+      budget.tokens > 1e15) {
     throw UsageError(fmt::format(
         "{}: found '{}', expected a time (120s, 5m or 2h), tokens (10M tokens) or steps (2k steps)",
         field("budget"), escape(text)));

@@ -29,10 +29,7 @@ void check_classify(const ClassifyCommand& o) {
   if (o.untied)
     throw UsageError(
         fmt::format("{}: a classifier has no vocabulary, expected none", field("untied")));
-  if (!o.drop && (o.renumber || o.min_keep)) {
-    throw UsageError(fmt::format("{} does nothing without {}",
-                                 field(o.renumber ? "renumber" : "min_keep"), field("drop")));
-  }
+  commands::check_drop(o.drop, false);
   if (!o.model) {
     if (o.epochs == 0)
       throw UsageError(
@@ -100,18 +97,16 @@ void declare_classify(cli::Command& tool) {
   c.option("--eval-data", "TSV", o->eval_data,
            "texts that are judged at the end, with the same columns [those that are learnt]");
   c.choice(
-      "--pooling", o->pooling,
-      {{"cls", std::optional(train::ClassifierPooling::kFirst)},
-       {"mean", std::optional(train::ClassifierPooling::kMean)}},
+      "--pooling", o->pooling, train::pooling_names(),
       "what stands for a text: the first token through BERT's pooler, or the mean of all [cls; "
       "of a model that classifies, its own]");
   c.option("--mask", "EXPR", o->mask,
            "what texts read: model; full: drops T-TA's diagonal; or a mask as mask-viz takes it, "
            "which the folder keeps");
-  c.option("--drop", "R", o->drop, cli::AllowedRange{0, 0.99},
-           "share of the tokens that are taken out of what is learnt, others in each epoch");
-  c.option("--min-keep", "N", o->min_keep, "tokens that --drop leaves at least [1]");
-  c.flag("--renumber", o->renumber, "--drop counts positions anew: the ablation");
+  commands::add_drop(
+      c, o->drop,
+      {.rate = "share of the tokens that are taken out of what is learnt, others in each epoch",
+       .min_keep = "tokens that --drop leaves at least [1]"});
   c.option("--length", "N", o->length, cli::AllowedRange{2, 1e6},
            "most tokens of a text [128, or as many as the model has positions]");
   c.option("--epochs", "X", o->epochs, cli::AllowedRange{0, 1e6},

@@ -213,7 +213,7 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   if (o.objective == "clm") reading.begin = probe::begin_token(tokenizer);
   train::Corpus corpus = train::read_corpus(o.text, tokenizer, reading);
   if (corpus.labels() == train::LabelKind::kHidden &&
-      (o.ratio_requested || (o.min_keep && !o.drop)))
+      (o.ratio_requested || (o.drop.min_keep && !o.drop.rate)))
     throw UsageError(
         fmt::format("{} does nothing with records that have dropped tokens, expected none",
                     field(o.ratio_requested ? "mae_ratio" : "min_keep")));

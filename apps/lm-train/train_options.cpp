@@ -1,6 +1,7 @@
 #include "train_options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <span>
 
@@ -14,6 +15,11 @@
 namespace masque::lm_train {
 
 namespace {
+
+constexpr std::array<std::pair<std::string_view, model::Streams>, 3> kStreams{
+    {{"one", model::Streams::kOne},
+     {"two", model::Streams::kTwo},
+     {"fixed_keys", model::Streams::kFixedKeys}}};
 
 void add_electra(const TrainOptions& o, train::RunOptions& run) {
   const train::ElectraVariant* variant = train::find_electra(o.objective);
@@ -80,10 +86,7 @@ void declare_masks(cli::Command& c, TrainOptions& o) {
   c.option("--mask", "EXPR", o.mask,
            "what tokens may read, one mask for all layers or a list, as in mask-viz; tta_word: the "
            "words of the text [the objective's]");
-  c.choice("--streams", o.streams,
-           {{"one", std::optional(model::Streams::kOne)},
-            {"two", std::optional(model::Streams::kTwo)},
-            {"fixed_keys", std::optional(model::Streams::kFixedKeys)}},
+  c.choice("--streams", o.streams, NameTable<model::Streams>(kStreams),
            "records: how the model reads [two for masks of permutations, else one]");
 }
 
@@ -138,7 +141,7 @@ void check_given(const cli::Command& c, TrainOptions& o) {
   commands::check_options(c, o, o.format == "pairs");
   check_init_generator(o);
   o.range_requested = c.is_requested("initializer-range");
-  if (!o.eval_text && o.draws == 0 && !o.fixed_selection)
+  if (!o.eval_text && o.mlm.draws == 0 && !o.mlm.fixed_selection)
     commands::refuse_unread(c, {"eval-every", "eval-sequences"},
                             fmt::format("without {}", field("eval")));
   o.ratio_requested = c.is_requested("mae-ratio");
@@ -150,9 +153,8 @@ void check_given(const cli::Command& c, TrainOptions& o) {
 
 records::SimilarTokens similar_of(const TrainOptions& o, const text::Tokenizer& tokenizer,
                                   cli::Session& session) {
-  if (o.replace == "mask") return {};
-  if (!o.replace.starts_with("similar:"))
-    throw UsageError(fmt::format("{}: expected mask or similar:FILE", field("replace")));
+  const std::optional<std::string> file = commands::similar_file_of(o.replace);
+  if (!file) return {};
   const auto known = train::find_electra(o.objective) != nullptr || o.objective == train::kMae
                          ? std::vector<std::string_view>()
                          : train::find_objective(o.objective).options;
@@ -161,8 +163,7 @@ records::SimilarTokens similar_of(const TrainOptions& o, const text::Tokenizer& 
                                  field("replace"), o.objective));
   }
   const records::TokenTable table = train::token_table(tokenizer);
-  return commands::read_similar(o.replace.substr(8), {&tokenizer, table}, o.common.threads,
-                                session);
+  return commands::read_similar(*file, {&tokenizer, table}, o.common.threads, session);
 }
 
 train::RunOptions run_options(const TrainOptions& o, const records::SimilarTokens& similar,
@@ -186,11 +187,9 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
   run.mask = o.mask.value_or("");
   run.streams = o.streams;
   run.settings.emplace_back("mask", o.mask.value_or("objective's"));
-  const std::string_view streams = !o.streams                           ? "objective's"
-                                   : *o.streams == model::Streams::kOne ? "one"
-                                   : *o.streams == model::Streams::kTwo ? "two"
-                                                                        : "fixed_keys";
-  run.settings.emplace_back("streams", streams);
+  run.settings.emplace_back("streams",
+                            o.streams ? name_in(NameTable<model::Streams>(kStreams), *o.streams)
+                                      : std::string_view("objective's"));
   add_electra(o, run);
   add_mae(o, run);
   return run;
@@ -241,9 +240,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
   c.one_of({"--steps", "--budget"});
   commands::declare_objective(c, *o);
   declare_two_networks(c, *o);
-  c.option("--replace", "HOW", o->replace,
-           "mask, or similar:FILE (MacBERT): a list of tokens and their similar ones, or a "
-           "checkpoint, whose embeddings say");
+  commands::add_replace(c, o->replace);
   c.option("--diversity", "D:W,…", o->diversity,
            "rewards differences of attention rows: weights of d1, d2, d3 and mi, d2:0.1,d3:0.1 "
            "say; 0 measures alone");

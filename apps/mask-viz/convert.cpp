@@ -77,7 +77,7 @@ void declare_convert(cli::Command& tool) {
            "queries, where the convention does not say: packed, intervals");
   c.option("--keys", "N", o->positions.keys, cli::AllowedRange{0, 1e9}, "keys, if not as many");
   add_quiet(c, o->common);
-  add_force(c, o->force);
+  add_large_output(c, o->force);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

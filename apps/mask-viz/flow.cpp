@@ -12,6 +12,7 @@
 #include "base/split.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
+#include "commands/flow_options.hpp"
 #include "output.hpp"
 #include "positions.hpp"
 
@@ -183,12 +184,7 @@ void declare_flow(cli::Command& tool) {
   add_lengths(c, o->positions, true);
   c.option("-L,--layers", "LAYERS", o->layers, cli::AllowedRange{1, 100000},
            "layers, if EXPR is one mask [1]");
-  c.choice("--kv", o->keys,
-           {{"layer", mask::KeySource::kLayer}, {"input", mask::KeySource::kInput}},
-           "what later layers read: the layer before, or token embeddings again");
-  c.choice("--query", o->query,
-           {{"token", mask::QueryStart::kToken}, {"position", mask::QueryStart::kPosition}},
-           "what queries start with: their token, or their position only");
+  commands::add_flow(c, o->keys, o->query);
   c.choice("--streams", o->two_streams, {{"one", false}, {"two", true}},
            "two: a content stream next to the query stream, as in XLNet");
   c.option("--content", "EXPR", o->content,
@@ -206,7 +202,7 @@ void declare_flow(cli::Command& tool) {
   add_record(c, o->positions);
   c.option("-o,--output", "FILE", o->output,
            "what reaches what: a picture (.svg .png) or data (.npy .npz .safetensors .pbm .tsv)");
-  add_force(c, o->force);
+  add_large_output(c, o->force);
   add_threads(c, o->common);
   add_json(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -65,7 +65,7 @@ void write_convention(const std::string& path, const mask::Mask& mask,
                   empty, visible.size(), first));
 }
 
-void add_force(cli::Command& command, bool& force) {
+void add_large_output(cli::Command& command, bool& force) {
   command.flag("--force", force, "write more than 2^31 cells");
 }
 

@@ -32,6 +32,6 @@ inline constexpr const char* kOutputHelp =
     "a picture (.svg .png) or data (.npy .npz .safetensors .pbm .tsv .txt .json)";
 
 /// Declares --force of commands that write matrices.
-void add_force(cli::Command& command, bool& force);
+void add_large_output(cli::Command& command, bool& force);
 
 }  // namespace masque::mask_viz

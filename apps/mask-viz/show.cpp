@@ -68,7 +68,7 @@ void declare_show(cli::Command& tool) {
   c.option("--as", "CONVENTION", o->convention,
            "write -o in another program's convention: see mask-viz convert");
   c.flag("--ascii", o->ascii, "print # and . only, one row a line");
-  add_force(c, o->force);
+  add_large_output(c, o->force);
   add_color(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -89,7 +89,7 @@ void declare_decode(cli::Command& tool) {
             "a line of text for a line of ids");
   c.argument("TOKENIZER", o->tokenizer, "as for tok encode");
   c.flag("--skip-special", o->skip_special, "without special tokens");
-  c.option("--max-line", "BYTES", o->max_line, "a longer line is an error");
+  cli::add_max_line(c, o->max_line);
   add_flavor(c, o->open);
   add_threads(c, o->common);
   add_quiet(c, o->common);

@@ -28,19 +28,20 @@ cli::ExitCode run(EncodeCommand& o, const cli::Command& command, cli::Session& s
   need_stream(command);
   const text::Tokenizer tokenizer = open_tokenizer(o.tokenizer, o.open, session);
   std::unique_ptr<BinaryOutput> binary;
-  if (o.binary != Width::kNone)
+  if (o.binary != 0)
     binary = std::make_unique<BinaryOutput>(*o.output, o.binary, o.layout, tokenizer.size());
   const int threads = o.common.threads > 0 ? o.common.threads : default_threads();
-  std::vector<std::unique_ptr<LineEncoder>> encoders;
+  std::vector<std::unique_ptr<LineTokenizer>> encoders;
   encoders.reserve(static_cast<std::size_t>(threads));
-  for (int i = 0; i < threads; ++i) encoders.push_back(std::make_unique<LineEncoder>(tokenizer, o));
+  for (int i = 0; i < threads; ++i)
+    encoders.push_back(std::make_unique<LineTokenizer>(tokenizer, o));
   LineInput input(0, "standard input", o.input.max_line);
   InputLines lines(o.input);
   OrderedSteps<EncodeBatch> steps;
   steps.read = [&](EncodeBatch& batch) { return input.read(batch.lines); };
   steps.ready = [&] { return input.ready(); };
   steps.work = [&](EncodeBatch& batch, int worker) {
-    LineEncoder& encoder = *encoders[static_cast<std::size_t>(worker)];
+    LineTokenizer& encoder = *encoders[static_cast<std::size_t>(worker)];
     batch.out.clear();
     lines.each(batch.lines, [&](std::uint64_t number, std::string_view line) {
       if (o.records) {

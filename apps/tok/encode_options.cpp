@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
+#include "cli/shared_options.hpp"
 
 namespace masque::tok {
 
@@ -29,8 +30,7 @@ void add_encode(cli::Command& c, EncodeCommand& o) {
   c.argument("TOKENIZER", o.tokenizer,
              "a folder, a file, bytes, chars:FILE or whitespace:FILE (a token a line)");
   c.flag("--special", o.special, "with the tokens of the template ([CLS], [SEP] …)");
-  c.flag("--no-special-in-text", o.no_special_in_text,
-         "special tokens that stand in the text are ordinary text");
+  cli::add_no_special_in_text(c, o.no_special_in_text);
   c.flag("--pair", o.pair, "a line holds two texts, separated by a tab");
   c.option("--max-length", "N", o.max_length, cli::AllowedRange{0, 1U << 30},
            "cut to N tokens, the template's included");
@@ -45,9 +45,9 @@ void add_encode(cli::Command& c, EncodeCommand& o) {
   c.option("--with", "FIELDS", o.with_text,
            "more fields of the records: text, offsets, tokens, seg, special (commas between)");
   c.flag("--bytes", o.bytes, "offsets count bytes, not code points");
-  c.choice("--binary", o.binary, {{"none", Width::kNone}, {"u16", Width::k16}, {"u32", Width::k32}},
+  c.choice("--binary", o.binary, {{"none", 0}, {"u16", 2}, {"u32", 4}},
            "ids as little-endian integers of this width, without anything between lines; needs -o");
-  c.choice("--layout", o.layout, {{"nanogpt", Layout::kNanoGpt}, {"llmc", Layout::kLlmc}},
+  c.choice("--layout", o.layout, records::binary_layout_names(),
            "nothing but ids, or after the 1024-byte header of llm.c");
   c.option("-o,--output", "FILE", o.output, "the file of --binary");
   add_flavor(c, o.open);
@@ -59,18 +59,17 @@ void add_encode(cli::Command& c, EncodeCommand& o) {
 void check(EncodeCommand& o) {
   o.with = parse_fields(o.with_text);
   if (!o.with_text.empty() && !o.records) throw UsageError("--with needs --jsonl");
-  if (o.records && o.binary != Width::kNone) throw UsageError("--jsonl and --binary, expected one");
-  if ((o.binary != Width::kNone) != o.output.has_value())
-    throw UsageError("--binary and -o need each other");
+  if (o.records && o.binary != 0) throw UsageError("--jsonl and --binary, expected one");
+  if ((o.binary != 0) != o.output.has_value()) throw UsageError("--binary and -o need each other");
 }
 
-LineEncoder::LineEncoder(const text::Tokenizer& tokenizer, const EncodeCommand& options)
+LineTokenizer::LineTokenizer(const text::Tokenizer& tokenizer, const EncodeCommand& options)
     : tokenizer_(tokenizer),
       options_(library_options(options)),
       pair_(options.pair),
       encoder_(tokenizer, options_) {}
 
-text::Encoding LineEncoder::encode(std::uint64_t number, std::string_view line) const {
+text::Encoding LineTokenizer::encode(std::uint64_t number, std::string_view line) const {
   if (!pair_) return tokenizer_.encode(line, options_);
   const std::size_t tab = line.find('\t');
   if (tab == std::string_view::npos)
@@ -84,7 +83,7 @@ text::Encoding LineEncoder::encode(std::uint64_t number, std::string_view line) 
   return encoding;
 }
 
-const std::vector<TokenId>& LineEncoder::ids(std::uint64_t number, std::string_view line) {
+const std::vector<TokenId>& LineTokenizer::ids(std::uint64_t number, std::string_view line) {
   if (pair_ || options_.truncation) {
     ids_ = encode(number, line).ids;
   } else {

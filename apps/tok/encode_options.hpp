@@ -20,8 +20,8 @@ struct EncodeCommand {
   bool records = false;
   std::string with_text;
   bool bytes = false;
-  Width binary = Width::kNone;
-  Layout layout = Layout::kNanoGpt;
+  int binary = 0;  ///< bytes of an id in a binary file; 0: none is written
+  records::BinaryLayout layout = records::BinaryLayout::kNanogpt;
   std::optional<std::string> output;
   RecordFields with;
   cli::CommonOptions common;
@@ -32,9 +32,9 @@ void add_encode(cli::Command& command, EncodeCommand& options);
 void check(EncodeCommand& options);
 
 /// Encodes lines on one thread.
-class LineEncoder {
+class LineTokenizer {
  public:
-  LineEncoder(const text::Tokenizer& tokenizer, const EncodeCommand& options);
+  LineTokenizer(const text::Tokenizer& tokenizer, const EncodeCommand& options);
 
   /// The ids alone, valid until the next call.
   const std::vector<TokenId>& ids(std::uint64_t number, std::string_view line);

@@ -3,33 +3,25 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-
 #include "base/decimal.hpp"
-#include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/json_writer.hpp"
+#include "base/name_table.hpp"
 #include "base/split.hpp"
 
 namespace masque::tok {
 
 RecordFields parse_fields(std::string_view list) {
-  static constexpr std::array<std::pair<std::string_view, bool RecordFields::*>, 5> kFields{
+  using Field = bool RecordFields::*;
+  static constexpr std::array<std::pair<std::string_view, Field>, 5> kFields{
       {{"text", &RecordFields::text},
        {"offsets", &RecordFields::offsets},
        {"tokens", &RecordFields::tokens},
        {"seg", &RecordFields::seg},
        {"special", &RecordFields::special}}};
   RecordFields fields;
-  for (const std::string_view name : split_terminated(list, ',')) {
-    const auto known = std::find_if(kFields.begin(), kFields.end(),
-                                    [name](const auto& field) { return field.first == name; });
-    if (known == kFields.end()) {
-      throw UsageError(fmt::format(
-          "--with: found '{}', expected text, offsets, tokens, seg or special", escape(name)));
-    }
-    fields.*known->second = true;
-  }
+  const std::vector<std::string_view> names = split_terminated(list, ',');
+  for (const Field member : named_values("with", std::span(names), NameTable<Field>(kFields)))
+    fields.*member = true;
   return fields;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/name_table.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/experiment.hpp"
 
@@ -109,6 +110,21 @@ class Command {
     return choose(
         names, std::move(spellings), initial,
         [&target, values](std::size_t i) { target = values[i]; }, help);
+  }
+
+  /// The same with the words of a table; `target` is a T or a std::optional of it.
+  template <class Target, class T>
+  Command& choice(const std::string& names, Target& target, NameTable<T> words,
+                  const std::string& help) {
+    std::vector<std::string> spellings;
+    std::string initial;
+    for (const auto& [word, value] : words) {
+      spellings.emplace_back(word);
+      if (target == value) initial = word;
+    }
+    return choose(
+        names, std::move(spellings), initial,
+        [&target, words](std::size_t i) { target = words[i].second; }, help);
   }
 
   /// An option without a value.

@@ -17,7 +17,11 @@ void add_input(Command& command, InputOptions& options) {
       {{"replace", Invalid::kReplace}, {"skip", Invalid::kSkip}, {"error", Invalid::kError}},
       "bytes that are not UTF-8 become U+FFFD, or their line is left out, or an error");
   command.flag("--crlf", options.crlf, "a carriage return before a line feed is not text");
-  command.option("--max-line", "BYTES", options.max_line, "a longer line is an error");
+  add_max_line(command, options.max_line);
+}
+
+void add_max_line(Command& command, std::uint64_t& bytes) {
+  command.option("--max-line", "BYTES", bytes, "a longer line is an error");
 }
 
 void need_stream(const Command& command) {

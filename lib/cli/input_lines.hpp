@@ -22,6 +22,9 @@ struct InputOptions {
 };
 void add_input(Command& command, InputOptions& options);
 
+/// --max-line alone.
+void add_max_line(Command& command, std::uint64_t& bytes);
+
 /// Throws UsageError, with the command's help on stderr, if standard input is a terminal.
 void need_stream(const Command& command);
 

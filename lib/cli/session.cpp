@@ -31,8 +31,12 @@ void add_json(Command& command, CommonOptions& options) {
 
 void add_table(Command& command, CommonOptions& options) {
   command.flag("--json", options.json, "one JSON object a line instead of TSV");
-  command.flag("--no-header", options.no_header, "TSV without its first line");
+  add_no_header(command, options);
   add_color(command, options);
+}
+
+void add_no_header(Command& command, CommonOptions& options) {
+  command.flag("--no-header", options.no_header, "TSV without its first line");
 }
 
 void add_threads(Command& command, CommonOptions& options) {
@@ -42,6 +46,10 @@ void add_threads(Command& command, CommonOptions& options) {
 
 void add_seed(Command& command, CommonOptions& options) {
   command.option("--seed", "N", options.seed, "seed of the random numbers");
+}
+
+void add_seed(Command& command, std::optional<std::uint64_t>& seed, const std::string& help) {
+  command.option("--seed", "N", seed, help + " [0]");
 }
 
 void add_color(Command& command, CommonOptions& options) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,8 +33,12 @@ void add_verbose(Command& command, CommonOptions& options);
 void add_json(Command& command, CommonOptions& options);
 /// --json, --no-header and --color, for commands that print a table.
 void add_table(Command& command, CommonOptions& options);
+/// --no-header alone.
+void add_no_header(Command& command, CommonOptions& options);
 void add_threads(Command& command, CommonOptions& options);
 void add_seed(Command& command, CommonOptions& options);
+/// --seed of commands that draw with some other options only; `help` says with which, or what.
+void add_seed(Command& command, std::optional<std::uint64_t>& seed, const std::string& help);
 void add_color(Command& command, CommonOptions& options);
 
 /// The streams of a run. Made by run_tool.

@@ -10,6 +10,7 @@
 #include "base/parallel.hpp"
 #include "base/split.hpp"
 #include "base/utf8.hpp"
+#include "commands/text_stream.hpp"
 
 namespace masque::commands {
 
@@ -26,6 +27,10 @@ void check(std::string_view line) {
 std::string name_of(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 std::string read_file(const std::string& path) { return read_text(path, kLargest); }
+
+void add_file_shard(cli::Command& command, std::optional<std::string>& shard) {
+  add_shard(command, shard, "each file; prints JSON");
+}
 
 void each_line_of(const std::vector<std::string>& files, const std::optional<std::string>& shard,
                   const std::function<void(const FileLine&)>& use, cli::Session& session) {

@@ -16,6 +16,9 @@ struct FileLine {
   std::string_view text;  ///< without its end
 };
 
+/// --shard of each_line_of: what is found in a part is printed as JSON, for a merge.
+void add_file_shard(cli::Command& command, std::optional<std::string>& shard);
+
 /// Calls use(line) for every line that is not empty of files ("-" is standard input), or of one
 /// part of each, with a progress line. An InputError of `use` is thrown again with path and line;
 /// text that is not UTF-8 is one. Memory: one file of at most 1 GiB.

@@ -1,14 +1,16 @@
 // Several numbers as the value of one option.
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 
 namespace masque::commands {
 
-/// "0.15,0.3": numbers from `least` to `most`. Throws UsageError that begins with `option`.
-std::vector<double> parse_numbers(std::string_view option, const std::string& list, double least,
-                                  double most);
+/// Whether a list may have a number twice.
+enum class Repeats { kAllowed, kRefused };
+
+/// "0.15,0.3": numbers from `least` to `most`. Throws UsageError about the field `name`.
+std::vector<double> parse_numbers(std::string_view name, std::string_view list, double least,
+                                  double most, Repeats repeats = Repeats::kAllowed);
 
 }  // namespace masque::commands

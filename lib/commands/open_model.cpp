@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
+#include "commands/flow_options.hpp"
 #include "commands/run_options.hpp"
 #include "kernel/parallel.hpp"
 #include "model/masks.hpp"
@@ -57,9 +58,9 @@ std::vector<Given> given_options(const OpenModelOptions& o) {
   if (o.tokenizer) given.push_back({"tokenizer", *o.tokenizer});
   if (!o.family.empty()) given.push_back({"family", o.family});
   if (o.mask) given.push_back({"mask", *o.mask});
-  if (o.keys) given.push_back({"kv", *o.keys == mask::KeySource::kInput ? "input" : "layer"});
+  if (o.keys) given.push_back({"kv", std::string(name_in(mask::key_source_names(), *o.keys))});
   if (o.query)
-    given.push_back({"query", *o.query == mask::QueryStart::kPosition ? "position" : "token"});
+    given.push_back({"query", std::string(name_in(mask::query_start_names(), *o.query))});
   if (o.normalizer) given.push_back({"normalizer", *o.normalizer});
   return given;
 }
@@ -106,14 +107,7 @@ void add_open_options(cli::Command& command, OpenModelOptions& options) {
   add_precision(command, options.precision);
   command.option("--mask", "EXPR", options.mask,
                  "replaces the model's mask: one for all layers or a list, as in mask-viz");
-  command.choice("--kv", options.keys,
-                 {{"layer", std::optional(mask::KeySource::kLayer)},
-                  {"input", std::optional(mask::KeySource::kInput)}},
-                 "what later layers read: the layer before, or token embeddings again");
-  command.choice("--query", options.query,
-                 {{"token", std::optional(mask::QueryStart::kToken)},
-                  {"position", std::optional(mask::QueryStart::kPosition)}},
-                 "what queries start with: their token, or their position only");
+  add_flow(command, options.keys, options.query);
   command.option("--normalizer", "NAME", options.normalizer,
                  "replaces the model's softmax, as attn-probe variants lists them: "
                  "'log_n(base=512)'");
@@ -123,8 +117,7 @@ void add_open_options(cli::Command& command, OpenModelOptions& options) {
 }
 
 void add_batch_tokens(cli::Command& command, OpenModelOptions& options) {
-  command.option("--batch-tokens", "N", options.batch_tokens, cli::AllowedRange{1, 1e9},
-                 "tokens that run together; bounds the memory, changes no result");
+  add_batch_tokens(command, options.batch_tokens);
 }
 
 std::string OpenedModel::description() const {

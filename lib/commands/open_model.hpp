@@ -32,7 +32,7 @@ struct OpenModelOptions {
 /// MODEL, --tokenizer, --family, --precision, --mask, --kv, --query, --normalizer, -j, -q, -v.
 void add_open_options(cli::Command& command, OpenModelOptions& options);
 
-/// --batch-tokens, of commands that run texts together.
+/// The same of an opened model.
 void add_batch_tokens(cli::Command& command, OpenModelOptions& options);
 
 /// An option that changes numbers, as it was given: "max_length", "12".

@@ -11,14 +11,18 @@ void add_folder_options(cli::Command& command, std::optional<std::string>& token
 }
 
 void add_precision(cli::Command& command, Precision& precision) {
-  command.choice("--precision", precision,
-                 {{"f32", Precision::kF32}, {"bf16", Precision::kBf16}, {"f64", Precision::kF64}},
+  command.choice("--precision", precision, kernel::precision_names(),
                  "float; operands of products rounded to bfloat16; double");
 }
 
 void add_training_precision(cli::Command& command, Precision& precision) {
-  command.choice("--precision", precision, {{"f32", Precision::kF32}, {"bf16", Precision::kBf16}},
+  command.choice("--precision", precision, kernel::precision_names().first(2),
                  "float; or products of operands rounded to bfloat16, with weights in float");
+}
+
+void add_batch_tokens(cli::Command& command, std::int64_t& tokens) {
+  command.option("--batch-tokens", "N", tokens, cli::AllowedRange{1, 1e9},
+                 "tokens that run together; bounds the memory, changes no result");
 }
 
 void add_chunk_tokens(cli::Command& command, std::int64_t& tokens) {

@@ -17,6 +17,8 @@ void add_folder_options(cli::Command& command, std::optional<std::string>& token
 void add_precision(cli::Command& command, kernel::Precision& precision);
 /// --precision f32|bf16, of training, which keeps weights in float.
 void add_training_precision(cli::Command& command, kernel::Precision& precision);
+/// --batch-tokens, of commands that run texts together.
+void add_batch_tokens(cli::Command& command, std::int64_t& tokens);
 /// --chunk-tokens of training.
 void add_chunk_tokens(cli::Command& command, std::int64_t& tokens);
 

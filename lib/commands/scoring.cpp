@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
+#include "cli/shared_options.hpp"
 #include "probe/score/model_kinds.hpp"
 #include "probe/score/score_leak.hpp"
 #include "records/selection.hpp"
@@ -14,26 +15,22 @@
 
 namespace masque::commands {
 
+void add_max_length(cli::Command& command, std::optional<std::int64_t>& tokens,
+                    const std::string& what, const std::string& whose) {
+  command.option("--max-length", "N", tokens, cli::AllowedRange{1, 1e9},
+                 fmt::format("tokens {}, those of the template included [{}]", what, whose));
+}
+
 void add_scoring(cli::Command& command, ScoringOptions& options) {
-  using probe::ScoreKind;
-  command.choice("--kind", options.kind,
-                 {{"pll", std::optional(ScoreKind::kPll)},
-                  {"pll-word-l2r", std::optional(ScoreKind::kPllWordL2r)},
-                  {"pll-word", std::optional(ScoreKind::kPllWord)},
-                  {"pll-global-l2r", std::optional(ScoreKind::kPllGlobalL2r)},
-                  {"tta", std::optional(ScoreKind::kTta)},
-                  {"causal", std::optional(ScoreKind::kCausal)},
-                  {"electra", std::optional(ScoreKind::kElectra)}},
+  command.choice("--kind", options.kind, probe::kind_names(),
                  "what is summed [by the model's head: pll, tta, causal or electra]");
   command.option("--policy", "POLICY", options.policy,
                  "for a text that is too long: error, chunk, slide:STRIDE, first or last [error]");
-  command.option("--max-length", "N", options.max_length, cli::AllowedRange{1, 1e9},
-                 "tokens read at once, those of the template included [the model's]");
+  add_max_length(command, options.max_length, "read at once", "the model's");
   command.flag("--no-bos", options.no_bos,
                "causal: put no bos (or eos) token in front where the template has none; the first "
                "token is then not scored");
-  command.flag("--no-special-in-text", options.no_special_in_text,
-               "special tokens that stand in the text are text");
+  cli::add_no_special_in_text(command, options.no_special_in_text);
 }
 
 namespace {

@@ -20,6 +20,10 @@ struct ScoringOptions {
   bool no_special_in_text = false;
 };
 
+/// --max-length: `what` happens to so many tokens, or by default to `whose` number.
+void add_max_length(cli::Command& command, std::optional<std::int64_t>& tokens,
+                    const std::string& what, const std::string& whose);
+
 /// --kind, --policy, --max-length, --no-bos, --no-special-in-text.
 void add_scoring(cli::Command& command, ScoringOptions& options);
 

@@ -25,10 +25,17 @@ std::uint64_t size_of_input(const std::optional<Shard>& shard) {
 
 }  // namespace
 
+void add_shard(cli::Command& command, std::optional<std::string>& shard, const std::string& whole) {
+  command.option("--shard", "I/N", shard, "only the I-th of N parts of " + whole);
+}
+
+void add_first_record(cli::Command& command, std::uint64_t& number) {
+  command.option("--first-record", "N", number, "number of the first line, for parts of a stream");
+}
+
 void add_stream(cli::Command& command, StreamOptions& options) {
-  command.option("--shard", "I/N", options.shard, "only the I-th of N parts of the file's lines");
-  command.option("--first-record", "N", options.first_record,
-                 "number of the first line, for parts of a stream");
+  add_shard(command, options.shard);
+  add_first_record(command, options.first_record);
   cli::add_input(command, options.input);
 }
 

@@ -16,7 +16,12 @@ struct StreamOptions {
   std::uint64_t first_record = 0;
 };
 
-/// --shard, --first-record, --invalid, --crlf, --max-line.
+/// --shard; `whole` is what has the parts.
+void add_shard(cli::Command& command, std::optional<std::string>& shard,
+               const std::string& whole = "the file's lines");
+/// --first-record.
+void add_first_record(cli::Command& command, std::uint64_t& number);
+/// Both, --invalid, --crlf, --max-line.
 void add_stream(cli::Command& command, StreamOptions& options);
 
 /// What is done with lines.

@@ -93,24 +93,21 @@ void check_objective(const cli::Command& command, const TrainingOptions& o, bool
   if (o.objective == train::kMae || train::find_electra(o.objective) != nullptr)
     refuse_unread(command, {"allow-leak"}, fmt::format("for the objective {}", o.objective));
   if (o.objective == "unilm") {
-    const std::vector<double> mix = parse_shares("mix", o.mix, 4, 4);
+    const std::vector<double> mix = parse_shares("mix", o.prefix.mix, 4, 4);
     if (pairs) {
       refuse_unread(command, kMaskedOptions, "for the objective unilm of pairs");
       refuse_unread(command, {"source", "mix"}, "for the objective unilm of pairs");
     }
     if (mix[0] == 0)
-      refuse_unread(command, kMaskedOptions, fmt::format("with {} {}", field("mix"), o.mix));
+      refuse_unread(command, kMaskedOptions, fmt::format("with {} {}", field("mix"), o.prefix.mix));
     if (mix[1] == 0)
-      refuse_unread(command, {"source"}, fmt::format("with {} {}", field("mix"), o.mix));
+      refuse_unread(command, {"source"}, fmt::format("with {} {}", field("mix"), o.prefix.mix));
   }
-  if (o.selection.selection.choice != records::Choice::kSpan)
+  if (o.mlm.selection.selection.choice != records::Choice::kSpan)
     refuse_unread(command, {"span-p", "span-longest"},
                   fmt::format("without {} span", field("choice")));
   const bool mae = std::ranges::find(read, "mae_ratio") != read.end();
-  if (o.renumber && !o.drop)
-    throw UsageError(fmt::format("{} does nothing without {}", field("renumber"), field("drop")));
-  if (o.min_keep && !o.drop && !mae)
-    throw UsageError(fmt::format("{} does nothing without {}", field("min_keep"), field("drop")));
+  check_drop(o.drop, mae);
 }
 
 /// Whether a scheme has parameters that layers could share.

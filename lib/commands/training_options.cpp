@@ -14,42 +14,35 @@
 
 namespace masque::commands {
 
-double parse_seconds(const std::string& text) {
-  std::string_view unit = text;
-  const double number = take_number<double>(unit).value_or(0);
-  const double scale = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
-  if (scale == 0 || !(number > 0) || number * scale > 1e9) {
-    throw UsageError(fmt::format("{}: found '{}', expected a time: 120s, 5m or 2h", field("budget"),
-                                 escape(text)));
-  }
+std::optional<double> find_seconds(std::string_view text) {
+  const double number = take_number<double>(text).value_or(0);
+  const double scale = text.empty() || text == "s" ? 1 : text == "m" ? 60 : text == "h" ? 3600 : 0;
+  if (scale == 0 || !(number > 0) || number * scale > 1e9) return std::nullopt;
   return number * scale;
+}
+
+double parse_seconds(std::string_view text) {
+  if (const auto seconds = find_seconds(text)) return *seconds;
+  throw UsageError(fmt::format("{}: found '{}', expected a time: 120s, 5m or 2h", field("budget"),
+                               escape(text)));
 }
 
 namespace {
 
 void fill_objective(const TrainingOptions& o, std::uint64_t seed,
                     train::ObjectiveOptions& requested) {
-  const std::vector<double> split = parse_shares("split", o.split, 3, 3);
-  requested.mlm = {.selection = selection_of(o.selection, seed),
-                   .mask = split[0],
-                   .keep = split[1],
-                   .random = split[2],
-                   .draws = o.draws,
-                   .fixed_selection = o.fixed_selection};
+  requested.mlm = mlm_of(o.mlm, seed);
   requested.allow_leak = o.allow_leak;
   requested.perm = o.perm;
-  const std::vector<double> source = parse_shares("source", o.source, 1, 2);
-  const std::vector<double> mix = parse_shares("mix", o.mix, 4, 4);
-  requested.prefix = {
-      .low = source.front(), .high = source.back(), .mix = {mix[0], mix[1], mix[2], mix[3]}};
+  requested.prefix = prefix_of(o.prefix);
+  requested.drop = drop_of(o.drop);
   requested.mae.ratio = o.mae_ratio;
-  requested.drop.rate = o.drop.value_or(0);
-  requested.drop.renumber = o.renumber;
-  requested.mae.min_keep = requested.drop.min_keep = o.min_keep.value_or(1);
+  requested.mae.min_keep = requested.drop.min_keep;
 }
 
 /// Everything that decides the bytes.
 void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOptions& run) {
+  const records::SelectionOptions& selection = o.mlm.selection.selection;
   const auto set = [&](const char* name, const auto& value) {
     run.settings.emplace_back(name, fmt::format("{}", value));
   };
@@ -74,10 +67,10 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("talking_heads", run.design.talking_heads);
   set("previous_scores", run.design.previous_scores);
   set("tie_word_embeddings", run.design.tie_word_embeddings);
-  set("optimizer", o.optimizer == train::Optimizer::kLamb ? "lamb" : "adamw");
+  set("optimizer", name_in(train::optimizer_names(), o.optimizer));
   set("learning_rate", o.learning_rate);
   set("warmup", run.trainer.schedule.warmup);
-  set("decay", train::decay_name(o.decay));
+  set("decay", name_in(train::decay_names(), o.decay));
   set("decay_floor", o.decay_floor);
   set("weight_decay", o.weight_decay);
   set("beta1", o.beta1);
@@ -86,24 +79,24 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("dropout", o.dropout);
   set("attention_dropout", o.attention_dropout);
   set("initializer_range", o.initializer_range);
-  set("rate", o.selection.rate);
-  set("unit", static_cast<int>(o.selection.selection.unit));
-  set("choice", static_cast<int>(o.selection.selection.choice));
-  set("span_p", o.selection.selection.span_p);
-  set("span_longest", o.selection.selection.span_longest);
-  set("split", o.split);
-  set("draws", o.draws);
-  set("fixed_selection", o.fixed_selection);
+  set("rate", o.mlm.selection.rate);
+  set("unit", static_cast<int>(selection.unit));
+  set("choice", static_cast<int>(selection.choice));
+  set("span_p", selection.span_p);
+  set("span_longest", selection.span_longest);
+  set("split", o.mlm.split);
+  set("draws", o.mlm.draws);
+  set("fixed_selection", o.mlm.fixed_selection);
   set("predict", o.perm.predict);
   set("perm_size", o.perm.perm_size);
   set("alpha", o.perm.alpha);
   set("beta", o.perm.beta);
-  set("source", o.source);
-  set("mix", o.mix);
+  set("source", o.prefix.source);
+  set("mix", o.prefix.mix);
   set("mae_ratio", o.mae_ratio);
   set("drop", run.requested.drop.rate);
   set("min_keep", run.requested.drop.min_keep);
-  set("renumber", o.renumber);
+  set("renumber", o.drop.renumber);
   set("precision", kernel::precision_name(o.precision));
   set("chunk_tokens", o.chunk_tokens);
   set("seed", run.trainer.seed);
@@ -178,16 +171,10 @@ void declare_design(cli::Command& c, TrainingOptions& o, const std::string& seve
 }
 
 void declare_optimizer(cli::Command& c, TrainingOptions& o) {
-  c.choice("--optimizer", o.optimizer,
-           {{"adamw", train::Optimizer::kAdamW}, {"lamb", train::Optimizer::kLamb}},
-           "how gradients become steps");
+  c.choice("--optimizer", o.optimizer, train::optimizer_names(), "how gradients become steps");
   c.option("--learning-rate", "X", o.learning_rate, cli::AllowedRange{1e-12, 1e3}, "the largest");
   c.option("--warmup", "N", o.warmup, cli::AllowedRange{0, 1e9}, "steps until then [5 % of all]");
-  c.choice("--decay", o.decay,
-           {{"linear", train::Decay::kLinear},
-            {"cosine", train::Decay::kCosine},
-            {"constant", train::Decay::kConstant}},
-           "how it falls afterwards");
+  c.choice("--decay", o.decay, train::decay_names(), "how it falls afterwards");
   c.option("--decay-floor", "SHARE", o.decay_floor, cli::AllowedRange{0, 1}, "of it at the end");
   c.option("--weight-decay", "X", o.weight_decay, cli::AllowedRange{0, 1e3},
            "of matrices and tables; not of biases and norms");
@@ -231,28 +218,17 @@ void declare_allow_leak(cli::Command& c, TrainingOptions& o) {
 }
 
 void declare_objective(cli::Command& c, TrainingOptions& o) {
-  add_selection(c, o.selection);
-  c.option("--split", "M:K:R", o.split, "shares of [MASK], kept and random among the selected");
-  c.option("--draws", "S", o.draws, "static masks: epochs e and e + S are alike; 0: all differ");
-  c.flag("--fixed-selection", o.fixed_selection,
-         "the same positions in all epochs, replaced anew in each");
+  add_mlm(c, o.mlm);
   c.option("--predict", "P", o.perm.predict, cli::AllowedRange{1e-6, 1},
            "plm: share of the targets");
-  c.option("--perm-size", "N", o.perm.perm_size,
-           "plm: blocks that are permuted alike; 0: the whole");
-  c.option("--alpha", "N", o.perm.alpha, "plm: context of a span of n targets: n·alpha/beta");
-  c.option("--beta", "N", o.perm.beta, "plm: see --alpha");
-  c.option("--source", "LOW:HIGH", o.source,
-           "unilm: the source's share of the sequence, drawn between");
-  c.option("--mix", "B:S:L:R", o.mix,
-           "unilm: weights of masked, to a target, left to right, right to left");
+  add_perm(c, o.perm, "plm: ");
+  add_prefix(c, o.prefix, "unilm: ");
   c.option("--mae-ratio", "P", o.mae_ratio, cli::AllowedRange{1e-6, 1},
            "mae, mae-mask: share that is hidden");
-  c.option("--drop", "R", o.drop, cli::AllowedRange{0, 0.99},
-           "share of the tokens that are taken out");
-  c.option("--min-keep", "N", o.min_keep, "tokens that --drop and mae leave at least [1]");
+  add_drop(c, o.drop,
+           {.rate = "share of the tokens that are taken out",
+            .min_keep = "tokens that --drop and mae leave at least [1]"});
   declare_allow_leak(c, o);
-  c.flag("--renumber", o.renumber, "--drop counts positions anew: the ablation");
 }
 
 }  // namespace masque::commands

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "cli/run_tool.hpp"
-#include "commands/selection_options.hpp"
+#include "commands/corruption_options.hpp"
 #include "train/run/run.hpp"
 
 namespace masque::commands {
@@ -31,16 +31,11 @@ struct TrainingOptions {
   train::Decay decay = train::Decay::kLinear;
   kernel::Precision precision = kernel::Precision::kF32;
   // Objectives.
-  SelectionChoice selection;
-  std::string split = "0.8:0.1:0.1";
-  std::uint64_t draws = 0;
-  bool fixed_selection = false;
+  MlmChoice mlm;
   records::PermOptions perm;
-  std::string source = "0.2:0.8", mix = "2:2:1:1";
+  PrefixChoice prefix{.mix = "2:2:1:1"};
   double mae_ratio = 0.75;
-  std::optional<double> drop;
-  std::optional<std::uint64_t> min_keep;
-  bool renumber = false;
+  DropChoice drop;
   bool allow_leak = false;
   std::int64_t chunk_tokens = 1024;
   train::TrainedOptions trained;
@@ -88,7 +83,9 @@ void add_trained_settings(const TrainingOptions& options, train::RunOptions& run
 train::RunOptions run_options(const TrainingOptions& options, std::int64_t steps,
                               std::uint64_t seed);
 
-/// Seconds of "90", "120s", "5m", "2h". Throws UsageError.
-double parse_seconds(const std::string& text);
+/// Seconds of "90", "120s", "5m", "2h"; nothing for any other text.
+std::optional<double> find_seconds(std::string_view text);
+/// The same. Throws UsageError about `budget`.
+double parse_seconds(std::string_view text);
 
 }  // namespace masque::commands

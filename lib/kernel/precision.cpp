@@ -6,16 +6,15 @@
 namespace masque::kernel {
 namespace {
 
-constexpr std::array<std::pair<Precision, std::string_view>, 3> kNames{
-    {{Precision::kF32, "f32"}, {Precision::kBf16, "bf16"}, {Precision::kF64, "f64"}}};
+constexpr std::array<std::pair<std::string_view, Precision>, 3> kNames{
+    {{"f32", Precision::kF32}, {"bf16", Precision::kBf16}, {"f64", Precision::kF64}}};
 
 }  // namespace
 
+NameTable<Precision> precision_names() { return kNames; }
+
 std::string_view precision_name(Precision precision) {
-  for (const auto& [value, name] : kNames) {
-    if (value == precision) return name;
-  }
-  return {};
+  return name_in(precision_names(), precision);
 }
 
 }  // namespace masque::kernel

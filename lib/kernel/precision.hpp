@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "base/name_table.hpp"
+
 namespace masque::kernel {
 
 enum class Precision {
@@ -11,7 +13,8 @@ enum class Precision {
   kF64,   ///< double throughout, by the reference kernels
 };
 
-/// "f32", "bf16", "f64".
+/// "f32", "bf16", "f64"; training takes all but the last.
+NameTable<Precision> precision_names();
 std::string_view precision_name(Precision precision);
 
 }  // namespace masque::kernel

@@ -134,19 +134,19 @@ void check_length_objective(const std::string& objective, const model::Treatable
                               : "positions read their own token");
 }
 
-model::ModelOptions LengthCells::options(const LengthTreatment& treatment) const {
+model::ModelOptions TreatmentGrid::options(const LengthTreatment& treatment) const {
   model::ModelOptions options = treatment.options(trained, precision);
   options.mask_token_id = mask_token_id;
   return options;
 }
 
-train::Example treated_block(const train::Example& block, const LengthCells& cells,
+train::Example treated_block(const train::Example& block, const TreatmentGrid& grid,
                              std::size_t treatment) {
-  const LengthTreatment& how = cells.treatments[treatment];
-  const model::Design& design = cells.model->design();
+  const LengthTreatment& how = grid.treatments[treatment];
+  const model::Design& design = grid.model->design();
   train::Example example = block;
   if (const auto open = model::open_mask(design, how.masks)) {
-    const std::vector<Index> words = records::word_lengths(block.ids, cells.tokens);
+    const std::vector<Index> words = records::word_lengths(block.ids, grid.tokens);
     example.mask = open->closed(words, 0).bind_sequence(block.size());
   }
   if (how.window == 0) return example;
@@ -157,21 +157,21 @@ train::Example treated_block(const train::Example& block, const LengthCells& cel
   return example;
 }
 
-void for_each_cell(const LengthCells& cells,
-                   const std::function<void(const LengthCell&, const model::Model&)>& use) {
-  MASQUE_CHECK(cells.trained > 0 && !cells.treatments.empty() && !cells.lengths.empty());
-  std::vector<LengthCell> reached;
-  for (std::size_t t = 0; t < cells.treatments.size(); ++t) {
-    const model::PositionTreatment& position = *cells.treatments[t].position;
-    [[maybe_unused]] const model::LayerMasks fits(cells.model->design(), cells.treatments[t].masks);
-    for (const Index length : cells.lengths) {
-      const Index longest = cells.model->longest(position, {cells.trained, length});
+void for_each_cell(const TreatmentGrid& grid,
+                   const std::function<void(const TreatedLength&, const model::Model&)>& use) {
+  MASQUE_CHECK(grid.trained > 0 && !grid.treatments.empty() && !grid.lengths.empty());
+  std::vector<TreatedLength> reached;
+  for (std::size_t t = 0; t < grid.treatments.size(); ++t) {
+    const model::PositionTreatment& position = *grid.treatments[t].position;
+    [[maybe_unused]] const model::LayerMasks fits(grid.model->design(), grid.treatments[t].masks);
+    for (const Index length : grid.lengths) {
+      const Index longest = grid.model->longest(position, {grid.trained, length});
       if (longest == 0 || length <= longest) {
         reached.push_back({t, length});
         continue;
       }
-      cells.note(fmt::format("{}: {} positions, so nothing at length {}", position.text(), longest,
-                             length));
+      grid.note(fmt::format("{}: {} positions, so nothing at length {}", position.text(), longest,
+                            length));
     }
   }
   if (reached.empty()) {
@@ -180,28 +180,28 @@ void for_each_cell(const LengthCells& cells,
                     "hierarchical, which extend a table",
                     field("position")));
   }
-  for (const LengthCell& cell : reached) {
-    const LengthTreatment& treatment = cells.treatments[cell.treatment];
-    const auto model = cells.model->open(*treatment.position, {cells.trained, cell.length},
-                                         cells.options(treatment));
+  for (const TreatedLength& cell : reached) {
+    const LengthTreatment& treatment = grid.treatments[cell.treatment];
+    const auto model =
+        grid.model->open(*treatment.position, {grid.trained, cell.length}, grid.options(treatment));
     use(cell, *model);
   }
 }
 
-std::vector<LengthScore> score_lengths(const LengthCells& cells, const LengthStream& stream,
+std::vector<LengthScore> score_lengths(const TreatmentGrid& grid, const LengthStream& stream,
                                        const std::string& objective) {
   const Index room = stream.longest_room();
   const auto parts = static_cast<std::size_t>((std::ssize(stream.ids()) + room - 1) / room);
   std::vector<probe::ScoreLeak> leaks;
-  for (const LengthTreatment& treatment : cells.treatments) {
+  for (const LengthTreatment& treatment : grid.treatments) {
     probe::ScoreLeak& leak =
-        leaks.emplace_back(kind_of(objective), cells.model->design(), cells.options(treatment));
+        leaks.emplace_back(kind_of(objective), grid.model->design(), grid.options(treatment));
     if (treatment.masks.empty() || objective == "mlm") continue;
-    for (const Index length : cells.lengths) leak.at(length);
+    for (const Index length : grid.lengths) leak.at(length);
   }
   std::vector<LengthScore> all;
-  for_each_cell(cells, [&](const LengthCell& cell, const model::Model& model) {
-    CellScorer scorer(model, cells.batch_tokens, parts);
+  for_each_cell(grid, [&](const TreatedLength& cell, const model::Model& model) {
+    CellScorer scorer(model, grid.batch_tokens, parts);
     std::vector<Index> part_of = stream.positions(cell.length);
     for (Index& position : part_of) position /= room;
     std::size_t first = 0;
@@ -209,8 +209,8 @@ std::vector<LengthScore> score_lengths(const LengthCells& cells, const LengthStr
     for (const train::Example& block : stream.examples(cell.length)) {
       // A mask of words leaks, or not, by each block's words.
       if (objective != "mlm" && leak.open())
-        leak.close(records::word_lengths(block.ids, cells.tokens));
-      scorer.add(treated_block(block, cells, cell.treatment),
+        leak.close(records::word_lengths(block.ids, grid.tokens));
+      scorer.add(treated_block(block, grid, cell.treatment),
                  std::span(part_of).subspan(first, block.rows.size()));
       first += block.rows.size();
     }

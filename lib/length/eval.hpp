@@ -23,7 +23,7 @@ std::string length_objective(const model::TreatableModel& model);
 void check_length_objective(const std::string& objective, const model::TreatableModel& model);
 
 /// Which treatments at which lengths.
-struct LengthCells {
+struct TreatmentGrid {
   const model::TreatableModel* model = nullptr;  ///< must stay
   std::vector<LengthTreatment> treatments;
   std::vector<Index> lengths;  ///< those of the stream
@@ -41,7 +41,7 @@ struct LengthCells {
 };
 
 /// One treatment at one length.
-struct LengthCell {
+struct TreatedLength {
   std::size_t treatment = 0;
   Index length = 0;
 };
@@ -50,19 +50,19 @@ struct LengthCell {
 /// treatment; treatments in order, lengths as listed. Everything is checked before the first call.
 /// Throws UsageError for a treatment that does not go with the model, and if no cell remains;
 /// InputError as the run of a model.
-void for_each_cell(const LengthCells& cells,
-                   const std::function<void(const LengthCell&, const model::Model&)>& use);
+void for_each_cell(const TreatmentGrid& grid,
+                   const std::function<void(const TreatedLength&, const model::Model&)>& use);
 
 /// The block as one of the treatments reads it: with its window, or with the mask that the block's
 /// words make.
-train::Example treated_block(const train::Example& block, const LengthCells& cells,
+train::Example treated_block(const train::Example& block, const TreatmentGrid& grid,
                              std::size_t treatment);
 
 /// One row of the result. Losses in nats. The standard errors take parts of the text as
 /// independent, not tokens: parts of as many tokens as the longest sequence holds, the same for
 /// every length and treatment.
 struct LengthScore {
-  LengthCell cell;
+  TreatedLength cell;
   probe::RatioMean loss, accuracy;
 };
 
@@ -70,7 +70,7 @@ struct LengthScore {
 /// the head twice at every target. Memory: a batch, and the model twice while it is packed. The
 /// same numbers for any number of threads and any `batch_tokens`. Throws as for_each_cell;
 /// UsageError for masks that let a position read what it predicts.
-std::vector<LengthScore> score_lengths(const LengthCells& cells, const LengthStream& stream,
+std::vector<LengthScore> score_lengths(const TreatmentGrid& grid, const LengthStream& stream,
                                        const std::string& objective);
 
 }  // namespace masque::length

@@ -45,14 +45,14 @@ AttentionAtLength mean_of(const probe::AttentionTotals& totals, Index first, Ind
 
 }  // namespace
 
-std::vector<AttentionAtLength> probe_lengths(const LengthCells& cells, const LengthStream& stream,
+std::vector<AttentionAtLength> probe_lengths(const TreatmentGrid& grid, const LengthStream& stream,
                                              bool layers) {
   std::vector<AttentionAtLength> all;
-  for_each_cell(cells, [&](const LengthCell& cell, const model::Model& model) {
-    probe::AttentionStats stats(model, {.batch_tokens = cells.batch_tokens, .score_spread = true});
+  for_each_cell(grid, [&](const TreatedLength& cell, const model::Model& model) {
+    probe::AttentionStats stats(model, {.batch_tokens = grid.batch_tokens, .score_spread = true});
     for (const train::Example& block : stream.examples(cell.length)) {
       throw_if_interrupted();
-      const train::Example treated = treated_block(block, cells, cell.treatment);
+      const train::Example treated = treated_block(block, grid, cell.treatment);
       probe::MarkedItem item;
       item.sequence.ids = treated.ids;
       item.sequence.mask = treated.mask;

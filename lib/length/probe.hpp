@@ -11,7 +11,7 @@ namespace masque::length {
 /// Statistics of attention, as lib/probe's attention_stats has them: means over heads of the heads'
 /// means over rows and blocks. NaN where no head has a number.
 struct AttentionAtLength {
-  LengthCell cell;
+  TreatedLength cell;
   std::optional<Index> layer;  ///< none: all layers
   Index blocks = 0;
   double entropy = 0;           ///< nats
@@ -28,7 +28,7 @@ struct AttentionAtLength {
 /// row for each layer after that of all. The stream should hide nothing (objective "tta").
 /// Throws as for_each_cell; UsageError for models whose weights do not come from scores of their
 /// own (talking heads, mixers). Memory besides a batch: the scores of a layer.
-std::vector<AttentionAtLength> probe_lengths(const LengthCells& cells, const LengthStream& stream,
+std::vector<AttentionAtLength> probe_lengths(const TreatmentGrid& grid, const LengthStream& stream,
                                              bool layers);
 
 }  // namespace masque::length

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/name_table.hpp"
 #include "mask/bit_matrix.hpp"
 #include "mask/mask.hpp"
 
@@ -20,8 +21,12 @@ namespace masque::mask {
 
 /// What later layers read as keys and values.
 enum class KeySource { kLayer, kInput };
+/// "layer", "input".
+NameTable<KeySource> key_source_names();
 /// What the query stream starts with.
 enum class QueryStart { kToken, kPosition };
+/// "token", "position".
+NameTable<QueryStart> query_start_names();
 /// Without a residual a row that sees no key loses what its query carried.
 enum class Residual { kOn, kOff };
 /// Which token a position predicts, and so must not have read.

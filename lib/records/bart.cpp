@@ -166,10 +166,10 @@ class Bart final : public Corruption {
 
 std::unique_ptr<Corruption> make_bart(const BartOptions& options, TokenTable tokens) {
   if (!(options.rate >= 0 && options.rate <= 1)) {
-    throw UsageError("rate: expected a number from 0 to 1");
+    throw UsageError(fmt::format("{}: expected a number from 0 to 1", field("rate")));
   }
   if (!(options.lambda >= 0 && options.lambda <= 100)) {
-    throw UsageError("lambda: expected a number from 0 to 100");
+    throw UsageError(fmt::format("{}: expected a number from 0 to 100", field("lambda")));
   }
   const bool masks = options.noise == BartNoise::kMask || options.noise == BartNoise::kInfill;
   if (masks && tokens.mask < 0)

@@ -8,7 +8,6 @@
 #include <deque>
 #include <mutex>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,13 +21,6 @@
 namespace masque::records {
 
 namespace {
-
-constexpr std::size_t kHeaderBytes = 1024;
-
-/// Magic number and version of llm.c's files of 16-bit (GPT-2) and 32-bit ids (Llama 3).
-std::pair<std::int32_t, std::int32_t> llmc_magic(int bytes) {
-  return bytes == 2 ? std::pair{20240520, 1} : std::pair{20240801, 7};
-}
 
 constexpr std::size_t kPieceIds = 1 << 17;
 
@@ -143,17 +135,7 @@ class Converter {
 
   void write(const Record& record, Made& made) const {
     const std::size_t n = record.size();
-    if (filter_.bytes == 2) {
-      const std::size_t begin = made.ids.size();
-      made.ids.resize(begin + 2 * n);
-      char* out = made.ids.data() + begin;
-      for (std::size_t i = 0; i < n; ++i) {
-        const auto id = static_cast<std::uint16_t>(record.ids[i]);
-        std::memcpy(out + 2 * i, &id, 2);
-      }
-    } else {
-      append_raw(record.ids.data(), n, made.ids);
-    }
+    append_binary(record.ids, filter_.bytes, made.ids);
     const auto list = [&](const Numbers& numbers, bool& has, std::string& out) {
       has = numbers.present;
       if (has) append_raw(numbers.values.data(), numbers.values.size(), out);
@@ -179,7 +161,7 @@ class Converter {
 class Outputs {
  public:
   explicit Outputs(const BinaryFilter& filter) : filter_(filter), ids_(filter.output) {
-    if (filter.layout == BinaryLayout::kLlmc) put(ids_, std::string(kHeaderBytes, '\0'));
+    if (filter.layout == BinaryLayout::kLlmc) put(ids_, std::string(kLlmcHeaderBytes, '\0'));
   }
 
   void write(const Made& made) {
@@ -224,13 +206,8 @@ class Outputs {
   }
 
   void write_header() {
-    std::array<std::int32_t, 256> header{};
-    std::tie(header[0], header[1]) = llmc_magic(filter_.bytes);
-    if (written_ > INT32_MAX) {
-      throw InputError(filter_.output, "more ids than the layout llmc can count");
-    }
-    header[2] = static_cast<std::int32_t>(written_);
-    write_at(ids_.descriptor(), 0, std::as_bytes(std::span(header)), filter_.output);
+    const std::string header = llmc_header(filter_.bytes, written_, filter_.output);
+    write_at(ids_.descriptor(), 0, as_bytes(header), filter_.output);
   }
 
   const BinaryFilter& filter_;
@@ -246,21 +223,16 @@ class Outputs {
 /// The number of ids that the header states; nothing without one.
 std::optional<std::uint64_t> read_header(Source& source, const BinaryFilter& filter) {
   if (filter.layout != BinaryLayout::kLlmc) return std::nullopt;
-  std::array<std::int32_t, 256> header{};
-  const std::size_t count = source.read(reinterpret_cast<char*>(header.data()), kHeaderBytes);
-  const auto [magic, version] = llmc_magic(filter.bytes);
-  if (count != kHeaderBytes || header[0] != magic || header[1] != version) {
-    throw InputError(source.name(), fmt::format("no header of llm.c for ids of {} bytes, expected "
-                                                "{} and version {}",
-                                                filter.bytes, magic, version));
-  }
-  return static_cast<std::uint64_t>(std::max(header[2], 0));
+  std::string header(kLlmcHeaderBytes, '\0');
+  header.resize(source.read(header.data(), header.size()));
+  return read_llmc_header(header, filter.bytes, source.name());
 }
 
 }  // namespace
 
 Tally filter_binary(const BinaryFilter& filter, const Corruption& corruption) {
-  if (filter.length < 1) throw UsageError("length: expected a number from 1");
+  if (filter.length < 1)
+    throw UsageError(fmt::format("{}: expected a number from 1", field("length")));
   if (filter.bytes == 2 && filter.tokens.size > 65536) {
     throw UsageError("a vocabulary of more than 65536 ids does not fit into 16 bits");
   }

@@ -133,7 +133,7 @@ class Mae final : public Corruption {
 
 void check_share(double share, const char* name) {
   if (!(share >= 0 && share <= 1)) {
-    throw UsageError(std::string(name) + ": expected a number from 0 to 1");
+    throw UsageError(fmt::format("{}: expected a number from 0 to 1", field(name)));
   }
 }
 

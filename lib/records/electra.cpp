@@ -140,7 +140,8 @@ std::unique_ptr<Corruption> make_joined_electra(const std::string& path, const T
 }
 
 std::unique_ptr<Corruption> make_electra(const ElectraRecordOptions& options, TokenTable tokens) {
-  if (!(options.temperature > 0)) throw UsageError("temperature: expected a number above 0");
+  if (!(options.temperature > 0))
+    throw UsageError(fmt::format("{}: expected a number above 0", field("temperature")));
   if (options.weights.empty() && tokens.size <= 0) {
     throw UsageError("a uniform generator needs the size of the vocabulary");
   }

@@ -9,7 +9,8 @@
 namespace masque::records {
 
 Packer::Packer(const PackOptions& options) : options_(options) {
-  if (options.length < 1) throw UsageError("length: expected a number from 1");
+  if (options.length < 1)
+    throw UsageError(fmt::format("{}: expected a number from 1", field("length")));
 }
 
 void Packer::append(const Record& document, std::size_t begin, std::size_t end) {

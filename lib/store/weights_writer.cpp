@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/registry.hpp"
 
@@ -40,6 +41,12 @@ const WeightsWriter* writer_for_path(std::string_view path) {
     if (const WeightsWriter* found = Writers::of_process().find(name)) return found;
   }
   return nullptr;
+}
+
+void check_folder_output(std::string_view path) {
+  if (writer_for_path(path) == nullptr) return;
+  throw UsageError(fmt::format("{} {}: a folder is written as a folder, expected no file name",
+                               field("output"), escape(path)));
 }
 
 std::string data_name(const WeightsWriter& writer, const std::string& name) {

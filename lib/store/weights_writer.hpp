@@ -96,6 +96,10 @@ const WeightsWriter& weights_writer(std::string_view name);
 /// if none.
 const WeightsWriter* writer_for_path(std::string_view path);
 
+/// Throws UsageError about `output` for a path that a file of weights would have: a folder goes
+/// there.
+void check_folder_output(std::string_view path);
+
 /// The name (or path) of the file with the tensors' bytes next to `name`, for a writer with `data`.
 /// Throws InputError if `name` has another extension than the writer's.
 std::string data_name(const WeightsWriter& writer, const std::string& name);

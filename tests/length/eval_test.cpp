@@ -45,8 +45,8 @@ TEST_CASE("without a treatment, chunks are blocks that the model reads one by on
     CHECK(length_objective(model) == objective);
     const std::vector<Index> lengths{8, 12};
     const LengthStream stream = bench.stream(bench.request(objective, lengths));
-    LengthCells cells = bench.cells(model, {}, lengths);
-    const auto scores = score_lengths(cells, stream, objective);
+    TreatmentGrid grid = bench.grid(model, {}, lengths);
+    const auto scores = score_lengths(grid, stream, objective);
     REQUIRE(scores.size() == 2);
     for (const LengthScore& score : scores) {
       CHECK(score.loss.values ==
@@ -57,8 +57,8 @@ TEST_CASE("without a treatment, chunks are blocks that the model reads one by on
     }
     CHECK(scores[0].loss.values != scores[1].loss.values);
     // Batches change nothing.
-    cells.batch_tokens = 1;
-    const auto again = score_lengths(cells, stream, objective);
+    grid.batch_tokens = 1;
+    const auto again = score_lengths(grid, stream, objective);
     CHECK(again[1].loss.values == scores[1].loss.values);
     CHECK(again[1].accuracy.values == scores[1].accuracy.values);
   }
@@ -72,13 +72,13 @@ TEST_CASE("log n at the trained length changes nothing, nor a window that hides 
     const std::vector<Index> lengths{8, 12, 30};
     const LengthStream stream = bench.stream(bench.request(objective, lengths));
     const auto log_n =
-        score_lengths(bench.cells(model, {.normalizers = "own,log_n"}, lengths), stream, objective);
+        score_lengths(bench.grid(model, {.normalizers = "own,log_n"}, lengths), stream, objective);
     REQUIRE(log_n.size() == 6);
     for (std::size_t i = 0; i < 2; ++i) CHECK(log_n[i].loss.values == log_n[i + 3].loss.values);
     CHECK(log_n[2].loss.values != log_n[5].loss.values);
     // The own mask goes first.
     const auto windows =
-        score_lengths(bench.cells(model, {.windows = "12,2"}, lengths), stream, objective);
+        score_lengths(bench.grid(model, {.windows = "12,2"}, lengths), stream, objective);
     REQUIRE(windows.size() == 9);
     for (std::size_t i = 0; i < 2; ++i) CHECK(windows[i].loss.values == windows[i + 3].loss.values);
     CHECK(windows[2].loss.values != windows[5].loss.values);
@@ -91,9 +91,9 @@ TEST_CASE("a window is the mask that hides what it hides") {
   const model::TreatableModel& model = bench.model(kRotary);
   const std::vector<Index> lengths{12};
   const LengthStream stream = bench.stream(bench.request("mlm", lengths));
-  const auto window = score_lengths(bench.cells(model, {.windows = "3"}, lengths), stream, "mlm");
+  const auto window = score_lengths(bench.grid(model, {.windows = "3"}, lengths), stream, "mlm");
   const auto mask =
-      score_lengths(bench.cells(model, {.masks = "own; window(2)"}, lengths), stream, "mlm");
+      score_lengths(bench.grid(model, {.masks = "own; window(2)"}, lengths), stream, "mlm");
   CHECK(window[0].loss.values == mask[0].loss.values);
   CHECK(window[1].loss.values == mask[1].loss.values);
 }
@@ -130,20 +130,20 @@ TEST_CASE("what a model cannot do is refused") {
   CHECK_THROWS_AS(length_objective(headless), InputError);
   const std::vector<Index> lengths{8, 30};
   const LengthStream stream = bench.stream(bench.request("clm", lengths));
-  CHECK_THROWS_AS(score_lengths(bench.cells(causal, {.masks = "own;full"}, {8}), stream, "clm"),
+  CHECK_THROWS_AS(score_lengths(bench.grid(causal, {.masks = "own;full"}, {8}), stream, "clm"),
                   UsageError);
-  CHECK_THROWS_AS(score_lengths(bench.cells(causal, {.positions = "own,ntk"}, {8}), stream, "clm"),
+  CHECK_THROWS_AS(score_lengths(bench.grid(causal, {.positions = "own,ntk"}, {8}), stream, "clm"),
                   UsageError);
-  CHECK_THROWS_AS(score_lengths(bench.cells(causal, {.masks = "3*causal"}, {8}), stream, "clm"),
+  CHECK_THROWS_AS(score_lengths(bench.grid(causal, {.masks = "3*causal"}, {8}), stream, "clm"),
                   UsageError);
   // A table that ends is reported, and the rest is scored.
   const auto scores =
-      score_lengths(bench.cells(causal, {.positions = "own,interpolated"}, lengths), stream, "clm");
+      score_lengths(bench.grid(causal, {.positions = "own,interpolated"}, lengths), stream, "clm");
   REQUIRE(scores.size() == 3);
   CHECK(scores[0].cell.length == 8);
   CHECK(scores[1].cell.treatment == 1);
   CHECK(bench.notes == std::vector<std::string>{"own: 12 positions, so nothing at length 30"});
-  CHECK_THROWS_AS(score_lengths(bench.cells(causal, {}, {30}), stream, "clm"), UsageError);
+  CHECK_THROWS_AS(score_lengths(bench.grid(causal, {}, {30}), stream, "clm"), UsageError);
 }
 
 }  // namespace

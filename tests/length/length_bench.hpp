@@ -63,16 +63,16 @@ class Bench {
     return *models_.back();
   }
 
-  LengthCells cells(const model::TreatableModel& model, const TreatmentLists& lists,
-                    std::vector<Index> lengths) {
-    LengthCells cells;
-    cells.model = &model;
-    cells.treatments = make_treatments(lists);
-    cells.lengths = std::move(lengths);
-    cells.trained = model.trained_length();
-    cells.mask_token_id = 4;
-    cells.note = [this](const std::string& line) { notes.push_back(line); };
-    return cells;
+  TreatmentGrid grid(const model::TreatableModel& model, const TreatmentLists& lists,
+                     std::vector<Index> lengths) {
+    TreatmentGrid grid;
+    grid.model = &model;
+    grid.treatments = make_treatments(lists);
+    grid.lengths = std::move(lengths);
+    grid.trained = model.trained_length();
+    grid.mask_token_id = 4;
+    grid.note = [this](const std::string& line) { notes.push_back(line); };
+    return grid;
   }
 
   std::vector<std::string> notes;

@@ -58,7 +58,7 @@ TEST_CASE("attention at a length is that of the scores") {
     const model::TreatableModel& model = bench.model(members);
     const std::vector<Index> lengths{8, 12};
     const LengthStream stream = bench.stream(bench.request("tta", lengths));
-    const auto rows = probe_lengths(bench.cells(model, {}, lengths), stream, true);
+    const auto rows = probe_lengths(bench.grid(model, {}, lengths), stream, true);
     REQUIRE(rows.size() == 6);
     CHECK(!rows[3].layer.has_value());
     const auto own = model::open_model(model.path(), {});
@@ -88,7 +88,7 @@ TEST_CASE("a mean over queries that all read one key is a sink") {
   const model::TreatableModel& model = bench.model(kRotary);
   const LengthStream stream = bench.stream(bench.request("tta", {12}));
   const auto rows =
-      probe_lengths(bench.cells(model, {.masks = "full; keep(0); diagonal"}, {12}), stream, false);
+      probe_lengths(bench.grid(model, {.masks = "full; keep(0); diagonal"}, {12}), stream, false);
   REQUIRE(rows.size() == 3);
   CHECK(rows[1].sink == doctest::Approx(1));
   CHECK(rows[1].entropy == doctest::Approx(0));

@@ -8,7 +8,7 @@
 #include "fake_model.hpp"
 #include "probe/attention/ablation.hpp"
 #include "probe/score/model_average.hpp"
-#include "probe/score/prediction.hpp"
+#include "probe/score/token_distribution.hpp"
 #include "probe/states/consistency.hpp"
 
 namespace masque::probe {
@@ -165,8 +165,8 @@ TEST_CASE("corruption: the same tokens for every kind, more of them at a higher 
     CHECK(mask.sequence.ids[from] == sequence.ids[from]);
   }
   for (const Index i : mask.selected) CHECK(mask.sequence.ids[static_cast<std::size_t>(i)] == 4);
-  CHECK(parse_token_noise("drop") == TokenNoise::kDrop);
-  CHECK_THROWS_AS(parse_token_noise("dropp"), UsageError);
+  CHECK(named_value("corruptions", "drop", token_noise_names()) == TokenNoise::kDrop);
+  CHECK_THROWS_AS(named_value("corruptions", "dropp", token_noise_names()), UsageError);
 }
 
 TEST_CASE("consistency: distances of a text from its corrupted copies, done again by hand") {
@@ -183,7 +183,7 @@ TEST_CASE("consistency: distances of a text from its corrupted copies, done agai
   const auto numbers = selection_numbers(sequence, 0, "consistency");
   const Last plain = last_of(*model, sequence);
   for (const ConsistencyRow& row : consistency.rows()) {
-    CAPTURE(std::string(token_noise_name(row.corruption)));
+    CAPTURE(std::string(name_in(token_noise_names(), row.corruption)));
     const Corrupted copy =
         corrupt(sequence, numbers, 0.3, row.corruption, TokenId{4},
                 RandomStream(0, "consistency tokens", 8), model->design().vocab_size);

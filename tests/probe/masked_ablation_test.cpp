@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "probe/score/corrupt.hpp"
-#include "probe/score/prediction.hpp"
+#include "probe/score/token_distribution.hpp"
 
 namespace masque::probe {
 namespace {

@@ -4,10 +4,6 @@
 #include <array>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "base/error.hpp"
-#include "base/escape.hpp"
 #include "mask/bit_matrix.hpp"
 
 namespace masque::probe {
@@ -35,18 +31,7 @@ mask::Mask part_of_mask(const mask::Mask& mask, std::span<const Index> tokens) {
 
 }  // namespace
 
-std::string_view token_noise_name(TokenNoise corruption) {
-  return std::find_if(kNames.begin(), kNames.end(),
-                      [&](const auto& entry) { return entry.second == corruption; })
-      ->first;
-}
-
-TokenNoise parse_token_noise(std::string_view name) {
-  const auto found = std::find_if(kNames.begin(), kNames.end(),
-                                  [&](const auto& entry) { return entry.first == name; });
-  if (found != kNames.end()) return found->second;
-  throw UsageError(fmt::format("found '{}', expected none, mask, drop or random", escape(name)));
-}
+NameTable<TokenNoise> token_noise_names() { return kNames; }
 
 std::vector<double> selection_numbers(const Sequence& sequence, std::uint64_t seed,
                                       std::string_view purpose) {

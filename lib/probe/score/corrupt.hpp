@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/name_table.hpp"
 #include "base/random.hpp"
 #include "model/model.hpp"
 #include "probe/score/sequence.hpp"
@@ -21,9 +22,7 @@ enum class TokenNoise {
 };
 
 /// "none", "mask", "drop", "random".
-std::string_view token_noise_name(TokenNoise corruption);
-/// Throws UsageError for a name that is not one.
-TokenNoise parse_token_noise(std::string_view name);
+NameTable<TokenNoise> token_noise_names();
 
 /// One number in [0, 1) for each token of `sequence`, 2 for those of the template: token i is
 /// selected at rate r if number i is below r. A function of seed, purpose and the sequence's

@@ -7,8 +7,8 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/file.hpp"
+#include "base/name_table.hpp"
 #include "base/output_file.hpp"
 #include "base/split.hpp"
 #include "mask/expression.hpp"
@@ -186,19 +186,14 @@ model::Batch batch_of(std::span<const Sequence> items, bool two_streams) {
 }
 
 void parse_dump_parts(std::string_view list, DumpRequest& request) {
-  static constexpr std::array<std::pair<std::string_view, bool DumpRequest::*>, 3> kParts{
+  using Part = bool DumpRequest::*;
+  static constexpr std::array<std::pair<std::string_view, Part>, 3> kParts{
       {{"hidden_states", &DumpRequest::hidden_states},
        {"logits", &DumpRequest::logits},
        {"attentions", &DumpRequest::attentions}}};
-  for (const std::string_view name : split(list, ',')) {
-    const auto known = std::find_if(kParts.begin(), kParts.end(),
-                                    [&](const auto& part) { return part.first == name; });
-    if (known == kParts.end()) {
-      throw UsageError(fmt::format("{}: found '{}', expected hidden_states, logits or attentions",
-                                   field("what"), escape(name)));
-    }
-    request.*known->second = true;
-  }
+  const std::vector<std::string_view> names = split(list, ',');
+  for (const Part part : named_values("what", std::span(names), NameTable<Part>(kParts)))
+    request.*part = true;
 }
 
 void dump(const model::Model& model, std::span<const Sequence> items, const DumpRequest& request,

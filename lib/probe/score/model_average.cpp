@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "probe/score/prediction.hpp"
+#include "probe/score/token_distribution.hpp"
 
 namespace masque::probe {
 
@@ -18,27 +18,27 @@ namespace {
 class Predictions final : public model::Observer {
  public:
   Predictions(std::size_t sequences, std::size_t rows)
-      : found(sequences, std::vector<Prediction>(rows)) {}
+      : found(sequences, std::vector<TokenDistribution>(rows)) {}
 
   void logits(Index s, Index first, MatrixView<const float> x) override { add(s, first, x); }
   void logits(Index s, Index first, MatrixView<const double> x) override { add(s, first, x); }
 
-  std::vector<std::vector<Prediction>> found;
+  std::vector<std::vector<TokenDistribution>> found;
 
  private:
   template <class T>
   void add(Index s, Index first, MatrixView<const T> x) {
-    std::vector<Prediction>& own = found[static_cast<std::size_t>(s)];
+    std::vector<TokenDistribution>& own = found[static_cast<std::size_t>(s)];
     for (Index i = 0; i < x.rows; ++i) {
       own[static_cast<std::size_t>(first + i - s * std::ssize(own))] = predict<T>(x.row_span(i));
     }
   }
 };
 
-std::vector<std::vector<Prediction>> run(const model::Model& model,
-                                         std::span<const Sequence> sequences,
-                                         std::span<const Index> rows, Index batch_tokens) {
-  std::vector<std::vector<Prediction>> found;
+std::vector<std::vector<TokenDistribution>> run(const model::Model& model,
+                                                std::span<const Sequence> sequences,
+                                                std::span<const Index> rows, Index batch_tokens) {
+  std::vector<std::vector<TokenDistribution>> found;
   while (!sequences.empty()) {
     model::Batch batch;
     model::Request request;
@@ -64,7 +64,7 @@ struct Sums {
   double loss = 0;
   double hits = 0;
 
-  void add(const Prediction& p, TokenId token) {
+  void add(const TokenDistribution& p, TokenId token) {
     const auto at = static_cast<std::size_t>(token);
     loss -= p.logarithm[at];
     const auto best = std::max_element(p.logarithm.begin(), p.logarithm.end());
@@ -72,8 +72,8 @@ struct Sums {
   }
 };
 
-Prediction mean_of(const std::vector<double>& sum, Index count) {
-  Prediction p;
+TokenDistribution mean_of(const std::vector<double>& sum, Index count) {
+  TokenDistribution p;
   p.probability.reserve(sum.size());
   p.logarithm.reserve(sum.size());
   for (const double x : sum) {
@@ -149,7 +149,7 @@ void ModelAverage::add(const Sequence& sequence) {
   const auto raw = run(model_, {&sequence, 1}, rows, request_.batch_tokens).front();
   const auto corrected = corrected_ != nullptr
                              ? run(*corrected_, {&sequence, 1}, rows, request_.batch_tokens).front()
-                             : std::vector<Prediction>();
+                             : std::vector<TokenDistribution>();
   Sums raw_sums, corrected_sums;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     raw_sums.add(raw[r], token(r));
@@ -171,7 +171,7 @@ void ModelAverage::add(const Sequence& sequence) {
       for (std::size_t r = 0; r < rows.size(); ++r) {
         for (std::size_t v = 0; v < vocab_size; ++v) sums[q][r][v] += found[q][r].probability[v];
         if (place == request_.samples.end()) continue;
-        const Prediction average = mean_of(sums[q][r], k);
+        const TokenDistribution average = mean_of(sums[q][r], k);
         average_sums.add(average, token(r));
         from_raw += divergence(average, raw[r]);
         if (!corrected.empty()) from_corrected += divergence(average, corrected[r]);

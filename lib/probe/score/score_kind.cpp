@@ -9,12 +9,20 @@ namespace {
 constexpr std::array kKinds{ScoreKind::kPll,          ScoreKind::kPllWordL2r, ScoreKind::kPllWord,
                             ScoreKind::kPllGlobalL2r, ScoreKind::kTta,        ScoreKind::kCausal,
                             ScoreKind::kElectra};
-constexpr std::array<std::string_view, kKinds.size()> kKindNames{
-    "pll", "pll-word-l2r", "pll-word", "pll-global-l2r", "tta", "causal", "electra"};
+constexpr std::array<std::pair<std::string_view, ScoreKind>, kKinds.size()> kKindNames{
+    {{"pll", ScoreKind::kPll},
+     {"pll-word-l2r", ScoreKind::kPllWordL2r},
+     {"pll-word", ScoreKind::kPllWord},
+     {"pll-global-l2r", ScoreKind::kPllGlobalL2r},
+     {"tta", ScoreKind::kTta},
+     {"causal", ScoreKind::kCausal},
+     {"electra", ScoreKind::kElectra}}};
 
 }  // namespace
 
-std::string_view kind_name(ScoreKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+NameTable<ScoreKind> kind_names() { return kKindNames; }
+
+std::string_view kind_name(ScoreKind kind) { return name_in(kind_names(), kind); }
 
 std::span<const ScoreKind> all_kinds() { return kKinds; }
 

@@ -4,6 +4,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/name_table.hpp"
+
 namespace masque::probe {
 
 /// The masked kinds differ in M(t), what is hidden while token t is predicted.
@@ -17,7 +19,8 @@ enum class ScoreKind {
   kElectra,       ///< one pass of a discriminator: log σ(−logit), that a token is original
 };
 
-/// "pll", "pll-word-l2r", …
+/// "pll", "pll-word-l2r", … in the order above.
+NameTable<ScoreKind> kind_names();
 std::string_view kind_name(ScoreKind kind);
 /// All of them, in the order above.
 std::span<const ScoreKind> all_kinds();

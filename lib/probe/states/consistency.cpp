@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
-#include "probe/score/prediction.hpp"
+#include "probe/score/token_distribution.hpp"
 
 namespace masque::probe {
 
@@ -42,7 +42,7 @@ class StateComparer final : public model::Observer {
  private:
   struct Plain {
     std::vector<double> state;
-    Prediction prediction;
+    TokenDistribution prediction;
   };
 
   /// The row of the text that row `i` of sequence `s` is compared with.
@@ -83,7 +83,7 @@ class StateComparer final : public model::Observer {
   void add_logits(Index s, Index first, MatrixView<const T> x) {
     for (Index i = 0; i < x.rows; ++i) {
       Plain& plain = plain_[original(s, first + i)];
-      const Prediction prediction = predict<T>(x.row_span(i));
+      const TokenDistribution prediction = predict<T>(x.row_span(i));
       if (copies_.empty()) {
         plain.prediction = prediction;
         continue;

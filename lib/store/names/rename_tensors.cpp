@@ -157,16 +157,13 @@ std::vector<std::string> rename_tensors(const Checkpoint& checkpoint, const Name
   const WeightsWriter* other = writer_for_path(out);
   options.input = checkpoint.path();
   if (checkpoint.is_folder()) {
-    if (other != nullptr) {
-      throw UsageError(fmt::format("-o {}: a folder is written as a folder, expected no file name",
-                                   escape(out)));
-    }
+    check_folder_output(out);
     return rename_folder(checkpoint, names, out, options);
   }
   const WeightsFile& file = checkpoint.files().front();
   if (other != nullptr && other->name != file.content.writer) {
-    throw UsageError(fmt::format("-o {}: the file stays {} (convert changes the format)",
-                                 escape(out), file.content.writer));
+    throw UsageError(fmt::format("{} {}: the file stays {} (convert changes the format)",
+                                 field("output"), escape(out), file.content.writer));
   }
   Metadata outside = markers_of(checkpoint);
   std::erase_if(outside, [&](const auto& marker) {

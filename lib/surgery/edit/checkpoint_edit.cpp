@@ -286,10 +286,7 @@ std::vector<std::string> write_edit(CheckpointEdit& edit, const std::string& out
                                     store::WriteOptions options) {
   const store::Checkpoint& checkpoint = edit.checkpoint();
   options.input = checkpoint.path();
-  if (checkpoint.is_folder() && store::writer_for_path(out) != nullptr) {
-    throw UsageError(
-        fmt::format("-o {}: a folder is written as a folder, expected no file name", escape(out)));
-  }
+  if (checkpoint.is_folder()) store::check_folder_output(out);
   const auto side = edit.side_text();
   CheckpointEdit::Output output = edit.output(options.follow_links);
   if (checkpoint.is_folder()) {

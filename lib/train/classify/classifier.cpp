@@ -1,6 +1,7 @@
 #include "train/classify/classifier.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <complex>
 
@@ -46,8 +47,14 @@ T softmax_loss(std::span<T> row, std::size_t target, bool& right) {
 
 }  // namespace
 
-const char* pooling_name(ClassifierPooling pooling) {
-  return pooling == ClassifierPooling::kFirst ? "cls" : "mean";
+NameTable<ClassifierPooling> pooling_names() {
+  static constexpr std::array<std::pair<std::string_view, ClassifierPooling>, 2> kNames{
+      {{"cls", ClassifierPooling::kFirst}, {"mean", ClassifierPooling::kMean}}};
+  return kNames;
+}
+
+std::string_view pooling_name(ClassifierPooling pooling) {
+  return name_in(pooling_names(), pooling);
 }
 
 template <class T>

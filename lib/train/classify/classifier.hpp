@@ -3,8 +3,10 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/name_table.hpp"
 #include "base/random.hpp"
 #include "train/network/encoder.hpp"
 #include "train/network/head.hpp"
@@ -19,7 +21,8 @@ enum class ClassifierPooling {
 };
 
 /// "cls" or "mean", as config.json and options have it.
-const char* pooling_name(ClassifierPooling pooling);
+NameTable<ClassifierPooling> pooling_names();
+std::string_view pooling_name(ClassifierPooling pooling);
 
 /// Adds a classifier's parameters, zeros: PREFIXpooler.dense.* (hidden size, hidden size) of
 /// kFirst, and classifier.* (labels, hidden size). The map has the pooler at

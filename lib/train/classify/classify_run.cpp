@@ -277,7 +277,7 @@ std::string digest_of(const LabelledTexts& texts) {
 }
 
 std::vector<std::pair<std::string, std::string>> ClassifyRun::facts() {
-  return {{"pooling", pooling_name(options_.pooling)},
+  return {{"pooling", std::string(pooling_name(options_.pooling))},
           {"mask", options_.texts.mask.value_or("model")},
           {"labels", fmt::format("{}", fmt::join(names_, "\t"))},
           {"learnt", digest_of(texts_)},

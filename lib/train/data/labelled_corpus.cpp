@@ -32,7 +32,7 @@ class Reader {
         encoder_(tokenizer.id_encoder({})),
         to_(to) {
     if (options.text_columns.empty() || options.text_columns.size() > 2)
-      throw UsageError("text columns: expected one or two");
+      throw UsageError(fmt::format("{}: expected one or two", field("text_columns")));
     if (!options.header) choose({});
   }
 

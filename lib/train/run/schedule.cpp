@@ -1,6 +1,7 @@
 #include "train/run/schedule.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -12,13 +13,10 @@
 
 namespace masque::train {
 
-std::string_view decay_name(Decay decay) {
-  switch (decay) {
-    case Decay::kLinear: return "linear";
-    case Decay::kCosine: return "cosine";
-    case Decay::kConstant: break;
-  }
-  return "constant";
+NameTable<Decay> decay_names() {
+  static constexpr std::array<std::pair<std::string_view, Decay>, 3> kNames{
+      {{"linear", Decay::kLinear}, {"cosine", Decay::kCosine}, {"constant", Decay::kConstant}}};
+  return kNames;
 }
 
 double StepPlan::place(std::int64_t step) const {

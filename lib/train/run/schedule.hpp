@@ -6,12 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/name_table.hpp"
+
 namespace masque::train {
 
 enum class Decay { kLinear, kCosine, kConstant };
 
 /// "linear", "cosine", "constant".
-std::string_view decay_name(Decay decay);
+NameTable<Decay> decay_names();
 
 /// How many updates a run has: a number at first, and others that it is given on the way.
 struct StepPlan {

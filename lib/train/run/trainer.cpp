@@ -1,6 +1,7 @@
 #include "train/run/trainer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -22,6 +23,12 @@ std::span<float> part(std::span<float> of, Index first, const Parameter& p) {
 }
 
 }  // namespace
+
+NameTable<Optimizer> optimizer_names() {
+  static constexpr std::array<std::pair<std::string_view, Optimizer>, 2> kNames{
+      {{"adamw", Optimizer::kAdamW}, {"lamb", Optimizer::kLamb}}};
+  return kNames;
+}
 
 Trainer::Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& corpus,
                  const TrainerOptions& options, Ranks& ranks)

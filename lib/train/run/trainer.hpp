@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/name_table.hpp"
 #include "train/data/corpus.hpp"
 #include "train/data/order.hpp"
 #include "train/loss/ranks.hpp"
@@ -15,6 +16,8 @@
 namespace masque::train {
 
 enum class Optimizer { kAdamW, kLamb };
+/// "adamw", "lamb".
+NameTable<Optimizer> optimizer_names();
 
 struct TrainerOptions {
   Schedule schedule;

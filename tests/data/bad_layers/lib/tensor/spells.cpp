@@ -3,3 +3,4 @@ const char* found() {
   return "the \"--hidden-size\" of "
          "(--{})";
 }
+const char* written() { return "-o {}: expected no file"; }

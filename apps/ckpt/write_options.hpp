@@ -1,4 +1,4 @@
-// --dtype NAME, shared by the commands that write.
+// Options of the commands that write checkpoints.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,25 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "cli/command.hpp"
 #include "tensor/dtype.hpp"
 
 namespace masque::ckpt {
 
 inline constexpr const char* kDtypeHelp = "F64, F32, F16, BF16, F8_E4M3 or F8_E5M2";
 
-/// The type of an option's value. Throws UsageError.
+/// --dtype; `tensors` begins the help: "for floating-point tensors: ".
+template <class Name>  // a text, or one that may be absent
+void add_dtype(cli::Command& command, Name& name, const std::string& tensors = "") {
+  command.option("--dtype", "NAME", name, tensors + kDtypeHelp);
+}
+
+/// --shard-size, as store::parse_byte_size reads it.
+inline void add_shard_size(cli::Command& command, std::optional<std::string>& size) {
+  command.option("--shard-size", "SIZE", size, "at most so much per file: 500MB, 5GB, 1GiB");
+}
+
+/// The type of the value of --dtype. Throws UsageError.
 inline DType parse_dtype(const std::string& name) {
   const auto dtype = find_dtype(name);
   const bool known = dtype == DType::kF64 || dtype == DType::kF32 || dtype == DType::kF16 ||

@@ -15,7 +15,8 @@
 
 namespace masque::length_gen {
 
-struct CheckpointOptions {
+/// The options of both.
+struct TreatedModelOptions {
   std::string model, text;
   std::optional<std::string> tokenizer, output;
   std::string family;
@@ -28,21 +29,22 @@ struct CheckpointOptions {
   cli::CommonOptions common;
 };
 
-void declare_checkpoint(cli::Command& command, CheckpointOptions& options);
+/// MODEL, --text, the lengths, the treatments, and how results are shown.
+void declare_treated_model(cli::Command& command, TreatedModelOptions& options);
 
-/// What was opened. `cells` point to the model.
-struct Checkpoint {
+/// A checkpoint that is opened under every treatment. `grid` points to the model.
+struct TreatedModel {
   std::unique_ptr<const model::TreatableModel> model;
   std::unique_ptr<const text::Tokenizer> tokenizer;
-  length::LengthCells cells;
+  length::TreatmentGrid grid;
 };
 
 /// Reads model and tokenizer. `session` must outlive what is returned.
-Checkpoint open_checkpoint(const CheckpointOptions& options, cli::Session& session);
+TreatedModel open_treated_model(const TreatedModelOptions& options, cli::Session& session);
 
 /// The stream of `options.text`; objective, rate and seed are up to the caller.
-length::StreamRequest stream_request(const CheckpointOptions& options,
-                                     const length::LengthCells& cells);
+length::StreamRequest stream_request(const TreatedModelOptions& options,
+                                     const length::TreatmentGrid& grid);
 
 /// Rows of a result.
 class ResultTable {
@@ -50,29 +52,29 @@ class ResultTable {
   using Value = std::variant<std::string, Index, double>;
 
   /// After position, normalizer, mask, train_length, policy and eval_length stand `columns`.
-  ResultTable(const CheckpointOptions& options, const length::LengthCells& cells,
+  ResultTable(const TreatedModelOptions& options, const length::TreatmentGrid& grid,
               const std::vector<std::string>& columns);
 
-  void add(const length::LengthCell& cell, const std::vector<Value>& values);
+  void add(const length::TreatedLength& cell, const std::vector<Value>& values);
   /// On stdout; numbers of the table have four decimals, those of --json all.
   void print(cli::Session& session) const;
   /// As TSV, numbers with all decimals.
   std::string text() const;
 
  private:
-  const CheckpointOptions& options_;
-  const length::LengthCells& cells_;
+  const TreatedModelOptions& options_;
+  const length::TreatmentGrid& grid_;
   std::vector<std::string> columns_;
   std::vector<std::vector<Value>> rows_;
 };
 
 /// A number at a length under a treatment.
 struct CurvePoint {
-  length::LengthCell cell;
+  length::TreatedLength cell;
   double y = 0;
 };
 /// An SVG with a curve for each treatment.
-std::string curves(const length::LengthCells& cells, const std::vector<CurvePoint>& points,
+std::string curves(const length::TreatmentGrid& grid, const std::vector<CurvePoint>& points,
                    const std::string& title, const std::string& measure);
 
 /// The folder of --output, if there is one: made before the long work, so that what is in the way

@@ -1,4 +1,4 @@
-#include "checkpoint.hpp"
+#include "treated_model.hpp"
 
 #include <algorithm>
 
@@ -12,15 +12,16 @@
 #include "kernel/parallel.hpp"
 #include "length/arms.hpp"
 #include "run_output.hpp"
+#include "scoring_options.hpp"
 
 namespace masque::length_gen {
 
 namespace {
 
 /// The parts of a treatment's name that differ among all.
-std::string name_of(const length::LengthCells& cells, const length::LengthTreatment& treatment) {
+std::string name_of(const length::TreatmentGrid& grid, const length::LengthTreatment& treatment) {
   const auto differs = [&](const auto& part) {
-    return std::ranges::any_of(cells.treatments, [&](const length::LengthTreatment& other) {
+    return std::ranges::any_of(grid.treatments, [&](const length::LengthTreatment& other) {
       return part(other) != part(treatment);
     });
   };
@@ -40,12 +41,12 @@ cli::Cell cell_of(const ResultTable::Value& value) {
 
 }  // namespace
 
-void declare_checkpoint(cli::Command& c, CheckpointOptions& o) {
+void declare_treated_model(cli::Command& c, TreatedModelOptions& o) {
   c.argument("MODEL", o.model, "a checkpoint folder");
   c.option("--text", "FILE", o.text, "a text, in blocks of every length", cli::Need::kRequired);
   commands::add_folder_options(c, o.tokenizer, o.family);
   commands::add_precision(c, o.precision);
-  c.option("--eval-lengths", "LIST", o.eval_lengths, "tokens of a block, template included");
+  add_eval_lengths(c, o.eval_lengths, "tokens of a block, template included");
   c.option("--train-length", "N", o.train_length, cli::AllowedRange{1, 1e6},
            "the longest sequence of training [as many positions as the model has]");
   c.option("--position", "LIST", o.treatments.positions,
@@ -55,24 +56,21 @@ void declare_checkpoint(cli::Command& c, CheckpointOptions& o) {
            "own, log_n (of the trained length), or others as attn-probe variants lists them");
   c.option("--mask", "LIST", o.treatments.masks,
            "own, or masks as in mask-viz, with semicolons between: 'own; window(64)'");
-  c.option("--window", "LIST", o.treatments.windows,
-           "once more with keys hidden that are so many positions away, or more");
+  add_windows(c, o.treatments.windows, "once more");
   c.option("--policy", "POLICY", o.policy, "how blocks are cut: chunk, slide:STRIDE or last");
-  c.option("--eval-tokens", "N", o.eval_tokens, cli::AllowedRange{0, 1e12},
-           "the first ones of --text; 0: all");
-  c.option("--batch-tokens", "N", o.batch_tokens, cli::AllowedRange{1, 1e9},
-           "tokens that run together; bounds the memory, changes no result");
+  add_eval_tokens(c, o.eval_tokens, "--text");
+  commands::add_batch_tokens(c, o.batch_tokens);
   c.option("-o,--output", "DIR", o.output, "also results.tsv and curves as SVG, in this folder");
   cli::add_threads(c, o.common);
   cli::add_quiet(c, o.common);
   cli::add_table(c, o.common);
 }
 
-Checkpoint open_checkpoint(const CheckpointOptions& o, cli::Session& session) {
-  Checkpoint opened;
-  length::LengthCells& cells = opened.cells;
-  cells.treatments = length::make_treatments(o.treatments);
-  cells.lengths = length::parse_lengths("eval_lengths", o.eval_lengths);
+TreatedModel open_treated_model(const TreatedModelOptions& o, cli::Session& session) {
+  TreatedModel opened;
+  length::TreatmentGrid& grid = opened.grid;
+  grid.treatments = length::make_treatments(o.treatments);
+  grid.lengths = length::parse_lengths("eval_lengths", o.eval_lengths);
   kernel::set_threads(o.common.threads);
   opened.tokenizer = std::make_unique<const text::Tokenizer>(
       text::Tokenizer::open(o.tokenizer.value_or(o.model), {.model = o.model}));
@@ -83,48 +81,49 @@ Checkpoint open_checkpoint(const CheckpointOptions& o, cli::Session& session) {
     throw InputError(opened.tokenizer->parts().path,
                      fmt::format("{} tokens, expected at most the {} of the model", tokens, rows));
   }
-  cells.model = opened.model.get();
-  cells.trained = o.train_length.value_or(opened.model->trained_length());
-  if (cells.trained == 0) {
+  grid.model = opened.model.get();
+  grid.trained = o.train_length.value_or(opened.model->trained_length());
+  if (grid.trained == 0) {
     throw UsageError(
         fmt::format("{} does not say how long the texts of its training were, expected {}", o.model,
                     field("train_length")));
   }
-  cells.precision = o.precision;
-  cells.batch_tokens = o.batch_tokens;
-  cells.mask_token_id = opened.tokenizer->roles().mask;
-  cells.tokens = train::token_table(*opened.tokenizer);
-  cells.note = [&session](const std::string& line) { session.note(line); };
+  grid.precision = o.precision;
+  grid.batch_tokens = o.batch_tokens;
+  grid.mask_token_id = opened.tokenizer->roles().mask;
+  grid.tokens = train::token_table(*opened.tokenizer);
+  grid.note = [&session](const std::string& line) { session.note(line); };
   session.note(fmt::format("{}: {}, {} layers, trained at {}", o.model,
                            opened.model->design().family, opened.model->design().num_hidden_layers,
-                           cells.trained));
+                           grid.trained));
   return opened;
 }
 
-length::StreamRequest stream_request(const CheckpointOptions& o, const length::LengthCells& cells) {
+length::StreamRequest stream_request(const TreatedModelOptions& o,
+                                     const length::TreatmentGrid& grid) {
   length::StreamRequest request;
   request.text = o.text;
-  request.lengths = cells.lengths;
+  request.lengths = grid.lengths;
   request.tokens = o.eval_tokens;
   request.threads = o.common.threads;
   request.policy = probe::parse_length_policy(o.policy);
   return request;
 }
 
-ResultTable::ResultTable(const CheckpointOptions& options, const length::LengthCells& cells,
+ResultTable::ResultTable(const TreatedModelOptions& options, const length::TreatmentGrid& grid,
                          const std::vector<std::string>& columns)
-    : options_(options), cells_(cells), columns_{"position",     "normalizer", "mask",
-                                                 "train_length", "policy",     "eval_length"} {
+    : options_(options), grid_(grid), columns_{"position",     "normalizer", "mask",
+                                               "train_length", "policy",     "eval_length"} {
   columns_.insert(columns_.end(), columns.begin(), columns.end());
 }
 
-void ResultTable::add(const length::LengthCell& cell, const std::vector<Value>& values) {
-  const length::LengthTreatment& treatment = cells_.treatments[cell.treatment];
+void ResultTable::add(const length::TreatedLength& cell, const std::vector<Value>& values) {
+  const length::LengthTreatment& treatment = grid_.treatments[cell.treatment];
   std::vector<Value>& row = rows_.emplace_back();
   row = {treatment.position->text(),
          treatment.normalizer,
          treatment.mask_text(),
-         cells_.trained,
+         grid_.trained,
          options_.policy,
          cell.length};
   row.insert(row.end(), values.begin(), values.end());
@@ -156,14 +155,14 @@ std::string ResultTable::text() const {
   return text;
 }
 
-std::string curves(const length::LengthCells& cells, const std::vector<CurvePoint>& points,
+std::string curves(const length::TreatmentGrid& grid, const std::vector<CurvePoint>& points,
                    const std::string& title, const std::string& measure) {
   draw::Chart chart;
-  chart.title = fmt::format("{}, trained at {}", title, cells.trained);
+  chart.title = fmt::format("{}, trained at {}", title, grid.trained);
   chart.x = {"length", true};
   chart.y.name = measure;
   for (const CurvePoint& point : points) {
-    const std::string name = name_of(cells, cells.treatments[point.cell.treatment]);
+    const std::string name = name_of(grid, grid.treatments[point.cell.treatment]);
     if (chart.curves.empty() || chart.curves.back().name != name)
       chart.curves.push_back({name, {}, {}});
     chart.curves.back().x.push_back(static_cast<double>(point.cell.length));

@@ -17,13 +17,13 @@ inline bool has_vocabulary(const model::Design& design) {
 }
 
 /// Probabilities and their logarithms (nats).
-struct Prediction {
+struct TokenDistribution {
   std::vector<double> probability, logarithm;
 };
 
 template <class T>
-Prediction predict(std::span<const T> logits) {
-  Prediction p;
+TokenDistribution predict(std::span<const T> logits) {
+  TokenDistribution p;
   p.logarithm.assign(logits.begin(), logits.end());
   p.probability.resize(logits.size());
   const double largest = *std::max_element(p.logarithm.begin(), p.logarithm.end());
@@ -38,7 +38,7 @@ Prediction predict(std::span<const T> logits) {
 }
 
 /// KL(p ‖ q) in nats, at least 0.
-inline double divergence(const Prediction& p, const Prediction& q) {
+inline double divergence(const TokenDistribution& p, const TokenDistribution& q) {
   double sum = 0;
   for (std::size_t v = 0; v < p.probability.size(); ++v) {
     if (p.probability[v] > 0) sum += p.probability[v] * (p.logarithm[v] - q.logarithm[v]);
@@ -47,7 +47,7 @@ inline double divergence(const Prediction& p, const Prediction& q) {
 }
 
 /// ½ Σ |p − q|.
-inline double total_variation(const Prediction& p, const Prediction& q) {
+inline double total_variation(const TokenDistribution& p, const TokenDistribution& q) {
   double sum = 0;
   for (std::size_t v = 0; v < p.probability.size(); ++v) {
     sum += std::abs(p.probability[v] - q.probability[v]);

@@ -1,0 +1,20 @@
+// --kv and --query, of models that run and of masks alone. A header by itself: a tool that knows
+// masks only need not link this layer.
+#pragma once
+
+#include "cli/command.hpp"
+#include "mask/flow.hpp"
+
+namespace masque::commands {
+
+/// What later layers read, and what queries start with. The targets are a mask::KeySource and a
+/// mask::QueryStart, or std::optional of these, with the model's as the default.
+template <class Keys, class Query>
+void add_flow(cli::Command& command, Keys& keys, Query& query) {
+  command.choice("--kv", keys, mask::key_source_names(),
+                 "what later layers read: the layer before, or token embeddings again");
+  command.choice("--query", query, mask::query_start_names(),
+                 "what queries start with: their token, or their position only");
+}
+
+}  // namespace masque::commands
