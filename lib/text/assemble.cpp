@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "text/json_fields.hpp"
@@ -23,10 +24,7 @@ std::string describe(const JsonValue& json) {
   for (const char* list : kStepLists) {
     const JsonValue* steps = json.find(list);
     if (steps == nullptr) continue;
-    out += '(';
-    for (const JsonValue& step : steps->items)
-      out += fmt::format("{}{}", &step == steps->items.data() ? "" : ", ", describe(step));
-    out += ')';
+    out += fmt::format("({})", comma_list(steps->items, describe));
   }
   return out;
 }
