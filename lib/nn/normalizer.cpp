@@ -63,12 +63,6 @@ const AttentionNormalizer* find_normalizer(std::string_view name) {
   return Normalizers::of_process().find(name);
 }
 
-std::string normalizer_text(const AttentionNormalizer& normalizer) {
-  const std::string parameters = parameter_text(normalizer);
-  if (parameters.empty()) return std::string(normalizer.name());
-  return fmt::format("{}({})", normalizer.name(), parameters);
-}
-
 std::shared_ptr<const AttentionNormalizer> parse_normalizer(std::string_view text) {
   NamedArguments arguments(text);
   const AttentionNormalizer* plain = find_normalizer(arguments.name());

@@ -69,8 +69,6 @@ const AttentionNormalizer* find_normalizer(std::string_view name);
 /// "softmax", "log_n(base=64, clip=16)": a name, and values in place of the defaults. UsageError
 /// names what is possible.
 std::shared_ptr<const AttentionNormalizer> parse_normalizer(std::string_view text);
-/// What parse_normalizer reads: the name with all its parameters.
-std::string normalizer_text(const AttentionNormalizer& normalizer);
 
 /// Adds one at program start.
 struct NormalizerRegistration {
