@@ -1,4 +1,4 @@
-// From scores to weights: one file per normalizer under nn/normalizer/.
+// From scores to weights: normalizers under nn/normalizer/, one file each or rows of a table.
 //
 // A normalizer works on a row of one head: the scores s_ij = scale · q_i·k_j + position terms of
 // the visible keys j of query i, and n_i, their number. It is described by a few numbers, so that
