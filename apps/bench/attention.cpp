@@ -77,8 +77,8 @@ Timing time_training(const Options& o, const nn::AttentionProblem<float>& proble
   const Matrix<float> d_context = random_matrix(o.length, problem.query.columns, 4);
   std::vector<Trained> sequences;
   sequences.reserve(static_cast<std::size_t>(o.batch));
-  std::vector<nn::TrainedForward<float>> forward;
-  std::vector<nn::TrainedBackward<float>> backward;
+  std::vector<nn::DifferentiableForward<float>> forward;
+  std::vector<nn::DifferentiableBackward<float>> backward;
   for (int i = 0; i < o.batch; ++i) {
     Trained& t = sequences.emplace_back(o.length, o.heads, problem.query.columns);
     nn::DifferentiableAttention<float> attention{problem};

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/escape.hpp"
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
@@ -79,11 +80,9 @@ void declare_convert(cli::Command& tool) {
   c.option("-o,--output", "OUTPUT", o->out,
            "a file if it ends as one (.safetensors, .npz, .index, …), else a new folder",
            cli::Need::kRequired);
-  std::string formats;
-  for (const store::WeightsWriter* writer : store::weights_writers())
-    formats += fmt::format("{}{}", formats.empty() ? "" : ", ", writer->name);
   c.option("--format", "NAME", o->format,
-           fmt::format("of a folder: {}; default: that of the input", formats));
+           fmt::format("of a folder: {}; default: that of the input",
+                       comma_list(store::weights_writers(), &store::WeightsWriter::name)));
   add_dtype(c, o->dtype, "for floating-point tensors: ");
   add_shard_size(c, o->shard_size);
   c.choice(

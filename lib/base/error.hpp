@@ -33,8 +33,6 @@ class Error : public std::runtime_error {
   explicit Error(const std::string& message);
   /// The message with its fields marked: what another message is made of.
   const std::string& message() const { return *message_; }
-  /// The message with each field as `spell` says it.
-  std::string with_fields(const Spelling& spell) const { return spell_fields(*message_, spell); }
 
  private:
   std::shared_ptr<const std::string> message_;  ///< shared: copies of an error do not throw

@@ -1,7 +1,6 @@
 #include "base/named_arguments.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,16 +20,14 @@ bool is_word(std::string_view text) {
   });
 }
 
-/// The next comma outside of parentheses, or the end; nullopt if parentheses do not fit.
-std::optional<std::size_t> argument_end(std::string_view text) {
+/// Whether each parenthesis has its other one.
+bool parentheses_fit(std::string_view text) {
   int depth = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '(') ++depth;
-    if (text[i] == ')' && --depth < 0) return std::nullopt;
-    if (text[i] == ',' && depth == 0) return i;
+  for (const char c : text) {
+    if (c == '(') ++depth;
+    if (c == ')' && --depth < 0) return false;
   }
-  if (depth != 0) return std::nullopt;
-  return text.size();
+  return depth == 0;
 }
 
 }  // namespace
@@ -46,19 +43,19 @@ NamedArguments::NamedArguments(std::string_view text) {
   name_ = name;
   if (open == all.size()) return;
   if (all.back() != ')') fail("a closing parenthesis was expected at the end");
-  std::string_view rest = trim(all.substr(open + 1, all.size() - open - 2));
-  while (!rest.empty()) {
-    const auto end = argument_end(rest);
-    if (!end) fail("the parentheses do not fit");
-    const std::string_view argument = rest.substr(0, *end);
+  const std::string_view inside = trim(all.substr(open + 1, all.size() - open - 2));
+  if (inside.empty()) return;
+  const auto parts = split_outside_parentheses(inside, ',');
+  for (const std::string_view& argument : parts) {
+    if (!parentheses_fit(argument)) fail("the parentheses do not fit");
+    if (argument.empty() && &argument != &parts.front() && &argument == &parts.back())
+      fail("key=value was expected after the last comma");
     const auto [before, value] = split_at_first(argument, '=');
     const std::string_view key = trim(before);
     if (!is_word(key) || !value) fail("key=value was expected between commas");
     if (!values_.emplace(key, trim(*value)).second) {
       fail(fmt::format("{} is given twice", key));
     }
-    if (*end + 1 == rest.size()) fail("key=value was expected after the last comma");
-    rest = *end == rest.size() ? std::string_view() : rest.substr(*end + 1);
   }
 }
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/comma_list.hpp"
+
 namespace masque {
 
 /// All items of a kind, sorted by name. An item has a name: a member `name`, a function `name()`,
@@ -46,12 +48,7 @@ class Registry {
 
   /// "bert, gpt2, xlnet": for messages that say what would have been right.
   std::string names() const {
-    std::string list;
-    for (const T* item : items_) {
-      if (!list.empty()) list += ", ";
-      list += name_of(*item);
-    }
-    return list;
+    return comma_list(items_, [](const T* item) { return name_of(*item); });
   }
 
  private:

@@ -30,6 +30,21 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
+std::vector<std::string_view> split_outside_parentheses(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '(') ++depth;
+    if (text[i] == ')') --depth;
+    if (text[i] != separator || depth != 0) continue;
+    parts.push_back(text.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
 std::vector<std::string_view> split_terminated(std::string_view text, char end) {
   if (text.empty()) return {};
   if (text.ends_with(end)) text.remove_suffix(1);

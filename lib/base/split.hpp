@@ -18,6 +18,9 @@ std::string_view trim(std::string_view text, std::string_view blanks = " ");
 /// The parts between separators, one more than there are separators: "" has one part, an empty one.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
+/// The same, but separators within parentheses count for nothing.
+std::vector<std::string_view> split_outside_parentheses(std::string_view text, char separator);
+
 /// The parts that each end with `end`, but perhaps the last: "" has none.
 std::vector<std::string_view> split_terminated(std::string_view text, char end);
 

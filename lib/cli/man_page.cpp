@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/comma_list.hpp"
 #include "base/escape.hpp"
 #include "base/version.hpp"
 
@@ -56,8 +57,7 @@ void append_entries(std::string& out, const Command& command) {
       if (positional) {
         tag = italic(entry.names);
       } else {
-        for (const std::string& name : entry.spellings())
-          tag += (tag.empty() ? "" : ", ") + bold(name);
+        tag = comma_list(entry.spellings(), bold);
         if (!entry.is_flag()) tag += " " + value_of(entry);
       }
       out += fmt::format(".TP\n{}\n{}", tag, roff(entry.help));

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "draw/page.hpp"
@@ -167,9 +168,8 @@ int add_axes(Scene& scene, const Chart& chart, const Scale& x, const Scale& y,
 std::string description_of(const Chart& chart) {
   if (!chart.description.empty()) return chart.description;
   if (chart.curves.empty()) return "An empty chart.";
-  std::string names;
-  for (const Curve& curve : chart.curves) names += (names.empty() ? "" : ", ") + curve.name;
-  return fmt::format("Curves of {} over {}: {}.", chart.y.name, chart.x.name, names);
+  return fmt::format("Curves of {} over {}: {}.", chart.y.name, chart.x.name,
+                     comma_list(chart.curves, &Curve::name));
 }
 
 }  // namespace

@@ -36,7 +36,4 @@ inline Ink ink_of(bool heat, std::uint8_t cell) {
 
 Color color_of(Ink ink, Theme theme);
 
-/// CIE L*: 0 is black, 100 is white.
-double lightness(Color color);
-
 }  // namespace masque::draw

@@ -24,17 +24,8 @@ inline float power_of_two(std::int32_t n) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(n + 127) << 23U);
 }
 
-}  // namespace elementary_detail
-
-namespace elementary_detail {
-
-/// e^x = fraction · 2^whole for |x| < 105, after Moshier's Cephes, expf.
-struct SplitExp {
-  float fraction;
-  std::int32_t whole;
-};
-
-inline SplitExp split_exp(float x) {
+/// e^x for −87 ≤ x ≤ 0, after Moshier's Cephes, expf.
+inline float exp_in_range(float x) {
   constexpr float kRound = 12582912.0F;  // 1.5 · 2^23: adding it rounds to an integer
   const float shifted = x * 1.44269504F + kRound;
   const float n = shifted - kRound;
@@ -46,28 +37,19 @@ inline SplitExp split_exp(float x) {
   p = p * r + 4.1665795894e-2F;
   p = p * r + 1.6666665459e-1F;
   p = p * r + 5.0000001201e-1F;
-  return {(p * (r * r) + r) + 1.0F,
-          static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) - 0x4B400000U)};
+  const float fraction = (p * (r * r) + r) + 1.0F;
+  return fraction * power_of_two(static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) -
+                                                           0x4B400000U));
 }
 
 }  // namespace elementary_detail
 
-/// e^x. exp(0) = 1 exactly; 0 below −104, ∞ above 88.73; NaN stays NaN. Results below 1e-38 are
-/// rounded twice.
-inline float fast_exp(float x) {
-  x = 89.0F < x ? 89.0F : x;  // this order keeps NaN
-  x = -104.0F > x ? -104.0F : x;
-  const auto [y, whole] = elementary_detail::split_exp(x);
-  const std::int32_t half = whole >> 1;  // two factors: 2^whole need not be a normal number
-  return y * elementary_detail::power_of_two(half) * elementary_detail::power_of_two(whole - half);
-}
-
-/// e^x for x ≤ 0, cheaper: 0 below −87, so that no slow tiny number ever appears.
+/// e^x for x ≤ 0; exp(0) = 1 exactly; 0 below −87, so that no slow tiny number ever appears; NaN
+/// stays NaN.
 inline float fast_exp_negative(float x) {
   constexpr float kLeast = -87.0F;
-  const float kept = kLeast > x ? kLeast : x;
-  const auto [y, whole] = elementary_detail::split_exp(kept);
-  return elementary_detail::select(x < kLeast, 0.0F, y * elementary_detail::power_of_two(whole));
+  const float kept = kLeast > x ? kLeast : x;  // this order keeps NaN
+  return elementary_detail::select(x < kLeast, 0.0F, elementary_detail::exp_in_range(kept));
 }
 
 /// log(x) for normal x > 0; below 2^−126, also 0 and negative x, it is log 2^−126, so that

@@ -26,19 +26,10 @@ struct Choice {
 }  // namespace
 
 std::vector<std::string> split_names(std::string_view name, std::string_view text) {
-  std::vector<std::string> names(1);
-  int depth = 0;
-  for (const char c : text) {
-    if (c == '(') ++depth;
-    if (c == ')') --depth;
-    if (c == ',' && depth == 0) {
-      names.emplace_back();
-    } else {
-      names.back() += c;
-    }
-  }
-  for (std::string& one : names) {
-    one = std::string(trim(one));
+  std::vector<std::string> names;
+  for (const std::string_view part : split_outside_parentheses(text, ','))
+    names.emplace_back(trim(part));
+  for (const std::string& one : names) {
     if (one.empty() || std::ranges::count(names, one) > 1) {
       throw UsageError(fmt::format("{}: found '{}', expected different names with commas between",
                                    field(name), escape(text)));

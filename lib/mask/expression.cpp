@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
@@ -367,13 +368,10 @@ std::vector<MaskLayer> parse_open_mask_layers(std::string_view text) {
 }
 
 std::string layers_text(const std::vector<MaskLayer>& layers) {
-  std::string out;
-  for (const MaskLayer& layer : layers) {
-    out += out.empty() ? "" : ", ";
-    if (layer.count != 1) out += fmt::format("{}*", layer.count);
-    out += layer.mask.text();
-  }
-  return out;
+  return comma_list(layers, [](const MaskLayer& layer) {
+    return layer.count == 1 ? layer.mask.text()
+                            : fmt::format("{}*{}", layer.count, layer.mask.text());
+  });
 }
 
 }  // namespace masque::mask

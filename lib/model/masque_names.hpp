@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "model/design.hpp"
 #include "model/family_config.hpp"
 
@@ -70,12 +71,12 @@ E read_word(const FamilyConfig& config, std::string_view name, const Words<E, N>
             E fallback) {
   if (!config.has(name)) return fallback;
   const std::string given = config.text(name, "");
-  std::string known;
   for (const auto& [word, value] : words) {
     if (word == given) return value;
-    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", word);
   }
-  config.refuse(name, "one of " + known);
+  config.refuse(name, "one of " + comma_list(words, [](const auto& word) {
+                        return fmt::format("\"{}\"", word.first);
+                      }));
 }
 
 /// Sets the design's masks to those of the option "mask", a word or an expression of the mask

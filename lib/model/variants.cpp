@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/split.hpp"
@@ -140,11 +141,9 @@ const nn::Mixer* mixer_of(const Design& design) {
   if (design.variants.mixer.empty()) return nullptr;
   const nn::Mixer* mixer = nn::find_mixer(design.variants.mixer);
   if (mixer != nullptr) return mixer;
-  std::string known;
-  for (const nn::Mixer* one : nn::mixers()) {
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", one->info().name);
-  }
-  throw UsageError(fmt::format("no mixer '{}', expected {}", escape(design.variants.mixer), known));
+  throw UsageError(
+      fmt::format("no mixer '{}', expected {}", escape(design.variants.mixer),
+                  comma_list(nn::mixers(), [](const nn::Mixer* one) { return one->info().name; })));
 }
 
 nn::MixerShape mixer_shape(const Design& design) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "kernel/scalar.hpp"
 #include "nn/attention.hpp"
 #include "nn/round.hpp"
 #include "nn/row_mask.hpp"
@@ -19,9 +20,7 @@ namespace masque::nn {
 
 namespace reference {
 
-inline double real_part(float x) { return static_cast<double>(x); }
-inline double real_part(double x) { return x; }
-inline double real_part(const std::complex<double>& x) { return x.real(); }
+using kernel::reference::real_part;
 
 /// The matrices of one head.
 template <class T>

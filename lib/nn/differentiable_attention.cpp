@@ -42,7 +42,7 @@ bool fits(MatrixView<T> gradient, MatrixView<const T> x) {
 }
 
 template <class T>
-void check_gradients(const TrainedBackward<T>& s) {
+void check_gradients(const DifferentiableBackward<T>& s) {
   const AttentionProblem<T>& problem = s.attention.problem;
   check_sequence(s.attention, s.d_context.rows, s.d_context.columns);
   MASQUE_CHECK(s.context.rows == s.d_context.rows && s.context.columns == s.d_context.columns);
@@ -55,7 +55,7 @@ void check_gradients(const TrainedBackward<T>& s) {
 }
 
 template <class T>
-bool has_terms(const TrainedGradients<T>& gradients) {
+bool has_terms(const DifferentiableGradients<T>& gradients) {
   return gradients.bias != nullptr || gradients.weight_terms != nullptr ||
          gradients.value_terms != nullptr;
 }
@@ -63,8 +63,8 @@ bool has_terms(const TrainedGradients<T>& gradients) {
 }  // namespace
 
 template <class T>
-void differentiable_attention_forward(std::span<const TrainedForward<T>> sequences) {
-  for (const TrainedForward<T>& s : sequences) {
+void differentiable_attention_forward(std::span<const DifferentiableForward<T>> sequences) {
+  for (const DifferentiableForward<T>& s : sequences) {
     check_sequence(s.attention, s.context.rows, s.context.columns);
     MASQUE_CHECK(s.saved.data == nullptr || (s.saved.rows == s.attention.problem.num_heads &&
                                              s.saved.columns == s.context.rows));
@@ -72,17 +72,17 @@ void differentiable_attention_forward(std::span<const TrainedForward<T>> sequenc
   const std::vector<Item> items = items_of(sequences);
   kernel::parallel_items(std::ssize(items), [&](Index i) {
     const Item& item = items[static_cast<std::size_t>(i)];
-    trained::forward_key_head(sequences[item.sequence], item.group);
+    differentiable::forward_key_head(sequences[item.sequence], item.group);
   });
 }
 
 template <class T>
-void differentiable_attention_backward(std::span<const TrainedBackward<T>> sequences) {
-  for (const TrainedBackward<T>& s : sequences) check_gradients(s);
+void differentiable_attention_backward(std::span<const DifferentiableBackward<T>> sequences) {
+  for (const DifferentiableBackward<T>& s : sequences) check_gradients(s);
   const std::vector<Item> items = items_of(sequences);
   const auto run = [&](Index i) {
     const Item& item = items[static_cast<std::size_t>(i)];
-    trained::backward_key_head(sequences[item.sequence], item.group);
+    differentiable::backward_key_head(sequences[item.sequence], item.group);
   };
   const bool in_order = std::any_of(sequences.begin(), sequences.end(),
                                     [](const auto& s) { return has_terms(s.gradients); });
@@ -90,9 +90,9 @@ void differentiable_attention_backward(std::span<const TrainedBackward<T>> seque
   for (Index i = 0; i < std::ssize(items); ++i) run(i);
 }
 
-template void differentiable_attention_forward(std::span<const TrainedForward<float>>);
-template void differentiable_attention_forward(std::span<const TrainedForward<double>>);
-template void differentiable_attention_backward(std::span<const TrainedBackward<float>>);
-template void differentiable_attention_backward(std::span<const TrainedBackward<double>>);
+template void differentiable_attention_forward(std::span<const DifferentiableForward<float>>);
+template void differentiable_attention_forward(std::span<const DifferentiableForward<double>>);
+template void differentiable_attention_backward(std::span<const DifferentiableBackward<float>>);
+template void differentiable_attention_backward(std::span<const DifferentiableBackward<double>>);
 
 }  // namespace masque::nn

@@ -32,7 +32,7 @@ struct DifferentiableAttention {
 /// Where gradients are added; a view without data, or null, is left out. Weight terms and value
 /// terms are given where the attention has them: the rest needs their backward pass.
 template <class T>
-struct TrainedGradients {
+struct DifferentiableGradients {
   MatrixView<T> query, key, value;
   ScoreTermsGradient<T>* bias = nullptr;
   WeightTerms<T>* weight_terms = nullptr;
@@ -41,7 +41,7 @@ struct TrainedGradients {
 
 /// One sequence on its way forward.
 template <class T>
-struct TrainedForward {
+struct DifferentiableForward {
   DifferentiableAttention<T> attention;
   MatrixView<T> context;  ///< out: (T, heads · value size); rows that see no key get 0
   MatrixView<T> saved;    ///< out: (heads, T), for the backward pass; or empty
@@ -49,12 +49,12 @@ struct TrainedForward {
 
 /// The backward pass of one sequence; attention, context and saved are those of the forward pass.
 template <class T>
-struct TrainedBackward {
+struct DifferentiableBackward {
   DifferentiableAttention<T> attention;
   MatrixView<const T> context;
   MatrixView<const T> saved;
   MatrixView<const T> d_context;
-  TrainedGradients<T> gradients;
+  DifferentiableGradients<T> gradients;
 };
 
 /// Many sequences, of any shapes. T is float or double. Key heads of sequences run in parallel,
@@ -63,12 +63,12 @@ struct TrainedBackward {
 /// Cost: 4 · visible pairs · head size a head. Memory, kept by each thread: keys and values of a
 /// head twice, and 13 rows of scores; with weight or value terms (T, S) once.
 template <class T>
-void differentiable_attention_forward(std::span<const TrainedForward<T>> sequences);
+void differentiable_attention_forward(std::span<const DifferentiableForward<T>> sequences);
 /// The gradients of different sequences must not overlap. If one of them has gradients of position
 /// terms all run on the calling thread, in order, since those may share parameters.
 /// Cost: 10 · visible pairs · head size. Memory of a thread: keys, values and their gradients of a
 /// head twice and once; with position terms three times (T, S).
 template <class T>
-void differentiable_attention_backward(std::span<const TrainedBackward<T>> sequences);
+void differentiable_attention_backward(std::span<const DifferentiableBackward<T>> sequences);
 
 }  // namespace masque::nn

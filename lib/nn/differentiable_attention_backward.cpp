@@ -6,7 +6,7 @@
 #include "nn/tile_gradients.hpp"
 #include "nn/unit_length.hpp"
 
-namespace masque::nn::trained {
+namespace masque::nn::differentiable {
 
 namespace {
 
@@ -35,7 +35,7 @@ struct BackwardMemory {
 template <class T>
 class Backward {
  public:
-  Backward(const TrainedBackward<T>& sequence, Index group, BackwardMemory<T>& scratch)
+  Backward(const DifferentiableBackward<T>& sequence, Index group, BackwardMemory<T>& scratch)
       : b_(sequence),
         problem_(sequence.attention.problem),
         group_(group),
@@ -318,7 +318,7 @@ class Backward {
     }
   }
 
-  const TrainedBackward<T>& b_;
+  const DifferentiableBackward<T>& b_;
   const AttentionProblem<T>& problem_;
   Index group_;
   Operands operands_;
@@ -332,12 +332,12 @@ class Backward {
 }  // namespace
 
 template <class T>
-void backward_key_head(const TrainedBackward<T>& sequence, Index group) {
+void backward_key_head(const DifferentiableBackward<T>& sequence, Index group) {
   thread_local BackwardMemory<T> scratch;
   Backward<T>(sequence, group, scratch).run();
 }
 
-template void backward_key_head(const TrainedBackward<float>&, Index);
-template void backward_key_head(const TrainedBackward<double>&, Index);
+template void backward_key_head(const DifferentiableBackward<float>&, Index);
+template void backward_key_head(const DifferentiableBackward<double>&, Index);
 
-}  // namespace masque::nn::trained
+}  // namespace masque::nn::differentiable

@@ -8,7 +8,7 @@
 #include "nn/tile_pairs.hpp"
 #include "nn/unit_length.hpp"
 
-namespace masque::nn::trained {
+namespace masque::nn::differentiable {
 
 template <class T>
 tile::Strips<T> PackedMatrix<T>::shape(Index columns, Index depth) {
@@ -199,4 +199,4 @@ MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 #undef MASQUE_INSTANTIATE
 
-}  // namespace masque::nn::trained
+}  // namespace masque::nn::differentiable

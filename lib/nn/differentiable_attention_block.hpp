@@ -1,5 +1,5 @@
-// What both ways of attention that is trained share: the operands of a head, and a few queries of
-// it with the keys that they see.
+// What the forward and the backward pass of differentiable attention share: the operands of a head,
+// and a few queries of it with the keys that they see.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 #include "nn/tile_pieces.hpp"
 #include "nn/tile_walk.hpp"
 
-namespace masque::nn::trained {
+namespace masque::nn::differentiable {
 
 /// A row more than a power of two apart: else all rows share few lines of the cache.
 template <class T>
@@ -172,8 +172,8 @@ inline Index keys_of(const TileRun& run, Index keys) {
 
 // What one thread does, of one key head.
 template <class T>
-void forward_key_head(const TrainedForward<T>& sequence, Index group);
+void forward_key_head(const DifferentiableForward<T>& sequence, Index group);
 template <class T>
-void backward_key_head(const TrainedBackward<T>& sequence, Index group);
+void backward_key_head(const DifferentiableBackward<T>& sequence, Index group);
 
-}  // namespace masque::nn::trained
+}  // namespace masque::nn::differentiable

@@ -7,7 +7,7 @@
 #include "nn/differentiable_attention_block.hpp"
 #include "nn/unit_length.hpp"
 
-namespace masque::nn::trained {
+namespace masque::nn::differentiable {
 
 namespace {
 
@@ -24,7 +24,7 @@ struct ForwardMemory {
 template <class T>
 class Forward {
  public:
-  Forward(const TrainedForward<T>& sequence, Index group, ForwardMemory<T>& scratch)
+  Forward(const DifferentiableForward<T>& sequence, Index group, ForwardMemory<T>& scratch)
       : f_(sequence),
         problem_(sequence.attention.problem),
         group_(group),
@@ -172,7 +172,7 @@ class Forward {
     }
   }
 
-  const TrainedForward<T>& f_;
+  const DifferentiableForward<T>& f_;
   const AttentionProblem<T>& problem_;
   Index group_;
   Operands operands_;
@@ -183,12 +183,12 @@ class Forward {
 }  // namespace
 
 template <class T>
-void forward_key_head(const TrainedForward<T>& sequence, Index group) {
+void forward_key_head(const DifferentiableForward<T>& sequence, Index group) {
   thread_local ForwardMemory<T> scratch;
   Forward<T>(sequence, group, scratch).run();
 }
 
-template void forward_key_head(const TrainedForward<float>&, Index);
-template void forward_key_head(const TrainedForward<double>&, Index);
+template void forward_key_head(const DifferentiableForward<float>&, Index);
+template void forward_key_head(const DifferentiableForward<double>&, Index);
 
-}  // namespace masque::nn::trained
+}  // namespace masque::nn::differentiable

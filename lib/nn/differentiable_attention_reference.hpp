@@ -1,4 +1,4 @@
-// The way forward of attention that is trained as it is defined, in plain loops. T is float, double
+// The forward pass of differentiable attention as it is defined, in plain loops. T is float, double
 // or std::complex<double>, whose imaginary part carries a derivative.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace masque::nn {
 
-/// The context of TrainedForward. Memory: one (T, S) matrix. Serial.
+/// The context of DifferentiableForward. Memory: one (T, S) matrix. Serial.
 template <class T>
 void differentiable_attention_reference(const DifferentiableAttention<T>& attention,
                                         MatrixView<T> context) {

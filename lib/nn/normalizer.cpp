@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/named_arguments.hpp"
 #include "base/registry.hpp"
@@ -13,11 +14,9 @@ namespace {
 using Normalizers = Registry<AttentionNormalizer>;
 
 std::string parameter_text(const AttentionNormalizer& normalizer) {
-  std::string out;
-  for (const NormalizerParameter& p : normalizer.parameters()) {
-    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", p.name, p.value);
-  }
-  return out;
+  return comma_list(normalizer.parameters(), [](const NormalizerParameter& p) {
+    return fmt::format("{}={}", p.name, p.value);
+  });
 }
 
 std::vector<VariantInfo> list_variants() {
@@ -62,12 +61,6 @@ std::span<const AttentionNormalizer* const> normalizers() {
 
 const AttentionNormalizer* find_normalizer(std::string_view name) {
   return Normalizers::of_process().find(name);
-}
-
-std::string normalizer_text(const AttentionNormalizer& normalizer) {
-  const std::string parameters = parameter_text(normalizer);
-  if (parameters.empty()) return std::string(normalizer.name());
-  return fmt::format("{}({})", normalizer.name(), parameters);
 }
 
 std::shared_ptr<const AttentionNormalizer> parse_normalizer(std::string_view text) {

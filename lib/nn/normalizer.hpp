@@ -1,4 +1,4 @@
-// From scores to weights: one file per normalizer under nn/normalizer/.
+// From scores to weights: normalizers under nn/normalizer/, one file each or rows of a table.
 //
 // A normalizer works on a row of one head: the scores s_ij = scale · q_i·k_j + position terms of
 // the visible keys j of query i, and n_i, their number. It is described by a few numbers, so that
@@ -69,8 +69,6 @@ const AttentionNormalizer* find_normalizer(std::string_view name);
 /// "softmax", "log_n(base=64, clip=16)": a name, and values in place of the defaults. UsageError
 /// names what is possible.
 std::shared_ptr<const AttentionNormalizer> parse_normalizer(std::string_view text);
-/// What parse_normalizer reads: the name with all its parameters.
-std::string normalizer_text(const AttentionNormalizer& normalizer);
 
 /// Adds one at program start.
 struct NormalizerRegistration {

@@ -1,4 +1,4 @@
-// The row loops of attention that is trained: weights from what was saved of a row, and the
+// The row loops of differentiable attention: weights from what was saved of a row, and the
 // gradients of scores. Vectors as in tile.hpp: widths are multiples of kLanes, rows begin at
 // multiples of 64 bytes, unless said otherwise.
 #pragma once

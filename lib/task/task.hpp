@@ -1,4 +1,5 @@
-// Synthetic tasks for length generalisation: one file each under task/task/.
+// Synthetic tasks for length generalisation: one file, or one row of a table, each under
+// task/task/.
 #pragma once
 
 #include <memory>

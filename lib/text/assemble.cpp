@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "text/json_fields.hpp"
@@ -23,10 +24,7 @@ std::string describe(const JsonValue& json) {
   for (const char* list : kStepLists) {
     const JsonValue* steps = json.find(list);
     if (steps == nullptr) continue;
-    out += '(';
-    for (const JsonValue& step : steps->items)
-      out += fmt::format("{}{}", &step == steps->items.data() ? "" : ", ", describe(step));
-    out += ')';
+    out += fmt::format("({})", comma_list(steps->items, describe));
   }
   return out;
 }
@@ -48,14 +46,8 @@ std::vector<AddedToken> read_added(const JsonValue& json, const std::string& pat
   const JsonValue* list = find_field(json, "added_tokens", JsonKind::kArray, path);
   if (list == nullptr) return out;
   for (const JsonValue& item : list->items) {
-    AddedToken token;
-    token.content = get_field(item, "content", JsonKind::kString, path).text;
+    AddedToken token = read_added_token(item, path);
     token.id = id_field(item, "id", path);
-    token.single_word = bool_field(item, "single_word", false, path);
-    token.lstrip = bool_field(item, "lstrip", false, path);
-    token.rstrip = bool_field(item, "rstrip", false, path);
-    token.special = bool_field(item, "special", false, path);
-    token.normalized = bool_field(item, "normalized", !token.special, path);
     out.push_back(std::move(token));
   }
   return out;

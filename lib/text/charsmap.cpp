@@ -21,6 +21,9 @@ std::size_t offset(std::uint32_t unit) {
   return static_cast<std::size_t>(unit >> 10) << ((unit & 0x200) >> 6);
 }
 
+/// Whether a character of UTF-8 goes on with this byte.
+bool inside_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
 std::uint32_t little_endian(std::string_view bytes, std::size_t at) {
   std::uint32_t out = 0;
   for (std::size_t i = 4; i-- > 0;) out = out << 8 | static_cast<unsigned char>(bytes[at + i]);
@@ -89,11 +92,11 @@ std::optional<Charsmap::Match> Charsmap::find(std::string_view text, bool first)
     const std::uint32_t unit = units_[at];
     at ^= offset(unit);
     if (!has_leaf(unit)) continue;
+    if (!first && i + 1 < text.size() && inside_character(text[i + 1])) continue;
     if (at >= units_.size()) break;
     const std::size_t begin = value(units_[at]);
     // A string begins on a character and ends at a NUL, or with the table.
-    if (begin > strings_.size() ||
-        (begin < strings_.size() && (static_cast<unsigned char>(strings_[begin]) & 0xC0) == 0x80)) {
+    if (begin > strings_.size() || (begin < strings_.size() && inside_character(strings_[begin]))) {
       continue;
     }
     const std::size_t end = std::min(strings_.find('\0', begin), strings_.size());
@@ -131,26 +134,6 @@ void replace_graphemes(AlignedText& text, const Charsmap& charsmap) {
   Rewriter rewriter(text);
   for (const Change& change : changes) rewriter.put(change.c, change.change);
   rewriter.finish();
-}
-
-void replace_longest(AlignedText& text, const Charsmap& charsmap) {
-  const std::string_view old = text.text;
-  AlignedText out;
-  out.text.reserve(old.size());
-  out.origin.reserve(old.size());
-  for (std::size_t i = 0; i < old.size();) {
-    const auto match = charsmap.longest(old.substr(i));
-    // A key that ends inside a character cannot be meant.
-    const bool whole =
-        match && (i + match->length == old.size() ||
-                  (static_cast<unsigned char>(old[i + match->length]) & 0xC0) != 0x80);
-    const std::size_t length = whole ? match->length : char_bytes(old[i]);
-    const Span span = text.span(i, i + length);
-    out.text.append(whole ? match->replacement : old.substr(i, length));
-    out.origin.resize(out.text.size(), span);
-    i += length;
-  }
-  text = std::move(out);
 }
 
 }  // namespace masque::text

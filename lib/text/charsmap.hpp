@@ -24,7 +24,8 @@ class Charsmap {
   /// nothing.
   Charsmap(std::string_view bytes, const std::string& path);
 
-  /// The shortest or the longest key that `text` begins with.
+  /// The shortest key that `text` begins with; the longest one that does not end inside a character
+  /// of it: SentencePiece's table never means such a key.
   std::optional<Match> shortest(std::string_view text) const { return find(text, true); }
   std::optional<Match> longest(std::string_view text) const { return find(text, false); }
 
@@ -38,9 +39,5 @@ class Charsmap {
 /// Replaces as the normalizer "Precompiled" of Hugging Face's tokenizers does: grapheme by
 /// grapheme.
 void replace_graphemes(AlignedText& text, const Charsmap& charsmap);
-
-/// Replaces as SentencePiece does: the longest key at each position. A replacement shares the span
-/// of its key.
-void replace_longest(AlignedText& text, const Charsmap& charsmap);
 
 }  // namespace masque::text

@@ -20,12 +20,6 @@ char32_t last_code_point(std::string_view text) {
   return code_point;
 }
 
-std::size_t count_code_points(std::string_view text) {
-  std::size_t count = 0;
-  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
-  return count;
-}
-
 bool is_white_space(char32_t c) { return is(c, kWhiteSpace); }
 
 bool is_word(char32_t c) { return is(c, kWord); }

@@ -10,8 +10,6 @@ namespace masque::text {
 std::size_t last_begin(std::string_view text);
 /// The last character of a text that is not empty.
 char32_t last_code_point(std::string_view text);
-/// Number of characters.
-std::size_t count_code_points(std::string_view text);
 
 /// White_Space: the 25 code points of Rust's `char::is_whitespace` and of `\s`.
 bool is_white_space(char32_t code_point);

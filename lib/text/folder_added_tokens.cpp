@@ -34,19 +34,13 @@ void sort_by_id(std::vector<AddedToken>& tokens) {
 std::vector<AddedToken> read_decoder(const JsonValue& json, const std::string& path) {
   std::vector<AddedToken> out;
   for (const JsonMember& member : json.members) {
-    AddedToken token;
-    token.id = parse_number<TokenId>(member.name).value_or(-1);
-    if (token.id < 0) {
+    const TokenId id = parse_number<TokenId>(member.name).value_or(-1);
+    if (id < 0) {
       throw InputError(
           path, fmt::format("added_tokens_decoder: '{}', expected an id", escape(member.name)));
     }
-    const JsonValue& item = member.value;
-    token.content = get_field(item, "content", JsonKind::kString, path).text;
-    token.single_word = bool_field(item, "single_word", false, path);
-    token.lstrip = bool_field(item, "lstrip", false, path);
-    token.rstrip = bool_field(item, "rstrip", false, path);
-    token.special = bool_field(item, "special", false, path);
-    token.normalized = bool_field(item, "normalized", !token.special, path);
+    AddedToken token = read_added_token(member.value, path);
+    token.id = id;
     out.push_back(std::move(token));
   }
   sort_by_id(out);
@@ -70,6 +64,17 @@ std::vector<AddedToken> read_ids(const FolderConfig& config) {
 }
 
 }  // namespace
+
+AddedToken read_added_token(const JsonValue& json, const std::string& path) {
+  AddedToken token;
+  token.content = get_field(json, "content", JsonKind::kString, path).text;
+  token.single_word = bool_field(json, "single_word", false, path);
+  token.lstrip = bool_field(json, "lstrip", false, path);
+  token.rstrip = bool_field(json, "rstrip", false, path);
+  token.special = bool_field(json, "special", false, path);
+  token.normalized = bool_field(json, "normalized", !token.special, path);
+  return token;
+}
 
 void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& tokens) {
   const JsonValue* decoder =

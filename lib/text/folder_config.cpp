@@ -19,25 +19,32 @@ JsonValue read_optional(const std::string& folder, const char* name) {
   return parse_json_file(InputFile::open(path).read_all(kMaxConfig), path);
 }
 
-// Classes first: tokenizer_class_of() names them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kClasses{
-    {{"BertTokenizer", "bert"},
-     {"DistilBertTokenizer", "bert"},
-     {"ElectraTokenizer", "bert"},
-     {"MPNetTokenizer", "mpnet"},
-     {"RobertaTokenizer", "roberta"},
-     {"GPT2Tokenizer", "gpt2"},
-     {"AlbertTokenizer", "albert"},
-     {"XLNetTokenizer", "xlnet"},
-     {"T5Tokenizer", "t5"},
-     {"DebertaTokenizer", "deberta"},
-     {"DebertaV2Tokenizer", "deberta-v2"},
-     {"distilbert", "bert"},
-     {"electra", "bert"},
-     {"mt5", "t5"},
-     {"distilroberta", "roberta"},
-     {"roformer", "bert"},
-     {"macbert", "bert"}}};
+/// A family of models, by what transformers calls it.
+struct TokenizerFamily {
+  std::string_view model_type;       ///< of config.json
+  std::string_view tokenizer_class;  ///< what reads its tokenizer; empty: not known
+  std::string_view architecture;     ///< whose rules its vocabulary follows
+};
+
+// The first of an architecture has the class that tokenizer_class_of() says.
+constexpr std::array<TokenizerFamily, 17> kTokenizerFamilies{
+    {{"albert", "AlbertTokenizer", "albert"},
+     {"bert", "BertTokenizer", "bert"},
+     {"camembert", "CamembertTokenizer", "camembert"},
+     {"deberta", "DebertaTokenizer", "deberta"},
+     {"deberta-v2", "DebertaV2Tokenizer", "deberta-v2"},
+     {"distilbert", "DistilBertTokenizer", "bert"},
+     {"electra", "ElectraTokenizer", "bert"},
+     {"gpt2", "GPT2Tokenizer", "gpt2"},
+     {"mpnet", "MPNetTokenizer", "mpnet"},
+     {"roberta", "RobertaTokenizer", "roberta"},
+     {"roformer", "RoFormerTokenizer", "bert"},
+     {"t5", "T5Tokenizer", "t5"},
+     {"xlm-roberta", "XLMRobertaTokenizer", "xlm-roberta"},
+     {"xlnet", "XLNetTokenizer", "xlnet"},
+     {"distilroberta", "", "roberta"},
+     {"macbert", "", "bert"},
+     {"mt5", "", "t5"}}};
 
 /// "BertTokenizerFast" or "bert" → "bert".
 std::string architecture_of(const JsonValue& settings, const JsonValue& config) {
@@ -47,9 +54,11 @@ std::string architecture_of(const JsonValue& settings, const JsonValue& config) 
   if (const JsonValue* base = config.find("base_model_type")) name = base->text;
   if (const JsonValue* type = settings.find("tokenizer_class")) name = type->text;
   if (name.ends_with("Fast")) name.resize(name.size() - 4);
-  const auto known = std::find_if(kClasses.begin(), kClasses.end(),
-                                  [&](const auto& entry) { return entry.first == name; });
-  return known == kClasses.end() ? name : std::string(known->second);
+  if (name.empty()) return name;
+  const auto* known = std::ranges::find_if(kTokenizerFamilies, [&](const TokenizerFamily& family) {
+    return family.model_type == name || family.tokenizer_class == name;
+  });
+  return known == kTokenizerFamilies.end() ? name : std::string(known->architecture);
 }
 
 }  // namespace
@@ -77,10 +86,16 @@ std::string config_architecture(const std::string& text) {
 }
 
 std::string tokenizer_class_of(std::string_view architecture) {
-  const auto* found = std::find_if(kClasses.begin(), kClasses.end(),
-                                   [&](const auto& entry) { return entry.second == architecture; });
-  MASQUE_CHECK(found != kClasses.end());
-  return std::string(found->first);
+  const auto* found =
+      std::ranges::find(kTokenizerFamilies, architecture, &TokenizerFamily::architecture);
+  MASQUE_CHECK(found != kTokenizerFamilies.end());
+  return std::string(found->tokenizer_class);
+}
+
+std::string tokenizer_class_of_model(std::string_view model_type) {
+  const auto* found =
+      std::ranges::find(kTokenizerFamilies, model_type, &TokenizerFamily::model_type);
+  return found == kTokenizerFamilies.end() ? "" : std::string(found->tokenizer_class);
 }
 
 bool setting(const FolderConfig& config, std::string_view name, bool missing) {

@@ -1,4 +1,4 @@
-// Normalizers of Hugging Face's tokenizer.json, one file each under text/normalizer/.
+// Normalizers of Hugging Face's tokenizer.json, which are under text/normalizer/.
 #pragma once
 
 #include <memory>

@@ -69,8 +69,7 @@ TokenizerParts open_folder_parts(const std::string& folder, const TokenizerOptio
     return open_vocab_txt(folder, join(folder, "vocab.txt"), options);
   if (has("vocab.json") && has("merges.txt") && !original && flavor != Flavor::kSentencePiece)
     return open_vocab_json(folder, options);
-  for (const char* name :
-       {"spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "spm.model"})
+  for (const char* name : kSpieceFiles)
     if (has(name) && !original) return open_spiece(folder, join(folder, name), options);
   throw InputError(folder, original ? "no vocab.txt, expected one"
                            : flavor == Flavor::kSentencePiece

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.hpp"
@@ -23,6 +24,18 @@ class PostProcessor {
   virtual void process(std::vector<Encoding>& parts, bool special) const = 0;
   /// Number of tokens that process() adds.
   virtual std::size_t added(bool pair) const = 0;
+};
+
+/// A type of post-processor.
+struct PostProcessorKind {
+  std::string_view name;  ///< its "type" in tokenizer.json
+  /// Throws InputError with `path` and the place of a field of another kind.
+  std::unique_ptr<PostProcessor> (*make)(const JsonValue& json, const std::string& path);
+};
+
+/// Adds a type at program start.
+struct PostProcessorRegistration {
+  explicit PostProcessorRegistration(const PostProcessorKind& kind);
 };
 
 /// The post-processor of tokenizer.json. Throws InputError for an unknown type, by its name.

@@ -1,6 +1,7 @@
 // spiece.model: SentencePiece's ModelProto, read by hand.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,10 @@
 #include "text/model.hpp"
 
 namespace masque::text {
+
+/// Under which names a folder has such a file; the first that is there counts.
+inline constexpr std::array<const char*, 4> kSpieceFiles{"spiece.model", "sentencepiece.bpe.model",
+                                                         "tokenizer.model", "spm.model"};
 
 /// What a tokenizer needs of a ModelProto. Defaults are SentencePiece's.
 struct SpieceModel {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "text/code_points.hpp"
+#include "base/utf8.hpp"
 #include "text/find_roles.hpp"
 
 namespace masque::text {

@@ -37,8 +37,15 @@ std::string model_architecture(const std::string& model);
 std::string config_architecture(const std::string& text);
 /// What transformers calls the tokenizer of an architecture: "RobertaTokenizer".
 std::string tokenizer_class_of(std::string_view architecture);
+/// What transformers reads the tokenizer of a model with, by the model_type of its config.json;
+/// empty if that is not known.
+std::string tokenizer_class_of_model(std::string_view model_type);
 /// A flag of tokenizer_config.json.
 bool setting(const FolderConfig& config, std::string_view name, bool missing);
+
+/// An entry of added_tokens or added_tokens_decoder, but for its id. Throws InputError for what is
+/// none.
+AddedToken read_added_token(const JsonValue& json, const std::string& path);
 
 /// Adds to `tokens` what the folder adds: added_tokens_decoder of tokenizer_config.json, else
 /// added_tokens.json, and the tokens with a role. Flags of a token that is there already are

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include "draw/lightness.hpp"
+
 namespace masque::draw {
 namespace {
 

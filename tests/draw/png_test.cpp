@@ -12,6 +12,7 @@
 #include "draw/charts.hpp"
 #include "draw/figures.hpp"
 #include "draw/grid_layout.hpp"
+#include "draw/lightness.hpp"
 
 namespace masque::draw {
 namespace {

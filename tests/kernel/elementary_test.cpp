@@ -34,10 +34,8 @@ double worst(float low, float high, const Fast& fast, const Exact& exact) {
 }
 
 TEST_CASE("exp, erf and tanh are within 2 units in the last place") {
-  const auto exp = [](double x) { return std::exp(x); };
   const auto erf = [](double x) { return std::erf(x); };
   const auto tanh = [](double x) { return std::tanh(x); };
-  CHECK(worst(1e-30F, 88.7F, kernel::fast_exp, exp) <= 2);
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
   const auto fast_negative = [](float x) { return kernel::fast_exp_negative(-std::fabs(x)); };
   const auto negative = [](double x) { return std::exp(-std::fabs(x)); };
@@ -78,15 +76,8 @@ TEST_CASE("log is within a relative error of 2^-22") {
 }
 
 TEST_CASE("exp, erf and tanh at the ends") {
-  CHECK(kernel::fast_exp(0.0F) == 1.0F);
-  CHECK(kernel::fast_exp(-0.0F) == 1.0F);
-  CHECK(kernel::fast_exp(-kInfinity) == 0.0F);
-  CHECK(kernel::fast_exp(-104.5F) == 0.0F);
-  CHECK(kernel::fast_exp(-100.0F) > 0.0F);  // not a normal number, but not lost
-  CHECK(kernel::fast_exp(89.0F) == kInfinity);
-  CHECK(kernel::fast_exp(kInfinity) == kInfinity);
-  CHECK(std::isnan(kernel::fast_exp(kNan)));
   CHECK(kernel::fast_exp_negative(0.0F) == 1.0F);
+  CHECK(kernel::fast_exp_negative(-0.0F) == 1.0F);
   CHECK(kernel::fast_exp_negative(-87.5F) == 0.0F);
   CHECK(kernel::fast_exp_negative(-kInfinity) == 0.0F);
   CHECK(std::isnan(kernel::fast_exp_negative(kNan)));

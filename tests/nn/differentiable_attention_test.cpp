@@ -1,4 +1,4 @@
-// Attention that is trained: against its definition, in all numbers, on any thread.
+// Differentiable attention: against its definition, in all numbers, on any thread.
 #include "nn/differentiable_attention.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::vector<Matrix<double>> expected_of(const nn::AttentionProblem<double>& prob
 }
 
 template <class T>
-void check_results(const Trained<T>& found, const std::vector<Matrix<double>>& expected,
+void check_results(const Passes<T>& found, const std::vector<Matrix<double>>& expected,
                    double most) {
   for (std::size_t k = 0; k < expected.size(); ++k) {
     CAPTURE(k);
@@ -40,11 +40,12 @@ void check_shape(const Shape& shape, const mask::BlockMap* blocks,
   const Example<double> exact(shape);
   const Example<float> fast(shape);
   const auto expected = expected_of(exact.problem(normalizer, blocks));
-  check_results(train<double>({exact.problem(normalizer, blocks)}), expected, 1e-12);
-  check_results(train<float>({fast.problem(normalizer, blocks)}), expected, 2e-5);
+  check_results(run_passes<double>({exact.problem(normalizer, blocks)}), expected, 1e-12);
+  check_results(run_passes<float>({fast.problem(normalizer, blocks)}), expected, 2e-5);
 }
 
-TEST_CASE("trained attention is its definition, for every normalizer and every mask of the zoo") {
+TEST_CASE(
+    "differentiable attention is its definition, for every normalizer and every mask of the zoo") {
   for (const mask::MaskKind* kind : mask::mask_kinds()) {
     CAPTURE(kind->name);
     for (const mask::Mask& mask : zoo_masks(*kind, {1, 67})) {
@@ -59,7 +60,7 @@ TEST_CASE("trained attention is its definition, for every normalizer and every m
   }
 }
 
-TEST_CASE("trained attention of many shapes") {
+TEST_CASE("differentiable attention of many shapes") {
   const std::vector<Shape> shapes = {{1, 1, 1, 1, 1, 1},       {3, 1, 2, 2, 4, 7},
                                      {64, 64, 2, 2, 64, 64},   {65, 130, 3, 1, 33, 17},
                                      {129, 300, 2, 1, 16, 48}, {40, 20, 6, 3, 70, 31}};
@@ -83,11 +84,11 @@ TEST_CASE("rows that see nothing have context and gradients of 0") {
   const Example<float> example(shape);
   for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
-    const Trained<float> none = train<float>({example.problem(*normalizer, &nothing)});
+    const Passes<float> none = run_passes<float>({example.problem(*normalizer, &nothing)});
     for (const Matrix<float>* x : none.results()) {
       CHECK(std::ranges::all_of(x->span(), [](float y) { return y == 0; }));
     }
-    const Trained<float> first = train<float>({example.problem(*normalizer, &some)});
+    const Passes<float> first = run_passes<float>({example.problem(*normalizer, &some)});
     for (const Matrix<float>* x : first.results()) {
       CHECK(std::ranges::all_of(x->span(), [](float y) { return std::isfinite(y); }));
     }
@@ -105,14 +106,14 @@ TEST_CASE("gradients are added, and those without data left out") {
   const Example<double> example({9, 9, 2, 1, 3, 2});
   for (const char* name : {"softmax", "cosa"}) {
     CAPTURE(name);
-    Trained<double> once = train<double>({example.problem(normalizer(name))});
+    Passes<double> once = run_passes<double>({example.problem(normalizer(name))});
     const Matrix<double> first = Matrix<double>::copy(once.d_query.view());
     const Matrix<double> value = Matrix<double>::copy(once.d_value.view());
     run_backward(once.backward());
     for (std::size_t i = 0; i < first.span().size(); ++i) {
       CHECK(once.d_query.span()[i] == doctest::Approx(2 * first.span()[i]));
     }
-    nn::TrainedBackward<double> part = once.backward();
+    nn::DifferentiableBackward<double> part = once.backward();
     part.gradients.query = part.gradients.key = {};
     run_backward(part);
     for (std::size_t i = 0; i < value.span().size(); ++i) {
@@ -128,22 +129,22 @@ TEST_CASE("a batch has the bits of its sequences, on any number of threads") {
   const std::vector<Shape> shapes = {
       {5, 5, 4, 2, 8, 8}, {70, 70, 4, 2, 16, 8}, {1, 1, 1, 1, 3, 3}, {130, 40, 6, 2, 7, 9}};
   std::vector<Example<float>> examples;
-  std::vector<Trained<float>> alone;
-  std::vector<Trained<float>> together;
+  std::vector<Passes<float>> alone;
+  std::vector<Passes<float>> together;
   for (const Shape& shape : shapes) {
     const Example<float>& example = examples.emplace_back(shape);
     nn::DifferentiableAttention<float> attention{example.problem(normalizer("log_n"))};
     attention.dropout = 0.1;
     attention.stream = RandomStream(3, "dropout", examples.size());
-    alone.push_back(train(attention));
+    alone.push_back(run_passes(attention));
     together.emplace_back(attention, 9);
   }
   for (const int threads : {1, 3}) {
     CAPTURE(threads);
     kernel::set_threads(threads);
-    std::vector<nn::TrainedForward<float>> forward;
-    std::vector<nn::TrainedBackward<float>> backward;
-    for (Trained<float>& t : together) {
+    std::vector<nn::DifferentiableForward<float>> forward;
+    std::vector<nn::DifferentiableBackward<float>> backward;
+    for (Passes<float>& t : together) {
       for (Matrix<float>* d : {&t.d_query, &t.d_key, &t.d_value})
         std::ranges::fill(d->span(), 0.0F);
       forward.push_back(t.forward());
@@ -173,7 +174,7 @@ TEST_CASE("bf16: forward is the definition with rounded operands, gradients are 
     nn::AttentionProblem<float> problem = fast.problem(*normalizer, &blocks);
     problem.bf16 = true;
     auto expected = expected_of(exact.problem(*normalizer, &blocks));
-    const Trained<float> found = train<float>({problem});
+    const Passes<float> found = run_passes<float>({problem});
     // A weight may be rounded before or after its division.
     CHECK(relative_distance(found.context, define(rounded)) < 1.0 / 256);
     check_results(found, expected, 1.0 / 32);

@@ -1,4 +1,4 @@
-// Attention that is trained, with everything that it points to.
+// Differentiable attention, with everything that it points to.
 #pragma once
 
 #include <span>
@@ -9,13 +9,13 @@
 
 namespace masque::test {
 
-/// What both ways make of a sequence.
+/// What the forward and the backward pass make of a sequence.
 template <class T>
-struct Trained {
+struct Passes {
   nn::DifferentiableAttention<T> attention;
   Matrix<T> context, saved, d_context, d_query, d_key, d_value;
 
-  Trained(const nn::DifferentiableAttention<T>& given, std::uint64_t seed) : attention(given) {
+  Passes(const nn::DifferentiableAttention<T>& given, std::uint64_t seed) : attention(given) {
     const nn::AttentionProblem<T>& p = given.problem;
     context = context_of(p);
     saved = Matrix<T>(p.num_heads, p.query.rows);
@@ -24,9 +24,9 @@ struct Trained {
     d_key = Matrix<T>::zero(p.key.rows, p.key.columns);
     d_value = Matrix<T>::zero(p.value.rows, p.value.columns);
   }
-  nn::TrainedForward<T> forward() { return {attention, context.view(), saved.view()}; }
-  nn::TrainedBackward<T> backward() {
-    const Trained& in = *this;
+  nn::DifferentiableForward<T> forward() { return {attention, context.view(), saved.view()}; }
+  nn::DifferentiableBackward<T> backward() {
+    const Passes& in = *this;
     return {attention,
             in.context.view(),
             in.saved.view(),
@@ -37,18 +37,18 @@ struct Trained {
 };
 
 template <class T>
-void run_forward(const nn::TrainedForward<T>& sequence) {
+void run_forward(const nn::DifferentiableForward<T>& sequence) {
   nn::differentiable_attention_forward<T>(std::span(&sequence, 1));
 }
 template <class T>
-void run_backward(const nn::TrainedBackward<T>& sequence) {
+void run_backward(const nn::DifferentiableBackward<T>& sequence) {
   nn::differentiable_attention_backward<T>(std::span(&sequence, 1));
 }
 
 /// Forward and backward of one sequence.
 template <class T>
-Trained<T> train(const nn::DifferentiableAttention<T>& attention, std::uint64_t seed = 9) {
-  Trained<T> out(attention, seed);
+Passes<T> run_passes(const nn::DifferentiableAttention<T>& attention, std::uint64_t seed = 9) {
+  Passes<T> out(attention, seed);
   run_forward(out.forward());
   run_backward(out.backward());
   return out;

@@ -1,4 +1,4 @@
-// Attention that is trained, with dropout and position terms.
+// Differentiable attention, with dropout and position terms.
 #include <algorithm>
 #include <array>
 
@@ -50,25 +50,25 @@ nn::DifferentiableAttention<T> attention_of(const Layer& layer, const LayerInput
 }
 
 template <class T>
-nn::TrainedGradients<T> gradients_of(Trained<T>& trained, const Terms<T>& terms) {
-  return {trained.d_query.view(),      trained.d_key.view(),       trained.d_value.view(),
+nn::DifferentiableGradients<T> gradients_of(Passes<T>& passes, const Terms<T>& terms) {
+  return {passes.d_query.view(),       passes.d_key.view(),        passes.d_value.view(),
           terms.made->bias_gradient(), terms.made->weight_terms(), terms.made->value_terms()};
 }
 
 template <class T>
-Trained<T> train_terms(const nn::DifferentiableAttention<T>& attention, const Terms<T>& terms) {
-  Trained<T> out(attention, 9);
+Passes<T> run_with_terms(const nn::DifferentiableAttention<T>& attention, const Terms<T>& terms) {
+  Passes<T> out(attention, 9);
   run_forward(out.forward());
-  nn::TrainedBackward<T> back = out.backward();
+  nn::DifferentiableBackward<T> back = out.backward();
   back.gradients = gradients_of(out, terms);
   run_backward(back);
   return out;
 }
 
-/// The same by general attention.
-Trained<double> define_terms(const nn::DifferentiableAttention<double>& attention,
-                             const Terms<double>& terms) {
-  Trained<double> out(attention, 9);
+/// The same by materialized attention.
+Passes<double> define_terms(const nn::DifferentiableAttention<double>& attention,
+                            const Terms<double>& terms) {
+  Passes<double> out(attention, 9);
   nn::MaterializedAttention<double> general;
   general.problem = attention.problem;
   general.weight_terms = attention.weight_terms;
@@ -88,7 +88,7 @@ Trained<double> define_terms(const nn::DifferentiableAttention<double>& attentio
 }
 
 template <class T>
-void check_near(const Trained<T>& found, const Terms<T>& terms, const Trained<double>& expected,
+void check_near(const Passes<T>& found, const Terms<T>& terms, const Passes<double>& expected,
                 const Terms<double>& expected_terms, double most) {
   for (std::size_t k = 0; k < 4; ++k) {
     CAPTURE(k);
@@ -100,7 +100,7 @@ void check_near(const Trained<T>& found, const Terms<T>& terms, const Trained<do
   }
 }
 
-TEST_CASE("trained attention takes every position scheme") {
+TEST_CASE("differentiable attention takes every position scheme") {
   for (const std::string& text : spellings()) {
     CAPTURE(text);
     for (const Index tokens : {1, 7, 70}) {
@@ -112,14 +112,14 @@ TEST_CASE("trained attention takes every position scheme") {
         CAPTURE(mask);
         const mask::BlockMap blocks(mask::parse_mask(mask).bind({tokens, tokens}));
         const Terms<double> expected_terms(layer, in);
-        const Trained<double> expected =
+        const Passes<double> expected =
             define_terms(attention_of(layer, in, expected_terms, &blocks), expected_terms);
         const Terms<double> terms(layer, in);
-        check_near(train_terms(attention_of(layer, in, terms, &blocks), terms), terms, expected,
+        check_near(run_with_terms(attention_of(layer, in, terms, &blocks), terms), terms, expected,
                    expected_terms, 1e-12);
         const Terms<float> fast(layer, fast_in);
-        check_near(train_terms(attention_of(layer, fast_in, fast, &blocks), fast), fast, expected,
-                   expected_terms, 1e-4);
+        check_near(run_with_terms(attention_of(layer, fast_in, fast, &blocks), fast), fast,
+                   expected, expected_terms, 1e-4);
       }
     }
   }
@@ -136,7 +136,7 @@ TEST_CASE("terms see weights and gradients in float, also with bf16") {
     const LayerInput<double> exact_in = smooth_input<double>(layer);
     const Terms<double> exact(layer, exact_in);
     const auto expected = define_terms(attention_of(layer, exact_in, exact, nullptr), exact);
-    check_near(train_terms(attention, terms), terms, expected, exact, 1.0 / 64);
+    check_near(run_with_terms(attention, terms), terms, expected, exact, 1.0 / 64);
   }
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("dropout: gradients are those of the forward pass with the same factor
     nn::DifferentiableAttention<double> attention = attention_of(layer, in, terms, &blocks);
     attention.dropout = 0.3;
     attention.stream = RandomStream(4, "dropout", 7);
-    const Trained<double> found = train_terms(attention, terms);
+    const Passes<double> found = run_with_terms(attention, terms);
     Matrix<double> context = context_of(attention.problem);
     nn::differentiable_attention_reference(attention, context.view());
     CHECK(relative_distance(found.context, context) < 1e-13);
@@ -196,7 +196,7 @@ TEST_CASE("dropout keeps the mean, and drops by its number") {
   nn::DifferentiableAttention<float> attention{example.problem(normalizer("softmax"))};
   attention.dropout = 0.25;
   attention.stream = RandomStream(1, "dropout");
-  const Trained<float> found = train(attention);
+  const Passes<float> found = run_passes(attention);
   double sum = 0;
   for (const float x : found.context.span()) sum += static_cast<double>(x);
   const double mean = sum / static_cast<double>(found.context.span().size());
@@ -208,7 +208,7 @@ TEST_CASE("dropout keeps the mean, and drops by its number") {
   CHECK(std::abs(kept - std::round(kept)) < 1e-3F);
   CHECK(found.context.view().at(0, 0) != found.context.view().at(1, 0));
   attention.stream = RandomStream(2, "dropout");
-  CHECK(distance(train(attention).context, found.context) > 0.01);
+  CHECK(distance(run_passes(attention).context, found.context) > 0.01);
 }
 
 TEST_CASE("sequences that share trained terms add to their gradients in order") {
@@ -216,11 +216,11 @@ TEST_CASE("sequences that share trained terms add to their gradients in order") 
   const LayerInput<float> in = smooth_input<float>(layer);
   const Terms<float> terms(layer, in);
   const nn::DifferentiableAttention<float> attention = attention_of(layer, in, terms, nullptr);
-  Trained<float> a(attention, 9);
-  Trained<float> b(attention, 10);
+  Passes<float> a(attention, 9);
+  Passes<float> b(attention, 10);
   const auto run = [&](bool together) {
-    for (Trained<float>* t : {&a, &b}) run_forward(t->forward());
-    std::array<nn::TrainedBackward<float>, 2> back = {a.backward(), b.backward()};
+    for (Passes<float>* t : {&a, &b}) run_forward(t->forward());
+    std::array<nn::DifferentiableBackward<float>, 2> back = {a.backward(), b.backward()};
     back[0].gradients = gradients_of(a, terms);
     back[1].gradients = gradients_of(b, terms);
     if (together) return nn::differentiable_attention_backward<float>(back);

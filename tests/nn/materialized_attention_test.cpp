@@ -1,4 +1,4 @@
-// General attention against plain attention, against its parts by hand, and its gradients.
+// Materialized attention against plain attention, against its parts by hand, and its gradients.
 #include "nn/materialized_attention.hpp"
 
 #include <doctest/doctest.h>

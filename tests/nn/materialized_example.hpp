@@ -1,4 +1,4 @@
-// General attention with everything switched on, for numbers with and without derivatives.
+// Materialized attention with everything switched on, for numbers with and without derivatives.
 #pragma once
 
 #include <array>
@@ -123,8 +123,8 @@ class TableBias final : public nn::ScoreBias<T>, public nn::ScoreTermsGradient<T
   Matrix<T> gradient;
 };
 
-/// Two layers of general attention: 2 heads of scores, 3 of weights, 4 of values, 2 of keys. The
-/// first has everything, the second takes its scores.
+/// Two layers of materialized attention: 2 heads of scores, 3 of weights, 4 of values, 2 of keys.
+/// The first has everything, the second takes its scores.
 template <class T>
 struct MaterializedExample {
   static constexpr Index kScores = 2, kWeights = 3, kValues = 4, kGroups = 2, kKey = 3, kValue = 2;

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "nn/example.hpp"
 #include "nn/position.hpp"
 
@@ -75,18 +76,27 @@ TEST_CASE("structure and evaluations are listed, too") {
        {"structure talking_heads", "structure talking_heads_before", "structure key_size",
         "structure talking_heads_after", "structure realformer", "structure realformer_1",
         "structure gau", "structure tta", "structure disco", "structure two_streams",
-        "structure two_tower", "evaluation dense", "evaluation block", "evaluation long"}) {
+        "evaluation dense", "evaluation block", "evaluation long"}) {
     CAPTURE(name);
     CHECK(names.contains(name));
   }
 }
 
-TEST_CASE("what a normalizer calls itself is what is read") {
+/// The name with all parameters.
+std::string text_of(const nn::AttentionNormalizer& normalizer) {
+  const std::string parameters = comma_list(
+      normalizer.parameters(),
+      [](const nn::NormalizerParameter& p) { return fmt::format("{}={}", p.name, p.value); });
+  if (parameters.empty()) return std::string(normalizer.name());
+  return fmt::format("{}({})", normalizer.name(), parameters);
+}
+
+TEST_CASE("a normalizer is read from its name and its parameters") {
   for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
-    const std::string text = nn::normalizer_text(*normalizer);
+    const std::string text = text_of(*normalizer);
     CAPTURE(text);
     const auto again = nn::parse_normalizer(text);
-    CHECK(nn::normalizer_text(*again) == text);
+    CHECK(text_of(*again) == text);
     CHECK(again->name() == normalizer->name());
     for (const Index n : {0, 1, 7, 512, 100000}) {
       CHECK(again->temperature(n) == normalizer->temperature(n));
@@ -99,7 +109,7 @@ TEST_CASE("what a normalizer calls itself is what is read") {
 }
 
 TEST_CASE("parameters take the place of the defaults, and wrong ones are refused by name") {
-  CHECK(nn::normalizer_text(*nn::parse_normalizer(" log_n ( clip=16 , base = 64.5 ) ")) ==
+  CHECK(text_of(*nn::parse_normalizer(" log_n ( clip=16 , base = 64.5 ) ")) ==
         "log_n(base=64.5, clip=16)");
   CHECK(nn::parse_normalizer("log_n(clip=16)")->temperature(3) ==
         doctest::Approx(std::log(16.0) / std::log(512.0)));

@@ -67,7 +67,7 @@ TEST_CASE("gradients of input, queries, keys, values and parameters, for every p
   }
 }
 
-TEST_CASE("general attention takes every scheme: the same contexts and gradients") {
+TEST_CASE("materialized attention takes every scheme: the same contexts and gradients") {
   for (const std::string& text : spellings()) {
     CAPTURE(text);
     for (const bool causal : {false, true}) {

@@ -81,18 +81,6 @@ TEST_CASE("the same request gives the same interval, another seed another") {
   CHECK((a.interval->low != c.interval->low || a.interval->high != c.interval->high));
 }
 
-TEST_CASE("differences of arms that share seeds are narrower than the arms") {
-  const std::array<double, 4> a = {10.5, 20.25, 30.5, 40.75};
-  const std::array<double, 4> b = {10, 20, 30, 40};
-  const Summary s = probe::summarise_differences(a, b, {});
-  CHECK(s.mean == 0.5);
-  CHECK(s.min == 0.25);
-  CHECK(s.max == 0.75);
-  CHECK(s.interval->low >= 0.25);
-  CHECK(s.interval->high <= 0.75);
-  CHECK(s.interval->low > 0);
-}
-
 TEST_CASE("a run that diverged leaves no mean and no interval") {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const std::array<double, 3> diverged = {1, kInfinity, 2};

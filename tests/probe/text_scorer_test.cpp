@@ -69,8 +69,9 @@ double brute_force(const Sentence& s, ScoreKind kind) {
 TEST_CASE("masked scores are the sums of their definition") {
   const FakeModel model(HeadKind::kMasked);
   std::set<double> different;
-  for (const ScoreKind kind : all_kinds()) {
-    if (!is_masked(kind)) continue;
+  for (const ScoreKind kind :
+       {ScoreKind::kPll, ScoreKind::kPllWordL2r, ScoreKind::kPllWord, ScoreKind::kPllGlobalL2r}) {
+    CHECK(is_masked(kind));
     const auto out = scored(model, {.kind = kind}, {kText});
     REQUIRE(out.size() == 1);
     CHECK(out[0].tokens == 6);

@@ -1,14 +1,19 @@
+// synthesizer_random, and synthesizer_fixed, whose scores stay as they were drawn. With T-TA's
+// constant values in place of x the latter is a bag of words by position, the floor that other
+// mixers are measured against.
 #include "nn/mixer/synthesizer.hpp"
 
 namespace masque::nn {
 namespace {
 
+template <bool kTrained>
 class SynthesizerRandom final
-    : public mixing::Synthesizer<SynthesizerRandom, mixing::RandomScores<true>> {
+    : public mixing::Synthesizer<SynthesizerRandom<kTrained>, mixing::RandomScores<kTrained>> {
  public:
   static MixerInfo describe() {
-    return {"synthesizer_random",
-            "value d × d; scores n × n of each head",
+    return {kTrained ? "synthesizer_random" : "synthesizer_fixed",
+            kTrained ? "value d × d; scores n × n of each head"
+                     : "value d × d; frozen scores n × n of each head",
             MaskSupport::kAny,
             false,
             "the leading rows and columns of the scores",
@@ -17,7 +22,8 @@ class SynthesizerRandom final
   }
 };
 
-const MixerRegistration kRegistration(std::make_unique<SynthesizerRandom>());
+const MixerRegistration kRegistration(std::make_unique<SynthesizerRandom<true>>());
+const MixerRegistration kFixedRegistration(std::make_unique<SynthesizerRandom<false>>());
 
 }  // namespace
 }  // namespace masque::nn

@@ -48,10 +48,6 @@ std::vector<VariantInfo> list_variants() {
                 "arrangement: a query stream g next to the content stream h with the same weights, "
                 "start w (d); family xlnet",
                 "perm_content, perm_query", "2 n² d", "Yang et al. 2019, arXiv:1906.08237"),
-      structure("two_tower",
-                "arrangement: two stacks side by side, row i − 1 of one next to row i + 1 of the "
-                "other",
-                "causal, reverse", "2 n² d", "Clark et al. 2020, arXiv:2012.08561"),
   };
 }
 

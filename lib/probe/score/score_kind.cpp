@@ -6,10 +6,7 @@ namespace masque::probe {
 
 namespace {
 
-constexpr std::array kKinds{ScoreKind::kPll,          ScoreKind::kPllWordL2r, ScoreKind::kPllWord,
-                            ScoreKind::kPllGlobalL2r, ScoreKind::kTta,        ScoreKind::kCausal,
-                            ScoreKind::kElectra};
-constexpr std::array<std::pair<std::string_view, ScoreKind>, kKinds.size()> kKindNames{
+constexpr std::array<std::pair<std::string_view, ScoreKind>, 7> kKindNames{
     {{"pll", ScoreKind::kPll},
      {"pll-word-l2r", ScoreKind::kPllWordL2r},
      {"pll-word", ScoreKind::kPllWord},
@@ -23,8 +20,6 @@ constexpr std::array<std::pair<std::string_view, ScoreKind>, kKinds.size()> kKin
 NameTable<ScoreKind> kind_names() { return kKindNames; }
 
 std::string_view kind_name(ScoreKind kind) { return name_in(kind_names(), kind); }
-
-std::span<const ScoreKind> all_kinds() { return kKinds; }
 
 bool is_masked(ScoreKind kind) { return kind <= ScoreKind::kPllGlobalL2r; }
 

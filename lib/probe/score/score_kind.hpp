@@ -1,7 +1,6 @@
 // In which ways a text is scored.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 #include "base/name_table.hpp"
@@ -22,8 +21,6 @@ enum class ScoreKind {
 /// "pll", "pll-word-l2r", … in the order above.
 NameTable<ScoreKind> kind_names();
 std::string_view kind_name(ScoreKind kind);
-/// All of them, in the order above.
-std::span<const ScoreKind> all_kinds();
 
 /// Whether the kind hides tokens, one copy of the text for each.
 bool is_masked(ScoreKind kind);

@@ -62,12 +62,4 @@ Summary summarise(std::span<const double> values, const BootstrapRequest& reques
   return out;
 }
 
-Summary summarise_differences(std::span<const double> a, std::span<const double> b,
-                              const BootstrapRequest& request) {
-  MASQUE_CHECK(a.size() == b.size());
-  std::vector<double> differences(a.size());
-  for (std::size_t i = 0; i < a.size(); ++i) differences[i] = a[i] - b[i];
-  return summarise(differences, request);
-}
-
 }  // namespace masque::probe

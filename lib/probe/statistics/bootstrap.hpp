@@ -43,9 +43,4 @@ struct Summary {
 /// replicates), memory one double a replicate. Thread-safe.
 Summary summarise(std::span<const double> values, const BootstrapRequest& request);
 
-/// The same of the differences a[i] − b[i] of two arms that share seeds: what varies with the seed
-/// in both arms alike does not widen the interval. As many in both, at least one.
-Summary summarise_differences(std::span<const double> a, std::span<const double> b,
-                              const BootstrapRequest& request);
-
 }  // namespace masque::probe

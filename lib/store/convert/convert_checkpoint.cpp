@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "store/config.hpp"
@@ -31,12 +32,7 @@ namespace {
 /// Matrices up to here are transposed by each thread for itself.
 constexpr std::uint64_t kMostWholeBytes = 16 << 20;
 
-std::string writer_names() {
-  std::string names;
-  for (const WeightsWriter* writer : weights_writers())
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", writer->name);
-  return names;
-}
+std::string writer_names() { return comma_list(weights_writers(), &WeightsWriter::name); }
 
 /// The writer that the request asks for by its name; nullptr if by none.
 const WeightsWriter* requested_writer(const ConvertRequest& request) {

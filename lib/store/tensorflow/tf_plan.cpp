@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
@@ -25,9 +26,9 @@ constexpr std::array kBuffers{"embeddings.position_ids"sv, "embeddings.token_typ
                               "encoder.embed_positions.weight"sv};
 
 std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kListed); ++i)
-    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", escape(names[i]));
+  std::string text =
+      comma_list(std::span(names).first(std::min(names.size(), kListed)),
+                 [](const std::string& name) { return fmt::format("'{}'", escape(name)); });
   if (names.size() > kListed) text += fmt::format(" and {} more", names.size() - kListed);
   return text;
 }
@@ -77,10 +78,7 @@ std::string known_types() {
   std::set<std::string_view> types;
   for (const TfFamily* family : tf_families())
     types.insert(family->model_types.begin(), family->model_types.end());
-  std::string text;
-  for (const std::string_view type : types)
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", type);
-  return text;
+  return comma_list(types);
 }
 
 /// Tensors of one checkpoint on their way to TensorFlow's names.

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/escape.hpp"
 #include "store/strided_reader.hpp"
 
@@ -185,9 +186,9 @@ class StateReader {
 
   void note(std::string_view text, const std::vector<std::string>& names) {
     if (names.empty()) return;
-    std::string list;
-    for (std::size_t i = 0; i < std::min(names.size(), kNamed); ++i)
-      list += fmt::format("{}'{}'", i == 0 ? "" : ", ", escape(names[i].substr(0, 100)));
+    std::string list = comma_list(
+        std::span(names).first(std::min(names.size(), kNamed)),
+        [](const std::string& name) { return fmt::format("'{}'", escape(name.substr(0, 100))); });
     if (names.size() > kNamed) list += fmt::format(" and {} more", names.size() - kNamed);
     content_.notes.push_back(fmt::format(fmt::runtime(text), list));
   }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
@@ -203,11 +204,11 @@ class Correction {
     }
     unties_ = true;
     added_ = head_tensors(checkpoint_, table_);
-    std::string names;
-    for (const store::OutputTensor& tensor : added_) {
+    const std::string names = comma_list(added_, [](const store::OutputTensor& tensor) {
+      return fmt::format("'{}'", tensor.info.name);
+    });
+    for (const store::OutputTensor& tensor : added_)
       report_.added_tensors.push_back(tensor.info.name);
-      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", tensor.info.name);
-    }
     if (table_.head != HeadState::kOwn) {
       note(fmt::format("the output head is tied to the input table: untied{}",
                        names.empty() ? "" : ", it gets " + names));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
@@ -177,12 +178,10 @@ class Settler {
     std::sort(kept.begin(), kept.end());
     kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
     std::erase_if(kept, [&](std::uint64_t row) { return row >= table_.rows(); });
-    std::string shown;
-    for (const std::uint64_t row : kept) {
-      shown +=
-          fmt::format("{}{}{}", shown.empty() ? "" : ", ", row,
-                      names_.assigned(row) ? fmt::format(" {}", escape(names_.token(row))) : "");
-    }
+    const std::string shown = comma_list(kept, [&](std::uint64_t row) {
+      return fmt::format("{}{}", row,
+                         names_.assigned(row) ? fmt::format(" {}", escape(names_.token(row))) : "");
+    });
     out_.notes.push_back(fmt::format("rows kept: {}", shown.empty() ? "none" : shown));
     if (keep && names_.empty() && request_.special_tokens.empty()) {
       out_.notes.emplace_back(fmt::format("no tokenizer file: name further special rows with {}",

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "store/convert/aliases.hpp"
@@ -123,23 +124,21 @@ std::vector<store::OutputTensor> head_tensors(const store::Checkpoint& checkpoin
 namespace {
 
 /// Tensors of the head that PyTorch stores as one with those of the input get bytes of their own;
-/// their names, for people.
-std::string separate_twins(CheckpointEdit& edit, const EmbeddingTable& table, bool first) {
+/// adds their names, for people.
+void separate_twins(CheckpointEdit& edit, const EmbeddingTable& table,
+                    std::vector<std::string>& names) {
   const store::Checkpoint& checkpoint = edit.checkpoint();
-  std::string names;
   const auto separate = [&](const std::string& own, const std::string& other) {
     const store::TensorInfo* a = checkpoint.find(own);
     const store::TensorInfo* b = checkpoint.find(other);
     if (a == nullptr || b == nullptr || edit.replacement(own) != nullptr) return;
     if (!store::share_bytes(*a, *b)) return;
     edit.replace(own, a->shape, store::source_of(checkpoint.files()[a->file].file, *a));
-    names += fmt::format("{}'{}'", first ? "" : ", ", own);
-    first = false;
+    names.push_back(fmt::format("'{}'", own));
   };
   separate(table.decoder_weight, table.input->name);
-  if (table.family == nullptr) return names;
+  if (table.family == nullptr) return;
   for (const store::HeadCopy& copy : table.family->head_copies) separate(copy.name, copy.source);
-  return names;
 }
 
 }  // namespace
@@ -147,14 +146,14 @@ std::string separate_twins(CheckpointEdit& edit, const EmbeddingTable& table, bo
 void untie_head(CheckpointEdit& edit, const EmbeddingTable& table,
                 std::vector<std::string>& notes) {
   check_can_untie(edit.checkpoint(), table);
-  std::string names;
+  std::vector<std::string> names;
   for (store::OutputTensor& tensor : head_tensors(edit.checkpoint(), table)) {
-    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", tensor.info.name);
+    names.push_back(fmt::format("'{}'", tensor.info.name));
     edit.add(std::move(tensor), table.input->name);
   }
-  names += separate_twins(edit, table, names.empty());
-  notes.push_back(
-      fmt::format("the output head is untied{}", names.empty() ? "" : ": it gets " + names));
+  separate_twins(edit, table, names);
+  notes.push_back(fmt::format("the output head is untied{}",
+                              names.empty() ? "" : ": it gets " + comma_list(names)));
   set_tie(edit, false, notes);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parse_number.hpp"
@@ -25,12 +26,10 @@ std::span<const PositionExtensionInfo* const> position_extensions() {
 }
 
 std::string position_extension_spellings() {
-  std::string list;
-  for (const PositionExtensionInfo* info : position_extensions()) {
-    list += fmt::format("{}{}", list.empty() ? "" : ", ", info->name);
-    if (!info->argument.empty()) list += fmt::format("[:{}]", info->argument);
-  }
-  return list;
+  return comma_list(position_extensions(), [](const PositionExtensionInfo* info) {
+    return fmt::format("{}{}", info->name,
+                       info->argument.empty() ? "" : fmt::format("[:{}]", info->argument));
+  });
 }
 
 std::unique_ptr<const PositionExtension> parse_position_extension(std::string_view text) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
@@ -40,11 +41,9 @@ const RowInit& find_init(const std::string& spec, const std::string& argument) {
     throw UsageError(
         fmt::format("{}: found '{}', expected {}", field("init"), escape(spec), spelling(init)));
   }
-  std::string all;
-  for (const RowInit* init : row_inits())
-    all += fmt::format("{}{}", all.empty() ? "" : ", ", spelling(*init));
   throw UsageError(
-      fmt::format("{}: found '{}', expected one of {}", field("init"), escape(spec), all));
+      fmt::format("{}: found '{}', expected one of {}", field("init"), escape(spec),
+                  comma_list(row_inits(), [](const RowInit* init) { return spelling(*init); })));
 }
 
 /// Means of old rows, read when they are needed.

@@ -1,6 +1,4 @@
 // SentencePiece's own files are not edited: their tokens must stay where they are.
-#include <array>
-
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -14,8 +12,6 @@ namespace masque::surgery {
 namespace {
 
 constexpr std::uint64_t kMostBytes = 1 << 30;
-constexpr std::array<const char*, 4> kNames{"spiece.model", "sentencepiece.bpe.model",
-                                            "tokenizer.model", "spm.model"};
 constexpr const char* kHint =
     "is not edited: save the tokenizer as tokenizer.json (transformers' save_pretrained does) and "
     "move this file away";
@@ -24,7 +20,7 @@ constexpr const char* kHint =
 
 void check_editable(const store::Checkpoint& checkpoint, const TokenNames& names) {
   if (!names.empty()) return;
-  for (const char* name : kNames) {
+  for (const char* name : text::kSpieceFiles) {
     const std::string path = join(checkpoint.folder(), name);
     if (exists(path)) throw InputError(path, fmt::format("a SentencePiece model {}", kHint));
   }
@@ -32,7 +28,7 @@ void check_editable(const store::Checkpoint& checkpoint, const TokenNames& names
 
 void check_sentencepiece(const VocabularyJob& job) {
   const TokenNames& before = job.moves.before();
-  for (const char* name : kNames) {
+  for (const char* name : text::kSpieceFiles) {
     const std::string path = job.path(name);
     if (!exists(path)) continue;
     const std::string bytes = InputFile::open(path).read_all(kMostBytes);

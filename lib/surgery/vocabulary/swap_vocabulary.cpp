@@ -9,6 +9,7 @@
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "text/tokenizer_files.hpp"
 
 namespace masque::surgery {
 
@@ -16,11 +17,9 @@ namespace {
 
 constexpr std::uint64_t kMostFileBytes = 1 << 30;
 constexpr std::uint64_t kMostMultiple = 1 << 24;
-/// Files that hold ids: none of the old tokenizer may stay.
-constexpr std::array<const char*, 9> kVocabularies{
-    "tokenizer.json",    "vocab.txt",    "vocab.json", "merges.txt",
-    "added_tokens.json", "spiece.model", "spm.model",  "sentencepiece.bpe.model",
-    "tokenizer.model"};
+/// Files that hold ids, besides SentencePiece's: none of the old tokenizer may stay.
+constexpr std::array<const char*, 5> kVocabularies{"tokenizer.json", "vocab.txt", "vocab.json",
+                                                   "merges.txt", "added_tokens.json"};
 constexpr const char* kConfig = "tokenizer_config.json";
 constexpr const char* kMap = "special_tokens_map.json";
 
@@ -31,23 +30,6 @@ bool same_kind(const text::Tokenizer& a, const text::Tokenizer& b) {
          a.parts().word_prefix == b.parts().word_prefix;
 }
 
-/// What transformers reads the folders of these models with.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kClasses{
-    {{"albert", "AlbertTokenizer"},
-     {"bert", "BertTokenizer"},
-     {"camembert", "CamembertTokenizer"},
-     {"deberta", "DebertaTokenizer"},
-     {"deberta-v2", "DebertaV2Tokenizer"},
-     {"distilbert", "DistilBertTokenizer"},
-     {"electra", "ElectraTokenizer"},
-     {"gpt2", "GPT2Tokenizer"},
-     {"mpnet", "MPNetTokenizer"},
-     {"roberta", "RobertaTokenizer"},
-     {"roformer", "RoFormerTokenizer"},
-     {"t5", "T5Tokenizer"},
-     {"xlm-roberta", "XLMRobertaTokenizer"},
-     {"xlnet", "XLNetTokenizer"}}};
-
 bool is_text(const JsonValue* value) { return value != nullptr && value->is(JsonKind::kString); }
 
 /// The class that transformers reads a tokenizer with whose tokenizer_config.json names none;
@@ -55,9 +37,7 @@ bool is_text(const JsonValue* value) { return value != nullptr && value->is(Json
 std::string class_of(const text::Tokenizer& tokenizer, const JsonValue& model) {
   if (const JsonValue* name = model.find("tokenizer_class"); is_text(name)) return name->text;
   if (const JsonValue* type = model.find("model_type"); is_text(type)) {
-    const auto* known =
-        std::ranges::find(kClasses, type->text, [](const auto& c) { return c.first; });
-    if (known != kClasses.end()) return std::string(known->second);
+    if (std::string name = text::tokenizer_class_of_model(type->text); !name.empty()) return name;
   }
   const bool wordpiece = tokenizer.parts().word_mark == text::WordMark::kContinuation;
   return wordpiece ? "BertTokenizer" : "";
@@ -178,14 +158,16 @@ std::vector<std::string> NewTokenizer::write(CheckpointEdit& edit, const TokenNa
                                                               : "vocab.txt";
     return name == mine ? std::optional(read(path_)) : std::nullopt;
   };
-  for (const char* name : kVocabularies) {
+  const auto put = [&](const char* name) {
     if (auto text = source(name)) {
       edit.set_file(name, std::move(*text));
     } else if (edit.file_text(name)) {
       edit.drop_file(name);
       notes.push_back(fmt::format("'{}' of the old tokenizer is not copied", name));
     }
-  }
+  };
+  std::ranges::for_each(kVocabularies, put);
+  std::ranges::for_each(text::kSpieceFiles, put);
   if (auto config = source(kConfig)) {
     if (!is_text(parse_json_file(*config, join(path_, kConfig)).find("tokenizer_class"))) {
       const auto model = source("config.json");

@@ -7,7 +7,7 @@ namespace masque::task {
 
 namespace {
 
-std::vector<std::string> texts(Index modulus) {
+std::vector<std::string> solve_equation_texts(Index modulus) {
   std::vector<std::string> all = expression_texts(modulus);
   all.insert(all.end(), {"x", "="});
   return all;
@@ -19,7 +19,7 @@ class SolveEquation final : public QuestionTask {
       : QuestionTask(
             "x in an equation of + and - with brackets; length: ids of the question; "
             "Delétang et al. 2022, arXiv:2207.02098",
-            texts(modulus), blanks),
+            solve_equation_texts(modulus), blanks),
         modulus_(modulus) {}
   Index shortest() const override { return 3; }
 

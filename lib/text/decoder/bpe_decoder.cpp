@@ -1,5 +1,5 @@
-// BPEDecoder: the suffix at the end of words becomes a space.
-#include "text/decoder/decoders.hpp"
+// BPEDecoder: "suffix" ("</w>"), not empty, at the end of words becomes a space.
+#include "text/decoder.hpp"
 #include "text/json_fields.hpp"
 
 namespace masque::text {
@@ -19,12 +19,14 @@ class BpeDecoder final : public Decoder {
   std::string suffix_;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> make_bpe_decoder(const JsonValue& json, const std::string& path) {
   std::string suffix = text_field(json, "suffix", "</w>", path);
   if (suffix.empty()) refuse_json(json, path, "'suffix' is empty, expected some text");
   return std::make_unique<BpeDecoder>(std::move(suffix));
 }
+
+const DecoderRegistration kRegistration{{"BPEDecoder", make_bpe_decoder}};
+
+}  // namespace
 
 }  // namespace masque::text

@@ -1,6 +1,6 @@
 // ByteFallback: tokens <0xHH> back to bytes.
 #include "base/utf8.hpp"
-#include "text/decoder/decoders.hpp"
+#include "text/decoder.hpp"
 
 namespace masque::text {
 
@@ -51,11 +51,13 @@ class ByteFallbackDecoder final : public Decoder {
   }
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> make_byte_fallback_decoder(const JsonValue& /*json*/,
                                                     const std::string& /*path*/) {
   return std::make_unique<ByteFallbackDecoder>();
 }
+
+const DecoderRegistration kRegistration{{"ByteFallback", make_byte_fallback_decoder}};
+
+}  // namespace
 
 }  // namespace masque::text

@@ -1,7 +1,7 @@
 // ByteLevel: characters that stand for bytes.
 #include "base/escape.hpp"
 #include "base/utf8.hpp"
-#include "text/decoder/decoders.hpp"
+#include "text/decoder.hpp"
 
 namespace masque::text {
 
@@ -43,11 +43,13 @@ class ByteLevelDecoder final : public Decoder {
   }
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> make_byte_level_decoder(const JsonValue& /*json*/,
                                                  const std::string& /*path*/) {
   return std::make_unique<ByteLevelDecoder>();
 }
+
+const DecoderRegistration kRegistration{{"ByteLevel", make_byte_level_decoder}};
+
+}  // namespace
 
 }  // namespace masque::text

@@ -1,5 +1,5 @@
 // Fuse: all tokens become one.
-#include "text/decoder/decoders.hpp"
+#include "text/decoder.hpp"
 
 namespace masque::text {
 
@@ -14,10 +14,12 @@ class FuseDecoder final : public Decoder {
   }
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> make_fuse_decoder(const JsonValue& /*json*/, const std::string& /*path*/) {
   return std::make_unique<FuseDecoder>();
 }
+
+const DecoderRegistration kRegistration{{"Fuse", make_fuse_decoder}};
+
+}  // namespace
 
 }  // namespace masque::text

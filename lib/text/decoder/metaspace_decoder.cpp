@@ -1,5 +1,6 @@
-// Metaspace: ▁ back to spaces.
-#include "text/decoder/decoders.hpp"
+// Metaspace: "replacement" ("▁"), not empty, back to spaces. "prepend_scheme", else
+// "add_prefix_space" (true), says whether the first token loses it.
+#include "text/decoder.hpp"
 #include "text/json_fields.hpp"
 
 namespace masque::text {
@@ -21,8 +22,6 @@ class MetaspaceDecoder final : public Decoder {
   bool drop_first_;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> make_metaspace_decoder(const JsonValue& json, const std::string& path) {
   std::string replacement = text_field(json, "replacement", "\xE2\x96\x81", path);
   if (replacement.empty()) refuse_json(json, path, "'replacement' is empty, expected a character");
@@ -30,5 +29,9 @@ std::unique_ptr<Decoder> make_metaspace_decoder(const JsonValue& json, const std
   const std::string scheme = text_field(json, "prepend_scheme", prefix ? "always" : "never", path);
   return std::make_unique<MetaspaceDecoder>(std::move(replacement), scheme != "never");
 }
+
+const DecoderRegistration kRegistration{{"Metaspace", make_metaspace_decoder}};
+
+}  // namespace
 
 }  // namespace masque::text

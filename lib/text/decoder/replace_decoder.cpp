@@ -1,7 +1,7 @@
-// Replace: one text for what a pattern finds, in every token.
+// Replace: "content" for what "pattern" finds, as make_pattern reads it, in every token.
 #include <utility>
 
-#include "text/decoder/decoders.hpp"
+#include "text/decoder.hpp"
 #include "text/part_fields.hpp"
 #include "text/pattern.hpp"
 
@@ -36,11 +36,13 @@ class ReplaceDecoder final : public Decoder {
   std::string content_;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> make_replace_decoder(const JsonValue& json, const std::string& path) {
   const PartFields fields(json, "decoder", path);
   return std::make_unique<ReplaceDecoder>(make_pattern(fields), fields.text("content"));
 }
+
+const DecoderRegistration kRegistration{{"Replace", make_replace_decoder}};
+
+}  // namespace
 
 }  // namespace masque::text

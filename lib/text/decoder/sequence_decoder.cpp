@@ -1,5 +1,5 @@
-// Sequence: one decoder after another.
-#include "text/decoder/decoders.hpp"
+// Sequence: one of "decoders" after another.
+#include "text/decoder.hpp"
 #include "text/json_fields.hpp"
 
 namespace masque::text {
@@ -19,13 +19,15 @@ class SequenceDecoder final : public Decoder {
   std::vector<std::unique_ptr<Decoder>> steps_;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> make_sequence_decoder(const JsonValue& json, const std::string& path) {
   std::vector<std::unique_ptr<Decoder>> steps;
   for (const JsonValue& item : get_field(json, "decoders", JsonKind::kArray, path).items)
     steps.push_back(make_decoder(item, path));
   return std::make_unique<SequenceDecoder>(std::move(steps));
 }
+
+const DecoderRegistration kRegistration{{"Sequence", make_sequence_decoder}};
+
+}  // namespace
 
 }  // namespace masque::text

@@ -1,6 +1,6 @@
-// Strip: up to so many of a character off both ends of every token.
-#include "text/code_points.hpp"
-#include "text/decoder/decoders.hpp"
+// Strip: up to "start" and "stop" of the character "content" off the ends of every token.
+#include "base/utf8.hpp"
+#include "text/decoder.hpp"
 #include "text/json_fields.hpp"
 
 namespace masque::text {
@@ -27,8 +27,6 @@ class StripDecoder final : public Decoder {
   std::int32_t stop_;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> make_strip_decoder(const JsonValue& json, const std::string& path) {
   const JsonValue& content = get_field(json, "content", JsonKind::kString, path);
   if (count_code_points(content.text) != 1)
@@ -36,5 +34,9 @@ std::unique_ptr<Decoder> make_strip_decoder(const JsonValue& json, const std::st
   return std::make_unique<StripDecoder>(content.text, id_field(json, "start", path),
                                         id_field(json, "stop", path));
 }
+
+const DecoderRegistration kRegistration{{"Strip", make_strip_decoder}};
+
+}  // namespace
 
 }  // namespace masque::text

@@ -1,7 +1,8 @@
-// WordPiece: pieces without the prefix begin a word.
+// WordPiece: pieces without "prefix" ("##") begin a word; with "cleanup" (true) spaces before
+// punctuation go.
 #include <array>
 
-#include "text/decoder/decoders.hpp"
+#include "text/decoder.hpp"
 #include "text/json_fields.hpp"
 
 namespace masque::text {
@@ -46,11 +47,13 @@ class WordPieceDecoder final : public Decoder {
   bool clean_;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> make_word_piece_decoder(const JsonValue& json, const std::string& path) {
   return std::make_unique<WordPieceDecoder>(text_field(json, "prefix", "##", path),
                                             bool_field(json, "cleanup", true, path));
 }
+
+const DecoderRegistration kRegistration{{"WordPiece", make_word_piece_decoder}};
+
+}  // namespace
 
 }  // namespace masque::text

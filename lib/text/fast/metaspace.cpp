@@ -7,7 +7,7 @@ namespace masque::text {
 
 namespace {
 
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
+constexpr std::string_view kWordMark = "\xE2\x96\x81";
 
 class MetaspaceEncoder final : public FastEncoder {
  public:
@@ -20,7 +20,7 @@ class MetaspaceEncoder final : public FastEncoder {
       text = normalized_.text;
     }
     if (text.empty()) return;
-    if (prepend_ != Prepend::kNever && text[0] != ' ' && !text.starts_with(kSpaceMark)) {
+    if (prepend_ != Prepend::kNever && text[0] != ' ' && !text.starts_with(kWordMark)) {
       prefixed_ = ' ';
       prefixed_ += text;
       text = prefixed_;
@@ -36,7 +36,7 @@ class MetaspaceEncoder final : public FastEncoder {
  private:
   static std::size_t word_end(std::string_view text, std::size_t at) {
     while (at < text.size() && text[at] != ' ' &&
-           !(text[at] == kSpaceMark[0] && text.substr(at).starts_with(kSpaceMark))) {
+           !(text[at] == kWordMark[0] && text.substr(at).starts_with(kWordMark))) {
       ++at;
     }
     return at;
@@ -45,7 +45,7 @@ class MetaspaceEncoder final : public FastEncoder {
   void word(std::string_view word, IdSink& sink) {
     cached(cache_, buffer_, word, sink, [&](std::vector<TokenId>& ids) {
       if (word[0] != ' ') return plain_.word(word, ids);
-      written_ = kSpaceMark;
+      written_ = kWordMark;
       written_ += word.substr(1);
       plain_.word(written_, ids);
     });

@@ -1,6 +1,6 @@
-// BertProcessing: [CLS] A [SEP] B [SEP].
+// BertProcessing: [CLS] A [SEP] B [SEP], with "cls" and "sep" as read_named_token has them.
 #include "text/json_fields.hpp"
-#include "text/post_processor/post_processors.hpp"
+#include "text/post_processor/parts.hpp"
 
 namespace masque::text {
 
@@ -28,6 +28,14 @@ class BertProcessing final : public PostProcessor {
   NamedToken sep_;
 };
 
+std::unique_ptr<PostProcessor> make_bert_processing(const JsonValue& json,
+                                                    const std::string& path) {
+  return std::make_unique<BertProcessing>(read_named_token(json, "cls", path),
+                                          read_named_token(json, "sep", path));
+}
+
+const PostProcessorRegistration kRegistration{{"BertProcessing", make_bert_processing}};
+
 }  // namespace
 
 NamedToken read_named_token(const JsonValue& json, std::string_view name, const std::string& path) {
@@ -36,12 +44,6 @@ NamedToken read_named_token(const JsonValue& json, std::string_view name, const 
   if (!id || *id > 0x7FFFFFFF || !pair.items[0].is(JsonKind::kString))
     refuse_json(pair, path, "no [token, id], expected it");
   return {pair.items[0].text, static_cast<TokenId>(*id)};
-}
-
-std::unique_ptr<PostProcessor> make_bert_processing(const JsonValue& json,
-                                                    const std::string& path) {
-  return std::make_unique<BertProcessing>(read_named_token(json, "cls", path),
-                                          read_named_token(json, "sep", path));
 }
 
 }  // namespace masque::text

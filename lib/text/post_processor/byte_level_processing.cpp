@@ -1,10 +1,11 @@
-// ByteLevel: offsets without the spaces that are part of tokens.
+// ByteLevel: with "trim_offsets" (true) offsets without the spaces that are part of tokens; with
+// "add_prefix_space" (true) a single first one stays.
 #include <algorithm>
 
 #include "base/escape.hpp"
 #include "text/code_points.hpp"
 #include "text/json_fields.hpp"
-#include "text/post_processor/post_processors.hpp"
+#include "text/post_processor/parts.hpp"
 
 namespace masque::text {
 
@@ -12,12 +13,12 @@ namespace {
 
 constexpr char32_t kByteLevelSpace = 0x120;  ///< Ġ, the byte-level space
 
-bool is_space(char32_t c) { return c == kByteLevelSpace || is_white_space(c); }
+bool is_trimmed_space(char32_t c) { return c == kByteLevelSpace || is_white_space(c); }
 
 std::uint32_t leading_spaces(std::string_view token) {
   std::uint32_t count = 0;
   char32_t c = 0;
-  for (int size = 0; (size = decode_utf8(token, c)) > 0 && is_space(c);) {
+  for (int size = 0; (size = decode_utf8(token, c)) > 0 && is_trimmed_space(c);) {
     token.remove_prefix(static_cast<std::size_t>(size));
     ++count;
   }
@@ -26,7 +27,7 @@ std::uint32_t leading_spaces(std::string_view token) {
 
 std::uint32_t trailing_spaces(std::string_view token) {
   std::uint32_t count = 0;
-  while (!token.empty() && is_space(last_code_point(token))) {
+  while (!token.empty() && is_trimmed_space(last_code_point(token))) {
     token = token.substr(0, last_begin(token));
     ++count;
   }
@@ -49,6 +50,14 @@ class ByteLevelProcessing final : public PostProcessor {
   bool prefix_;
 };
 
+std::unique_ptr<PostProcessor> make_byte_level_processing(const JsonValue& json,
+                                                          const std::string& path) {
+  return std::make_unique<ByteLevelProcessing>(bool_field(json, "trim_offsets", true, path),
+                                               bool_field(json, "add_prefix_space", true, path));
+}
+
+const PostProcessorRegistration kRegistration{{"ByteLevel", make_byte_level_processing}};
+
 }  // namespace
 
 void trim_byte_level_offsets(Encoding& encoding, bool add_prefix_space) {
@@ -64,12 +73,6 @@ void trim_byte_level_offsets(Encoding& encoding, bool add_prefix_space) {
     if (trailing > 0 && offset.end >= trailing)
       offset.end = std::max(offset.end - trailing, offset.begin);
   }
-}
-
-std::unique_ptr<PostProcessor> make_byte_level_processing(const JsonValue& json,
-                                                          const std::string& path) {
-  return std::make_unique<ByteLevelProcessing>(bool_field(json, "trim_offsets", true, path),
-                                               bool_field(json, "add_prefix_space", true, path));
 }
 
 }  // namespace masque::text

@@ -1,6 +1,7 @@
-// RobertaProcessing: <s> A </s></s> B </s>, all of type 0.
+// RobertaProcessing: <s> A </s></s> B </s>, all of type 0, with "cls" and "sep" as read_named_token
+// has them; "trim_offsets" (true) and "add_prefix_space" (true) as of ByteLevel.
 #include "text/json_fields.hpp"
-#include "text/post_processor/post_processors.hpp"
+#include "text/post_processor/parts.hpp"
 
 namespace masque::text {
 
@@ -35,8 +36,6 @@ class RobertaProcessing final : public PostProcessor {
   bool prefix_;
 };
 
-}  // namespace
-
 std::unique_ptr<PostProcessor> make_roberta_processing(const JsonValue& json,
                                                        const std::string& path) {
   return std::make_unique<RobertaProcessing>(read_named_token(json, "cls", path),
@@ -44,5 +43,9 @@ std::unique_ptr<PostProcessor> make_roberta_processing(const JsonValue& json,
                                              bool_field(json, "trim_offsets", true, path),
                                              bool_field(json, "add_prefix_space", true, path));
 }
+
+const PostProcessorRegistration kRegistration{{"RobertaProcessing", make_roberta_processing}};
+
+}  // namespace
 
 }  // namespace masque::text

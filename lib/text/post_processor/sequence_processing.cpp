@@ -1,6 +1,6 @@
-// Sequence: one post-processor after another.
+// Sequence: one of "processors" after another.
 #include "text/json_fields.hpp"
-#include "text/post_processor/post_processors.hpp"
+#include "text/post_processor.hpp"
 
 namespace masque::text {
 
@@ -25,8 +25,6 @@ class SequenceProcessing final : public PostProcessor {
   std::vector<std::unique_ptr<PostProcessor>> steps_;
 };
 
-}  // namespace
-
 std::unique_ptr<PostProcessor> make_sequence_processing(const JsonValue& json,
                                                         const std::string& path) {
   std::vector<std::unique_ptr<PostProcessor>> steps;
@@ -34,5 +32,9 @@ std::unique_ptr<PostProcessor> make_sequence_processing(const JsonValue& json,
     steps.push_back(make_post_processor(item, path));
   return std::make_unique<SequenceProcessing>(std::move(steps));
 }
+
+const PostProcessorRegistration kRegistration{{"Sequence", make_sequence_processing}};
+
+}  // namespace
 
 }  // namespace masque::text

@@ -1,9 +1,10 @@
-// TemplateProcessing: special tokens and texts in a given order.
+// TemplateProcessing: special tokens and texts in the order that "single" and "pair" give; the
+// tokens are in "special_tokens". Also refused: a token or a text that is not there.
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
 #include "text/json_fields.hpp"
-#include "text/post_processor/post_processors.hpp"
+#include "text/post_processor/parts.hpp"
 
 namespace masque::text {
 
@@ -96,8 +97,6 @@ Template read_template(const JsonValue& json, const char* name, int texts, const
   return out;
 }
 
-}  // namespace
-
 std::unique_ptr<PostProcessor> make_template_processing(const JsonValue& json,
                                                         const std::string& path) {
   const JsonValue& special = get_field(json, "special_tokens", JsonKind::kObject, path);
@@ -105,5 +104,9 @@ std::unique_ptr<PostProcessor> make_template_processing(const JsonValue& json,
   Template pair = read_template(json, "pair", 2, special, path);
   return std::make_unique<TemplateProcessing>(std::move(single), std::move(pair));
 }
+
+const PostProcessorRegistration kRegistration{{"TemplateProcessing", make_template_processing}};
+
+}  // namespace
 
 }  // namespace masque::text

@@ -12,6 +12,7 @@
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
 #include "base/types.hpp"
+#include "kernel/scalar.hpp"
 
 namespace masque::train {
 
@@ -20,8 +21,7 @@ namespace {
 // Of rounding: below it columns, rows or their deviations are alike.
 constexpr double kAlike = 1e-7;
 
-double real_part(double x) { return x; }
-double real_part(const std::complex<double>& x) { return x.real(); }
+using kernel::reference::real_part;
 
 template <class W>
 struct Spread {

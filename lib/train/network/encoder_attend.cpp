@@ -125,7 +125,7 @@ void EncoderRun<T>::attend(Index l, Stream& stream, Stream& source, const HeadSi
     if (encoder_.materialized_) return materialized_forward(l, stream, all, context);
     LayerTape<T>& tape = memory(l, stream);
     tape.saved.resize(heads.heads, projected.query.rows);
-    std::vector<nn::TrainedForward<T>> items;
+    std::vector<nn::DifferentiableForward<T>> items;
     items.reserve(all.size());
     for (Sequence& one : all) {
       if (one.count == 0) continue;
@@ -149,15 +149,15 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& source, con
     materialized_backward(l, stream, all, d_context, d_projected);
   } else {
     LayerTape<T>& tape = memory(l, stream);
-    std::vector<nn::TrainedBackward<T>> items;
+    std::vector<nn::DifferentiableBackward<T>> items;
     items.reserve(all.size());
     for (Sequence& one : all) {
       if (one.count == 0) continue;
-      nn::TrainedBackward<T> item{one.attention,
-                                  context.middle_rows(one.begin, one.count),
-                                  tape.saved.view().middle_columns(one.begin, one.count),
-                                  d_context.middle_rows(one.begin, one.count),
-                                  {}};
+      nn::DifferentiableBackward<T> item{one.attention,
+                                         context.middle_rows(one.begin, one.count),
+                                         tape.saved.view().middle_columns(one.begin, one.count),
+                                         d_context.middle_rows(one.begin, one.count),
+                                         {}};
       item.gradients.query = d_projected.query.middle_rows(one.begin, one.count);
       item.gradients.key = d_projected.key.middle_rows(one.source_begin, one.keys);
       item.gradients.value = d_projected.value.middle_rows(one.source_begin, one.keys);

@@ -1,5 +1,6 @@
 #include "train/run/folder_parts.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "base/json.hpp"
 #include "base/parallel.hpp"
 #include "text/google_folder.hpp"
+#include "text/spiece_model.hpp"
 
 namespace masque::train {
 
@@ -34,9 +36,8 @@ std::string vocabulary_name(const std::string& path) {
   const std::string name = base_name(path);
   if (name.ends_with(".txt")) return "vocab.txt";
   if (name.ends_with(".json") && name != "vocab.json") return "tokenizer.json";
-  const bool known = name == "sentencepiece.bpe.model" || name == "tokenizer.model" ||
-                     name == "spm.model" || !name.ends_with(".model");
-  return known ? name : "spiece.model";
+  const bool known = std::ranges::find(text::kSpieceFiles, name) != text::kSpieceFiles.end();
+  return known || !name.ends_with(".model") ? name : "spiece.model";
 }
 
 }  // namespace

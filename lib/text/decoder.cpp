@@ -1,0 +1,37 @@
+#include "text/decoder.hpp"
+
+#include <fmt/format.h>
+
+#include "base/escape.hpp"
+#include "base/registry.hpp"
+#include "text/json_fields.hpp"
+
+namespace masque::text {
+
+DecoderRegistration::DecoderRegistration(const DecoderKind& kind) {
+  Registry<DecoderKind>::of_process().add(std::make_unique<const DecoderKind>(kind));
+}
+
+std::unique_ptr<Decoder> make_decoder(const JsonValue& json, const std::string& path) {
+  const auto& kinds = Registry<DecoderKind>::of_process();
+  const std::string& type = type_field(json, path);
+  if (const auto* kind = kinds.find(type); kind != nullptr) return kind->make(json, path);
+  refuse_json(json, path,
+              fmt::format("decoder '{}', expected one of {}", escape(type), kinds.names()));
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  std::size_t at = text.find(from);
+  if (at == std::string::npos) return;
+  std::string out;
+  std::size_t done = 0;
+  for (; at != std::string::npos; at = text.find(from, done)) {
+    out.append(text, done, at - done);
+    out += to;
+    done = at + from.size();
+  }
+  out.append(text, done);
+  text = std::move(out);
+}
+
+}  // namespace masque::text
