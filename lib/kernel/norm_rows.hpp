@@ -1,7 +1,7 @@
 // Norms of one row: the reference for any number, fast loops for float.
 #pragma once
 
-#include "kernel/normalize_reference.hpp"
+#include "kernel/norm_reference.hpp"
 
 namespace masque::kernel {
 

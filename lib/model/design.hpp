@@ -8,7 +8,7 @@
 
 #include "base/types.hpp"
 #include "kernel/activation.hpp"
-#include "kernel/normalize.hpp"
+#include "kernel/norm.hpp"
 #include "kernel/rotary.hpp"
 
 namespace masque::model {

@@ -267,14 +267,4 @@ Checked<FileContent> parse_gguf(const GgufRead& read, std::uint64_t size,
   return Parser(read, size, limits).parse();
 }
 
-std::optional<GgufPart> gguf_part(std::span<const TypedValue> metadata) {
-  const TypedValue* count = find_typed(metadata, "split.count");
-  const TypedValue* number = find_typed(metadata, "split.no");
-  if (count == nullptr || number == nullptr) return std::nullopt;
-  const auto parts = gguf_integer(*count);
-  const auto part = gguf_integer(*number);
-  if (!parts || !part || *parts <= 1) return std::nullopt;
-  return GgufPart{*part, *parts};
-}
-
 }  // namespace masque::store

@@ -40,6 +40,13 @@ TypedValue make_gguf_integer(const TypedValue& like, std::uint64_t number, const
 /// The first value of a key; nullptr if there is none.
 const TypedValue* find_typed(std::span<const TypedValue> values, std::string_view key);
 
+/// Which part of a split model a file is, counted from 0, and of how many; nothing for a whole one.
+struct GgufPart {
+  std::uint64_t number = 0;
+  std::uint64_t count = 1;
+};
+std::optional<GgufPart> gguf_part(std::span<const TypedValue> metadata);
+
 /// Adds a number, little-endian.
 template <class Number>
 void append_number(std::string& out, Number number) {

@@ -22,7 +22,7 @@ class PickleMachine {
   Checked<Pickle> run();
 
  private:
-  // Opcodes: pickle.cpp.
+  // Opcodes: pickle_machine.cpp.
   bool start();
   bool step(unsigned char opcode);
   bool step_rare(unsigned char opcode);
