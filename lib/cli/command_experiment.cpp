@@ -86,7 +86,7 @@ void Command::set_from_file(const Setting& setting, const Entry& entry, const Ty
   }
   // A value that the command line replaces is still checked; a list would keep it.
   if ((entry.is_flag() && setting.value == "false") || (replaced && entry.repeated)) return;
-  if (const auto problem = usage_error_of([&] { entry.set(setting.value); }))
+  if (const auto problem = usage_error_message([&] { entry.set(setting.value); }))
     throw InputError(setting.place, spell_fields(*problem, [](auto name) { return key_of(name); }));
   if (!replaced) from_file_.push_back(setting);
 }
@@ -94,7 +94,7 @@ void Command::set_from_file(const Setting& setting, const Entry& entry, const Ty
 ExitCode Command::run(Session& session) const {
   if (from_file_.empty()) return action_(session);
   ExitCode code = ExitCode::kDone;
-  const auto problem = usage_error_of([&] { code = action_(session); });
+  const auto problem = usage_error_message([&] { code = action_(session); });
   if (!problem) return code;
   // Some values can be judged only by the command. Of several fields the first one from the file is
   // meant, unless the message is about one that is not.
