@@ -1,4 +1,4 @@
-// The zoo's own family: any combination of what the engine has, for designs that have no family of
+// The family of our own: any combination of what masque has, for designs that have no family of
 // their own. Keys and tensor names: lib/model/README.md.
 #include <algorithm>
 #include <cmath>

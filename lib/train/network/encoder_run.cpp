@@ -56,7 +56,7 @@ void EncoderRun<T>::make_streams() {
   content.segments = chunk_.segments;
   content.ids = chunk_.ids;
   const bool fewer = std::ssize(chunk_.wanted) < chunk_.rows();
-  // Nobody reads the other rows of the last layer.
+  // Of the last layer only the requested rows are computed.
   const bool narrow_end = design_.streams == model::Streams::kOne && fewer &&
                           encoder_.mixer_ == nullptr && !encoder_.materialized_ && layers > 0 &&
                           layer(static_cast<Index>(layers) - 1).convolution.empty();

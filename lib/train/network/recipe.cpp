@@ -149,7 +149,7 @@ void change_design(const DesignChanges& changes, Design& design) {
     const auto has_family = [](const Design& one) {
       return !usage_error_message([&] { model::plan_of(one); });
     };
-    // A bare name asks for the engine's own positions. With arguments they may not change who
+    // A bare name asks for masque's own positions. With arguments they may not change who
     // writes the model, and so which parameters it has.
     const bool bare = recipe.position.find('(') == std::string::npos;
     const bool takes_native =

@@ -127,7 +127,7 @@ class TrainingRun {
   void save_model(const std::string& folder, Index positions) const;
   /// Whether a folder holds the state of a run.
   static bool has_state(const std::string& folder);
-  /// A setting of the run in a folder; none if it has not this one. Throws InputError.
+  /// A setting of the run in a folder; `nullopt` if absent. Throws InputError.
   static std::optional<std::string> saved_setting(const std::string& folder,
                                                   const std::string& name);
   /// RunFiles::spent_seconds of the checkpoint in a folder. Throws InputError.
