@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "budget.hpp"
@@ -22,10 +23,6 @@ using Clock = std::chrono::steady_clock;
 
 // Of the time of a training step.
 constexpr double kForwardShare = 1.0 / 3;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 train::CorpusFormat format_of(const std::string& name) {
   using train::CorpusFormat;

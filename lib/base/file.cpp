@@ -161,6 +161,11 @@ Descriptor open_folder(const std::string& path) {
   return fd;
 }
 
+void make_folder(const std::string& path) {
+  if (os::mkdir_at(AT_FDCWD, path.c_str(), 0777) != 0 && errno != EEXIST)
+    throw system_error(path, "cannot be made", errno);
+}
+
 std::string folder_of(std::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
   const std::size_t slash = path.rfind('/');

@@ -77,9 +77,7 @@ class Parser {
       TypedValue value;
       const std::uint64_t start = cursor_.offset();
       if (!cursor_.text(left, value.key)) return false;
-      const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
-      if (value.key.empty() || value.key.size() > kGgufKeyBytes ||
-          !std::ranges::all_of(value.key, is_ascii)) {
+      if (value.key.empty() || value.key.size() > kGgufKeyBytes || !is_ascii(value.key)) {
         return cursor_.fail("gguf-key",
                             fmt::format("a key of {} bytes, expected 1 to {} of ASCII",
                                         value.key.size(), kGgufKeyBytes),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "store/zip/zip_layout.hpp"
 
 namespace masque::store {
@@ -19,10 +20,6 @@ constexpr std::uint64_t kLimit = 0x7FFF'FFFF;  // beyond it Python uses ZIP64
 
 constexpr std::uint16_t kZero16 = 0;
 constexpr std::uint32_t kZero32 = 0;
-
-bool is_ascii(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](char c) { return (c & 0x80) == 0; });
-}
 
 /// The fields that the directory and a local header share, from the flags to the CRC.
 void put_shared(std::string& out, const ZipEntry& entry) {

@@ -239,12 +239,6 @@ void ClassifyRun::start_parameters(const ClassifierStart& start) {
   copy_to(start.pooler_bias.view(), parameters_.value(map_.bias(Role::kHeadTransform)));
 }
 
-Index ClassifyRun::parameter_count() const {
-  Index count = 0;
-  for (Index i = 0; i < parameters_.count(); ++i) count += parameters_[i].size();
-  return count;
-}
-
 Classified ClassifyRun::classify(const LabelledTexts& texts) {
   constexpr Index kBatch = 64;
   const Index labels = std::ssize(names_);

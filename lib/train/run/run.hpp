@@ -81,7 +81,7 @@ class TrainingRun {
   const model::Design& design() const { return design_; }
   /// The family whose config.json it gets.
   const std::string& family() const { return family_; }
-  Index parameter_count() const;
+  Index parameter_count() const { return parameters_.size(); }
   Index trained_count() const { return count_trained(parameters_); }
   /// Of a model that starts from a checkpoint: the tensors that start anew, by name.
   /// Those of a second network without a checkpoint are left out.
