@@ -1,9 +1,7 @@
 #include "binary_output.hpp"
 
-#include <array>
-#include <bit>
 #include <cstring>
-#include <limits>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -13,10 +11,6 @@
 namespace masque::tok {
 
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "ids are written as they are in memory");
-
-constexpr std::size_t kHeader = 1024;
 
 template <class T>
 void append_as(std::string& out, const std::vector<TokenId>& ids) {
@@ -32,13 +26,14 @@ void append_as(std::string& out, const std::vector<TokenId>& ids) {
 
 }  // namespace
 
-BinaryOutput::BinaryOutput(const std::string& path, Width width, Layout layout, std::size_t ids)
+BinaryOutput::BinaryOutput(const std::string& path, Width width, records::BinaryLayout layout,
+                           std::size_t ids)
     : width_(width), layout_(layout), file_(path) {
   if (width == Width::k16 && ids > std::size_t{1} << 16)
     throw UsageError(
         fmt::format("--binary u16: the tokenizer has {} ids, expected 65536 at most", ids));
-  if (layout == Layout::kLlmc)
-    write_all(file_.descriptor(), as_bytes(std::string(kHeader, '\0')), path);
+  if (layout == records::BinaryLayout::kLlmc)
+    write_all(file_.descriptor(), as_bytes(std::string(sizeof(records::LlmcHeader), '\0')), path);
 }
 
 void BinaryOutput::append(std::string& out, const std::vector<TokenId>& ids) const {
@@ -55,19 +50,15 @@ void BinaryOutput::write(const std::string& bytes) {
 }
 
 void BinaryOutput::commit() {
-  if (layout_ == Layout::kLlmc) {
-    const std::uint64_t count = written_ / (width_ == Width::k16 ? 2 : 4);
-    if (count > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max())) {
+  if (layout_ == records::BinaryLayout::kLlmc) {
+    const int bytes = width_ == Width::k16 ? 2 : 4;
+    const std::uint64_t count = written_ / static_cast<std::uint64_t>(bytes);
+    if (count > records::kMostLlmcIds) {
       throw InputError(file_.path(),
                        fmt::format("{} ids, expected fewer than 2^31 (llm.c's header)", count));
     }
-    // GPT-2's magic and version for 16 bits, Llama 3's for 32.
-    const std::array<std::uint32_t, 3> header{width_ == Width::k16 ? 20240520U : 20240801U,
-                                              width_ == Width::k16 ? 1U : 7U,
-                                              static_cast<std::uint32_t>(count)};
-    std::string bytes(sizeof header, '\0');
-    std::memcpy(bytes.data(), header.data(), sizeof header);
-    write_at(file_.descriptor(), 0, as_bytes(bytes), file_.path());
+    const records::LlmcHeader header = records::llmc_header(bytes, count);
+    write_at(file_.descriptor(), 0, std::as_bytes(std::span(header)), file_.path());
   }
   file_.commit();
 }

@@ -7,19 +7,16 @@
 
 #include "base/output_file.hpp"
 #include "base/types.hpp"
+#include "records/binary_layout.hpp"
 
 namespace masque::tok {
 
 enum class Width { kNone, k16, k32 };
-enum class Layout {
-  kNanoGpt,  ///< nothing but ids
-  kLlmc,     ///< after llm.c's header: 256 integers of 32 bits, magic, version, number of ids
-};
 
 class BinaryOutput {
  public:
   /// Throws UsageError if ids below `ids` do not fit the width, InputError as OutputFile does.
-  BinaryOutput(const std::string& path, Width width, Layout layout, std::size_t ids);
+  BinaryOutput(const std::string& path, Width width, records::BinaryLayout layout, std::size_t ids);
 
   /// Appends ids in the file's form. Thread-safe.
   void append(std::string& out, const std::vector<TokenId>& ids) const;
@@ -29,7 +26,7 @@ class BinaryOutput {
 
  private:
   Width width_;
-  Layout layout_;
+  records::BinaryLayout layout_;
   OutputFile file_;
   std::uint64_t written_ = 0;
 };

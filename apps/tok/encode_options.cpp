@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
 #include "base/parallel.hpp"
 
 namespace masque::tok {
@@ -47,7 +48,8 @@ void add_encode(cli::Command& c, EncodeCommand& o) {
   c.flag("--bytes", o.bytes, "offsets count bytes, not code points");
   c.choice("--binary", o.binary, {{"none", Width::kNone}, {"u16", Width::k16}, {"u32", Width::k32}},
            "ids as little-endian integers of this width, without anything between lines; needs -o");
-  c.choice("--layout", o.layout, {{"nanogpt", Layout::kNanoGpt}, {"llmc", Layout::kLlmc}},
+  c.choice("--layout", o.layout,
+           {{"nanogpt", records::BinaryLayout::kNanogpt}, {"llmc", records::BinaryLayout::kLlmc}},
            "nothing but ids, or after the 1024-byte header of llm.c");
   c.option("-o,--output", "FILE", o.output, "the file of --binary");
   add_flavor(c, o.open);
@@ -74,13 +76,13 @@ text::Encoding LineEncoder::encode(std::uint64_t number, std::string_view line) 
   if (!pair_) return tokenizer_.encode(line, options_);
   const std::size_t tab = line.find('\t');
   if (tab == std::string_view::npos)
-    throw InputError("standard input", fmt::format("line {}: no tab, expected two texts", number));
+    throw InputError(kStandardInput, fmt::format("line {}: no tab, expected two texts", number));
   text::Encoding encoding;
   // A pair that cannot be cut is the line's fault.
   const auto problem = input_error_message([&] {
     encoding = tokenizer_.encode_pair(line.substr(0, tab), line.substr(tab + 1), options_);
   });
-  if (problem) throw InputError("standard input", fmt::format("line {}: {}", number, *problem));
+  if (problem) throw InputError(kStandardInput, fmt::format("line {}: {}", number, *problem));
   return encoding;
 }
 

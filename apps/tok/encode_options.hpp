@@ -21,7 +21,7 @@ struct EncodeCommand {
   std::string with_text;
   bool bytes = false;
   Width binary = Width::kNone;
-  Layout layout = Layout::kNanoGpt;
+  records::BinaryLayout layout = records::BinaryLayout::kNanogpt;
   std::optional<std::string> output;
   RecordFields with;
   cli::CommonOptions common;

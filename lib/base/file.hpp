@@ -55,6 +55,31 @@ class InputFile {
   unsigned mode_ = 0;
 };
 
+/// What messages call standard input.
+inline constexpr const char* kStandardInput = "standard input";
+
+/// What messages call an input: its path, or standard input for "-".
+std::string input_name(const std::string& path);
+
+/// A file, a pipe or, for "-", standard input, read once from its beginning to its end.
+class InputStream {
+ public:
+  /// Throws UsageError if standard input is a terminal, InputError if the path cannot be opened.
+  explicit InputStream(const std::string& path);
+
+  const std::string& name() const { return name_; }  ///< as input_name() says
+  int descriptor() const;
+
+  /// Up to `size` bytes, as they come; 0 at the end only. Throws InputError if it cannot be read.
+  std::size_t read(char* out, std::size_t size);
+  /// As many bytes as there are, up to `size`; fewer at the end only. Throws as read().
+  std::size_t fill(char* out, std::size_t size);
+
+ private:
+  std::string name_;
+  Descriptor opened_;  ///< none: standard input
+};
+
 /// The text of a file, a pipe or, for "-", of standard input, up to its end. Throws InputError if
 /// it cannot be read or has more than `limit` bytes.
 std::string read_text(const std::string& path, std::uint64_t limit);

@@ -22,9 +22,6 @@ struct FileLine {
 void each_line_of(const std::vector<std::string>& files, const std::optional<std::string>& shard,
                   const std::function<void(const FileLine&)>& use, cli::Session& session);
 
-/// What messages call a file: "standard input" for "-".
-std::string name_of(const std::string& path);
-
 /// A whole file. Throws InputError.
 std::string read_file(const std::string& path);
 

@@ -141,7 +141,7 @@ bool is_weights(const InputFile& file, Bytes first) {
 }  // namespace
 
 store::Array read_matrix(const std::string& path) {
-  if (path == "-") return parse_text(read_text(path, kMaxMatrixBytes), "standard input");
+  if (path == "-") return parse_text(read_text(path, kMaxMatrixBytes), kStandardInput);
   std::string file_path = path;
   std::string name;
   const auto [before, after] = split_at_last(path, ':');

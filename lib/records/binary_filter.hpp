@@ -4,14 +4,10 @@
 #include <functional>
 #include <string>
 
+#include "records/binary_layout.hpp"
 #include "records/corruption.hpp"
 
 namespace masque::records {
-
-enum class BinaryLayout {
-  kNanogpt,  ///< ids from the first byte on
-  kLlmc,     ///< a header of 256 int32: 20240520, 1 (uint16) or 20240801, 7 (uint32), count
-};
 
 struct BinaryFilter {
   std::string input = "-";

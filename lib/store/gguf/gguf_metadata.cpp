@@ -23,9 +23,7 @@ constexpr std::size_t kArrayBytes = 16;  ///< in front of the elements of an arr
 
 template <class Number>
 Number number_at(std::string_view bytes, std::size_t at) {
-  Number number{};
-  std::memcpy(&number, bytes.data() + at, sizeof(Number));
-  return number;
+  return load_number<Number>(bytes.data() + at);
 }
 
 /// Calls visit with the number of a type with a fixed size.

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/little_endian.hpp"
 #include "store/gguf/gguf_cursor.hpp"
 #include "store/gguf/gguf_types.hpp"
 #include "store/tensor_info.hpp"
@@ -46,14 +47,6 @@ struct GgufPart {
   std::uint64_t count = 1;
 };
 std::optional<GgufPart> gguf_part(std::span<const TypedValue> metadata);
-
-/// Adds a number, little-endian.
-template <class Number>
-void append_number(std::string& out, Number number) {
-  char bytes[sizeof(Number)];
-  std::memcpy(bytes, &number, sizeof(Number));
-  out.append(bytes, sizeof(Number));
-}
 
 /// Adds a text: its length in 64 bits, and its bytes.
 void append_text(std::string& out, std::string_view text);
