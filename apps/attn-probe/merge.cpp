@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/file.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "stats_output.hpp"
@@ -22,8 +23,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   check_output(o.output, o.common.json);
   StatsMerger merger;
-  for (const std::string& path : o.files)
-    merger.add(commands::read_file(path), commands::name_of(path));
+  for (const std::string& path : o.files) merger.add(commands::read_file(path), input_name(path));
   if (const auto missing = merger.missing_shard())
     session.note(fmt::format("shard {} is missing", *missing));
   const bool f64 = merger.provenance().find(R"("precision":"f64")") != std::string::npos;

@@ -143,7 +143,7 @@ void StatsMerger::add_line(const JsonValue& root) {
   if (lines_missing_ == 0) {
     if (kReader.text(root, "command") != "stats") throw InputError("command: expected stats");
     const std::string& shard = kReader.text(root, "shard");
-    if (const auto problem = usage_error_of([&] { parse_shard(shard); }))
+    if (const auto problem = usage_error_message([&] { parse_shard(shard); }))
       throw InputError(*problem);
     if (!shards_.insert(shard).second)
       throw InputError(fmt::format("shard {} again, expected each once", escape(shard)));

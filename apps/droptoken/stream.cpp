@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
 #include "base/output_file.hpp"
@@ -171,7 +172,7 @@ cli::ExitCode report_bad(const RecordStreamOptions& options, const records::Filt
                          cli::Session& session) {
   if (result.bad == 0) return cli::ExitCode::kDone;
   session.flush();
-  const std::string name = options.input == "-" ? "standard input" : options.input;
+  const std::string name = input_name(options.input);
   for (const records::BadRecord& bad : result.first_bad) {
     session.note(fmt::format("{}: line {}: {}", escape(name), bad.line, bad.message));
   }

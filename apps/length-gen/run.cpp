@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
@@ -81,8 +82,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   const length::LengthNames names = names_of(o, requested, *subject);
   session.note(fmt::format("{} arms: {}; seeds {}", requested.arms.size(),
                            fmt::join(names.designs, "; "), fmt::join(request.seeds, ", ")));
-  request.spent_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  request.spent_seconds = seconds_since(begin);
   const std::string results = length::results_text(length::run_lengths(request), names);
   if (request.only) {
     write_part(results, o.output, *request.only + 1, requested.cells());

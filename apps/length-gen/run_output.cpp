@@ -1,7 +1,5 @@
 #include "run_output.hpp"
 
-#include <fcntl.h>
-
 #include <cerrno>
 #include <cmath>
 #include <limits>
@@ -11,7 +9,6 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "base/os.hpp"
 #include "base/output_file.hpp"
 #include "draw/chart.hpp"
 #include "draw/svg.hpp"
@@ -105,11 +102,6 @@ std::string picture(const LengthTable& table, const std::vector<LengthSummary>& 
   }
   chart.note = fmt::format("mean of {} seeds, {} steps", summary.front().accuracy.n, table.steps);
   return draw::svg(chart);
-}
-
-void make_folder(const std::string& path) {
-  if (os::mkdir_at(AT_FDCWD, path.c_str(), 0777) != 0 && errno != EEXIST)
-    throw system_error(path, "cannot be made", errno);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "aggregates.hpp"
+#include "base/file.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/result_format.hpp"
@@ -19,8 +20,7 @@ struct Options {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   Merger merger;
-  for (const std::string& path : o.files)
-    merger.add(commands::read_file(path), commands::name_of(path));
+  for (const std::string& path : o.files) merger.add(commands::read_file(path), input_name(path));
   merger.print(commands::ResultFormat::of(kernel::Precision::kF32, o.digits), o.common, session);
   return cli::ExitCode::kDone;
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
 #include "base/output_file.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
@@ -60,7 +61,7 @@ void score_lists(std::vector<Utterance>& utterances, const std::string& path,
     for (const probe::Hypothesis& h : u.hypotheses) {
       probe::Sentence sentence = encode_sentence(*opened.tokenizer, h.text, scoring.sentence);
       if (const auto problem = scorer.length_problem(sentence))
-        throw InputError(commands::name_of(path),
+        throw InputError(input_name(path),
                          fmt::format("utterance '{}': {}", escape(u.name), *problem));
       scorer.add(id++, std::move(sentence));
     }
@@ -132,10 +133,9 @@ void check_fields(std::span<const Utterance> utterances, const std::string& path
     const bool bad = apart(u.name) || std::any_of(u.hypotheses.begin(), u.hypotheses.end(),
                                                   [&](const auto& h) { return apart(h.text); });
     if (!bad) continue;
-    throw InputError(commands::name_of(path),
-                     fmt::format("utterance '{}': a tab or an end of line in a "
-                                 "text, expected none with -o",
-                                 escape(u.name)));
+    throw InputError(input_name(path), fmt::format("utterance '{}': a tab or an end of line in a "
+                                                   "text, expected none with -o",
+                                                   escape(u.name)));
   }
 }
 
@@ -144,11 +144,10 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   check(o);
   const std::vector<double> weights = parse_weights(o.weights);
   const LengthNormalization length = probe::parse_length_normalization(o.length_normalization);
-  std::vector<Utterance> test =
-      probe::read_nbest(commands::read_file(o.file), commands::name_of(o.file));
+  std::vector<Utterance> test = probe::read_nbest(commands::read_file(o.file), input_name(o.file));
   if (o.output) check_fields(test, o.file);
   std::vector<Utterance> dev;
-  if (o.dev) dev = probe::read_nbest(commands::read_file(*o.dev), commands::name_of(*o.dev));
+  if (o.dev) dev = probe::read_nbest(commands::read_file(*o.dev), input_name(*o.dev));
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
   const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
   ErrorTable table(o, length, session);

@@ -42,7 +42,7 @@ Plan saved_plan(const TrainOptions& o, double seconds) {
                                  field("steps"), setting("steps")));
   }
   plan.spent = *spent;
-  plan.pacer.emplace(seconds, saved_number<std::int64_t>(o.output, "step"), plan.spent);
+  plan.time_budget.emplace(seconds, saved_number<std::int64_t>(o.output, "step"), plan.spent);
   return plan;
 }
 
@@ -53,7 +53,7 @@ train::PlannedSteps take_other_steps(TrainOptions& o, const Plan& plan) {
   // The usual one is a share of the steps, which may have been others when it was there.
   if (!o.warmup) o.warmup = saved_number<std::int64_t>(o.output, "warmup");
   // What --budget printed is the text of one run; so is a time.
-  if ((!o.steps && !o.budget) || plan.pacer || !plan.steps.changes.empty())
+  if ((!o.steps && !o.budget) || plan.time_budget || !plan.steps.changes.empty())
     return PlannedSteps::kSame;
   if (train::TrainingRun::saved_setting(o.output, "steps") == plan.steps.text())
     return PlannedSteps::kSame;
@@ -125,8 +125,8 @@ Plan make_plan(const TrainOptions& o, const records::SimilarTokens& similar,
   const double speed =
       train::measure_speed(run_options(o, similar, {}), tokenizer, corpus, trial, ranks);
   const double now = train::of_first(ranks, spent());
-  plan.pacer.emplace(budget.seconds, 0, now, speed);
-  plan.steps.first = plan.pacer->first();
+  plan.time_budget.emplace(budget.seconds, 0, now, speed);
+  plan.steps.first = plan.time_budget->first();
   session.note(fmt::format("{:.2f} steps a second: {} steps at first", speed, plan.steps.first));
   return plan;
 }

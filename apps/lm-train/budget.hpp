@@ -21,7 +21,7 @@ Budget parse_budget(const std::string& text);
 /// The updates of a run, and who changes their number on the way.
 struct Plan {
   train::StepPlan steps;
-  std::optional<train::TimeBudget> pacer;
+  std::optional<train::TimeBudget> time_budget;
   double spent = 0;  ///< seconds of the budget, by processes before this one
 };
 

@@ -100,7 +100,7 @@ void check_pooling(const ClassifyData& all) {
 void choose_mask(const ClassifyCommand& o, ClassifyData& all) {
   all.mask = all.start.mask;
   if (o.mask == "model" || o.mask == "full") return;
-  if (const auto problem = usage_error_of([&] { mask::parse_open_mask(o.mask); }))
+  if (const auto problem = usage_error_message([&] { mask::parse_open_mask(o.mask); }))
     throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
   if (all.steps == 0 && o.mask != all.start.mask) {
     throw UsageError(fmt::format("{} {}: with {} 0 expected that of the model, {}", field("mask"),

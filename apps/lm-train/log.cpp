@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
@@ -22,10 +23,6 @@ using Clock = std::chrono::steady_clock;
 
 // Lines that report the loss where no terminal shows it all the time.
 constexpr std::int64_t kReports = 20;
-
-double since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
@@ -75,7 +72,7 @@ Log::Log(const TrainOptions& options, train::TrainingRun& run, cli::Session& ses
   begin_ = Clock::now();
 }
 
-double Log::seconds() const { return std::max(since(begin_), 1e-9); }
+double Log::seconds() const { return std::max(seconds_since(begin_), 1e-9); }
 
 double Log::tokens_per_second() const { return tokens_ / seconds(); }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "budget.hpp"
@@ -22,10 +23,6 @@ using Clock = std::chrono::steady_clock;
 
 // Of the time of a training step.
 constexpr double kForwardShare = 1.0 / 3;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 train::CorpusFormat format_of(const std::string& name) {
   using train::CorpusFormat;
@@ -91,7 +88,7 @@ class Loop {
     // All have seen that the folder is not there.
     any(ranks_, false);
     if (!saved_) save();
-    if (plan_.pacer) plan_.pacer->begin(spent());
+    if (plan_.time_budget) plan_.time_budget->begin(spent());
     train::TrainingLoop loop;
     loop.begin = [this] { evaluate_if_due(); };  // a signal may have broken it off
     loop.agree = [this] { keep_time(); };
@@ -106,7 +103,7 @@ class Loop {
           fmt::format("{} is at step {}, --resume goes on", options_.output, trainer().done()));
     };
     run_steps(trainer(), loop, ranks_);
-    if (plan_.pacer) session_.note(fmt::format("the same bytes: --steps {}", plan_text()));
+    if (plan_.time_budget) session_.note(fmt::format("the same bytes: --steps {}", plan_text()));
   }
 
  private:
@@ -126,14 +123,14 @@ class Loop {
       log_.never_selected(done, run_.evaluate_never_selected(options_.eval_sequences));
   }
 
-  /// Asks the pacer, with the clock of the first rank.
+  /// Asks the time budget, with the clock of the first rank.
   void keep_time() {
-    if (!plan_.pacer) return;
+    if (!plan_.time_budget) return;
     const std::int64_t done = trainer().done();
     double requested = 0;
     if (ranks_.is_first()) {
-      plan_.pacer->reserve(save_seconds_ + evaluation_seconds());
-      if (const auto changed = plan_.pacer->replan(done, steps(), spent()))
+      plan_.time_budget->reserve(save_seconds_ + evaluation_seconds());
+      if (const auto changed = plan_.time_budget->replan(done, steps(), spent()))
         requested = static_cast<double>(*changed);
     }
     requested = of_first(ranks_, requested);
@@ -158,7 +155,7 @@ class Loop {
     if (!ranks_.is_first()) return;
     const auto start = Clock::now();
     train::RunFiles files{log_.metrics(), log_.picture(), {}};
-    if (plan_.pacer && trainer().done() < steps()) files.spent_seconds = spent();
+    if (plan_.time_budget && trainer().done() < steps()) files.spent_seconds = spent();
     run_.save(options_.output, saved_, files);
     saved_ = true;
     save_seconds_ = seconds_since(start);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "exchange/convention.hpp"
@@ -30,8 +31,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const exchange::Convention& from = convention_of(o.from);
   const exchange::Convention& to = convention_of(o.to);
-  exchange::DecodeRequest request{.path = o.file == "-" ? "standard input" : o.file,
-                                  .item = o.item};
+  exchange::DecodeRequest request{.path = input_name(o.file), .item = o.item};
   if (o.positions.length) {
     const Index keys = o.positions.keys.value_or(*o.positions.length);
     request.lengths = mask::Lengths{*o.positions.length, keys};

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/line_filter.hpp"
 #include "base/line_input.hpp"
 #include "base/parallel.hpp"
@@ -15,8 +16,6 @@
 namespace masque::mask_viz {
 
 namespace {
-
-constexpr const char* kName = "standard input";
 
 /// Lengths of runs of equal values, as the arguments of document().
 std::string runs_of(const std::vector<std::int32_t>& values) {
@@ -52,19 +51,19 @@ std::optional<RecordMask> read_record_mask(const std::string& argument,
   if (::isatty(STDIN_FILENO) == 1) {
     throw UsageError("standard input is a terminal, expected a record");
   }
-  LineInput input(STDIN_FILENO, kName, 64 << 20);
+  LineInput input(STDIN_FILENO, kStandardInput, 64 << 20);
   LineBatch batch;
-  if (!input.read(batch)) throw InputError(kName, "is empty, expected a record");
+  if (!input.read(batch)) throw InputError(kStandardInput, "is empty, expected a record");
   std::string line = batch.text.substr(0, batch.text.find('\n'));
   line.reserve(line.size() + kLinePadding);
   records::JsonRecordReader reader;
   records::Record record;
   if (const auto problem = reader.read(line, record)) {
-    throw InputError(kName, fmt::format("line 1: {}", *problem));
+    throw InputError(kStandardInput, fmt::format("line 1: {}", *problem));
   }
   RecordMask out;
   if (const auto problem = input_error_message([&] { out.expression = mask_of(record); }))
-    throw InputError(kName, fmt::format("line 1: {}", *problem));
+    throw InputError(kStandardInput, fmt::format("line 1: {}", *problem));
   out.length = static_cast<Index>(record.size());
   std::optional<text::Tokenizer> names;
   if (tokenizer) names = text::Tokenizer::open(*tokenizer);

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <memory>
 
+#include "base/file.hpp"
 #include "base/ordered_work.hpp"
 #include "commands.hpp"
 #include "input.hpp"
@@ -87,7 +88,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   encoders.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i)
     encoders.push_back(std::make_unique<text::IdEncoder>(tokenizer, options));
-  LineInput input(0, "standard input", o.input.max_line);
+  LineInput input(0, kStandardInput, o.input.max_line);
   InputLines lines(o.input);
   Counts total;
   OrderedSteps<CountBatch> steps;

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
 #include "base/ordered_work.hpp"
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
@@ -29,9 +30,8 @@ struct DecodeBatch {
 };
 
 [[noreturn]] void refuse(std::uint64_t line, std::string_view found) {
-  throw InputError("standard input",
-                   fmt::format("line {}: found '{}', expected ids of the tokenizer", line,
-                               escape(found.substr(0, 40))));
+  throw InputError(kStandardInput, fmt::format("line {}: found '{}', expected ids of the tokenizer",
+                                               line, escape(found.substr(0, 40))));
 }
 
 /// Numbers between white space.
@@ -57,7 +57,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   session.configure(o.common);
   need_stream(command);
   const text::Tokenizer tokenizer = open_tokenizer(o.tokenizer, o.open, session);
-  LineInput input(0, "standard input", o.max_line);
+  LineInput input(0, kStandardInput, o.max_line);
   OrderedSteps<DecodeBatch> steps;
   steps.read = [&](DecodeBatch& batch) { return input.read(batch.lines); };
   steps.ready = [&] { return input.ready(); };

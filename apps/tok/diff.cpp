@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/file.hpp"
 #include "base/ordered_work.hpp"
 #include "commands.hpp"
 #include "input.hpp"
@@ -62,7 +63,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   const text::Tokenizer a = open_tokenizer(o.a, o.open, session);
   const text::Tokenizer b = open_tokenizer(o.b, o.other, session);
   const text::EncodeOptions options;
-  LineInput input(0, "standard input", o.input.max_line);
+  LineInput input(0, kStandardInput, o.input.max_line);
   InputLines lines(o.input);
   std::uint64_t total = 0;
   std::uint64_t different = 0;

@@ -1,6 +1,7 @@
 // tok encode: the ids of each line.
 #include <memory>
 
+#include "base/file.hpp"
 #include "base/ordered_work.hpp"
 #include "binary_output.hpp"
 #include "commands.hpp"
@@ -35,7 +36,7 @@ cli::ExitCode run(EncodeCommand& o, const cli::Command& command, cli::Session& s
   encoders.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i)
     encoders.push_back(std::make_unique<LineTokenizer>(tokenizer, o));
-  LineInput input(0, "standard input", o.input.max_line);
+  LineInput input(0, kStandardInput, o.input.max_line);
   InputLines lines(o.input);
   OrderedSteps<EncodeBatch> steps;
   steps.read = [&](EncodeBatch& batch) { return input.read(batch.lines); };

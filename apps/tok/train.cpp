@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/ordered_work.hpp"
 #include "base/output_folder.hpp"
 #include "commands.hpp"
@@ -52,7 +53,7 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   const text::WordCutter cutter(o.train);
   text::WordCounts counts(o.train.max_words);
   std::uint64_t block = 0;
-  LineInput input(0, "standard input", o.input.max_line);
+  LineInput input(0, kStandardInput, o.input.max_line);
   InputLines lines(o.input);
   OrderedSteps<TrainBatch> steps;
   steps.read = [&](TrainBatch& batch) { return input.read(batch.lines); };
@@ -71,7 +72,7 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
     }
   };
   ordered_work(o.common.threads, steps);
-  if (counts.size() == 0) throw InputError("standard input", "no words, expected some");
+  if (counts.size() == 0) throw InputError(kStandardInput, "no words, expected some");
   const auto files = text::train_tokenizer(counts.sorted(), o.train);
   for (const auto& [name, content] : files) {
     const Descriptor file = output.create(name, 0644);

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstring>
 
+#include "base/little_endian.hpp"
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <nmmintrin.h>
 #define MASQUE_CRC_INSTRUCTION __attribute__((target("sse4.2")))
@@ -60,12 +62,6 @@ constexpr std::array<std::uint32_t, 256> kTable = make_table();
 constexpr std::size_t kRun = 8192;
 constexpr std::uint32_t kRunShift = shift_of(kRun);
 
-std::uint64_t load(const std::byte* from) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, from, sizeof word);
-  return word;
-}
-
 MASQUE_CRC_INSTRUCTION std::uint32_t by_instruction(Bytes bytes, std::uint32_t running) {
   std::uint64_t state = ~running;
   while (bytes.size() >= 3 * kRun) {
@@ -73,9 +69,9 @@ MASQUE_CRC_INSTRUCTION std::uint32_t by_instruction(Bytes bytes, std::uint32_t r
     std::uint64_t second = 0;
     std::uint64_t third = 0;
     for (std::size_t i = 0; i < kRun; i += 8) {
-      state = _mm_crc32_u64(state, load(at + i));
-      second = _mm_crc32_u64(second, load(at + kRun + i));
-      third = _mm_crc32_u64(third, load(at + 2 * kRun + i));
+      state = _mm_crc32_u64(state, load_number<std::uint64_t>(at + i));
+      second = _mm_crc32_u64(second, load_number<std::uint64_t>(at + kRun + i));
+      third = _mm_crc32_u64(third, load_number<std::uint64_t>(at + 2 * kRun + i));
     }
     const auto both =
         multiply(kRunShift, static_cast<std::uint32_t>(state)) ^ static_cast<std::uint32_t>(second);
@@ -83,7 +79,7 @@ MASQUE_CRC_INSTRUCTION std::uint32_t by_instruction(Bytes bytes, std::uint32_t r
     bytes = bytes.subspan(3 * kRun);
   }
   for (; bytes.size() >= 8; bytes = bytes.subspan(8))
-    state = _mm_crc32_u64(state, load(bytes.data()));
+    state = _mm_crc32_u64(state, load_number<std::uint64_t>(bytes.data()));
   auto rest = static_cast<std::uint32_t>(state);
   for (const std::byte byte : bytes) rest = _mm_crc32_u8(rest, static_cast<unsigned char>(byte));
   return ~rest;

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include <fmt/format.h>
@@ -89,34 +91,70 @@ std::string InputFile::read_all(std::uint64_t limit) const {
   return text;
 }
 
+std::string input_name(const std::string& path) { return path == "-" ? kStandardInput : path; }
+
+InputStream::InputStream(const std::string& path) : name_(input_name(path)) {
+  if (path == "-") {
+    if (::isatty(STDIN_FILENO) == 1)
+      throw UsageError("standard input is a terminal, expected a file or a pipe");
+    return;
+  }
+  opened_ = Descriptor(os::open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (opened_) return;
+  const int error = errno;
+  if (error == EINTR) throw_if_interrupted();
+  throw system_error(name_, "opening", error);
+}
+
+int InputStream::descriptor() const { return opened_ ? opened_.get() : STDIN_FILENO; }
+
+std::size_t InputStream::read(char* out, std::size_t size) {
+  while (size > 0) {
+    throw_if_interrupted();
+    const ssize_t count = os::read(descriptor(), out, size);
+    if (count >= 0) return static_cast<std::size_t>(count);
+    if (errno != EINTR) throw system_error(name_, "reading", errno);
+  }
+  return 0;
+}
+
+std::size_t InputStream::fill(char* out, std::size_t size) {
+  std::size_t done = 0;
+  while (done < size) {
+    const std::size_t count = read(out + done, size - done);
+    if (count == 0) break;
+    done += count;
+  }
+  return done;
+}
+
+namespace {
+
+/// Most bytes of a character device: an empty one or a terminal has fewer, others have no end.
+constexpr std::uint64_t kMostDeviceBytes = 1 << 20;
+
+bool is_device(int fd) {
+  struct stat info = {};
+  return ::fstat(fd, &info) == 0 && S_ISCHR(info.st_mode);
+}
+
+}  // namespace
+
 std::string read_text(const std::string& path, std::uint64_t limit) {
-  const bool standard = path == "-";
-  const std::string name = standard ? "standard input" : path;
-  if (standard && ::isatty(STDIN_FILENO) == 1) {
-    throw UsageError("standard input is a terminal, expected a file or a pipe");
-  }
-  const Descriptor opened(standard ? -1
-                                   : os::open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!standard && !opened) {
-    const int error = errno;
-    if (error == EINTR) throw_if_interrupted();
-    throw system_error(name, "opening", error);
-  }
+  InputStream stream(path);
+  const bool device = is_device(stream.descriptor());
+  if (device) limit = std::min(limit, kMostDeviceBytes);
   std::string text;
   std::string buffer(1 << 16, '\0');
   while (true) {
-    const ssize_t count =
-        os::read(standard ? STDIN_FILENO : opened.get(), buffer.data(), buffer.size());
+    const std::size_t count = stream.read(buffer.data(), buffer.size());
     if (count == 0) return text;
-    if (count < 0 && errno == EINTR) {
-      throw_if_interrupted();
-      continue;
+    if (text.size() + count > limit) {
+      throw InputError(stream.name(),
+                       fmt::format("has more than {} bytes{}", limit,
+                                   device ? " and is a device, expected a file or a pipe" : ""));
     }
-    if (count < 0) throw system_error(name, "reading", errno);
-    if (text.size() + static_cast<std::uint64_t>(count) > limit) {
-      throw InputError(name, fmt::format("has more than {} bytes", limit));
-    }
-    text.append(buffer, 0, static_cast<std::size_t>(count));
+    text.append(buffer, 0, count);
   }
 }
 
@@ -159,6 +197,11 @@ Descriptor open_folder(const std::string& path) {
   Descriptor fd(os::open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd) throw system_error(path, "opening folder", errno);
   return fd;
+}
+
+void make_folder(const std::string& path) {
+  if (os::mkdir_at(AT_FDCWD, path.c_str(), 0777) != 0 && errno != EEXIST)
+    throw system_error(path, "cannot be made", errno);
 }
 
 std::string folder_of(std::string_view path) {

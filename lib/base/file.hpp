@@ -55,8 +55,33 @@ class InputFile {
   unsigned mode_ = 0;
 };
 
+/// What messages call standard input.
+inline constexpr const char* kStandardInput = "standard input";
+
+/// What messages call an input: its path, or standard input for "-".
+std::string input_name(const std::string& path);
+
+/// A file, a pipe or, for "-", standard input, read once from its beginning to its end.
+class InputStream {
+ public:
+  /// Throws UsageError if standard input is a terminal, InputError if the path cannot be opened.
+  explicit InputStream(const std::string& path);
+
+  const std::string& name() const { return name_; }  ///< as input_name() says
+  int descriptor() const;
+
+  /// Up to `size` bytes, as they come; 0 at the end only. Throws InputError if it cannot be read.
+  std::size_t read(char* out, std::size_t size);
+  /// As many bytes as there are, up to `size`; fewer at the end only. Throws as read().
+  std::size_t fill(char* out, std::size_t size);
+
+ private:
+  std::string name_;
+  Descriptor opened_;  ///< none: standard input
+};
+
 /// The text of a file, a pipe or, for "-", of standard input, up to its end. Throws InputError if
-/// it cannot be read or has more than `limit` bytes.
+/// it cannot be read, has more than `limit` bytes, or is a device that gives more than 1 MiB.
 std::string read_text(const std::string& path, std::uint64_t limit);
 
 /// Writes all bytes to a descriptor, retrying short and interrupted writes. Throws InputError
@@ -68,6 +93,9 @@ void write_at(int fd, std::uint64_t offset, Bytes bytes, const std::string& path
 
 /// Opens a folder for use with the calls that take one. Throws InputError.
 Descriptor open_folder(const std::string& path);
+
+/// Makes a folder; one that is there stays. Throws InputError.
+void make_folder(const std::string& path);
 
 /// "a/b/c" → "a/b", "c" → ".", "/c" → "/".
 std::string folder_of(std::string_view path);

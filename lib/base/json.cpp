@@ -301,6 +301,11 @@ std::optional<std::uint64_t> parse_unsigned(std::string_view text) {
   return parse_number<std::uint64_t>(text);
 }
 
+std::string JsonValue::text_of(std::string_view name) const {
+  const JsonValue* value = find(name);
+  return value != nullptr && value->is(JsonKind::kString) ? value->text : std::string();
+}
+
 std::optional<std::uint64_t> JsonValue::integer() const {
   return kind == JsonKind::kNumber ? parse_unsigned(text) : std::nullopt;
 }

@@ -71,6 +71,8 @@ struct JsonValue {
   bool is(JsonKind other) const { return kind == other; }
   /// The member called `name`; nullptr if there is none or this is no object. Cost O(members).
   const JsonValue* find(std::string_view name) const;
+  /// The text of the member called `name`; empty if there is none, or it is no string.
+  std::string text_of(std::string_view name) const;
   /// The number as an unsigned integer, if it is spelled as one (0|[1-9][0-9]*) and fits.
   std::optional<std::uint64_t> integer() const;
   /// The number, in any spelling.

@@ -29,7 +29,7 @@ bool needs_escape(char c) {
 
 }  // namespace
 
-void append_json_string(std::string_view text, std::string& out) {
+void append_json_string(std::string_view text, std::string& out, JsonControls controls) {
   out += '"';
   std::size_t done = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -37,6 +37,7 @@ void append_json_string(std::string_view text, std::string& out) {
     char32_t code_point = static_cast<unsigned char>(text[i]);
     int length = 1;
     if (may_reorder(text[i])) {
+      if (controls == JsonControls::kKeep) continue;
       length = decode_utf8(text.substr(i), code_point);
       if (length == 0 || !is_bidirectional_control(code_point)) continue;
     }
@@ -77,7 +78,7 @@ void JsonWriter::end_key() {
 
 JsonWriter& JsonWriter::key(std::string_view name) {
   begin_key();
-  append_json_string(name, out_);
+  append_json_string(name, out_, controls_);
   end_key();
   return *this;
 }
@@ -111,7 +112,7 @@ JsonWriter& JsonWriter::close(char bracket, bool object) {
 
 JsonWriter& JsonWriter::value(std::string_view text) {
   separate();
-  append_json_string(text, out_);
+  append_json_string(text, out_, controls_);
   return *this;
 }
 

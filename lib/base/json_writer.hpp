@@ -11,10 +11,16 @@
 
 namespace masque {
 
+/// What becomes of bidirectional controls, after which a terminal shows text in another order.
+enum class JsonControls {
+  kEscape,
+  kKeep,  ///< in files that must have the bytes of another library's
+};
+
 /// Appends `text` (UTF-8) as a JSON string, quotes included. Escaped are `"`, `\`, control
-/// characters and, because a terminal would show what follows in another order, bidirectional
-/// controls; nothing else.
-void append_json_string(std::string_view text, std::string& out);
+/// characters and, with kEscape, bidirectional controls; nothing else.
+void append_json_string(std::string_view text, std::string& out,
+                        JsonControls controls = JsonControls::kEscape);
 
 /// The blanks between what is written.
 enum class JsonLayout {
@@ -28,8 +34,9 @@ enum class JsonLayout {
 class JsonWriter {
  public:
   /// `out` outlives the writer, and may get other text in between.
-  explicit JsonWriter(std::string& out, JsonLayout layout = JsonLayout::kCompact)
-      : out_(out), layout_(layout) {}
+  explicit JsonWriter(std::string& out, JsonLayout layout = JsonLayout::kCompact,
+                      JsonControls controls = JsonControls::kEscape)
+      : out_(out), layout_(layout), controls_(controls) {}
 
   JsonWriter& begin_object() { return open('{', true); }
   JsonWriter& end_object() { return close('}', true); }
@@ -102,6 +109,7 @@ class JsonWriter {
 
   std::string& out_;
   JsonLayout layout_;
+  JsonControls controls_;
   bool comma_ = false;       ///< before what comes next
   std::size_t objects_ = 0;  ///< open, outside of arrays
   std::size_t arrays_ = 0;   ///< open

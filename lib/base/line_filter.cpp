@@ -1,6 +1,5 @@
 #include "base/line_filter.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
-#include "base/os.hpp"
 #include "base/parallel.hpp"
 
 namespace masque {
@@ -23,54 +21,33 @@ namespace {
 // Cut by bytes of the input alone: the same pieces for any number of threads.
 constexpr std::size_t kPiece = 256 << 10;
 
+/// A stream, or a shard of it.
 class Input {
  public:
-  explicit Input(const std::string& path) : name_(path == "-" ? "standard input" : path) {
-    if (path == "-") {
-      if (::isatty(STDIN_FILENO) == 1) {
-        throw UsageError("standard input is a terminal, expected a file or a pipe");
-      }
-      return;
-    }
-    opened_ = Descriptor(os::open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (opened_) return;
-    const int error = errno;
-    if (error == EINTR) throw_if_interrupted();
-    throw system_error(name_, "opening", error);
-  }
+  explicit Input(const std::string& path) : stream_(path) {}
 
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return stream_.name(); }
 
   /// Up to `size` bytes; 0 at the end.
   std::size_t read(char* out, std::size_t size) {
     if (left_ && *left_ < size) size = *left_;
-    while (size > 0) {
-      const ssize_t count = os::read(descriptor(), out, size);
-      if (count >= 0) {
-        if (left_) *left_ -= static_cast<std::size_t>(count);
-        return static_cast<std::size_t>(count);
-      }
-      if (errno != EINTR) throw system_error(name_, "reading", errno);
-      throw_if_interrupted();
-    }
-    return 0;
+    const std::size_t count = stream_.read(out, size);
+    if (left_) *left_ -= count;
+    return count;
   }
 
   /// Limits reading to a shard, and returns how many lines stand before it.
   std::uint64_t cut(const Shard& shard) {
-    const LineSpan span = find_shard(descriptor(), name_, shard);
-    if (::lseek(descriptor(), static_cast<off_t>(span.begin), SEEK_SET) < 0) {
-      throw system_error(name_, "seeking", errno);
+    const LineSpan span = find_shard(stream_.descriptor(), name(), shard);
+    if (::lseek(stream_.descriptor(), static_cast<off_t>(span.begin), SEEK_SET) < 0) {
+      throw system_error(name(), "seeking", errno);
     }
     left_ = span.end - span.begin;
     return span.lines_before;
   }
 
  private:
-  int descriptor() const { return opened_ ? opened_.get() : STDIN_FILENO; }
-
-  std::string name_;
-  Descriptor opened_;
+  InputStream stream_;
   std::optional<std::uint64_t> left_;
 };
 

@@ -65,7 +65,7 @@ std::optional<std::string> input_error_message(const std::function<void()>& work
   }
 }
 
-std::optional<std::string> usage_error_of(const std::function<void()>& work) {
+std::optional<std::string> usage_error_message(const std::function<void()>& work) {
   try {
     work();
     return std::nullopt;

@@ -51,6 +51,6 @@ std::exception_ptr caught(const std::function<void()>& work);
 /// errors pass.
 std::optional<std::string> input_error_message(const std::function<void()>& work);
 /// The same for a UsageError: an expression that stands in a file, not on the command line.
-std::optional<std::string> usage_error_of(const std::function<void()>& work);
+std::optional<std::string> usage_error_message(const std::function<void()>& work);
 
 }  // namespace masque

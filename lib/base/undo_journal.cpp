@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "base/little_endian.hpp"
 #include "base/os.hpp"
 
 namespace masque {
@@ -25,21 +25,14 @@ constexpr std::uint64_t kPrefix = 16;
 constexpr std::uint64_t kTrailer = 8 + kDigest + 8;
 constexpr std::uint64_t kBuffer = 1 << 20;
 
-template <class T>
-void put(std::string& out, T value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
 /// Numbers and names from a header. A value beyond its end makes it bad, and everything 0.
 class Fields {
  public:
   explicit Fields(std::string_view text) : rest_(text) {}
   template <class T>
   T number() {
-    T value = 0;
-    const std::string_view bytes = text(sizeof value);
-    if (good_) std::memcpy(&value, bytes.data(), sizeof value);
-    return value;
+    const std::string_view bytes = text(sizeof(T));
+    return good_ ? load_number<T>(bytes.data()) : T{0};
   }
   std::string_view text(std::uint64_t size) {
     good_ = good_ && size <= rest_.size();
@@ -58,20 +51,20 @@ class Fields {
 
 std::string header_of(const UndoPlan& plan) {
   std::string out;
-  put(out, static_cast<std::uint32_t>(plan.files.size()));
+  append_number(out, static_cast<std::uint32_t>(plan.files.size()));
   for (const UndoFile& file : plan.files) {
-    put(out, static_cast<std::uint8_t>(file.kind));
-    put(out, file.inode);
-    put(out, file.size);
-    put(out, static_cast<std::uint32_t>(file.name.size()));
+    append_number(out, static_cast<std::uint8_t>(file.kind));
+    append_number(out, file.inode);
+    append_number(out, file.size);
+    append_number(out, static_cast<std::uint32_t>(file.name.size()));
     out += file.name;
     out += file.new_digest.empty() ? std::string(kDigest, '0') : file.new_digest;
   }
-  put(out, static_cast<std::uint64_t>(plan.ranges.size()));
+  append_number(out, static_cast<std::uint64_t>(plan.ranges.size()));
   for (const UndoRange& range : plan.ranges) {
-    put(out, range.file);
-    put(out, range.offset);
-    put(out, range.size);
+    append_number(out, range.file);
+    append_number(out, range.offset);
+    append_number(out, range.size);
   }
   return out;
 }
@@ -123,7 +116,7 @@ class HashedWriter {
   }
   void finish() {
     std::string trailer;
-    put(trailer, size_ + kTrailer);
+    append_number(trailer, size_ + kTrailer);
     hasher_->add(as_bytes(trailer));
     trailer += hasher_->digest();
     trailer += kEnd;
@@ -195,8 +188,8 @@ UndoJournal write_undo_journal(int folder, const std::string& path, UndoPlan pla
   Unlinking unlinking(folder, name);
   const std::string header = header_of(plan);
   std::string prefix(kMagic);
-  put(prefix, kVersion);
-  put(prefix, static_cast<std::uint32_t>(header.size()));
+  append_number(prefix, kVersion);
+  append_number(prefix, static_cast<std::uint32_t>(header.size()));
   MASQUE_CHECK(header.size() <= UINT32_MAX);
   HashedWriter writer(fd.get(), full);
   writer.write(as_bytes(prefix + header));

@@ -1,6 +1,7 @@
 // UTF-8 as it comes: what is valid, and a stand-in for what is not.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -10,6 +11,11 @@ namespace masque {
 
 /// Length of the longest valid prefix. Cost O(n), several bytes at a time where all are ASCII.
 std::size_t valid_utf8_prefix(std::string_view text);
+
+/// Whether all bytes are below 128.
+inline bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
+}
 
 /// Whether all of it is UTF-8.
 inline bool valid_utf8(std::string_view text) { return valid_utf8_prefix(text) == text.size(); }

@@ -60,14 +60,15 @@ void Command::read_experiment(const Typed& typed) {
   for (auto at = settings.begin(); at != settings.end(); ++at) {
     const auto found = std::ranges::find(keys, at->key);
     if (found == keys.end()) {
-      throw InputError(at->place, fmt::format("no option '{}'{}", escape(at->key),
-                                              did_you_mean(at->key, {keys.begin(), keys.end()})));
+      throw InputError(at->location,
+                       fmt::format("no option '{}'{}", escape(at->key),
+                                   did_you_mean(at->key, {keys.begin(), keys.end()})));
     }
     const Entry& entry = entries_[static_cast<std::size_t>(found - keys.begin())];
     const auto first = std::ranges::find(settings.begin(), at, at->key, &Setting::key);
     if (first != at && !entry.repeated) {
-      throw InputError(at->place, fmt::format("{} is at {} already, expected it once", at->key,
-                                              escape(first->place)));
+      throw InputError(at->location, fmt::format("{} is at {} already, expected it once", at->key,
+                                                 escape(first->location)));
     }
     set_from_file(*at, entry, typed);
   }
@@ -81,20 +82,21 @@ void Command::set_from_file(const Setting& setting, const Entry& entry, const Ty
     if (!replaced && std::ranges::any_of(names, is_typed)) return;
   }
   if (entry.is_flag() && setting.value != "true" && setting.value != "false") {
-    throw InputError(setting.place, fmt::format("{}: found '{}', expected true or false",
-                                                setting.key, escape(setting.value)));
+    throw InputError(setting.location, fmt::format("{}: found '{}', expected true or false",
+                                                   setting.key, escape(setting.value)));
   }
   // A value that the command line replaces is still checked; a list would keep it.
   if ((entry.is_flag() && setting.value == "false") || (replaced && entry.repeated)) return;
-  if (const auto problem = usage_error_of([&] { entry.set(setting.value); }))
-    throw InputError(setting.place, spell_fields(*problem, [](auto name) { return key_of(name); }));
+  if (const auto problem = usage_error_message([&] { entry.set(setting.value); }))
+    throw InputError(setting.location,
+                     spell_fields(*problem, [](auto name) { return key_of(name); }));
   if (!replaced) from_file_.push_back(setting);
 }
 
 ExitCode Command::run(Session& session) const {
   if (from_file_.empty()) return action_(session);
   ExitCode code = ExitCode::kDone;
-  const auto problem = usage_error_of([&] { code = action_(session); });
+  const auto problem = usage_error_message([&] { code = action_(session); });
   if (!problem) return code;
   // Some values can be judged only by the command. Of several fields the first one from the file is
   // meant, unless the message is about one that is not.
@@ -108,7 +110,7 @@ ExitCode Command::run(Session& session) const {
   const auto meant = std::ranges::find_if(names, has_setting);
   const bool is_other = meant != names.begin() && problem->starts_with(field(names.front()) + ":");
   if (meant == names.end() || is_other) throw UsageError(*problem);
-  throw InputError(setting_of(*meant)->place, spell_fields(*problem, [&](std::string_view name) {
+  throw InputError(setting_of(*meant)->location, spell_fields(*problem, [&](std::string_view name) {
                      return has_setting(name) ? key_of(name) : option_of(name);
                    }));
 }

@@ -13,9 +13,11 @@ namespace masque::cli {
 /// The shells that have one: bash, zsh, fish.
 std::vector<std::string> completion_shells();
 
-/// The script for one of them, by its index.
+/// The script for one of them, by its index in completion_shells().
 std::string completion(const Command& tool, std::size_t shell);
 
+/// The script of a shell for a tool and all its sub-commands: text to be evaluated by that shell.
+/// The declarations' texts are quoted for it.
 std::string bash_completion(const Command& tool);
 std::string zsh_completion(const Command& tool);
 std::string fish_completion(const Command& tool);

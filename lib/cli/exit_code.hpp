@@ -9,7 +9,7 @@ enum class ExitCode {
   kDone = 0,      ///< done
   kFound = 1,     ///< done, and the answer is "no": a difference, a broken rule
   kUsage = 2,     ///< the command line is wrong
-  kInput = 3,     ///< the input or the system said no
+  kInput = 3,     ///< input or I/O error
   kInternal = 4,  ///< a bug of ours
 };
 

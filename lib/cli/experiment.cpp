@@ -21,7 +21,7 @@ constexpr std::uint64_t kMostBytes = 1 << 20;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// Without its comment, and the blanks at its ends.
-std::string_view bare(std::string_view line) {
+std::string_view strip_comment(std::string_view line) {
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (line[i] != '#' || (i > 0 && kBlanksOfLine.find(line[i - 1]) == std::string_view::npos))
       continue;
@@ -32,29 +32,31 @@ std::string_view bare(std::string_view line) {
 }
 
 /// The setting of a line that is not empty. Throws InputError.
-Setting read_setting(std::string_view line, const std::string& place) {
+Setting read_setting(std::string_view line, const std::string& location) {
   // For Boost every '#' begins a comment. One that stands in a value goes around it: after what is
   // not blank, so that nothing at that end is trimmed.
   const std::size_t sharp = std::min(line.find('#'), line.size());
   const std::string_view head = line.substr(0, sharp);
   if (head.front() == '[' && head.back() == ']') {
-    throw InputError(place, fmt::format("found the section '{}', expected key = value: these files "
-                                        "have no sections",
-                                        escape(head)));
+    throw InputError(location,
+                     fmt::format("found the section '{}', expected key = value: these files "
+                                 "have no sections",
+                                 escape(head)));
   }
   if (head.find('=') == std::string_view::npos)
-    throw InputError(place, fmt::format("found '{}', expected key = value", escape(line)));
+    throw InputError(location, fmt::format("found '{}', expected key = value", escape(line)));
   std::istringstream text{std::string(head)};
   const boost::program_options::options_description none;
   const auto parsed = boost::program_options::parse_config_file(text, none, true);
   MASQUE_CHECK(parsed.options.size() == 1);
   const auto& option = parsed.options.front();
   if (option.string_key.empty())
-    throw InputError(place, fmt::format("found '{}', expected key = value", escape(line)));
+    throw InputError(location, fmt::format("found '{}', expected key = value", escape(line)));
   const std::string value = option.value.at(0) + std::string(line.substr(sharp));
   if (value.empty())
-    throw InputError(place, fmt::format("{}: no value, expected one", escape(option.string_key)));
-  return {option.string_key, value, place};
+    throw InputError(location,
+                     fmt::format("{}: no value, expected one", escape(option.string_key)));
+  return {option.string_key, value, location};
 }
 
 }  // namespace
@@ -68,7 +70,7 @@ std::vector<Setting> read_settings(const std::string& path) {
   int number = 0;
   for_each_line(lines, [&](std::string_view line) {
     ++number;
-    line = bare(line);
+    line = strip_comment(line);
     if (!line.empty()) settings.push_back(read_setting(line, fmt::format("{}:{}", path, number)));
   });
   return settings;
@@ -77,7 +79,7 @@ std::vector<Setting> read_settings(const std::string& path) {
 bool is_setting_value(const std::string& text) {
   if (text.empty() || text.find('\n') != std::string::npos) return false;
   const std::string line = "key = " + text;
-  return bare(line) == line && read_setting(line, "").value == text;
+  return strip_comment(line) == line && read_setting(line, "").value == text;
 }
 
 }  // namespace masque::cli

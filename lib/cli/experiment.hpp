@@ -13,7 +13,7 @@ constexpr const char* kFileArgument = "FILE";
 struct Setting {
   std::string key;
   std::string value;
-  std::string place;  ///< "FILE:3"
+  std::string location;  ///< "FILE:3"
 };
 
 /// The lines of a file ("-": standard input) that say something: blanks around keys and values do

@@ -101,7 +101,7 @@ constexpr const char* kExitStatus =
     ".TP\n0\ndone\n"
     ".TP\n1\ndone, and the answer is \\(lqno\\(rq: a difference, a broken rule\n"
     ".TP\n2\nthe command line is wrong\n"
-    ".TP\n3\nthe input or the system said no\n"
+    ".TP\n3\ninput or I/O error\n"
     ".TP\n4\na bug of the tool\n"
     ".TP\n130\ninterrupted (SIGINT); the output is as it was before\n"
     ".TP\n141\nthe reader of the output closed the pipe\n";

@@ -28,17 +28,23 @@ struct CommonOptions {
   ColorMode color = ColorMode::kAuto;
 };
 
+/// -q, --quiet: Session::note() prints nothing, and there is no progress.
 void add_quiet(Command& command, CommonOptions& options);
+/// -v, --verbose: Session::detail() prints.
 void add_verbose(Command& command, CommonOptions& options);
+/// --json, for commands that print a report.
 void add_json(Command& command, CommonOptions& options);
 /// --json, --no-header and --color, for commands that print a table.
 void add_table(Command& command, CommonOptions& options);
 /// --no-header alone.
 void add_no_header(Command& command, CommonOptions& options);
+/// -j, --threads: from 1 to 1024; 0, all processors, if it is not given.
 void add_threads(Command& command, CommonOptions& options);
+/// --seed: of the random numbers; 0 if it is not given.
 void add_seed(Command& command, CommonOptions& options);
 /// --seed of commands that draw with some other options only; `help` says with which, or what.
 void add_seed(Command& command, std::optional<std::uint64_t>& seed, const std::string& help);
+/// --color: auto, always or never; auto asks the terminal and NO_COLOR.
 void add_color(Command& command, CommonOptions& options);
 
 /// The streams of a run. Made by run_tool.

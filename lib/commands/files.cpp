@@ -24,8 +24,6 @@ void check(std::string_view line) {
 
 }  // namespace
 
-std::string name_of(const std::string& path) { return path == "-" ? "standard input" : path; }
-
 std::string read_file(const std::string& path) { return read_text(path, kLargest); }
 
 void add_file_shard(cli::Command& command, std::optional<std::string>& shard) {
@@ -57,7 +55,7 @@ void each_line_of(const std::vector<std::string>& files, const std::optional<std
         use({f, line});
       });
       if (problem)
-        throw InputError(name_of(files[f]), fmt::format("line {}: {}", number, *problem));
+        throw InputError(input_name(files[f]), fmt::format("line {}: {}", number, *problem));
       // Files count alike; the bytes of one are spread over a thousand steps.
       if (progress) progress(f * 1000 + std::min(end + 1, all) * 1000 / all, files.size() * 1000);
     });

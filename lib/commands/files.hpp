@@ -25,9 +25,6 @@ void add_file_shard(cli::Command& command, std::optional<std::string>& shard);
 void each_line_of(const std::vector<std::string>& files, const std::optional<std::string>& shard,
                   const std::function<void(const FileLine&)>& use, cli::Session& session);
 
-/// What messages call a file: "standard input" for "-".
-std::string name_of(const std::string& path);
-
 /// A whole file. Throws InputError.
 std::string read_file(const std::string& path);
 

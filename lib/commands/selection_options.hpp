@@ -8,17 +8,21 @@
 
 namespace masque::commands {
 
+/// What the options say.
 struct SelectionChoice {
-  std::string rate = "0.15";
+  std::string rate = "0.15";  ///< a share, or LOW:HIGH
   records::SelectionOptions selection;
 };
 
+/// --rate, --unit, --choice, --span-p and --span-longest.
 void add_selection(cli::Command& command, SelectionChoice& options);
 
-/// The options with the rate parsed. Throws UsageError.
+/// The options with the rate parsed, and `seed`. Throws UsageError for a rate that is not one or
+/// two numbers from 0.
 records::SelectionOptions selection_of(const SelectionChoice& options, std::uint64_t seed);
 
-/// Numbers between colons: "0.8:0.1:0.1". Throws UsageError unless there are `least` to `most`.
+/// Numbers between colons: "0.8:0.1:0.1". Throws UsageError, naming the field `name`, unless there
+/// are `least` to `most` and all are from 0.
 std::vector<double> parse_shares(std::string_view name, const std::string& text, std::size_t least,
                                  std::size_t most);
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/line_filter.hpp"
 #include "base/parallel.hpp"
 #include "base/split.hpp"
@@ -79,7 +80,7 @@ void each_record(const SequenceOptions& o, const OpenedModel& opened, const Sequ
         if (!item->mask && opened.mask_of) item->mask = opened.mask_of(item->ids);
       });
       if (problem)
-        throw InputError(name_of(*o.records), fmt::format("line {}: {}", number, *problem));
+        throw InputError(input_name(*o.records), fmt::format("line {}: {}", number, *problem));
       work.use(std::move(*item), {});
     });
   };

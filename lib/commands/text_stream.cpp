@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/line_shard.hpp"
 #include "base/os.hpp"
 #include "base/parallel.hpp"
@@ -13,8 +14,6 @@
 namespace masque::commands {
 
 namespace {
-
-constexpr const char* kName = "standard input";
 
 /// Bytes of standard input if it is a file, of a shard about its part; else 0.
 std::uint64_t size_of_input(const std::optional<Shard>& shard) {
@@ -42,7 +41,7 @@ void add_stream(cli::Command& command, StreamOptions& options) {
 cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& command,
                         const LineWork& work, cli::Session& session) {
   cli::need_stream(command);
-  LineInput input(STDIN_FILENO, kName, options.input.max_line);
+  LineInput input(STDIN_FILENO, kStandardInput, options.input.max_line);
   std::optional<Shard> shard;
   if (options.shard) {
     shard = parse_shard(*options.shard);
@@ -78,7 +77,8 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
 }
 
 void refuse_line(const StreamOptions& options, std::uint64_t id, std::string_view message) {
-  throw InputError(kName, fmt::format("line {}: {}", id - options.first_record + 1, message));
+  throw InputError(kStandardInput,
+                   fmt::format("line {}: {}", id - options.first_record + 1, message));
 }
 
 }  // namespace masque::commands

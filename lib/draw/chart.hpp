@@ -9,14 +9,15 @@ namespace masque::draw {
 /// Points joined in order. A point that is not finite, or not positive on a logarithmic axis, is
 /// left out and interrupts the line.
 struct Curve {
-  std::string name;
-  std::vector<double> x;
-  std::vector<double> y;
+  std::string name;       ///< in the legend
+  std::vector<double> x;  ///< of each point
+  std::vector<double> y;  ///< as many
 };
 
+/// An axis of a chart.
 struct ChartAxis {
-  std::string name;
-  bool logarithmic = false;
+  std::string name;          ///< next to it
+  bool logarithmic = false;  ///< decades at equal distances
 };
 
 /// Up to 12 curves look different: four colours, then dashed, then dotted.

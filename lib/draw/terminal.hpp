@@ -4,14 +4,9 @@
 #include <string>
 
 #include "draw/figure.hpp"
+#include "draw/terminal_style.hpp"
 
 namespace masque::draw {
-
-struct TerminalStyle {
-  int width = 80;       ///< columns that a line may have
-  bool unicode = true;  ///< else ASCII only
-  bool color = false;   ///< ANSI, 256 colours; readable on light and dark
-};
 
 /// Grids that blocks of half a character can show, two rows in a line; others (with labels, of heat
 /// or differences without colour, in ASCII) with a line for each row, cells two columns wide if

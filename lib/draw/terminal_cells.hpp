@@ -4,7 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "draw/terminal.hpp"
+#include "draw/figure.hpp"
+#include "draw/terminal_style.hpp"
 
 namespace masque::draw {
 

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
 #include "base/output_file.hpp"
 #include "exchange/convention.hpp"
 #include "exchange/matrix.hpp"
@@ -67,8 +68,7 @@ void write_tsv(const std::string& path, const MatrixSource& source, const std::s
 }  // namespace
 
 mask::BitMatrix read_mask(const std::string& path) {
-  return find_convention("allow")->decode(read_matrix(path),
-                                          {.path = path == "-" ? "standard input" : path});
+  return find_convention("allow")->decode(read_matrix(path), {.path = input_name(path)});
 }
 
 void check_dense_size(const std::string& path, mask::Lengths lengths, unsigned bits, bool force) {

@@ -143,7 +143,7 @@ bool is_weights(const InputFile& file, Bytes first) {
 }  // namespace
 
 store::Array read_matrix(const std::string& path) {
-  if (path == "-") return parse_text(read_text(path, kMaxTextBytes), "standard input");
+  if (path == "-") return parse_text(read_text(path, kMaxTextBytes), kStandardInput);
   std::string file_path = path;
   std::string name;
   const auto [before, after] = split_at_last(path, ':');

@@ -1,7 +1,7 @@
 // The definition of the products: every element one sum over the inputs in order.
 #pragma once
 
-#include "kernel/linear.hpp"
+#include "tensor/matrix.hpp"
 
 namespace masque::kernel::reference {
 

@@ -1,10 +1,11 @@
 // Norms of one row: the reference for any number, fast loops for float.
 #pragma once
 
-#include "kernel/normalize_reference.hpp"
+#include "kernel/norm_reference.hpp"
 
 namespace masque::kernel {
 
+/// y = norm(x) ⊙ weight + bias, n elements each; nullptr: weight 1, bias 0. y may be x.
 template <class T>
 void norm_row(Norm norm, const T* x, const T* weight, const T* bias, Index n, double epsilon,
               T* y) {
@@ -13,7 +14,9 @@ void norm_row(Norm norm, const T* x, const T* weight, const T* bias, Index n, do
 void norm_row(Norm norm, const float* x, const float* weight, const float* bias, Index n,
               double epsilon, float* y);
 
-/// Adds to d_x, and to d_weight and d_bias unless they are nullptr.
+/// From d_y, the gradient by y, adds to d_x, and to d_weight and d_bias unless they are nullptr; x
+/// is the input of the forward pass. n elements each. What is added to must not overlap anything
+/// else.
 template <class T>
 void norm_row_backward(Norm norm, const T* x, const T* weight, Index n, double epsilon,
                        const T* d_y, T* d_x, T* d_weight, T* d_bias) {

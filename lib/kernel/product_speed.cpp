@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/clock.hpp"
 #include "kernel/trained_linear.hpp"
 #include "tensor/matrix.hpp"
 
@@ -10,9 +11,6 @@ namespace masque::kernel {
 
 double measure_product(Precision precision) {
   using Clock = std::chrono::steady_clock;
-  const auto since = [](Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  };
   constexpr Index kSize = 1024;
   constexpr double kSeconds = 0.1;
   const Matrix<float> x = Matrix<float>::zero(kSize, kSize);
@@ -26,8 +24,8 @@ double measure_product(Precision precision) {
   do {
     const auto start = Clock::now();
     weight.forward(view, {}, y.view());
-    best = std::min(best, since(start));
-  } while (since(begin) < kSeconds);
+    best = std::min(best, seconds_since(start));
+  } while (seconds_since(begin) < kSeconds);
   return 2.0 * kSize * kSize * kSize / best;
 }
 

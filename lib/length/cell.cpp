@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
@@ -25,10 +26,6 @@ using Clock = std::chrono::steady_clock;
 
 // Examples that a signal waits for.
 constexpr std::size_t kBatch = 16;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 /// With the keys hidden that are `window` or more away.
 train::Example windowed(const train::Example& from, const model::Design& design, Index window) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "length/cell.hpp"
@@ -21,10 +22,6 @@ using Clock = std::chrono::steady_clock;
 constexpr double kTrialShare = 0.05;  // of the budget, for all arms
 constexpr double kMostTrial = 1;      // seconds
 constexpr Index kTrialExamples = 8;   // one of so many
-
-double seconds_of_run(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 class Run {
  public:
@@ -111,7 +108,7 @@ class Run {
       rest_seconds += scoring_seconds(options.design, learner->network());
     }
     const auto seeds = static_cast<double>(request_.seeds.size());
-    const double left = request_.budget_seconds - request_.spent_seconds - seconds_of_run(begin) -
+    const double left = request_.budget_seconds - request_.spent_seconds - seconds_since(begin) -
                         seeds * rest_seconds;
     const auto steps = static_cast<std::int64_t>(left / (seeds * step_seconds));
     if (steps < 1) {
@@ -132,8 +129,8 @@ class Run {
     do {
       trainer.step();
       ++steps;
-    } while (seconds_of_run(start) < trial);
-    return seconds_of_run(start) / steps;
+    } while (seconds_since(start) < trial);
+    return seconds_since(start) / steps;
   }
 
   double finetuning_seconds(Learner& learner, const train::RunOptions& options,
@@ -162,7 +159,7 @@ class Run {
       for (const Index length : lengths)
         score_at(*request_.subject, network, window, length, kTrialExamples);
     }
-    return seconds_of_run(begin) * static_cast<double>(kTrialExamples);
+    return seconds_since(begin) * static_cast<double>(kTrialExamples);
   }
 
   const LengthRequest& request_;

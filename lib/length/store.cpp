@@ -35,11 +35,6 @@ std::string columns_of(const LengthSubject::Settings& settings) {
   return fmt::format("{}{}\n", kColumns, has_finetuning(settings) ? "\tfinetuned" : "");
 }
 
-void make_folder(const std::string& path) {
-  if (os::mkdir_at(AT_FDCWD, path.c_str(), 0777) != 0 && errno != EEXIST)
-    throw system_error(path, "cannot be made", errno);
-}
-
 std::string text_of(const LengthSubject::Settings& settings) {
   std::string text;
   for (const auto& [name, value] : settings) text += fmt::format("{}={}\t", name, escape(value));

@@ -304,7 +304,7 @@ void MaskExpression::check_sequence(Index length) const {
 Mask MaskExpression::bind_sequence(Index length) const {
   check_sequence(length);
   std::optional<Mask> bound;
-  if (const auto problem = usage_error_of([&] { bound = bind({length, length}); }))
+  if (const auto problem = usage_error_message([&] { bound = bind({length, length}); }))
     throw UsageError(fmt::format("'{}' for a sequence of {} tokens: {}", text(), length, *problem));
   return *std::move(bound);
 }

@@ -1,4 +1,4 @@
-// What a model is, as data: everything the engine needs to know besides the weights. A family makes
+// What a model is, as data: everything needed to run it besides the weights. A family makes
 // one from config.json (model/family/).
 #pragma once
 
@@ -8,12 +8,12 @@
 
 #include "base/types.hpp"
 #include "kernel/activation.hpp"
-#include "kernel/normalize.hpp"
+#include "kernel/norm.hpp"
 #include "kernel/rotary.hpp"
 
 namespace masque::model {
 
-/// How positions enter, by the engine's own terms (own_positions() in model/variants.hpp).
+/// How positions enter, by masque's own terms (own_positions() in model/variants.hpp).
 enum class PositionType {
   kNone,
   kLearned,       ///< a table added to the token embeddings

@@ -163,6 +163,12 @@ HeadPlan roberta_head(const Design& design, const FamilyConfig& config) {
   return head;
 }
 
+std::vector<StartRule> padded_position_starts(const FamilyConfig& config, const Design& design) {
+  std::vector<StartRule> rules = padded_starts(config, design);
+  rules.push_back({Role::kPositionTable, rules[0].start});
+  return rules;
+}
+
 void append(std::vector<TensorRow>& rows, std::vector<TensorRow> more) {
   for (TensorRow& row : more) rows.push_back(std::move(row));
 }

@@ -73,6 +73,9 @@ HeadPlan bert_head(const Design& design, const FamilyConfig& config);
 /// lm_head.…: RoBERTa's, with an exact GELU.
 HeadPlan roberta_head(const Design& design, const FamilyConfig& config);
 
+/// As padded_starts; the position table has a row of the padding token, too.
+std::vector<StartRule> padded_position_starts(const FamilyConfig& config, const Design& design);
+
 /// Appends rows.
 void append(std::vector<TensorRow>& rows, std::vector<TensorRow> more);
 

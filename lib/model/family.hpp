@@ -19,7 +19,7 @@ namespace masque::model {
 
 /// How a tensor lies in the file.
 enum class TensorLayout {
-  kOutIn,        ///< (out, in), as the engine has it; a vector: its elements
+  kOutIn,        ///< (out, in), as masque has it; a vector: its elements
   kInOut,        ///< (in, out)
   kHeadTriples,  ///< (heads · 3 · head size, in): query, key and value of each head in turn
   kNextRow,      ///< a vector, the next row of its place: GAU's γ and β
@@ -113,7 +113,7 @@ struct Family {
   std::vector<std::string_view> classes;
   std::vector<HeadClass> heads;  ///< which classes there are; of kNone "Model" if it is not listed
   std::string_view loads;        ///< one line: which checkpoints, which heads
-  /// Throws InputError for options that the engine does not have.
+  /// Throws InputError for options that masque does not have.
   ModelPlan (*plan)(const FamilyConfig& config);
   /// Which tensors of a new checkpoint do not start as StartValues says; nullptr: padded_starts.
   std::vector<StartRule> (*starts)(const FamilyConfig& config, const Design& design) = nullptr;

@@ -1,5 +1,5 @@
 // config.json as families read it: sizes that are sane, defaults for what is absent, and clear
-// words for what the engine does not have.
+// words for what masque does not have.
 #pragma once
 
 #include <initializer_list>

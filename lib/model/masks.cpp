@@ -159,7 +159,7 @@ std::optional<mask::Mask> LayerMasks::bind(const Kind& kind, Index length,
   const mask::Lengths lengths{length, length};
   std::optional<mask::Mask> mask = own;
   if (!mask && kind.mask) {
-    if (const auto problem = usage_error_of([&] { mask = kind.mask->bind_sequence(length); }))
+    if (const auto problem = usage_error_message([&] { mask = kind.mask->bind_sequence(length); }))
       throw UsageError("mask " + *problem);
   }
   if (kind.window) {

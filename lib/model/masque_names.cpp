@@ -14,7 +14,7 @@ void read_mask(const FamilyConfig& config, Design& design) {
   if (std::ranges::any_of(kMasks, [&](const auto& own) { return own.first == text; })) {
     design.mask = read_word(config, "mask", kMasks, design.mask);
     design.variants.mask.clear();
-  } else if (const auto problem = usage_error_of([&] { set_mask(text, design); })) {
+  } else if (const auto problem = usage_error_message([&] { set_mask(text, design); })) {
     throw InputError(config.raw().path(), fmt::format("mask: {}", *problem));
   }
 }

@@ -41,7 +41,7 @@ inline constexpr Words<PreviousScores, 3> kPreviousScores{
     {{"none", PreviousScores::kNone},
      {"one_layer", PreviousScores::kOneLayer},
      {"accumulated", PreviousScores::kAccumulated}}};
-/// The engine's own schemes; those of nn are `position`. `alibi` is read here, too.
+/// Masque's own schemes; those of nn are `position`. `alibi` is read here, too.
 inline constexpr Words<PositionType, 4> kPositionTypes{{{"learned", PositionType::kLearned},
                                                         {"none", PositionType::kNone},
                                                         {"sinusoidal", PositionType::kSinusoidal},

@@ -182,7 +182,7 @@ std::vector<Weight<T>>* parts_of(ModelWeights<T>& weights, LayerWeights<T>& laye
 }  // namespace
 
 template <class T>
-Weight<T>& place_of(ModelWeights<T>& weights, Role role, bool bias, Index layer, Index part) {
+Weight<T>& weight_of(ModelWeights<T>& weights, Role role, bool bias, Index layer, Index part) {
   MASQUE_CHECK(layer >= 0 && layer < static_cast<Index>(weights.layers.size()));
   LayerWeights<T>& own = weights.layers[static_cast<std::size_t>(layer)];
   if (DenseWeights<T>* dense = dense_of(weights, own, role)) {
@@ -199,7 +199,7 @@ Weight<T>& place_of(ModelWeights<T>& weights, Role role, bool bias, Index layer,
   return *single;
 }
 
-template Weight<float>& place_of(ModelWeights<float>&, Role, bool, Index, Index);
-template Weight<double>& place_of(ModelWeights<double>&, Role, bool, Index, Index);
+template Weight<float>& weight_of(ModelWeights<float>&, Role, bool, Index, Index);
+template Weight<double>& weight_of(ModelWeights<double>&, Role, bool, Index, Index);
 
 }  // namespace masque::model

@@ -68,10 +68,10 @@ bool is_norm(Role role);
 /// A vector in the file, not a matrix of one row.
 bool is_vector(Role role);
 
-/// The place of a role's weight, or of its bias. `layer` counts ModelWeights::layers and is ignored
-/// by roles of the whole model; `part` counts the tensors of roles that have several, and makes
-/// room for them.
+/// The weight of a role, or its bias, to read or to set. `layer` counts ModelWeights::layers and is
+/// ignored by roles of the whole model; `part` counts the tensors of roles that have several, and
+/// makes room for them.
 template <class T>
-Weight<T>& place_of(ModelWeights<T>& weights, Role role, bool bias, Index layer, Index part = 0);
+Weight<T>& weight_of(ModelWeights<T>& weights, Role role, bool bias, Index layer, Index part = 0);
 
 }  // namespace masque::model

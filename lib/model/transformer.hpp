@@ -1,4 +1,4 @@
-// The engine of Model, for one type of numbers.
+// What runs under Model, for one type of numbers.
 #pragma once
 
 #include <memory>

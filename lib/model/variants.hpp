@@ -33,14 +33,14 @@ struct OwnPosition {
   std::string_view spoken;  ///< in messages, before "positions"
   bool input = false;       ///< it is added to the input, which a query stream does not see
 };
-/// Of all of them: which schemes of nn the engine has terms of its own for.
+/// Of all of them: which schemes of nn masque has terms of its own for.
 std::span<const OwnPosition> own_positions();
 /// The one that stands for a scheme; nullptr: there is none.
 const OwnPosition* own_position(std::string_view scheme);
 /// The one of a type.
 const OwnPosition& own_position(PositionType type);
 
-/// Whether positions, the engine's own or a scheme's, are added to the input.
+/// Whether positions, masque's own or a scheme's, are added to the input.
 bool adds_position(const Design& design);
 
 /// Whether positions act on queries, keys, scores or values, which a mixer does not have.
@@ -49,9 +49,9 @@ bool positions_act_in_attention(const Design& design);
 /// One spelling of a scheme: without parentheses where there are no arguments.
 std::string position_text(std::string_view text);
 
-/// Puts the engine's own terms in place of the scheme: of one without arguments, and of `rope` with
+/// Puts masque's own terms in place of the scheme: of one without arguments, and of `rope` with
 /// arguments where config.json can say its base. Leaves others as they are. What is `sinusoidal` to
-/// the engine has sines in the first half (sinusoidal_interleaved says otherwise). Throws
+/// masque has sines in the first half (sinusoidal_interleaved says otherwise). Throws
 /// UsageError for angles of an odd head size.
 void take_own_position(Design& design);
 

@@ -1,4 +1,4 @@
-// The tensors of a model by role, as the file has them or transposed the way the engine wants them:
+// The tensors of a model by role, as the file has them or transposed as the model needs them:
 // matrices (out, in). Read from a checkpoint by the family's table of names (model/family/).
 #pragma once
 
@@ -95,7 +95,7 @@ struct LoadOptions {
 };
 
 /// Reads a checkpoint folder (config.json and weights). T is float or double. Throws InputError for
-/// a family that is not known, options of config.json that the engine does not have (by name),
+/// a family that is not known, options of config.json that masque does not have (by name),
 /// missing tensors, wrong shapes and values that are not finite (tensor and place named).
 template <class T>
 LoadedModel<T> load_model(const std::string& path, const LoadOptions& options = {});

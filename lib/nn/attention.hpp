@@ -87,7 +87,9 @@ class AttentionEvaluation {
 
 /// All registered evaluations, sorted by name.
 std::span<const AttentionEvaluation* const> attention_evaluations();
+/// The one of this name; nullptr if there is none.
 const AttentionEvaluation* find_attention_evaluation(std::string_view name);
+/// Adds an evaluation at program start; its name must be new.
 struct AttentionEvaluationRegistration {
   explicit AttentionEvaluationRegistration(std::unique_ptr<const AttentionEvaluation> evaluation);
 };

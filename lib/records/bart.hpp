@@ -22,7 +22,10 @@ struct BartOptions {
 };
 
 /// Changes ids, and keeps what they were in `original`, the target of the decoder. A special token
-/// at the start and one at the end stay where they are.
+/// at the start and one at the end stay where they are. Throws UsageError for a rate that is not
+/// from 0 to 1, a lambda that is not from 0 to 100, and kMask or kInfill without a mask token.
+/// apply() throws InputError for a record that has `original`, labels, weights, dropped tokens,
+/// `cu_seqlens` or a mask.
 std::unique_ptr<Corruption> make_bart(const BartOptions& options, TokenTable tokens);
 
 }  // namespace masque::records

@@ -1,9 +1,5 @@
 #include "records/binary_filter.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 #include <deque>
 #include <mutex>
@@ -13,8 +9,9 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/interrupt.hpp"
-#include "base/os.hpp"
+#include "base/little_endian.hpp"
 #include "base/output_file.hpp"
 #include "base/parallel.hpp"
 
@@ -23,43 +20,6 @@ namespace masque::records {
 namespace {
 
 constexpr std::size_t kPieceIds = 1 << 17;
-
-/// Reads as many bytes as there are, up to `size`.
-class Source {
- public:
-  explicit Source(const std::string& path) : name_(path == "-" ? "standard input" : path) {
-    if (path == "-") {
-      if (::isatty(STDIN_FILENO) == 1) {
-        throw UsageError("standard input is a terminal, expected a file or a pipe");
-      }
-      return;
-    }
-    opened_ = Descriptor(os::open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!opened_) throw system_error(name_, "opening", errno);
-  }
-
-  std::size_t read(char* out, std::size_t size) {
-    std::size_t done = 0;
-    while (done < size) {
-      const ssize_t count =
-          os::read(opened_ ? opened_.get() : STDIN_FILENO, out + done, size - done);
-      if (count == 0) break;
-      if (count < 0 && errno == EINTR) {
-        throw_if_interrupted();
-        continue;
-      }
-      if (count < 0) throw system_error(name_, "reading", errno);
-      done += static_cast<std::size_t>(count);
-    }
-    return done;
-  }
-
-  const std::string& name() const { return name_; }
-
- private:
-  std::string name_;
-  Descriptor opened_;
-};
 
 /// What one piece of the input becomes, for each file.
 struct Made {
@@ -114,15 +74,13 @@ class Converter {
     std::int64_t highest = 0;
     if (filter_.bytes == 2) {
       for (std::size_t i = 0; i < n; ++i) {
-        std::uint16_t id = 0;
-        std::memcpy(&id, bytes + 2 * i, 2);
+        const auto id = load_number<std::uint16_t>(bytes + 2 * i);
         record.ids[i] = id;
         highest = std::max<std::int64_t>(highest, id);
       }
     } else {
       for (std::size_t i = 0; i < n; ++i) {
-        std::uint32_t id = 0;
-        std::memcpy(&id, bytes + 4 * i, 4);
+        const auto id = load_number<std::uint32_t>(bytes + 4 * i);
         record.ids[i] = static_cast<TokenId>(id & INT32_MAX);
         highest = std::max<std::int64_t>(highest, id);
       }
@@ -221,10 +179,10 @@ class Outputs {
 };
 
 /// The number of ids that the header states; nothing without one.
-std::optional<std::uint64_t> read_header(Source& source, const BinaryFilter& filter) {
+std::optional<std::uint64_t> read_header(InputStream& source, const BinaryFilter& filter) {
   if (filter.layout != BinaryLayout::kLlmc) return std::nullopt;
   std::string header(kLlmcHeaderBytes, '\0');
-  header.resize(source.read(header.data(), header.size()));
+  header.resize(source.fill(header.data(), header.size()));
   return read_llmc_header(header, filter.bytes, source.name());
 }
 
@@ -236,7 +194,7 @@ Tally filter_binary(const BinaryFilter& filter, const Corruption& corruption) {
   if (filter.bytes == 2 && filter.tokens.size > 65536) {
     throw UsageError("a vocabulary of more than 65536 ids does not fit into 16 bits");
   }
-  Source source(filter.input);
+  InputStream source(filter.input);
   const std::optional<std::uint64_t> stated = read_header(source, filter);
   Outputs outputs(filter);
   const Converter converter(filter, corruption, source.name());
@@ -251,7 +209,7 @@ Tally filter_binary(const BinaryFilter& filter, const Corruption& corruption) {
   Tally tally;
   for (std::uint64_t first = filter.first_record;;) {
     throw_if_interrupted();
-    const std::size_t count = source.read(buffer.data(), buffer.size());
+    const std::size_t count = source.fill(buffer.data(), buffer.size());
     if (count % size != 0) throw InputError(source.name(), "ends in the middle of an id");
     if (count == 0) break;
     const auto used = static_cast<Index>((count + piece_bytes - 1) / piece_bytes);

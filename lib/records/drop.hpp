@@ -12,7 +12,9 @@ struct DropOptions {
   std::uint64_t seed = 0;
 };
 
-/// Removes each ordinary token with probability `rate` and notes it in `dropped`.
+/// Removes each ordinary token with probability `rate` and notes it in `dropped`. Throws UsageError
+/// for a rate that is not from 0 to 1. apply() throws InputError for a record whose mask depends on
+/// positions, whose `original` has another length, or whose `cu_seqlens` end beyond the ids.
 std::unique_ptr<Corruption> make_drop(const DropOptions& options, TokenTable tokens);
 
 struct MaeOptions {
@@ -21,7 +23,8 @@ struct MaeOptions {
   std::uint64_t seed = 0;
 };
 
-/// Masked autoencoding: drops an exact share; `dropped` are the targets. arXiv:2111.06377.
+/// Masked autoencoding: drops an exact share; `dropped` are the targets. arXiv:2111.06377. Throws
+/// as make_drop, for a ratio.
 std::unique_ptr<Corruption> make_mae(const MaeOptions& options, TokenTable tokens);
 
 }  // namespace masque::records

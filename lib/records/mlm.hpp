@@ -19,7 +19,9 @@ struct MlmOptions {
   bool fixed_selection = false;  ///< the selection of epoch 0, replaced anew in each
 };
 
-/// Fills `labels`. The record must have none.
+/// Fills `labels`. Throws UsageError for shares that do not add up to 1, a mask token that is
+/// needed and unknown, or random and similar tokens without the size of the vocabulary. apply()
+/// throws InputError for a record that has labels, and what Selection::select throws.
 std::unique_ptr<Corruption> make_mlm(const MlmOptions& options, TokenTable tokens);
 
 }  // namespace masque::records

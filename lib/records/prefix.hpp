@@ -16,6 +16,8 @@ struct PrefixOptions {
 
 /// Sets `mask`, for seq2seq `seg` (0 source, 1 target), and `labels`: the next token (of the target
 /// only for seq2seq), the one before for right to left. Bidirectional records get no labels.
+/// Throws UsageError for shares that are not from 0 to 1 and rising, and for weights below 0 or all
+/// 0. apply() throws InputError for a record that has labels, a mask or segments.
 std::unique_ptr<Corruption> make_prefix(const PrefixOptions& options);
 
 }  // namespace masque::records

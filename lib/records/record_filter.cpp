@@ -140,9 +140,7 @@ class PieceReader {
   std::string valid_;
 };
 
-std::string name_of(const RecordFilter& filter) {
-  return filter.input == "-" ? "standard input" : filter.input;
-}
+std::string name_of(const RecordFilter& filter) { return input_name(filter.input); }
 
 /// Goes through one piece: use(record) for each good record.
 template <class Use>

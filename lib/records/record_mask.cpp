@@ -14,7 +14,7 @@ namespace {
 /// Calls work(); what it refuses is the record's fault.
 template <class Work>
 void about_mask(const Work& work) {
-  if (const auto problem = usage_error_of(work)) throw InputError("mask: " + *problem);
+  if (const auto problem = usage_error_message(work)) throw InputError("mask: " + *problem);
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ std::vector<Index> word_lengths(std::span<const TokenId> ids, const TokenTable& 
 /// Selects tokens. Immutable, thread-safe.
 class Selection {
  public:
+  /// Throws UsageError for rates and span lengths out of range, and for words that the tokenizer
+  /// does not mark.
   Selection(const SelectionOptions& options, const TokenTable& tokens);
 
   /// Fills scratch.flags with 1 for selected tokens, 0 for others; special tokens never. Counts

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/little_endian.hpp"
 #include "base/vectorize.hpp"
 #include "tensor/number_format.hpp"
 
@@ -16,24 +17,16 @@ namespace masque {
 
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "files are little-endian");
-
-template <class T>
-T load(const std::byte* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
-
 template <class T>
 void widen(const std::byte* in, std::size_t n, double* out) {
-  for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<double>(load<T>(in + i * sizeof(T)));
+  for (std::size_t i = 0; i < n; ++i)
+    out[i] = static_cast<double>(load_number<T>(in + i * sizeof(T)));
 }
 
 template <class Out>
 void widen_bf16_to(const std::byte* in, std::size_t n, Out* out) {
   for (std::size_t i = 0; i < n; ++i) {
-    const std::uint32_t bits = std::uint32_t{load<std::uint16_t>(in + 2 * i)} << 16;
+    const std::uint32_t bits = std::uint32_t{load_number<std::uint16_t>(in + 2 * i)} << 16;
     out[i] = static_cast<Out>(std::bit_cast<float>(bits));
   }
 }
@@ -42,7 +35,7 @@ void widen_bf16_to(const std::byte* in, std::size_t n, Out* out) {
 template <class Out>
 void widen_f16_to(const std::byte* in, std::size_t n, Out* out) {
   for (std::size_t i = 0; i < n; ++i) {
-    const std::uint32_t code = load<std::uint16_t>(in + 2 * i);
+    const std::uint32_t code = load_number<std::uint16_t>(in + 2 * i);
     const std::uint32_t magnitude = code & 0x7FFF;
     const std::uint32_t infinite = magnitude >= 0x7C00 ? 0x7F800000U : 0U;
     const float finite = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
@@ -62,7 +55,7 @@ inline void narrow_f32(const double* in, std::size_t n, std::byte* out) {
 template <class Code>
 void decode_all(const std::byte* in, std::span<double> out, const NumberFormat& format) {
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = decode_number(load<Code>(in + i * sizeof(Code)), format);
+    out[i] = decode_number(load_number<Code>(in + i * sizeof(Code)), format);
   }
 }
 
@@ -123,7 +116,7 @@ void to_double(DType dtype, Bytes in, std::span<double> out) {
     case DType::kF8E5M2Fnuz: return decode_all<std::uint8_t>(data, out, kF8E5M2Fnuz);
     case DType::kF8E8M0:
       for (std::size_t i = 0; i < out.size(); ++i)
-        out[i] = decode_e8m0(load<std::uint8_t>(data + i));
+        out[i] = decode_e8m0(load_number<std::uint8_t>(data + i));
       return;
     case DType::kF4:
     case DType::kF6E2M3:
@@ -174,10 +167,11 @@ void from_double(DType dtype, std::span<const double> in, MutableBytes out) {
 
 std::string element_text(DType dtype, const std::byte* element) {
   switch (dtype) {
-    case DType::kI64: return fmt::format("{}", load<std::int64_t>(element));
-    case DType::kU64: return fmt::format("{}", load<std::uint64_t>(element));
-    case DType::kF32: return fmt::format("{}", load<float>(element));
-    case DType::kC64: return fmt::format("{},{}", load<float>(element), load<float>(element + 4));
+    case DType::kI64: return fmt::format("{}", load_number<std::int64_t>(element));
+    case DType::kU64: return fmt::format("{}", load_number<std::uint64_t>(element));
+    case DType::kF32: return fmt::format("{}", load_number<float>(element));
+    case DType::kC64:
+      return fmt::format("{},{}", load_number<float>(element), load_number<float>(element + 4));
     default: break;
   }
   double value = 0;

@@ -10,6 +10,11 @@
 
 namespace masque::text {
 
+/// Two ids as one number, in the order of pairs.
+inline std::uint64_t pair_key(TokenId left, TokenId right) {
+  return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
+}
+
 /// What a pair becomes.
 struct Merge {
   std::uint32_t rank = std::numeric_limits<std::uint32_t>::max();  // none
@@ -25,12 +30,12 @@ class PairTable {
 
   /// Adds a pair or replaces what it becomes.
   void set(TokenId left, TokenId right, Merge merge) {
-    slot(key(left, right)) = {key(left, right), merge};
+    slot(pair_key(left, right)) = {pair_key(left, right), merge};
   }
 
   /// What the pair becomes; the rank is the largest number if there is no such merge.
   Merge find(TokenId left, TokenId right) const {
-    const std::uint64_t wanted = key(left, right);
+    const std::uint64_t wanted = pair_key(left, right);
     for (std::size_t at = place(wanted);; at = (at + 1) & (slots_.size() - 1)) {
       const Slot& slot = slots_[at];
       if (slot.key == wanted || slot.key == kFree) return slot.merge;
@@ -52,10 +57,6 @@ class PairTable {
     Merge merge;
   };
 
-  static std::uint64_t key(TokenId left, TokenId right) {
-    return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 |
-           static_cast<std::uint32_t>(right);
-  }
   // The high bits of a product with an odd number, over both halves.
   std::size_t place(std::uint64_t key) const {
     key ^= key >> 29;

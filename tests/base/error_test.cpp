@@ -40,7 +40,7 @@ TEST_CASE("a message without fields is itself") {
 }
 
 TEST_CASE("what wraps a message keeps its fields") {
-  const auto problem = usage_error_of([] { throw UsageError(kMessage); });
+  const auto problem = usage_error_message([] { throw UsageError(kMessage); });
   REQUIRE(problem);
   const InputError error("a\x1e", *problem);
   CHECK(std::string(error.what()) == "a\\x1e: mask_token 2 is not read by objective tta");
@@ -52,7 +52,7 @@ TEST_CASE("what wraps a message keeps its fields") {
 
 TEST_CASE("a caught error keeps its fields") {
   const auto thrown = caught([] { throw UsageError(kMessage); });
-  const auto problem = usage_error_of([&] { std::rethrow_exception(thrown); });
+  const auto problem = usage_error_message([&] { std::rethrow_exception(thrown); });
   CHECK(problem == kMessage);
   CHECK(std::is_nothrow_copy_constructible_v<UsageError>);
   CHECK(std::is_nothrow_copy_constructible_v<InputError>);

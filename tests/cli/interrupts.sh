@@ -97,10 +97,9 @@ for ((turn = 0; turn < turns; ++turn)); do
   interrupt - mask-viz show 'bigbird(8,3,3)' -n 100000 --ascii --force
   interrupt - mask-viz diff 'bigbird(8,3,3)' 'bigbird(8,3,4)' -n 100000
   interrupt numbers mask-viz identify -
-  interrupt - mask-viz identify /dev/zero
   interrupt one_line mask-viz identify -
   interrupt words tok encode "$data/text/tokenizers/bert.json"
-  interrupt one_line tok encode "$data/text/tokenizers/bert.json"
+  interrupt one_line tok encode "$data/text/tokenizers/bert.json" --max-line 1000000000000
   interrupt words tok count "$data/text/tokenizers/bert.json"
   interrupt words tok train output --size 1000
   interrupt ids tok decode "$data/text/tokenizers/bert.json"

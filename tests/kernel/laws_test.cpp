@@ -9,7 +9,7 @@
 #include "base/random.hpp"
 #include "kernel/activation.hpp"
 #include "kernel/dropout.hpp"
-#include "kernel/normalize.hpp"
+#include "kernel/norm.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/rotary.hpp"
 #include "kernel/rotary_reference.hpp"

@@ -8,7 +8,7 @@
 #include "kernel/activation.hpp"
 #include "kernel/dropout.hpp"
 #include "kernel/embedding.hpp"
-#include "kernel/normalize.hpp"
+#include "kernel/norm.hpp"
 #include "kernel/trained_linear.hpp"
 #include "support/near.hpp"
 #include "support/random_matrix.hpp"

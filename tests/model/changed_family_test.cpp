@@ -65,12 +65,12 @@ ModelWeights<float> filled(const StartingModel& start, const ModelPlan& plan,
   }
   for (const PlacedTensor& tensor : placed_tensors(plan, head_like(plan, plan.design.head))) {
     for (const TensorPart& part : tensor.parts) {
-      Weight<float>& place = place_of(weights, part.role, tensor.bias, part.layer, part.part);
+      Weight<float>& weight = weight_of(weights, part.role, tensor.bias, part.layer, part.part);
       const RoleShape shape = role_shape(plan.design, part.role, part.part);
-      if (place) continue;
+      if (weight) continue;
       const Index columns = tensor.bias ? shape.rows : shape.columns;
       memory.emplace_back(static_cast<std::size_t>(shape.rows * columns), 0.25F);
-      place.view = {memory.back().data(), tensor.bias ? 1 : shape.rows, columns};
+      weight.view = {memory.back().data(), tensor.bias ? 1 : shape.rows, columns};
     }
   }
   return weights;
@@ -104,8 +104,8 @@ TEST_CASE("every family with every change is read back with its design and bits"
       for (const PlacedTensor& tensor : placed_tensors(plan, head_like(plan, plan.design.head))) {
         for (const TensorPart& part : tensor.parts) {
           ModelWeights<float> before = weights;
-          const auto& from = place_of(before, part.role, tensor.bias, part.layer, part.part).view;
-          const auto& to = place_of(own, part.role, tensor.bias, part.layer, part.part).view;
+          const auto& from = weight_of(before, part.role, tensor.bias, part.layer, part.part).view;
+          const auto& to = weight_of(own, part.role, tensor.bias, part.layer, part.part).view;
           REQUIRE((from.rows == to.rows && from.columns == to.columns));
           bool same = true;
           for (Index i = 0; i < from.rows; ++i)

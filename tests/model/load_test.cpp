@@ -119,7 +119,7 @@ TEST_CASE("every golden case loads, and what it leaves is known") {
   }
 }
 
-TEST_CASE("tensors of the engine's type stay where they are in the file") {
+TEST_CASE("tensors of the model's type stay where they are in the file") {
   const auto model = load_model<float>(folder_of_case("bert"));
   const auto values = values_of("bert", "bert.encoder.layer.1.attention.self.key.weight");
   const LayerWeights<float>& layer = model.weights.layers.at(1);
@@ -283,7 +283,7 @@ TEST_CASE("numbers that are none are named by tensor and place") {
   CHECK(contains(parts.message(), "cls.predictions.bias: element [44] is nan"));
 }
 
-TEST_CASE("what the engine does not have is refused by name and value") {
+TEST_CASE("what masque does not have is refused by name and value") {
   const struct {
     const char* name;
     const char* option;

@@ -35,30 +35,30 @@ Matrix<T> random_matrix(Index rows, Index columns, double mean, double deviation
 /// A parameter of a registry, near where it starts.
 template <class T>
 void put_parameter(std::vector<Matrix<T>> start, const TensorPart& part, std::uint64_t seed,
-                   Weight<T>& place) {
+                   Weight<T>& weight) {
   Matrix<T> matrix = std::move(start[static_cast<std::size_t>(part.part)]);
   const Matrix<T> noise = random_matrix<T>(matrix.rows(), matrix.columns(), 0, 0.05, "noise",
                                            seed + static_cast<std::uint64_t>(part.part));
   for (std::size_t i = 0; i < matrix.span().size(); ++i) {
     matrix.span()[i] = static_cast<T>(static_cast<float>(matrix.span()[i] + noise.span()[i]));
   }
-  place = own(std::move(matrix));
+  weight = own(std::move(matrix));
 }
 
 template <class T>
 void put(const Design& design, const PlacedTensor& tensor, const TensorPart& part,
          const std::string& name, std::uint64_t seed, ModelWeights<T>& weights) {
-  Weight<T>& place = place_of(weights, part.role, tensor.bias, part.layer, part.part);
+  Weight<T>& weight = weight_of(weights, part.role, tensor.bias, part.layer, part.part);
   const auto layer = static_cast<std::uint64_t>(part.layer);
   if (part.role == Role::kMixerPart) {
     return put_parameter(
         nn::start_parameters<T>(*mixer_of(design), mixer_shape(design), seed + layer), part,
-        seed + 10 * layer, place);
+        seed + 10 * layer, weight);
   }
   if (part.role == Role::kPositionPart || part.role == Role::kSharedPositionPart) {
     return put_parameter(
         nn::start_position<T>(*position_scheme(design), position_shape(design), seed + layer), part,
-        seed + 10 * layer, place);
+        seed + 10 * layer, weight);
   }
   const bool norm = is_norm(part.role) && !tensor.bias;
   const bool gamma = part.role == Role::kGatedGamma;
@@ -67,8 +67,8 @@ void put(const Design& design, const PlacedTensor& tensor, const TensorPart& par
   const bool rows = tensor.layout == TensorLayout::kNextRow;
   const Index height = rows ? shape.rows : tensor.vector ? 1 : part.rows;
   const Index width = tensor.vector ? part.rows : tensor.columns;
-  if (rows && place) return;
-  place = own(random_matrix<T>(height, width, norm || gamma ? 1 : 0, deviation, name, seed));
+  if (rows && weight) return;
+  weight = own(random_matrix<T>(height, width, norm || gamma ? 1 : 0, deviation, name, seed));
 }
 
 }  // namespace
@@ -117,8 +117,8 @@ bool same_weights(const Design& design, const ModelWeights<float>& a,
   ModelWeights<float> left = a;
   ModelWeights<float> right = b;
   const auto same = [&](const PlacedTensor& tensor, const TensorPart& part) {
-    const auto x = place_of(left, part.role, tensor.bias, part.layer, part.part).span();
-    const auto y = place_of(right, part.role, tensor.bias, part.layer, part.part).span();
+    const auto x = weight_of(left, part.role, tensor.bias, part.layer, part.part).span();
+    const auto y = weight_of(right, part.role, tensor.bias, part.layer, part.part).span();
     return !x.empty() && std::ranges::equal(x, y);
   };
   return std::ranges::all_of(

@@ -230,7 +230,7 @@ TEST_CASE("layers of the zoo: talking heads, previous scores, norms, sizes") {
   }
 }
 
-TEST_CASE("the engine's own positions are those of the registry") {
+TEST_CASE("masque's own positions are those of the registry") {
   const auto* half =
       R"("position_embedding_type": "rotary", "rotary_interleaved": false, "rope_theta": 500)";
   for (const auto& pair :
@@ -256,7 +256,7 @@ TEST_CASE("the engine's own positions are those of the registry") {
   }
 }
 
-TEST_CASE("one table says which schemes the engine has terms of its own for") {
+TEST_CASE("one table says which schemes masque has terms of its own for") {
   const auto taken = [](const std::string& scheme) {
     Design design;
     design.num_attention_heads = 2;

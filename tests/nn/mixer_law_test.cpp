@@ -6,7 +6,7 @@
 
 #include "kernel/activation.hpp"
 #include "kernel/linear.hpp"
-#include "kernel/normalize.hpp"
+#include "kernel/norm.hpp"
 #include "nn/attention_reference.hpp"
 #include "nn/fft.hpp"
 #include "nn/mixer_example.hpp"

@@ -1,4 +1,4 @@
-// Saves random models of the families that transformers knows, with what the engine computes for
+// Saves random models of the families that transformers knows, with what masque computes for
 // them: scripts/goldens/saved_models.py reads both.
 //
 //     write_saved_models FOLDER

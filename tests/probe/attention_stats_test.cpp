@@ -289,7 +289,7 @@ TEST_CASE("queries that are 0 read everything alike") {
   }
 }
 
-TEST_CASE("all models of the engine: finite, within bounds, and nan for one length") {
+TEST_CASE("models of all designs: finite, within bounds, and nan for one length") {
   for (const test::ModelCase& one : test::model_cases()) {
     INFO(one.name);
     const AttentionTotals totals = run(one, kernel::Precision::kF32, {});

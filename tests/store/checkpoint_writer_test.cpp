@@ -159,9 +159,9 @@ TEST_CASE("a folder gets its weights and its other files with their modes") {
       message_of([&] { other_files(folder / "in", {"model.safetensors"}, opened, false, notes); }),
       "in/link: is a link that leaves the folder"));
   REQUIRE(::unlink((folder / "in/link").c_str()) == 0);
-  REQUIRE(::symlink("vocab.txt", (folder / "in/sub/link").c_str()) == 0);
+  REQUIRE(::symlink("../vocab.txt", (folder / "in/sub/link").c_str()) == 0);
   REQUIRE(other_files(folder / "in", {"model.safetensors"}, opened, true, notes).size() == 3);
-  CHECK(notes.size() == 1);
+  CHECK(notes.empty());
   REQUIRE(::unlink((folder / "in/sub/link").c_str()) == 0);
   notes.clear();
   std::vector<OutputExtra> extras =

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernel/activation.hpp"
-#include "kernel/normalize.hpp"
+#include "kernel/norm.hpp"
 #include "kernel/precision.hpp"
 #include "kernel/rotary.hpp"
 

@@ -193,7 +193,7 @@ TEST_CASE("loss, probabilities and gradients are those of BertForSequenceClassif
   const ParameterMap map =
       add_classifier(design.hidden_size, kLabels, ClassifierPooling::kFirst, "bert.", parameters);
   model.for_each([&](model::Role role, bool bias, Index layer, Index part, Index at) {
-    const auto from = place_of(loaded.weights, role, bias, layer, part).span();
+    const auto from = weight_of(loaded.weights, role, bias, layer, part).span();
     std::copy(from.begin(), from.end(), parameters.value(at).data);
   });
   fill_with_sines(parameters.value(map.weight(model::Role::kHeadTransform)), 1);

@@ -1,4 +1,4 @@
-// Gradients of whole models against complex steps, and what they compute against the engine.
+// Gradients of whole models against complex steps, and what they compute against inference.
 #include <complex>
 #include <numeric>
 
@@ -114,7 +114,7 @@ TEST_CASE("gradients of every variant and family are those of complex steps") {
   }
 }
 
-TEST_CASE("what is trained computes what the engine computes") {
+TEST_CASE("what is trained computes what inference computes") {
   for (const NetworkCase& one : all_cases()) {
     CAPTURE(one.name);
     const model::Design& design = one.design;
@@ -127,7 +127,7 @@ TEST_CASE("what is trained computes what the engine computes") {
     model::LoadedModel<double> loaded;
     loaded.design = design;
     loaded.weights = weights_of(design, built.map, built.parameters);
-    const model::Transformer<double> engine(
+    const model::Transformer<double> transformer(
         model::prepare(std::move(loaded), kernel::Precision::kF64),
         {.precision = kernel::Precision::kF64});
     model::Batch batch;
@@ -143,14 +143,14 @@ TEST_CASE("what is trained computes what the engine computes") {
       for (std::size_t k = 0; k < e.rows.size(); ++k)
         weights.push_back(e.weights.empty() ? 1 : e.weights[k]);
     }
-    const std::vector<double> found = engine.run(batch, request, nullptr);
+    const std::vector<double> found = transformer.run(batch, request, nullptr);
     double loss = 0;
     for (std::size_t k = 0; k < found.size(); ++k) loss -= weights[k] * found[k];
     CHECK(report.loss == doctest::Approx(loss).epsilon(1e-11));
   }
 }
 
-TEST_CASE("rope with arguments is the engine's own rotation, to the bit that of the scheme") {
+TEST_CASE("rope with arguments is masque's own rotation, to the bit that of the scheme") {
   const std::string spelled = "rope(layout=half, base=500)";
   for (const model::Streams streams :
        {model::Streams::kOne, model::Streams::kTwo, model::Streams::kFixedKeys}) {
@@ -199,7 +199,7 @@ TEST_CASE("rope with arguments is the engine's own rotation, to the bit that of 
   }
 }
 
-TEST_CASE("which spellings of rope become the engine's own rotation") {
+TEST_CASE("which spellings of rope become masque's own rotation") {
   const auto position_of = [](const std::string& spelled) {
     DesignRecipe recipe;
     recipe.vocab_size = 13;

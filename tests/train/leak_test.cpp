@@ -191,7 +191,7 @@ void check_refused(std::string_view objective, const Combination& c, const Corpu
   ++counts.refused;
   const auto strict = objective_of(objective, false, corpus);
   model::Design design = design_of(c.recipe);
-  CHECK(test::contains(usage_error_of([&] { strict->adapt(design); }).value_or("taken"),
+  CHECK(test::contains(usage_error_message([&] { strict->adapt(design); }).value_or("taken"),
                        "obeys the masks"));
   if (!c.plain) return;
   counts.refused_positions.insert(c.recipe.position);

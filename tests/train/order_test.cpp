@@ -13,10 +13,10 @@ namespace {
 std::vector<Index> epoch_of(const EpochOrder& order, Index size, std::uint64_t epoch) {
   std::vector<Index> items;
   for (Index i = 0; i < size; ++i) {
-    const EpochOrder::Place place =
+    const EpochOrder::Cursor cursor =
         order.at(epoch * static_cast<std::uint64_t>(size) + static_cast<std::uint64_t>(i));
-    CHECK(place.epoch == epoch);
-    items.push_back(place.item);
+    CHECK(cursor.epoch == epoch);
+    items.push_back(cursor.item);
   }
   return items;
 }

@@ -23,14 +23,14 @@ struct Kept {
 /// A run whose steps take what `seconds_of` says at a time, and that was measured once before.
 Kept keep(double budget, const std::function<double(double)>& seconds_of, double reserve = 0) {
   double now = budget / 10;
-  TimeBudget pacer(budget, 0, now, 1 / seconds_of(now));
-  pacer.reserve(reserve);
+  TimeBudget time_budget(budget, 0, now, 1 / seconds_of(now));
+  time_budget.reserve(reserve);
   Kept kept;
-  kept.plan.first = pacer.first();
+  kept.plan.first = time_budget.first();
   for (std::int64_t done = 0; done < kept.plan.steps();) {
     now += seconds_of(now);
     ++done;
-    if (const auto steps = pacer.replan(done, kept.plan.steps(), now)) {
+    if (const auto steps = time_budget.replan(done, kept.plan.steps(), now)) {
       CHECK(*steps > done);
       kept.plan.changes.push_back({done, *steps});
     }
@@ -65,7 +65,7 @@ TEST_CASE("a time is kept when the machine becomes slow, fast, or both in turn")
     // The text has all of it.
     const StepPlan again = StepPlan::parse(kept.plan.text());
     for (std::int64_t s = 1; s <= kept.plan.steps(); ++s)
-      REQUIRE(again.place(s) == kept.plan.place(s));
+      REQUIRE(again.progress(s) == kept.plan.progress(s));
   }
   const Kept saved = keep(60, steady, 6);
   CHECK(saved.seconds == doctest::Approx(54).epsilon(0.02));
@@ -81,11 +81,11 @@ TEST_CASE("a changed plan goes on where it was and ends where the first one ende
   Schedule changed = plain;
   changed.changes = {{300, 500}, {400, 2000}};
   for (std::int64_t s = 1; s <= 300; ++s) CHECK(changed.at(s) == plain.at(s));
-  CHECK(changed.plan().place(300) == 300);
+  CHECK(changed.plan().progress(300) == 300);
   // 700 places in 200 steps, then what is left of them in 1600.
-  CHECK(changed.plan().place(400) == 650);
-  CHECK(changed.plan().place(1200) == 825);
-  CHECK(changed.plan().place(2000) == 1000);
+  CHECK(changed.plan().progress(400) == 650);
+  CHECK(changed.plan().progress(1200) == 825);
+  CHECK(changed.plan().progress(2000) == 1000);
   CHECK(changed.at(2000) == plain.at(1000));
   for (std::int64_t s = 52; s <= 2000; ++s) CHECK(changed.at(s) < changed.at(s - 1));
 }

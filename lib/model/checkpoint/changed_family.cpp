@@ -101,7 +101,7 @@ Design read_changes(const FamilyConfig& changes, Design design) {
     design.variants.position = changes.text("position", "");
     design.variants.position_shared = changes.flag("position_shared", false);
   }
-  if (const auto problem = usage_error_of([&] {
+  if (const auto problem = usage_error_message([&] {
         nn::parse_normalizer(design.normalizer);
         const auto scheme = position_scheme(design);
         if (changes.has("position"))

@@ -95,7 +95,7 @@ void Finder::add_rows(const TensorRow& row) {
 }
 
 /// The tensor as it lies in a file that has rows and columns the other way round.
-void turn_over(PlacedTensor& tensor) {
+void transpose(PlacedTensor& tensor) {
   MASQUE_CHECK(tensor.layout == TensorLayout::kOutIn || tensor.layout == TensorLayout::kInOut);
   MASQUE_CHECK(tensor.shape.size() == 2);
   tensor.layout =
@@ -107,7 +107,7 @@ void Finder::add_tensor(PlacedTensor tensor) {
   const std::string& names = tensor.names;
   const store::TensorInfo* info = find(names);
   const std::string first = full_name(std::string_view(names).substr(0, names.find('|')));
-  if (info != nullptr && named_.is_transposed(*info)) turn_over(tensor);
+  if (info != nullptr && named_.is_transposed(*info)) transpose(tensor);
   if (info == nullptr) {
     for_spellings(names, [&](std::string_view name) {
       const std::string own = named_.own_name(full_name(name));
@@ -115,7 +115,7 @@ void Finder::add_tensor(PlacedTensor tensor) {
         static_cast<void>(checkpoint_.get(own));  // throws, naming its type
     });
     const auto own = named_.tf() == nullptr ? std::nullopt : store::tf_name(*named_.tf(), first);
-    if (own && own->transposed) turn_over(tensor);
+    if (own && own->transposed) transpose(tensor);
     throw InputError(
         checkpoint_.path(),
         fmt::format("no tensor '{}', expected {} of family {}", own ? own->name : first,

@@ -64,7 +64,7 @@ bool is_as_stored(TensorLayout layout) {
   return layout == TensorLayout::kOutIn || layout == TensorLayout::kNextRow;
 }
 
-/// The outputs of a transposed or interleaved tensor in the engine's order.
+/// The outputs of a transposed or interleaved tensor in the model's order.
 template <class T>
 void transpose(const PlacedTensor& tensor, const T* from, T* to) {
   const Index rows = tensor.rows;
@@ -182,8 +182,8 @@ class Reader {
       const auto view = tensor.vector ? whole.view.middle_columns(at, part.rows)
                                       : whole.view.middle_rows(at, part.rows);
       const Weight<T> own = {{view.data, view.rows, view.columns}, whole.owner};
-      Weight<T>& place = place_of(weights, part.role, tensor.bias, part.layer, part.part);
-      place = tensor.layout == TensorLayout::kNextRow && place ? stacked(place, own) : own;
+      Weight<T>& weight = weight_of(weights, part.role, tensor.bias, part.layer, part.part);
+      weight = tensor.layout == TensorLayout::kNextRow && weight ? stacked(weight, own) : own;
       at += part.rows;
     }
   }

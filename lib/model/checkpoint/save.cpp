@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kFloatBytes = 4;
 
-/// Row and column of the engine's matrix at a flat place of the file's tensor.
+/// Row and column of the model's matrix at a flat place of the file's tensor.
 std::pair<Index, Index> place_of_element(const PlacedTensor& tensor, Index flat) {
   const Index width = tensor.vector ? 1 : tensor.columns;
   switch (tensor.layout) {
@@ -71,9 +71,10 @@ std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float
     NamedTensor tensor;
     tensor.name = written_name(plan, placed);
     for (const TensorPart& part : placed.parts) {
-      const Weight<float>& place = place_of(weights, part.role, placed.bias, part.layer, part.part);
-      const MatrixView<const float> view = place.view;
-      if (!place)
+      const Weight<float>& weight =
+          weight_of(weights, part.role, placed.bias, part.layer, part.part);
+      const MatrixView<const float> view = weight.view;
+      if (!weight)
         throw UsageError(fmt::format("the design needs '{}', the model has none", tensor.name));
       MASQUE_CHECK(view.columns == (placed.vector ? part.rows : placed.columns));
       MASQUE_CHECK(placed.vector ? part.first_row < view.rows : part.rows == view.rows);

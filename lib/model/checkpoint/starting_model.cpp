@@ -92,7 +92,7 @@ StartingModel::Writer StartingModel::writer_of(const Design& design) const {
   std::optional<std::string> problem;
   // What a family's config.json says, its reader may still refuse.
   const auto unread =
-      input_error_message([&] { problem = usage_error_of([&] { plan_of(design); }); });
+      input_error_message([&] { problem = usage_error_message([&] { plan_of(design); }); });
   if (unread) problem = unread;
   if (!problem) return Writer::kOther;
   if (can_change(plan_.design, design)) return Writer::kChanged;

@@ -1,4 +1,4 @@
-// The zoo's own family: any combination of what the engine has, for designs that have no family of
+// The family of our own: any combination of what masque has, for designs that have no family of
 // their own. Keys and tensor names: lib/model/README.md.
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ constexpr Index kWidest = 1 << 20;  // some schemes make start values where size
 /// Lets nn judge what a key says: InputError naming the key for what is no such variant.
 void check_variant(const FamilyConfig& config, std::string_view name,
                    const std::function<void()>& use) {
-  if (const auto problem = usage_error_of(use)) {
+  if (const auto problem = usage_error_message(use)) {
     throw InputError(config.raw().path(), fmt::format("{}: {}", name, *problem));
   }
 }

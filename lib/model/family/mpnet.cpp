@@ -43,13 +43,6 @@ ModelPlan make_plan(const FamilyConfig& config) {
   return plan;
 }
 
-/// The position table has a row of the padding token, too.
-std::vector<StartRule> mpnet_starts(const FamilyConfig& config, const Design& design) {
-  std::vector<StartRule> rules = padded_starts(config, design);
-  rules.push_back({Role::kPositionTable, rules[0].start});
-  return rules;
-}
-
 const Family kFamily{
     .name = "mpnet",
     .model_types = {"mpnet"},
@@ -57,7 +50,7 @@ const Family kFamily{
     .heads = {{HeadKind::kMasked, "ForMaskedLM"}},
     .loads = "MPNet, with its masked-LM head or without",
     .plan = make_plan,
-    .starts = mpnet_starts,
+    .starts = padded_position_starts,
 };
 const FamilyRegistration kRegistration{kFamily};
 

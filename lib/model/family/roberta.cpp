@@ -29,13 +29,6 @@ ModelPlan make_plan(const FamilyConfig& config) {
   return plan;
 }
 
-/// The position table has a row of the padding token, too.
-std::vector<StartRule> roberta_starts(const FamilyConfig& config, const Design& design) {
-  std::vector<StartRule> rules = padded_starts(config, design);
-  rules.push_back({Role::kPositionTable, rules[0].start});
-  return rules;
-}
-
 const Family kFamily{
     .name = "roberta",
     .model_types = {"roberta", "xlm-roberta", "camembert"},
@@ -43,7 +36,7 @@ const Family kFamily{
     .heads = {{HeadKind::kMasked, "ForMaskedLM"}, {HeadKind::kCausal, "ForCausalLM"}},
     .loads = "RoBERTa, XLM-R, CamemBERT, with the masked-LM head or without",
     .plan = make_plan,
-    .starts = roberta_starts,
+    .starts = padded_position_starts,
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "kernel/embedding.hpp"
-#include "kernel/normalize.hpp"
+#include "kernel/norm.hpp"
 #include "nn/position.hpp"
 
 namespace masque::model {

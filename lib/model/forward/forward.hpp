@@ -18,7 +18,7 @@
 #pragma once
 
 #include "kernel/activation.hpp"
-#include "kernel/normalize.hpp"
+#include "kernel/norm.hpp"
 #include "model/design.hpp"
 #include "model/forward/layer_memory.hpp"
 #include "tensor/matrix.hpp"

@@ -19,7 +19,7 @@ void one_stream(Run& run) {
   run.show_states(0, content);
   for (Index l = 0; l < layers; ++l) {
     if (l + 1 == layers && run.ends_narrow()) {
-      // Nobody reads the other rows of the last layer.
+      // Of the last layer only the requested rows are computed.
       auto& selected = run.selected();
       kernel::embedding_forward<T, Index>(run.states(l, content), selected.rows,
                                           run.states(l, selected));

@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "kernel/activation.hpp"
 #include "kernel/linear.hpp"
-#include "kernel/normalize.hpp"
+#include "kernel/norm.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/softmax.hpp"
 #include "nn/mixer.hpp"

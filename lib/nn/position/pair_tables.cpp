@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "kernel/linear.hpp"
-#include "kernel/normalize.hpp"
+#include "kernel/norm.hpp"
 #include "nn/position/row_products.hpp"
 
 namespace masque::nn {

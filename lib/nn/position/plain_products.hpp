@@ -3,7 +3,7 @@
 
 #include "base/error.hpp"
 #include "kernel/linear.hpp"
-#include "kernel/normalize.hpp"
+#include "kernel/norm.hpp"
 
 namespace masque::nn {
 

@@ -41,11 +41,6 @@ SentencePooling read_pooling(const std::string& path) {
                                      modes.empty() ? "" : escape(modes.back())));
 }
 
-std::string text_member(const JsonValue& object, std::string_view name) {
-  const JsonValue* value = object.find(name);
-  return value != nullptr && value->is(JsonKind::kString) ? value->text : std::string();
-}
-
 void read_settings(SentenceFolder& folder) {
   const std::string path = join(folder.model, "sentence_bert_config.json");
   if (!exists(path)) return;
@@ -65,9 +60,9 @@ SentenceFolder read_sentence_folder(const std::string& path) {
   if (!exists(modules)) return folder;
   const JsonValue root = read(modules);
   for (const JsonValue& item : root.items) {
-    const std::string type = text_member(item, "type");
+    const std::string type = item.text_of("type");
     const std::string name = type.substr(type.rfind('.') + 1);
-    const std::string place = text_member(item, "path");
+    const std::string place = item.text_of("path");
     if (name == "Transformer") {
       if (!place.empty()) folder.model = join(path, place);
     } else if (name == "SentencePooling") {

@@ -77,9 +77,7 @@ class Parser {
       TypedValue value;
       const std::uint64_t start = cursor_.offset();
       if (!cursor_.text(left, value.key)) return false;
-      const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
-      if (value.key.empty() || value.key.size() > kGgufKeyBytes ||
-          !std::ranges::all_of(value.key, is_ascii)) {
+      if (value.key.empty() || value.key.size() > kGgufKeyBytes || !is_ascii(value.key)) {
         return cursor_.fail("gguf-key",
                             fmt::format("a key of {} bytes, expected 1 to {} of ASCII",
                                         value.key.size(), kGgufKeyBytes),
@@ -265,16 +263,6 @@ class Parser {
 Checked<FileContent> parse_gguf(const GgufRead& read, std::uint64_t size,
                                 const GgufLimits& limits) {
   return Parser(read, size, limits).parse();
-}
-
-std::optional<GgufPart> gguf_part(std::span<const TypedValue> metadata) {
-  const TypedValue* count = find_typed(metadata, "split.count");
-  const TypedValue* number = find_typed(metadata, "split.no");
-  if (count == nullptr || number == nullptr) return std::nullopt;
-  const auto parts = gguf_integer(*count);
-  const auto part = gguf_integer(*number);
-  if (!parts || !part || *parts <= 1) return std::nullopt;
-  return GgufPart{*part, *parts};
 }
 
 }  // namespace masque::store

@@ -10,8 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <span>
 
 #include "store/format.hpp"
 #include "store/gguf/gguf_cursor.hpp"
@@ -36,12 +34,5 @@ struct GgufLimits {
 /// memory is allocated only after a comparison with `size`, the bytes that are there.
 Checked<FileContent> parse_gguf(const GgufRead& read, std::uint64_t size,
                                 const GgufLimits& limits = {});
-
-/// Which part of a split model a file is, counted from 0, and of how many; nothing for a whole one.
-struct GgufPart {
-  std::uint64_t number = 0;
-  std::uint64_t count = 1;
-};
-std::optional<GgufPart> gguf_part(std::span<const TypedValue> metadata);
 
 }  // namespace masque::store

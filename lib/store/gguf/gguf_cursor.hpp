@@ -2,13 +2,13 @@
 // memory is allocated.
 #pragma once
 
-#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/little_endian.hpp"
 #include "base/types.hpp"
 #include "store/violation.hpp"
 
@@ -35,7 +35,7 @@ class GgufCursor {
   bool number(Number& out) {
     if (!need(sizeof(Number))) return false;
     fetch(sizeof(Number));
-    std::memcpy(&out, buffer_.data() + (at_ - begin_), sizeof(Number));
+    out = load_number<Number>(buffer_.data() + (at_ - begin_));
     at_ += sizeof(Number);
     return true;
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "store/gguf/gguf.hpp"
+#include "store/gguf/gguf_metadata.hpp"
 
 namespace masque::store {
 

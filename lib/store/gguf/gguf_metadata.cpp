@@ -23,9 +23,7 @@ constexpr std::size_t kArrayBytes = 16;  ///< in front of the elements of an arr
 
 template <class Number>
 Number number_at(std::string_view bytes, std::size_t at) {
-  Number number{};
-  std::memcpy(&number, bytes.data() + at, sizeof(Number));
-  return number;
+  return load_number<Number>(bytes.data() + at);
 }
 
 /// Calls visit with the number of a type with a fixed size.
@@ -296,6 +294,16 @@ const TypedValue* find_typed(std::span<const TypedValue> values, std::string_vie
 void append_text(std::string& out, std::string_view text) {
   append_number(out, static_cast<std::uint64_t>(text.size()));
   out += text;
+}
+
+std::optional<GgufPart> gguf_part(std::span<const TypedValue> metadata) {
+  const TypedValue* count = find_typed(metadata, "split.count");
+  const TypedValue* number = find_typed(metadata, "split.no");
+  if (count == nullptr || number == nullptr) return std::nullopt;
+  const auto parts = gguf_integer(*count);
+  const auto part = gguf_integer(*number);
+  if (!parts || !part || *parts <= 1) return std::nullopt;
+  return GgufPart{*part, *parts};
 }
 
 }  // namespace masque::store

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/little_endian.hpp"
 #include "store/gguf/gguf_cursor.hpp"
 #include "store/gguf/gguf_types.hpp"
 #include "store/tensor_info.hpp"
@@ -40,13 +41,12 @@ TypedValue make_gguf_integer(const TypedValue& like, std::uint64_t number, const
 /// The first value of a key; nullptr if there is none.
 const TypedValue* find_typed(std::span<const TypedValue> values, std::string_view key);
 
-/// Adds a number, little-endian.
-template <class Number>
-void append_number(std::string& out, Number number) {
-  char bytes[sizeof(Number)];
-  std::memcpy(bytes, &number, sizeof(Number));
-  out.append(bytes, sizeof(Number));
-}
+/// Which part of a split model a file is, counted from 0, and of how many; nothing for a whole one.
+struct GgufPart {
+  std::uint64_t number = 0;
+  std::uint64_t count = 1;
+};
+std::optional<GgufPart> gguf_part(std::span<const TypedValue> metadata);
 
 /// Adds a text: its length in 64 bits, and its bytes.
 void append_text(std::string& out, std::string_view text);

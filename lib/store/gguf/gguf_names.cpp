@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "store/gguf/gguf.hpp"
 #include "store/gguf/gguf_metadata.hpp"
 
 namespace masque::store {

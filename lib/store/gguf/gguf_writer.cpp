@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/utf8.hpp"
 #include "store/gguf/gguf.hpp"
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
@@ -68,9 +69,8 @@ std::vector<TypedValue> metadata_of(const OutputWeights& weights, const std::str
   }
   std::ptrdiff_t general = 0;  // new ones of these come first, as programs write them
   for (const auto& [key, text] : weights.metadata) {
-    const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
     if (find_typed(weights.typed, key) != nullptr) continue;
-    if (key.empty() || key.size() > kGgufKeyBytes || !std::ranges::all_of(key, is_ascii)) {
+    if (key.empty() || key.size() > kGgufKeyBytes || !is_ascii(key)) {
       throw InputError(path, fmt::format("metadata '{}': GGUF has keys of 1 to {} bytes of ASCII",
                                          escape(key), kGgufKeyBytes));
     }

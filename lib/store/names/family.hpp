@@ -84,7 +84,7 @@ std::span<const FamilyNames> family_names();
 const FamilyNames* find_family_names(std::string_view name);
 
 /// The names of just the model that a config describes; nullptr if no family is its. Throws nothing
-/// for options that the engine does not have: then those of the family.
+/// for options that masque does not have: then those of the family.
 std::shared_ptr<const FamilyNames> family_names_of(const ModelConfig& config);
 
 /// Says at program start where family_names() and family_names_of() come from. The layer `model`

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/little_endian.hpp"
 #include "store/numpy/npy_descr.hpp"
 
 namespace masque::store {
@@ -190,8 +190,8 @@ Checked<TextRange> find_text(Bytes first, std::uint64_t size, const NpyLimits& l
   }
   const std::size_t width = major == 1 ? 2 : 4;
   if (first.size() < 8 + width) return too_short(12);
-  TextRange range{8 + width, 0};
-  std::memcpy(&range.length, &first[8], width);
+  const TextRange range{8 + width, major == 1 ? load_number<std::uint16_t>(&first[8])
+                                              : load_number<std::uint32_t>(&first[8])};
   if (range.length > size - range.begin) {
     return Violation{"header-beyond-file",
                      fmt::format("a header of {} bytes, the file has {} after its length",

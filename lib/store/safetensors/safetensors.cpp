@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
+#include "base/little_endian.hpp"
 
 namespace masque::store {
 
@@ -312,8 +312,7 @@ Checked<std::uint64_t> safetensors_header_length(Bytes first, std::uint64_t file
   if (file_size < 8 || first.size() < 8) {
     return Violation{"too-short", fmt::format("{} bytes, expected at least 8", file_size), "", 0};
   }
-  std::uint64_t length = 0;
-  std::memcpy(&length, first.data(), 8);
+  const auto length = load_number<std::uint64_t>(first.data());
   if (length > limits.header_bytes) {
     return Violation{
         "header-too-large",
@@ -362,7 +361,7 @@ Checked<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::
 std::string write_safetensors_header(const std::vector<TensorInfo>& tensors,
                                      const Metadata& metadata, std::uint64_t alignment) {
   std::string json;
-  JsonWriter out(json);
+  JsonWriter out(json, JsonLayout::kCompact, JsonControls::kKeep);
   out.begin_object();
   if (!metadata.empty()) {
     out.key("__metadata__").begin_object();
@@ -380,9 +379,8 @@ std::string write_safetensors_header(const std::vector<TensorInfo>& tensors,
   }
   out.end_object();
   json.append((alignment - (8 + json.size()) % alignment) % alignment, ' ');
-  const std::uint64_t length = json.size();
-  std::string bytes(8, '\0');
-  std::memcpy(bytes.data(), &length, 8);
+  std::string bytes;
+  append_number(bytes, std::uint64_t{json.size()});
   return bytes + json;
 }
 

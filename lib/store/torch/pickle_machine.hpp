@@ -1,11 +1,11 @@
 // The machine of store/torch/pickle.hpp: a stack, marks in it, a memo, and the values made so far.
 #pragma once
 
-#include <cstring>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/little_endian.hpp"
 #include "store/torch/pickle.hpp"
 
 namespace masque::store {
@@ -22,7 +22,7 @@ class PickleMachine {
   Checked<Pickle> run();
 
  private:
-  // Opcodes: pickle.cpp.
+  // Opcodes: pickle_machine.cpp.
   bool start();
   bool step(unsigned char opcode);
   bool step_rare(unsigned char opcode);
@@ -59,7 +59,7 @@ class PickleMachine {
   template <class T>
   bool take(T& value) {
     if (out_.data.size() - at_ < sizeof value) return end_of_data();
-    std::memcpy(&value, out_.data.data() + at_, sizeof value);
+    value = load_number<T>(out_.data.data() + at_);
     at_ += sizeof value;
     return true;
   }

@@ -12,8 +12,6 @@ namespace masque::store {
 
 namespace {
 
-using zip::put;
-
 constexpr std::size_t kBatch = 1000;  // items between two marks, as in Python
 
 class Writer {
@@ -85,19 +83,19 @@ class Writer {
 
   void number(std::uint64_t value) {
     if (value <= 0xFF) {
-      put(out_, 'K', static_cast<std::uint8_t>(value));
+      append_number(out_, 'K', static_cast<std::uint8_t>(value));
     } else if (value <= 0xFFFF) {
-      put(out_, 'M', static_cast<std::uint16_t>(value));
+      append_number(out_, 'M', static_cast<std::uint16_t>(value));
     } else if (value <= 0x7FFF'FFFF) {
-      put(out_, 'J', static_cast<std::uint32_t>(value));
+      append_number(out_, 'J', static_cast<std::uint32_t>(value));
     } else {
       MASQUE_CHECK(value <= std::uint64_t{std::numeric_limits<std::int64_t>::max()});
-      put(out_, '\x8A', std::uint8_t{8}, value);
+      append_number(out_, '\x8A', std::uint8_t{8}, value);
     }
   }
 
   void text(std::string_view text) {
-    put(out_, 'X', static_cast<std::uint32_t>(text.size()));
+    append_number(out_, 'X', static_cast<std::uint32_t>(text.size()));
     out_ += text;
   }
 
@@ -118,14 +116,14 @@ class Writer {
   bool get(const std::string& value) {
     const auto found = memo_.find(value);
     if (found == memo_.end()) return false;
-    put(out_, 'h', found->second);
+    append_number(out_, 'h', found->second);
     return true;
   }
 
   void remember(const std::string& value) {
     const auto at = static_cast<std::uint8_t>(memo_.size());  // a few dozens at most
     memo_.emplace(value, at);
-    put(out_, 'q', at);
+    append_number(out_, 'q', at);
   }
 
   std::string out_;

@@ -7,6 +7,7 @@
 
 #include "base/checked.hpp"
 #include "base/escape.hpp"
+#include "base/utf8.hpp"
 #include "store/zip/zip_end.hpp"
 #include "store/zip/zip_layout.hpp"
 #include "store/zip/zip_local.hpp"
@@ -16,10 +17,6 @@ namespace masque::store {
 namespace zip {
 
 namespace {
-
-bool is_ascii(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](char c) { return (c & 0x80) == 0; });
-}
 
 std::string fold_case(std::string name) {
   for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

@@ -2,16 +2,14 @@
 // one, so whatever could be read in two ways is refused.
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/file.hpp"
 #include "store/violation.hpp"
+#include "store/zip/zip_member.hpp"
 
 namespace masque::store {
-
-enum class ZipMethod : std::uint16_t { kStored = 0, kDeflated = 8 };
 
 /// What a format made of zip files allows, and limits on what one may make us do.
 struct ZipRules {
@@ -20,18 +18,6 @@ struct ZipRules {
   std::uint64_t ratio = 1100;  ///< unpacked bytes of a packed one; deflate reaches 1032
   std::uint64_t members = 1'000'000;
   std::uint64_t directory_bytes = 256 << 20;
-};
-
-/// A member whose places and sizes were checked: inside the file and disjoint from all others.
-struct ZipMember {
-  std::string name;  ///< a relative path of plain components in UTF-8
-  ZipMethod method = ZipMethod::kStored;
-  std::uint32_t crc = 0;           ///< CRC-32 of the unpacked bytes
-  std::uint64_t bytes = 0;         ///< unpacked
-  std::uint64_t packed_bytes = 0;  ///< in the file
-  std::uint64_t header_begin = 0;  ///< of the local header
-  std::uint64_t data_begin = 0;
-  std::uint64_t end = 0;  ///< one past the data and its descriptor
 };
 
 /// Bytes of a member's name, at most.

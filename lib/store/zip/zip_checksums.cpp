@@ -47,7 +47,7 @@ std::uint32_t new_crc(const PatchedFile& file, const ZipMember& member) {
 
 std::string bytes_of(std::uint32_t crc) {
   std::string out;
-  zip::put(out, crc);
+  append_number(out, crc);
   return out;
 }
 

@@ -5,9 +5,7 @@
 //   end          with ZIP64 a record (56 bytes) and its locator (20); the end record (22), comment
 #pragma once
 
-#include <cstring>
-#include <string>
-
+#include "base/little_endian.hpp"
 #include "base/types.hpp"
 
 namespace masque::store::zip {
@@ -36,15 +34,7 @@ constexpr unsigned kFlagsKnown = kFlagDescriptor | kFlagUtf8 | 6U;  ///< 6: how 
 /// The number at `at`, which must be inside.
 template <class T>
 T get(Bytes bytes, std::uint64_t at) {
-  T value;
-  std::memcpy(&value, bytes.subspan(at, sizeof value).data(), sizeof value);
-  return value;
-}
-
-/// Appends numbers, each in the width of its type.
-template <class... T>
-void put(std::string& out, T... values) {
-  (out.append(reinterpret_cast<const char*>(&values), sizeof values), ...);
+  return load_number<T>(bytes.subspan(at, sizeof(T)).data());
 }
 
 }  // namespace masque::store::zip

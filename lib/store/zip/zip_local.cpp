@@ -18,10 +18,10 @@ namespace {
 std::optional<Violation> read_descriptor(const InputFile& file, std::uint64_t limit,
                                          ZipMember& member) {
   std::string wide;
-  put(wide, kDescriptor, member.crc, member.packed_bytes, member.bytes);
+  append_number(wide, kDescriptor, member.crc, member.packed_bytes, member.bytes);
   std::string narrow;
-  put(narrow, kDescriptor, member.crc, static_cast<std::uint32_t>(member.packed_bytes),
-      static_cast<std::uint32_t>(member.bytes));
+  append_number(narrow, kDescriptor, member.crc, static_cast<std::uint32_t>(member.packed_bytes),
+                static_cast<std::uint32_t>(member.bytes));
   std::string found(std::min<std::uint64_t>(wide.size(), limit - member.end), '\0');
   file.read(member.end, std::as_writable_bytes(std::span(found)));
   const bool fits = std::max(member.packed_bytes, member.bytes) < kSaturated;

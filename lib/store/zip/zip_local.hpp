@@ -7,7 +7,7 @@
 
 #include "base/file.hpp"
 #include "store/violation.hpp"
-#include "store/zip/zip.hpp"
+#include "store/zip/zip_member.hpp"
 
 namespace masque::store::zip {
 

@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "store/zip/zip_layout.hpp"
 
 namespace masque::store {
 
 namespace {
-
-using zip::put;
 
 constexpr std::uint16_t kNeededVersion = 45;  // of the specification: ZIP64
 constexpr std::uint16_t kUnix = 3U << 8U;
@@ -20,14 +19,10 @@ constexpr std::uint64_t kLimit = 0x7FFF'FFFF;  // beyond it Python uses ZIP64
 constexpr std::uint16_t kZero16 = 0;
 constexpr std::uint32_t kZero32 = 0;
 
-bool is_ascii(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](char c) { return (c & 0x80) == 0; });
-}
-
 /// The fields that the directory and a local header share, from the flags to the CRC.
 void put_shared(std::string& out, const ZipEntry& entry) {
   const auto flags = static_cast<std::uint16_t>(is_ascii(entry.name) ? 0 : zip::kFlagUtf8);
-  put(out, flags, kZero16, kZero16, kDate, entry.crc);  // method: stored; time: midnight
+  append_number(out, flags, kZero16, kZero16, kDate, entry.crc);  // method: stored; time: midnight
 }
 
 std::uint32_t narrow(std::uint64_t number, std::uint64_t limit) {
@@ -43,8 +38,8 @@ std::uint16_t size16(std::string_view text) {
 std::string extra_field(const std::vector<std::uint64_t>& numbers) {
   std::string out;
   if (numbers.empty()) return out;
-  put(out, zip::kExtra64, static_cast<std::uint16_t>(8 * numbers.size()));
-  for (const std::uint64_t number : numbers) put(out, number);
+  append_number(out, zip::kExtra64, static_cast<std::uint16_t>(8 * numbers.size()));
+  for (const std::uint64_t number : numbers) append_number(out, number);
   return out;
 }
 
@@ -54,10 +49,12 @@ std::string directory_entry(const ZipEntry& entry) {
   if (entry.header_begin > kLimit) wide.push_back(entry.header_begin);
   const std::string extra = extra_field(wide);
   std::string out;
-  put(out, zip::kEntry, static_cast<std::uint16_t>(kUnix | kNeededVersion), kNeededVersion);
+  append_number(out, zip::kEntry, static_cast<std::uint16_t>(kUnix | kNeededVersion),
+                kNeededVersion);
   put_shared(out, entry);
-  put(out, narrow(entry.bytes, kLimit), narrow(entry.bytes, kLimit), size16(entry.name),
-      size16(extra), kZero16, kZero16, kZero16, kAttributes, narrow(entry.header_begin, kLimit));
+  append_number(out, narrow(entry.bytes, kLimit), narrow(entry.bytes, kLimit), size16(entry.name),
+                size16(extra), kZero16, kZero16, kZero16, kAttributes,
+                narrow(entry.header_begin, kLimit));
   return out + entry.name + extra;
 }
 
@@ -67,9 +64,9 @@ std::string write_zip_local_header(const ZipEntry& entry) {
   const std::string extra = extra_field({entry.bytes, entry.bytes});
   const auto saturated = static_cast<std::uint32_t>(zip::kSaturated);
   std::string out;
-  put(out, zip::kLocalHeader, kNeededVersion);
+  append_number(out, zip::kLocalHeader, kNeededVersion);
   put_shared(out, entry);
-  put(out, saturated, saturated, size16(entry.name), size16(extra));
+  append_number(out, saturated, saturated, size16(entry.name), size16(extra));
   return out + entry.name + extra;
 }
 
@@ -79,13 +76,13 @@ std::string write_zip_directory(const std::vector<ZipEntry>& entries, std::uint6
   const std::uint64_t size = out.size();
   const std::uint64_t count = entries.size();
   if (count > zip::kSaturatedCount || begin > kLimit || size > kLimit) {
-    put(out, zip::kEnd64, std::uint64_t{zip::kEnd64Bytes - 12}, kNeededVersion, kNeededVersion,
-        kZero32, kZero32, count, count, size, begin);
-    put(out, zip::kLocator64, kZero32, begin + size, std::uint32_t{1});
+    append_number(out, zip::kEnd64, std::uint64_t{zip::kEnd64Bytes - 12}, kNeededVersion,
+                  kNeededVersion, kZero32, kZero32, count, count, size, begin);
+    append_number(out, zip::kLocator64, kZero32, begin + size, std::uint32_t{1});
   }
   const auto count16 = static_cast<std::uint16_t>(std::min(count, zip::kSaturatedCount));
-  put(out, zip::kEnd, kZero16, kZero16, count16, count16, narrow(size, zip::kSaturated),
-      narrow(begin, zip::kSaturated), kZero16);
+  append_number(out, zip::kEnd, kZero16, kZero16, count16, count16, narrow(size, zip::kSaturated),
+                narrow(begin, zip::kSaturated), kZero16);
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
 #include "base/json.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
 
@@ -208,8 +209,7 @@ class Settler {
       if (path.empty())
         throw UsageError(fmt::format("{} freq: no file, expected freq:FILE", field("mean")));
       out_.weights =
-          frequency_weights(read_text(path, kMaxCounts), path == "-" ? "standard input" : path,
-                            table_.rows(), names_);
+          frequency_weights(read_text(path, kMaxCounts), input_name(path), table_.rows(), names_);
       correction.weights_digest = weights_digest(out_.weights);
     } else {
       throw UsageError(fmt::format("{}: found '{}', expected vocab, used or freq:FILE",

@@ -5,21 +5,15 @@
 
 #include <fmt/format.h>
 
-#include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/hash.hpp"
-#include "base/parallel.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
 #include "store/tensor_stats.hpp"
+#include "surgery/edit/verify_parts.hpp"
 #include "text/google_folder.hpp"
 
 namespace masque::surgery {
 
 namespace {
-
-[[noreturn]] void fail(const std::string& what) {
-  throw InputError("verify", what + " after writing; the output was discarded");
-}
 
 /// out ← bytes of a source from `offset`, which is a multiple of its chunk.
 void read_source(const store::Source& source, std::uint64_t offset, MutableBytes out) {
@@ -36,30 +30,10 @@ void read_source(const store::Source& source, std::uint64_t offset, MutableBytes
 void check_computed(const store::Checkpoint& after, const store::TensorInfo& found,
                     const store::OutputTensor& expected, int threads) {
   const auto* computed = std::get_if<store::Computed>(&expected.source);
-  const std::uint64_t chunk = computed == nullptr ? 1 << 20 : computed->chunk_bytes;
-  parallel_for(static_cast<Index>((found.bytes() + chunk - 1) / chunk), threads, [&](Index i) {
-    const std::uint64_t offset = static_cast<std::uint64_t>(i) * chunk;
-    std::vector<std::byte> wanted(std::min(chunk, found.bytes() - offset));
-    std::vector<std::byte> written(wanted.size());
-    read_source(expected.source, offset, wanted);
-    after.read(found, offset, written);
-    if (wanted != written)
-      fail(fmt::format("tensor '{}' is not what was computed", escape(found.name)));
-  });
-}
-
-bool same_file(const std::string& a, const std::string& b) {
-  const InputFile left = InputFile::open(a);
-  const InputFile right = InputFile::open(b);
-  return left.size() == right.size() &&
-         store::range_hash(left, 0, left.size(), store::HashKind::kXxh3) ==
-             store::range_hash(right, 0, right.size(), store::HashKind::kXxh3);
-}
-
-std::string combined(const std::vector<std::string>& digests) {
-  const auto hasher = make_xxh3();
-  for (const std::string& digest : digests) hasher->add(as_bytes(digest));
-  return hasher->digest();
+  check_computed_bytes(
+      after, found,
+      [&](std::uint64_t offset, MutableBytes out) { read_source(expected.source, offset, out); },
+      computed == nullptr ? 1 << 20 : computed->chunk_bytes, threads);
 }
 
 }  // namespace
@@ -85,13 +59,13 @@ VerifyResult EditProof::check(const std::string& staged, int threads) const {
     ++expected;
     if (edit_->replacement(tensor.name) == nullptr) unchanged[tensor.name] = &tensor;
   }
-  if (after.tensors().size() != expected) fail("the number of tensors differs");
+  if (after.tensors().size() != expected) verify_failed("the number of tensors differs");
   if (const auto name = store::different_opaque(before, after))
-    fail(fmt::format("tensor '{}' differs", escape(*name)));
+    verify_failed(fmt::format("tensor '{}' differs", escape(*name)));
   const auto found = [&](const store::TensorInfo& info) -> const store::TensorInfo& {
     const store::TensorInfo* tensor = after.find(info.name);
     if (tensor == nullptr || tensor->dtype != info.dtype || tensor->shape != info.shape)
-      fail(fmt::format("tensor '{}' is missing or has another type", escape(info.name)));
+      verify_failed(fmt::format("tensor '{}' is missing or has another type", escape(info.name)));
     return *tensor;
   };
   VerifyResult result;
@@ -101,15 +75,16 @@ VerifyResult EditProof::check(const std::string& staged, int threads) const {
     result.bytes_unchanged += tensor->bytes();
     left.push_back(store::tensor_hash(before, *tensor, store::HashKind::kXxh3));
     right.push_back(store::tensor_hash(after, found(*tensor), store::HashKind::kXxh3));
-    if (left.back() != right.back()) fail(fmt::format("tensor '{}' differs", escape(name)));
+    if (left.back() != right.back())
+      verify_failed(fmt::format("tensor '{}' differs", escape(name)));
   }
   for (const std::string& name : edit_->replaced()) {
     const store::OutputTensor& wanted = *edit_->replacement(name);
     check_computed(after, found(wanted.info), wanted, threads);
   }
   result.tensors_unchanged = unchanged.size();
-  result.digest_before = combined(left);
-  result.digest_after = combined(right);
+  result.digest_before = combined_digest(left);
+  result.digest_after = combined_digest(right);
   if (before.is_folder()) check_files(staged, result);
   return result;
 }
@@ -129,7 +104,7 @@ void EditProof::check_typed(const store::Checkpoint& after) const {
     const auto changed = edit_->typed().find(key.second);
     if (changed != edit_->typed().end()) bytes = changed->second.bytes;
   }
-  if (all(after) != wanted) fail("the metadata differ");
+  if (all(after) != wanted) verify_failed("the metadata differ");
 }
 
 void EditProof::check_files(const std::string& staged, VerifyResult& result) const {
@@ -146,7 +121,7 @@ void EditProof::check_files(const std::string& staged, VerifyResult& result) con
     wanted.erase(name);
     there.erase(name);
   }
-  if (wanted != there) fail("the files of the folder differ");
+  if (wanted != there) verify_failed("the files of the folder differ");
   wanted.erase(before.index_name());
   for (const std::string& name : wanted) {
     const auto text = texts_.find(name);
@@ -155,7 +130,7 @@ void EditProof::check_files(const std::string& staged, VerifyResult& result) con
         text == texts_.end()
             ? same_file(join(before.folder(), name), join(staged, name))
             : InputFile::open(join(staged, name)).read_all(text->second.size() + 1) == text->second;
-    if (!good) fail(fmt::format("file '{}' differs", escape(name)));
+    if (!good) verify_failed(fmt::format("file '{}' differs", escape(name)));
   }
 }
 

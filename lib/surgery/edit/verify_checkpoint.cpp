@@ -1,52 +1,24 @@
 #include "surgery/edit/verify_checkpoint.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include <fmt/format.h>
 
-#include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/hash.hpp"
 #include "base/output_folder.hpp"
 #include "base/parallel.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
 #include "store/tensor_stats.hpp"
+#include "surgery/edit/verify_parts.hpp"
 
 namespace masque::surgery {
 
 namespace {
 
-[[noreturn]] void fail(const std::string& what) {
-  throw InputError("verify", what + " after writing; the output was discarded");
-}
-
 bool contains(const std::vector<std::string>& list, const std::string& name) {
   return std::find(list.begin(), list.end(), name) != list.end();
-}
-
-std::string combined(const std::vector<std::string>& digests) {
-  const auto hasher = make_xxh3();
-  for (const std::string& digest : digests) hasher->add(as_bytes(digest));
-  return hasher->digest();
-}
-
-void check_computed(const VerifyRequest& request, const store::Checkpoint& after,
-                    const std::string& name) {
-  const store::TensorInfo& tensor = after.get(name);
-  const std::uint64_t chunk = request.chunk_bytes;
-  parallel_for(static_cast<Index>((tensor.bytes() + chunk - 1) / chunk), request.threads,
-               [&](Index i) {
-                 const std::uint64_t offset = static_cast<std::uint64_t>(i) * chunk;
-                 std::vector<std::byte> expected(std::min(chunk, tensor.bytes() - offset));
-                 std::vector<std::byte> found(expected.size());
-                 request.expected(offset, expected);
-                 after.read(tensor, offset, found);
-                 if (expected != found)
-                   fail(fmt::format("tensor '{}' is not what was computed", escape(name)));
-               });
 }
 
 std::uint64_t check_files(const VerifyRequest& request) {
@@ -63,15 +35,11 @@ std::uint64_t check_files(const VerifyRequest& request) {
   };
   std::vector<std::string> wanted = names_of(before);
   std::erase_if(wanted, [&](const auto& name) { return contains(others, name); });
-  if (wanted != names_of(request.staged)) fail("the files of the folder differ");
+  if (wanted != names_of(request.staged)) verify_failed("the files of the folder differ");
   std::uint64_t count = 0;
   for (const std::string& name : wanted) {
-    const InputFile a = InputFile::open(join(before, name));
-    const InputFile b = InputFile::open(join(request.staged, name));
-    if (a.size() != b.size() || store::range_hash(a, 0, a.size(), store::HashKind::kXxh3) !=
-                                    store::range_hash(b, 0, b.size(), store::HashKind::kXxh3)) {
-      fail(fmt::format("file '{}' differs", escape(name)));
-    }
+    if (!same_file(join(before, name), join(request.staged, name)))
+      verify_failed(fmt::format("file '{}' differs", escape(name)));
     ++count;
   }
   return count;
@@ -95,10 +63,10 @@ VerifyResult verify_checkpoint(const VerifyRequest& request) {
                                                                        sources.end());
   for (const auto& [name, source] : request.copies) checks.emplace_back(name, &before.get(source));
   if (after.tensors().size() != checks.size() + request.changed.size()) {
-    fail("the number of tensors differs");
+    verify_failed("the number of tensors differs");
   }
   if (const auto name = store::different_opaque(before, after))
-    fail(fmt::format("tensor '{}' differs", escape(*name)));
+    verify_failed(fmt::format("tensor '{}' differs", escape(*name)));
   std::vector<std::string> digests_before(checks.size());
   std::vector<std::string> digests_after(checks.size());
   parallel_for(static_cast<Index>(checks.size()), request.threads, [&](Index i) {
@@ -106,20 +74,22 @@ VerifyResult verify_checkpoint(const VerifyRequest& request) {
     const auto& [name, source] = checks[at];
     const store::TensorInfo* found = after.find(name);
     if (found == nullptr || found->dtype != source->dtype || found->shape != source->shape) {
-      fail(fmt::format("tensor '{}' is missing or has another type", escape(name)));
+      verify_failed(fmt::format("tensor '{}' is missing or has another type", escape(name)));
     }
     digests_before[at] = store::tensor_hash(before, *source, store::HashKind::kXxh3);
     digests_after[at] = store::tensor_hash(after, *found, store::HashKind::kXxh3);
     if (digests_before[at] != digests_after[at]) {
-      fail(fmt::format("tensor '{}' differs", escape(name)));
+      verify_failed(fmt::format("tensor '{}' differs", escape(name)));
     }
   });
-  for (const std::string& name : request.changed) check_computed(request, after, name);
+  for (const std::string& name : request.changed)
+    check_computed_bytes(after, after.get(name), request.expected, request.chunk_bytes,
+                         request.threads);
   digests_before.resize(unchanged);
   digests_after.resize(unchanged);
   result.tensors_unchanged = unchanged;
-  result.digest_before = combined(digests_before);
-  result.digest_after = combined(digests_after);
+  result.digest_before = combined_digest(digests_before);
+  result.digest_after = combined_digest(digests_after);
   if (before.is_folder()) result.files_unchanged = check_files(request);
   return result;
 }

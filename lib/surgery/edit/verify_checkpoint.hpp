@@ -2,12 +2,12 @@
 // computed.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "store/checkpoint.hpp"
+#include "surgery/edit/verify_parts.hpp"
 
 namespace masque::surgery {
 
@@ -27,7 +27,7 @@ struct VerifyRequest {
   std::vector<std::pair<std::string, std::string>> copies;  ///< new tensor, tensor it copies
   std::vector<std::string> edited_files;                    ///< files of a folder with new text
   /// Bytes of a computed tensor from an offset that is a multiple of chunk_bytes. Thread-safe.
-  std::function<void(std::uint64_t offset, MutableBytes out)> expected;
+  ExpectedBytes expected;
   std::uint64_t chunk_bytes = 0;
   int threads = 0;
 };

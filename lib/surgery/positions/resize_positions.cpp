@@ -118,13 +118,13 @@ std::vector<std::uint64_t> slot_rows(const PositionExtension& way, std::uint64_t
   std::vector<std::uint64_t> from(offset + static_cast<std::uint64_t>(length), kComputedRow);
   std::iota(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(offset), std::uint64_t{0});
   std::vector<bool> gone(static_cast<std::size_t>(before));
-  for (Index place = 0; place < length; ++place) {
-    const TableRows sum = way.row(place, before, length);
+  for (Index position = 0; position < length; ++position) {
+    const TableRows sum = way.row(position, before, length);
     const auto [row, weight] = sum.parts[0];
     const auto stored = static_cast<std::size_t>(row);
     if (sum.count != 1 || weight != 1 || gone[stored]) continue;
     gone[stored] = true;
-    from[offset + static_cast<std::uint64_t>(place)] = offset + stored;
+    from[offset + static_cast<std::uint64_t>(position)] = offset + stored;
   }
   return from;
 }

@@ -9,15 +9,10 @@ namespace masque::surgery {
 
 namespace {
 
-std::string string_member(const JsonValue& object, std::string_view name) {
-  const JsonValue* value = object.find(name);
-  return value != nullptr && value->is(JsonKind::kString) ? value->text : std::string();
-}
-
 void check_merges(const VocabularyJob& job, const JsonText& file, const JsonValue& model) {
   const JsonValue* merges = model.find("merges");
   if (merges == nullptr) return;
-  const std::string continuing = string_member(model, "continuing_subword_prefix");
+  const std::string continuing = model.text_of("continuing_subword_prefix");
   for (const JsonValue& merge : merges->items) {
     if (merge.is(JsonKind::kString)) {
       const std::string_view text = merge.text;

@@ -8,6 +8,7 @@
 
 #include "base/types.hpp"
 #include "base/utf8.hpp"
+#include "text/pair_table.hpp"
 #include "text/unicode/utf8.hpp"
 
 namespace masque::text {
@@ -16,9 +17,6 @@ namespace {
 
 using Pair = std::uint64_t;
 
-Pair make_pair_key(TokenId left, TokenId right) {
-  return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
-}
 TokenId left_of(Pair pair) { return static_cast<TokenId>(pair >> 32); }
 TokenId right_of(Pair pair) { return static_cast<TokenId>(pair & 0xFFFFFFFF); }
 
@@ -111,7 +109,7 @@ class Trainer {
   void count_pairs(std::size_t index) {
     const Word& word = words_[index];
     for (std::size_t i = 0; i + 1 < word.symbols.size(); ++i) {
-      const Pair pair = make_pair_key(word.symbols[i], word.symbols[i + 1]);
+      const Pair pair = pair_key(word.symbols[i], word.symbols[i + 1]);
       counts_[pair] += word.count;
       auto& where = where_[pair];
       if (where.empty() || where.back() != index) where.push_back(index);
@@ -142,7 +140,7 @@ class Trainer {
   }
 
   void change(TokenId left, TokenId right, const Word& word, bool more, std::size_t index) {
-    const Pair pair = make_pair_key(left, right);
+    const Pair pair = pair_key(left, right);
     auto& count = counts_[pair];
     if (!more) {
       count -= std::min(count, word.count);
@@ -160,13 +158,13 @@ class Trainer {
     auto& symbols = word.symbols;
     bool found = false;
     for (std::size_t i = 0; i + 1 < symbols.size() && !found; ++i)
-      found = make_pair_key(symbols[i], symbols[i + 1]) == pair;
+      found = pair_key(symbols[i], symbols[i + 1]) == pair;
     if (!found) return;  // an entry of before
     for (std::size_t i = 0; i + 1 < symbols.size(); ++i)
       change(symbols[i], symbols[i + 1], word, false, index);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < symbols.size(); ++i) {
-      const bool here = i + 1 < symbols.size() && make_pair_key(symbols[i], symbols[i + 1]) == pair;
+      const bool here = i + 1 < symbols.size() && pair_key(symbols[i], symbols[i + 1]) == pair;
       symbols[kept++] = here ? merged : symbols[i];
       if (here) ++i;
     }

@@ -27,7 +27,8 @@ mask::Mask ClassifyExamples::mask_of(std::span<const TokenId> ids) const {
   mask::MaskExpression mask = *mask_;
   if (mask.open()) mask = mask.closed(records::word_lengths(ids, tokens_), 0);
   std::optional<mask::Mask> bound;
-  if (const auto problem = usage_error_of([&] { bound = mask.bind_sequence(std::ssize(ids)); }))
+  if (const auto problem =
+          usage_error_message([&] { bound = mask.bind_sequence(std::ssize(ids)); }))
     throw UsageError(fmt::format("{} {}", field("mask"), *problem));
   return *std::move(bound);
 }

@@ -97,7 +97,7 @@ void read_labels(const std::string& folder, const store::Checkpoint& checkpoint,
   start.pooling = pooling;
   const JsonValue* mask = config.find(kMaskKey);
   if (mask == nullptr) return;
-  if (const auto problem = usage_error_of([&] { mask::parse_open_mask(mask->text); }))
+  if (const auto problem = usage_error_message([&] { mask::parse_open_mask(mask->text); }))
     throw InputError(path, fmt::format("{}: {}", kMaskKey, *problem));
   start.mask = mask->text;
 }
@@ -198,7 +198,7 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
         fmt::format("{} cls: the first token of a causal model reads itself alone, expected mean",
                     field("pooling")));
   }
-  if (start.model && usage_error_of([&] { model::plan_of(design_); })) family_ = start.model;
+  if (start.model && usage_error_message([&] { model::plan_of(design_); })) family_ = start.model;
   const model::ModelPlan plan = family_ ? family_->plan(design_) : model::plan_of(design_);
   prefix_ = plan.prefix;
   is_bert_ = !family_ && model::config_of(design_).family == "bert";
@@ -237,12 +237,6 @@ void ClassifyRun::start_parameters(const ClassifierStart& start) {
     return;
   copy_to(start.pooler_weight.view(), parameters_.value(pooler));
   copy_to(start.pooler_bias.view(), parameters_.value(map_.bias(Role::kHeadTransform)));
-}
-
-Index ClassifyRun::parameter_count() const {
-  Index count = 0;
-  for (Index i = 0; i < parameters_.count(); ++i) count += parameters_[i].size();
-  return count;
 }
 
 Classified ClassifyRun::classify(const LabelledTexts& texts) {

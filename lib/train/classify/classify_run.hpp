@@ -81,7 +81,7 @@ class ClassifyRun {
   ~ClassifyRun();
 
   Trainer& trainer() { return *trainer_; }
-  Index parameter_count() const;
+  Index parameter_count() const { return parameters_.size(); }
   Index trained_count() const { return count_trained(parameters_); }
   /// Throws as ClassifyExamples::check for texts that classify() cannot take.
   void check(const LabelledTexts& texts) const { examples_->check(*texts.corpus); }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/line_filter.hpp"
 #include "base/mapped_file.hpp"
 #include "base/ordered_work.hpp"
@@ -135,7 +136,7 @@ Corpus read_lines(const std::string& path, const std::string& name,
 
 Corpus read_corpus(const std::string& path, const text::Tokenizer& tokenizer,
                    const CorpusOptions& options) {
-  const std::string name = path == "-" ? "standard input" : path;
+  const std::string name = input_name(path);
   Corpus corpus = options.format == CorpusFormat::kRecords
                       ? read_records(path, name, tokenizer, options)
                       : read_lines(path, name, tokenizer, options);

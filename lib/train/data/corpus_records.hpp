@@ -7,7 +7,10 @@
 
 namespace masque::train {
 
-/// read_corpus for CorpusFormat::kRecords; messages name the file `name` and the line.
+/// read_corpus for CorpusFormat::kRecords; messages name the file `name` and the line. Throws
+/// InputError for a file without a record or without anything to predict, a line that is no record,
+/// ids and positions out of range, records that are longer than `options.length`, labels that are
+/// missing or not of one kind, and fields that the records of this training cannot have.
 Corpus read_records(const std::string& path, const std::string& name,
                     const text::Tokenizer& tokenizer, const CorpusOptions& options);
 

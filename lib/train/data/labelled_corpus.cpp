@@ -108,7 +108,7 @@ class Reader {
 LabelledCorpus read_labelled(const std::string& path, const text::Tokenizer& tokenizer,
                              const LabelledOptions& options) {
   LabelledCorpus out;
-  out.path = path == "-" ? "standard input" : path;
+  out.path = input_name(path);
   out.first_line = options.header ? 2 : 1;
   Reader reader(tokenizer, options, out);
   for_each_line(read_text(path, kLongest), [&](std::string_view line) { reader.add(line); });

@@ -19,7 +19,7 @@ EpochOrder::EpochOrder(Index size, std::uint64_t seed) : size_(size), seed_(seed
   rounds_ = 6 * static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(size))) + 8;
 }
 
-EpochOrder::Place EpochOrder::at(std::uint64_t n) const {
+EpochOrder::Cursor EpochOrder::at(std::uint64_t n) const {
   const auto size = static_cast<std::uint64_t>(size_);
   const std::uint64_t epoch = n / size;
   std::uint64_t x = n % size;

@@ -13,15 +13,16 @@ namespace masque::train {
 /// list, O(log size) random words a call.
 class EpochOrder {
  public:
-  struct Place {
+  /// Where training is after some items.
+  struct Cursor {
     std::uint64_t epoch = 0;
     Index item = 0;  ///< 0 … size − 1
-    bool operator==(const Place&) const = default;
+    bool operator==(const Cursor&) const = default;
   };
 
   /// size from 1 to 2^40.
   EpochOrder(Index size, std::uint64_t seed);
-  Place at(std::uint64_t n) const;
+  Cursor at(std::uint64_t n) const;
 
  private:
   Index size_;

@@ -25,7 +25,7 @@ template <class T>
 Index Encoder<T>::attention_matrices() const {
   const bool two = design_.streams == model::Streams::kTwo;
   const Index layers = design_.num_hidden_layers;
-  // Nobody reads the content after the last layer.
+  // The content after the last layer is not computed.
   return design_.num_attention_heads * (two ? 2 * layers - 1 : layers);
 }
 

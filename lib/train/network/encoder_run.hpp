@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "kernel/normalize.hpp"
+#include "kernel/norm.hpp"
 #include "kernel/parallel.hpp"
 #include "model/forward/attention_inputs.hpp"
 #include "model/forward/embedding_sum.hpp"
@@ -104,7 +104,7 @@ class EncoderRun {
     nn::PositionTerms<T>* operator->() const { return own.get(); }
   };
 
-  // encoder.cpp
+  // encoder_run.cpp
   void make_streams();
   void backward_layers(Index lowest);
 

@@ -154,13 +154,13 @@ std::vector<std::string> copy_weights(const model::ModelWeights<float>& from,
   std::vector<std::string> missing;
   model::ModelWeights<float> weights = from;  // of views
   map.for_each([&](model::Role role, bool bias, Index layer, Index part, Index parameter) {
-    const auto& place = model::place_of(weights, role, bias, layer, part);
+    const auto& weight = model::weight_of(weights, role, bias, layer, part);
     const MatrixView<float> to = parameters.value(parameter);
-    if (!place || place.view.rows != to.rows || place.view.columns != to.columns) {
+    if (!weight || weight.view.rows != to.rows || weight.view.columns != to.columns) {
       missing.push_back(parameters[parameter].name);
       return;
     }
-    for (Index i = 0; i < to.rows; ++i) std::copy_n(place.view.row(i), to.columns, to.row(i));
+    for (Index i = 0; i < to.rows; ++i) std::copy_n(weight.view.row(i), to.columns, to.row(i));
   });
   std::ranges::sort(missing);
   return missing;
@@ -172,7 +172,7 @@ model::ModelWeights<T> weights_of(const model::Design& design, const ParameterMa
   model::ModelWeights<T> weights;
   weights.layers.resize(static_cast<std::size_t>(count_layers(design)));
   map.for_each([&](model::Role role, bool bias, Index layer, Index part, Index parameter) {
-    model::place_of(weights, role, bias, layer, part) = {parameters.value(parameter), nullptr};
+    model::weight_of(weights, role, bias, layer, part) = {parameters.value(parameter), nullptr};
   });
   if (design.head.tied && !weights.decoder.weight) weights.decoder.weight = weights.word_table;
   return weights;

@@ -39,6 +39,12 @@ class Parameters {
   void fit();
 
   Index count() const { return static_cast<Index>(list_.size()); }
+  /// Numbers of all tensors.
+  Index size() const {
+    Index sum = 0;
+    for (const Parameter& parameter : list_) sum += parameter.size();
+    return sum;
+  }
   const Parameter& operator[](Index i) const { return list_[static_cast<std::size_t>(i)]; }
   /// Whether a parameter is trained, and at which share of the learning rate. Views of gradients
   /// taken before are no longer valid, and all gradients are 0.

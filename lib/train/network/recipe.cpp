@@ -38,7 +38,7 @@ T choice(std::string_view what, const std::string& name, std::string_view expect
 
 /// Calls work(); what it refuses is reported with the field.
 void about(std::string_view name, const std::function<void()>& work) {
-  if (const auto problem = usage_error_of(work))
+  if (const auto problem = usage_error_message(work))
     throw UsageError(fmt::format("{}: {}", field(name), *problem));
 }
 
@@ -147,9 +147,9 @@ void change_design(const DesignChanges& changes, Design& design) {
     Design native = design;
     set_position(recipe, native);
     const auto has_family = [](const Design& one) {
-      return !usage_error_of([&] { model::plan_of(one); });
+      return !usage_error_message([&] { model::plan_of(one); });
     };
-    // A bare name asks for the engine's own positions. With arguments they may not change who
+    // A bare name asks for masque's own positions. With arguments they may not change who
     // writes the model, and so which parameters it has.
     const bool bare = recipe.position.find('(') == std::string::npos;
     const bool takes_native =

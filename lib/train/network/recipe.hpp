@@ -8,7 +8,7 @@
 namespace masque::train {
 
 /// Names as in config.json and in nn's registries. The scheme `rope`, with arguments too, becomes
-/// the engine's own rotation (PositionType::kRotary) where config.json can say its base.
+/// masque's own rotation (PositionType::kRotary) where config.json can say its base.
 struct DesignRecipe {
   Index vocab_size = 0;
   Index num_hidden_layers = 4;

@@ -3,7 +3,7 @@
 #include <complex>
 
 #include "base/error.hpp"
-#include "kernel/normalize.hpp"
+#include "kernel/norm.hpp"
 
 namespace masque::train {
 

@@ -168,7 +168,7 @@ nn::MaskSupport mask_need(const model::Design& design) {
 
 bool ends_with_itself(std::string_view masks) {
   bool found = true;
-  const auto unread = usage_error_of([&] {
+  const auto unread = usage_error_message([&] {
     for (const mask::MaskLayer& layer : mask::parse_open_mask_layers(masks)) {
       if (!layer.mask.file_reader().empty()) throw UsageError("a file");
       const std::vector<Index> words(static_cast<std::size_t>(kStandsForAll), 1);
@@ -194,7 +194,7 @@ void check_mask_lengths(const model::Design& design, const Corpus& corpus, bool 
     for (const Index length : lengths) {
       const std::vector<Index> words(static_cast<std::size_t>(length), 1);
       const mask::MaskExpression mask = layer.mask.closed(words, 0);
-      if (const auto problem = usage_error_of([&] { mask.bind_sequence(length); }))
+      if (const auto problem = usage_error_message([&] { mask.bind_sequence(length); }))
         throw UsageError(fmt::format("{} {}", field("mask"), *problem));
     }
   }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
@@ -32,12 +33,6 @@ store::OutputTensor row_tensor(const std::string& name, std::span<const float> v
 }  // namespace
 
 TrainingRun::~TrainingRun() = default;
-
-Index TrainingRun::parameter_count() const {
-  Index count = 0;
-  for (Index i = 0; i < parameters_.count(); ++i) count += parameters_[i].size();
-  return count;
-}
 
 double TrainingRun::operations(const StepReport& report) const {
   Work work;
@@ -238,7 +233,7 @@ double measure_speed(const RunOptions& options, const text::Tokenizer& tokenizer
   do {
     run.trainer().step();
     ++steps;
-    elapsed = of_first(ranks, std::chrono::duration<double>(Clock::now() - start).count());
+    elapsed = of_first(ranks, seconds_since(start));
   } while (elapsed < seconds && steps < 1000);
   return static_cast<double>(steps) / elapsed;
 }

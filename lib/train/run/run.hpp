@@ -81,7 +81,7 @@ class TrainingRun {
   const model::Design& design() const { return design_; }
   /// The family whose config.json it gets.
   const std::string& family() const { return family_; }
-  Index parameter_count() const;
+  Index parameter_count() const { return parameters_.size(); }
   Index trained_count() const { return count_trained(parameters_); }
   /// Of a model that starts from a checkpoint: the tensors that start anew, by name.
   /// Those of a second network without a checkpoint are left out.
@@ -127,7 +127,7 @@ class TrainingRun {
   void save_model(const std::string& folder, Index positions) const;
   /// Whether a folder holds the state of a run.
   static bool has_state(const std::string& folder);
-  /// A setting of the run in a folder; none if it has not this one. Throws InputError.
+  /// A setting of the run in a folder; `nullopt` if absent. Throws InputError.
   static std::optional<std::string> saved_setting(const std::string& folder,
                                                   const std::string& name);
   /// RunFiles::spent_seconds of the checkpoint in a folder. Throws InputError.

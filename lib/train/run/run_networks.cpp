@@ -153,7 +153,7 @@ void TrainingRun::set_masks() {
           fmt::format("{} with {} {}: its sequences have masks of their own, expected none",
                       field("mask"), field("objective"), options_.objective));
     }
-    if (const auto problem = usage_error_of([&] { model::set_mask(options_.mask, design_); }))
+    if (const auto problem = usage_error_message([&] { model::set_mask(options_.mask, design_); }))
       throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
     const model::DesignMasks found = model::mask_support(design_);
     if (!requested.allow_leak && found.masks > mask_need(design_)) {

@@ -20,8 +20,8 @@ namespace {
 
 /// Whether both have the table with the same bits.
 bool same_table(Role role, ModelWeights<float> a, ModelWeights<float> b) {
-  const MatrixView<const float> left = model::place_of(a, role, false, 0, 0).view;
-  const MatrixView<const float> right = model::place_of(b, role, false, 0, 0).view;
+  const MatrixView<const float> left = model::weight_of(a, role, false, 0, 0).view;
+  const MatrixView<const float> right = model::weight_of(b, role, false, 0, 0).view;
   if (left.rows != right.rows || left.columns != right.columns) return false;
   const std::size_t bytes = static_cast<std::size_t>(left.columns) * sizeof(float);
   for (Index i = 0; i < left.rows; ++i) {
@@ -35,7 +35,7 @@ std::vector<Role> different_tables(const ElectraModel& model, const ModelWeights
                                    const ModelWeights<float>& generator) {
   std::vector<Role> different;
   const auto has = [](ModelWeights<float> weights, Role role) {
-    return static_cast<bool>(model::place_of(weights, role, false, 0, 0));
+    return static_cast<bool>(model::weight_of(weights, role, false, 0, 0));
   };
   for (const Role role : kSharedTables) {
     if (!has(second, role) || !has(generator, role)) continue;

@@ -19,17 +19,17 @@ NameTable<Decay> decay_names() {
   return kNames;
 }
 
-double StepPlan::place(std::int64_t step) const {
-  double begin_place = 0;
+double StepPlan::progress(std::int64_t step) const {
+  double begin_progress = 0;
   std::int64_t begin = 0, end = first;
   const auto at = [&](std::int64_t s) {
     if (begin == 0) return static_cast<double>(s);
-    return begin_place + (static_cast<double>(first) - begin_place) *
-                             static_cast<double>(s - begin) / static_cast<double>(end - begin);
+    return begin_progress + (static_cast<double>(first) - begin_progress) *
+                                static_cast<double>(s - begin) / static_cast<double>(end - begin);
   };
   for (const Change& change : changes) {
     if (step <= change.done) break;
-    begin_place = at(change.done);
+    begin_progress = at(change.done);
     begin = change.done;
     end = change.steps;
   }
@@ -92,12 +92,12 @@ std::string Schedule::course_after(std::int64_t done) const {
 }
 
 double Schedule::at(std::int64_t step) const {
-  const double place = plan().place(step), begin = static_cast<double>(warmup);
-  if (place <= begin) return learning_rate * place / begin;
+  const double progress = plan().progress(step), begin = static_cast<double>(warmup);
+  if (progress <= begin) return learning_rate * progress / begin;
   if (decay == Decay::kConstant || steps <= warmup) return learning_rate;
   // 1 at the first step after the warm-up, 0 after the last.
   const double left = std::clamp(
-      (static_cast<double>(steps) - place + 1) / static_cast<double>(steps - warmup), 0.0, 1.0);
+      (static_cast<double>(steps) - progress + 1) / static_cast<double>(steps - warmup), 0.0, 1.0);
   const double shape =
       decay == Decay::kLinear ? left : 0.5 * (1 - std::cos(std::numbers::pi * left));
   return learning_rate * (floor + (1 - floor) * shape);

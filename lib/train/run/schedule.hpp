@@ -29,9 +29,9 @@ struct StepPlan {
   /// Updates of the whole run.
   std::int64_t steps() const { return changes.empty() ? first : changes.back().steps; }
   /// Where update `step` (from 1) stands in a run of `first` updates: what is left is stretched by
-  /// each change, so that the place goes on without a jump and ends at `first`. Exactly `step`
+  /// each change, so that the progress goes on without a jump and ends at `first`. Exactly `step`
   /// without changes.
-  double place(std::int64_t step) const;
+  double progress(std::int64_t step) const;
   /// "1000", or "1000,300:800": 1000 at first, 800 from update 300 on.
   std::string text() const;
   /// Of such a text; "0" is a run without updates. Throws UsageError.

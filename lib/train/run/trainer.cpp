@@ -56,8 +56,8 @@ std::vector<StepItem> Trainer::items(std::int64_t step) const {
   out.reserve(static_cast<std::size_t>(share.end - share.begin));
   for (auto k = static_cast<std::uint64_t>(share.begin); k < static_cast<std::uint64_t>(share.end);
        ++k) {
-    const EpochOrder::Place place = order_.at(static_cast<std::uint64_t>(step - 1) * batch + k);
-    out.push_back({corpus_.item(place.item), place.epoch});
+    const EpochOrder::Cursor cursor = order_.at(static_cast<std::uint64_t>(step - 1) * batch + k);
+    out.push_back({corpus_.item(cursor.item), cursor.epoch});
   }
   return out;
 }

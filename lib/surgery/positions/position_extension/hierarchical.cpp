@@ -1,4 +1,4 @@
-// hierarchical: place q N + r is made of rows q and r of a table of N.
+// hierarchical: position q N + r is made of rows q and r of a table of N.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -18,8 +18,8 @@ class Hierarchical final : public PositionExtension {
     constexpr Index kRoot = Index{1} << 31;
     return rows < kRoot ? rows * rows : std::numeric_limits<Index>::max();
   }
-  TableRows row(Index place, Index rows, Index /*length*/) const override {
-    return table_rows(place, rows, alpha_);
+  TableRows row(Index position, Index rows, Index /*length*/) const override {
+    return table_rows(position, rows, alpha_);
   }
 
  private:

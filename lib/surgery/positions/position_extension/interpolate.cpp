@@ -11,9 +11,9 @@ class Interpolate final : public PositionExtension {
     return "linear between neighbouring rows, the ends kept";
   }
   Index fewest(Index /*rows*/) const override { return 1; }
-  TableRows row(Index place, Index rows, Index length) const override {
+  TableRows row(Index position, Index rows, Index length) const override {
     if (length == 1) return {{{{0, 1.0}}}, 1};
-    const auto at = static_cast<double>(place) * static_cast<double>(rows - 1);
+    const auto at = static_cast<double>(position) * static_cast<double>(rows - 1);
     return table_rows_between(at / static_cast<double>(length - 1), rows);
   }
 };

@@ -1,4 +1,4 @@
-// last: every place beyond the table has its last row.
+// last: every position beyond the table has its last row.
 #include "surgery/positions/position_extension.hpp"
 
 namespace masque::surgery {
@@ -8,8 +8,8 @@ namespace {
 class Last final : public PositionExtension {
  public:
   std::string_view about() const override { return "the last row at every place beyond the table"; }
-  TableRows row(Index place, Index rows, Index /*length*/) const override {
-    return table_rows(place, rows, 0);
+  TableRows row(Index position, Index rows, Index /*length*/) const override {
+    return table_rows(position, rows, 0);
   }
 };
 

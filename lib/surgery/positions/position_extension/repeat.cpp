@@ -10,8 +10,8 @@ class Repeat final : public PositionExtension {
   std::string_view about() const override {
     return "the table again and again: Beltagy et al. 2020, arXiv:2004.05150";
   }
-  TableRows row(Index place, Index rows, Index /*length*/) const override {
-    return {{{{place % rows, 1.0}}}, 1};
+  TableRows row(Index position, Index rows, Index /*length*/) const override {
+    return {{{{position % rows, 1.0}}}, 1};
   }
 };
 

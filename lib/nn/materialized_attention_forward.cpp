@@ -1,5 +1,3 @@
-#include "nn/materialized_attention.hpp"
-
 #include "nn/materialized_attention_parts.hpp"
 
 namespace masque::nn {

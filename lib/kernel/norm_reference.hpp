@@ -1,7 +1,7 @@
 // The definition of the norms: one row at a time.
 #pragma once
 
-#include "kernel/normalize.hpp"
+#include "kernel/norm.hpp"
 #include "kernel/scalar.hpp"
 
 namespace masque::kernel::reference {

@@ -1,10 +1,11 @@
 // Names with arguments, and what is wrong with others.
+#include "base/named_arguments.hpp"
+
 #include <array>
 
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/named_arguments.hpp"
 
 namespace masque::test {
 namespace {

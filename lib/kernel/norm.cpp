@@ -1,4 +1,4 @@
-#include "kernel/normalize.hpp"
+#include "kernel/norm.hpp"
 
 #include <algorithm>
 #include <complex>

@@ -1,5 +1,4 @@
-#include "nn/differentiable_attention.hpp"
-
+// Many sequences, cut into items of work: a key head of a sequence each.
 #include <algorithm>
 #include <vector>
 
