@@ -206,7 +206,8 @@ TEST_CASE("something else in the temporary's place is not written into") {
   const TempFolder folder;
   write_file(folder / "secret", "secret");
   REQUIRE(::symlink("secret", (folder / ".f.masque-tmp").c_str()) == 0);
-  CHECK(contains(message_of([&] { OutputFile(folder / "f"); }), ".f.masque-tmp is in the way of the output's temporary file"));
+  CHECK(contains(message_of([&] { OutputFile(folder / "f"); }),
+                 ".f.masque-tmp is in the way of the output's temporary file"));
   CHECK(read_file(folder / "secret") == "secret");
   write_file(folder / ".g.masque-tmp/x", "x");
   CHECK(contains(message_of([&] { OutputFile(folder / "g"); }), ".g.masque-tmp is in the way"));
