@@ -11,6 +11,10 @@ namespace masque {
 /// becomes two. Everything else stays. Cost O(n).
 std::string escape(std::string_view text);
 
+/// Whether a terminal shows what follows in another order: U+061C, U+200E, U+200F, U+202A to
+/// U+202E, U+2066 to U+2069.
+bool is_bidirectional_control(char32_t code_point);
+
 /// Length in bytes of the valid UTF-8 sequence at the start of `text`; 0 if there is none
 /// (overlong forms, surrogates and values beyond U+10FFFF are invalid). The code point goes to
 /// `code_point`.

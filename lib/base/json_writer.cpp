@@ -17,12 +17,6 @@ namespace {
 /// Of the characters with these first bytes a few are bidirectional controls.
 bool may_reorder(char c) { return c == '\xE2' || c == '\xD8'; }
 
-/// U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069.
-bool is_bidirectional_control(char32_t c) {
-  return c == 0x61C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) ||
-         (c >= 0x2066 && c <= 0x2069);
-}
-
 bool needs_escape(char c) {
   return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || may_reorder(c);
 }

@@ -27,7 +27,7 @@ struct AttentionAtLength {
 /// Attention in all blocks of the stream, as it reads them under every treatment; with `layers` a
 /// row for each layer after that of all. The stream should hide nothing (objective "tta").
 /// Throws as for_each_cell; UsageError for models whose weights do not come from scores of their
-/// own (talking heads, mixers). Memory besides a batch: the scores of a layer.
+/// own (talking heads, mixers). Memory on top of a batch: the scores of a layer.
 std::vector<AttentionAtLength> probe_lengths(const TreatmentGrid& grid, const LengthStream& stream,
                                              bool layers);
 

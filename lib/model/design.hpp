@@ -1,4 +1,4 @@
-// What a model is, as data: everything needed to run it besides the weights. A family makes
+// What a model is, as data: everything needed to run it except the weights. A family makes
 // one from config.json (model/family/).
 #pragma once
 

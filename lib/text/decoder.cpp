@@ -1,8 +1,5 @@
 #include "text/decoder.hpp"
 
-#include <fmt/format.h>
-
-#include "base/escape.hpp"
 #include "base/registry.hpp"
 #include "text/json_fields.hpp"
 
@@ -13,11 +10,7 @@ DecoderRegistration::DecoderRegistration(const DecoderKind& kind) {
 }
 
 std::unique_ptr<Decoder> make_decoder(const JsonValue& json, const std::string& path) {
-  const auto& kinds = Registry<DecoderKind>::of_process();
-  const std::string& type = type_field(json, path);
-  if (const auto* kind = kinds.find(type); kind != nullptr) return kind->make(json, path);
-  refuse_json(json, path,
-              fmt::format("decoder '{}', expected one of {}", escape(type), kinds.names()));
+  return kind_of_type<DecoderKind>(json, "decoder", path).make(json, path);
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {

@@ -4,7 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
+#include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/registry.hpp"
 
 namespace masque::text {
 
@@ -27,5 +31,16 @@ std::string text_field(const JsonValue& json, std::string_view name, std::string
 std::int32_t id_field(const JsonValue& json, std::string_view name, const std::string& path);
 /// The member "type". Throws InputError.
 const std::string& type_field(const JsonValue& json, const std::string& path);
+
+/// The registered Kind that the member "type" names; `what` is "decoder" or the like. Throws
+/// InputError for an unknown one, with all that there are.
+template <class Kind>
+const Kind& kind_of_type(const JsonValue& json, std::string_view what, const std::string& path) {
+  const auto& kinds = Registry<Kind>::of_process();
+  const std::string& type = type_field(json, path);
+  if (const Kind* kind = kinds.find(type); kind != nullptr) return *kind;
+  refuse_json(json, path,
+              fmt::format("{} '{}', expected one of {}", what, escape(type), kinds.names()));
+}
 
 }  // namespace masque::text

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMostFileBytes = 1 << 30;
 constexpr std::uint64_t kMostMultiple = 1 << 24;
-/// Files that hold ids, besides SentencePiece's: none of the old tokenizer may stay.
+/// Files that hold ids, except SentencePiece's: none of the old tokenizer may stay.
 constexpr std::array<const char*, 5> kVocabularies{"tokenizer.json", "vocab.txt", "vocab.json",
                                                    "merges.txt", "added_tokens.json"};
 constexpr const char* kConfig = "tokenizer_config.json";
