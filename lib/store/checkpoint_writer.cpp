@@ -115,6 +115,11 @@ void write_one(const std::string& path, const OutputWeights& weights, const Writ
   output.commit();
 }
 
+/// Whether no program that opens models reads it: ".git/hooks", ".cache".
+bool is_hidden(const std::string& name) {
+  return name.starts_with('.') || name.find("/.") != std::string::npos;
+}
+
 /// Weights of two files.
 void write_both(const std::string& path, const OutputWeights& weights,
                 const WriteOptions& options) {
@@ -255,8 +260,6 @@ std::vector<OutputExtra> other_files(const std::string& folder,
   std::vector<OutputExtra> out;
   std::vector<std::string> left_out;
   std::vector<std::string> names = list_files(folder, &left_out);
-  for (const std::string& name : left_out)
-    notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
   const auto excepted = [&](const std::string& name) {
     return std::find(except.begin(), except.end(), name) != except.end();
   };
@@ -269,6 +272,14 @@ std::vector<OutputExtra> other_files(const std::string& folder,
     }
     notes.push_back(fmt::format(
         "'{}' is a link that leaves the folder: a copy of its file is written", escape(name)));
+  }
+  for (std::string& name : left_out) {
+    if (excepted(name)) continue;
+    if (is_hidden(name)) {
+      notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
+    } else {
+      names.push_back(std::move(name));  // opening it says what is wrong with it
+    }
   }
   for (const std::string& name : names) {
     const InputFile& file = opened.emplace_back(InputFile::open(join(folder, name)));

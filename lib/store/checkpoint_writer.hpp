@@ -72,9 +72,10 @@ void insert_tensor(OutputWeights& weights, OutputTensor tensor, const std::strin
 
 /// Every file of the checkpoint's folder except those in `except`, as copies, and the
 /// tokenizer_config.json of a folder that has it in its name only (text/google_folder.hpp). The
-/// files are kept open in `opened`, which must outlive the writing. `notes` gets what is no file
-/// and not copied, and what is a link that leaves the folder. Throws InputError for such a link
-/// without `follow_links`, and if a file cannot be read.
+/// files are kept open in `opened`, which must outlive the writing. `notes` gets hidden entries
+/// that are no files and not copied, and what is a link that leaves the folder. Throws InputError
+/// for such a link without `follow_links`, and for any other entry that is no file or cannot be
+/// read: a model's file may be missing in the output else.
 std::vector<OutputExtra> other_files(const std::string& folder,
                                      const std::vector<std::string>& except,
                                      std::deque<InputFile>& opened, bool follow_links,
