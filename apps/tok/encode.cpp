@@ -13,6 +13,9 @@ namespace masque::tok {
 
 namespace {
 
+/// Bytes of output for which a batch keeps its memory.
+constexpr std::size_t kMostKept = std::size_t{16} << 20;
+
 struct EncodeBatch {
   LineBatch lines;
   std::string out;
@@ -60,6 +63,7 @@ cli::ExitCode run(EncodeCommand& o, const cli::Command& command, cli::Session& s
       return;
     }
     session.print(batch.out);
+    if (batch.out.capacity() > kMostKept) batch = {};
     if (session.stdout_is_terminal() || !input.ready()) session.flush();
   };
   ordered_work(threads, steps);

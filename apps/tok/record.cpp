@@ -28,6 +28,8 @@ RecordFields parse_fields(std::string_view list) {
 void append_ids(std::string& out, const std::vector<TokenId>& ids, char between) {
   constexpr std::size_t kAtOnce = 512;
   std::array<char, kAtOnce*(kDecimalChars + 1)> buffer;
+  // Of a long line: room that is not written to takes no memory, a text that grows is there twice.
+  if (ids.size() > (1 << 16)) out.reserve(out.size() + ids.size() * 11);
   for (std::size_t begin = 0; begin < ids.size(); begin += kAtOnce) {
     const std::size_t end = std::min(begin + kAtOnce, ids.size());
     char* at = buffer.data();

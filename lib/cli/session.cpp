@@ -86,15 +86,22 @@ void Session::configure(const CommonOptions& options) {
 }
 
 void Session::print(std::string_view text) {
+  constexpr std::size_t kBuffered = 1 << 16;
+  if (text.size() >= kBuffered) {
+    flush();
+    return write_stdout(text);  // no second copy of what is large
+  }
   buffer_ += text;
-  if (buffer_.size() >= 1 << 16) flush();
+  if (buffer_.size() >= kBuffered) flush();
 }
 
 void Session::flush() {
-  if (buffer_.empty()) return;
+  if (!buffer_.empty()) write_stdout(std::exchange(buffer_, {}));
+}
+
+void Session::write_stdout(std::string_view text) const {
   if (stdout_closed_) throw InputError("standard output", "is closed, expected somewhere to write");
-  const std::string data = std::exchange(buffer_, {});
-  write_all(STDOUT_FILENO, as_bytes(data), "standard output");
+  write_all(STDOUT_FILENO, as_bytes(text), "standard output");
 }
 
 void Session::flush_quietly() noexcept {

@@ -97,6 +97,8 @@ class Session {
   void flush_quietly() noexcept;
 
  private:
+  void write_stdout(std::string_view text) const;
+
   std::string tool_;
   std::string buffer_;
   std::string if_interrupted_ = "nothing was changed";

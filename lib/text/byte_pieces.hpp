@@ -1,6 +1,7 @@
 // The pieces <0x00> … <0xFF> of byte fallback.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -22,6 +23,8 @@ class BytePieces {
   }
 
   TokenId operator[](char byte) const { return ids_[static_cast<unsigned char>(byte)]; }
+  /// Whether it is the piece of a byte.
+  bool has(TokenId id) const { return std::find(ids_.begin(), ids_.end(), id) != ids_.end(); }
   /// Whether there is a piece for every byte of `text`.
   bool cover(std::string_view text) const {
     for (const char byte : text) {

@@ -37,6 +37,12 @@ class TokenModel {
   /// tokens.
   virtual void tokenize(std::string_view word, std::vector<Piece>& out) const = 0;
 
+  /// Appends the ids of the tokens of one word, which may be long, with little memory besides them.
+  /// False, and nothing appended, if the model has no way to do so.
+  virtual bool append_ids(std::string_view /*word*/, std::vector<TokenId>& /*ids*/) const {
+    return false;
+  }
+
   /// Number of ids; ids without a token (gaps) count.
   virtual std::size_t size() const = 0;
   /// Number of tokens: Hugging Face's get_vocab_size. Less than size() if there are gaps.

@@ -36,6 +36,13 @@ class IdSink {
     *reserve(1) = id;
     advance(1);
   }
+  /// Appends what make(ids) appends.
+  template <typename Make>
+  void append(Make make) {
+    ids_.resize(size_);
+    make(ids_);
+    size_ = ids_.size();
+  }
 
  private:
   std::vector<TokenId>& ids_;

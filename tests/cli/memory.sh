@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What the tools hold in memory, pages of mapped files included, is at most twice the largest tensor
 # plus 64 MB, whatever the size of the checkpoint.
+# Of a long line `tok encode` holds at most 20 bytes for each of its bytes, besides 64 MB.
 #   tests/cli/memory.sh BIN_DIR PEAK_MEMORY
 # The checkpoint is a BERT of holes in 8 shards: 256 MiB in tensors of 8 MiB; with MASQUE_LARGE=1
 # 4 GiB in tensors of 32 MiB, which takes minutes and 9 GB of disk.
@@ -66,6 +67,13 @@ make_checkpoint() {
     "max_position_embeddings":%d}' "$rows" "$rows" >"$work/in/config.json"
 }
 
+# A byte-level tokenizer that joins a's; a line of 16 MiB that is one word, of bytes that merge or that do not.
+tok_line() { # BYTE
+  local limit_kib=$(((20 * 16 * mib + 64000000) / 1024))
+  head -c $((16 * mib)) /dev/zero | tr '\0' "$1" >"$work/line"
+  within tok encode "$work/bpe" -j 1 <"$work/line"
+}
+
 # within TOOL ARGUMENT…: runs it, and compares its peak with the limit. $work/out goes away.
 within() {
   local code=0 kib
@@ -109,4 +117,7 @@ within embed-fix positions "$in" $((2 * rows)) --how hierarchical -o "$out" --dr
 within embed-fix expr "$in" '#5 = mean(#6, #7) + 0.5*#8' -o "$out" -j 4
 within embed-fix untie "$in" -o "$out" -j 4
 within embed-fix stats "$in" -j 4
+yes aaaaaaaaaaaaaaaa | head -n 100 | "$bin/tok" train "$work/bpe" --model bpe --size 261 -q || failures=$((failures + 1))
+tok_line a
+tok_line '\001'
 [ $failures = 0 ]

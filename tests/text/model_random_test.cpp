@@ -92,6 +92,45 @@ TEST_CASE("BPE merges by rank and place, for short and long words") {
   }
 }
 
+// Merges that reach far: whole blocks have to be merged again.
+TEST_CASE("BPE makes the ids of a long word in blocks") {
+  Random random(4);
+  int in_blocks = 0;
+  for (int round = 0; round < 12; ++round) {
+    std::vector<std::string> tokens = {"a", "b", "\u00E9"};
+    std::set<std::string> seen(tokens.begin(), tokens.end());
+    std::vector<std::pair<std::string, std::string>> merges;
+    for (int i = 0; i < 40; ++i) {
+      const std::string left = tokens[below(random, tokens.size())];
+      const std::string right = tokens[below(random, tokens.size())];
+      if (left.size() + right.size() > 60 || !seen.insert(left + right).second) continue;
+      merges.emplace_back(left, right);
+      tokens.push_back(left + right);
+    }
+    tokens.push_back("<unk>");
+    BpeOptions options;
+    if (round % 2 == 0) options.unk_token = "<unk>";
+    options.fuse_unk = round % 4 == 0;
+    const auto model = make_bpe(numbered(tokens), merges, options, "test");
+    std::string word;
+    const std::size_t repeated = 1 + below(random, 5);
+    for (std::size_t n = 0; n < 50'000; ++n) {
+      const std::string part = word_of(random, repeated);
+      for (std::size_t times = round < 6 ? 1 : below(random, 9); times > 0; --times) word += part;
+    }
+    if (round % 3 == 0) word = std::string((1 << 17) + 1, 'a') + word;
+    std::vector<TokenId> whole;
+    for (const Piece& piece : pieces_of(*model, word)) whole.push_back(piece.id);
+    std::vector<TokenId> ids = {7};
+    const bool done = model->append_ids(word, ids);
+    in_blocks += done ? 1 : 0;
+    whole.insert(whole.begin(), 7);
+    if (!done) whole.resize(1);
+    CHECK(ids == whole);
+  }
+  CHECK(in_blocks > 3);
+}
+
 TEST_CASE("Unigram finds the best score") {
   Random random(3);
   for (int round = 0; round < 200; ++round) {

@@ -119,8 +119,10 @@ class ByteLevelEncoder final : public FastEncoder {
   void word(std::string_view word, IdSink& sink) {
     cached(cache_, buffer_, word, sink, [&](std::vector<TokenId>& ids) {
       written_.clear();
+      written_.reserve(2 * word.size());
       for (const char byte : word) written_ += characters_[static_cast<unsigned char>(byte)];
       plain_.word(written_, ids);
+      if (word.size() >= kLongWord) written_ = std::string();
     });
   }
 

@@ -9,6 +9,9 @@
 
 namespace masque::text {
 
+/// Bytes of a word for which memory counts more than time.
+inline constexpr std::size_t kLongWord = std::size_t{1} << 16;
+
 /// Runs steps, with buffers that it keeps. For one thread.
 class PlainSteps {
  public:
@@ -18,6 +21,7 @@ class PlainSteps {
 
   /// Appends the ids of one word, by the model alone.
   void word(std::string_view word, std::vector<TokenId>& ids) {
+    if (word.size() >= kLongWord && steps_.model->append_ids(word, ids)) return;
     pieces_.clear();
     steps_.model->tokenize(word, pieces_);
     for (const Piece& piece : pieces_) ids.push_back(piece.id);
@@ -44,6 +48,7 @@ template <typename Make>
 void cached(WordCache& cache, std::vector<TokenId>& buffer, std::string_view word, IdSink& sink,
             Make make) {
   if (cache.append(word, sink)) return;
+  if (word.size() >= kLongWord) return sink.append(make);
   buffer.clear();
   make(buffer);
   cache.put(word, buffer);

@@ -2,12 +2,15 @@
 #include <algorithm>
 #include <array>
 #include <queue>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/interrupt.hpp"
 #include "base/utf8.hpp"
 #include "text/byte_pieces.hpp"
 #include "text/model/vocabulary_model.hpp"
@@ -40,9 +43,20 @@ class Bpe final : public VocabularyModel {
     for (std::size_t i = 0; i < merges.size(); ++i) add_merge(merges[i], i, prefix, path);
     note_ambiguity();
     plain_ = options_.continuing_subword_prefix.empty() && options_.end_of_word_suffix.empty();
+    in_blocks_ = plain_ && !ambiguous_ && !merges_fallback(merges);
     for (std::size_t c = 0; c < ascii_.size(); ++c) {
       ascii_[c] = find(std::string(1, static_cast<char>(c))).value_or(-1);
     }
+  }
+
+  bool append_ids(std::string_view word, std::vector<TokenId>& ids) const override {
+    if (!in_blocks_) return false;
+    const std::size_t before = ids.size();
+    const auto whole = options_.ignore_merges ? find(word) : std::nullopt;
+    if (whole) ids.push_back(*whole);
+    if (whole || append_runs(word, ids)) return true;
+    ids.resize(before);
+    return false;
   }
 
   void tokenize(std::string_view word, std::vector<Piece>& out) const override {
@@ -113,6 +127,16 @@ class Bpe final : public VocabularyModel {
     merges_.each([&](const Merge& merge) { made.push_back(merge.id); });
     std::sort(made.begin(), made.end());
     ambiguous_ = std::adjacent_find(made.begin(), made.end()) != made.end();
+  }
+
+  /// Whether a merge joins the unknown token or a byte's: then it reaches over unknown characters.
+  bool merges_fallback(const std::vector<std::pair<std::string, std::string>>& merges) const {
+    const auto falls_back = [&](const std::string& token) {
+      return (options_.unk_token && token == *options_.unk_token) || bytes_.has(*find(token));
+    };
+    return std::ranges::any_of(merges, [&](const auto& merge) {
+      return falls_back(merge.first) || falls_back(merge.second);
+    });
   }
 
   template <typename Symbols>
@@ -195,6 +219,12 @@ class Bpe final : public VocabularyModel {
 
   void merge_long(std::vector<Symbol>& symbols) const;
 
+  bool append_runs(std::string_view word, std::vector<TokenId>& ids) const;
+  bool append_run(std::string_view run, std::vector<TokenId>& ids) const;
+  std::size_t known_end(std::string_view word, std::size_t begin) const;
+  bool stay_apart(TokenId left, TokenId right) const;
+  void merge_text(std::string_view text, std::vector<TokenId>& out) const;
+
   static void add(const Symbol& symbol, std::uint32_t& at, std::string_view word,
                   std::vector<Piece>& out) {
     // Affixes that fell back to bytes reach beyond the word.
@@ -209,6 +239,7 @@ class Bpe final : public VocabularyModel {
   std::optional<TokenId> unk_;
   bool ambiguous_ = false;
   bool plain_ = true;                 // no affixes
+  bool in_blocks_ = false;            // long words can be cut
   std::array<TokenId, 128> ascii_{};  // without affixes
 };
 
@@ -255,6 +286,96 @@ void Bpe::merge_long(std::vector<Symbol>& symbols) const {
       if (entry.merge.rank != kNoRank) heap.push(entry);
     }
   }
+}
+
+// Long words in blocks. Tokens t1 … tn are those of a text if and only if for each pair of
+// neighbours the tokens of their joined text are the two again: the first merge over the end of a
+// token would be the same one, at the same turn, in the text of that pair alone. So a block is
+// merged together with the last tokens before it, as many as it takes until the token before these
+// stays.
+
+constexpr std::size_t kMergeBlock = std::size_t{1} << 16;  // bytes
+constexpr std::size_t kMostBack = 16 * kMergeBlock;        // bytes that a block takes from before
+
+/// The end of the characters from `begin` on that are in the vocabulary.
+std::size_t Bpe::known_end(std::string_view word, std::size_t begin) const {
+  while (begin < word.size()) {
+    const std::size_t bytes = char_bytes(word, begin);
+    if (id_of(word.substr(begin, bytes)) < 0) break;
+    begin += bytes;
+  }
+  return begin;
+}
+
+/// The tokens of a text of known characters, as one piece.
+void Bpe::merge_text(std::string_view text, std::vector<TokenId>& out) const {
+  Long symbols;
+  symbols.items.reserve(text.size());
+  read_symbols(text, symbols);
+  merge_long(symbols.items);
+  out.clear();
+  for (const Symbol& symbol : symbols.items) {
+    if (symbol.bytes != 0) out.push_back(symbol.id);
+  }
+}
+
+/// Whether two tokens are those of their joined text.
+bool Bpe::stay_apart(TokenId left, TokenId right) const {
+  std::vector<TokenId> ids;
+  merge_text(std::string(token(left)) + std::string(token(right)), ids);
+  return ids == std::vector<TokenId>{left, right};
+}
+
+/// Appends the ids of a text of known characters; false if a block would take too much from before.
+bool Bpe::append_run(std::string_view run, std::vector<TokenId>& ids) const {
+  const std::size_t first = ids.size();
+  std::vector<TokenId> merged;
+  for (std::size_t done = 0; done < run.size();) {
+    throw_if_interrupted();
+    std::size_t end = std::min(done + kMergeBlock, run.size());
+    while (end < run.size() && (static_cast<unsigned char>(run[end]) & 0xC0) == 0x80) ++end;
+    std::size_t begin = done;
+    std::size_t kept = ids.size();
+    for (std::size_t wanted = 1;; wanted *= 2) {
+      for (; kept > first && ids.size() - kept < wanted; --kept)
+        begin -= token(ids[kept - 1]).size();
+      if (done - begin > kMostBack) return false;
+      merge_text(run.substr(begin, end - begin), merged);
+      if (kept == first || stay_apart(ids[kept - 1], merged.front())) break;
+    }
+    ids.resize(kept);
+    ids.insert(ids.end(), merged.begin(), merged.end());
+    done = end;
+  }
+  return true;
+}
+
+/// Appends the ids of a word; false if it has to be merged as a whole. Unknown characters are as in
+/// read_symbols: no merge reaches over their tokens.
+bool Bpe::append_runs(std::string_view word, std::vector<TokenId>& ids) const {
+  bool unknown = false;  // an unknown token waits
+  for (std::size_t begin = 0; begin < word.size();) {
+    const std::size_t end = known_end(word, begin);
+    if (end > begin) {
+      if (std::exchange(unknown, false)) ids.push_back(*unk_);
+      if (!append_run(word.substr(begin, end - begin), ids)) return false;
+      begin = end;
+      continue;
+    }
+    const std::string_view character = word.substr(begin, char_bytes(word, begin));
+    begin += character.size();
+    if (options_.byte_fallback && bytes_.cover(character)) {
+      for (const char byte : character) ids.push_back(bytes_[byte]);
+    } else if (options_.unk_token) {
+      check_unk();
+      if (unknown && !options_.fuse_unk) ids.push_back(*unk_);
+      unknown = true;
+    } else {
+      return false;  // it vanishes: its neighbours may merge
+    }
+  }
+  if (unknown) ids.push_back(*unk_);
+  return true;
 }
 
 }  // namespace
