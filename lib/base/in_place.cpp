@@ -48,8 +48,8 @@ std::vector<int> descriptors_of(const LockedFiles& files, const UndoPlan& plan) 
 /// Takes a change back unless it was finished.
 class Undoing {
  public:
-  Undoing(const LockedFiles& files, const UndoJournal& journal)
-      : files_(files), journal_(journal), descriptors_(descriptors_of(files, journal.plan)) {}
+  Undoing(const LockedFiles& files, const UndoJournal& journal, std::vector<int> descriptors)
+      : files_(files), journal_(journal), descriptors_(std::move(descriptors)) {}
   Undoing(const Undoing&) = delete;
   Undoing& operator=(const Undoing&) = delete;
   ~Undoing() {
@@ -70,12 +70,13 @@ class Undoing {
 InPlaceChange::InPlaceChange(const LockedFiles& files)
     : files_(&files), ranges_(files.files().size()) {
   scratch_.reserve(files.files().size());
-  for (std::size_t i = 0; i < files.files().size(); ++i) scratch_.emplace_back();
+  for (const LockedFiles::File& file : files.files())
+    scratch_.push_back({Descriptor(), staging_name(file.name)});
 }
 
 InPlaceChange::~InPlaceChange() {
-  for (std::size_t i = 0; i < scratch_.size(); ++i) {
-    if (scratch_[i]) os::unlink_at(files_->folder(), staging_name(files_->files()[i].name).c_str());
+  for (const Scratch& scratch : scratch_) {
+    if (scratch.fd) os::unlink_at(files_->folder(), scratch.name.c_str());
   }
 }
 
@@ -106,9 +107,10 @@ void InPlaceChange::write(std::size_t file, std::uint64_t offset, Bytes bytes) {
     throw InputError(path, fmt::format("has {} bytes, fewer than when it was opened", size));
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (!scratch_[file]) {
-      scratch_[file] = open_staging(files_->folder(), staging_name(target.name), false, path);
-      if (os::truncate(scratch_[file].get(), 0) != 0) throw system_error(path, "writing", errno);
+    Scratch& scratch = scratch_[file];
+    if (!scratch.fd) {
+      scratch.fd = open_staging(files_->folder(), scratch.name, false, path);
+      if (os::truncate(scratch.fd.get(), 0) != 0) throw system_error(path, "writing", errno);
     }
   }
   thread_local std::vector<std::byte> old;
@@ -136,7 +138,7 @@ void InPlaceChange::write(std::size_t file, std::uint64_t offset, Bytes bytes) {
           next != ranges_[file].begin() && std::prev(next)->first + std::prev(next)->second > first;
     }
     if (!written) continue;
-    write_at(scratch_[file].get(), first, bytes.subspan(begin, count), path);
+    write_at(scratch_[file].fd.get(), first, bytes.subspan(begin, count), path);
     const std::lock_guard<std::mutex> guard(mutex_);
     add_range(file, first, count);
   }
@@ -162,7 +164,7 @@ void InPlaceChange::read(std::size_t file, std::uint64_t offset, MutableBytes ou
     const std::uint64_t begin = std::max(range->first, offset);
     const std::uint64_t end = std::min(range->first + range->second, offset + out.size());
     if (begin < end)
-      read_at(scratch_[file].get(), begin, out.subspan(begin - offset, end - begin), path);
+      read_at(scratch_[file].fd.get(), begin, out.subspan(begin - offset, end - begin), path);
   }
 }
 
@@ -233,7 +235,7 @@ void InPlaceChange::apply(const UndoPlan& plan) {
     for (std::uint64_t done = 0; done < range.size; done += kBuffer) {
       throw_if_interrupted();
       const MutableBytes part = MutableBytes(buffer).first(std::min(kBuffer, range.size - done));
-      read_at(scratch_[at].get(), range.offset + done, part, path);
+      read_at(scratch_[at].fd.get(), range.offset + done, part, path);
       write_at(files_->files()[at].fd.get(), range.offset + done, part, path);
       start_writing(files_->files()[at].fd.get(), range.offset + done, part.size());
     }
@@ -261,6 +263,8 @@ void InPlaceChange::commit(const std::function<void()>& check) {
   const UndoPlan plan = this->plan();
   check_unchanged();
   if (plan.ranges.empty() && plan.files.size() == 1) return;
+  // Made before the journal is: from then on nothing may fail without taking it back.
+  std::vector<int> descriptors = descriptors_of(*files_, plan);
   const UndoJournal journal = write_undo_journal(
       files_->folder(), files_->path(), plan,
       [&](const UndoRange& range, std::uint64_t offset, MutableBytes out) {
@@ -274,7 +278,7 @@ void InPlaceChange::commit(const std::function<void()>& check) {
           std::memcpy(out.data(), old_texts_.at(file.name).data() + offset, out.size());
         }
       });
-  Undoing undoing(*files_, journal);
+  Undoing undoing(*files_, journal, std::move(descriptors));
   apply(plan);
   if (check) check();
   throw_if_interrupted();

@@ -90,7 +90,11 @@ class InPlaceChange {
   void apply(const UndoPlan& plan);
 
   const LockedFiles* files_;
-  std::vector<Descriptor> scratch_;
+  struct Scratch {
+    Descriptor fd;
+    std::string name;
+  };
+  std::vector<Scratch> scratch_;
   mutable std::mutex mutex_;
   std::vector<Ranges> ranges_;
   std::map<std::string, std::string> texts_;

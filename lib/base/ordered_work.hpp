@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/parallel.hpp"
+#include "base/shortage.hpp"
 
 namespace masque {
 
@@ -41,7 +42,9 @@ class Ring {
  public:
   Ring(int threads, const OrderedSteps<Item>& steps)
       : steps_(steps), slots_(static_cast<std::size_t>(threads) * 2 + 2) {
-    for (int i = 0; i < threads; ++i) pool_.emplace_back([this, i] { serve(i); });
+    for (int i = 0; i < threads; ++i) {
+      if (!start_thread(pool_, [this, i] { serve(i); })) break;
+    }
   }
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
@@ -52,6 +55,9 @@ class Ring {
     }
     changed_.notify_all();
   }
+
+  /// Whether the system gave it no thread: run() would wait for ever.
+  bool empty() const { return pool_.empty(); }
 
   void run() {
     std::exception_ptr failed;
@@ -139,8 +145,8 @@ template <class Item>
 void ordered_work(int threads, const OrderedSteps<Item>& steps) {
   if (threads <= 0) threads = default_threads();
   if (threads > 1) {
-    ordered_work_detail::Ring<Item>(threads, steps).run();
-    return;
+    ordered_work_detail::Ring<Item> ring(threads, steps);
+    if (!ring.empty()) return ring.run();
   }
   Item item;
   while (steps.read(item)) {

@@ -16,6 +16,7 @@
 #include "base/escape.hpp"
 #include "base/os.hpp"
 #include "base/output_file.hpp"
+#include "base/shortage.hpp"
 #include "base/undo_journal.hpp"
 
 namespace masque {
@@ -27,7 +28,7 @@ constexpr int kMaxDepth = 32;
 using DirectoryStream = std::unique_ptr<DIR, int (*)(DIR*)>;
 
 /// Appends the names in a folder without "." and "..", sorted; the errno of what went wrong, or 0.
-int read_entries(int folder, std::vector<std::string>& names) noexcept {
+int read_entries(int folder, std::vector<std::string>& names) {
   const int fd = os::open_at(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return errno;
   const DirectoryStream stream(::fdopendir(fd), ::closedir);
@@ -57,7 +58,7 @@ std::vector<std::string> entries_of(int folder, const std::string& path) {
 // Best effort: what cannot be read or removed stays.
 void remove_contents(int folder, int depth) noexcept {
   std::vector<std::string> names;
-  read_entries(folder, names);
+  errno_of([&] { return read_entries(folder, names); });
   for (const std::string& name : names) {
     if (os::unlink_at(folder, name.c_str()) == 0) continue;
     if ((errno != EISDIR && errno != EPERM) || depth >= kMaxDepth) continue;

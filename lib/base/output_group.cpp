@@ -25,7 +25,9 @@ OutputGroup::OutputGroup(const std::string& path)
 
 OutputGroup::~OutputGroup() {
   if (committed_) return;
-  for (const std::string& name : renamed_) os::unlink_at(folder_.get(), name.c_str());
+  for (const File& file : files_) {
+    if (file.renamed) os::unlink_at(folder_.get(), file.name.c_str());
+  }
   remove_tree(folder_.get(), temporary_);
 }
 
@@ -62,10 +64,10 @@ void OutputGroup::commit() {
       throw system_error(join(folder_of(path_), file.name), "writing to disk", errno);
   }
   refuse_existing();
-  for (const File& file : files_) {
+  for (File& file : files_) {
     if (file.name == name_) continue;
     rename(file.name);
-    renamed_.push_back(file.name);
+    file.renamed = true;
   }
   // A disk may keep later changes of a folder and lose earlier ones.
   const auto sync_folder = [&] {

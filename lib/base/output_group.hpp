@@ -38,6 +38,7 @@ class OutputGroup {
   struct File {
     std::string name;
     Descriptor fd;
+    bool renamed = false;
   };
 
   std::string path_;
@@ -47,7 +48,6 @@ class OutputGroup {
   Descriptor folder_;
   Descriptor staging_;
   std::vector<File> files_;
-  std::vector<std::string> renamed_;
   bool committed_ = false;
 };
 

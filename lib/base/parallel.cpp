@@ -3,11 +3,13 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <thread>
-#include <vector>
+#include <cerrno>
+#include <new>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
+#include "base/shortage.hpp"
 
 namespace masque {
 
@@ -41,10 +43,31 @@ void parallel_for(Index count, int threads, const std::function<void(Index)>& wo
   const Index extra = std::min<Index>(threads, count) - 1;
   {
     std::vector<std::jthread> others;
-    for (Index i = 0; i < extra; ++i) others.emplace_back([&loop] { loop.run(); });
+    for (Index i = 0; i < extra; ++i) {
+      if (!start_thread(others, [&loop] { loop.run(); })) break;
+    }
     loop.run();
   }
   loop.finish();
+}
+
+bool start_thread(std::vector<std::jthread>& threads, const std::function<void()>& body) {
+  try {
+    threads.emplace_back(body);
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+int errno_of_function(const std::function<int()>& work) noexcept {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;
+  }
 }
 
 std::exception_ptr caught(const std::function<void()>& work) {

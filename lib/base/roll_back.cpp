@@ -16,6 +16,7 @@
 #include "base/hash.hpp"
 #include "base/os.hpp"
 #include "base/output_file.hpp"
+#include "base/shortage.hpp"
 
 namespace masque {
 
@@ -37,7 +38,7 @@ int write_quietly(int fd, std::uint64_t offset, Bytes bytes) noexcept {
 /// The saved bytes of one range back into a patched file.
 int put_back(const UndoJournal& journal, const UndoRange& range, std::uint64_t from,
              int to) noexcept {
-  std::array<std::byte, 1 << 16> buffer;
+  std::array<std::byte, 1 << 13> buffer;  // on the stack: there may be no memory left
   for (std::uint64_t at = 0; at < range.size; at += buffer.size()) {
     const MutableBytes part =
         MutableBytes(buffer).first(std::min<std::uint64_t>(buffer.size(), range.size - at));
@@ -48,8 +49,7 @@ int put_back(const UndoJournal& journal, const UndoRange& range, std::uint64_t f
 }
 
 /// The content of an entry; nothing if there is none. `error` ← what else went wrong, or 0.
-std::optional<std::vector<std::byte>> content_of(int folder, const std::string& name,
-                                                 int& error) noexcept {
+std::optional<std::vector<std::byte>> content_of(int folder, const std::string& name, int& error) {
   error = 0;
   const Descriptor fd(
       os::open_at(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -68,7 +68,7 @@ std::optional<std::vector<std::byte>> content_of(int folder, const std::string& 
 }
 
 int restore_text(int folder, const UndoJournal& journal, const UndoRange& range,
-                 std::uint64_t from) noexcept {
+                 std::uint64_t from) {
   std::vector<std::byte> old(range.size);
   if (const int error = read_quietly(journal.file.descriptor(), from, old)) return error;
   const std::string& name = journal.plan.files[range.file].name;
@@ -103,7 +103,18 @@ std::vector<std::string> journal_names(int folder, const std::string& path,
   return names;
 }
 
+int roll_all_back(int folder, const UndoJournal& journal, std::span<const int> descriptors);
+int replace(int folder, const std::string& name, Bytes content);
+
 }  // namespace
+
+int roll_back(int folder, const UndoJournal& journal, std::span<const int> descriptors) noexcept {
+  return errno_of([&] { return roll_all_back(folder, journal, descriptors); });
+}
+
+int replace_quietly(int folder, const std::string& name, Bytes content) noexcept {
+  return errno_of([&] { return replace(folder, name, content); });
+}
 
 int read_quietly(int fd, std::uint64_t offset, MutableBytes out) noexcept {
   while (!out.empty()) {
@@ -116,7 +127,9 @@ int read_quietly(int fd, std::uint64_t offset, MutableBytes out) noexcept {
   return 0;
 }
 
-int replace_quietly(int folder, const std::string& name, Bytes content) noexcept {
+namespace {
+
+int replace(int folder, const std::string& name, Bytes content) {
   const std::string temporary = staging_name(name);
   const auto write = [&]() -> int {
     const Descriptor fd(
@@ -140,7 +153,7 @@ int replace_quietly(int folder, const std::string& name, Bytes content) noexcept
   return error;
 }
 
-int roll_back(int folder, const UndoJournal& journal, std::span<const int> descriptors) noexcept {
+int roll_all_back(int folder, const UndoJournal& journal, std::span<const int> descriptors) {
   std::uint64_t from = journal.data_begin;
   bool names_change = false;
   for (const UndoRange& range : journal.plan.ranges) {
@@ -166,6 +179,8 @@ int roll_back(int folder, const UndoJournal& journal, std::span<const int> descr
   if (os::unlink_at(folder, journal.name.c_str()) != 0 && errno != ENOENT) return errno;
   return os::sync(folder) == 0 ? 0 : errno;
 }
+
+}  // namespace
 
 void check_identity(int folder, const std::string& path, const UndoJournal& journal,
                     std::span<const int> descriptors) {

@@ -180,10 +180,23 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
   for (const auto& [entry, option] : options) {
     if (entry->is_flag()) refuse_value(*entry, option->results());
   }
-  const auto given = [&](const char* name) { return app.count(name) > 0; };
+  // CLI11's own search promises not to throw, and needs memory.
+  const auto option_of = [&](std::string_view name) -> const CLI::Option* {
+    for (const auto& [entry, option] : options) {
+      const std::vector<std::string> spellings = entry->spellings();
+      if (std::ranges::find(spellings, name) != spellings.end()) return option;
+    }
+    return nullptr;
+  };
+  const auto given = [&](const char* name) {
+    const CLI::Option* option = option_of(name);
+    return option != nullptr && option->count() > 0;
+  };
   const Typed typed = [&](const std::string& name) {
     std::vector<std::string> values;
-    for (const std::string& value : app[name]->results()) values.push_back(unmarked(value));
+    const CLI::Option* option = option_of(name);
+    MASQUE_CHECK(option != nullptr);
+    for (const std::string& value : option->results()) values.push_back(unmarked(value));
     return values;
   };
   text = builtin_text(given, typed);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <new>
@@ -23,8 +24,8 @@ namespace masque::cli {
 
 namespace {
 
-void say(const std::string& tool, std::string_view text) {
-  const std::string line = message_line(tool, text);
+void say(std::string_view tool, std::string_view text) {
+  const std::string line = message_line(std::string(tool), text);
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nowhere left to say it
 }
 
@@ -61,19 +62,27 @@ std::string parse_message(const CLI::ParseError& error) {
 
 int code(ExitCode exit) { return static_cast<int>(exit); }
 
-}  // namespace
+/// In one write, and without memory.
+void say_out_of_memory(std::string_view tool) {
+  std::array<char, 80> line;
+  std::size_t size = 0;
+  for (const std::string_view part : {tool, std::string_view(": out of memory\n")})
+    size += part.copy(line.data() + size, line.size() - size);
+  if (::write(STDERR_FILENO, line.data(), size) < 0) return;  // nowhere left to say it
+}
 
-int run_tool(const std::string& name, const std::string& summary, int argc, char** argv,
-             const std::function<void(Command&)>& declare) {
+/// The tool, but for a lack of memory, which may end a handler of other errors, too.
+int run_with_memory(std::string_view name, std::string_view summary, int argc, char** argv,
+                    const std::function<void(Command&)>& declare) {
   const bool stdout_closed = open_missing_streams();
   catch_interrupts();
   prepare_limits();
-  Session session(name, stdout_closed);
+  Session session(std::string(name), stdout_closed);
   int result = code(ExitCode::kInternal);
   std::string text;
   try {
     limit_instruction_set_by_environment();
-    Command tool(name, summary);
+    Command tool{std::string(name), std::string(summary)};
     declare(tool);
     const Command* command =
         tool.parse(std::vector<std::string>(argv + std::min(argc, 1), argv + argc), text);
@@ -103,8 +112,7 @@ int run_tool(const std::string& name, const std::string& summary, int argc, char
     ::raise(interrupted.signal());
   } catch (const std::bad_alloc&) {
     session.clear_progress();
-    say(name, "out of memory");
-    result = code(ExitCode::kInput);
+    throw;
   } catch (const std::system_error& error) {
     say(name, error.what());
     result = code(ExitCode::kInput);
@@ -112,6 +120,18 @@ int run_tool(const std::string& name, const std::string& summary, int argc, char
     say(name, fmt::format("internal error, please report it: {}", error.what()));
   }
   return result;
+}
+
+}  // namespace
+
+int run_tool(std::string_view name, std::string_view summary, int argc, char** argv,
+             const std::function<void(Command&)>& declare) {
+  try {
+    return run_with_memory(name, summary, argc, argv, declare);
+  } catch (const std::bad_alloc&) {
+    say_out_of_memory(name);
+    return code(ExitCode::kInput);
+  }
 }
 
 }  // namespace masque::cli

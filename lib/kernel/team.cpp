@@ -4,6 +4,10 @@
 #include <chrono>
 #include <thread>
 #include <utility>
+#include <vector>
+
+#include "base/parallel.hpp"
+#include "base/shortage.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -13,6 +17,18 @@ namespace masque::kernel {
 namespace {
 
 thread_local bool t_inside = false;
+
+/// The calling thread does parts of a job.
+class Inside {
+ public:
+  Inside() = default;
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  ~Inside() { t_inside = before_; }
+
+ private:
+  bool before_ = std::exchange(t_inside, true);
+};
 
 void pause_briefly() {
 #if defined(__x86_64__)
@@ -48,9 +64,8 @@ bool Team::inside() { return t_inside; }
 void Team::run(Index parts, const std::function<void(Index)>& work) {
   const std::unique_lock lock(running_, std::try_to_lock);
   if (parts < 2 || !lock.owns_lock() || t_inside) {
-    const bool before = std::exchange(t_inside, true);
+    const Inside inside;
     for (Index part = 0; part < parts; ++part) work(part);
-    t_inside = before;
     return;
   }
   const int count = static_cast<int>(parts);
@@ -67,18 +82,23 @@ void Team::run(Index parts, const std::function<void(Index)>& work) {
   } else {
     for (int i = 1; i < count; ++i) job_.notify_one();
   }
-  t_inside = true;
-  take_parts();
-  t_inside = false;
+  {
+    const Inside inside;
+    take_parts();
+  }
   for (std::uint32_t left = undone_.load(std::memory_order_acquire); left > 0;
        left = undone_.load(std::memory_order_acquire)) {
     wait_while(undone_, left);
   }
+  // All parts are done: nobody else looks at it any more.
+  if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
 }
 
 void Team::add_threads(int count) {
   for (int i = 0; i < count; ++i) {
-    std::thread([this] { serve(); }).detach();
+    std::vector<std::jthread> added;
+    if (!start_thread(added, [this] { serve(); })) return;
+    added.back().detach();
     ++workers_;
   }
 }
@@ -100,7 +120,11 @@ void Team::take_parts() {
                                      std::memory_order_acquire)) {
       continue;
     }
-    (*work_)(static_cast<Index>((open & 0xFFFFFFFFU) - 1));
+    const auto part = static_cast<Index>((open & 0xFFFFFFFFU) - 1);
+    if (const std::exception_ptr error = caught([&] { (*work_)(part); })) {
+      const std::lock_guard lock(failing_);
+      failed_ = error;
+    }
     if (undone_.fetch_sub(1, std::memory_order_acq_rel) == 1) undone_.notify_one();
     open = open_.load(std::memory_order_acquire);
   }

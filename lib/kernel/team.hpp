@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
 
@@ -25,8 +26,9 @@ class Team {
   Team& operator=(const Team&) = delete;
 
   /// Calls work(0) … work(parts − 1), each once, on up to `parts` threads, and returns when all
-  /// are done. If the team is busy with the job of another thread, the caller does it all. `work`
-  /// must not throw. Any thread.
+  /// are done. If the team is busy with the job of another thread, the caller does it all; if the
+  /// system has no more threads, those that there are do. Rethrows an exception of `work`, one of
+  /// them if there are several. Any thread.
   void run(Index parts, const std::function<void(Index)>& work);
 
   /// Whether the calling thread does a part of a job.
@@ -39,6 +41,8 @@ class Team {
   void take_parts();
 
   std::mutex running_;  ///< held by the caller of a job
+  std::mutex failing_;  ///< guards failed_
+  std::exception_ptr failed_;
   int workers_ = 0;
   const std::function<void(Index)>* work_ = nullptr;
   std::atomic<std::uint64_t> open_{0};    ///< job · 2³² + its parts that nobody has taken

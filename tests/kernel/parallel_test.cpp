@@ -92,5 +92,23 @@ TEST_CASE("the first exception stops the items and comes back") {
   }
 }
 
+TEST_CASE("an exception in a range comes back once all ranges are done, and the threads go on") {
+  for (const int count : {1, 4}) {
+    const Threads threads(count);
+    for (int job = 0; job < 200; ++job) {
+      std::atomic<Index> done{0};
+      const auto run = [&] {
+        kernel::parallel_ranges(100, 1, [&](Index begin, Index end) {
+          if (begin <= 50 && 50 < end) throw InputError("range");
+          done += end - begin;
+        });
+      };
+      CHECK(message_of(run) == "range");
+      CHECK(done < 100);
+      CHECK(kernel::threads() == count);  // not inside of a job any more
+    }
+  }
+}
+
 }  // namespace
 }  // namespace masque::test

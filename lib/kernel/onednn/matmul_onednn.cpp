@@ -1,9 +1,12 @@
 #include "kernel/onednn/matmul_onednn.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
 #include <mutex>
+#include <new>
 #include <tuple>
 #include <vector>
 
@@ -98,7 +101,18 @@ struct Product {
   Desc scratchpad;
 };
 
+/// The library does not look whether it was given the memory that it writes code into: without some
+/// the program would end by a signal.
+void need_memory_for_code() {
+  constexpr std::size_t kBytes = std::size_t{2} << 20;
+  void* memory =
+      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  ::munmap(memory, kBytes);
+}
+
 Product make_product(const Key& key) {
+  need_memory_for_code();
   const OneThread alone;
   const auto descriptor = matmul_descriptor(engine(), plain(key.rows, key.inputs, key.type),
                                             packed_desc(key.columns, key.inputs, key.type),

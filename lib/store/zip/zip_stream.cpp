@@ -110,7 +110,7 @@ std::optional<Violation> ZipStream::inflate_into(MutableBytes out) {
 }
 
 std::optional<Violation> ZipStream::finish() {
-  std::array<std::byte, 1 << 16> unused{};
+  std::array<std::byte, 1 << 13> unused{};
   while (left_ > 0) {
     const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(left_, unused.size()));
     if (auto violation = read(MutableBytes(unused).first(size))) return violation;

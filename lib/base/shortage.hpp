@@ -1,0 +1,24 @@
+// What goes on when the system has no threads or no memory left.
+#pragma once
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace masque {
+
+/// Adds a thread that runs `body`; false if the system has none left, or no memory for one: the
+/// work is then done by the threads that there are.
+bool start_thread(std::vector<std::jthread>& threads, const std::function<void()>& body);
+
+/// As errno_of, which needs no memory to call it.
+int errno_of_function(const std::function<int()>& work) noexcept;
+
+/// Calls work(), which returns 0 or an errno; ENOMEM if there is no memory for it. For what must go
+/// on while an error unwinds.
+template <class Work>
+int errno_of(const Work& work) noexcept {
+  return errno_of_function(std::cref(work));
+}
+
+}  // namespace masque
