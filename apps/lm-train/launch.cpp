@@ -93,10 +93,11 @@ struct Launch::State {
   int stderr_ = -1;   ///< where it would go
 };
 
-Launch::Launch(int argc, char** argv) : state_(std::make_unique<State>()) {
+Launch::Launch(int argc, char** argv) {
   // srun with PMIx sets this one. By itself a process does not wait for MPI to start.
   if (std::getenv(kSizeName) == nullptr && std::getenv("PMIX_RANK") == nullptr) return;
   MPI_Init(&argc, &argv);
+  state_ = std::make_unique<State>();
   state_->ranks = std::make_unique<MpiRanks>();
   if (state_->ranks->is_first()) return;
   // One process prints for all.
@@ -109,10 +110,10 @@ Launch::Launch(int argc, char** argv) : state_(std::make_unique<State>()) {
 
 Launch::~Launch() = default;
 
-train::Ranks& Launch::ranks() const { return state_->ranks ? *state_->ranks : train::one_rank(); }
+train::Ranks& Launch::ranks() const { return state_ ? *state_->ranks : train::one_rank(); }
 
 int Launch::leave(int code) {
-  if (!state_->ranks) return code;
+  if (!state_) return code;
   if (code == 0) {
     MPI_Finalize();
     return 0;
@@ -134,19 +135,18 @@ int Launch::leave(int code) {
 
 #else
 
-struct Launch::State {
-  bool others = false;
-};
+/// There are others.
+struct Launch::State {};
 
-Launch::Launch(int /*argc*/, char** /*argv*/) : state_(std::make_unique<State>()) {
+Launch::Launch(int /*argc*/, char** /*argv*/) {
   const char* size = std::getenv(kSizeName);
-  state_->others = size != nullptr && std::string_view(size) != "1";
+  if (size != nullptr && std::string_view(size) != "1") state_ = std::make_unique<State>();
 }
 
 Launch::~Launch() = default;
 
 train::Ranks& Launch::ranks() const {
-  if (state_->others) {
+  if (state_) {
     throw UsageError(
         "one of several processes, but built without MPI: expected a build with libopenmpi-dev");
   }

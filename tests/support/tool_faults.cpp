@@ -2,9 +2,10 @@
 // a call of access("/main begins"), and can let allocations fail from there on:
 //   MASQUE_FAIL_ALLOCATION=N    the N-th one fails; N+: and all after it
 //   MASQUE_ALLOCATIONS=FILE     their number is written there when the tool ends
-// Those of oneDNN never fail: it goes on without looking (2.6), and the program ends by a
-// signal. What happens before main is the loader's and the standard library's; nothing of the
-// user's is open by then, and nobody could catch what a static initialiser throws.
+// Those of oneDNN never fail: it goes on without looking (2.6), and the program ends by a signal.
+// Nor do those by which glibc notes the destructor of a thread_local: it ends the program itself.
+// What happens before main is the loader's and the standard library's; nothing of the user's is
+// open by then, and nobody could catch what a static initialiser throws.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -36,7 +37,7 @@ long g_last = -1;
 
 thread_local bool t_looking = false;  // backtrace may allocate
 
-bool in_onednn() {
+bool is_fatal_elsewhere() {
   void* frames[24];
   t_looking = true;
   const int count = ::backtrace(frames, 24);
@@ -44,7 +45,9 @@ bool in_onednn() {
   for (int i = 0; i < count && !found; ++i) {
     Dl_info info = {};
     found = ::dladdr(frames[i], &info) != 0 && info.dli_fname != nullptr &&
-            std::strstr(info.dli_fname, "libdnnl") != nullptr;
+            (std::strstr(info.dli_fname, "libdnnl") != nullptr ||
+             (info.dli_sname != nullptr &&
+              std::strcmp(info.dli_sname, "__cxa_thread_atexit_impl") == 0));
   }
   t_looking = false;
   return found;
@@ -53,7 +56,7 @@ bool in_onednn() {
 bool fails() {
   if (t_looking || !g_counting.load(std::memory_order_relaxed)) return false;
   const long number = g_count.fetch_add(1) + 1;
-  if (number < g_first || number > g_last || in_onednn()) return false;
+  if (number < g_first || number > g_last || is_fatal_elsewhere()) return false;
   errno = ENOMEM;
   return true;
 }
@@ -73,7 +76,7 @@ int marked_main(int argc, char** argv, char** environment) {
     g_last = std::strchr(text, '+') != nullptr ? __LONG_MAX__ : g_first;
   }
   std::atexit(report);
-  in_onednn();  // the first call loads a library
+  is_fatal_elsewhere();  // the first call loads a library
   if (::access("/main begins", F_OK) == 0) return 125;
   g_counting = true;
   const int result = g_main(argc, argv, environment);
