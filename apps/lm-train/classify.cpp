@@ -1,6 +1,5 @@
 // lm-train classify: an encoder learns the labels of texts, once for each seed.
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 
 #include <fmt/format.h>
@@ -54,17 +53,16 @@ void check_output(const ClassifyCommand& o) {
     return;
   }
   if (!o.resume) throw InputError(*o.output, "there already, expected a new folder, or --resume");
-  if (o.seeds > 1 && !exists(join(*o.output, "results.tsv")))
+  // One that is empty was made, and then the run was killed or the power lost.
+  if (o.seeds > 1 && !exists(join(*o.output, "results.tsv")) && !list_files(*o.output).empty())
     throw InputError(*o.output, "there, but without results.tsv of several seeds");
 }
 
 /// The folder of several seeds, with a table that is still empty.
 void start_folder(const ClassifyCommand& o, const Results& results, cli::Session& session) {
   if (!o.output || o.seeds == 1) return;
-  if (!exists(*o.output)) {
-    std::error_code error;
-    std::filesystem::create_directory(*o.output, error);
-    if (error) throw InputError(*o.output, "making the folder: " + error.message());
+  if (!exists(join(*o.output, "results.tsv"))) {
+    make_folder(*o.output);
     results.keep();
   }
   session.say_if_interrupted(fmt::format("{} keeps what is done, --resume goes on", *o.output));

@@ -94,7 +94,7 @@ void write_at(int fd, std::uint64_t offset, Bytes bytes, const std::string& path
 /// Opens a folder for use with the calls that take one. Throws InputError.
 Descriptor open_folder(const std::string& path);
 
-/// Makes a folder; one that is there stays. Throws InputError.
+/// Makes a folder whose name then is on the disk; one that is there stays. Throws InputError.
 void make_folder(const std::string& path);
 
 /// "a/b/c" → "a/b", "c" → ".", "/c" → "/".

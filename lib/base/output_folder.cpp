@@ -232,8 +232,10 @@ void OutputFolder::commit() {
     throw system_error(path_, "renaming into place", error);
   }
   committed_ = true;
+  // Before the old files go: a disk may keep their removal and lose the exchange.
+  const int error = os::sync(parent_.get()) == 0 ? 0 : errno;
   if (replaces_) remove_tree(parent_.get(), temporary_);
-  if (os::sync(parent_.get()) != 0) throw system_error(path_, "writing its folder to disk", errno);
+  if (error != 0) throw system_error(path_, "writing its folder to disk", error);
 }
 
 }  // namespace masque

@@ -40,10 +40,11 @@ void OutputGroup::refuse_existing() const {
 
 int OutputGroup::create(const std::string& name) {
   const std::string path = join(folder_of(path_), name);
-  refuse_unsafe_target(path);
-  // What a killed run left.
+  // What a killed run left. First: after a loss of power a file may have this name and its own,
+  // too.
   if (os::unlink_at(staging_.get(), name.c_str()) != 0 && errno != ENOENT)
     throw system_error(path, "writing", errno);
+  refuse_unsafe_target(path);
   Descriptor fd(os::open_at(staging_.get(), name.c_str(),
                             O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
   if (!fd) throw system_error(path, "writing", errno);

@@ -118,8 +118,11 @@ std::string LengthStore::checkpoint(const LengthSubject::Settings& settings) con
 
 void LengthStore::drop_checkpoint(const LengthSubject::Settings& settings) const {
   const std::string path = checkpoint(settings);
-  if (exists(path) && os::unlink_at(AT_FDCWD, path.c_str()) != 0)
+  if (!exists(path)) return;
+  if (os::unlink_at(AT_FDCWD, path.c_str()) != 0)
     throw system_error(path, "cannot be removed", errno);
+  if (os::sync(open_folder(folder_of(path)).get()) != 0)
+    throw system_error(path, "writing its folder to disk", errno);
 }
 
 std::string LengthStore::model(const LengthSubject::Settings& settings,

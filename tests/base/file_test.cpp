@@ -249,5 +249,27 @@ TEST_CASE("folders and existing names are recognised, links as what they are") {
       contains(message_of([&] { open_folder(folder / "f"); }), "opening folder: Not a directory"));
 }
 
+TEST_CASE("the name of a folder that is made is on the disk") {
+  const TempFolder folder;
+  const std::string path = folder / "new";
+  std::vector<os::Call> calls;
+  {
+    const Faults faults([&](os::Call call, std::string_view, std::size_t) {
+      calls.push_back(call);
+      return std::nullopt;
+    });
+    make_folder(path);
+  }
+  CHECK(is_folder(path));
+  REQUIRE_FALSE(calls.empty());
+  CHECK(calls.back() == os::Call::kSync);
+  make_folder(path);  // is there, and stays
+  const Faults faults([&](os::Call call, std::string_view, std::size_t) {
+    return call == os::Call::kSync ? std::optional<os::Fault>({.error = EIO}) : std::nullopt;
+  });
+  CHECK(contains(message_of([&] { make_folder(path + "/deep"); }),
+                 "deep: writing its folder to disk"));
+}
+
 }  // namespace
 }  // namespace masque

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <functional>
@@ -12,6 +13,7 @@
 #include <doctest/doctest.h>
 
 #include "support/child.hpp"
+#include "support/faults.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
@@ -115,6 +117,26 @@ TEST_CASE("a folder that holds something is refused unless it may be replaced") 
   CHECK(list_files(folder / "old") == Names{"config.json", "model.safetensors", "sub/notes"});
   CHECK(read_file(folder / "old/sub/notes") == "new notes");
   CHECK(folder.names() == Names{"old"});
+}
+
+TEST_CASE("the old files go away only once the new folder is on the disk") {
+  const TempFolder folder;
+  write_file(folder / "old/model.safetensors", "old");
+  OutputFolder output(folder / "old", Existing::kReplace);
+  put(output, "model.safetensors", "new");
+  std::vector<os::Call> calls;
+  {
+    const test::Faults faults([&](os::Call call, std::string_view, std::size_t) {
+      calls.push_back(call);
+      return std::nullopt;
+    });
+    output.commit();
+  }
+  // A disk may keep a removal and lose the change of names before it.
+  const auto renamed = std::ranges::find(calls, os::Call::kRename);
+  const auto removed = std::find(renamed, calls.end(), os::Call::kUnlink);
+  REQUIRE(removed != calls.end());
+  CHECK(std::find(renamed, removed, os::Call::kSync) != removed);
 }
 
 TEST_CASE("a folder with files that the new one lacks is not replaced") {

@@ -83,5 +83,16 @@ TEST_CASE("a group that is not committed leaves nothing") {
   CHECK(folder.names().empty());
 }
 
+TEST_CASE("a companion that a loss of power left with two names is written anew") {
+  const TempFolder folder;
+  write_file(folder / "a", "old");
+  const std::string staging = folder / ".b.masque-tmp";
+  std::filesystem::create_directory(staging);
+  std::filesystem::create_hard_link(folder / "a", staging + "/a");
+  write_group(folder / "b", "new");
+  CHECK(folder.names() == Names{"a", "b"});
+  CHECK(read_file(folder / "a") == "new");
+}
+
 }  // namespace
 }  // namespace masque

@@ -91,17 +91,19 @@ class Placing {
                                    end, entry.shard, shard_bytes_[entry.shard]),
                        name, entry.at};
     }
-    const auto dtype = dtype_of_tensorflow(entry.type);
-    const auto bytes = dtype ? byte_count(*dtype, entry.shape) : std::optional(entry.size);
-    if (!bytes || !element_count(entry.shape)) {
+    const auto bytes = tensorflow_bytes(entry.type, entry.shape, entry.size);
+    if (!bytes) {
       return Violation{"shape-overflow",
                        fmt::format("shape {} has more than 2^64 bytes", shape_text(entry.shape)),
                        name, entry.at};
     }
     if (*bytes != entry.size) {
+      const auto dtype = dtype_of_tensorflow(entry.type);
+      const std::string type =
+          dtype ? std::string(dtype_name(*dtype)) : tensorflow_type_name(entry.type);
       return Violation{"size-mismatch",
-                       fmt::format("{}{} needs {} bytes, found {}", dtype_name(*dtype),
-                                   shape_text(entry.shape), *bytes, entry.size),
+                       fmt::format("{}{} needs {} bytes, found {}", type, shape_text(entry.shape),
+                                   *bytes, entry.size),
                        name, entry.at};
     }
     BundleEntry& stored = stored_[entry.shard].emplace_back(entry);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/checked.hpp"
 #include "store/tensorflow/wire.hpp"
 
 namespace masque::store {
@@ -17,7 +18,13 @@ struct TypeRow {
   std::uint64_t number;
   std::string_view name;
   std::optional<DType> dtype = std::nullopt;
+  std::uint64_t element = 0;  ///< bytes, where there is no dtype to say it; 0: no fixed size
 };
+
+/// A type that we do not have, each element of which takes so many bytes.
+constexpr TypeRow sized(std::uint64_t number, std::string_view name, std::uint64_t element) {
+  return {number, name, std::nullopt, element};
+}
 
 constexpr std::array kTypes{
     TypeRow{1, "FLOAT", DType::kF32},
@@ -30,14 +37,14 @@ constexpr std::array kTypes{
     TypeRow{8, "COMPLEX64", DType::kC64},
     TypeRow{9, "INT64", DType::kI64},
     TypeRow{10, "BOOL", DType::kBool},
-    TypeRow{11, "QINT8"},
-    TypeRow{12, "QUINT8"},
-    TypeRow{13, "QINT32"},
+    sized(11, "QINT8", 1),
+    sized(12, "QUINT8", 1),
+    sized(13, "QINT32", 4),
     TypeRow{14, "BFLOAT16", DType::kBF16},
-    TypeRow{15, "QINT16"},
-    TypeRow{16, "QUINT16"},
+    sized(15, "QINT16", 2),
+    sized(16, "QUINT16", 2),
     TypeRow{17, "UINT16", DType::kU16},
-    TypeRow{18, "COMPLEX128"},
+    sized(18, "COMPLEX128", 16),
     TypeRow{19, "HALF", DType::kF16},
     TypeRow{20, "RESOURCE"},
     TypeRow{21, "VARIANT"},
@@ -46,13 +53,13 @@ constexpr std::array kTypes{
     TypeRow{24, "FLOAT8_E5M2", DType::kF8E5M2},
     TypeRow{25, "FLOAT8_E4M3FN", DType::kF8E4M3},
     TypeRow{26, "FLOAT8_E4M3FNUZ", DType::kF8E4M3Fnuz},
-    TypeRow{27, "FLOAT8_E4M3B11FNUZ"},
+    sized(27, "FLOAT8_E4M3B11FNUZ", 1),
     TypeRow{28, "FLOAT8_E5M2FNUZ", DType::kF8E5M2Fnuz},
-    TypeRow{29, "INT4"},
-    TypeRow{30, "UINT4"},
-    TypeRow{31, "INT2"},
-    TypeRow{32, "UINT2"},
-    TypeRow{33, "FLOAT4_E2M1FN"},
+    sized(29, "INT4", 1),
+    sized(30, "UINT4", 1),
+    sized(31, "INT2", 1),
+    sized(32, "UINT2", 1),
+    sized(33, "FLOAT4_E2M1FN", 1),
 };
 
 /// References to variables, which are never saved, begin here.
@@ -206,6 +213,15 @@ void append_signed(std::string& out, std::int64_t value) {
 std::optional<DType> dtype_of_tensorflow(std::uint64_t number) {
   const TypeRow* row = type_row(number);
   return row == nullptr ? std::nullopt : row->dtype;
+}
+
+std::optional<std::uint64_t> tensorflow_bytes(std::uint64_t number, const Shape& shape,
+                                              std::uint64_t stored) {
+  if (const auto dtype = dtype_of_tensorflow(number)) return byte_count(*dtype, shape);
+  const auto elements = element_count(shape);
+  if (!elements) return std::nullopt;
+  const TypeRow* row = type_row(number);
+  return row == nullptr || row->element == 0 ? stored : checked_multiply(*elements, row->element);
 }
 
 std::optional<std::uint64_t> tensorflow_of_dtype(DType dtype) {

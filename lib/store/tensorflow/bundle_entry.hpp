@@ -23,6 +23,11 @@ namespace masque::store {
 /// none: TensorFlow gives each element a byte.
 std::optional<DType> dtype_of_tensorflow(std::uint64_t number);
 
+/// The bytes of a tensor of this type and shape; `stored`, where the type has no fixed size
+/// (strings, types that we do not know). Nothing where it is more than 2^64.
+std::optional<std::uint64_t> tensorflow_bytes(std::uint64_t number, const Shape& shape,
+                                              std::uint64_t stored);
+
 /// TensorFlow's number of a type; nothing if it has none.
 std::optional<std::uint64_t> tensorflow_of_dtype(DType dtype);
 
