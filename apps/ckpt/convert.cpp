@@ -8,6 +8,7 @@
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
+#include "commands/write_flags.hpp"
 #include "store/convert/convert_checkpoint.hpp"
 #include "store/sharding.hpp"
 #include "write_options.hpp"
@@ -26,8 +27,7 @@ struct Options {
   bool strict = false;
   bool saturate = false;
   bool skip_opaque = false;
-  bool force = false;
-  bool no_follow = false;
+  commands::WriteFlags write;
   cli::CommonOptions common;
 };
 
@@ -41,10 +41,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if (o.dtype) request.dtype = parse_dtype(*o.dtype);
   if (o.shard_size) request.shard_bytes = store::parse_byte_size(*o.shard_size);
   if (o.saturate) request.overflow = store::OverflowPolicy::kSaturate;
-  request.write.threads = o.common.threads;
-  request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
-  request.write.follow_links = !o.no_follow;
-  request.write.progress = session.progress("writing");
+  request.write = commands::write_options(o.write, o.common, session);
   const store::ConvertResult result = store::convert_checkpoint(o.in, o.out, request);
   for (const std::string& note : result.notes) session.note(note);
   if (o.strict && !result.unknown.empty()) {
@@ -98,8 +95,7 @@ void declare_convert(cli::Command& tool) {
   c.flag("--saturate", o->saturate, "clips values that the new dtype cannot hold; else an error");
   c.flag("--skip-opaque", o->skip_opaque,
          "leaves out tensors that no dtype describes (quantised, strings); else an error");
-  cli::add_force(c, o->force);
-  cli::add_no_follow(c, o->no_follow);
+  commands::add_write_flags(c, o->write);
   add_threads(c, o->common);
   add_quiet(c, o->common);
   add_verbose(c, o->common);

@@ -6,6 +6,7 @@
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
+#include "commands/write_flags.hpp"
 #include "model/checkpoint/new_checkpoint.hpp"
 #include "store/sharding.hpp"
 #include "write_options.hpp"
@@ -20,7 +21,7 @@ struct Options {
   std::string dtype = "F32";
   std::optional<std::string> shard_size;
   std::optional<std::string> family;
-  bool force = false;
+  commands::WriteFlags write;
   cli::CommonOptions common;
 };
 
@@ -31,9 +32,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   request.dtype = parse_dtype(o.dtype);
   request.seed = o.common.seed;
   if (o.shard_size) request.shard_bytes = store::parse_byte_size(*o.shard_size);
-  request.write.threads = o.common.threads;
-  request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
-  request.write.progress = session.progress("writing");
+  request.write = commands::write_options(o.write, o.common, session);
   const model::NewCheckpointResult made = model::new_checkpoint(o.config, o.out, request);
   for (const std::string& note : made.notes) session.note(note);
   session.note(fmt::format("{}: {} tensors, {} parameters in {} file{}", made.family, made.tensors,
@@ -56,7 +55,7 @@ void declare_new(cli::Command& tool) {
   add_dtype(c, o->dtype);
   add_shard_size(c, o->shard_size);
   c.option("--family", "NAME", o->family, "family, for a config without model_type");
-  cli::add_force(c, o->force);
+  cli::add_force(c, o->write.force);
   add_seed(c, o->common);
   add_threads(c, o->common);
   add_quiet(c, o->common);

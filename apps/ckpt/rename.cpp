@@ -10,6 +10,7 @@
 #include "cli/shared_options.hpp"
 #include "cli/substitution.hpp"
 #include "commands.hpp"
+#include "commands/write_flags.hpp"
 #include "store/names/rename_tensors.hpp"
 
 namespace masque::ckpt {
@@ -23,8 +24,7 @@ struct Options {
   std::vector<std::string> changes;
   std::string out;
   std::optional<std::string> map;
-  bool force = false;
-  bool no_follow = false;
+  commands::WriteFlags write;
   cli::CommonOptions common;
 };
 
@@ -75,11 +75,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const store::Checkpoint checkpoint = store::open_checkpoint(o.in);
   const store::NameMap names = names_of(checkpoint, o);
-  store::WriteOptions options;
-  options.threads = o.common.threads;
-  options.existing = o.force ? Existing::kReplace : Existing::kRefuse;
-  options.follow_links = !o.no_follow;
-  options.progress = session.progress("writing");
+  const store::WriteOptions options = commands::write_options(o.write, o.common, session);
   for (const std::string& note : store::rename_tensors(checkpoint, names, o.out, options))
     session.note(note);
   std::uint64_t changed = 0;
@@ -107,8 +103,7 @@ void declare_rename(cli::Command& tool) {
   c.option("-o,--output", "OUTPUT", o->out, "a file for a file, a new folder for a folder",
            cli::Need::kRequired);
   c.option("--map", "FILE", o->map, "a table: OLD, a tab, NEW in each line; - is standard input");
-  cli::add_force(c, o->force);
-  cli::add_no_follow(c, o->no_follow);
+  commands::add_write_flags(c, o->write);
   add_threads(c, o->common);
   add_quiet(c, o->common);
   add_verbose(c, o->common);

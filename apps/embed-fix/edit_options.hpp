@@ -11,6 +11,7 @@
 #include "base/json.hpp"
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
+#include "commands/write_flags.hpp"
 #include "in_place_choice.hpp"
 #include "shared_options.hpp"
 #include "surgery/correction/correct_checkpoint.hpp"
@@ -21,8 +22,7 @@ namespace masque::embed_fix {
 struct EditOptions {
   std::string in;
   std::optional<std::string> out;
-  bool force = false;
-  bool no_follow = false;
+  commands::WriteFlags write;
   InPlaceChoice in_place;
   bool may_be_in_place = false;  ///< the command has --in-place
   cli::CommonOptions common;
@@ -65,8 +65,7 @@ inline void add_tensor(cli::Command& c, surgery::EditRequest& request, const std
 inline void add_edit_options(cli::Command& c, EditOptions& o, surgery::EditRequest& request) {
   add_output(c, o.out);
   c.flag("-n,--dry-run", request.dry_run, "reports what would change, writes nothing");
-  cli::add_force(c, o.force);
-  cli::add_no_follow(c, o.no_follow);
+  commands::add_write_flags(c, o.write);
   add_report_options(c, o.common);
 }
 
@@ -82,13 +81,10 @@ inline std::string settle(const EditOptions& o, surgery::EditRequest& request,
   session.configure(o.common);
   if (!o.may_be_in_place && !o.out && !request.dry_run)
     throw UsageError("no -o OUTPUT, expected one (or --dry-run)");
-  check_output(o.out, o.force, o.in_place, request.dry_run);
+  check_output(o.out, o.write.force, o.in_place, request.dry_run);
   request.in_place = o.in_place.in_place;
   request.wait_seconds = o.in_place.wait_seconds.value_or(0);
-  request.write.threads = o.common.threads;
-  request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
-  request.write.follow_links = !o.no_follow;
-  request.write.progress = session.progress("writing");
+  request.write = commands::write_options(o.write, o.common, session);
   return o.out.value_or("");
 }
 

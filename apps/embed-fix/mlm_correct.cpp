@@ -6,6 +6,7 @@
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
+#include "commands/write_flags.hpp"
 #include "in_place_choice.hpp"
 #include "shared_options.hpp"
 #include "surgery/correction/correct_checkpoint.hpp"
@@ -21,8 +22,7 @@ struct Options {
   std::optional<std::string> out;
   surgery::CorrectionRequest request;
   Tied tied = Tied::kAuto;
-  bool force = false;
-  bool no_follow = false;
+  commands::WriteFlags write;
   InPlaceChoice in_place;
   cli::CommonOptions common;
 };
@@ -61,7 +61,7 @@ cli::Report report_of(const surgery::CorrectionReport& r) {
 cli::ExitCode run(Options& o, cli::Session& session) {
   session.configure(o.common);
   surgery::CorrectionRequest& request = o.request;
-  check_output(o.out, o.force, o.in_place, request.dry_run);
+  check_output(o.out, o.write.force, o.in_place, request.dry_run);
   request.in_place = o.in_place.in_place;
   request.wait_seconds = o.in_place.wait_seconds.value_or(0);
   if (o.tied != Tied::kAuto) {
@@ -69,10 +69,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
                    : o.tied == Tied::kKeep ? surgery::TiedPolicy::kKeep
                                            : surgery::TiedPolicy::kRefuse;
   }
-  request.write.threads = o.common.threads;
-  request.write.follow_links = !o.no_follow;
-  request.write.existing = o.force ? Existing::kReplace : Existing::kRefuse;
-  request.write.progress = session.progress("writing");
+  request.write = commands::write_options(o.write, o.common, session);
   const surgery::CorrectionReport report =
       surgery::correct_checkpoint(o.in, o.out.value_or(""), request);
   for (const std::string& note : report.notes) session.note(note);
@@ -124,8 +121,7 @@ void declare_mlm_correct(cli::Command& tool) {
   c.flag("-n,--dry-run", r.dry_run, "reports what would move, writes nothing");
   add_verify(c, r.verify);
   add_in_place(c, o->in_place);
-  cli::add_force(c, o->force);
-  cli::add_no_follow(c, o->no_follow);
+  commands::add_write_flags(c, o->write);
   add_report_options(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -84,8 +84,7 @@ void declare_vocabulary_options(cli::Command& command, VocabularyOptions& option
   add_tensor(command, r.tensor, "the input table");
   command.flag("-n,--dry-run", r.dry_run, "reports what would change, writes nothing");
   add_verify(command, r.verify);
-  cli::add_force(command, options.force);
-  cli::add_no_follow(command, options.no_follow);
+  commands::add_write_flags(command, options.write);
   add_report_options(command, options.common);
 }
 
@@ -96,10 +95,7 @@ cli::ExitCode run_vocabulary(VocabularyOptions& options, cli::Session& session,
   if (!options.out && !request.dry_run)
     throw UsageError("no -o OUTPUT, expected one (or --dry-run)");
   request.seed = options.common.seed;
-  request.write.threads = options.common.threads;
-  request.write.follow_links = !options.no_follow;
-  request.write.existing = options.force ? Existing::kReplace : Existing::kRefuse;
-  request.write.progress = session.progress("writing");
+  request.write = commands::write_options(options.write, options.common, session);
   const surgery::VocabularyReport report =
       surgery::change_vocabulary(options.in, options.out.value_or(""), plan, request);
   for (const std::string& note : report.notes) session.note(note);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/run_tool.hpp"
+#include "commands/write_flags.hpp"
 #include "surgery/vocabulary/change_vocabulary.hpp"
 
 namespace masque::embed_fix {
@@ -14,8 +15,7 @@ struct VocabularyOptions {
   std::string in;
   std::optional<std::string> out;
   surgery::VocabularyRequest request;
-  bool force = false;
-  bool no_follow = false;
+  commands::WriteFlags write;
   cli::CommonOptions common;
 };
 

@@ -15,9 +15,4 @@ void add_force(Command& command, bool& force) {
   command.flag("--force", force, "replaces an output folder, if no file but weights would be lost");
 }
 
-void add_no_follow(Command& command, bool& no_follow) {
-  command.flag("--no-follow", no_follow,
-               "refuses a folder that has links to files outside of it, instead of copying those");
-}
-
 }  // namespace masque::cli

@@ -17,7 +17,4 @@ void add_no_special_in_text(Command& command, bool& no_special_in_text);
 /// --force of commands whose output may be a folder.
 void add_force(Command& command, bool& force);
 
-/// --no-follow of commands that copy the other files of a folder.
-void add_no_follow(Command& command, bool& no_follow);
-
 }  // namespace masque::cli

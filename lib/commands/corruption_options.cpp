@@ -14,7 +14,7 @@ void add_mlm(cli::Command& command, MlmChoice& options) {
   command.option("--split", "M:K:R", options.split,
                  "shares of [MASK], kept and random among the selected");
   command.option("--draws", "S", options.draws,
-                 "static masks: epochs e and e + S are alike; 0: all differ");
+                 "static masks: epochs e and e + S have the same masks; 0: all differ");
   command.flag("--fixed-selection", options.fixed_selection,
                "the same positions in all epochs, replaced anew in each");
 }
@@ -45,7 +45,7 @@ std::optional<std::string> similar_file_of(const std::string& replace) {
 
 void add_perm(cli::Command& command, records::PermOptions& options, const std::string& whose) {
   command.option("--perm-size", "N", options.perm_size,
-                 whose + "blocks that are permuted alike; 0: the whole");
+                 whose + "size of blocks that share one permutation; 0: the whole");
   command.option("--alpha", "N", options.alpha,
                  whose + "context of a span of n targets: n·alpha/beta");
   command.option("--beta", "N", options.beta, whose + "see --alpha");

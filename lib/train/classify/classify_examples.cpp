@@ -41,7 +41,7 @@ void ClassifyExamples::check(const Corpus& corpus) const {
   for (Index i = 0; i < corpus.size(); ++i) {
     // Texts of a length have the same mask, but for their words.
     const Index n = corpus.length(i);
-    if (!lengths.insert(n).second) continue;
+    if (!lengths.insert(n).second && !mask_->open()) continue;
     const mask::Mask bound = mask_of(corpus.item(i).ids);
     for (Index k = 1; alone && k < n; ++k) alone = !bound.allows(0, k);
   }

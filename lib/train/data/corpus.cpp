@@ -105,24 +105,37 @@ std::string Corpus::digest() const {
   return hasher->digest();
 }
 
+namespace {
+
+std::string position_problem(Index found, Index most, std::string_view model) {
+  return fmt::format("position {}, expected 0 to {}, the {} positions of {}", found, most - 1, most,
+                     model);
+}
+
+}  // namespace
+
 void check_length(const Corpus& corpus, Index most, std::string_view model) {
-  const Index found = std::max(corpus.longest(), corpus.position_end());
-  if (most == 0 || found <= most) return;
-  throw UsageError(fmt::format("{} {}: expected at most the {} positions of {}", field("length"),
-                               found, most, model));
+  if (most == 0) return;
+  if (corpus.longest() > most) {
+    throw UsageError(fmt::format("{} {}: expected at most the {} positions of {}", field("length"),
+                                 corpus.longest(), most, model));
+  }
+  if (corpus.position_end() > most)
+    throw InputError(corpus.source(), position_problem(corpus.position_end() - 1, most, model));
 }
 
 void check_evaluated_length(const Corpus& corpus, Index most, std::string_view model) {
   for (Index i = 0; most > 0 && i < corpus.size(); ++i) {
     const CorpusItem item = corpus.item(i);
-    Index found = std::ssize(item.ids);
-    for (const std::int32_t position : item.positions)
-      found = std::max(found, static_cast<Index>(position) + 1);
-    if (found <= most) continue;
     const std::string place = item.line > 0 ? fmt::format("line {}: ", item.line) : "";
-    throw InputError(corpus.source(),
-                     fmt::format("{}{} tokens, expected at most the {} positions of {}, or {} {}",
-                                 place, found, most, model, field("length"), most));
+    if (const Index found = std::ssize(item.ids); found > most) {
+      throw InputError(corpus.source(),
+                       fmt::format("{}{} tokens, expected at most the {} positions of {}, or {} {}",
+                                   place, found, most, model, field("length"), most));
+    }
+    const auto last = std::ranges::max_element(item.positions);
+    if (last != item.positions.end() && *last >= most)
+      throw InputError(corpus.source(), place + position_problem(*last, most, model));
   }
 }
 

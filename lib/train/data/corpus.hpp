@@ -134,8 +134,8 @@ Corpus read_corpus(const std::string& path, const text::Tokenizer& tokenizer,
 /// What corruptions must know of a tokenizer: size, mask token, special tokens, begins of words.
 records::TokenTable token_table(const text::Tokenizer& tokenizer);
 
-/// Throws UsageError naming the length and `model` if a sequence is longer than `most` positions;
-/// 0: there is no limit.
+/// Throws UsageError naming the length and `model` if a sequence is longer than `most` positions,
+/// InputError if a given position is beyond them; 0: there is no limit.
 void check_length(const Corpus& corpus, Index most, std::string_view model);
 
 /// The same of a corpus that is only evaluated: InputError that names its file and the line.

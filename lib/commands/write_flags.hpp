@@ -1,0 +1,36 @@
+// How a command writes a checkpoint: what it may replace, and what it copies.
+// In a header alone: tools without models use it.
+#pragma once
+
+#include "cli/command.hpp"
+#include "cli/session.hpp"
+#include "cli/shared_options.hpp"
+#include "store/checkpoint_writer.hpp"
+
+namespace masque::commands {
+
+struct WriteFlags {
+  bool force = false;
+  bool no_follow = false;
+};
+
+/// --force and --no-follow, of commands that write a checkpoint and copy the other files of its
+/// folder.
+inline void add_write_flags(cli::Command& command, WriteFlags& flags) {
+  cli::add_force(command, flags.force);
+  command.flag("--no-follow", flags.no_follow,
+               "refuses a folder that has links to files outside of it, instead of copying those");
+}
+
+/// For a writer: threads, progress, and what the flags say.
+inline store::WriteOptions write_options(const WriteFlags& flags, const cli::CommonOptions& common,
+                                         cli::Session& session) {
+  store::WriteOptions options;
+  options.threads = common.threads;
+  options.progress = session.progress("writing");
+  options.existing = flags.force ? Existing::kReplace : Existing::kRefuse;
+  options.follow_links = !flags.no_follow;
+  return options;
+}
+
+}  // namespace masque::commands
