@@ -1,17 +1,12 @@
 // lm-score sim: do vectors agree with human judgements of similarity?
-#include <cmath>
 #include <memory>
-
-#include <fmt/format.h>
 
 #include "aggregates.hpp"
 #include "base/error.hpp"
-#include "base/escape.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/result_format.hpp"
+#include "probe/states/similarity_pair.hpp"
 #include "vector_options.hpp"
 
 namespace masque::lm_score {
@@ -24,22 +19,6 @@ struct Options {
   std::optional<std::string> shard;
 };
 
-struct StsLine {
-  double gold = 0;
-  std::string_view first;
-  std::string_view second;
-};
-
-/// Score, tab, sentence, tab, sentence. Throws InputError.
-StsLine parse_sts(std::string_view line) {
-  const std::vector<std::string_view> fields = split(line, '\t');
-  if (fields.size() != 3) throw InputError("expected score, tab, sentence, tab, sentence");
-  const auto gold = parse_number<double>(fields[0]);
-  if (!gold || !std::isfinite(*gold))
-    throw InputError(fmt::format("found '{}', expected a score", escape(fields[0])));
-  return {*gold, fields[1], fields[2]};
-}
-
 /// Cosines of the pairs, in their order; with a whitening when all are there.
 class PairVectors {
  public:
@@ -51,13 +30,13 @@ class PairVectors {
                [this](std::uint64_t, std::vector<double>&& vector) { take(std::move(vector)); }) {}
 
   void add(const commands::FileLine& line) {
-    const StsLine pair = parse_sts(line.text);
+    const probe::SimilarityPair pair = probe::parse_similarity_pair(line.text);
     for (const std::string_view text : {pair.first, pair.second}) {
       const probe::Sentence sentence =
           encode_sentence(*opened_.opened.tokenizer, text, opened_.sentence);
       if (const auto problem = maker_.length_problem(sentence)) throw InputError(*problem);
     }
-    files_[line.file].gold.push_back(pair.gold);
+    files_[line.file].gold.push_back(pair.score);
     file_of_.push_back(line.file);
     for (const std::string_view text : {pair.first, pair.second})
       maker_.add(0, encode_sentence(*opened_.opened.tokenizer, text, opened_.sentence));

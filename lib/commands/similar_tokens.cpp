@@ -20,6 +20,8 @@ namespace masque::commands {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+/// Ids where no vocabulary says how many there are: a list has a place for each up to its largest.
+constexpr TokenId kMostIds = 2 << 20;
 
 class TokenFinder {
  public:
@@ -30,7 +32,7 @@ class TokenFinder {
       if (const auto id = tokens_.tokenizer->find(word)) return *id;
     }
     const auto id = parse_unsigned(word);
-    const TokenId size = tokens_.table.size > 0 ? tokens_.table.size : INT32_MAX;
+    const TokenId size = tokens_.table.size > 0 ? tokens_.table.size : kMostIds;
     if (id && *id < static_cast<std::uint64_t>(size)) return static_cast<TokenId>(*id);
     throw InputError(path_, fmt::format("line {}: '{}' is no token", line, escape(word)));
   }

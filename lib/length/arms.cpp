@@ -55,7 +55,8 @@ std::vector<Index> parse_lengths(std::string_view name, std::string_view text, I
     const auto [begin, end] = split_at_first(word, '-');
     const Index first = number(begin);
     const Index last = end ? number(*end) : first;
-    if (last < first) refuse();
+    const auto count = static_cast<Index>(lengths.size()) + last - first + 1;
+    if (last < first || count > kMostTokens) refuse();  // more cannot be different
     for (Index length = first; length <= last; ++length) lengths.push_back(length);
   }
   std::vector<Index> sorted = lengths;

@@ -107,14 +107,15 @@ void check_same_run(const Part& first, const Part& part) {
   one.go_to(0);
   other.go_to(0);
   if (one.names() != other.names())
-    throw InputError(part.path, fmt::format("columns differ from those of {}", first.path));
+    throw InputError(part.path, fmt::format("columns differ from those of {}", escape(first.path)));
   // After the measures stand the settings.
   const auto from = std::ranges::find(one.names(), "chance");
   for (auto name = from; name != one.names().end(); ++name) {
     if (name == from || std::ranges::find(kVaries, *name) != std::end(kVaries)) continue;
     if (one.text(*name) == other.text(*name)) continue;
-    throw InputError(part.path, fmt::format("{} is {}, expected {} as in {}", *name,
-                                            other.text(*name), one.text(*name), first.path));
+    throw InputError(part.path, fmt::format("{} is {}, expected {} as in {}", escape(*name),
+                                            escape(other.text(*name)), escape(one.text(*name)),
+                                            escape(first.path)));
   }
 }
 
@@ -199,8 +200,9 @@ std::string collect_parts(const std::vector<std::string>& folders) {
       Part part{join(folder, name), read_text(join(folder, name), kMostTableBytes)};
       if (cells == 0) cells = place->second;
       if (cells != place->second) {
-        throw InputError(part.path, fmt::format("a cell of {}, expected cells of {} as in {}",
-                                                place->second, cells, parts.begin()->second.path));
+        throw InputError(part.path,
+                         fmt::format("a cell of {}, expected cells of {} as in {}", place->second,
+                                     cells, escape(parts.begin()->second.path)));
       }
       const auto [at, is_new] = parts.emplace(place->first, part);
       if (!is_new && at->second.text != part.text)

@@ -5,6 +5,9 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "base/error.hpp"
 #include "text/aligned_text.hpp"
 #include "text/unicode/utf8.hpp"
 
@@ -88,6 +91,20 @@ void filter(AlignedText& text, const Keep& keep) {
   }
   text.text.resize(to);
   text.origin.resize(to);
+}
+
+/// Throws InputError for a text of more than 64 KiB that is more than 64 times as long as what it
+/// comes from: a file may have rules that double a text again and again.
+inline void check_growth(const AlignedText& text) {
+  constexpr std::size_t kSmall = 64 << 10;
+  constexpr std::size_t kTimes = 64;
+  if (text.text.size() <= kSmall) return;
+  const std::size_t original = text.origin.back().end - text.origin.front().begin;
+  if (text.text.size() / kTimes > original) {
+    throw InputError(fmt::format(
+        "the tokenizer's normalizer makes {} bytes of {}, expected at most {} times as many",
+        text.text.size(), original, kTimes));
+  }
 }
 
 }  // namespace masque::text

@@ -1,7 +1,6 @@
 #include "text/vocabulary_file.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -51,9 +50,9 @@ std::vector<VocabEntry> vocab_of(const JsonValue& json, const std::string& path)
   out.reserve(json.members.size());
   for (const JsonMember& member : json.members) {
     const auto id = member.value.integer();
-    if (!id || *id >= std::numeric_limits<TokenId>::max()) {
-      throw InputError(path, fmt::format("byte {}: the token {} has no id in 0 … 2^31 − 2",
-                                         member.value.begin, escape(member.name)));
+    if (!id || *id >= kMostTokenIds) {
+      throw InputError(path, fmt::format("byte {}: the token {} has no id below {}",
+                                         member.value.begin, escape(member.name), kMostTokenIds));
     }
     out.emplace_back(member.name, static_cast<TokenId>(*id));
   }
@@ -80,7 +79,7 @@ std::vector<std::pair<std::string, std::string>> read_merges_txt(std::string_vie
   each_line(text, path, [&](std::string_view line, std::size_t number) {
     if (line.starts_with("#version")) return;
     const auto tokens = split_in_two(line, ' ');
-    if (!tokens) {
+    if (!tokens || tokens->first.empty() || tokens->second.empty()) {
       throw InputError(path, fmt::format("line {}: {}, expected two tokens and one space between",
                                          number + 1, line.empty() ? "empty" : escape(line)));
     }

@@ -1,6 +1,7 @@
 // Files that hold a vocabulary: vocab.txt, vocab.json, merges.txt.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,7 +23,11 @@ struct VocabLines {
 /// the line if one is not UTF-8.
 VocabLines read_vocab_txt(std::string_view text, const std::string& path);
 
-/// An object of token: id. Throws InputError if it is no such object or an id occurs twice.
+/// Ids of a vocabulary are below: whoever keeps something for each id has memory for so many.
+inline constexpr std::uint64_t kMostTokenIds = 1 << 24;
+
+/// An object of token: id. Throws InputError if it is no such object, an id is too large or occurs
+/// twice.
 std::vector<VocabEntry> read_vocab_json(std::string_view text, const std::string& path);
 /// The same of a value that was read.
 std::vector<VocabEntry> vocab_of(const JsonValue& json, const std::string& path);

@@ -1,15 +1,15 @@
 // Any bytes as the index of a TensorFlow checkpoint: no crash, and tensors inside of their files.
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
+#include "fuzz/fuzz.hpp"
 #include "support/bundle_oracle.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const std::string wrong = masque::test::wrong_bundle(bytes, masque::store::TableSums::kCompared);
-  if (wrong.empty()) return 0;
-  std::fprintf(stderr, "fuzz_bundle: %s\n", wrong.c_str());
-  std::abort();
+namespace {
+
+std::string wrong(std::string_view bytes) {
+  return masque::test::wrong_bundle(bytes, masque::store::TableSums::kCompared);
 }
+
+}  // namespace
+
+MASQUE_FUZZ_TARGET(wrong)

@@ -1,12 +1,11 @@
 // A chain of corruptions with any options on any record: nothing crashes, and what is written can
 // be read again.
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "base/error.hpp"
 #include "base/line_filter.hpp"
+#include "fuzz/fuzz.hpp"
+#include "fuzz/mutators/mutator.hpp"
 #include "records/bart.hpp"
 #include "records/drop.hpp"
 #include "records/electra.hpp"
@@ -137,9 +136,5 @@ const char* wrong(std::string_view data) {
 }  // namespace
 }  // namespace masque::records
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const char* wrong = masque::records::wrong({reinterpret_cast<const char*>(data), size});
-  if (wrong == nullptr) return 0;
-  std::fprintf(stderr, "fuzz_corruption: %s\n", wrong);
-  std::abort();
-}
+MASQUE_FUZZ_TARGET(masque::records::wrong)
+MASQUE_FUZZ_MUTATOR(masque::test::mutate_lines)

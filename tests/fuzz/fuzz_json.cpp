@@ -1,12 +1,11 @@
 // Any bytes as JSON: the naive parser agrees on verdict, values and positions; edits of what is
 // accepted are accepted and change one member.
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "fuzz/fuzz.hpp"
+#include "fuzz/mutators/mutator.hpp"
 #include "support/naive_json.hpp"
 
 namespace masque {
@@ -94,14 +93,14 @@ const char* wrong_text(const std::string& text) {
   return quoted && quoted->text == text ? nullptr : "a quoted text does not read back";
 }
 
+const char* wrong_document(std::string_view input) {
+  const std::string text(input);
+  const char* found = wrong(text);
+  return found != nullptr ? found : wrong_text(text);
+}
+
 }  // namespace
 }  // namespace masque
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string text(reinterpret_cast<const char*>(data), size);
-  const char* wrong = masque::wrong(text);
-  if (wrong == nullptr) wrong = masque::wrong_text(text);
-  if (wrong == nullptr) return 0;
-  std::fprintf(stderr, "fuzz_json: %s\n", wrong);
-  std::abort();
-}
+MASQUE_FUZZ_TARGET(masque::wrong_document)
+MASQUE_FUZZ_MUTATOR(masque::test::mutate_json)

@@ -1,10 +1,10 @@
 // Any bytes as a record: what is accepted prints to a record that reads to the same again.
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "base/line_filter.hpp"
+#include "fuzz/fuzz.hpp"
+#include "fuzz/mutators/mutator.hpp"
+#include "records/record_mask.hpp"
 #include "records/record_reader.hpp"
 
 namespace masque::records {
@@ -20,9 +20,13 @@ std::string padded(std::string_view line) {
 
 const char* wrong(std::string_view data) {
   const std::string line = padded(data.substr(0, data.find('\n')));
+  Record ids;
+  if (!read_ids(line, ids) && length_problem(ids)) return "plain ids with other lists";
   JsonRecordReader reader;
   Record record;
   if (reader.read(line, record)) return nullptr;
+  if (record.mask)
+    test::accepts([&] { bind_record_mask(*record.mask, static_cast<Index>(record.size())); });
   std::string first;
   append_record(record, first);
   const std::string again_line = padded(std::string_view(first).substr(0, first.size() - 1));
@@ -37,9 +41,5 @@ const char* wrong(std::string_view data) {
 }  // namespace
 }  // namespace masque::records
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const char* wrong = masque::records::wrong({reinterpret_cast<const char*>(data), size});
-  if (wrong == nullptr) return 0;
-  std::fprintf(stderr, "fuzz_record: %s\n", wrong);
-  std::abort();
-}
+MASQUE_FUZZ_TARGET(masque::records::wrong)
+MASQUE_FUZZ_MUTATOR(masque::test::mutate_json)

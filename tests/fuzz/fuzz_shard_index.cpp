@@ -1,12 +1,11 @@
 // Any bytes as an index of shards: what is accepted names only plain files and says what a naive
 // reading says.
 #include <algorithm>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <set>
 #include <string>
 
+#include "fuzz/fuzz.hpp"
+#include "fuzz/mutators/mutator.hpp"
 #include "store/shard_index.hpp"
 #include "support/naive_json.hpp"
 
@@ -32,7 +31,8 @@ const NaiveJson* naive_map(const std::optional<NaiveJson>& root) {
   return map;
 }
 
-const char* wrong(const std::string& text) {
+const char* wrong(std::string_view input) {
+  const std::string text(input);
   const auto parsed = store::parse_shard_index(text);
   const auto root = test::naive_json(text, 64);
   const NaiveJson* map = naive_map(root);
@@ -56,9 +56,5 @@ const char* wrong(const std::string& text) {
 }  // namespace
 }  // namespace masque
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const char* wrong = masque::wrong({reinterpret_cast<const char*>(data), size});
-  if (wrong == nullptr) return 0;
-  std::fprintf(stderr, "fuzz_shard_index: %s\n", wrong);
-  std::abort();
-}
+MASQUE_FUZZ_TARGET(masque::wrong)
+MASQUE_FUZZ_MUTATOR(masque::test::mutate_json)

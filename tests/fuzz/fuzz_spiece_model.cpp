@@ -1,10 +1,8 @@
 // Any bytes as a spiece.model: what is accepted can cut words, and its pieces cover them.
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "base/error.hpp"
+#include "fuzz/fuzz.hpp"
 #include "text/spiece_model.hpp"
 
 namespace masque::text {
@@ -37,9 +35,4 @@ const char* wrong(std::string_view bytes) {
 }  // namespace
 }  // namespace masque::text
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const char* wrong = masque::text::wrong({reinterpret_cast<const char*>(data), size});
-  if (wrong == nullptr) return 0;
-  std::fprintf(stderr, "fuzz_spiece_model: %s\n", wrong);
-  std::abort();
-}
+MASQUE_FUZZ_TARGET(masque::text::wrong)

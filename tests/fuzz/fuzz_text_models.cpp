@@ -1,13 +1,12 @@
 // A line of tokens for each model, then words: the models against plain second implementations. The
 // first byte chooses the model; lines are separated by line feeds; the first of them has the
 // tokens, separated by spaces.
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <set>
 #include <sstream>
 
 #include "base/escape.hpp"
+#include "fuzz/fuzz.hpp"
+#include "fuzz/mutators/mutator.hpp"
 #include "support/naive_models.hpp"
 
 namespace masque::text {
@@ -78,7 +77,8 @@ const char* unigram(const std::vector<std::string>& tokens, const std::string& w
   return score == test::naive_unigram_score(pieces, word) ? nullptr : "Unigram";
 }
 
-const char* wrong(const std::string& text) {
+const char* wrong(std::string_view input) {
+  const std::string text(input);
   if (text.size() < 2 || text.size() > 2000 || !utf8(text)) return nullptr;
   std::istringstream lines(text.substr(1));
   std::string line;
@@ -98,9 +98,5 @@ const char* wrong(const std::string& text) {
 }  // namespace
 }  // namespace masque::text
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const char* wrong = masque::text::wrong({reinterpret_cast<const char*>(data), size});
-  if (wrong == nullptr) return 0;
-  std::fprintf(stderr, "fuzz_text_models: %s\n", wrong);
-  std::abort();
-}
+MASQUE_FUZZ_TARGET(masque::text::wrong)
+MASQUE_FUZZ_MUTATOR(masque::test::mutate_lines)

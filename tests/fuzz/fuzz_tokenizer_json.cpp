@@ -1,11 +1,10 @@
 // Any bytes as a tokenizer.json, a NUL, and a text: no crash, and the fast way gives the same ids.
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
 #include "base/error.hpp"
 #include "base/utf8.hpp"
+#include "fuzz/fuzz.hpp"
+#include "fuzz/mutators/mutator.hpp"
 #include "text/tokenizer.hpp"
 #include "text/tokenizer_files.hpp"
 
@@ -18,24 +17,19 @@ void use(const masque::text::Tokenizer& tokenizer, std::string_view raw) {
   const auto encoding = tokenizer.encode(text, options);
   std::vector<masque::TokenId> ids;
   masque::text::IdEncoder(tokenizer, options).encode(text, ids);
-  if (ids != encoding.ids) {
-    std::fprintf(stderr, "fuzz_tokenizer_json: other ids on the fast way\n");
-    std::abort();
-  }
+  masque::test::require(ids == encoding.ids, "other ids on the fast way");
   tokenizer.decode(ids, true);
+}
+
+void check(std::string_view input) {
+  masque::test::InputParts parts(input);
+  const std::string_view json = parts.next();
+  masque::test::accepts([&] {
+    use(masque::text::Tokenizer(masque::text::read_tokenizer_json(json, "fuzz")), parts.rest());
+  });
 }
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view all(reinterpret_cast<const char*>(data), size);
-  const std::size_t end = std::min(all.find('\0'), all.size());
-  try {
-    const masque::text::Tokenizer tokenizer(
-        masque::text::read_tokenizer_json(all.substr(0, end), "fuzz"));
-    use(tokenizer, all.substr(std::min(end + 1, all.size())));
-  } catch (const masque::InputError&) {
-    return 0;
-  }
-  return 0;
-}
+MASQUE_FUZZ_TARGET(check)
+MASQUE_FUZZ_MUTATOR(masque::test::mutate_parts)

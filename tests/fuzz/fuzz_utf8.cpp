@@ -1,11 +1,9 @@
 // Any bytes as text: two ways of replacing what is not UTF-8 agree, and leave valid text that stays
 // as it is.
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "base/utf8.hpp"
+#include "fuzz/fuzz.hpp"
 #include "support/naive_utf8.hpp"
 
 namespace masque {
@@ -29,9 +27,4 @@ const char* wrong(std::string_view data) {
 }  // namespace
 }  // namespace masque
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const char* wrong = masque::wrong({reinterpret_cast<const char*>(data), size});
-  if (wrong == nullptr) return 0;
-  std::fprintf(stderr, "fuzz_utf8: %s\n", wrong);
-  std::abort();
-}
+MASQUE_FUZZ_TARGET(masque::wrong)

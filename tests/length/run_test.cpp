@@ -28,6 +28,10 @@ TEST_CASE("lists of lengths") {
   for (const char* wrong :
        {"", "0", "1,", "3-2", "1-3,2", "1.5", "-1", "x", "99999999999999999999"})
     CHECK_THROWS_AS(parse_lengths("x", wrong), UsageError);
+  // Without memory for each of them: 80 GB.
+  std::string many = "1-1000000";
+  for (int i = 0; i < 10000; ++i) many += ",1-1000000";
+  CHECK_THROWS_AS(parse_lengths("x", many), UsageError);
 }
 
 TEST_CASE("arms are all combinations, named by what differs") {

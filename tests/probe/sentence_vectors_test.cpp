@@ -82,8 +82,8 @@ TEST_CASE("folders of sentence-transformers") {
     return std::string(R"({"path":")") + place + R"(","type":"sentence_transformers.models.)" +
            name + "\"}";
   };
-  test::write_file(modules, "[" + type("Transformer", "") + "," + type("SentencePooling", ".") +
-                                "," + type("Normalize", "2_Normalize") + "]");
+  test::write_file(modules, "[" + type("Transformer", "") + "," + type("Pooling", ".") + "," +
+                                type("Normalize", "2_Normalize") + "]");
   test::write_file(path + "/config.json",
                    R"({"pooling_mode_cls_token":false,"pooling_mode_mean_tokens":true})");
   test::write_file(path + "/sentence_bert_config.json",
@@ -93,6 +93,12 @@ TEST_CASE("folders of sentence-transformers") {
   CHECK(folder.normalize);
   CHECK(folder.max_length == 17);
   CHECK(folder.notes.size() == 1);
+  test::write_file(path + "/sentence_bert_config.json",
+                   R"({"max_seq_length":9223372036854775808})");
+  CHECK(message_of<InputError>([&] {
+          read_sentence_folder(path);
+        }).ends_with("max_seq_length is 9223372036854775808, expected at most 2147483647"));
+  test::write_file(path + "/sentence_bert_config.json", "{}");
   test::write_file(path + "/config.json", R"({"pooling_mode":"cls"})");
   CHECK(read_sentence_folder(path).pooling == SentencePooling::kCls);
   test::write_file(path + "/config.json", R"({"pooling_mode_max_tokens":true})");

@@ -285,6 +285,13 @@ TEST_CASE("sharded equals single, and the index follows") {
     CHECK(bytes_of(one, tensor.name) == bytes_of(two, tensor.name));
   CHECK(contains(read_file(folder / "two-out/model.safetensors.index.json"),
                  R"({"total_size": 300, "total_parameters": 75})"));
+  // What no sum can be stays.
+  const std::string index = folder / "two/model.safetensors.index.json";
+  std::string text = read_file(index);
+  write_file(index, text.replace(text.find("276"), 3, "18446744073709551610"));
+  change_vocabulary(folder / "two", folder / "wrong", adds({"x", "y", "z"}), change_request());
+  CHECK(contains(read_file(folder / "wrong/model.safetensors.index.json"),
+                 R"({"total_size": 18446744073709551610, "total_parameters": 75})"));
 }
 
 TEST_CASE("a file alone is changed by ids") {

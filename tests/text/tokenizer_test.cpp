@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/utf8.hpp"
+#include "support/message.hpp"
 #include "support/temp_folder.hpp"
 #include "text/tokenizer_files.hpp"
 #include "text/train/trained_tokenizer.hpp"
@@ -119,6 +120,35 @@ TEST_CASE("what a tokenizer's folder does not say the model's says") {
   std::filesystem::remove(model + "/vocab.txt");
   std::filesystem::copy_file(alone, model + "/vocab.txt");
   CHECK(ids(model, "") == std::vector<TokenId>{2, 5, 3});
+}
+
+/// A tokenizer of the word "a" with a normalizer and a decoder.
+std::string with_parts(const std::string& normalizer, const std::string& decoder) {
+  return R"({"added_tokens":[],"normalizer":)" + normalizer + R"(,"pre_tokenizer":null,)" +
+         R"("post_processor":null,"decoder":)" + decoder +
+         R"(,"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"}})";
+}
+
+TEST_CASE("rules that double a text again and again end at a limit, not with the memory") {
+  const auto steps = [](const std::string& list, const std::string& step) {
+    std::string all = R"({"type":"Sequence",")" + list + "\":[" + step;
+    for (int i = 1; i < 40; ++i) all += "," + step;
+    return all + "]}";
+  };
+  const std::string doubles = R"({"type":"Replace","pattern":{"String":"a"},"content":"aa"})";
+  const std::string bytes = R"({"type":"ByteLevel"})";
+  for (const std::string& step : {doubles, bytes}) {
+    const Tokenizer tokenizer(
+        read_tokenizer_json(with_parts(steps("normalizers", step), "null"), "t"));
+    CHECK(test::message_of([&] {
+            tokenizer.encode(step == bytes ? "\u00E9" : "a", {});
+          }).starts_with("the tokenizer's normalizer makes "));
+  }
+  const Tokenizer tokenizer(
+      read_tokenizer_json(with_parts("null", steps("decoders", doubles)), "t"));
+  CHECK(test::message_of([&] {
+          tokenizer.decode({0, 0}, false);
+        }).starts_with("the tokenizer's decoder makes "));
 }
 
 TEST_CASE("next to another config.json a vocabulary may need the name of its class") {

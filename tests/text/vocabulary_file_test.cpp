@@ -30,6 +30,8 @@ TEST_CASE("merges.txt: two tokens and one space between") {
   CHECK(message_of([] { read_merges_txt("a b\nab\n", "m"); }) ==
         "m: line 2: ab, expected two tokens and one space between");
   CHECK(contains(message_of([] { read_merges_txt("a b c", "m"); }), "line 1: a b c"));
+  CHECK(contains(message_of([] { read_merges_txt("a b\na ", "m"); }), "line 2: a , expected"));
+  CHECK(contains(message_of([] { read_merges_txt(" b", "m"); }), "line 1:  b, expected"));
   CHECK(contains(message_of([] { read_merges_txt("a b\n\n", "m"); }), "line 2: empty"));
 }
 
@@ -37,7 +39,9 @@ TEST_CASE("vocab.json: tokens with ids") {
   CHECK(read_vocab_json(R"({"b":3,"a":0})", "v") == std::vector<VocabEntry>{{"a", 0}, {"b", 3}});
   CHECK(contains(message_of([] { read_vocab_json("[1]", "v"); }), "not an object"));
   CHECK(contains(message_of([] { read_vocab_json(R"({"a":-1})", "v"); }), "a has no id"));
-  CHECK(contains(message_of([] { read_vocab_json(R"({"a":2147483647})", "v"); }), "has no id"));
+  CHECK(read_vocab_json(R"({"a":16777215})", "v").front().second == 16777215);
+  CHECK(message_of([] { read_vocab_json(R"({"a":16777216})", "v"); }) ==
+        "v: byte 5: the token a has no id below 16777216");
   CHECK(contains(message_of([] { read_vocab_json(R"({"a":1,"b":1})", "v"); }), "the same id 1"));
 }
 

@@ -53,6 +53,30 @@ CorpusOptions of(CorpusFormat format, Index length, int threads = 2) {
   return options;
 }
 
+TEST_CASE("what only a later sequence has, all sequences before it get") {
+  Corpus corpus;
+  corpus.add(Ids{5, 6});
+  corpus.add(Ids{7});
+  CorpusItem item;
+  const Ids ids{5, 6, 7};
+  const std::vector<std::uint8_t> segments{0, 1, 1};
+  const std::vector<std::int32_t> positions{4, 5, 9};
+  item.ids = ids;
+  item.segments = segments;
+  item.positions = positions;
+  corpus.add(item);
+  using Positions = std::vector<std::int32_t>;
+  const std::vector<Positions> expected{{0, 1}, {0}, {4, 5, 9}};
+  for (Index i = 0; i < 3; ++i) {
+    const CorpusItem found = corpus.item(i);
+    REQUIRE(found.positions.size() == found.ids.size());
+    CHECK(Positions(found.positions.begin(), found.positions.end()) ==
+          expected[static_cast<std::size_t>(i)]);
+    CHECK(found.segments.size() == found.ids.size());
+  }
+  CHECK(corpus.item(2).segments[1] == 1);
+}
+
 TEST_CASE("lines: template, cut ends, empty ones, carriage returns, bad bytes") {
   const Files files;
   const Corpus corpus = files.read("a b\n\n  \na b c d\r\nc \xFF\nd", of(CorpusFormat::kLines, 5));

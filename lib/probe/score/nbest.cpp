@@ -11,6 +11,7 @@
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
 #include "base/utf8.hpp"
+#include "text/decoder.hpp"
 
 namespace masque::probe {
 
@@ -53,19 +54,13 @@ std::vector<Utterance> read_lines(std::string_view text, const std::string& path
   return out;
 }
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
-    text.replace(at, from.size(), to);
-    at += to.size();
-  }
-}
-
-std::string plain_text(std::string text) {
-  for (const std::string_view token : {"<eos>", "<sos>", "<blank>"}) replace_all(text, token, "");
-  replace_all(text, "\u2581", " ");
-  replace_all(text, "<space>", " ");
+std::string plain_text(std::string raw) {
+  for (const std::string_view token : {"<eos>", "<sos>", "<blank>"})
+    text::replace_all(raw, token, "");
+  text::replace_all(raw, "\u2581", " ");
+  text::replace_all(raw, "<space>", " ");
   std::string out;
-  for (const std::string_view word : split_words(text)) {
+  for (const std::string_view word : split_words(raw)) {
     if (!out.empty()) out += ' ';
     out += word;
   }

@@ -45,8 +45,13 @@ void read_settings(SentenceFolder& folder) {
   const std::string path = join(folder.model, "sentence_bert_config.json");
   if (!exists(path)) return;
   const JsonValue root = read(path);
-  if (const JsonValue* longest = root.find("max_seq_length"))
-    folder.max_length = static_cast<Index>(longest->integer().value_or(0));
+  if (const JsonValue* longest = root.find("max_seq_length")) {
+    const std::uint64_t length = longest->integer().value_or(0);
+    if (length > INT32_MAX)
+      throw InputError(path,
+                       fmt::format("max_seq_length is {}, expected at most {}", length, INT32_MAX));
+    folder.max_length = static_cast<Index>(length);
+  }
   if (is_true(root, "do_lower_case")) {
     folder.notes.push_back(path + ": do_lower_case is left to the tokenizer");
   }
@@ -65,16 +70,15 @@ SentenceFolder read_sentence_folder(const std::string& path) {
     const std::string place = item.text_of("path");
     if (name == "Transformer") {
       if (!place.empty()) folder.model = join(path, place);
-    } else if (name == "SentencePooling") {
+    } else if (name == "Pooling") {
       folder.pooling = read_pooling(join(join(path, place), "config.json"));
     } else if (name == "Normalize") {
       folder.normalize = true;
     } else {
-      throw InputError(
-          modules,
-          fmt::format("module '{}' is not supported, expected Transformer, SentencePooling "
-                      "or Normalize",
-                      escape(type)));
+      throw InputError(modules,
+                       fmt::format("module '{}' is not supported, expected Transformer, Pooling or "
+                                   "Normalize",
+                                   escape(type)));
     }
   }
   read_settings(folder);

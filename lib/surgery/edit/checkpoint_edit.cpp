@@ -226,10 +226,10 @@ std::string CheckpointEdit::edited_index() const {
        {std::pair{"total_size", bytes}, {"total_parameters", elements}}) {
     const JsonValue* value = metadata == nullptr ? nullptr : metadata->find(name);
     const auto before = value == nullptr ? std::nullopt : value->integer();
-    if (before && more != 0) {
-      text = set_json_member(text, {"metadata", name},
-                             fmt::format("{}", static_cast<std::int64_t>(*before) + more));
-    }
+    if (!before || more == 0) continue;
+    const std::uint64_t now = *before + static_cast<std::uint64_t>(more);
+    const bool wrong = more > 0 ? now < *before : now > *before;  // it was before: it stays
+    if (!wrong) text = set_json_member(text, {"metadata", name}, fmt::format("{}", now));
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include "text/normalizer.hpp"
 #include "text/part_fields.hpp"
 #include "text/pattern.hpp"
+#include "text/rewriter.hpp"
 
 namespace masque::text {
 
@@ -35,6 +36,7 @@ class Replace : public Normalizer {
                         : out.origin.empty()    ? Span{start, start}
                                                 : out.origin.back();
       out.origin.resize(out.text.size(), span);
+      check_growth(out);
       at = match.end;
     }
     keep_until(text.text.size());

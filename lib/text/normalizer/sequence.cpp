@@ -4,6 +4,7 @@
 
 #include "text/normalizer.hpp"
 #include "text/part_fields.hpp"
+#include "text/rewriter.hpp"
 
 namespace masque::text {
 
@@ -15,7 +16,10 @@ class Sequence : public Normalizer {
       : steps_(std::move(steps)) {}
 
   void apply(AlignedText& text) const override {
-    for (const auto& step : steps_) step->apply(text);
+    for (const auto& step : steps_) {
+      step->apply(text);
+      check_growth(text);
+    }
   }
 
  private:

@@ -19,7 +19,8 @@ void append_values(std::span<const T> values, const std::vector<Index>& begins, 
                    std::vector<T>& out, const Fill& fill) {
   MASQUE_CHECK(values.empty() || std::ssize(values) == count);
   if (values.empty() && out.empty()) return;
-  for (std::size_t s = 0; out.empty() && s + 1 < begins.size(); ++s) {
+  const bool first = out.empty();  // of these values: the sequences before get them as well
+  for (std::size_t s = 0; first && s + 1 < begins.size(); ++s) {
     for (Index i = 0; i < begins[s + 1] - begins[s]; ++i) out.push_back(fill(i));
   }
   out.insert(out.end(), values.begin(), values.end());

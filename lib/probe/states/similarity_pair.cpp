@@ -1,0 +1,24 @@
+#include "probe/states/similarity_pair.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
+
+namespace masque::probe {
+
+SimilarityPair parse_similarity_pair(std::string_view line) {
+  const std::vector<std::string_view> fields = split(line, '\t');
+  if (fields.size() != 3) throw InputError("expected score, tab, sentence, tab, sentence");
+  const auto score = parse_number<double>(fields[0]);
+  if (!score || !std::isfinite(*score))
+    throw InputError(fmt::format("found '{}', expected a score", escape(fields[0])));
+  return {*score, fields[1], fields[2]};
+}
+
+}  // namespace masque::probe
