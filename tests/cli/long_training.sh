@@ -122,13 +122,13 @@ diff -r plain broken >diff.txt || fail "other bytes: $(head -n 3 diff.txt | tr '
 [ -z "$(find . -name '*.masque-tmp')" ] || fail "left behind: $(find . -name '*.masque-tmp')"
 [ "$INT" -gt 0 ] && [ "$TERM" -gt 0 ] && [ "$KILL" -gt 0 ] || [ "$minutes" = 0.1 ] || fail "not all signals came up"
 
-# Flat: the most in the last third is at most that of the first third and 3 % more (pages that are touched late; 10 % of few turns),
+# Flat: the most in the last third is at most that of the first third and 3 % more (pages that are touched late; 10 % of less than 50 samples),
 # and the lines of metrics.jsonl, which a run holds, with room to grow, and twice more while it writes them.
 flat() { # FILE NAME
   awk -v name="$2" -v lines="$(($(stat -c %s plain/metrics.jsonl) / 1024))" '
     { x[NR] = $1; y[NR] = $2; sx += $1; sy += $2; sxx += $1 * $1; sxy += $1 * $2 }
     END {
-      if (NR < 6) { printf "%s: too short for a slope, %d KiB\n", name, y[NR]; exit }
+      if (NR < 30) { printf "%s: %d samples, too few to compare, %d KiB\n", name, NR, y[NR]; exit }
       for (i = 1; i <= NR; ++i) {
         if (i <= NR / 3 && y[i] > first) first = y[i]
         if (i > 2 * NR / 3 && y[i] > last) last = y[i]
