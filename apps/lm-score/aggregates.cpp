@@ -163,7 +163,7 @@ void Merger::add(std::string_view text, const std::string& path) {
 }
 
 void Merger::add_line(const JsonValue& root) {
-  const std::string command = kReader.text(root, "command");
+  const std::string& command = kReader.text(root, "command");
   const Provenance provenance = provenance_of(root);
   if (!command_.empty() && (command != command_ || provenance != provenance_)) {
     throw InputError(fmt::format("{} of {}, expected {} of {} as before", command, provenance,

@@ -108,6 +108,7 @@ inline void multiply_run(T factor, Index n, T* x) {
 
 }  // namespace
 
+// NOLINTBEGIN(bugprone-macro-parentheses): T is a type
 #define MASQUE_LOOPS(T)                                                                            \
   void adamw_run(const reference::StepFactors<T>& f, const OptimizedRun<T>& run, Index n) {        \
     vectorized<adamw<T>>(f, run, n);                                                               \
@@ -120,6 +121,7 @@ inline void multiply_run(T factor, Index n, T* x) {
   }                                                                                                \
   double squares(const T* x, Index n) { return squares_of(x, n); }                                 \
   void scale_run(T factor, Index n, T* x) { vectorized<multiply_run<T>>(factor, n, x); }
+// NOLINTEND(bugprone-macro-parentheses)
 MASQUE_LOOPS(float)
 MASQUE_LOOPS(double)
 #undef MASQUE_LOOPS

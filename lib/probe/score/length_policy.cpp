@@ -12,8 +12,6 @@ namespace masque::probe {
 
 namespace {
 
-using Kind = LengthPolicy::Kind;
-
 constexpr std::string_view kSlide = "slide:";
 
 std::vector<Window> slide(Index tokens, Index capacity, Index stride, bool left_only) {
@@ -36,13 +34,13 @@ std::vector<Window> slide(Index tokens, Index capacity, Index stride, bool left_
 
 LengthPolicy parse_length_policy(std::string_view text) {
   if (text == "error") return {};
-  if (text == "chunk") return {Kind::kChunk, 0};
-  if (text == "first") return {Kind::kFirst, 0};
-  if (text == "last") return {Kind::kLast, 0};
+  if (text == "chunk") return {LengthPolicy::Kind::kChunk, 0};
+  if (text == "first") return {LengthPolicy::Kind::kFirst, 0};
+  if (text == "last") return {LengthPolicy::Kind::kLast, 0};
   if (text.starts_with(kSlide)) {
     const auto stride = parse_unsigned(text.substr(kSlide.size()));
     if (stride && *stride >= 1 && *stride <= INT32_MAX)
-      return {Kind::kSlide, static_cast<Index>(*stride)};
+      return {LengthPolicy::Kind::kSlide, static_cast<Index>(*stride)};
   }
   throw UsageError(fmt::format("{}: found '{}', expected error, chunk, slide:STRIDE, first or last",
                                field("policy"), escape(text)));
@@ -50,11 +48,11 @@ LengthPolicy parse_length_policy(std::string_view text) {
 
 std::string policy_text(const LengthPolicy& policy) {
   switch (policy.kind) {
-    case Kind::kError: return "error";
-    case Kind::kChunk: return "chunk";
-    case Kind::kSlide: return fmt::format("slide:{}", policy.stride);
-    case Kind::kFirst: return "first";
-    case Kind::kLast: break;
+    case LengthPolicy::Kind::kError: return "error";
+    case LengthPolicy::Kind::kChunk: return "chunk";
+    case LengthPolicy::Kind::kSlide: return fmt::format("slide:{}", policy.stride);
+    case LengthPolicy::Kind::kFirst: return "first";
+    case LengthPolicy::Kind::kLast: break;
   }
   return "last";
 }
@@ -70,7 +68,9 @@ std::optional<Index> token_limit(const model::Design& design, Index max_length) 
 }
 
 void check_stride(const LengthPolicy& policy, Index capacity) {
-  if (policy.kind != Kind::kSlide || (policy.stride >= 1 && policy.stride <= capacity)) return;
+  if (policy.kind != LengthPolicy::Kind::kSlide ||
+      (policy.stride >= 1 && policy.stride <= capacity))
+    return;
   throw UsageError(fmt::format(
       "{} slide:{}, expected a stride from 1 to the {} tokens that the model reads at once",
       field("policy"), policy.stride, capacity));
@@ -82,13 +82,13 @@ std::vector<Window> cut_windows(Index tokens, Index capacity, const LengthPolicy
   check_stride(policy, capacity);
   if (tokens <= capacity) return {{0, tokens, 0, tokens}};
   switch (policy.kind) {
-    case Kind::kSlide: return slide(tokens, capacity, policy.stride, left_only);
-    case Kind::kFirst: return {{0, capacity, 0, capacity}};
-    case Kind::kLast: return {{tokens - capacity, tokens, tokens - capacity, tokens}};
-    case Kind::kError:
-    case Kind::kChunk: break;
+    case LengthPolicy::Kind::kSlide: return slide(tokens, capacity, policy.stride, left_only);
+    case LengthPolicy::Kind::kFirst: return {{0, capacity, 0, capacity}};
+    case LengthPolicy::Kind::kLast: return {{tokens - capacity, tokens, tokens - capacity, tokens}};
+    case LengthPolicy::Kind::kError:
+    case LengthPolicy::Kind::kChunk: break;
   }
-  MASQUE_CHECK(policy.kind == Kind::kChunk);
+  MASQUE_CHECK(policy.kind == LengthPolicy::Kind::kChunk);
   std::vector<Window> windows;
   windows.reserve(static_cast<std::size_t>((tokens + capacity - 1) / capacity));
   for (Index begin = 0; begin < tokens; begin += capacity) {

@@ -14,6 +14,7 @@
 #include "surgery/edit/edit_proof.hpp"
 #include "surgery/edit/stale_copies.hpp"
 #include "surgery/rows/row_map.hpp"
+#include "surgery/vocabulary/config_ids.hpp"
 #include "surgery/vocabulary/gguf_tokens.hpp"
 #include "surgery/vocabulary/id_map.hpp"
 #include "surgery/vocabulary/vocabulary_tensors.hpp"

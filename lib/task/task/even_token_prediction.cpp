@@ -22,7 +22,8 @@ class EvenTokenPrediction final : public InPlaceTask {
     return all;
   }
   double exact_chance(Index length) const override {
-    return static_cast<double>(length - length / 2) / static_cast<double>(length);
+    const Index guessed = length - length / 2;
+    return static_cast<double>(guessed) / static_cast<double>(length);
   }
 };
 

@@ -39,7 +39,8 @@ class ByteLevelDecoder final : public Decoder {
     }
     std::string text;
     append_replacing_invalid(bytes, text);
-    tokens.assign(1, std::move(text));
+    tokens.clear();
+    tokens.push_back(std::move(text));
   }
 };
 

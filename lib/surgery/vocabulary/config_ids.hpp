@@ -1,0 +1,20 @@
+// The ids in the files of a checkpoint folder, after a change of the vocabulary.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "store/names/family.hpp"
+#include "surgery/edit/checkpoint_edit.hpp"
+#include "surgery/rows/vocabulary_change.hpp"
+
+namespace masque::surgery {
+
+/// What a config says about ids, for the new ones: vocab_size (as the family calls it) and every
+/// member `*_token_id` of config.json and generation_config.json, number or list. Only of a folder.
+/// Throws InputError if such a row is gone, or if positions follow an id that moves (RoBERTa's
+/// pad). Returns notes.
+std::vector<std::string> change_config_ids(CheckpointEdit& edit, const store::FamilyNames* family,
+                                           const VocabularyChange& change, std::uint64_t rows);
+
+}  // namespace masque::surgery
