@@ -233,9 +233,16 @@ void OutputFolder::commit() {
   }
   committed_ = true;
   // Before the old files go: a disk may keep their removal and lose the exchange.
-  const int error = os::sync(parent_.get()) == 0 ? 0 : errno;
-  if (replaces_) remove_tree(parent_.get(), temporary_);
-  if (error != 0) throw system_error(path_, "writing its folder to disk", error);
+  if (os::sync(parent_.get()) == 0) {
+    if (replaces_) remove_tree(parent_.get(), temporary_);
+    return;
+  }
+  const int error = errno;
+  if (!replaces_) throw system_error(path_, "writing its folder to disk", error);
+  throw system_error(path_,
+                     fmt::format("the old folder is kept as {}, writing both names to disk",
+                                 escape(staging_path())),
+                     error);
 }
 
 }  // namespace masque

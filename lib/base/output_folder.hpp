@@ -40,7 +40,9 @@ class OutputFolder {
   /// before long work once every file is created.
   void check_replaced() const;
 
-  /// Makes everything durable and gives the folder its name. Throws InputError.
+  /// Makes everything durable and gives the folder its name. Throws InputError. Where all is done
+  /// but for the sync of the name, what was replaced stays, under the name that the message gives;
+  /// the next writer of the same target removes it.
   void commit();
 
  private:
