@@ -59,6 +59,10 @@ class OutputFolder {
   bool committed_ = false;
 };
 
+/// Appends the names in an open folder without "." and "..", sorted; 0, or the errno of what went
+/// wrong.
+int read_entries(int folder, std::vector<std::string>& names);
+
 /// Removes `name` in `folder` with everything below it. Best effort; never throws.
 void remove_tree(int folder, const std::string& name) noexcept;
 
