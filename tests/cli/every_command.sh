@@ -1,6 +1,5 @@
-# shellcheck shell=bash disable=SC2034,SC2154  # used by those that source it; $work and $run are theirs
-# Every command of every tool on small inputs, for tests that let each of them fail.
-# Sourced; the tools are first in PATH.
+# shellcheck shell=bash disable=SC2034  # used by those that source it
+# Every command of every tool on small inputs, for tests that let each of them fail. Sourced.
 
 # A line: KIND COMMAND, run by `sh` in a folder that make_inputs made.
 #   print  prints alone
@@ -146,10 +145,27 @@ make_inputs() {
   printf 'bert.embeddings.LayerNorm.weight\tx\n' >names.tsv
 }
 
+# use_tools BIN_DIR WHY: the tools of BIN_DIR are first in PATH, $work is a folder that goes at the end, with all inputs in it. A build
+# with a sanitizer is left out, and WHY is printed.
+use_tools() {
+  export LC_ALL=C
+  bin=$(cd "$1" && pwd) || exit 1
+  if grep -q __asan_init "$bin/ckpt"; then
+    echo "skipped: $2"
+    exit 77
+  fi
+  export PATH=$bin:$PATH
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  make_start "$(dirname "${BASH_SOURCE[0]}")/../data" || exit 1
+}
+
 # Folders below $work: start, where every command begins; end, where it ended without a fault; run, where it may fail.
 # What a command printed is in clean.out and clean.err, then in run.out and run.err; $clean is its exit code.
 make_start() { # DATA
-  mkdir "$work/start" && (cd "$work/start" && make_inputs "$1") && cp -r "$work/start" "$work/inputs"
+  local data
+  data=$(cd "$1" && pwd)
+  mkdir "$work/start" && (cd "$work/start" && make_inputs "$data") && cp -r "$work/start" "$work/inputs"
 }
 clean_run() { # COMMAND
   clean=0

@@ -7,24 +7,14 @@
 # Exit codes: 0 all as it should be; 1 a failure; 77 skipped: a sanitizer has its own allocator.
 # shellcheck disable=SC2154  # every_command, clean, run: of every_command.sh
 set -u
-export LC_ALL=C
 
-here=$(cd "$(dirname "$0")" && pwd)
-bin=$(cd "${1:?BIN_DIR, the folder of the tools}" && pwd)
 faults=$(realpath "${2:?TOOL_FAULTS, the library that lets allocations fail}")
+# shellcheck source=tests/cli/every_command.sh
+. "$(dirname "$0")/every_command.sh"
+use_tools "${1:?BIN_DIR, the folder of the tools}" "a sanitizer has its own allocator"
 all=
 [ "${3-}" = --all ] && all=1 && shift
 pattern=${3-.}
-if grep -q __asan_init "$bin/ckpt"; then
-  echo "skipped: a sanitizer has its own allocator"
-  exit 77
-fi
-export PATH=$bin:$PATH
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-# shellcheck source=tests/cli/every_command.sh
-. "$here/every_command.sh"
-make_start "$here/../data" || exit 1
 
 # with ASSIGNMENT COMMAND: runs the command with this variable, preloaded.
 with() {
