@@ -8,8 +8,11 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/interrupt.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
+#include "base/line_input.hpp"
 #include "base/split.hpp"
 #include "draw/chart.hpp"
 #include "draw/svg.hpp"
@@ -23,6 +26,13 @@ using Clock = std::chrono::steady_clock;
 
 // Lines that report the loss where no terminal shows it all the time.
 constexpr std::int64_t kReports = 20;
+
+constexpr std::uint64_t kLongestLine = 1 << 20;
+
+/// Steps between two reports, and what each is about.
+std::int64_t report_every(std::int64_t steps) {
+  return std::max<std::int64_t>(1, steps / kReports);
+}
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
@@ -69,6 +79,7 @@ Log::Log(const TrainOptions& options, train::TrainingRun& run, cli::Session& ses
     : options_(options), run_(run), session_(session) {
   if (session.shows_progress())
     peak_ = kernel::measure_product(options.precision) * options.launch->ranks().count();
+  if (options.launch->ranks().is_first()) metrics_.emplace(options.output);
   begin_ = Clock::now();
 }
 
@@ -76,107 +87,103 @@ double Log::seconds() const { return std::max(seconds_since(begin_), 1e-9); }
 
 double Log::tokens_per_second() const { return tokens_ / seconds(); }
 
-void Log::go_on(const std::string& metrics, const std::string& path) {
-  metrics_ = metrics;
-  int number = 0;
-  for_each_line(metrics_, [&](std::string_view text) {
-    ++number;
-    const JsonValue line = parse_json_file(text, fmt::format("{}: line {}", path, number));
-    const JsonValue* at = line.find("step");
-    const auto found = at == nullptr ? std::nullopt : at->integer();
-    if (!found) throw InputError(fmt::format("{}:{}", path, number), "no step, expected one");
-    const auto step = static_cast<std::int64_t>(*found);
-    if (const JsonValue* loss = line.find("loss"))
-      losses_.push_back({step, loss->number().value_or(kNone)});
-    if (line.find("eval_loss") != nullptr) evaluated_ = step;
-    if (line.find("never_selected_loss") != nullptr) never_selected_ = step;
-  });
-  before_ = losses_.size();
+void Log::add_line(std::string_view text, std::uint64_t number, const std::string& path) {
+  const JsonValue line = parse_json_file(text, fmt::format("{}: line {}", path, number));
+  const JsonValue* at = line.find("step");
+  const auto found = at == nullptr ? std::nullopt : at->integer();
+  if (!found) throw InputError(fmt::format("{}:{}", path, number), "no step, expected one");
+  const auto step = static_cast<std::int64_t>(*found);
+  if (const JsonValue* loss = line.find("loss")) add_loss(step, loss->number().value_or(kNone));
+  if (line.find("eval_loss") != nullptr) evaluated_ = step;
+  if (line.find("never_selected_loss") != nullptr) never_selected_ = step;
 }
 
-std::string Log::line(std::int64_t step, std::int64_t steps) const {
-  const std::int64_t every = std::max<std::int64_t>(1, steps / kReports);
-  const auto last = std::min<std::size_t>(losses_.size(), static_cast<std::size_t>(every));
-  const double mean =
-      mean_of_points({losses_.end() - static_cast<std::ptrdiff_t>(last), losses_.end()});
-  const double a_step = seconds() / static_cast<double>(losses_.size() - before_);
+void Log::go_on(const std::string& path) {
+  const InputFile file = InputFile::open(path);
+  LineInput lines(file.descriptor(), path, kLongestLine);
+  for (LineBatch batch; lines.read(batch);) {
+    throw_if_interrupted();
+    std::uint64_t number = batch.first_line;
+    for_each_line(batch.text, [&](std::string_view text) { add_line(text, number++, path); });
+    if (metrics_) metrics_->append(batch.text);
+  }
+}
+
+void Log::add_loss(std::int64_t step, double loss) {
+  curve_.add(step, loss);
+  recent_.push_back(loss);
+  const std::int64_t kept = report_every(run_.trainer().steps());
+  while (std::ssize(recent_) > kept) recent_.pop_front();
+}
+
+void Log::append(const std::string& line) {
+  if (metrics_) metrics_->append(line + '\n');
+}
+
+std::string Log::line(std::int64_t step, std::int64_t steps) {
+  MeanLoss mean;
+  for (const double loss : recent_) mean.add(loss);
+  const double a_step = seconds() / static_cast<double>(own_steps_);
   const std::string share = operations_ > 0 ? fmt::format(" ({:.0f} % of the peak)",
                                                           100 * operations_ / seconds() / peak_)
                                             : "";
   return fmt::format("step {} of {}: loss {}, {:.0f} tokens/s{}, {:.0f} s left", step, steps,
-                     shown(mean), tokens_per_second(), share,
+                     shown(mean.value()), tokens_per_second(), share,
                      a_step * static_cast<double>(steps - step));
 }
 
 void Log::step(const train::StepReport& r, std::int64_t steps) {
-  losses_.push_back({r.step, mean_of(r.loss)});
+  const double loss = mean_of(r.loss);
+  add_loss(r.step, loss);
+  ++own_steps_;
   tokens_ += static_cast<double>(r.tokens);
   if (peak_ > 0) operations_ += run_.operations(r);
-  JsonWriter json(metrics_);
-  json.begin_object().member("step", r.step).member("loss", losses_.back().loss);
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("step", r.step).member("loss", loss);
   json.member("accuracy", accuracy_of(r.loss)).member("learning_rate", r.learning_rate);
   json.member("gradient_norm", r.gradient_norm).member("tokens", r.tokens);
   add_parts(r.loss, "", json);
   json.end_object();
-  metrics_ += '\n';
+  append(text);
   if (session_.shows_progress()) {
     session_.status(line(r.step, steps));
     if (r.step != steps) return;
   }
-  if (r.step % std::max<std::int64_t>(1, steps / kReports) == 0 || r.step == steps)
-    session_.note(line(r.step, steps));
+  if (r.step % report_every(steps) == 0 || r.step == steps) session_.note(line(r.step, steps));
 }
 
 void Log::evaluation(std::int64_t step, const train::StepLosses& r) {
-  JsonWriter json(metrics_);
+  std::string text;
+  JsonWriter json(text);
   json.begin_object().member("step", step).member("eval_loss", mean_of(r));
   json.member("eval_accuracy", accuracy_of(r)).member("eval_rows", r.rows());
   add_parts(r, "eval_", json);
   json.end_object();
-  metrics_ += '\n';
+  append(text);
   evaluated_ = step;
   session_.note(fmt::format("step {}: eval loss {}, accuracy {} of {} tokens", step,
                             shown(mean_of(r)), shown(accuracy_of(r)), r.rows()));
 }
 
 void Log::never_selected(std::int64_t step, const train::LossReport& r) {
-  JsonWriter json(metrics_);
+  std::string text;
+  JsonWriter json(text);
   json.begin_object().member("step", step).member("never_selected_loss", mean_of(r));
   json.member("never_selected_accuracy", accuracy_of(r)).member("never_selected_rows", r.rows);
   json.end_object();
-  metrics_ += '\n';
+  append(text);
   never_selected_ = step;
   session_.note(fmt::format("step {}: loss where training has none {}, accuracy {}", step,
                             shown(mean_of(r)), shown(accuracy_of(r))));
 }
 
-double Log::mean_of_points(std::span<const Point> points) {
-  double sum = 0;
-  std::int64_t count = 0;
-  for (const Point& point : points) {
-    if (!std::isfinite(point.loss)) continue;
-    sum += point.loss;
-    ++count;
-  }
-  return count > 0 ? sum / static_cast<double>(count) : kNone;
-}
-
 std::string Log::picture() const {
-  draw::Curve curve{"loss", {}, {}};
-  // One point of so many.
-  const std::size_t width = std::max<std::size_t>(1, losses_.size() / 200);
-  for (std::size_t i = 0; i + width <= losses_.size(); i += width) {
-    const std::span points = std::span(losses_).subspan(i, width);
-    const double mean = mean_of_points(points);
-    if (!std::isfinite(mean)) continue;
-    curve.x.push_back(static_cast<double>(points.back().step));
-    curve.y.push_back(mean);
-  }
   draw::Chart chart;
   chart.title = fmt::format("{}: loss", options_.objective);
   chart.x.name = "step";
   chart.y.name = "nats a token";
-  chart.curves.push_back(std::move(curve));
+  chart.curves.push_back(curve_.curve());
   return draw::svg(chart);
 }
 

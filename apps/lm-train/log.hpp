@@ -2,22 +2,25 @@
 #pragma once
 
 #include <chrono>
-#include <span>
+#include <deque>
+#include <optional>
 #include <string>
-#include <vector>
 
+#include "base/scratch_file.hpp"
+#include "loss_curve.hpp"
 #include "train_options.hpp"
 
 namespace masque::lm_train {
 
 class Log {
  public:
-  /// All references must stay.
+  /// All references must stay. Throws InputError if nothing can be written where the run will be.
   Log(const TrainOptions& options, train::TrainingRun& run, cli::Session& session);
 
-  const std::string& metrics() const { return metrics_; }
-  /// What an earlier process of the run wrote, from `path`. Throws InputError.
-  void go_on(const std::string& metrics, const std::string& path);
+  /// Of the first rank alone.
+  const std::optional<ScratchFile>& metrics() const { return metrics_; }
+  /// Begins with what an earlier process of the run wrote to `path`. Throws InputError.
+  void go_on(const std::string& path);
   /// Whether metrics() has such a line of a step.
   bool has_evaluation(std::int64_t step) const { return evaluated_ == step; }
   bool has_never_selected(std::int64_t step) const { return never_selected_ == step; }
@@ -32,25 +35,23 @@ class Log {
   double tokens_per_second() const;
 
  private:
-  struct Point {
-    std::int64_t step;
-    double loss;  ///< not finite: none
-  };
-  /// Of those that have a loss; of none no number.
-  static double mean_of_points(std::span<const Point> points);
-  std::string line(std::int64_t step, std::int64_t steps) const;
+  void add_line(std::string_view text, std::uint64_t number, const std::string& path);
+  void add_loss(std::int64_t step, double loss);
+  void append(const std::string& line);
+  std::string line(std::int64_t step, std::int64_t steps);
   double seconds() const;
 
   const TrainOptions& options_;
   train::TrainingRun& run_;
   cli::Session& session_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::vector<Point> losses_;
-  std::size_t before_ = 0;  ///< of them, those of earlier processes
+  LossCurve curve_;
+  std::deque<double> recent_;  ///< losses of the last steps, as many as a report is about
+  std::int64_t own_steps_ = 0;
   double tokens_ = 0, operations_ = 0;
   double peak_ = 0;  ///< operations a second of all ranks; 0: not measured, as nobody sees it
   std::int64_t evaluated_ = -1, never_selected_ = -1;  ///< the last steps with such a line
-  std::string metrics_;
+  std::optional<ScratchFile> metrics_;
 };
 
 }  // namespace masque::lm_train

@@ -12,6 +12,7 @@
 #include "kernel/parallel.hpp"
 #include "log.hpp"
 #include "probe/score/sentence.hpp"
+#include "train/run/folder_parts.hpp"
 #include "train/run/training_loop.hpp"
 #include "train_options.hpp"
 
@@ -70,7 +71,8 @@ class Loop {
         log_(options, run, session) {}
 
   void go_on(train::PlannedSteps planned) {
-    log_.go_on(run_.resume(options_.output, planned), join(options_.output, "metrics.jsonl"));
+    run_.resume(options_.output, planned);
+    log_.go_on(join(options_.output, train::kMetricsName));
     saved_ = true;
     const std::int64_t done = trainer().done();
     if (done == trainer().steps()) {
@@ -154,7 +156,7 @@ class Loop {
   void save() {
     if (!ranks_.is_first()) return;
     const auto start = Clock::now();
-    train::RunFiles files{log_.metrics(), log_.picture(), {}};
+    train::RunFiles files{*log_.metrics(), log_.picture(), {}};
     if (plan_.time_budget && trainer().done() < steps()) files.spent_seconds = spent();
     run_.save(options_.output, saved_, files);
     saved_ = true;

@@ -48,8 +48,10 @@ cli::ExitCode run(EncodeCommand& o, const cli::Command& command, cli::Session& s
     LineTokenizer& encoder = *encoders[static_cast<std::size_t>(worker)];
     batch.out.clear();
     lines.each(batch.lines, [&](std::uint64_t number, std::string_view line) {
-      if (o.records) {
+      if (o.records && o.with.need_encoding()) {
         append_record(batch.out, encoder.encode(number, line), line, o.with);
+      } else if (o.records) {
+        append_record(batch.out, encoder.ids(number, line), line, o.with);
       } else if (binary) {
         binary->append(batch.out, encoder.ids(number, line));
       } else {

@@ -25,11 +25,26 @@ RecordFields parse_fields(std::string_view list) {
   return fields;
 }
 
+namespace {
+
+/// Of a long line: room that is not written to takes no memory, a text that grows is there twice.
+void reserve_ids(std::string& out, std::size_t count) {
+  if (count > (1 << 16)) out.reserve(out.size() + count * (kDecimalChars + 1));
+}
+
+/// Begins an object.
+void add_line(JsonWriter& json, const std::vector<TokenId>& ids, std::string_view line,
+              const RecordFields& fields) {
+  json.begin_object().key("ids").array(ids);
+  if (fields.text) json.member("text", line);
+}
+
+}  // namespace
+
 void append_ids(std::string& out, const std::vector<TokenId>& ids, char between) {
   constexpr std::size_t kAtOnce = 512;
   std::array<char, kAtOnce*(kDecimalChars + 1)> buffer;
-  // Of a long line: room that is not written to takes no memory, a text that grows is there twice.
-  if (ids.size() > (1 << 16)) out.reserve(out.size() + ids.size() * 11);
+  reserve_ids(out, ids.size());
   for (std::size_t begin = 0; begin < ids.size(); begin += kAtOnce) {
     const std::size_t end = std::min(begin + kAtOnce, ids.size());
     char* at = buffer.data();
@@ -41,11 +56,19 @@ void append_ids(std::string& out, const std::vector<TokenId>& ids, char between)
   }
 }
 
+void append_record(std::string& out, const std::vector<TokenId>& ids, std::string_view line,
+                   const RecordFields& fields) {
+  reserve_ids(out, ids.size());
+  JsonWriter json(out);
+  add_line(json, ids, line, fields);
+  json.end_object();
+  out += '\n';
+}
+
 void append_record(std::string& out, const text::Encoding& encoding, std::string_view line,
                    const RecordFields& fields) {
   JsonWriter json(out);
-  json.begin_object().key("ids").array(encoding.ids);
-  if (fields.text) json.member("text", line);
+  add_line(json, encoding.ids, line, fields);
   if (fields.offsets) {
     json.key("offsets").begin_array();
     for (const text::Span& span : encoding.offsets) json.array(std::array{span.begin, span.end});

@@ -16,6 +16,9 @@ struct RecordFields {
   bool tokens = false;
   bool seg = false;
   bool special = false;
+
+  /// Whether it takes more than the ids and the line.
+  bool need_encoding() const { return offsets || tokens || seg || special; }
 };
 /// "text,offsets". Throws UsageError.
 RecordFields parse_fields(std::string_view list);
@@ -25,6 +28,9 @@ void append_ids(std::string& out, const std::vector<TokenId>& ids, char between)
 
 /// One JSON object and a line feed.
 void append_record(std::string& out, const text::Encoding& encoding, std::string_view line,
+                   const RecordFields& fields);
+/// The same where the fields need no encoding.
+void append_record(std::string& out, const std::vector<TokenId>& ids, std::string_view line,
                    const RecordFields& fields);
 
 }  // namespace masque::tok

@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <array>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -19,10 +20,15 @@ std::string hex(const unsigned char* data, std::size_t size) {
   return out;
 }
 
+/// What the libraries can lack for a new sum is memory.
+void need_memory(bool has) {
+  if (!has) throw std::bad_alloc();
+}
+
 class Xxh3 final : public Hasher {
  public:
   Xxh3() : state_(XXH3_createState(), XXH3_freeState) {
-    MASQUE_CHECK(state_ != nullptr);
+    need_memory(state_ != nullptr);
     XXH3_128bits_reset(state_.get());
   }
   void add(Bytes bytes) override { XXH3_128bits_update(state_.get(), bytes.data(), bytes.size()); }
@@ -39,7 +45,8 @@ class Xxh3 final : public Hasher {
 class Sha256 final : public Hasher {
  public:
   Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-    MASQUE_CHECK(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+    need_memory(context_ != nullptr &&
+                EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
   }
   void add(Bytes bytes) override {
     MASQUE_CHECK(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);

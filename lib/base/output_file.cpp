@@ -39,15 +39,31 @@ bool unchanged(const struct stat& a, const struct stat& b) {
          a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
 }
 
-/// The state of `name` now; nothing if it does not exist.
-std::optional<struct stat> state_of(int folder, const std::string& name, const std::string& path) {
+}  // namespace
+
+std::optional<struct stat> entry_state(int folder, const std::string& name,
+                                       const std::string& path) {
   struct stat info = {};
   if (os::stat_at(folder, name.c_str(), info, AT_SYMLINK_NOFOLLOW) == 0) return info;
   if (errno == ENOENT) return std::nullopt;
   throw system_error(path, "looking at the output", errno);
 }
 
-}  // namespace
+void take_mode(int fd, const std::optional<struct stat>& replaced, const std::string& path) {
+  const mode_t mode = replaced ? replaced->st_mode & 07777U : new_file_mode();
+  if (os::chmod_fd(fd, mode) != 0) throw system_error(path, "setting the mode", errno);
+  if (!replaced || (replaced->st_uid == ::geteuid() && replaced->st_gid == ::getegid())) return;
+  // Only root may; anybody else's replacement is their own, as with cp -f.
+  if (::fchown(fd, replaced->st_uid, replaced->st_gid) != 0 && errno != EPERM)
+    throw system_error(path, "setting the owner", errno);
+}
+
+void refuse_changed(int folder, const std::string& name, const std::optional<struct stat>& before,
+                    const std::string& path) {
+  const auto now = entry_state(folder, name, path);
+  if (now.has_value() == before.has_value() && (!now || unchanged(*now, *before))) return;
+  throw InputError(path, "was changed by another process meanwhile; left as it is");
+}
 
 std::string staging_name(const std::string& name) {
   std::string plain = fmt::format(".{}.masque-tmp", name);
@@ -66,7 +82,7 @@ mode_t new_file_mode() {
 }
 
 void refuse_unsafe_target(const std::string& path) {
-  const auto info = state_of(AT_FDCWD, path, path);
+  const auto info = entry_state(AT_FDCWD, path, path);
   if (!info) return;
   if (S_ISLNK(info->st_mode)) {
     const std::string target = link_target(path);
@@ -140,7 +156,7 @@ OutputFile::OutputFile(const std::string& path)
   if (name_.empty() || path.back() == '/') throw InputError(path, "is a folder, expected a file");
   refuse_unsafe_target(path);
   folder_ = open_folder(folder_of(path));
-  before_ = state_of(folder_.get(), name_, path_);
+  before_ = entry_state(folder_.get(), name_, path_);
   fd_ = open_staging(folder_.get(), temporary_, false, path_);
   if (os::truncate(fd_.get(), 0) != 0) {
     const int error = errno;
@@ -154,20 +170,10 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::commit() {
-  const mode_t mode = before_ ? before_->st_mode & 07777U : new_file_mode();
-  if (os::chmod_fd(fd_.get(), mode) != 0) throw system_error(path_, "setting the mode", errno);
-  if (before_ && (before_->st_uid != ::geteuid() || before_->st_gid != ::getegid())) {
-    // Only root may; anybody else's replacement is their own, as with cp -f.
-    if (::fchown(fd_.get(), before_->st_uid, before_->st_gid) != 0 && errno != EPERM) {
-      throw system_error(path_, "setting the owner", errno);
-    }
-  }
+  take_mode(fd_.get(), before_, path_);
   // After a failed sync the kernel may have dropped the pages: never tried again.
   if (os::sync(fd_.get()) != 0) throw system_error(path_, "writing to disk", errno);
-  const auto now = state_of(folder_.get(), name_, path_);
-  if (now.has_value() != before_.has_value() || (now && !unchanged(*now, *before_))) {
-    throw InputError(path_, "was changed by another process meanwhile; left as it is");
-  }
+  refuse_changed(folder_.get(), name_, before_, path_);
   if (os::rename_at(folder_.get(), temporary_.c_str(), name_.c_str()) != 0) {
     throw system_error(path_, "renaming into place", errno);
   }

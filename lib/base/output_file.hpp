@@ -56,6 +56,19 @@ class OutputFile {
 Descriptor open_staging(int folder, const std::string& name, bool as_folder,
                         const std::string& path);
 
+/// What stands under `name` in a folder, links not followed; nothing if nothing does. `path` is
+/// what messages call it. Throws InputError.
+std::optional<struct stat> entry_state(int folder, const std::string& name,
+                                       const std::string& path);
+
+/// Gives a written file the mode and the owner of the one that it replaces; without one, the mode
+/// of a new file. Throws InputError.
+void take_mode(int fd, const std::optional<struct stat>& replaced, const std::string& path);
+
+/// Throws InputError if an entry is not the one any more that entry_state saw.
+void refuse_changed(int folder, const std::string& name, const std::optional<struct stat>& before,
+                    const std::string& path);
+
 /// Permission bits of a new file under the process's umask.
 mode_t new_file_mode();
 

@@ -21,17 +21,10 @@
 
 namespace masque {
 
-namespace {
-
-constexpr int kMaxDepth = 32;
-
-using DirectoryStream = std::unique_ptr<DIR, int (*)(DIR*)>;
-
-/// Appends the names in a folder without "." and "..", sorted; the errno of what went wrong, or 0.
 int read_entries(int folder, std::vector<std::string>& names) {
   const int fd = os::open_at(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return errno;
-  const DirectoryStream stream(::fdopendir(fd), ::closedir);
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(fd), ::closedir);
   if (!stream) {
     const int error = errno;
     ::close(fd);
@@ -47,6 +40,10 @@ int read_entries(int folder, std::vector<std::string>& names) {
   std::sort(names.begin(), names.end());
   return error;
 }
+
+namespace {
+
+constexpr int kMaxDepth = 32;
 
 /// The names in a folder. Throws InputError naming `path`.
 std::vector<std::string> entries_of(int folder, const std::string& path) {
@@ -233,9 +230,16 @@ void OutputFolder::commit() {
   }
   committed_ = true;
   // Before the old files go: a disk may keep their removal and lose the exchange.
-  const int error = os::sync(parent_.get()) == 0 ? 0 : errno;
-  if (replaces_) remove_tree(parent_.get(), temporary_);
-  if (error != 0) throw system_error(path_, "writing its folder to disk", error);
+  if (os::sync(parent_.get()) == 0) {
+    if (replaces_) remove_tree(parent_.get(), temporary_);
+    return;
+  }
+  const int error = errno;
+  if (!replaces_) throw system_error(path_, "writing its folder to disk", error);
+  throw system_error(path_,
+                     fmt::format("the old folder is kept as {}, writing both names to disk",
+                                 escape(staging_path())),
+                     error);
 }
 
 }  // namespace masque

@@ -40,7 +40,9 @@ class OutputFolder {
   /// before long work once every file is created.
   void check_replaced() const;
 
-  /// Makes everything durable and gives the folder its name. Throws InputError.
+  /// Makes everything durable and gives the folder its name. Throws InputError. Where all is done
+  /// but for the sync of the name, what was replaced stays, under the name that the message gives;
+  /// the next writer of the same target removes it.
   void commit();
 
  private:
@@ -56,6 +58,10 @@ class OutputFolder {
   bool replaces_ = false;
   bool committed_ = false;
 };
+
+/// Appends the names in an open folder without "." and "..", sorted; 0, or the errno of what went
+/// wrong.
+int read_entries(int folder, std::vector<std::string>& names);
 
 /// Removes `name` in `folder` with everything below it. Best effort; never throws.
 void remove_tree(int folder, const std::string& name) noexcept;

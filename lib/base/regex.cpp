@@ -46,6 +46,10 @@ std::string reason_of(int code, OnigErrorInfo* info) {
   return escape({reinterpret_cast<const char*>(words.data()), static_cast<std::size_t>(size)});
 }
 
+void throw_without_memory(int code) {
+  if (code == ONIGERR_MEMORY) throw std::bad_alloc();
+}
+
 /// Compiling writes tables that all expressions share.
 std::mutex& compile_lock() {
   static std::mutex lock;
@@ -58,6 +62,7 @@ void initialize_oniguruma() {
     onig_set_parse_depth_limit(kMostDepth);
     return onig_initialize(encodings.data(), static_cast<int>(encodings.size()));
   }();
+  throw_without_memory(done);
   MASQUE_CHECK(done == ONIG_NORMAL);
 }
 
@@ -96,6 +101,7 @@ Regex::Regex(std::string_view expression, RegexDialect dialect, Refuse refuse) {
                     unicode ? ONIG_ENCODING_UTF8 : ONIG_ENCODING_ASCII,
                     unicode ? ONIG_SYNTAX_ONIGURUMA : ONIG_SYNTAX_PERL_NG, &info);
   }
+  throw_without_memory(code);
   if (code != ONIG_NORMAL) compiled->refuse(reason_of(code, &info));
   MASQUE_CHECK(code == ONIG_NORMAL);
   compiled_ = std::move(compiled);
@@ -147,6 +153,7 @@ bool RegexSearch::find(std::size_t from) {
   const int at = onig_search_with_param(regex_.compiled_->regex, first, last, first + from, last,
                                         &state_->region, ONIG_OPTION_NONE, state_->limits);
   if (at == ONIG_MISMATCH) return false;
+  throw_without_memory(at);
   if (at < 0) refuse_code(at);
   if (begin() < from || end() < begin()) {
     regex_.compiled_->refuse("a match that ends before it begins");

@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <exception>
+#include <initializer_list>
 #include <new>
 #include <system_error>
 
@@ -23,11 +25,6 @@
 namespace masque::cli {
 
 namespace {
-
-void say(std::string_view tool, std::string_view text) {
-  const std::string line = message_line(std::string(tool), text);
-  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nowhere left to say it
-}
 
 /// Gives descriptors 0 to 2 something to point at, so that no file of ours becomes one of them.
 /// True if stdout was closed. A closed stdin stays an error for those who read it (EBADF), as it
@@ -62,23 +59,40 @@ std::string parse_message(const CLI::ParseError& error) {
 
 int code(ExitCode exit) { return static_cast<int>(exit); }
 
-/// In one write, and without memory.
-void say_out_of_memory(std::string_view tool) {
-  std::array<char, 80> line;
-  std::size_t size = 0;
-  for (const std::string_view part : {tool, std::string_view(": out of memory\n")})
-    size += part.copy(line.data() + size, line.size() - size);
-  if (::write(STDERR_FILENO, line.data(), size) < 0) return;  // nowhere left to say it
+void write_stderr(std::string_view line) {
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nowhere left to say it
 }
 
-/// The tool, but for a lack of memory, which may end a handler of other errors, too.
-int run_with_memory(std::string_view name, std::string_view summary, int argc, char** argv,
-                    const std::function<void(Command&)>& declare) {
+/// In one write, and without memory; a long text loses its end.
+void say_without_memory(std::initializer_list<std::string_view> parts) {
+  std::array<char, 2000> line;
+  std::size_t size = 0;
+  for (const std::string_view part : parts)
+    size += part.copy(line.data() + size, line.size() - 1 - size);
+  line[size++] = '\n';
+  write_stderr({line.data(), size});
+}
+
+/// Takes the progress away, whatever ends the run.
+struct ProgressEnd {
+  Session& session;
+  ~ProgressEnd() { session.clear_progress(); }
+};
+
+/// The tool. What passes is a lack of memory, also in one of the handlers here, or a bug of ours.
+int run(std::string_view name, std::string_view summary, int argc, char** argv,
+        const std::function<void(Command&)>& declare) {
   const bool stdout_closed = open_missing_streams();
   catch_interrupts();
   prepare_limits();
   Session session(std::string(name), stdout_closed);
-  int result = code(ExitCode::kInternal);
+  const ProgressEnd progress_end{session};
+  const auto end = [&](std::string_view text, ExitCode exit) {
+    session.clear_progress();
+    write_stderr(message_line(std::string(name), text));
+    return code(exit);
+  };
+  int result = code(ExitCode::kDone);
   std::string text;
   try {
     limit_instruction_set_by_environment();
@@ -88,36 +102,25 @@ int run_with_memory(std::string_view name, std::string_view summary, int argc, c
         tool.parse(std::vector<std::string>(argv + std::min(argc, 1), argv + argc), text);
     if (command == nullptr) {
       session.print(text);
-      result = code(ExitCode::kDone);
     } else {
       result = code(command->run(session));
     }
     session.clear_progress();
     session.flush();
   } catch (const CLI::ParseError& error) {
-    say(name, escape(parse_message(error)));
-    result = code(ExitCode::kUsage);
+    result = end(escape(parse_message(error)), ExitCode::kUsage);
   } catch (const UsageError& error) {
-    say(name, error.message());
-    result = code(ExitCode::kUsage);
+    result = end(error.message(), ExitCode::kUsage);
   } catch (const InputError& error) {
     session.clear_progress();
     session.flush_quietly();
-    say(name, error.message());
-    result = code(ExitCode::kInput);
+    result = end(error.message(), ExitCode::kInput);
   } catch (const Interrupted& interrupted) {
-    session.clear_progress();
-    say(name, "interrupted; " + session.if_interrupted());
+    result = end("interrupted; " + session.if_interrupted(), ExitCode::kInternal);
     ::signal(interrupted.signal(), SIG_DFL);
     ::raise(interrupted.signal());
-  } catch (const std::bad_alloc&) {
-    session.clear_progress();
-    throw;
   } catch (const std::system_error& error) {
-    say(name, error.what());
-    result = code(ExitCode::kInput);
-  } catch (const std::exception& error) {
-    say(name, fmt::format("internal error, please report it: {}", error.what()));
+    result = end(error.what(), ExitCode::kInput);
   }
   return result;
 }
@@ -127,10 +130,13 @@ int run_with_memory(std::string_view name, std::string_view summary, int argc, c
 int run_tool(std::string_view name, std::string_view summary, int argc, char** argv,
              const std::function<void(Command&)>& declare) {
   try {
-    return run_with_memory(name, summary, argc, argv, declare);
+    return run(name, summary, argc, argv, declare);
   } catch (const std::bad_alloc&) {
-    say_out_of_memory(name);
+    say_without_memory({name, ": out of memory"});
     return code(ExitCode::kInput);
+  } catch (const std::exception& error) {
+    say_without_memory({name, ": internal error, please report it: ", error.what()});
+    return code(ExitCode::kInternal);
   }
 }
 

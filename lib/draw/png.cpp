@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -42,7 +43,8 @@ std::vector<std::byte> encode(Raster raster) {
   std::vector<std::byte> out(size);
   const int is_written = png_image_write_to_memory(&image, out.data(), &size, 0, raster.dots.data(),
                                                    raster.width, colors.data());
-  MASQUE_CHECK(is_written != 0);
+  // Its sizes and colours are right: what libpng can lack is memory.
+  if (is_written == 0) throw std::bad_alloc();
   out.resize(size);
   return out;
 }

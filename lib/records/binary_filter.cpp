@@ -1,8 +1,7 @@
 #include "records/binary_filter.hpp"
 
 #include <cstring>
-#include <deque>
-#include <mutex>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -12,7 +11,7 @@
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
 #include "base/little_endian.hpp"
-#include "base/output_file.hpp"
+#include "base/output_group.hpp"
 #include "base/parallel.hpp"
 
 namespace masque::records {
@@ -115,66 +114,64 @@ class Converter {
   const std::string& name_;
 };
 
-/// The files, each opened when something goes into it.
+/// The files, each made when something goes into it.
 class Outputs {
  public:
-  explicit Outputs(const BinaryFilter& filter) : filter_(filter), ids_(filter.output) {
+  explicit Outputs(const BinaryFilter& filter)
+      : filter_(filter), group_(filter.output, Existing::kReplace), ids_(create("")) {
     if (filter.layout == BinaryLayout::kLlmc) put(ids_, std::string(kLlmcHeaderBytes, '\0'));
   }
 
   void write(const Made& made) {
     put(ids_, made.ids);
     written_ += made.ids.size() / static_cast<std::size_t>(filter_.bytes);
-    if (made.has_labels) put(open(labels_, ".labels"), made.labels);
-    if (made.has_pos) put(open(pos_, ".pos"), made.pos);
-    if (made.has_original) put(open(original_, ".original"), made.original);
+    if (made.has_labels) put(open(".labels"), made.labels);
+    if (made.has_pos) put(open(".pos"), made.pos);
+    if (made.has_original) put(open(".original"), made.original);
     if (made.has_dropped) {
-      put(open(dropped_, ".dropped"), made.dropped);
-      put(open(lengths_, ".lengths"), made.lengths);
+      put(open(".dropped"), made.dropped);
+      put(open(".lengths"), made.lengths);
     }
   }
 
   void commit() {
-    if (filter_.layout == BinaryLayout::kLlmc) write_header();
-    const std::pair<const char*, std::optional<OutputFile>*> sidecars[] = {
-        {".labels", &labels_},
-        {".pos", &pos_},
-        {".original", &original_},
-        {".dropped", &dropped_},
-        {".lengths", &lengths_}};
-    for (const auto& [suffix, file] : sidecars) {
-      if (*file || !exists(filter_.output + suffix)) continue;
+    if (filter_.layout == BinaryLayout::kLlmc) {
+      const std::string header = llmc_header(filter_.bytes, written_, filter_.output);
+      write_at(ids_.descriptor, 0, as_bytes(header), filter_.output);
+    }
+    for (const auto& [suffix, file] : sidecars_) {
+      if (file || !exists(filter_.output + suffix)) continue;
       throw InputError(filter_.output + suffix,
                        "is there from another run and would not fit, expected it to be removed");
     }
-    for (const auto& [suffix, file] : sidecars) {
-      if (*file) (*file)->commit();
-    }
-    ids_.commit();
+    group_.commit();
   }
 
  private:
-  OutputFile& open(std::optional<OutputFile>& file, const char* suffix) const {
-    if (!file) file.emplace(filter_.output + suffix);
+  struct File {
+    std::string path;
+    int descriptor = -1;
+  };
+
+  File create(const std::string& suffix) {
+    return {filter_.output + suffix, group_.create(base_name(filter_.output) + suffix)};
+  }
+
+  const File& open(const std::string& suffix) {
+    std::optional<File>& file = sidecars_.at(suffix);
+    if (!file) file = create(suffix);
     return *file;
   }
 
-  static void put(const OutputFile& file, const std::string& bytes) {
-    write_all(file.descriptor(), as_bytes(bytes), file.path());
-  }
-
-  void write_header() {
-    const std::string header = llmc_header(filter_.bytes, written_, filter_.output);
-    write_at(ids_.descriptor(), 0, as_bytes(header), filter_.output);
+  static void put(const File& file, const std::string& bytes) {
+    write_all(file.descriptor, as_bytes(bytes), file.path);
   }
 
   const BinaryFilter& filter_;
-  OutputFile ids_;
-  std::optional<OutputFile> labels_;
-  std::optional<OutputFile> pos_;
-  std::optional<OutputFile> original_;
-  std::optional<OutputFile> dropped_;
-  std::optional<OutputFile> lengths_;
+  OutputGroup group_;
+  File ids_;
+  std::map<std::string, std::optional<File>> sidecars_ = {
+      {".labels", {}}, {".pos", {}}, {".original", {}}, {".dropped", {}}, {".lengths", {}}};
   std::uint64_t written_ = 0;
 };
 
@@ -194,9 +191,10 @@ Tally filter_binary(const BinaryFilter& filter, const Corruption& corruption) {
   if (filter.bytes == 2 && filter.tokens.size > 65536) {
     throw UsageError("a vocabulary of more than 65536 ids does not fit into 16 bits");
   }
+  // First: what it finds half replaced, and puts back, may be the input.
+  Outputs outputs(filter);
   InputStream source(filter.input);
   const std::optional<std::uint64_t> stated = read_header(source, filter);
-  Outputs outputs(filter);
   const Converter converter(filter, corruption, source.name());
   const int threads = filter.threads > 0 ? filter.threads : default_threads();
   const auto size = static_cast<std::size_t>(filter.bytes);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -232,6 +233,7 @@ Problem JsonRecordReader::read(std::string_view line, Record& record) {
   od::object object;
   const simdjson::padded_string_view padded(line, line.size() + simdjson::SIMDJSON_PADDING);
   if (auto error = state_->parser.iterate(padded).get(document); error != simdjson::SUCCESS) {
+    if (error == simdjson::MEMALLOC) throw std::bad_alloc();  // no fault of the record
     return fmt::format("no JSON object: {}", simdjson::error_message(error));
   }
   if (auto error = document.get_object().get(object); error != simdjson::SUCCESS) {

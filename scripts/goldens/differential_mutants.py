@@ -10,6 +10,8 @@ import struct
 import warnings
 import zipfile
 
+from leveldb_tables import masked_crc, read_varint
+
 warnings.simplefilter("ignore")  # names that come twice are on purpose
 NUMBERS = [0, 1, 2, 3, 7, 8, 127, 128, 255, 256, 2**15, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53, 2**63 - 1, 2**63, 2**64 - 1]
 
@@ -184,38 +186,13 @@ def npy(data, random):
     return data[:8] + len(text).to_bytes(begin - 8, "little") + text + rest, "header:" + how
 
 
-CRC_TABLE = []
-for i in range(256):
-    for _ in range(8):
-        i = (i >> 1) ^ (0x82F63B78 if i & 1 else 0)
-    CRC_TABLE.append(i)
-
-
-def masked_crc(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = CRC_TABLE[(crc ^ byte) & 255] ^ (crc >> 8)
-    crc ^= 0xFFFFFFFF
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        value |= (data[at] & 127) << shift
-        shift += 7
-        at += 1
-        if data[at - 1] < 128:
-            return value, at
-
-
 def table(data, random):
     """A table of LevelDB with one block changed in place, and its sum made right."""
     blocks = []
     at = len(data) - 48
     for _ in range(2):
-        begin, at = varint(data, at)
-        size, at = varint(data, at)
+        begin, at = read_varint(data, at)
+        size, at = read_varint(data, at)
         blocks.append((begin, size))
     # The blocks of entries lie before the two of the footer.
     first = min(begin for begin, _ in blocks)

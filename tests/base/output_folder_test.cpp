@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <functional>
+#include <optional>
 
 #include <doctest/doctest.h>
 
@@ -137,6 +139,29 @@ TEST_CASE("the old files go away only once the new folder is on the disk") {
   const auto removed = std::find(renamed, calls.end(), os::Call::kUnlink);
   REQUIRE(removed != calls.end());
   CHECK(std::find(renamed, removed, os::Call::kSync) != removed);
+}
+
+TEST_CASE("if the exchange does not come to the disk the old folder stays") {
+  const TempFolder folder;
+  write_file(folder / "old/model.safetensors", "old");
+  const auto replace = [&](int failing_sync) {
+    OutputFolder output(folder / "old", Existing::kReplace);
+    put(output, "model.safetensors", "new");
+    int syncs = 0;
+    const test::Faults faults([&](os::Call call, std::string_view, std::size_t) {
+      const bool fails = call == os::Call::kSync && ++syncs == failing_sync;
+      return fails ? std::optional(os::Fault{.error = EIO}) : std::nullopt;
+    });
+    return message_of([&] { output.commit(); });
+  };
+  // The file's, the new folder's, its parent's.
+  CHECK(contains(replace(3), "old: the old folder is kept as " + (folder / ".old.masque-tmp") +
+                                 ", writing both names to disk: Input/output error"));
+  CHECK(folder.names() == Names{".old.masque-tmp", "old"});
+  CHECK(read_file(folder / "old/model.safetensors") == "new");
+  CHECK(read_file(folder / ".old.masque-tmp/model.safetensors") == "old");
+  CHECK(replace(0) == "(nothing thrown)");
+  CHECK(folder.names() == Names{"old"});
 }
 
 TEST_CASE("a folder with files that the new one lacks is not replaced") {

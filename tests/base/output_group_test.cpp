@@ -1,12 +1,16 @@
 // A file with companions is there with all of them or not at all.
 #include "base/output_group.hpp"
 
+#include <cerrno>
+#include <csignal>
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "support/child.hpp"
 #include "support/faults.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
@@ -92,6 +96,112 @@ TEST_CASE("a companion that a loss of power left with two names is written anew"
   write_group(folder / "b", "new");
   CHECK(folder.names() == Names{"a", "b"});
   CHECK(read_file(folder / "a") == "new");
+}
+
+/// What stands in the folder, as "name=content ", temporaries left out.
+std::string contents(const TempFolder& folder) {
+  std::string out;
+  for (const std::string& name : folder.names()) {
+    if (!name.ends_with(".masque-tmp")) out += name + "=" + read_file(folder / name) + " ";
+  }
+  return out;
+}
+
+constexpr const char* kOld = "a=old b=old ";
+constexpr const char* kNew = "a=new b=new c=new ";
+
+/// A file "b" with one companion, where replace() makes one with two.
+void write_old(const TempFolder& folder) {
+  for (const std::string& name : folder.names()) std::filesystem::remove_all(folder / name);
+  write_file(folder / "a", "old");
+  write_file(folder / "b", "old");
+}
+
+void replace(const TempFolder& folder) {
+  OutputGroup group(folder / "b", Existing::kReplace);
+  for (const char* name : {"b", "a", "c"}) write_at(group.create(name), 0, as_bytes("new"), name);
+  group.commit();
+}
+
+/// Calls `act` at the n-th system call of replace().
+std::string replace_with(const TempFolder& folder, int n,
+                         const std::function<std::optional<os::Fault>(os::Call)>& act, int& calls) {
+  calls = 0;
+  const test::Faults faults([&](os::Call call, std::string_view, std::size_t) {
+    return ++calls == n ? act(call) : std::nullopt;
+  });
+  return message_of([&] { replace(folder); });
+}
+
+TEST_CASE("a file with companions replaces another one") {
+  const TempFolder folder;
+  write_old(folder);
+  std::filesystem::permissions(folder / "a", std::filesystem::perms::owner_read);
+  replace(folder);
+  CHECK(contents(folder) == kNew);
+  CHECK(folder.names() == Names{"a", "b", "c"});
+  CHECK(std::filesystem::status(folder / "a").permissions() == std::filesystem::perms::owner_read);
+}
+
+TEST_CASE("whatever call fails while a file with companions is replaced, it is old or new") {
+  const TempFolder folder;
+  int calls = 0;
+  int n = 1;
+  for (bool ended = false; !ended; ++n) {
+    CAPTURE(n);
+    write_old(folder);
+    os::Call failed = os::Call::kStat;
+    const std::string message = replace_with(
+        folder, n,
+        [&](os::Call call) {
+          failed = call;
+          return os::Fault{.error = EIO};
+        },
+        calls);
+    ended = calls < n;
+    const std::string found = contents(folder);
+    const bool thrown = message != "(nothing thrown)";
+    CHECK((found == kNew || (thrown && found == kOld)));
+    if (thrown) CHECK(contains(message, "Input/output error"));
+    // What could not be removed, or is kept, goes with the next one.
+    if (failed != os::Call::kUnlink && failed != os::Call::kRmdir && failed != os::Call::kSync &&
+        found == kOld)
+      CHECK(folder.names() == Names{"a", "b"});
+    replace(folder);
+    CHECK(folder.names() == Names{"a", "b", "c"});
+  }
+  CHECK(n > 40);
+}
+
+TEST_CASE(
+    "a replacement that is killed leaves no file with other companions, and the next one puts it "
+    "back") {
+  const TempFolder folder;
+  int calls = 0;
+  int gone = 0;
+  for (int n = 1;; ++n) {
+    CAPTURE(n);
+    write_old(folder);
+    test::Child child([&](const std::function<void()>&) {
+      const auto die = [](os::Call) {
+        ::raise(SIGKILL);
+        return std::optional<os::Fault>();
+      };
+      replace_with(folder, n, die, calls);
+      return 0;
+    });
+    if (child.wait() == 0) break;
+    const std::string found = contents(folder);
+    if (std::filesystem::exists(folder / "b")) {
+      CHECK((found == kOld || found == kNew));
+    } else {
+      ++gone;
+    }
+    { const OutputGroup next(folder / "b", Existing::kReplace); }
+    CHECK(contents(folder) == (found == kNew ? kNew : kOld));
+    CHECK_FALSE(std::filesystem::exists(folder / ".b.masque-tmp"));
+  }
+  CHECK(gone > 5);
 }
 
 }  // namespace

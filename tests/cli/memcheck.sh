@@ -5,21 +5,12 @@
 # Exit codes: 0 no finding; 1 findings; 77 skipped: there is no Valgrind, or the build has a sanitizer.
 # shellcheck disable=SC2154  # every_command: of every_command.sh
 set -u
-export LC_ALL=C
 
-here=$(cd "$(dirname "$0")" && pwd)
-bin=$(cd "${1:?BIN_DIR, the folder of the tools}" && pwd)
 pattern=${2-.}
-if ! command -v valgrind >/dev/null || grep -q __asan_init "$bin/ckpt"; then
-  echo "skipped: no Valgrind, or a sanitizer's build"
-  exit 77
-fi
-export PATH=$bin:$PATH
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+command -v valgrind >/dev/null || { echo "skipped: no Valgrind"; exit 77; }
 # shellcheck source=tests/cli/every_command.sh
-. "$here/every_command.sh"
-make_start "$here/../data" || exit 1
+. "$(dirname "$0")/every_command.sh"
+use_tools "${1:?BIN_DIR, the folder of the tools}" "a sanitizer's build"
 
 # In front of each tool a script of its name, which starts it under Valgrind.
 mkdir "$work/under"

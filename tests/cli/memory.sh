@@ -67,11 +67,11 @@ make_checkpoint() {
     "max_position_embeddings":%d}' "$rows" "$rows" >"$work/in/config.json"
 }
 
-# A byte-level tokenizer that joins a's; a line of 16 MiB that is one word, of bytes that merge or that do not.
-tok_line() { # BYTE
+# A line of 16 MiB that is one word, of bytes that tokens join or that they do not.
+tok_line() { # BYTE TOKENIZER ARGUMENT…
   local limit_kib=$(((20 * 16 * mib + 64000000) / 1024))
   head -c $((16 * mib)) /dev/zero | tr '\0' "$1" >"$work/line"
-  within tok encode "$work/bpe" -j 1 <"$work/line"
+  within tok encode "$work/$2" -j 1 "${@:3}" <"$work/line"
 }
 
 # within TOOL ARGUMENT…: runs it, and compares its peak with the limit. $work/out goes away.
@@ -118,6 +118,12 @@ within embed-fix expr "$in" '#5 = mean(#6, #7) + 0.5*#8' -o "$out" -j 4
 within embed-fix untie "$in" -o "$out" -j 4
 within embed-fix stats "$in" -j 4
 yes aaaaaaaaaaaaaaaa | head -n 100 | "$bin/tok" train "$work/bpe" --model bpe --size 261 -q || failures=$((failures + 1))
-tok_line a
-tok_line '\001'
+printf '{"version":"1.0","pre_tokenizer":{"type":"Metaspace","replacement":"\\u2581","prepend_scheme":"always","split":true},
+"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0],["\\u2581",-2],["a",-1],["aa",-1.5],["aaaa",-2]]}}' >"$work/unigram.json"
+for tokenizer in bpe unigram.json; do
+  for byte in a '\001'; do
+    tok_line $byte $tokenizer
+    tok_line $byte $tokenizer --jsonl --with text
+  done
+done
 [ $failures = 0 ]

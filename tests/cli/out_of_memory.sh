@@ -1,30 +1,20 @@
 #!/usr/bin/env bash
 # Memory runs out at an allocation of a command, once or for good: exit code 3, one line, nothing lost, no hang.
 #   tests/cli/out_of_memory.sh BIN_DIR TOOL_FAULTS [--all] [PATTERN]
-# TOOL_FAULTS is the library of tests/support/tool_faults.cpp; PATTERN (a regular expression) chooses commands. Two allocations of
-# each command fail, one alone and one with all after it; with --all each of the first 200 and 100 later ones, both ways. Allocations
+# TOOL_FAULTS is the library of tests/support/tool_faults.cpp; PATTERN (a regular expression) chooses commands. Three allocations of
+# each command fail: any one, an early one with all after it, and one of the last ten, where outputs are written; with --all each of the first 200 and 100 later ones, both ways. Allocations
 # before main are the loader's and the standard library's.
 # Exit codes: 0 all as it should be; 1 a failure; 77 skipped: a sanitizer has its own allocator.
 # shellcheck disable=SC2154  # every_command, clean, run: of every_command.sh
 set -u
-export LC_ALL=C
 
-here=$(cd "$(dirname "$0")" && pwd)
-bin=$(cd "${1:?BIN_DIR, the folder of the tools}" && pwd)
 faults=$(realpath "${2:?TOOL_FAULTS, the library that lets allocations fail}")
+# shellcheck source=tests/cli/every_command.sh
+. "$(dirname "$0")/every_command.sh"
+use_tools "${1:?BIN_DIR, the folder of the tools}" "a sanitizer has its own allocator"
 all=
 [ "${3-}" = --all ] && all=1 && shift
 pattern=${3-.}
-if grep -q __asan_init "$bin/ckpt"; then
-  echo "skipped: a sanitizer has its own allocator"
-  exit 77
-fi
-export PATH=$bin:$PATH
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-# shellcheck source=tests/cli/every_command.sh
-. "$here/every_command.sh"
-make_start "$here/../data" || exit 1
 
 # with ASSIGNMENT COMMAND: runs the command with this variable, preloaded.
 with() {
@@ -37,7 +27,7 @@ with() {
 chosen() { # TOTAL
   local i n
   if [ -z "$all" ]; then
-    echo "$((RANDOM * 32768 % $1 + RANDOM % 100 + 1)) $((RANDOM % ($1 < 200 ? $1 : 200) + 1))+"
+    echo "$((RANDOM * 32768 % $1 + RANDOM % 100 + 1)) $((RANDOM % ($1 < 200 ? $1 : 200) + 1))+ $(($1 > 10 ? $1 - RANDOM % 10 : 1))"
     return
   fi
   for ((n = 1; n <= $1 && n <= 200; ++n)); do echo "$n $n+"; done

@@ -32,7 +32,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#scenarios[@]} -gt 0 ] || scenarios=(file folder bundle in_place in_place_bundle training classify sweep)
+[ ${#scenarios[@]} -gt 0 ] || scenarios=(file folder bundle ids in_place in_place_bundle training classify sweep)
 export PATH=$bin:$PATH ASAN_OPTIONS=detect_leaks=0
 
 work=$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")")
@@ -104,6 +104,12 @@ bundle_run() { ckpt convert in.safetensors -o target/new.index -q -j 1; }
 # A bundle is its index: without one, what lies there is nothing, and in nobody's way.
 bundle_again() { [ -e target/new.index ] || bundle_run; }
 
+ids_start() {
+  head -c 4096 "$work/inputs/model/model.safetensors" >ids.bin && mkdir target && ids_run 2
+}
+ids_run() { droptoken drop --rate 0.3 --binary u16 --length 8 --input ids.bin -o target/out --seed "${1-1}" -q -j 1; }
+ids_again() { ids_run; }
+
 in_place_start() { from model in; }
 in_place_run() { embed-fix mlm-correct in --in-place --tied keep --mask-token 4 -q -j 1 >/dev/null; }
 in_place_again() { embed-fix recover in -q; }
@@ -144,15 +150,19 @@ state_of() {
       echo $moment && return
     fi
   done
-  # The data of a bundle without its index.
-  [ "$1" = bundle ] && [ ! -e "$2/target/new.index" ] && echo old || echo torn
+  # Without the file that makes the others count nobody reads them.
+  case $1 in
+    bundle) [ ! -e "$2/target/new.index" ] && echo old && return ;;
+    ids) [ ! -e "$2/target/out" ] && echo old && return ;;
+  esac
+  echo torn
 }
 
 # Before anything is done again, what a reader finds is old, new or, of the long ones, a state on the way: one that
 # `again` goes on from. In place, a reader is told to recover.
 readable() {
   case $1 in
-    file | folder | bundle) [ "$(state_of "$1" .)" != torn ] ;;
+    file | folder | bundle | ids) [ "$(state_of "$1" .)" != torn ] ;;
     in_place*) return 0 ;;
     training) [ ! -e target ] || ckpt check target -q >/dev/null ;;
     classify | sweep) return 0 ;;
@@ -239,7 +249,7 @@ judged() {
     echo "$before" >"$work/state"
     "$1_again" 2>"$work/said" || echo "the second time: $(cat "$work/said")"
   fi
-  for left in in in.safetensors text labels; do
+  for left in in in.safetensors ids.bin text labels; do
     in_place "$1" || [ ! -e $left ] || diff -r $left "$work/$1/old/$left" >/dev/null || echo "the input $left was changed"
   done
   # What a run does not write again is not looked after again.

@@ -4,21 +4,11 @@
 # Exit codes: 0 all as it should be; 1 a failure; 77 skipped: a sanitizer, or no optimisation, takes more.
 # shellcheck disable=SC2154  # every_command, clean, run: of every_command.sh
 set -u
-export LC_ALL=C
 
-here=$(cd "$(dirname "$0")" && pwd)
-bin=$(cd "${1:?BIN_DIR, the folder of the tools}" && pwd)
 objdump=${2:?OBJDUMP}
-if grep -q __asan_init "$bin/ckpt"; then
-  echo "skipped: this build takes more of the stack"
-  exit 77
-fi
-export PATH=$bin:$PATH
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/cli/every_command.sh
-. "$here/every_command.sh"
-make_start "$here/../data" || exit 1
+. "$(dirname "$0")/every_command.sh"
+use_tools "${1:?BIN_DIR, the folder of the tools}" "this build takes more of the stack"
 failures=0
 commands=0
 

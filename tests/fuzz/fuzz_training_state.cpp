@@ -32,7 +32,6 @@ std::unique_ptr<train::TrainingRun> make_run() {
 void check(std::string_view input) {
   static const std::unique_ptr<train::TrainingRun> run = make_run();
   static const test::TempFolder folder = test::TempFolder::in_memory();
-  test::write_file(folder / "metrics.jsonl", "");
   test::write_file(folder / "training.safetensors", input);
   test::accepts([&] { train::TrainingRun::spent_of(folder.path()); });
   test::accepts([&] { train::TrainingRun::saved_setting(folder.path(), "steps"); });

@@ -2,10 +2,11 @@
 // a call of access("/main begins"), and can let allocations fail from there on:
 //   MASQUE_FAIL_ALLOCATION=N    the N-th one fails; N+: and all after it
 //   MASQUE_ALLOCATIONS=FILE     their number is written there when the tool ends
-// Those of oneDNN never fail: it goes on without looking (2.6), and the program ends by a signal.
-// Nor do those by which glibc notes the destructor of a thread_local: it ends the program itself.
-// What happens before main is the loader's and the standard library's; nothing of the user's is
-// open by then, and nobody could catch what a static initialiser throws.
+// Those of oneDNN never fail: it goes on without looking (2.6), and the program ends by a signal;
+// nor those of libgomp, which oneDNN runs on: it ends the program itself. Nor do those by which
+// glibc notes the destructor of a thread_local: it ends the program itself. What happens before
+// main is the loader's and the standard library's; nothing of the user's is open by then, and
+// nobody could catch what a static initialiser throws.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -46,6 +47,7 @@ bool is_fatal_elsewhere() {
     Dl_info info = {};
     found = ::dladdr(frames[i], &info) != 0 && info.dli_fname != nullptr &&
             (std::strstr(info.dli_fname, "libdnnl") != nullptr ||
+             std::strstr(info.dli_fname, "libgomp") != nullptr ||
              (info.dli_sname != nullptr &&
               std::strcmp(info.dli_sname, "__cxa_thread_atexit_impl") == 0));
   }

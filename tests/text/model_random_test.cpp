@@ -42,6 +42,12 @@ std::vector<Piece> pieces_of(const TokenModel& model, const std::string& word) {
   return out;
 }
 
+std::vector<TokenId> ids_of(const std::vector<Piece>& pieces) {
+  std::vector<TokenId> out;
+  for (const Piece& piece : pieces) out.push_back(piece.id);
+  return out;
+}
+
 TEST_CASE("WordPiece is the greedy longest match, on random vocabularies") {
   Random random(1);
   for (int round = 0; round < 300; ++round) {
@@ -119,8 +125,7 @@ TEST_CASE("BPE makes the ids of a long word in blocks") {
       for (std::size_t times = round < 6 ? 1 : below(random, 9); times > 0; --times) word += part;
     }
     if (round % 3 == 0) word = std::string((1 << 17) + 1, 'a') + word;
-    std::vector<TokenId> whole;
-    for (const Piece& piece : pieces_of(*model, word)) whole.push_back(piece.id);
+    std::vector<TokenId> whole = ids_of(pieces_of(*model, word));
     std::vector<TokenId> ids = {7};
     const bool done = model->append_ids(word, ids);
     in_blocks += done ? 1 : 0;
@@ -157,6 +162,9 @@ TEST_CASE("Unigram finds the best score") {
       }
       CHECK(at == word.size());
       CHECK(score == test::naive_unigram_score(pieces, word));
+      std::vector<TokenId> ids;
+      CHECK(model->append_ids(word, ids));
+      CHECK(ids == ids_of(pieces_of(*model, word)));
     }
   }
 }

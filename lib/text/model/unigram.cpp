@@ -1,7 +1,10 @@
 // Unigram: the segmentation of the highest sum of scores (Viterbi), by Hugging Face's rules or by
 // SentencePiece's.
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,7 +18,7 @@ namespace masque::text {
 namespace {
 
 constexpr double kUnknownPenalty = 10;
-constexpr TokenId kNowhere = -2;  // no way leads here yet
+constexpr std::size_t kLongestCharacter = 4;
 
 std::vector<std::string> texts_of(const std::vector<ScoredPiece>& pieces) {
   std::vector<std::string> out;
@@ -56,6 +59,7 @@ class Unigram final : public VocabularyModel {
         scores_[i] = static_cast<double>(static_cast<float>(bonus));
       }
     }
+    for (const TrieKey& key : keys) longest_ = std::max(longest_, key.text.size());
     trie_ = Trie(keys);
   }
 
@@ -63,32 +67,60 @@ class Unigram final : public VocabularyModel {
   std::size_t count() const override { return size_; }
 
   void tokenize(std::string_view word, std::vector<Piece>& out) const override {
-    if (options_.rules == PieceRules::kHuggingFace) {
-      cut<double>(word, out);
-    } else {
-      cut<float>(word, out);
-    }
+    each(word, [&](const Piece& piece) { out.push_back(piece); });
+  }
+
+  bool append_ids(std::string_view word, std::vector<TokenId>& ids) const override {
+    each(word, [&](const Piece& piece) { ids.push_back(piece.id); });
+    return true;
   }
 
  private:
-  /// The best way to a place in the word. `Score` is what sums are rounded to.
-  template <typename Score>
-  struct Arrival {
-    Score score = 0;
-    TokenId id = kNowhere;  // of an unknown character the id of unknown
-    std::uint32_t from = 0;
-  };
+  /// Calls see(piece) for each token of a word, from left to right.
+  template <typename See>
+  void each(std::string_view word, const See& see) const {
+    std::optional<Piece> unknown;  // neighbours that are, joined
+    const auto resolve = [&] {
+      if (unknown) resolve_unknown(word, *unknown, see);
+      unknown.reset();
+    };
+    const bool join = is_hf() || !options_.byte_fallback;
+    const auto take = [&](const Piece& piece) {
+      if (piece.id != options_.unk_id) {
+        resolve();
+        see(piece);
+      } else if (unknown && join) {
+        unknown->end = piece.end;
+      } else {
+        resolve();
+        unknown = piece;
+      }
+    };
+    if (is_hf()) {
+      cut<double>(word, take);
+    } else {
+      cut<float>(word, take);
+    }
+    resolve();
+  }
 
-  template <typename Score>
-  void cut(std::string_view word, std::vector<Piece>& out) const {
+  bool is_hf() const { return options_.rules == PieceRules::kHuggingFace; }
+
+  /// The best segmentation, unknown characters one by one. `Score` is what sums are rounded to.
+  template <typename Score, typename See>
+  void cut(std::string_view word, const See& see) const {
     if (word.empty()) return;
-    std::vector<Arrival<Score>> best(word.size() + 1);
+    // How many bytes the last piece of the best way to a place has; 0: no way leads there yet. Of
+    // the scores of those ways only so many are needed as a piece is long.
+    std::vector<std::uint32_t> last(word.size() + 1);
+    std::vector<Score> scores(std::bit_ceil(std::min(longest_, word.size()) + 1));
+    const std::size_t mask = scores.size() - 1;
     // Says whether this way is the best so far.
-    const auto arrive = [&](std::size_t from, std::size_t to, TokenId id, double score) {
-      const auto candidate = static_cast<Score>(score + static_cast<double>(best[from].score));
-      Arrival<Score>& at = best[to];
-      if (at.id != kNowhere && candidate <= at.score) return false;
-      at = {candidate, id, static_cast<std::uint32_t>(from)};
+    const auto arrive = [&](std::size_t from, std::size_t to, double score) {
+      const auto candidate = static_cast<Score>(score + static_cast<double>(scores[from & mask]));
+      if (last[to] != 0 && candidate <= scores[to & mask]) return false;
+      scores[to & mask] = candidate;
+      last[to] = static_cast<std::uint32_t>(to - from);
       return true;
     };
     const TokenId unknown = options_.unk_id.value_or(-1);
@@ -101,49 +133,45 @@ class Unigram final : public VocabularyModel {
         if (node == Trie::kNone) break;
         const TokenId id = trie_.value(node);
         if (id < 0) continue;
-        arrive(begin, i, id, scores_[static_cast<std::size_t>(id)]);
+        arrive(begin, i, scores_[static_cast<std::size_t>(id)]);
         single = single || i == next;
       }
-      if (!single && arrive(begin, next, unknown, unknown_score_) && unknown < 0) {
+      if (!single && arrive(begin, next, unknown_score_) && unknown < 0) {
         throw InputError("the Unigram model has no unknown token, needed for a word");
       }
       begin = next;
     }
-    // Back from the end; the pieces come out in reverse.
-    const std::size_t before = out.size();
-    for (auto end = static_cast<std::uint32_t>(word.size()); end > 0; end = best[end].from) {
-      out.push_back({best[end].id, best[end].from, end});
+    turn_round(last);
+    for (std::size_t begin = 0; begin < word.size(); begin += last[begin]) {
+      const Trie::Node node = trie_.walk(Trie::kRoot, word.substr(begin, last[begin]));
+      const TokenId id = node == Trie::kNone ? -1 : trie_.value(node);
+      see({id < 0 ? unknown : id, static_cast<std::uint32_t>(begin),
+           static_cast<std::uint32_t>(begin + last[begin])});
     }
-    std::reverse(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
-    if (options_.unk_id) resolve_unknown(word, before, out);
   }
 
-  /// Neighbouring unknown pieces become one, or bytes.
-  void resolve_unknown(std::string_view word, std::size_t first, std::vector<Piece>& out) const {
-    const TokenId unk = *options_.unk_id;
-    const auto is_unknown = [&](const Piece& piece) { return piece.id == unk; };
-    const auto begin = out.begin() + static_cast<std::ptrdiff_t>(first);
-    if (std::none_of(begin, out.end(), is_unknown)) return;
-    const std::vector<Piece> pieces(begin, out.end());
-    out.erase(begin, out.end());
-    const bool hf = options_.rules == PieceRules::kHuggingFace;
-    for (std::size_t i = 0; i < pieces.size();) {
-      Piece piece = pieces[i++];
-      if (is_unknown(piece)) {
-        const bool join = hf || !options_.byte_fallback;
-        while (join && i < pieces.size() && is_unknown(pieces[i])) piece.end = pieces[i++].end;
-        const std::string_view text = word.substr(piece.begin, piece.end - piece.begin);
-        // Hugging Face looks up the joined text once more.
-        const auto known = hf ? find(text) : std::nullopt;
-        if (known) {
-          piece.id = *known;
-        } else if (options_.byte_fallback && bytes_.cover(text)) {
-          for (const char byte : text) out.push_back({bytes_[byte], piece.begin, piece.end});
-          continue;
-        }
-      }
-      out.push_back(piece);
+  /// From the bytes of the pieces that end at the places of the best way to those of the pieces
+  /// that begin there.
+  static void turn_round(std::vector<std::uint32_t>& pieces) {
+    std::uint32_t bytes = pieces.back();
+    for (std::size_t end = pieces.size() - 1; end > 0;) {
+      end -= bytes;
+      std::swap(pieces[end], bytes);
     }
+  }
+
+  /// Neighbours that are unknown become one piece, or bytes.
+  template <typename See>
+  void resolve_unknown(std::string_view word, Piece piece, const See& see) const {
+    const std::string_view text = word.substr(piece.begin, piece.end - piece.begin);
+    // Hugging Face looks up the joined text once more.
+    const auto known = is_hf() ? find(text) : std::nullopt;
+    if (!known && options_.byte_fallback && bytes_.cover(text)) {
+      for (const char byte : text) see({bytes_[byte], piece.begin, piece.end});
+      return;
+    }
+    piece.id = known.value_or(piece.id);
+    see(piece);
   }
 
   UnigramOptions options_;
@@ -151,6 +179,7 @@ class Unigram final : public VocabularyModel {
   BytePieces bytes_;
   std::vector<double> scores_;  // by id
   double unknown_score_ = 0;
+  std::size_t longest_ = kLongestCharacter;  // bytes of a piece, or of an unknown character
   Trie trie_;
 };
 

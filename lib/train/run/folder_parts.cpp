@@ -80,4 +80,10 @@ store::OutputExtra text_file(const std::string& name, const std::string& text) {
   return {name, store::Literal{text}, text.size(), 0644};
 }
 
+store::OutputExtra metrics_file(const ScratchFile& metrics) {
+  store::Computed source;
+  source.fill = [&metrics](std::uint64_t offset, MutableBytes out) { metrics.read(offset, out); };
+  return {kMetricsName, source, metrics.size(), 0644};
+}
+
 }  // namespace masque::train

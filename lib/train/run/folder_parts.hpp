@@ -6,10 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "base/scratch_file.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::train {
+
+inline constexpr const char* kMetricsName = "metrics.jsonl";
 
 /// Floats as a tensor to write; they must stay.
 store::OutputTensor float_tensor(const std::string& name, const Shape& shape,
@@ -25,5 +28,8 @@ std::vector<store::OutputExtra> tokenizer_files(const text::Tokenizer& tokenizer
                                                 std::deque<InputFile>& opened);
 
 store::OutputExtra text_file(const std::string& name, const std::string& text);
+
+/// What a run has gathered of its steps, as metrics.jsonl. `metrics` must stay.
+store::OutputExtra metrics_file(const ScratchFile& metrics);
 
 }  // namespace masque::train

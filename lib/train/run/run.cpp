@@ -152,7 +152,7 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
                                  ? weights_of(*second.design, *second.map, parameters_)
                                  : model::ModelWeights<float>();
   if (second.design != nullptr) add_other(other_weights, options);
-  options.files.push_back(text_file("metrics.jsonl", files.metrics));
+  options.files.push_back(metrics_file(files.metrics));
   if (!files.picture.empty()) options.files.push_back(text_file("loss.svg", files.picture));
   options.more.push_back(std::move(state));
   options.write.existing = replace ? Existing::kReplace : Existing::kRefuse;
@@ -191,7 +191,7 @@ std::optional<std::string> TrainingRun::saved_setting(const std::string& folder,
   return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
-std::string TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
+void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
   const std::string path = join(folder, kStateName);
   const store::Checkpoint state = store::open_checkpoint(path);
   // Without the same kind of start, other differences say little.
@@ -217,7 +217,6 @@ std::string TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
         path, fmt::format("{} was {}, expected {} as now", name, escape(was), escape(value)));
   }
   read_trainer_state(state, path, *trainer_, parameters_);
-  return read_text(join(folder, "metrics.jsonl"), std::uint64_t{1} << 32);
 }
 
 double measure_speed(const RunOptions& options, const text::Tokenizer& tokenizer,

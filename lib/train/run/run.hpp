@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/scratch_file.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/checkpoint/starting_model.hpp"
 #include "model/family.hpp"
@@ -57,7 +58,7 @@ struct RunOptions {
 
 /// What stands in a checkpoint besides the model.
 struct RunFiles {
-  std::string metrics;                  ///< metrics.jsonl
+  const ScratchFile& metrics;           ///< metrics.jsonl
   std::string picture;                  ///< loss.svg; empty: none
   std::optional<double> spent_seconds;  ///< of a time that the run has; for spent_of()
 };
@@ -134,10 +135,10 @@ class TrainingRun {
   static std::optional<double> spent_of(const std::string& folder);
   /// Trainer::set_steps, and the setting "steps".
   void set_steps(std::int64_t steps);
-  /// Goes on from a folder: values, optimizer and step are as they were saved. Returns its
-  /// metrics. Throws InputError if its settings, vocabulary or corpus are others, by name; with
+  /// Goes on from a folder: values, optimizer and step are as they were saved. Its metrics are not
+  /// read. Throws InputError if its settings, vocabulary or corpus are others, by name; with
   /// kOthers the setting "steps" may be another one, and the schedule is the own from here on.
-  std::string resume(const std::string& folder, PlannedSteps steps = PlannedSteps::kSame);
+  void resume(const std::string& folder, PlannedSteps steps = PlannedSteps::kSame);
 
  private:
   std::vector<std::pair<std::string, std::string>> facts() const;
