@@ -10,7 +10,9 @@ export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "${1:?BIN_DIR, the folder of the tools}" && pwd)
 pattern=${2-.}
-if ! command -v valgrind >/dev/null || grep -q __asan_init "$bin/ckpt"; then
+# shellcheck source=tests/cli/sanitizer.sh
+. "$here/sanitizer.sh"
+if ! command -v valgrind >/dev/null || sanitized "$bin/ckpt"; then
   echo "skipped: no Valgrind, or a sanitizer's build"
   exit 77
 fi

@@ -15,7 +15,9 @@ faults=$(realpath "${2:?TOOL_FAULTS, the library that lets allocations fail}")
 all=
 [ "${3-}" = --all ] && all=1 && shift
 pattern=${3-.}
-if grep -q __asan_init "$bin/ckpt"; then
+# shellcheck source=tests/cli/sanitizer.sh
+. "$here/sanitizer.sh"
+if sanitized "$bin/ckpt"; then
   echo "skipped: a sanitizer has its own allocator"
   exit 77
 fi

@@ -9,7 +9,9 @@ export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "${1:?BIN_DIR, the folder of the tools}" && pwd)
 objdump=${2:?OBJDUMP}
-if grep -q __asan_init "$bin/ckpt"; then
+# shellcheck source=tests/cli/sanitizer.sh
+. "$here/sanitizer.sh"
+if sanitized "$bin/ckpt"; then
   echo "skipped: this build takes more of the stack"
   exit 77
 fi

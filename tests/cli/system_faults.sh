@@ -23,7 +23,9 @@ shift
 calls=${*:-openat read pread64 write pwrite64 copy_file_range mmap mremap madvise mprotect fallocate ftruncate fsync fdatasync
   flock fchmod fchown rename renameat renameat2 mkdirat unlinkat fstat newfstatat statx lseek getdents64 readlink readlinkat poll
   clone clone3 sched_getaffinity getrandom prlimit64 rt_sigaction fcntl ioctl fadvise64 sync_file_range close}
-if grep -q __asan_init "$bin/ckpt"; then
+# shellcheck source=tests/cli/sanitizer.sh
+. "$here/sanitizer.sh"
+if sanitized "$bin/ckpt"; then
   echo "skipped: a sanitizer makes calls of its own"
   exit 77
 fi
