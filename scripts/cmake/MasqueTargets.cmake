@@ -176,6 +176,12 @@ function(masque_add_tool name)
   install(FILES ${fish} DESTINATION ${data}/fish/vendor_completions.d COMPONENT tools)
 endfunction()
 
+# What the time limits of tests are multiplied by.
+set(masque_patience 1)
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread")
+  set(masque_patience 5)
+endif()
+
 # masque_add_test(LAYER [BATCH n] SOURCES file…): one doctest program that links its layer and no more. CTest
 # starts every test case by itself; one that is renamed so that no case matches fails.
 function(masque_add_test layer)
@@ -191,5 +197,6 @@ function(masque_add_test layer)
     PRIVATE masque_options fmt::fmt doctest::doctest masque::${layer})
   target_compile_definitions(${layer}_test PRIVATE
     MASQUE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" MASQUE_SOURCES="${PROJECT_SOURCE_DIR}/lib")
-  doctest_discover_tests(${layer}_test TEST_PREFIX "${layer}/" PROPERTIES TIMEOUT 300)
+  math(EXPR seconds "300 * ${masque_patience}")
+  doctest_discover_tests(${layer}_test TEST_PREFIX "${layer}/" PROPERTIES TIMEOUT ${seconds})
 endfunction()

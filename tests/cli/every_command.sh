@@ -150,7 +150,9 @@ make_inputs() {
 use_tools() {
   export LC_ALL=C
   bin=$(cd "$1" && pwd) || exit 1
-  if grep -q __asan_init "$bin/ckpt"; then
+  # shellcheck source=tests/cli/sanitizer.sh
+  . "$(dirname "${BASH_SOURCE[0]}")/sanitizer.sh"
+  if sanitized "$bin/ckpt"; then
     echo "skipped: $2"
     exit 77
   fi

@@ -11,11 +11,9 @@ umask 022
 
 bin=$(cd "${1:?BIN_DIR, the folder of the tools}" && pwd)
 fix=$bin/embed-fix
-sanitized=
-if grep -q __asan_init "$fix"; then
-  sanitized=1
-  export ASAN_OPTIONS=detect_leaks=0  # leaks cannot be looked for under strace
-fi
+# shellcheck source=tests/cli/sanitizer.sh
+. "$(dirname "$0")/sanitizer.sh"
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0  # leaks cannot be looked for under strace
 work=$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")")
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -39,8 +37,8 @@ printf '{"model_type": "bert", "vocab_size": 700, "hidden_size": 2, "num_hidden_
 
 calls="openat read pread64 write pwrite64 ftruncate fsync flock fchmod renameat2 unlinkat fstat
 newfstatat getdents64"
-# The sanitizers' own checks write to a pipe of theirs and die where that fails.
-[ -z "$sanitized" ] || calls=${calls/ write / }
+# The checks of UBSan write to a pipe of their own and die where that fails.
+[ "$(sanitizer_of "$fix")" != asan ] || calls=${calls/ write / }
 traced=$(printf ',?%s' $calls)
 traced=${traced#,}
 

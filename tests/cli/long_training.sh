@@ -22,7 +22,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-export ASAN_OPTIONS=detect_leaks=0
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 RANDOM=$seed
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

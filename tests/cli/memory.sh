@@ -11,7 +11,9 @@ export LC_ALL=C
 
 bin=$(cd "${1:?BIN_DIR, the folder of the tools}" && pwd)
 peak=${2:?PEAK_MEMORY, the program that measures}
-if grep -q __asan_init "$bin/ckpt"; then
+# shellcheck source=tests/cli/sanitizer.sh
+. "$(dirname "$0")/sanitizer.sh"
+if sanitized "$bin/ckpt"; then
   echo "skipped: sanitizers hold memory of their own"
   exit 77
 fi

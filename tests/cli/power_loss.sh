@@ -33,7 +33,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ ${#scenarios[@]} -gt 0 ] || scenarios=(file folder bundle ids in_place in_place_bundle training classify sweep)
-export PATH=$bin:$PATH ASAN_OPTIONS=detect_leaks=0
+export PATH=$bin:$PATH ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 
 work=$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")")
 fs=$work/fs  # where the file system of an image is mounted
