@@ -57,13 +57,13 @@ std::mutex& compile_lock() {
 }
 
 void initialize_oniguruma() {
-  static const int done = [] {
+  static const int kDone = [] {
     std::array<OnigEncoding, 2> encodings{ONIG_ENCODING_UTF8, ONIG_ENCODING_ASCII};
     onig_set_parse_depth_limit(kMostDepth);
     return onig_initialize(encodings.data(), static_cast<int>(encodings.size()));
   }();
-  throw_without_memory(done);
-  MASQUE_CHECK(done == ONIG_NORMAL);
+  throw_without_memory(kDone);
+  MASQUE_CHECK(kDone == ONIG_NORMAL);
 }
 
 }  // namespace

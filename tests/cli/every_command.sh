@@ -67,7 +67,6 @@ print droptoken pack --length 16 < ids
 print droptoken undo < dropped
 print droptoken stats < dropped
 out droptoken drop --rate 0.3 --binary u16 --length 8 --input ids.bin -o out.bin
-out droptoken drop --rate 0.3 --binary u16 --length 8 --input ids.bin -o older.bin --seed 2
 run length-gen run --task copy --train-length 1-3 --eval-lengths 3,6 --eval-examples 2 --steps 2 --seeds 1 --position rope --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 -o out
 print length-gen sweep --task copy --train-length 1-3 --eval-lengths 3,6 --eval-examples 2 --steps 2 --seeds 2 -o out
 run length-gen collect cells
@@ -131,7 +130,6 @@ make_inputs() {
   rm -f none
   printf '5 6 7 8 9 10 11 12\n13 14 15\n' >ids
   head -c 96 /dev/zero | tr '\0' '\005' >ids.bin
-  droptoken drop --rate 0.3 --binary u16 --length 8 --input ids.bin -o older.bin -q
   droptoken drop --rate 0.3 -q <ids | droptoken mlm --mask-token 4 --vocab-size 45 -q >dropped
   mask-viz show 'causal & window(3)' -n 6 -o mask.npy
   attn-probe stats model --shard 1/1 -q <text >stats.jsonl
@@ -184,8 +182,8 @@ fresh() { # KIND
   rm -rf "$run" && cp -r "$work/start" "$run"
 }
 
-# Temporaries that stay because a call that removes them failed, because there is no memory to list a folder with, or because
-# what was replaced is kept where a sync failed, are found and reused by the next run: no difference where $may_leave is set.
+# Temporaries that stay because a call that removes them failed, or because there is no memory to list a folder with, are
+# found and reused by the next run: no difference where $may_leave is set.
 differs() {
   if [ -n "${may_leave-}" ]; then diff -r -x '.*.masque-tmp' "$1" "$2"; else diff -r "$1" "$2"; fi
 }
