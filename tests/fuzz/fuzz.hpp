@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -73,6 +74,18 @@ bool accepts(F use) {
   } catch (const UsageError& error) {
     return check(error);
   }
+}
+
+/// What the first byte of an input stands for.
+struct Kind {
+  char name;
+  void (*use)(std::string_view rest);
+};
+
+/// For inputs of several kinds: accepts() what the first byte names, with the bytes after it.
+inline void use_by_kind(std::string_view input, std::span<const Kind> kinds) {
+  for (const Kind& kind : kinds)
+    if (input.starts_with(kind.name)) accepts([&] { kind.use(input.substr(1)); });
 }
 
 /// The body of a target. `use` returns what is wrong, as a text or nullptr, or nothing at all.

@@ -1,6 +1,7 @@
 // The files of vocabularies: vocab.txt (first byte t), vocab.json (j), merges.txt (m), one token a
 // line (c: characters, w: words): tokens and ids are those of the file.
 #include <algorithm>
+#include <array>
 
 #include "base/split.hpp"
 #include "base/utf8.hpp"
@@ -50,26 +51,16 @@ void lines(std::string_view text, const char* kind) {
   tokenizer.decode(ids, false);
 }
 
-void check(std::string_view input) {
-  const std::string_view text = input.substr(std::min<std::size_t>(1, input.size()));
-  test::accepts([&] {
-    if (input.starts_with('t')) vocab_txt(text);
-    if (input.starts_with('j')) vocab_json(text);
-    if (input.starts_with('m')) merges_txt(text);
-    if (input.starts_with('c')) lines(text, "chars:");
-    if (input.starts_with('w')) lines(text, "whitespace:");
-  });
-}
+constexpr std::array<test::Kind, 5> kKinds = {
+    {{'t', vocab_txt},
+     {'j', vocab_json},
+     {'m', merges_txt},
+     {'c', [](std::string_view text) { lines(text, "chars:"); }},
+     {'w', [](std::string_view text) { lines(text, "whitespace:"); }}}};
 
-std::string mutate(std::string_view input, test::Choices& choices) {
-  if (input.empty()) return {};
-  const std::string_view text = input.substr(1);
-  const std::string changed =
-      input.starts_with('j') ? test::mutate_json(text, choices) : test::mutate_lines(text, choices);
-  return changed.empty() ? changed : input[0] + changed;
-}
+void check(std::string_view input) { test::use_by_kind(input, kKinds); }
 
 }  // namespace
 
 MASQUE_FUZZ_TARGET(check)
-MASQUE_FUZZ_MUTATOR(mutate)
+MASQUE_FUZZ_MUTATOR(masque::test::mutate_after<masque::test::mutate_json_or_lines>)

@@ -68,4 +68,14 @@ std::string mutate_safetensors(std::string_view file, Choices& choices) {
   return out + header + data;
 }
 
+std::string mutate_config_and_weights(std::string_view input, Choices& choices) {
+  const std::size_t end = input.find('\0');
+  if (end == std::string_view::npos) return {};
+  std::string config(input.substr(0, end));
+  std::string weights(input.substr(end + 1));
+  std::string& part = choices.one_in(2) ? config : weights;
+  part = &part == &config ? mutate_json(config, choices) : mutate_safetensors(weights, choices);
+  return part.empty() ? part : config + '\0' + weights;
+}
+
 }  // namespace masque::test

@@ -50,6 +50,11 @@ std::string mutate_lines(std::string_view input, Choices& choices) {
   return out;
 }
 
+std::string mutate_json_or_lines(std::string_view input, Choices& choices) {
+  std::string changed = mutate_json(input, choices);
+  return changed.empty() ? mutate_lines(input, choices) : changed;
+}
+
 std::size_t run_mutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed,
                         Mutate mutate) {
   Choices choices(seed);
