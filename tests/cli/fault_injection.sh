@@ -262,10 +262,10 @@ inject() {
     [ "$fault" != EINTR ] || [ $code = 0 ] || echo "$name: gave up: $(cat "$folder.err")"
   fi
   left=$(leftovers "$folder")
-  if [ -n "$left" ] && [ "$state" = new ] && [ "$fault" = EIO ] &&
+  if [ -n "$left" ] && [ "$state" = new ] && { [ "$fault" = EIO ] || grep -q 'the old folder is kept as' "$folder.err"; } &&
     { [ "$scenario" = force ] || [ "$scenario" = bundle ]; }; then
-    # What could not be removed is the folder that was replaced, or one that files were renamed out
-    # of: the next run does it.
+    # What could not be removed, or is kept, is the folder that was replaced, or one that files were renamed out
+    # of: the next run removes it.
     rm -f target.index
     "${command[@]}" >/dev/null 2>&1
     left=$(leftovers "$folder")

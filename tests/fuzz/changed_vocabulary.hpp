@@ -88,9 +88,11 @@ inline void change_and_read_back(const std::string& in, const std::string& out, 
   for (std::uint64_t id = 0; id < std::max<std::uint64_t>(names.size(), wanted.tokens.size());
        ++id) {
     const std::string expected = id < wanted.tokens.size() ? wanted.tokens[id] : std::string();
-    require(names.token(id) == expected, "row " + std::to_string(id) + " has '" +
-                                             escape(names.token(id)) + "', expected '" +
-                                             escape(expected) + "'");
+    // In a GGUF file every row has a text.
+    const bool unused = expected.empty() && names.token(id) == "[PAD" + std::to_string(id) + "]";
+    require(unused || names.token(id) == expected, "row " + std::to_string(id) + " has '" +
+                                                       escape(names.token(id)) + "', expected '" +
+                                                       escape(expected) + "'");
   }
 }
 

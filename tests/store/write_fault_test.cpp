@@ -15,6 +15,7 @@
 #include "store/checkpoint_writer.hpp"
 #include "support/faults.hpp"
 #include "support/make_safetensors.hpp"
+#include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
 namespace masque::store {
@@ -106,8 +107,10 @@ Run run_with(const Scenario& scenario, const Disturbance& disturbance, int k) {
   return run;
 }
 
-/// A best-effort removal may fail without a word; the next run then removes what was left.
+/// A best-effort removal may fail without a word, and a replaced folder is kept if the exchange
+/// cannot be made durable; the next run then removes what was left.
 bool may_leave(const Run& run, const Disturbance& disturbance) {
+  if (test::contains(run.error, "the old folder is kept as")) return run.hit.contains(Call::kSync);
   if (disturbance.times == 0) return run.hit.count(Call::kUnlink) + run.hit.count(Call::kRmdir) > 0;
   const Call hit = *run.hit.begin();
   return run.error.empty() && (hit == Call::kUnlink || hit == Call::kRmdir || hit == Call::kOpen);
