@@ -2,17 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
-#include "base/error.hpp"
-#include "base/json.hpp"
 #include "base/json_writer.hpp"
-#include "base/split.hpp"
-#include "draw/chart.hpp"
-#include "draw/svg.hpp"
 #include "kernel/product_speed.hpp"
 
 namespace masque::lm_train {
@@ -24,19 +18,16 @@ using Clock = std::chrono::steady_clock;
 // Lines that report the loss where no terminal shows it all the time.
 constexpr std::int64_t kReports = 20;
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-// Means of what may have no rows: then they are no number.
-double mean_of(const train::LossReport& r) { return r.weight > 0 ? r.mean() : kNone; }
-double accuracy_of(const train::LossReport& r) { return r.rows > 0 ? r.accuracy() : kNone; }
+double mean_of(const train::LossReport& r) { return r.weight > 0 ? r.mean() : kNoMean; }
+double accuracy_of(const train::LossReport& r) { return r.rows > 0 ? r.accuracy() : kNoMean; }
 
 double mean_of(const train::StepLosses& losses) {
   const auto counts = [](const train::LossPart& p) { return p.factor != 0 && p.report.weight > 0; };
-  return std::ranges::any_of(losses.parts, counts) ? losses.mean() : kNone;
+  return std::ranges::any_of(losses.parts, counts) ? losses.mean() : kNoMean;
 }
 
 double accuracy_of(const train::StepLosses& losses) {
-  return losses.parts.empty() ? kNone : accuracy_of(losses.parts.back().report);
+  return losses.parts.empty() ? kNoMean : accuracy_of(losses.parts.back().report);
 }
 
 /// For people: a line of "loss 1.2345".
@@ -77,20 +68,11 @@ double Log::seconds() const { return std::max(seconds_since(begin_), 1e-9); }
 double Log::tokens_per_second() const { return tokens_ / seconds(); }
 
 void Log::go_on(const std::string& metrics, const std::string& path) {
+  MetricsRead read = read_metrics(metrics, path);
   metrics_ = metrics;
-  int number = 0;
-  for_each_line(metrics_, [&](std::string_view text) {
-    ++number;
-    const JsonValue line = parse_json_file(text, fmt::format("{}: line {}", path, number));
-    const JsonValue* at = line.find("step");
-    const auto found = at == nullptr ? std::nullopt : at->integer();
-    if (!found) throw InputError(fmt::format("{}:{}", path, number), "no step, expected one");
-    const auto step = static_cast<std::int64_t>(*found);
-    if (const JsonValue* loss = line.find("loss"))
-      losses_.push_back({step, loss->number().value_or(kNone)});
-    if (line.find("eval_loss") != nullptr) evaluated_ = step;
-    if (line.find("never_selected_loss") != nullptr) never_selected_ = step;
-  });
+  losses_ = std::move(read.losses);
+  evaluated_ = read.evaluated;
+  never_selected_ = read.never_selected;
   before_ = losses_.size();
 }
 
@@ -150,34 +132,6 @@ void Log::never_selected(std::int64_t step, const train::LossReport& r) {
                             shown(mean_of(r)), shown(accuracy_of(r))));
 }
 
-double Log::mean_of_points(std::span<const Point> points) {
-  double sum = 0;
-  std::int64_t count = 0;
-  for (const Point& point : points) {
-    if (!std::isfinite(point.loss)) continue;
-    sum += point.loss;
-    ++count;
-  }
-  return count > 0 ? sum / static_cast<double>(count) : kNone;
-}
-
-std::string Log::picture() const {
-  draw::Curve curve{"loss", {}, {}};
-  // One point of so many.
-  const std::size_t width = std::max<std::size_t>(1, losses_.size() / 200);
-  for (std::size_t i = 0; i + width <= losses_.size(); i += width) {
-    const std::span points = std::span(losses_).subspan(i, width);
-    const double mean = mean_of_points(points);
-    if (!std::isfinite(mean)) continue;
-    curve.x.push_back(static_cast<double>(points.back().step));
-    curve.y.push_back(mean);
-  }
-  draw::Chart chart;
-  chart.title = fmt::format("{}: loss", options_.objective);
-  chart.x.name = "step";
-  chart.y.name = "nats a token";
-  chart.curves.push_back(std::move(curve));
-  return draw::svg(chart);
-}
+std::string Log::picture() const { return loss_picture(losses_, options_.objective); }
 
 }  // namespace masque::lm_train

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <chrono>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "metrics.hpp"
 #include "train_options.hpp"
 
 namespace masque::lm_train {
@@ -32,12 +32,6 @@ class Log {
   double tokens_per_second() const;
 
  private:
-  struct Point {
-    std::int64_t step;
-    double loss;  ///< not finite: none
-  };
-  /// Of those that have a loss; of none no number.
-  static double mean_of_points(std::span<const Point> points);
   std::string line(std::int64_t step, std::int64_t steps) const;
   double seconds() const;
 
@@ -45,7 +39,7 @@ class Log {
   train::TrainingRun& run_;
   cli::Session& session_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::vector<Point> losses_;
+  std::vector<LossPoint> losses_;
   std::size_t before_ = 0;  ///< of them, those of earlier processes
   double tokens_ = 0, operations_ = 0;
   double peak_ = 0;  ///< operations a second of all ranks; 0: not measured, as nobody sees it
