@@ -7,10 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
-#include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
-#include "base/json.hpp"
 #include "base/json_writer.hpp"
 #include "base/line_input.hpp"
 #include "base/split.hpp"
@@ -87,15 +85,10 @@ double Log::seconds() const { return std::max(seconds_since(begin_), 1e-9); }
 
 double Log::tokens_per_second() const { return tokens_ / seconds(); }
 
-void Log::add_line(std::string_view text, std::uint64_t number, const std::string& path) {
-  const JsonValue line = parse_json_file(text, fmt::format("{}: line {}", path, number));
-  const JsonValue* at = line.find("step");
-  const auto found = at == nullptr ? std::nullopt : at->integer();
-  if (!found) throw InputError(fmt::format("{}:{}", path, number), "no step, expected one");
-  const auto step = static_cast<std::int64_t>(*found);
-  if (const JsonValue* loss = line.find("loss")) add_loss(step, loss->number().value_or(kNone));
-  if (line.find("eval_loss") != nullptr) evaluated_ = step;
-  if (line.find("never_selected_loss") != nullptr) never_selected_ = step;
+void Log::add_line(const MetricsLine& line) {
+  if (line.loss) add_loss(line.step, *line.loss);
+  if (line.evaluation) evaluated_ = line.step;
+  if (line.never_selected) never_selected_ = line.step;
 }
 
 void Log::go_on(const std::string& path) {
@@ -104,7 +97,9 @@ void Log::go_on(const std::string& path) {
   for (LineBatch batch; lines.read(batch);) {
     throw_if_interrupted();
     std::uint64_t number = batch.first_line;
-    for_each_line(batch.text, [&](std::string_view text) { add_line(text, number++, path); });
+    for_each_line(batch.text, [&](std::string_view text) {
+      add_line(read_metrics_line(text, number++, path));
+    });
     if (metrics_) metrics_->append(batch.text);
   }
 }

@@ -8,6 +8,7 @@
 
 #include "base/scratch_file.hpp"
 #include "loss_curve.hpp"
+#include "metrics.hpp"
 #include "train_options.hpp"
 
 namespace masque::lm_train {
@@ -35,7 +36,7 @@ class Log {
   double tokens_per_second() const;
 
  private:
-  void add_line(std::string_view text, std::uint64_t number, const std::string& path);
+  void add_line(const MetricsLine& line);
   void add_loss(std::int64_t step, double loss);
   void append(const std::string& line);
   std::string line(std::int64_t step, std::int64_t steps);

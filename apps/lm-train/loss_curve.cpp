@@ -52,9 +52,10 @@ void LossCurve::add(std::int64_t step, double loss) {
 draw::Curve LossCurve::curve() const {
   draw::Curve curve{"loss", {}, {}};
   for (const Point& point : points_) {
-    if (point.steps < width_ || point.loss.count == 0) continue;
+    const double mean = point.loss.value();
+    if (point.steps < width_ || !std::isfinite(mean)) continue;
     curve.x.push_back(static_cast<double>(point.step));
-    curve.y.push_back(point.loss.value());
+    curve.y.push_back(mean);
   }
   return curve;
 }

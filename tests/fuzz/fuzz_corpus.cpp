@@ -81,12 +81,7 @@ void check(std::string_view input) {
   });
 }
 
-std::string mutate(std::string_view input, test::Choices& choices) {
-  if (input.empty()) return {};
-  return input[0] + test::mutate_lines(input.substr(1), choices);
-}
-
 }  // namespace
 
 MASQUE_FUZZ_TARGET(check)
-MASQUE_FUZZ_MUTATOR(mutate)
+MASQUE_FUZZ_MUTATOR(masque::test::mutate_after<masque::test::mutate_lines>)

@@ -1,5 +1,6 @@
 // What length-gen keeps: results.tsv (first byte r), the parts of a run with NULs between (c), a
 // cell (s) and a number of steps (n).
+#include <array>
 #include <filesystem>
 
 #include "fuzz/fuzz.hpp"
@@ -14,8 +15,8 @@ using namespace masque;  // NOLINT(google-build-using-namespace)
 
 const length::LengthSubject::Settings kSettings = {{"task", "parity"}, {"steps", "10"}};
 
-void results(const std::string& text) {
-  const length::LengthTable table = length::read_results("fuzz", text);
+void results(std::string_view text) {
+  const length::LengthTable table = length::read_results("fuzz", std::string(text));
   for (const length::LengthRow& row : table.rows) {
     test::require(row.arm < table.names.designs.size(), "a design that is not there");
     test::require(table.names.chance.contains(row.length), "a length without chance");
@@ -56,22 +57,12 @@ void steps(std::string_view text) {
   store.steps("fuzz");
 }
 
-void check(std::string_view input) {
-  const std::string text(input.substr(std::min<std::size_t>(1, input.size())));
-  if (input.starts_with('c')) return parts(text);
-  test::accepts([&] {
-    if (input.starts_with('r')) results(text);
-    if (input.starts_with('s')) cell(text);
-    if (input.starts_with('n')) steps(text);
-  });
-}
+constexpr std::array<test::Kind, 4> kKinds = {
+    {{'r', results}, {'c', parts}, {'s', cell}, {'n', steps}}};
 
-std::string mutate(std::string_view input, test::Choices& choices) {
-  if (input.empty()) return {};
-  return input[0] + test::mutate_lines(input.substr(1), choices);
-}
+void check(std::string_view input) { test::use_by_kind(input, kKinds); }
 
 }  // namespace
 
 MASQUE_FUZZ_TARGET(check)
-MASQUE_FUZZ_MUTATOR(mutate)
+MASQUE_FUZZ_MUTATOR(masque::test::mutate_after<masque::test::mutate_lines>)

@@ -43,18 +43,7 @@ void check(std::string_view input) {
   test::accepts([&] { load(input.substr(0, end), input.substr(end + 1)); });
 }
 
-std::string mutate(std::string_view input, test::Choices& choices) {
-  const std::size_t end = input.find('\0');
-  if (end == std::string_view::npos) return {};
-  std::string config(input.substr(0, end));
-  std::string weights(input.substr(end + 1));
-  std::string& part = choices.one_in(2) ? config : weights;
-  part = &part == &config ? test::mutate_json(config, choices)
-                          : test::mutate_safetensors(weights, choices);
-  return part.empty() ? part : config + '\0' + weights;
-}
-
 }  // namespace
 
 MASQUE_FUZZ_TARGET(check)
-MASQUE_FUZZ_MUTATOR(mutate)
+MASQUE_FUZZ_MUTATOR(masque::test::mutate_config_and_weights)

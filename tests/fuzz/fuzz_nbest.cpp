@@ -20,12 +20,7 @@ void check(std::string_view input) {
   probe::oracle_errors(lists);
 }
 
-std::string mutate(std::string_view input, test::Choices& choices) {
-  const std::string changed = test::mutate_json(input, choices);
-  return changed.empty() ? test::mutate_lines(input, choices) : changed;
-}
-
 }  // namespace
 
 MASQUE_FUZZ_TARGET(check)
-MASQUE_FUZZ_MUTATOR(mutate)
+MASQUE_FUZZ_MUTATOR(masque::test::mutate_json_or_lines)

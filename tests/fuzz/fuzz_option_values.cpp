@@ -65,8 +65,7 @@ void glob(std::string_view text) {
   matches_glob(pattern, parts.rest());
 }
 
-using Check = void (*)(std::string_view);
-constexpr std::array<std::pair<char, Check>, 15> kChecks = {{
+constexpr std::array<test::Kind, 15> kKinds = {{
     {'S', steps},
     {'P', policy},
     {'H', shard},
@@ -84,10 +83,7 @@ constexpr std::array<std::pair<char, Check>, 15> kChecks = {{
     {'l', [](std::string_view text) { commands::parse_numbers("rates", text, 0, 1); }},
 }};
 
-void check(std::string_view input) {
-  for (const auto& [name, use] : kChecks)
-    if (input.starts_with(name)) test::accepts([&, use = use] { use(input.substr(1)); });
-}
+void check(std::string_view input) { test::use_by_kind(input, kKinds); }
 
 }  // namespace
 

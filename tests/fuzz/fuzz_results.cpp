@@ -1,5 +1,7 @@
 // Lines that the tools read one by one: minimal pairs (first byte p), pairs of sentences with a
 // score (s), results of lm-score (m) and attn-probe (a) that merge adds up.
+#include <array>
+
 #include "attn-probe/stats_parts.hpp"
 #include "base/split.hpp"
 #include "fuzz/fuzz.hpp"
@@ -29,27 +31,21 @@ void similarities(std::string_view text) {
   });
 }
 
-void check(std::string_view input) {
-  const std::string_view text = input.substr(std::min<std::size_t>(1, input.size()));
-  if (input.starts_with('p')) minimal_pairs(text);
-  if (input.starts_with('s')) similarities(text);
-  if (input.starts_with('m')) test::accepts([&] { lm_score::Merger().add(text, "fuzz"); });
-  if (input.starts_with('a')) {
-    test::accepts([&] {
-      attn_probe::StatsMerger merger;
-      merger.add(text, "fuzz");
-      merger.totals();
-      merger.missing_shard();
-    });
-  }
+void scores(std::string_view text) { lm_score::Merger().add(text, "fuzz"); }
+
+void statistics(std::string_view text) {
+  attn_probe::StatsMerger merger;
+  merger.add(text, "fuzz");
+  merger.totals();
+  merger.missing_shard();
 }
 
-std::string mutate(std::string_view input, test::Choices& choices) {
-  if (input.empty()) return {};
-  return input[0] + test::mutate_lines(input.substr(1), choices);
-}
+constexpr std::array<test::Kind, 4> kKinds = {
+    {{'p', minimal_pairs}, {'s', similarities}, {'m', scores}, {'a', statistics}}};
+
+void check(std::string_view input) { test::use_by_kind(input, kKinds); }
 
 }  // namespace
 
 MASQUE_FUZZ_TARGET(check)
-MASQUE_FUZZ_MUTATOR(mutate)
+MASQUE_FUZZ_MUTATOR(masque::test::mutate_after<masque::test::mutate_lines>)

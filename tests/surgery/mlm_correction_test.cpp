@@ -209,7 +209,11 @@ TEST_CASE("a marker reads back to the correction that wrote it, others are not o
   for (const char* text :
        {"", "rate=0.15", "rate=x mask=0.8 keep=0.1 random=0.1 mask_row=1 kept= mean=vocab",
         "rate=0.15 mask=0.8 keep=0.1 random=0.1 mask_row=-1 kept= mean=vocab",
-        "rate=0.15 mask=0.8 keep=0.1 random=0.1 mask_row=1 kept=1 mean=vocab x=1"}) {
+        "rate=0.15 mask=0.8 keep=0.1 random=0.1 mask_row=1 kept=1 mean=vocab x=1",
+        "rate=0.15 mask=0.8 keep=0.1 random=0.1 mask_row=1 kept=1 mean=median",
+        "rate=0.15 mask=0.8 keep=0.1 random=0.1 mask_row=1 kept=2,1 mean=vocab",
+        "rate=0.15 mask=0.8 keep=0.1 random=0.1 mask_row=1 kept=1,1 mean=vocab",
+        "rate=0.15 mask=0.8 keep=0.1 random=0.1 kept=1 kept=2 mean=vocab"}) {
     CAPTURE(text);
     CHECK_FALSE(MlmCorrection::parse(text));
   }

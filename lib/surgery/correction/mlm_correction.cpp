@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -90,7 +91,6 @@ std::string MlmCorrection::marker() const {
 
 std::optional<MlmCorrection> MlmCorrection::parse(std::string_view marker) {
   MlmCorrection out;
-  int found = 0;
   for (const std::string_view field : split_terminated(marker, ' ')) {
     const auto [name, text] = split_at_first(field, '=');
     if (!text) return std::nullopt;
@@ -120,13 +120,13 @@ std::optional<MlmCorrection> MlmCorrection::parse(std::string_view marker) {
                                    : MeanKind::kVocab;
     } else if (name == "weights") {
       out.weights_digest = value;
-      continue;
     } else {
       return std::nullopt;
     }
-    ++found;
   }
-  if (found != 7 || !are_shares(out.rates)) return std::nullopt;
+  const bool ascending =
+      std::ranges::adjacent_find(out.kept_rows, std::greater_equal<>()) == out.kept_rows.end();
+  if (!ascending || !are_shares(out.rates) || out.marker() != marker) return std::nullopt;
   return out;
 }
 

@@ -218,6 +218,8 @@ void renumber(MlmCorrection& mark, const IdMap& ids, const std::string& path) {
     if (const auto id = ids.after(row)) kept.push_back(*id);
   }
   std::ranges::sort(kept);
+  // Rows beyond the table keep their numbers.
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
   mark.kept_rows = std::move(kept);
 }
 

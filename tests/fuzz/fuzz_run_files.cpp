@@ -1,0 +1,49 @@
+// What a training leaves for a later one: result.json of lm-train classify (first byte r), and
+// metrics.jsonl, of which the curve is drawn again (m).
+#include <array>
+#include <cmath>
+
+#include "base/split.hpp"
+#include "fuzz/fuzz.hpp"
+#include "fuzz/mutators/mutator.hpp"
+#include "lm-train/classify_results.hpp"
+#include "lm-train/loss_curve.hpp"
+#include "lm-train/metrics.hpp"
+#include "support/temp_folder.hpp"
+
+namespace {
+
+using namespace masque;  // NOLINT(google-build-using-namespace)
+
+void result(std::string_view text) {
+  static const test::TempFolder folder = test::TempFolder::in_memory();
+  const lm_train::Settings settings = {{"seed", "0"}, {"learning_rate", "0.005"}};
+  test::write_file(folder / "result.json", text);
+  const auto found = lm_train::find_record(folder.path(), settings);
+  test::require(found.has_value(), "no result in a folder that has one");
+  test::write_file(folder / "result.json", lm_train::record_text(settings, *found));
+  const auto again = lm_train::find_record(folder.path(), settings);
+  test::require(again && again->texts == found->texts, "another number of texts");
+}
+
+void metrics(std::string_view text) {
+  lm_train::LossCurve curve;
+  std::uint64_t number = 0;
+  for_each_line(text, [&](std::string_view one) {
+    const lm_train::MetricsLine line = lm_train::read_metrics_line(one, ++number, "fuzz");
+    if (line.loss) curve.add(line.step, *line.loss);
+  });
+  const draw::Curve drawn = curve.curve();
+  test::require(drawn.x.size() == drawn.y.size() && drawn.x.size() <= number,
+                "more points than lines");
+  for (const double y : drawn.y) test::require(std::isfinite(y), "a point without a place");
+}
+
+constexpr std::array<test::Kind, 2> kKinds = {{{'r', result}, {'m', metrics}}};
+
+void check(std::string_view input) { test::use_by_kind(input, kKinds); }
+
+}  // namespace
+
+MASQUE_FUZZ_TARGET(check)
+MASQUE_FUZZ_MUTATOR(masque::test::mutate_after<masque::test::mutate_json_or_lines>)
