@@ -158,7 +158,8 @@ void OutputGroup::put_back_of_killed() {
 }
 
 void OutputGroup::commit() {
-  std::ranges::stable_partition(files_, [&](const File& file) { return file.name != name_; });
+  std::stable_partition(files_.begin(), files_.end(),
+                        [&](const File& file) { return file.name != name_; });
   MASQUE_CHECK(!files_.empty() && files_.back().name == name_);
   for (const File& file : files_) {
     take_mode(file.fd.get(), file.before, path_of(file.name));
