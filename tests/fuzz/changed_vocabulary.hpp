@@ -12,7 +12,7 @@
 namespace masque::test {
 
 /// One of eight changes, with a small number that says of which rows. `request` gets what the
-/// change needs besides.
+/// change needs in addition.
 class SomeChange {
  public:
   explicit SomeChange(unsigned choice) : kind_(choice % 8), number_(choice / 8) {}
@@ -37,7 +37,7 @@ class SomeChange {
     switch (kind_) {
       case 0: return plan_remove(state, list);
       case 1: return plan_keep(state, list);
-      case 2: return plan_permute(state, turned(state.rows, row));
+      case 2: return plan_permute(state, rotated(state.rows, row));
       case 3: return plan_add(state, {"new", "[E1]", "##x", "a b"}, number_ % 2 == 1, 1 + number_);
       case 4: return plan_resize(state, state.rows + number_, 1);
       case 5: return plan_rename(state, {{state.names.token(row), "called otherwise"}});
@@ -47,7 +47,7 @@ class SomeChange {
   }
 
  private:
-  static surgery::TokenList turned(std::uint64_t rows, std::uint64_t by) {
+  static surgery::TokenList rotated(std::uint64_t rows, std::uint64_t by) {
     surgery::TokenList list{{}, surgery::TokenList::As::kIds};
     for (std::uint64_t i = 0; i < rows; ++i)
       list.entries.push_back(std::to_string((i + by) % rows));
@@ -72,7 +72,7 @@ class SomeChange {
 };
 
 /// Makes the change that `choice` stands for, and reads it back: each row has the token that the
-/// plan gave it, and no other has one. `tensor`: the table, where no family tells.
+/// plan gave it, and no other has one. `tensor`: the table, where no family has one.
 inline void change_and_read_back(const std::string& in, const std::string& out, unsigned choice,
                                  std::optional<std::string> tensor) {
   const SomeChange change(choice);

@@ -51,8 +51,8 @@ struct Tool {
 
   /// The text that the words ask for; nothing if they ask for the work.
   std::optional<std::string> parse(const std::vector<std::string>& words) {
-    std::string asked;
-    return tool.parse(words, asked) == nullptr ? std::optional(asked) : std::nullopt;
+    std::string printed;
+    return tool.parse(words, printed) == nullptr ? std::optional(printed) : std::nullopt;
   }
 };
 

@@ -3,6 +3,7 @@
 // threads change nothing.
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
+#include "fuzz/small_tokenizer.hpp"
 #include "support/memory_file.hpp"
 #include "train/data/corpus.hpp"
 #include "train/data/labelled_corpus.hpp"
@@ -10,12 +11,6 @@
 namespace {
 
 using namespace masque;  // NOLINT(google-build-using-namespace)
-
-const text::Tokenizer& tokenizer() {
-  static const test::MemoryFile file("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n1\n");
-  static const text::Tokenizer tokenizer = text::Tokenizer::open("chars:" + file.path());
-  return tokenizer;
-}
 
 template <class List>
 bool fits(const List& list, std::size_t size) {
@@ -31,7 +26,8 @@ void look_at(const train::Corpus& corpus) {
                       fits(item.labels, size) && fits(item.weights, size),
                   "a list of another length");
     for (const TokenId id : item.ids)
-      test::require(id >= 0 && static_cast<std::size_t>(id) < tokenizer().size(), "an id beyond");
+      test::require(id >= 0 && static_cast<std::size_t>(id) < test::small_tokenizer().size(),
+                    "an id beyond");
   }
   corpus.position_end();
   corpus.longest();
@@ -44,12 +40,13 @@ void read(const std::string& path, unsigned choice) {
   options.labels = (choice & 4U) != 0;
   options.dropped = (choice & 8U) != 0;
   options.threads = 1;
-  const train::Corpus corpus = train::read_corpus(path, tokenizer(), options);
+  const train::Corpus corpus = train::read_corpus(path, test::small_tokenizer(), options);
   look_at(corpus);
   options.threads = 2;
   if ((choice & 16U) == 0) return;
-  test::require(train::read_corpus(path, tokenizer(), options).digest() == corpus.digest(),
-                "another corpus with two threads");
+  test::require(
+      train::read_corpus(path, test::small_tokenizer(), options).digest() == corpus.digest(),
+      "another corpus with two threads");
 }
 
 void read_labels(const std::string& path, unsigned choice) {
@@ -62,7 +59,7 @@ void read_labels(const std::string& path, unsigned choice) {
   } else if ((choice & 2U) != 0) {
     options.text_columns = {"1", "3"};
   }
-  const train::LabelledCorpus corpus = train::read_labelled(path, tokenizer(), options);
+  const train::LabelledCorpus corpus = train::read_labelled(path, test::small_tokenizer(), options);
   look_at(corpus.corpus);
   const auto names = train::label_names(corpus);
   test::require(train::label_numbers(corpus, names).size() == corpus.labels.size(), "labels");

@@ -4,18 +4,13 @@
 
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
+#include "fuzz/small_tokenizer.hpp"
 #include "support/memory_file.hpp"
 #include "train/run/run.hpp"
 
 namespace {
 
 using namespace masque;  // NOLINT(google-build-using-namespace)
-
-const text::Tokenizer& tokenizer() {
-  static const test::MemoryFile file("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n1\n");
-  static const text::Tokenizer tokenizer = text::Tokenizer::open("chars:" + file.path());
-  return tokenizer;
-}
 
 train::RunOptions run_options(unsigned choice) {
   train::RunOptions options;
@@ -39,8 +34,8 @@ void check(std::string_view input) {
     train::CorpusOptions options{.format = train::CorpusFormat::kRecords, .length = 12};
     options.labels = (choice & 1U) == 0;
     options.threads = 1;
-    train::Corpus corpus = train::read_corpus(file.path(), tokenizer(), options);
-    train::TrainingRun run(run_options(choice), tokenizer(), std::move(corpus));
+    train::Corpus corpus = train::read_corpus(file.path(), test::small_tokenizer(), options);
+    train::TrainingRun run(run_options(choice), test::small_tokenizer(), std::move(corpus));
     const train::StepReport report = run.trainer().step();
     test::require(std::isfinite(report.gradient_norm), "a gradient that is no number");
     run.evaluate(run.corpus(), 2);
