@@ -17,7 +17,6 @@ int main(int argc, char** argv) {
         masque::lm_score::declare_embed(tool);
         masque::lm_score::declare_sim(tool);
         masque::lm_score::declare_rescore(tool);
-        masque::lm_score::declare_generate(tool);
         masque::lm_score::declare_dump(tool);
         masque::lm_score::declare_merge(tool);
       });

@@ -142,7 +142,7 @@ void Log::step(const train::StepReport& r, std::int64_t steps) {
   json.end_object();
   append(text);
   if (session_.shows_progress()) {
-    session_.status(line(r.step, steps));
+    session_.status([&] { return line(r.step, steps); });
     if (r.step != steps) return;
   }
   if (r.step % report_every(steps) == 0 || r.step == steps) session_.note(line(r.step, steps));

@@ -39,7 +39,21 @@ OutputGroup::~OutputGroup() {
       if (file.placed) os::unlink_at(folder_.get(), file.name.c_str());
     }
   }
-  remove_tree(folder_.get(), temporary_);
+  remove_staging();
+}
+
+/// By the names that are known, which takes no memory and no look; what a killed run left there, by
+/// looking.
+void OutputGroup::remove_staging() noexcept {
+  if (aside_) {
+    for (const File& file : files_) {
+      file.before ? os::unlink_at(folder_.get(), file.kept.c_str())
+                  : os::rmdir_at(folder_.get(), file.kept.c_str());
+    }
+    os::rmdir_at(folder_.get(), kept_.c_str());
+  }
+  for (const File& file : files_) os::unlink_at(folder_.get(), file.staged.c_str());
+  if (os::rmdir_at(folder_.get(), temporary_.c_str()) != 0) remove_tree(folder_.get(), temporary_);
 }
 
 void OutputGroup::refuse_existing() const {
@@ -178,7 +192,7 @@ void OutputGroup::commit() {
   committed_ = true;
   // What was replaced goes once nothing of it can come back.
   const int error = os::sync(folder_.get()) == 0 ? 0 : errno;
-  if (error == 0 || !aside_) remove_tree(folder_.get(), temporary_);
+  if (error == 0 || !aside_) remove_staging();
   if (error == 0) return;
   throw system_error(path_,
                      aside_ ? fmt::format("the old file is kept in {}, writing the names to disk",

@@ -56,6 +56,7 @@ class OutputGroup {
   void set_aside();
   bool put_back() noexcept;
   void put_back_of_killed();
+  void remove_staging() noexcept;
 
   std::string path_;
   std::string name_;

@@ -173,14 +173,14 @@ std::function<void(std::uint64_t, std::uint64_t)> Session::progress(std::string 
   };
 }
 
-void Session::status(std::string_view text) {
+void Session::status(const std::function<std::string()>& text) {
   const auto now = std::chrono::steady_clock::now();
   if (!shows_progress() || now < next_status_) return;
   next_status_ = now + std::chrono::milliseconds(100);
   progress_shown_ = true;
   // No longer than a line, which could not be taken back.
   const auto width = static_cast<std::size_t>(terminal_width()) - 1;
-  const std::string line = fmt::format("\r\x1b[K{}", text.substr(0, width));
+  const std::string line = fmt::format("\r\x1b[K{}", text().substr(0, width));
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
 }
 

@@ -84,9 +84,9 @@ class Session {
   /// times a second at most, and after a moment of work. Thread-safe. Removed by clear_progress.
   std::function<void(std::uint64_t, std::uint64_t)> progress(std::string what);
   /// A line on stderr of what goes on now, under everything that is printed: drawn on a terminal
-  /// alone, ten times a second at most. Removed as progress() is. Text without line ends. For one
-  /// thread.
-  void status(std::string_view text);
+  /// alone, ten times a second at most, and `text` called as often. Removed as progress() is. Text
+  /// without line ends. For one thread.
+  void status(const std::function<std::string()>& text);
   /// Whether progress() and status() draw.
   bool shows_progress() const { return stderr_is_terminal_ && !quiet_; }
   void clear_progress();

@@ -82,7 +82,9 @@ print lm-score ppl model < text
 out lm-score embed model -o out.npy < text
 print lm-score sim model sts.tsv
 out lm-score rescore model nbest.tsv --weight 0.3 -o out.tsv
-print lm-score generate causal --max-new-tokens 4 < text
+print lm-write fill model < masked
+print lm-write fill model --joint gibbs --sweeps 3 --json < masked
+print lm-write generate causal --max-new-tokens 4 < text
 out lm-score dump model --what hidden_states,logits -o out.safetensors < text
 print lm-score merge ppl.jsonl
 run lm-train text -o out --tokenizer vocab.txt --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
@@ -125,6 +127,7 @@ make_inputs() {
   ckpt convert in -o torch --format torch -q && ckpt convert in -o in.npz -q || return
   printf 'the cat w7\nw8 w9 the\ncat w10 w11 w12\n' >text
   printf 'the cat\ta\nw8 w9\tb\ncat\ta\nw10\tb\n' >labelled.tsv
+  printf 'the [MASK] w7\n[MASK] cat [MASK]\n' >masked
   seq 44 -1 0 >order
   for i in 5 6 7 8 9 10; do echo "{\"ids\":[2,$i,3,6,3],\"seg\":[0,0,0,1,1]}"; done >segments.jsonl
   rm -f none

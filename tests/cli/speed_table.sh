@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# speed_table.sh BIN SPEED: the table of kernels that scripts/speed makes of `bench kernels`, of a few small cases.
+# speed_table.sh BIN SPEED: the table of kernels that scripts/speed makes of `bench kernels`, of a few small cases. Without bench it says so at once.
 set -euo pipefail
 bin=$1 speed=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir -p "$folder/scripts" "$folder/build/bin"
 cp "$speed" "$folder/scripts/speed"
+code=0
+"$folder/scripts/speed" kernels 2>"$folder/err" || code=$?
+if [ "$code" != 3 ] || ! grep -q 'no build/bin/bench; run scripts/build' "$folder/err"; then echo "wrong: no bench, exit $code" >&2; exit 1; fi
 cat >"$folder/build/bin/bench" <<END
 #!/bin/sh
 case \$1 in kernels) shift; exec "$bin/bench" kernels --filter softmax "\$@" ;; esac

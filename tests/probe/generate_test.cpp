@@ -1,5 +1,5 @@
 // Generation against transformers (scripts/goldens/generate.py), and draws against the softmax.
-#include "probe/score/generate.hpp"
+#include "probe/write/generate.hpp"
 
 #include <cmath>
 #include <string>

@@ -1,12 +1,18 @@
 // Many small runs of a model as few large ones, in bounded memory.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "model/model.hpp"
 
 namespace masque::probe {
+
+/// Gets the logits of one of a job's rows, by its place among them; a view that ends with the call.
+/// Rows of different jobs may come from several threads at once.
+using TakeLogits = std::function<void(std::size_t row, std::span<const double> logits)>;
 
 /// One sequence to run, and where its numbers go.
 struct Job {
@@ -17,6 +23,7 @@ struct Job {
   std::vector<Index> rows;               ///< of this sequence, ascending
   std::vector<TokenId> targets;  ///< one a row: log-probabilities are wanted; empty: one logit
   std::vector<double*> out;      ///< one a row; must stay until the job has run
+  TakeLogits take;               ///< all logits are wanted: without targets and out
 };
 
 /// Collects jobs and runs them together before the next one would pass `batch_tokens` tokens; a
@@ -27,8 +34,8 @@ class JobRunner {
   JobRunner(const model::Model& model, Index batch_tokens)
       : model_(model), batch_tokens_(batch_tokens) {}
 
-  /// Adds a job; if the batch would pass the budget, it is run first. Jobs with and without
-  /// targets must not share a runner.
+  /// Adds a job; if the batch would pass the budget, it is run first. Jobs with targets, those
+  /// that take logits and the others must not share a runner.
   void add(Job job);
   /// Runs what is left.
   void run();
@@ -41,6 +48,8 @@ class JobRunner {
   model::Batch batch_;
   model::Request request_;
   std::vector<double*> out_;
+  std::vector<TakeLogits> takes_;  ///< one a sequence
+  std::vector<Index> first_rows_;  ///< of each sequence, among request_.rows
   std::uint64_t done_ = 0;
 };
 

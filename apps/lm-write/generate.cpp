@@ -1,5 +1,5 @@
-// lm-score generate: lines that a model goes on with.
-#include "probe/score/generate.hpp"
+// lm-write generate: lines that a model goes on with.
+#include "probe/write/generate.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -20,7 +20,7 @@
 #include "probe/score/sentence.hpp"
 #include "text/template_tokens.hpp"
 
-namespace masque::lm_score {
+namespace masque::lm_write {
 
 namespace {
 
@@ -62,8 +62,8 @@ probe::GenerateOptions generate_options(const Options& o, const commands::Opened
 }
 
 /// What decided the texts, as far as it was in force: members of a JSON object.
-std::string provenance_of(const Options& o, const probe::GenerateOptions& options,
-                          const commands::OpenedModel& opened) {
+std::string generate_provenance(const Options& o, const probe::GenerateOptions& options,
+                                const commands::OpenedModel& opened) {
   std::string out;
   JsonWriter json(out);
   json.member("model", opened.path).member("kind", options.to_target ? "unilm" : "causal");
@@ -107,14 +107,14 @@ class Prompts {
 };
 
 /// Prints texts as they are finished.
-class Printer {
+class GeneratedPrinter {
  public:
-  Printer(const Options& options, const probe::GenerateOptions& generate,
-          const commands::OpenedModel& opened, cli::Session& session)
+  GeneratedPrinter(const Options& options, const probe::GenerateOptions& generate,
+                   const commands::OpenedModel& opened, cli::Session& session)
       : options_(options),
         tokenizer_(*opened.tokenizer),
         number_(commands::ResultFormat::of(opened.model->precision(), options.open.digits)),
-        provenance_(provenance_of(options, generate, opened)),
+        provenance_(generate_provenance(options, generate, opened)),
         session_(session) {}
 
   void header() {
@@ -181,7 +181,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
                            options.max_new_tokens));
   const Index limit = opened.model->design().max_position_embeddings;
   Prompts prompts(o, opened);
-  Printer printer(o, options, opened, session);
+  GeneratedPrinter printer(o, options, opened, session);
   printer.header();
   std::vector<probe::Prompt> waiting;
   Index cost = 0;
@@ -218,11 +218,11 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
 void declare_generate(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("generate", "goes on with the lines of standard input");
-  c.example("lm-score generate gpt2/ --max-new-tokens 40 < prompts",
+  c.example("lm-write generate gpt2/ --max-new-tokens 40 < prompts",
             "the likeliest token, again and again");
-  c.example("lm-score generate gpt2/ --do-sample --top-p 0.9 --num-return-sequences 5 < prompts",
+  c.example("lm-write generate gpt2/ --do-sample --top-p 0.9 --num-return-sequences 5 < prompts",
             "five samples of each, from the likeliest tokens that have 90 % of the probability");
-  c.example("lm-score generate model/ --kind unilm < sources",
+  c.example("lm-write generate model/ --kind unilm < sources",
             "targets, of a model that lm-train --objective unilm --format pairs made");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
@@ -252,4 +252,4 @@ void declare_generate(cli::Command& tool) {
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 
-}  // namespace masque::lm_score
+}  // namespace masque::lm_write

@@ -5,27 +5,9 @@
 #include <vector>
 
 #include "model/model.hpp"
+#include "probe/write/sampling.hpp"
 
 namespace masque::probe {
-
-/// How the next token is chosen; names and rules are those of transformers' generate, numbers are
-/// double.
-struct SamplingOptions {
-  bool do_sample = false;  ///< else the likeliest token, of equals the first
-  double temperature = 1;  ///< logits are divided by it; > 0
-  Index top_k = 0;         ///< then tokens less likely than the k-th are out; 0: none
-  double top_p = 1;        ///< then those after the likeliest ones that have this probability
-};
-
-/// The probabilities that a token is drawn with: softmax of logits / temperature, without the
-/// tokens that top_k and top_p take out. O(V log V).
-std::vector<double> sampling_probabilities(std::span<const double> logits,
-                                           const SamplingOptions& options);
-
-/// The next token; `uniform`, in [0, 1), decides which one is drawn. The result's probability is
-/// not 0.
-TokenId choose_token(std::span<const double> logits, const SamplingOptions& options,
-                     double uniform);
 
 struct GenerateOptions {
   SamplingOptions sampling;

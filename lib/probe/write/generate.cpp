@@ -1,62 +1,16 @@
-#include "probe/score/generate.hpp"
+#include "probe/write/generate.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <numeric>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
-#include "base/random.hpp"
 #include "mask/expression.hpp"
 
 namespace masque::probe {
 
 namespace {
-
-constexpr double kLowest = -std::numeric_limits<double>::infinity();
-
-/// log Σ exp x.
-double log_sum(std::span<const double> x) {
-  const double largest = *std::ranges::max_element(x);
-  double sum = 0;
-  for (const double value : x) sum += std::exp(value - largest);
-  return largest + std::log(sum);
-}
-
-void keep_top_k(Index k, std::vector<double>& scores) {
-  if (k == 0 || k >= std::ssize(scores)) return;
-  std::vector<double> sorted = scores;
-  const auto kth = sorted.begin() + (k - 1);
-  std::ranges::nth_element(sorted, kth, std::greater<>());
-  const double least = *kth;
-  for (double& x : scores) {
-    if (x < least) x = kLowest;
-  }
-}
-
-/// From the least likely on, tokens are out while their sum is at most 1 − p.
-void keep_top_p(double p, std::vector<double>& probabilities) {
-  if (p >= 1) return;
-  std::vector<std::size_t> order(probabilities.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return probabilities[i]; });
-  double sum = 0;
-  for (std::size_t i = 0; i + 1 < order.size(); ++i) {
-    sum += probabilities[order[i]];
-    if (sum > 1 - p) break;
-    probabilities[order[i]] = 0;
-  }
-}
-
-void scale_to_one(std::vector<double>& probabilities) {
-  double sum = 0;
-  for (const double x : probabilities) sum += x;
-  for (double& x : probabilities) x /= sum;
-}
 
 /// A text on its way.
 struct Open {
@@ -64,14 +18,6 @@ struct Open {
   Index prompt = 0;          ///< tokens of it
   Generated out;
 };
-
-/// In [0, 1), 53 bits.
-double uniform_at(const RandomStream& stream, Index sample, Index place) {
-  const PhiloxBlock words =
-      stream.block(static_cast<std::uint64_t>(sample) << 32 | static_cast<std::uint64_t>(place));
-  const std::uint64_t bits = (words[0] | std::uint64_t{words[1]} << 32) >> 11;
-  return static_cast<double>(bits) * 0x1p-53;
-}
 
 /// Chooses the next token of each text when its logits come, from any thread.
 class Chooser final : public model::Observer {
@@ -136,35 +82,6 @@ void step(const model::Model& model, const GenerateOptions& options, std::span<O
 }
 
 }  // namespace
-
-std::vector<double> sampling_probabilities(std::span<const double> logits,
-                                           const SamplingOptions& options) {
-  MASQUE_CHECK(!logits.empty() && options.temperature > 0 && options.top_k >= 0);
-  std::vector<double> out(logits.begin(), logits.end());
-  for (double& x : out) x /= options.temperature;
-  keep_top_k(options.top_k, out);
-  const double total = log_sum(out);
-  for (double& x : out) x = std::exp(x - total);
-  keep_top_p(options.top_p, out);
-  scale_to_one(out);
-  return out;
-}
-
-TokenId choose_token(std::span<const double> logits, const SamplingOptions& options,
-                     double uniform) {
-  if (!options.do_sample)
-    return static_cast<TokenId>(std::ranges::max_element(logits) - logits.begin());
-  const std::vector<double> probabilities = sampling_probabilities(logits, options);
-  double sum = 0;
-  std::size_t last = 0;
-  for (std::size_t i = 0; i < probabilities.size(); ++i) {
-    if (probabilities[i] == 0) continue;
-    last = i;
-    sum += probabilities[i];
-    if (sum > uniform) break;
-  }
-  return static_cast<TokenId>(last);
-}
 
 void check_generation(const model::Design& design, bool to_target) {
   using model::HeadKind;

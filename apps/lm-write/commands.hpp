@@ -1,0 +1,11 @@
+// The commands of lm-write, one file each.
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace masque::lm_write {
+
+void declare_fill(cli::Command& tool);
+void declare_generate(cli::Command& tool);
+
+}  // namespace masque::lm_write

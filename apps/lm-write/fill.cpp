@@ -1,0 +1,314 @@
+// lm-write fill: the likeliest tokens for the masks of each line.
+#include "probe/write/fill.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json_writer.hpp"
+#include "base/line_shard.hpp"
+#include "base/parallel.hpp"
+#include "base/split.hpp"
+#include "commands.hpp"
+#include "commands/open_model.hpp"
+#include "commands/result_format.hpp"
+#include "commands/text_stream.hpp"
+#include "probe/score/length_policy.hpp"
+
+namespace masque::lm_write {
+
+namespace {
+
+using probe::JointFill;
+
+struct Options {
+  commands::OpenModelOptions open;
+  commands::StreamOptions stream;
+  probe::FillOptions fill;
+  std::int64_t top_k = 5;
+  std::string targets;
+  std::optional<std::int64_t> num_beams;
+  std::optional<std::int64_t> sweeps;
+  std::optional<double> temperature;
+  std::optional<std::uint64_t> seed;
+};
+
+/// The token that has this text, alone or as the only one of it. Throws UsageError.
+TokenId target_of(const text::Tokenizer& tokenizer, std::string_view word) {
+  if (const auto id = tokenizer.find(word)) return *id;
+  const text::Encoding encoded = tokenizer.encode(word, {});
+  const auto& ids = encoded.ids;
+  if (ids.empty() || std::ranges::find(ids, tokenizer.roles().unk) != ids.end()) {
+    throw UsageError(
+        fmt::format("--targets: '{}' is no token, expected words that are one", escape(word)));
+  }
+  if (ids.size() == 1) return ids[0];
+  throw UsageError(fmt::format("--targets: '{}' has {} tokens, expected words that are one token",
+                               escape(word), ids.size()));
+}
+
+std::vector<TokenId> targets_of(const std::string& list, const text::Tokenizer& tokenizer) {
+  std::vector<TokenId> ids;
+  if (list.empty()) return ids;
+  for (const std::string_view word : split(list, ',')) {
+    const TokenId id = target_of(tokenizer, word);
+    if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
+  }
+  return ids;
+}
+
+/// Throws UsageError for options of another way to fill.
+void check(const Options& o) {
+  const JointFill joint = o.fill.joint;
+  if (o.num_beams && joint != JointFill::kBeam)
+    throw UsageError("--num-beams: expected with --joint beam");
+  if ((o.sweeps || o.temperature || o.seed) && joint != JointFill::kGibbs)
+    throw UsageError("--sweeps, --temperature and --seed: expected with --joint gibbs");
+  if (joint == JointFill::kBeam && o.top_k > o.num_beams.value_or(std::max<Index>(o.top_k, 5))) {
+    throw UsageError(
+        fmt::format("--top-k {}: expected at most the {} of --num-beams", o.top_k, *o.num_beams));
+  }
+}
+
+probe::FillOptions fill_options(const Options& o, const commands::OpenedModel& opened) {
+  probe::FillOptions options = o.fill;
+  options.top_k = o.top_k;
+  options.num_beams = o.num_beams.value_or(std::max<Index>(o.top_k, 5));
+  options.sweeps = o.sweeps.value_or(100);
+  options.temperature = o.temperature.value_or(1);
+  options.seed = o.seed.value_or(0);
+  options.batch_tokens = o.open.batch_tokens;
+  options.mask_of = opened.mask_of;
+  options.targets = targets_of(o.targets, *opened.tokenizer);
+  return options;
+}
+
+/// What decided the fillings: members of a JSON object.
+std::string fill_provenance(const Options& o, const probe::FillOptions& options,
+                            const commands::OpenedModel& opened) {
+  std::string out;
+  JsonWriter json(out);
+  json.member("model", opened.path);
+  json.member("precision", kernel::precision_name(opened.model->precision()));
+  commands::add_given(json, opened.given);
+  if (!o.targets.empty()) json.member("targets", o.targets);
+  if (options.joint == JointFill::kNone) return out;
+  json.member("joint", name_in(probe::joint_fill_names(), options.joint));
+  if (options.joint == JointFill::kBeam) json.member("num_beams", options.num_beams);
+  if (options.joint == JointFill::kGibbs) {
+    json.member("sweeps", options.sweeps).member("temperature", options.temperature);
+    json.member("seed", options.seed);
+  }
+  return out;
+}
+
+/// Prints fillings: a row each, an object a line, or on a terminal a block a line with bars.
+class FillingPrinter {
+ public:
+  FillingPrinter(const Options& options, const probe::FillOptions& fill,
+                 const commands::OpenedModel& opened, cli::Session& session)
+      : options_(options),
+        joint_(fill.joint != JointFill::kNone),
+        tokenizer_(*opened.tokenizer),
+        number_(commands::ResultFormat::of(opened.model->precision(), options.open.digits)),
+        provenance_(fill_provenance(options, fill, opened)),
+        session_(session) {}
+
+  void header() {
+    const cli::CommonOptions& common = options_.open.common;
+    const bool first = !options_.stream.shard || parse_shard(*options_.stream.shard).index == 1;
+    if (common.json || common.no_header || !first || session_.stdout_is_terminal()) return;
+    session_.print(joint_ ? "id\trank\ttokens\tprobability\ttext\n"
+                          : "id\tmask\trank\ttoken\tprobability\ttext\n");
+  }
+
+  void print(const probe::MaskedText& text, const probe::FilledText& filled) {
+    if (options_.open.common.json) {
+      session_.print(object_of(text, filled));
+    } else if (session_.stdout_is_terminal()) {
+      print_block(text, filled);
+    } else {
+      print_rows(text, filled);
+    }
+    if (session_.stdout_is_terminal()) session_.flush();
+  }
+
+ private:
+  /// The text with these tokens at the first masks, as the tokenizer decodes it.
+  std::string text_of(const probe::MaskedText& text, std::span<const Index> places,
+                      std::span<const TokenId> ids) const {
+    const auto begin = text.sentence.ids.begin() + text.sentence.prefix;
+    std::vector<TokenId> all(begin, begin + text.sentence.tokens());
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      all[static_cast<std::size_t>(places[i] - text.sentence.prefix)] = ids[i];
+    return tokenizer_.decode(all, false);
+  }
+
+  std::string text_with(const probe::MaskedText& text, std::size_t mask, TokenId id) const {
+    return text_of(text, {&text.places[mask], 1}, {&id, 1});
+  }
+
+  std::string pieces_of(const std::vector<TokenId>& ids) const {
+    std::string out;
+    for (const TokenId id : ids)
+      out += (out.empty() ? "" : " ") + std::string(tokenizer_.token(id));
+    return out;
+  }
+
+  void print_rows(const probe::MaskedText& text, const probe::FilledText& filled) {
+    for (std::size_t m = 0; m < filled.masks.size(); ++m) {
+      for (std::size_t rank = 0; rank < filled.masks[m].size(); ++rank) {
+        const probe::Filling& f = filled.masks[m][rank];
+        session_.print(fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", text.id, m, rank,
+                                   escape(tokenizer_.token(f.id)), number_.text(f.probability),
+                                   escape(text_with(text, m, f.id))));
+      }
+    }
+    for (std::size_t rank = 0; rank < filled.joint.size(); ++rank) {
+      const probe::JointFilling& f = filled.joint[rank];
+      session_.print(fmt::format("{}\t{}\t{}\t{}\t{}\n", text.id, rank, escape(pieces_of(f.ids)),
+                                 number_.text(std::exp(f.log_probability)),
+                                 escape(text_of(text, text.places, f.ids))));
+    }
+  }
+
+  std::string object_of(const probe::MaskedText& text, const probe::FilledText& filled) const {
+    std::string out;
+    JsonWriter json(out);
+    json.begin_object().member("id", text.id).key(joint_ ? "fillings" : "masks").begin_array();
+    for (std::size_t m = 0; m < filled.masks.size(); ++m) {
+      json.begin_array();
+      for (const probe::Filling& f : filled.masks[m]) {
+        json.begin_object().member("token", tokenizer_.token(f.id)).member("token_id", f.id);
+        json.raw_member("probability", number_.json(f.probability));
+        json.member("text", text_with(text, m, f.id)).end_object();
+      }
+      json.end_array();
+    }
+    for (const probe::JointFilling& f : filled.joint) {
+      json.begin_object().key("tokens").begin_array();
+      for (const TokenId id : f.ids) json.value(tokenizer_.token(id));
+      json.end_array().key("token_ids").array(f.ids);
+      json.raw_member("log_probability", number_.json(f.log_probability));
+      json.member("text", text_of(text, text.places, f.ids)).end_object();
+    }
+    json.end_array().raw(provenance_).end_object();
+    return out + "\n";
+  }
+
+  void print_block(const probe::MaskedText& text, const probe::FilledText& filled) {
+    session_.print(fmt::format("{}\n", escape(text_of(text, {}, {}))));
+    for (std::size_t m = 0; m < filled.masks.size(); ++m) {
+      if (filled.masks.size() > 1) session_.print(fmt::format("  mask {}\n", m));
+      for (const probe::Filling& f : filled.masks[m])
+        print_bar(f.probability, tokenizer_.token(f.id));
+    }
+    for (const probe::JointFilling& f : filled.joint)
+      print_bar(std::exp(f.log_probability), pieces_of(f.ids));
+  }
+
+  void print_bar(double probability, std::string_view what) {
+    constexpr int kWidth = 20;
+    const auto length = static_cast<int>(std::lround(probability * kWidth));
+    std::string bar;
+    for (int i = 0; i < length; ++i) bar += session_.takes_utf8() ? "█" : "#";
+    bar.append(static_cast<std::size_t>(kWidth - length), ' ');
+    session_.print(fmt::format("  {:6.4f} {} {}\n", probability, bar, escape(what)));
+  }
+
+  const Options& options_;
+  bool joint_;
+  const text::Tokenizer& tokenizer_;
+  commands::ResultFormat number_;
+  std::string provenance_;
+  cli::Session& session_;
+};
+
+/// The line as a text with masks. Throws InputError.
+probe::MaskedText masked_text(const Options& o, const commands::OpenedModel& opened, TokenId mask,
+                              std::uint64_t id, std::string_view line) {
+  probe::MaskedText text{
+      .id = id, .sentence = probe::encode_sentence(*opened.tokenizer, line, {}), .places = {}};
+  text.places = probe::places_of(text.sentence, mask);
+  if (text.places.empty()) {
+    commands::refuse_line(o.stream, id,
+                          fmt::format("no {}, expected one", opened.tokenizer->token(mask)));
+  }
+  const auto limit = probe::token_limit(opened.model->design(), 0);
+  if (limit && text.sentence.size() > *limit) {
+    commands::refuse_line(
+        o.stream, id, fmt::format("{} tokens, expected at most {}", text.sentence.size(), *limit));
+  }
+  return text;
+}
+
+cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
+  session.configure(o.open.common);
+  check(o);
+  cli::need_stream(command);
+  const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
+  const auto problem = input_error_message([&] { probe::check_filling(opened.model->design()); });
+  if (problem) throw InputError(opened.path, *problem);
+  const std::optional<TokenId> mask = opened.tokenizer->roles().mask;
+  if (!mask) throw InputError(opened.path, "the tokenizer has no mask token, expected one");
+  const probe::FillOptions options = fill_options(o, opened);
+  session.note(fmt::format("{}: {}", opened.path, opened.description()));
+  FillingPrinter printer(o, options, opened, session);
+  printer.header();
+  std::vector<probe::MaskedText> waiting;
+  Index tokens = 0;
+  commands::LineWork work;
+  work.flush = [&] {
+    const std::vector<probe::FilledText> filled = fill(*opened.model, waiting, options);
+    for (std::size_t i = 0; i < filled.size(); ++i) printer.print(waiting[i], filled[i]);
+    waiting.clear();
+    tokens = 0;
+  };
+  work.use = [&](std::uint64_t id, std::string_view line) {
+    probe::MaskedText text = masked_text(o, opened, *mask, id, line);
+    if (tokens + text.sentence.size() > o.open.batch_tokens) work.flush();
+    tokens += text.sentence.size();
+    waiting.push_back(std::move(text));
+  };
+  return commands::run_lines(o.stream, command, work, session);
+}
+
+}  // namespace
+
+void declare_fill(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c =
+      tool.subcommand("fill", "the likeliest tokens for the masks of the lines of standard input");
+  c.example("echo 'Paris is the [MASK] of France.' | lm-write fill bert-base-uncased/",
+            "the five likeliest tokens, with their probabilities");
+  c.example("lm-write fill roberta-base/ --targets ' good, bad' --json < reviews",
+            "two words alone; the mask token is the tokenizer's own, <mask>");
+  c.example("lm-write fill bert-base-uncased/ --joint beam -k 3 < text",
+            "several masks of a line filled together");
+  commands::add_open_options(c, o->open);
+  commands::add_batch_tokens(c, o->open);
+  c.option("-k,--top-k", "N", o->top_k, cli::AllowedRange{1, 1e6},
+           "fillings of each mask, or with --joint of each line");
+  c.option("--targets", "LIST", o->targets,
+           "words, separated by commas, that alone are put there; each must be one token");
+  c.choice("--joint", o->fill.joint, probe::joint_fill_names(),
+           "how several masks of a line depend on each other");
+  c.option("--num-beams", "N", o->num_beams, cli::AllowedRange{1, 1e4},
+           "beginnings that --joint beam keeps [5, or as many as --top-k]");
+  c.option("--sweeps", "N", o->sweeps, cli::AllowedRange{1, 1e9},
+           "how often --joint gibbs draws every mask [100]");
+  c.option("--temperature", "X", o->temperature, cli::AllowedRange{1e-6, 1e6},
+           "divides the logits that --joint gibbs draws from [1]");
+  cli::add_seed(c, o->seed, "seed of the draws of --joint gibbs");
+  commands::add_digits(c, o->open.digits);
+  commands::add_stream(c, o->stream);
+  c.flag("--json", o->open.common.json, "one JSON object a line instead of TSV");
+  cli::add_no_header(c, o->open.common);
+  c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
+}
+
+}  // namespace masque::lm_write

@@ -1,0 +1,17 @@
+// Writes text with language models.
+#include "cli/run_tool.hpp"
+#include "commands.hpp"
+#include "kernel/library_version.hpp"
+
+int main(int argc, char** argv) {
+  return masque::cli::run_tool(
+      "lm-write", "fills gaps in texts and goes on with them, with language models", argc, argv,
+      [](masque::cli::Command& tool) {
+        tool.example("echo 'Paris is the [MASK] of France.' | lm-write fill bert-base-uncased/",
+                     "the five likeliest tokens");
+        tool.example("lm-write generate gpt2/ < prompts", "the lines, gone on with");
+        tool.version_line(masque::kernel::library_version);
+        masque::lm_write::declare_fill(tool);
+        masque::lm_write::declare_generate(tool);
+      });
+}

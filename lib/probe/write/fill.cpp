@@ -1,0 +1,223 @@
+#include "probe/write/fill.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
+#include "probe/score/batching.hpp"
+#include "probe/write/sampling.hpp"
+
+namespace masque::probe {
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, JointFill>, 4> kJointNames{
+    {{"none", JointFill::kNone},
+     {"left-to-right", JointFill::kLeftToRight},
+     {"beam", JointFill::kBeam},
+     {"gibbs", JointFill::kGibbs}}};
+
+/// The `count` likeliest of the tokens that may be chosen.
+std::vector<Filling> likeliest(std::span<const double> logits, const FillOptions& options,
+                               Index count) {
+  std::vector<TokenId> ids = options.targets;
+  if (ids.empty()) {
+    ids.resize(logits.size());
+    std::iota(ids.begin(), ids.end(), TokenId{0});
+  }
+  const auto logit = [&](TokenId id) { return logits[static_cast<std::size_t>(id)]; };
+  const auto middle = ids.begin() + std::min(count, std::ssize(ids));
+  std::ranges::partial_sort(ids, middle, [&](TokenId a, TokenId b) {
+    return logit(a) != logit(b) ? logit(a) > logit(b) : a < b;
+  });
+  const double whole = log_sum(logits);
+  std::vector<Filling> out;
+  for (auto id = ids.begin(); id != middle; ++id)
+    out.push_back({*id, std::exp(logit(*id) - whole)});
+  return out;
+}
+
+/// A pass over a text with some of its masks filled; `take` gets the logits of each row.
+Job job_of(const MaskedText& text, std::span<const TokenId> filled, std::vector<Index> rows,
+           const FillOptions& options, TakeLogits take) {
+  Job job;
+  job.ids = text.sentence.ids;
+  for (std::size_t i = 0; i < filled.size(); ++i)
+    job.ids[static_cast<std::size_t>(text.places[i])] = filled[i];
+  job.segments = text.sentence.segments;
+  if (options.mask_of) job.mask = options.mask_of(job.ids);
+  job.rows = std::move(rows);
+  job.take = std::move(take);
+  return job;
+}
+
+void fill_apart(JobRunner& runner, std::span<const MaskedText> texts, const FillOptions& options,
+                std::vector<FilledText>& out) {
+  for (std::size_t t = 0; t < texts.size(); ++t) {
+    out[t].masks.resize(texts[t].places.size());
+    runner.add(job_of(texts[t], {}, texts[t].places, options,
+                      [&options, &masks = out[t].masks](std::size_t row, auto logits) {
+                        masks[row] = likeliest(logits, options, options.top_k);
+                      }));
+  }
+  runner.run();
+}
+
+/// A beginning of a text's fillings, and what may follow it.
+struct Beginning {
+  JointFilling filling;
+  std::vector<Filling> next;
+};
+
+/// The likeliest beginnings that are one token longer.
+std::vector<Beginning> longer(const std::vector<Beginning>& shorter, Index width) {
+  std::vector<Beginning> out;
+  for (const Beginning& begin : shorter) {
+    for (const Filling& next : begin.next) {
+      JointFilling filling = begin.filling;
+      filling.ids.push_back(next.id);
+      filling.log_probability += std::log(next.probability);
+      out.push_back({std::move(filling), {}});
+    }
+  }
+  std::ranges::stable_sort(out, std::greater<>(),
+                           [](const Beginning& b) { return b.filling.log_probability; });
+  if (std::ssize(out) > width) out.resize(static_cast<std::size_t>(width));
+  return out;
+}
+
+void fill_beam(JobRunner& runner, std::span<const MaskedText> texts, Index width,
+               const FillOptions& options, std::vector<FilledText>& out) {
+  std::vector<std::vector<Beginning>> beams(texts.size(), std::vector<Beginning>(1));
+  bool open = true;
+  for (std::size_t step = 0; open; ++step) {
+    throw_if_interrupted();
+    open = false;
+    for (std::size_t t = 0; t < texts.size(); ++t) {
+      if (step >= texts[t].places.size()) continue;
+      open = true;
+      for (Beginning& begin : beams[t]) {
+        runner.add(job_of(texts[t], begin.filling.ids, {texts[t].places[step]}, options,
+                          [&options, &begin, width](std::size_t /*row*/, auto logits) {
+                            begin.next = likeliest(logits, options, width);
+                          }));
+      }
+    }
+    runner.run();
+    for (std::size_t t = 0; t < texts.size(); ++t) {
+      if (step < texts[t].places.size()) beams[t] = longer(beams[t], width);
+    }
+  }
+  for (std::size_t t = 0; t < texts.size(); ++t) {
+    for (Beginning& begin : beams[t]) {
+      if (std::ssize(out[t].joint) < options.top_k)
+        out[t].joint.push_back(std::move(begin.filling));
+    }
+  }
+}
+
+/// The token that is drawn for a mask.
+TokenId draw(std::span<const double> logits, const FillOptions& options, double uniform) {
+  const SamplingOptions sampling{.do_sample = true, .temperature = options.temperature};
+  if (options.targets.empty()) return choose_token(logits, sampling, uniform);
+  std::vector<double> allowed(logits.size(), -std::numeric_limits<double>::infinity());
+  for (const TokenId id : options.targets)
+    allowed[static_cast<std::size_t>(id)] = logits[static_cast<std::size_t>(id)];
+  return choose_token(allowed, sampling, uniform);
+}
+
+/// Where a chain is, and how often it was where.
+struct Chain {
+  std::vector<TokenId> ids;  ///< one a mask; in the first sweep those that are drawn
+  std::map<std::vector<TokenId>, Index> visits;
+};
+
+/// Draws the mask `place` of every text that has one, given the others; in the first sweep later
+/// ones are still masked.
+void draw_place(JobRunner& runner, std::span<const MaskedText> texts, Index sweep,
+                std::size_t place, const FillOptions& options, std::vector<Chain>& chains) {
+  for (std::size_t t = 0; t < texts.size(); ++t) {
+    const MaskedText& text = texts[t];
+    if (place >= text.places.size()) continue;
+    std::vector<TokenId>& ids = chains[t].ids;
+    const auto at = static_cast<std::size_t>(text.places[place]);
+    if (sweep > 0) ids[place] = text.sentence.ids[at];
+    const double uniform =
+        uniform_at(RandomStream(options.seed, "fill", text.id), sweep, static_cast<Index>(place));
+    runner.add(job_of(text, ids, {text.places[place]}, options,
+                      [&options, &ids, place, uniform](std::size_t /*row*/, auto logits) {
+                        const TokenId id = draw(logits, options, uniform);
+                        if (place == ids.size()) ids.push_back(id);
+                        ids[place] = id;
+                      }));
+  }
+  runner.run();
+}
+
+/// The most frequent first.
+std::vector<JointFilling> most_visited(const Chain& chain, const FillOptions& options) {
+  std::vector<JointFilling> out;
+  for (const auto& [ids, count] : chain.visits) {
+    const double share = static_cast<double>(count) / static_cast<double>(options.sweeps);
+    out.push_back({ids, std::log(share)});
+  }
+  std::ranges::stable_sort(out, std::greater<>(), &JointFilling::log_probability);
+  if (std::ssize(out) > options.top_k) out.resize(static_cast<std::size_t>(options.top_k));
+  return out;
+}
+
+void fill_gibbs(JobRunner& runner, std::span<const MaskedText> texts, const FillOptions& options,
+                std::vector<FilledText>& out) {
+  std::vector<Chain> chains(texts.size());
+  std::size_t most = 0;
+  for (const MaskedText& text : texts) most = std::max(most, text.places.size());
+  for (Index sweep = 0; sweep < options.sweeps; ++sweep) {
+    for (std::size_t place = 0; place < most; ++place) {
+      throw_if_interrupted();
+      draw_place(runner, texts, sweep, place, options, chains);
+    }
+    for (Chain& chain : chains) ++chain.visits[chain.ids];
+  }
+  for (std::size_t t = 0; t < texts.size(); ++t) out[t].joint = most_visited(chains[t], options);
+}
+
+}  // namespace
+
+NameTable<JointFill> joint_fill_names() { return kJointNames; }
+
+std::vector<Index> places_of(const Sentence& sentence, TokenId mask) {
+  std::vector<Index> places;
+  for (Index i = sentence.prefix; i < sentence.size() - sentence.suffix; ++i) {
+    if (sentence.ids[static_cast<std::size_t>(i)] == mask) places.push_back(i);
+  }
+  return places;
+}
+
+void check_filling(const model::Design& design) {
+  if (design.streams == model::Streams::kTwo)
+    throw InputError("a model of two streams, expected one of one stream");
+  if (design.head.kind != model::HeadKind::kMasked)
+    throw InputError("a model without a masked head, expected one");
+}
+
+std::vector<FilledText> fill(const model::Model& model, std::span<const MaskedText> texts,
+                             const FillOptions& options) {
+  MASQUE_CHECK(options.top_k >= 1 && options.sweeps >= 1 && options.temperature > 0);
+  std::vector<FilledText> out(texts.size());
+  JobRunner runner(model, options.batch_tokens);
+  switch (options.joint) {
+    case JointFill::kNone: fill_apart(runner, texts, options, out); break;
+    case JointFill::kLeftToRight: fill_beam(runner, texts, 1, options, out); break;
+    case JointFill::kBeam: fill_beam(runner, texts, options.num_beams, options, out); break;
+    case JointFill::kGibbs: fill_gibbs(runner, texts, options, out); break;
+  }
+  return out;
+}
+
+}  // namespace masque::probe

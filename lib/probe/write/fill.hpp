@@ -1,0 +1,81 @@
+// What a masked model puts where a text has its mask token.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/name_table.hpp"
+#include "model/model.hpp"
+#include "probe/score/sentence.hpp"
+
+namespace masque::probe {
+
+/// How several masks of one text depend on each other.
+enum class JointFill {
+  kNone,         ///< each by itself, the others masked
+  kLeftToRight,  ///< the likeliest token of each, given those in front of it, later ones masked
+  kBeam,         ///< in the same order, the num_beams likeliest beginnings kept
+  kGibbs,        ///< drawn again and again, each given all others (Wang and Cho 2019,
+                 ///< arXiv:1902.04094)
+};
+
+/// "none", "left-to-right", "beam", "gibbs".
+NameTable<JointFill> joint_fill_names();
+
+struct FillOptions {
+  Index top_k = 5;               ///< fillings of a mask, or of a text
+  std::vector<TokenId> targets;  ///< the only tokens that are put there; empty: all
+  JointFill joint = JointFill::kNone;
+  Index num_beams = 5;     ///< at least top_k
+  Index sweeps = 100;      ///< of kGibbs: every mask is drawn so many times
+  double temperature = 1;  ///< of kGibbs: logits are divided by it; > 0
+  std::uint64_t seed = 0;
+  Index batch_tokens = 8192;  ///< tokens run together
+  /// The mask of a sequence, where its words decide it; may throw.
+  std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
+};
+
+/// A text with masks.
+struct MaskedText {
+  std::uint64_t id = 0;  ///< of the line: keys the random numbers
+  Sentence sentence;
+  std::vector<Index> places;  ///< of the masks among the sentence's ids, ascending; at least one
+};
+
+/// The places of a token in the text of a sentence, not in its template.
+std::vector<Index> places_of(const Sentence& sentence, TokenId mask);
+
+/// A token for one mask.
+struct Filling {
+  TokenId id = 0;
+  double probability = 0;  ///< softmax over the whole vocabulary, whatever the targets
+};
+
+/// Tokens for all masks of a text.
+struct JointFilling {
+  std::vector<TokenId> ids;  ///< one a mask
+  /// In nats: Σ log p of each token when it was put there; of kGibbs the logarithm of the share of
+  /// sweeps that ended with these tokens.
+  double log_probability = 0;
+};
+
+/// A text's fillings, the likeliest first; of equal ones that with the lower ids.
+struct FilledText {
+  std::vector<std::vector<Filling>> masks;  ///< kNone: of each mask
+  std::vector<JointFilling> joint;          ///< the other ways: of the text
+};
+
+/// Throws InputError for a model without a masked head, and one of two streams, whose masks hide
+/// tokens.
+void check_filling(const model::Design& design);
+
+/// Fills texts, one result each in their order; a result depends neither on the other texts nor on
+/// batch_tokens. Passes over a text of m masks: 1 of kNone; m of kLeftToRight; at most
+/// m · num_beams of kBeam; m · sweeps of kGibbs. Memory: a batch, and the texts. Throws InputError
+/// as Model::run, and Interrupted.
+std::vector<FilledText> fill(const model::Model& model, std::span<const MaskedText> texts,
+                             const FillOptions& options);
+
+}  // namespace masque::probe

@@ -1,0 +1,37 @@
+// The choice of a token from logits: the likeliest one, or one that is drawn.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/random.hpp"
+
+namespace masque::probe {
+
+/// How the next token is chosen; names and rules are those of transformers' generate, numbers are
+/// double.
+struct SamplingOptions {
+  bool do_sample = false;  ///< else the likeliest token, of equals the first
+  double temperature = 1;  ///< logits are divided by it; > 0
+  Index top_k = 0;         ///< then tokens less likely than the k-th are out; 0: none
+  double top_p = 1;        ///< then those after the likeliest ones that have this probability
+};
+
+/// log Σ exp x; x may hold −∞, but not alone.
+double log_sum(std::span<const double> x);
+
+/// The probabilities that a token is drawn with: softmax of logits / temperature, without the
+/// tokens that top_k and top_p take out. O(V log V).
+std::vector<double> sampling_probabilities(std::span<const double> logits,
+                                           const SamplingOptions& options);
+
+/// The next token; `uniform`, in [0, 1), decides which one is drawn. The result's probability is
+/// not 0.
+TokenId choose_token(std::span<const double> logits, const SamplingOptions& options,
+                     double uniform);
+
+/// The number of a draw, in [0, 1), 53 bits: a function of the stream, the sample and its place
+/// (each below 2³²).
+double uniform_at(const RandomStream& stream, Index sample, Index place);
+
+}  // namespace masque::probe
