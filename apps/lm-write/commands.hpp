@@ -5,6 +5,7 @@
 
 namespace masque::lm_write {
 
+void declare_correct(cli::Command& tool);
 void declare_fill(cli::Command& tool);
 void declare_generate(cli::Command& tool);
 

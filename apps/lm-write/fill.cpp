@@ -11,12 +11,12 @@
 #include "base/escape.hpp"
 #include "base/json_writer.hpp"
 #include "base/line_shard.hpp"
-#include "base/parallel.hpp"
 #include "base/split.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/text_stream.hpp"
+#include "masked_model.hpp"
 #include "probe/score/length_policy.hpp"
 
 namespace masque::lm_write {
@@ -251,8 +251,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   check(o);
   cli::need_stream(command);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
-  const auto problem = input_error_message([&] { probe::check_filling(opened.model->design()); });
-  if (problem) throw InputError(opened.path, *problem);
+  need_masked_head(opened);
   const std::optional<TokenId> mask = opened.tokenizer->roles().mask;
   if (!mask) throw InputError(opened.path, "the tokenizer has no mask token, expected one");
   const probe::FillOptions options = fill_options(o, opened);

@@ -6,7 +6,10 @@
 
 namespace masque {
 
-int edit_distance(std::string_view a, std::string_view b) {
+namespace {
+
+template <class Text>
+int distance_of(Text a, Text b) {
   std::vector<int> before_last;
   std::vector<int> last(b.size() + 1);
   std::vector<int> row(b.size() + 1);
@@ -25,6 +28,12 @@ int edit_distance(std::string_view a, std::string_view b) {
   }
   return last[b.size()];
 }
+
+}  // namespace
+
+int edit_distance(std::string_view a, std::string_view b) { return distance_of(a, b); }
+
+int edit_distance(std::u32string_view a, std::u32string_view b) { return distance_of(a, b); }
 
 std::optional<std::string> nearest(std::string_view word,
                                    std::span<const std::string_view> candidates) {

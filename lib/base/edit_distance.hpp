@@ -10,6 +10,8 @@ namespace masque {
 
 /// Levenshtein distance with transpositions of neighbours, over bytes. Cost O(|a|·|b|).
 int edit_distance(std::string_view a, std::string_view b);
+/// The same over code points.
+int edit_distance(std::u32string_view a, std::u32string_view b);
 
 /// The candidate nearest to `word`, if it is near enough to be what was meant: at most a third of
 /// its length away. The first of several equally near ones.

@@ -84,6 +84,9 @@ print lm-score sim model sts.tsv
 out lm-score rescore model nbest.tsv --weight 0.3 -o out.tsv
 print lm-write fill model < masked
 print lm-write fill model --joint gibbs --sweeps 3 --json < masked
+print lm-write correct model --edit-distance 2 < text
+print lm-write correct model --json < text
+out lm-write correct model --reference text -o out.txt < text
 print lm-write generate causal --max-new-tokens 4 < text
 out lm-score dump model --what hidden_states,logits -o out.safetensors < text
 print lm-score merge ppl.jsonl

@@ -17,7 +17,7 @@ namespace {
 
 using model::HeadKind;
 
-const std::string kData = MASQUE_TEST_DATA;
+const std::string kFillData = MASQUE_TEST_DATA;
 constexpr TokenId kMask = 4;
 constexpr Index kVocabulary = 12;  // of a FakeModel
 
@@ -43,7 +43,7 @@ double log_probability(const std::vector<TokenId>& ids, Index place, TokenId tok
 }  // namespace
 
 TEST_CASE("fillings are those of transformers' fill-mask pipeline") {
-  const std::string path = kData + "/probe/fill.json";
+  const std::string path = kFillData + "/probe/fill.json";
   const JsonValue root = parse_json_file(read_text(path, 1 << 20), path);
   const JsonValue& models = *root.find("fillings");
   CHECK(models.members.size() == 7);
@@ -52,7 +52,7 @@ TEST_CASE("fillings are those of transformers' fill-mask pipeline") {
     const JsonValue& cases = member.value;
     CAPTURE(name);
     const auto model =
-        model::open_model(kData + "/model/" + name, {.precision = kernel::Precision::kF64});
+        model::open_model(kFillData + "/model/" + name, {.precision = kernel::Precision::kF64});
     std::vector<MaskedText> texts;
     for (const JsonValue& one : cases.items) {
       const std::vector<double> ids = numbers(*one.find("ids"));

@@ -1,0 +1,380 @@
+// lm-write correct: words that a masked model finds unlikely, replaced by likelier ones.
+#include "probe/write/correct.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json_writer.hpp"
+#include "base/line_shard.hpp"
+#include "base/output_file.hpp"
+#include "base/split.hpp"
+#include "commands.hpp"
+#include "commands/files.hpp"
+#include "commands/open_model.hpp"
+#include "commands/result_format.hpp"
+#include "commands/text_stream.hpp"
+#include "masked_model.hpp"
+#include "probe/score/length_policy.hpp"
+#include "probe/score/model_kinds.hpp"
+#include "probe/write/correction_counts.hpp"
+
+namespace masque::lm_write {
+
+namespace {
+
+/// Where nobody says which and no pairs tell. With edits these have their cost already.
+constexpr double kThreshold = 5;
+constexpr double kThresholdOfEdits = 0;
+constexpr double kEditCost = 8;
+/// Thresholds tried on --dev, evenly spread over the words' gains.
+constexpr std::size_t kTried = 200;
+
+struct Options {
+  commands::OpenModelOptions open;
+  commands::StreamOptions stream;
+  std::optional<std::int64_t> edit_distance;
+  std::optional<double> edit_cost;
+  std::optional<double> threshold;
+  std::optional<std::string> dev;
+  std::optional<std::string> reference;
+  std::optional<std::string> output;
+  bool per_word = false;
+};
+
+using Checked = std::vector<probe::CheckedWord>;
+
+void check(const Options& o) {
+  if (o.edit_cost && !o.edit_distance)
+    throw UsageError("--edit-cost: expected with --edit-distance");
+  if (o.dev && o.threshold) throw UsageError("expected one of --dev and --threshold");
+  if (o.reference && (o.per_word || o.stream.shard || o.stream.first_record > 0)) {
+    throw UsageError(
+        "--reference prints one table: expected without --per-word, --shard and --first-record");
+  }
+  if (o.output && !o.reference)
+    throw UsageError("-o: expected with --reference; else the texts go to standard output");
+  if (o.per_word && o.open.common.json)
+    throw UsageError("expected one of --per-word and --json, which has all words");
+}
+
+probe::CorrectOptions correct_options(const Options& o, const commands::OpenedModel& opened) {
+  need_masked_head(opened);
+  probe::CorrectOptions options;
+  const auto kind = probe::default_kind(opened.model->design(), opened.options);
+  options.one_pass = kind == probe::ScoreKind::kTta;
+  probe::check_kind(kind, opened.model->design(), opened.options);
+  const std::optional<TokenId> mask = opened.tokenizer->roles().mask;
+  if (!mask && !options.one_pass)
+    throw InputError(opened.path, "the tokenizer has no mask token, expected one");
+  options.mask = mask.value_or(0);
+  if (o.edit_distance) options.edit_distance = static_cast<int>(*o.edit_distance);
+  options.edit_cost = o.edit_cost.value_or(kEditCost);
+  options.batch_tokens = o.open.batch_tokens;
+  options.mask_of = opened.mask_of;
+  return options;
+}
+
+/// Lines to what a Corrector checks.
+class Lines {
+ public:
+  Lines(const commands::OpenedModel& opened)
+      : tokenizer_(*opened.tokenizer), limit_(probe::token_limit(opened.model->design(), 0)) {}
+
+  probe::Line encode(std::string_view text) const {
+    return {std::string(text), probe::encode_sentence(tokenizer_, text, {})};
+  }
+  std::optional<std::string> problem(const probe::Line& line) const {
+    if (!limit_ || line.sentence.size() <= *limit_) return std::nullopt;
+    return fmt::format("{} tokens, expected at most {}", line.sentence.size(), *limit_);
+  }
+
+ private:
+  const text::Tokenizer& tokenizer_;
+  std::optional<Index> limit_;
+};
+
+/// Texts with errors, and what they should be.
+struct Pairs {
+  std::vector<probe::Line> lines;
+  std::vector<std::string> references;
+};
+
+Pairs read_pairs(const std::string& path, const Lines& lines, cli::Session& session) {
+  Pairs pairs;
+  commands::each_line_of(
+      {path}, std::nullopt,
+      [&](const commands::FileLine& line) {
+        const auto two = split_in_two(line.text, '\t');
+        if (!two) throw InputError("expected a text, a tab, and what it should be");
+        pairs.lines.push_back(lines.encode(two->first));
+        if (const auto problem = lines.problem(pairs.lines.back())) throw InputError(*problem);
+        pairs.references.emplace_back(two->second);
+      },
+      session);
+  if (pairs.lines.empty()) throw InputError(input_name(path), "no line, expected pairs");
+  return pairs;
+}
+
+probe::CorrectionCounts counts_at(const Pairs& pairs, const std::vector<Checked>& checked,
+                                  double threshold) {
+  probe::CorrectionCounts counts;
+  for (std::size_t i = 0; i < pairs.lines.size(); ++i) {
+    counts.add(pairs.lines[i].text, corrected(pairs.lines[i], checked[i], threshold),
+               pairs.references[i]);
+  }
+  return counts;
+}
+
+/// The threshold with the highest F1 of corrected words, of equal ones the highest; none without
+/// replacements.
+std::optional<double> best_threshold(const Pairs& pairs, const std::vector<Checked>& checked) {
+  std::vector<double> gains;
+  for (const Checked& words : checked) {
+    for (const probe::CheckedWord& word : words) {
+      if (!word.replacement.empty()) gains.push_back(word.gain());
+    }
+  }
+  if (gains.empty()) return std::nullopt;
+  std::ranges::sort(gains);
+  double best = gains.back(), best_f1 = 0;
+  const std::size_t step = std::max<std::size_t>(1, gains.size() / kTried);
+  for (std::size_t i = gains.size(); i > 0; i -= std::min(i, step)) {
+    // Below this gain and above the next one: the word is among those that are replaced.
+    const double threshold = i > 1 ? (gains[i - 1] + gains[i - 2]) / 2 : gains[0] - 1;
+    const double f1 = counts_at(pairs, checked, threshold).word_correction.f1();
+    if (f1 <= best_f1) continue;
+    best_f1 = f1;
+    best = threshold;
+  }
+  return best;
+}
+
+double threshold_of(const Options& o, const probe::Corrector& corrector, const Lines& lines,
+                    cli::Session& session) {
+  const double usual = o.edit_distance ? kThresholdOfEdits : kThreshold;
+  if (!o.dev) return o.threshold.value_or(usual);
+  const Pairs pairs = read_pairs(*o.dev, lines, session);
+  const std::vector<Checked> checked = corrector.check(pairs.lines);
+  const double threshold = best_threshold(pairs, checked).value_or(usual);
+  session.note(fmt::format("threshold {:.4f}: F1 of corrected words {:.4f} on {}", threshold,
+                           counts_at(pairs, checked, threshold).word_correction.f1(),
+                           input_name(*o.dev)));
+  return threshold;
+}
+
+/// Prints texts, or their words; with references counts and keeps them.
+class CorrectionPrinter {
+ public:
+  CorrectionPrinter(const Options& options, double threshold, const commands::OpenedModel& opened,
+                    cli::Session& session)
+      : options_(options),
+        threshold_(threshold),
+        number_(commands::ResultFormat::of(opened.model->precision(), options.open.digits)),
+        session_(session) {
+    JsonWriter json(provenance_);
+    json.member("model", opened.path);
+    json.member("precision", kernel::precision_name(opened.model->precision()));
+    commands::add_given(json, opened.given);
+    if (options.edit_distance) {
+      json.member("edit_distance", *options.edit_distance);
+      json.member("edit_cost", options.edit_cost.value_or(kEditCost));
+    }
+    json.member("threshold", threshold);
+  }
+
+  void header() {
+    const bool first = !options_.stream.shard || parse_shard(*options_.stream.shard).index == 1;
+    if (!options_.per_word || options_.open.common.no_header || !first) return;
+    session_.print(
+        "id\tword\ttext\tlog_probability\treplacement\treplacement_log_probability\treplaced\n");
+  }
+
+  void print(std::uint64_t id, const probe::Line& line, const Checked& words) {
+    if (options_.per_word) {
+      print_words(id, line, words);
+    } else if (options_.open.common.json) {
+      print_json(id, line, words);
+    } else {
+      session_.print(corrected(line, words, threshold_) + "\n");
+    }
+    if (session_.stdout_is_terminal()) session_.flush();
+  }
+
+ private:
+  static std::string_view text_of(const probe::Line& line, const probe::CheckedWord& word) {
+    return std::string_view(line.text).substr(word.span.begin, word.span.end - word.span.begin);
+  }
+  bool replaced(const probe::CheckedWord& word) const {
+    return !word.replacement.empty() && word.gain() > threshold_;
+  }
+
+  void print_words(std::uint64_t id, const probe::Line& line, const Checked& words) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const probe::CheckedWord& word = words[i];
+      const bool none = word.replacement.empty();
+      session_.print(fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\n", id, i, escape(text_of(line, word)),
+                                 number_.text(word.log_probability),
+                                 none ? "-" : escape(word.replacement),
+                                 none ? "-" : number_.text(word.replacement_log_probability),
+                                 replaced(word) ? "yes" : "no"));
+    }
+  }
+
+  void print_json(std::uint64_t id, const probe::Line& line, const Checked& words) {
+    std::string out;
+    JsonWriter json(out);
+    json.begin_object().member("id", id).member("text", corrected(line, words, threshold_));
+    json.member("original_text", line.text).key("words").begin_array();
+    for (const probe::CheckedWord& word : words) {
+      json.begin_object().member("text", text_of(line, word));
+      json.key("span").array(std::vector<std::uint32_t>{word.span.begin, word.span.end});
+      json.raw_member("log_probability", number_.json(word.log_probability));
+      if (!word.replacement.empty()) {
+        json.member("replacement", word.replacement);
+        json.raw_member("replacement_log_probability",
+                        number_.json(word.replacement_log_probability));
+      }
+      json.member("replaced", replaced(word)).end_object();
+    }
+    json.end_array().raw(provenance_).end_object();
+    session_.print(out + "\n");
+  }
+
+  const Options& options_;
+  double threshold_;
+  commands::ResultFormat number_;
+  std::string provenance_;
+  cli::Session& session_;
+};
+
+/// The texts of standard input against those of --reference.
+class Judgement {
+ public:
+  explicit Judgement(const Options& o) : path_(*o.reference), output_(o.output) {
+    text_ = commands::read_file(path_);
+    references_ = split_terminated(text_, '\n');
+  }
+
+  void add(const probe::Line& line, const std::string& output) {
+    if (count_ == references_.size()) refuse();
+    counts_.add(line.text, output, without_return(references_[count_++]));
+    if (output_) texts_ += output + "\n";
+  }
+
+  void print(const cli::CommonOptions& common, cli::Session& session) {
+    if (count_ != references_.size()) refuse();
+    if (output_) replace_text(*output_, texts_);
+    cli::Table table(session, common,
+                     {"level", "task", "right", "done", "wanted", "precision", "recall", "f1"});
+    row(table, "word", "detection", counts_.word_detection);
+    row(table, "word", "correction", counts_.word_correction);
+    row(table, "sentence", "detection", counts_.sentence_detection);
+    row(table, "sentence", "correction", counts_.sentence_correction);
+    table.finish();
+  }
+
+ private:
+  [[noreturn]] void refuse() const {
+    throw InputError(
+        input_name(path_),
+        fmt::format("{} lines, expected as many as on standard input", references_.size()));
+  }
+  static void row(cli::Table& table, const char* level, const char* task,
+                  const probe::CorrectionCount& count) {
+    table.row({level, task, count.right, count.done, count.wanted, count.precision(),
+               count.recall(), count.f1()});
+  }
+
+  std::string path_;
+  std::optional<std::string> output_;
+  std::string text_;
+  std::vector<std::string_view> references_;
+  std::size_t count_ = 0;
+  std::string texts_;
+  probe::CorrectionCounts counts_;
+};
+
+cli::ExitCode run_correct(const Options& o, const cli::Command& command, cli::Session& session) {
+  session.configure(o.open.common);
+  check(o);
+  cli::need_stream(command);
+  const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
+  const probe::CorrectOptions options = correct_options(o, opened);
+  const probe::Corrector corrector(*opened.model, *opened.tokenizer, options);
+  const Lines lines(opened);
+  std::optional<Judgement> judgement;
+  if (o.reference) judgement.emplace(o);
+  session.note(fmt::format("{}: {}; {}", opened.path, opened.description(),
+                           options.one_pass ? "one pass a line" : "a pass a word"));
+  const double threshold = threshold_of(o, corrector, lines, session);
+  CorrectionPrinter printer(o, threshold, opened, session);
+  printer.header();
+  std::vector<probe::Line> waiting;
+  std::vector<std::uint64_t> ids;
+  Index tokens = 0;
+  commands::LineWork work;
+  work.flush = [&] {
+    const std::vector<Checked> checked = corrector.check(waiting);
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      if (judgement) {
+        judgement->add(waiting[i], corrected(waiting[i], checked[i], threshold));
+      } else {
+        printer.print(ids[i], waiting[i], checked[i]);
+      }
+    }
+    waiting.clear();
+    ids.clear();
+    tokens = 0;
+  };
+  work.use = [&](std::uint64_t id, std::string_view text) {
+    probe::Line line = lines.encode(text);
+    if (const auto problem = lines.problem(line)) commands::refuse_line(o.stream, id, *problem);
+    if (tokens + line.sentence.size() > o.open.batch_tokens) work.flush();
+    tokens += line.sentence.size();
+    waiting.push_back(std::move(line));
+    ids.push_back(id);
+  };
+  const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
+  if (judgement) judgement->print(o.open.common, session);
+  return code;
+}
+
+}  // namespace
+
+void declare_correct(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand(
+      "correct", "the lines of standard input with likelier words where some are unlikely");
+  c.example("lm-write correct bert-base-uncased/ --edit-distance 2 < text",
+            "words of the vocabulary that are at most two typing errors away");
+  c.example("lm-write correct tta/ --dev pairs.tsv < text",
+            "one pass a line; the threshold that is best on pairs of wrong and right texts");
+  c.example("lm-write correct bert-base-uncased/ --reference right.txt < wrong.txt",
+            "precision, recall and F1, of words and of lines");
+  commands::add_open_options(c, o->open);
+  commands::add_batch_tokens(c, o->open);
+  c.option("--edit-distance", "N", o->edit_distance, cli::AllowedRange{1, 100},
+           "words at most N edits away alone: a character more, less or another, or two exchanged "
+           "[any word that is one token]");
+  c.option("--edit-cost", "X", o->edit_cost, cli::AllowedRange{0, 1e6},
+           "nats that each edit takes from a replacement: the logarithm of how rare it is [8]");
+  c.option(
+      "--threshold", "X", o->threshold, cli::AllowedRange{-1e6, 1e6},
+      "nats that a replacement must be likelier by, its edits paid [5, with --edit-distance 0]");
+  c.option("--dev", "FILE", o->dev,
+           "pairs, TSV of a text and what it should be, to choose the threshold on");
+  c.option("--reference", "FILE", o->reference,
+           "what each line should be: prints precision, recall and F1 instead of texts");
+  c.option("-o,--output", "FILE", o->output, "with --reference: the corrected texts");
+  c.flag("--per-word", o->per_word, "a row for each word, as TSV");
+  commands::add_digits(c, o->open.digits);
+  commands::add_stream(c, o->stream);
+  add_table(c, o->open.common);
+  c.action([o, &c](cli::Session& session) { return run_correct(*o, c, session); });
+}
+
+}  // namespace masque::lm_write

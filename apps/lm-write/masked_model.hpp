@@ -1,0 +1,17 @@
+// What the commands that hide tokens need of a model.
+#pragma once
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "commands/open_model.hpp"
+#include "probe/write/fill.hpp"
+
+namespace masque::lm_write {
+
+/// Throws InputError with the model's path as probe::check_filling().
+inline void need_masked_head(const commands::OpenedModel& opened) {
+  const auto problem = input_error_message([&] { probe::check_filling(opened.model->design()); });
+  if (problem) throw InputError(opened.path, *problem);
+}
+
+}  // namespace masque::lm_write

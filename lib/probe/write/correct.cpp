@@ -1,0 +1,349 @@
+#include "probe/write/correct.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "base/edit_distance.hpp"
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/interrupt.hpp"
+#include "base/split.hpp"
+#include "probe/score/batching.hpp"
+#include "probe/score/length_policy.hpp"
+#include "probe/write/fill.hpp"
+#include "probe/write/sampling.hpp"
+#include "text/code_points.hpp"
+
+namespace masque::probe {
+
+namespace {
+
+constexpr double kNothing = -std::numeric_limits<double>::infinity();
+
+std::u32string characters(std::string_view text) {
+  std::u32string out;
+  while (!text.empty()) {
+    char32_t c = 0;
+    const int size = decode_utf8(text, c);
+    if (size == 0) break;
+    out.push_back(c);
+    text.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return out;
+}
+
+bool has_letter(std::u32string_view text) {
+  return std::ranges::any_of(
+      text, [](char32_t c) { return text::is_word(c) && c != U'_' && (c < U'0' || c > U'9'); });
+}
+
+bool has_white_space(std::u32string_view text) {
+  return std::ranges::any_of(text, text::is_white_space);
+}
+
+/// What tokens look like in a text, without the space that may belong to the first.
+std::string shown(const text::Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
+  return std::string(trim(tokenizer.decode(ids, false)));
+}
+
+bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
+bool is_small(char c) { return c >= 'a' && c <= 'z'; }
+
+/// With a capital in front where the word in the text has one and the tokenizer has lowered it.
+std::string in_case(std::string text, std::string_view in_line, std::string_view as_read) {
+  const bool lowered =
+      !in_line.empty() && !as_read.empty() && is_capital(in_line[0]) && is_small(as_read[0]);
+  if (lowered && !text.empty() && is_small(text[0])) text[0] = static_cast<char>(text[0] - 32);
+  return text;
+}
+
+}  // namespace
+
+/// Tokens that may stand in the place of a word, and the log-probability of each piece.
+struct Corrector::Spelling {
+  std::string text;
+  std::vector<TokenId> ids;
+  std::vector<double> values;
+
+  double log_probability() const {
+    double sum = 0;
+    for (const double value : values) sum += value;
+    return sum;
+  }
+};
+
+struct Corrector::Word {
+  text::Span span;
+  Index begin = 0, end = 0;         ///< of its pieces among the sentence's ids
+  std::vector<Spelling> spellings;  ///< the first is the word's own; the others of several pieces
+  std::vector<Choice> candidates;   ///< of one piece
+  std::optional<Choice> best;       ///< of these
+  double best_log_probability = 0;
+
+  void choose(std::span<const double> logits);
+};
+
+namespace {
+
+double log_probability(std::span<const double> logits, TokenId id) {
+  return logits[static_cast<std::size_t>(id)] - log_sum(logits);
+}
+
+}  // namespace
+
+/// The candidate with the highest log-probability less its cost.
+void Corrector::Word::choose(std::span<const double> logits) {
+  double most = kNothing;
+  for (const Choice& choice : candidates) {
+    const double logit = logits[static_cast<std::size_t>(choice.id)];
+    if (logit - choice.cost <= most) continue;
+    most = logit - choice.cost;
+    best = choice;
+    best_log_probability = logit;
+  }
+  if (best) best_log_probability -= log_sum(logits);
+}
+
+Corrector::Corrector(const model::Model& model, const text::Tokenizer& tokenizer,
+                     CorrectOptions options)
+    : model_(model), tokenizer_(tokenizer), options_(std::move(options)) {
+  check_filling(model.design());
+  if (options_.confusions) return;
+  const auto size = std::min(static_cast<Index>(tokenizer.size()), model.design().vocab_size);
+  for (Index i = 0; i < size; ++i) {
+    const auto id = static_cast<TokenId>(i);
+    if (tokenizer.is_special(id) || tokenizer.token(id).empty()) continue;
+    const bool begins = tokenizer.begins_word(id);
+    // "##" says that a piece is no word; a missing "Ġ" only that no space is in front.
+    if (!begins && tokenizer.parts().word_mark == text::WordMark::kContinuation) continue;
+    std::u32string text = characters(shown(tokenizer, {id}));
+    if (!has_letter(text) || has_white_space(text)) continue;
+    candidates_.push_back({id, begins, std::move(text)});
+  }
+}
+
+std::vector<Corrector::Choice> Corrector::candidates_for(const Word& word, TokenId first) const {
+  const bool begins = tokenizer_.begins_word(first);
+  const std::u32string text = characters(word.spellings[0].text);
+  std::vector<Choice> out;
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.begins_word != begins || candidate.text == text) continue;
+    if (!options_.edit_distance) {
+      out.push_back({candidate.id, 0});
+      continue;
+    }
+    const int most = *options_.edit_distance;
+    const auto longer = std::max(candidate.text.size(), text.size());
+    const auto shorter = std::min(candidate.text.size(), text.size());
+    if (longer - shorter > static_cast<std::size_t>(most)) continue;
+    const int edits = edit_distance(candidate.text, text);
+    if (edits <= most) out.push_back({candidate.id, edits * options_.edit_cost});
+  }
+  return out;
+}
+
+/// The sets' words as the tokenizer reads them in the place of the word.
+void Corrector::add_confusions(const Line& line, Word& word) const {
+  const std::string_view own =
+      std::string_view(line.text).substr(word.span.begin, word.span.end - word.span.begin);
+  const auto limit = token_limit(model_.design(), 0);
+  for (const std::string& other : options_.confusions(own)) {
+    std::string text = line.text;
+    text.replace(word.span.begin, own.size(), other);
+    const Sentence sentence = encode_sentence(tokenizer_, text, {});
+    if (limit && sentence.size() > *limit) continue;
+    // What stands around it must be read as before.
+    const Index longer = sentence.size() - line.sentence.size();
+    const Index end = word.end + longer;
+    const bool same = end > word.begin &&
+                      std::equal(sentence.ids.begin(), sentence.ids.begin() + word.begin,
+                                 line.sentence.ids.begin()) &&
+                      std::equal(sentence.ids.begin() + end, sentence.ids.end(),
+                                 line.sentence.ids.begin() + word.end);
+    if (!same) continue;
+    std::vector<TokenId> ids(sentence.ids.begin() + word.begin, sentence.ids.begin() + end);
+    if (ids == word.spellings[0].ids) continue;
+    word.spellings.push_back({other, ids, std::vector<double>(ids.size())});
+  }
+}
+
+std::vector<Corrector::Word> Corrector::words_of(const Line& line) const {
+  const Sentence& s = line.sentence;
+  std::vector<Word> words;
+  const Index end = s.size() - s.suffix;
+  for (Index i = s.prefix; i < end;) {
+    const auto at = static_cast<std::size_t>(i);
+    Word word{.span = s.spans[at], .begin = i, .end = i + 1, .spellings = {}, .candidates = {}};
+    while (word.end < end && s.words[static_cast<std::size_t>(word.end)] == s.words[at] &&
+           s.words[at] != text::kNoWord)
+      word.span.end = s.spans[static_cast<std::size_t>(word.end++)].end;
+    i = word.end;
+    // GPT-2's tokens hold the space in front of them.
+    while (word.span.begin < word.span.end && line.text[word.span.begin] == ' ') ++word.span.begin;
+    std::vector<TokenId> ids(s.ids.begin() + word.begin, s.ids.begin() + word.end);
+    const bool unknown = std::ranges::find(ids, tokenizer_.roles().unk) != ids.end();
+    if (!unknown && tokenizer_.is_special(ids[0])) continue;
+    const std::string_view in_line =
+        std::string_view(line.text).substr(word.span.begin, word.span.end - word.span.begin);
+    if (!has_letter(characters(in_line))) continue;
+    std::string text = unknown ? std::string(in_line) : shown(tokenizer_, ids);
+    word.spellings.push_back({std::move(text), ids, std::vector<double>(ids.size())});
+    if (options_.confusions) {
+      add_confusions(line, word);
+    } else {
+      word.candidates = candidates_for(word, s.ids[at]);
+    }
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+/// The passes over one line, and where their numbers go.
+class Corrector::Jobs {
+ public:
+  Jobs(const Sentence& sentence, const CorrectOptions& options, JobRunner& runner)
+      : sentence_(sentence), options_(options), runner_(runner) {}
+
+  /// `words` must stay until all jobs have run.
+  void add(std::vector<Word>& words) {
+    for (Word& word : words) {
+      const bool whole = word.spellings[0].ids.size() == 1;
+      if (!options_.one_pass) add_hidden(word, word.spellings[0], whole ? &word : nullptr);
+      for (Spelling& spelling : std::span(word.spellings).subspan(1)) {
+        options_.one_pass ? add_seen(word, spelling) : add_hidden(word, spelling, nullptr);
+      }
+      if (!whole && !word.candidates.empty()) add_candidates(word);
+    }
+    if (options_.one_pass) add_pass(words);
+  }
+
+ private:
+  /// The sentence with `ids` for [begin, end).
+  void run(Index begin, Index end, std::span<const TokenId> ids, std::vector<Index> rows,
+           TakeLogits take) {
+    Job job;
+    const auto put = [&](const auto& all, auto& out, const auto& middle) {
+      out.assign(all.begin(), all.begin() + begin);
+      out.insert(out.end(), middle.begin(), middle.end());
+      out.insert(out.end(), all.begin() + end, all.end());
+    };
+    put(sentence_.ids, job.ids, ids);
+    if (!sentence_.segments.empty()) {
+      const Index segment = sentence_.segments[static_cast<std::size_t>(begin)];
+      put(sentence_.segments, job.segments, std::vector<Index>(ids.size(), segment));
+    }
+    if (options_.mask_of) job.mask = options_.mask_of(job.ids);
+    job.rows = std::move(rows);
+    job.take = std::move(take);
+    runner_.add(std::move(job));
+  }
+
+  /// A pass for each piece, which hides it and those after it; of the only piece of `chosen` also
+  /// its best candidate.
+  void add_hidden(const Word& word, Spelling& spelling, Word* chosen) {
+    for (std::size_t k = 0; k < spelling.ids.size(); ++k) {
+      std::vector<TokenId> hidden = spelling.ids;
+      std::fill(hidden.begin() + static_cast<Index>(k), hidden.end(), options_.mask);
+      run(word.begin, word.end, hidden, {word.begin + static_cast<Index>(k)},
+          [&spelling, chosen, k](std::size_t /*row*/, auto logits) {
+            spelling.values[k] = log_probability(logits, spelling.ids[k]);
+            if (chosen != nullptr) chosen->choose(logits);
+          });
+    }
+  }
+
+  /// One pass with all pieces in their places.
+  void add_seen(const Word& word, Spelling& spelling) {
+    std::vector<Index> rows(spelling.ids.size());
+    std::iota(rows.begin(), rows.end(), word.begin);
+    run(word.begin, word.end, spelling.ids, std::move(rows),
+        [&spelling](std::size_t k, auto logits) {
+          spelling.values[k] = log_probability(logits, spelling.ids[k]);
+        });
+  }
+
+  /// One pass with one hidden token for a word of several pieces.
+  void add_candidates(Word& word) {
+    run(word.begin, word.end, std::span(&options_.mask, 1), {word.begin},
+        [&word](std::size_t /*row*/, auto logits) { word.choose(logits); });
+  }
+
+  /// One pass for the own pieces of all words.
+  void add_pass(std::vector<Word>& words) {
+    std::vector<Index> rows;
+    std::vector<std::pair<Word*, std::size_t>> pieces;
+    for (Word& word : words) {
+      for (std::size_t k = 0; k < word.spellings[0].ids.size(); ++k) {
+        rows.push_back(word.begin + static_cast<Index>(k));
+        pieces.emplace_back(&word, k);
+      }
+    }
+    if (rows.empty()) return;
+    run(0, 0, {}, std::move(rows), [pieces](std::size_t row, auto logits) {
+      const auto [word, k] = pieces[row];
+      Spelling& own = word->spellings[0];
+      own.values[k] = log_probability(logits, own.ids[k]);
+      if (own.ids.size() == 1) word->choose(logits);
+    });
+  }
+
+  const Sentence& sentence_;
+  const CorrectOptions& options_;
+  JobRunner& runner_;
+};
+
+/// When all numbers are there.
+CheckedWord Corrector::checked(const Line& line, const Word& word) const {
+  CheckedWord out;
+  out.span = word.span;
+  out.log_probability = word.spellings[0].log_probability();
+  std::string text;
+  if (word.best) {
+    out.replacement_log_probability = word.best_log_probability;
+    out.edit_cost = word.best->cost;
+    text = shown(tokenizer_, {word.best->id});
+  }
+  for (const Spelling& spelling : std::span(word.spellings).subspan(1)) {
+    const double value = spelling.log_probability();
+    if (!text.empty() && value <= out.replacement_log_probability) continue;
+    out.replacement_log_probability = value;
+    text = spelling.text;
+  }
+  out.replacement = in_case(std::move(text), std::string_view(line.text).substr(word.span.begin),
+                            word.spellings[0].text);
+  return out;
+}
+
+std::vector<std::vector<CheckedWord>> Corrector::check(std::span<const Line> lines) const {
+  JobRunner runner(model_, options_.batch_tokens);
+  std::vector<std::vector<Word>> words;
+  words.reserve(lines.size());  // jobs point to what is in it
+  for (const Line& line : lines) {
+    throw_if_interrupted();
+    words.push_back(words_of(line));
+    Jobs(line.sentence, options_, runner).add(words.back());
+  }
+  runner.run();
+  std::vector<std::vector<CheckedWord>> out(lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    for (const Word& word : words[i]) out[i].push_back(checked(lines[i], word));
+  }
+  return out;
+}
+
+std::string corrected(const Line& line, std::span<const CheckedWord> words, double threshold) {
+  std::string out;
+  std::size_t at = 0;
+  for (const CheckedWord& word : words) {
+    if (word.replacement.empty() || !(word.gain() > threshold)) continue;
+    out.append(line.text, at, word.span.begin - at);
+    out += word.replacement;
+    at = word.span.end;
+  }
+  return out.append(line.text, at);
+}
+
+}  // namespace masque::probe

@@ -1,0 +1,35 @@
+// How many errors of texts were found and put right.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace masque::probe {
+
+/// What was done, of what there was to do.
+struct CorrectionCount {
+  std::uint64_t right = 0;  ///< done as it should be
+  std::uint64_t done = 0;
+  std::uint64_t wanted = 0;
+
+  double precision() const;  ///< right / done; 0 of none
+  double recall() const;     ///< right / wanted; 0 of none
+  double f1() const;         ///< their harmonic mean; 0 where nothing is right
+};
+
+/// Counts of texts, each in words between spaces and as a whole.
+struct CorrectionCounts {
+  CorrectionCount word_detection;   ///< right: a wrong word was changed
+  CorrectionCount word_correction;  ///< right: … into what it should be
+  CorrectionCount
+      sentence_detection;  ///< right: of a wrong text the wrong words alone were changed
+  CorrectionCount sentence_correction;  ///< right: a wrong text was changed into the reference
+
+  /// A text, what became of it word by word, and what it should be. With as many words as the
+  /// reference it is compared word by word; else words stand for each other as align_words() has
+  /// it: a word too many is a wrong one, a missing one an error that cannot be found. Throws
+  /// InputError if `output` has another number of words than `text`.
+  void add(std::string_view text, std::string_view output, std::string_view reference);
+};
+
+}  // namespace masque::probe

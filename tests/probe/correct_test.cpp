@@ -1,0 +1,195 @@
+// Words and their replacements against brute force; counts of corrections.
+#include "probe/write/correct.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "base/file.hpp"
+#include "fake_model.hpp"
+#include "probe/score/word_alignment.hpp"
+#include "probe/write/correction_counts.hpp"
+#include "support/temp_folder.hpp"
+
+namespace masque::probe {
+namespace {
+
+using model::HeadKind;
+
+constexpr Index kVocabulary = 12;  // of a FakeModel
+constexpr TokenId kMask = 4;
+constexpr const char* kTokens =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nab\ncat\nact\n##c\nabd\n.\nat\n";
+constexpr TokenId kAb = 5, kCat = 6, kAct = 7, kC = 8, kAbd = 9, kAt = 11;
+
+class Words {
+ public:
+  Words() {
+    const std::string path = folder_ / "vocab.txt";
+    test::write_file(path, kTokens);
+    tokenizer_.emplace(text::Tokenizer::open(path));
+  }
+
+  const text::Tokenizer& tokenizer() const { return *tokenizer_; }
+  Line line(const std::string& text) const {
+    return {text, encode_sentence(*tokenizer_, text, {})};
+  }
+
+ private:
+  test::TempFolder folder_;
+  std::optional<text::Tokenizer> tokenizer_;
+};
+
+/// log p of a token at a place; `others`: read by a T-TA.
+double log_probability(const std::vector<TokenId>& ids, Index place, TokenId token, bool others) {
+  return log_softmax(
+      fake_logits(ids, place, kVocabulary, [&](Index j) { return !others || j != place; }), token);
+}
+
+FakeModel masked() { return FakeModel(HeadKind::kMasked); }
+
+}  // namespace
+
+TEST_CASE("a word of one piece: hidden, against all words of the vocabulary") {
+  const Words words;
+  const FakeModel model = masked();
+  const Corrector corrector(model, words.tokenizer(), {.mask = kMask});
+  const auto checked = corrector.check(std::vector{words.line("Cat . at")});
+  REQUIRE(checked[0].size() == 2);  // "." has no letter
+  std::vector<TokenId> ids{2, kMask, 10, kAt, 3};
+  CHECK(checked[0][0].log_probability == doctest::Approx(log_probability(ids, 1, kCat, false)));
+  double most = -1e9;
+  TokenId best = 0;
+  for (const TokenId id : {kAb, kAct, kAbd, kAt}) {  // neither "##c" nor "." nor special tokens
+    const double value = log_probability(ids, 1, id, false);
+    if (value > most) best = id;
+    most = std::max(most, value);
+  }
+  CHECK(checked[0][0].replacement_log_probability == doctest::Approx(most));
+  std::string text(words.tokenizer().token(best));
+  text[0] = static_cast<char>(text[0] - 32);  // the word had a capital
+  CHECK(checked[0][0].replacement == text);
+  CHECK(checked[0][0].gain() == doctest::Approx(most - log_probability(ids, 1, kCat, false)));
+  CHECK(checked[0][1].span == text::Span{6, 8});
+}
+
+TEST_CASE("a word of several pieces: each hidden with those after it, and one token for all") {
+  const Words words;
+  const FakeModel model = masked();
+  const Corrector corrector(model, words.tokenizer(),
+                            {.mask = kMask, .edit_distance = 1, .edit_cost = 0.25});
+  const auto checked = corrector.check(std::vector{words.line("at abc cat")});
+  REQUIRE(checked[0].size() == 3);
+  const double own = log_probability({2, kAt, kMask, kMask, kCat, 3}, 2, kAb, false) +
+                     log_probability({2, kAt, kAb, kMask, kCat, 3}, 3, kC, false);
+  CHECK(checked[0][1].log_probability == doctest::Approx(own));
+  const std::vector<TokenId> hidden{2, kAt, kMask, kCat, 3};
+  const double ab = log_probability(hidden, 2, kAb, false);
+  const double abd = log_probability(hidden, 2, kAbd, false);
+  CHECK(checked[0][1].replacement == (ab > abd ? "ab" : "abd"));
+  CHECK(checked[0][1].replacement_log_probability == doctest::Approx(std::max(ab, abd)));
+  CHECK(checked[0][1].gain() == doctest::Approx(std::max(ab, abd) - 0.25 - own));
+  // One edit: "cat" is a swap away from "act", a deletion from "at".
+  CHECK((checked[0][2].replacement == "act" || checked[0][2].replacement == "at"));
+}
+
+TEST_CASE("one pass gives what a T-TA says of every token given the others") {
+  const Words words;
+  const FakeModel model(HeadKind::kMasked, model::DefaultMask::kOthers);
+  const Corrector corrector(model, words.tokenizer(), {.one_pass = true, .mask = kMask});
+  const auto checked = corrector.check(std::vector{words.line("at abc cat")});
+  CHECK(model.runs == 1);
+  const std::vector<TokenId> ids{2, kAt, kAb, kC, kCat, 3};
+  CHECK(checked[0][0].log_probability == doctest::Approx(log_probability(ids, 1, kAt, true)));
+  CHECK(checked[0][1].log_probability ==
+        doctest::Approx(log_probability(ids, 2, kAb, true) + log_probability(ids, 3, kC, true)));
+  double most = -1e9;
+  for (const TokenId id : {kAb, kAct, kAbd, kCat})
+    most = std::max(most, log_probability(ids, 1, id, true));
+  CHECK(checked[0][0].replacement_log_probability == doctest::Approx(most));
+}
+
+TEST_CASE("confusions may have any number of pieces, and no other word is looked at") {
+  const Words words;
+  const FakeModel model = masked();
+  CorrectOptions options{.mask = kMask};
+  options.confusions = [](std::string_view word) -> std::vector<std::string> {
+    if (word == "cat") return {"abc", "act"};
+    return {};
+  };
+  const Corrector corrector(model, words.tokenizer(), options);
+  const auto checked = corrector.check(std::vector{words.line("at cat")});
+  CHECK(checked[0][0].replacement.empty());
+  const double abc = log_probability({2, kAt, kMask, kMask, 3}, 2, kAb, false) +
+                     log_probability({2, kAt, kAb, kMask, 3}, 3, kC, false);
+  const double act = log_probability({2, kAt, kMask, 3}, 2, kAct, false);
+  CHECK(checked[0][1].replacement == (abc > act ? "abc" : "act"));
+  CHECK(checked[0][1].replacement_log_probability == doctest::Approx(std::max(abc, act)));
+}
+
+TEST_CASE("checks do not depend on batches, and replacements stand where their words stood") {
+  const Words words;
+  const FakeModel model = masked();
+  const std::vector lines{words.line("at abc, cat!"), words.line(""), words.line("  cat  ab ")};
+  const auto together = Corrector(model, words.tokenizer(), {.mask = kMask}).check(lines);
+  const auto apart =
+      Corrector(model, words.tokenizer(), {.mask = kMask, .batch_tokens = 1}).check(lines);
+  CHECK(together[1].empty());
+  for (std::size_t l = 0; l < lines.size(); ++l) {
+    REQUIRE(together[l].size() == apart[l].size());
+    for (std::size_t w = 0; w < together[l].size(); ++w) {
+      CHECK(together[l][w].log_probability == apart[l][w].log_probability);
+      CHECK(together[l][w].replacement == apart[l][w].replacement);
+    }
+  }
+  // What the vocabulary lacks is compared by its letters.
+  const auto unknown = Corrector(model, words.tokenizer(), {.mask = kMask, .edit_distance = 1})
+                           .check(std::vector{words.line("zat")});
+  CHECK(unknown[0][0].log_probability ==
+        doctest::Approx(log_probability({2, kMask, 3}, 1, 1, false)));
+  CHECK((unknown[0][0].replacement == "cat" || unknown[0][0].replacement == "at"));
+  CHECK(corrected(lines[2], together[2], 1e9) == "  cat  ab ");
+  CHECK(corrected(lines[2], together[2], -1e9) ==
+        "  " + together[2][0].replacement + "  " + together[2][1].replacement + " ");
+}
+
+TEST_CASE("words stand for each other by the fewest edits") {
+  const std::vector<std::string_view> reference{"a", "b", "c", "d"};
+  const std::vector<std::string_view> hypothesis{"a", "x", "c", "c", "d"};
+  std::string found;
+  for (const WordPair& pair : align_words(reference, hypothesis)) {
+    found += pair.reference ? std::to_string(*pair.reference) : "-";
+    found += pair.hypothesis ? std::to_string(*pair.hypothesis) : "-";
+    found += ' ';
+  }
+  CHECK(found == "00 -1 12 23 34 ");
+}
+
+TEST_CASE("counts of corrections of small cases") {
+  CorrectionCounts counts;
+  counts.add("a x c", "a b c", "a b c");  // found and put right
+  CHECK(counts.word_correction.right == 1);
+  CHECK(counts.sentence_correction.right == 1);
+  counts.add("a x c", "a y c", "a b c");  // found, not put right
+  counts.add("a b c", "a b d", "a b c");  // nothing to find
+  counts.add("a x c", "a x c", "a b c");  // not found
+  counts.add("a b", "a b", "a b c");      // a word is missing
+  counts.add("a b b c", "a b b c", "a b c");
+  CHECK(counts.word_detection.wanted == 5);
+  CHECK(counts.word_detection.done == 3);
+  CHECK(counts.word_detection.right == 2);
+  CHECK(counts.word_correction.right == 1);
+  CHECK(counts.word_correction.precision() == doctest::Approx(1.0 / 3));
+  CHECK(counts.word_correction.recall() == doctest::Approx(0.2));
+  CHECK(counts.word_correction.f1() == doctest::Approx(0.25));
+  CHECK(counts.sentence_detection.wanted == 5);
+  CHECK(counts.sentence_detection.done == 3);
+  CHECK(counts.sentence_detection.right == 2);
+  CHECK(counts.sentence_correction.right == 1);
+  CHECK_THROWS_AS(counts.add("a b", "a", "a b"), InputError);
+  CHECK(CorrectionCount().f1() == 0);
+}
+
+}  // namespace masque::probe
