@@ -56,6 +56,18 @@ enum class AttentionOverride {
   kMean,  ///< what it would if every query read all its visible keys alike
 };
 
+/// What a model has read of sequences, so that they can be gone on with at the cost of their new
+/// tokens. Of the model that made it.
+class KeyValueCache {
+ public:
+  virtual ~KeyValueCache() = default;
+  virtual Index sequences() const = 0;
+  /// Tokens of a sequence that were read.
+  virtual Index length(Index sequence) const = 0;
+  /// Sequence i becomes what from[i] was; those that nobody names are forgotten.
+  virtual void select(std::span<const Index> from) = 0;
+};
+
 /// Which results are wanted.
 struct Request {
   bool hidden_states = false;  ///< embeddings and every layer, as transformers lists them
@@ -71,6 +83,9 @@ struct Request {
   /// One a row: log-probabilities of these ids are returned. Empty: none.
   std::vector<TokenId> targets;
   std::vector<AttentionOverride> attention;  ///< one a layer, of all streams; empty: kIntact
+  /// The batch goes on with its sequences, which get what it has. Masks of the batch are of the
+  /// whole sequences. After an exception it is of no use.
+  KeyValueCache* cache = nullptr;
 };
 
 /// What the weights of a head came from; a_ij = u_ij / d_i, u_ij = f(s_ij − shift_i) as
@@ -140,6 +155,15 @@ class Model {
   /// that the model has not; UsageError for masks that do not fit.
   virtual std::vector<double> run(const Batch& batch, const Request& request,
                                   Observer* observer = nullptr) const = 0;
+
+  /// Memory for sequences that are read in several runs (Request::cache), none of whose tokens may
+  /// read later ones: with `own_masks` those of each batch see to that, else the model's own. The
+  /// same results as those of one run, up to rounding. Bytes a token: 2 · layers · key heads · head
+  /// size · those of a number. nullptr: the model cannot, since its rows read later ones, or more
+  /// of the earlier ones than keys and values.
+  virtual std::unique_ptr<KeyValueCache> make_cache(Index /*sequences*/, bool /*own_masks*/) const {
+    return nullptr;
+  }
 };
 
 /// Loads a checkpoint and prepares its weights.

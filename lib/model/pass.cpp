@@ -29,7 +29,8 @@ void PassMemory<T>::shrink() {
 
 template <class T>
 Pass<T>::Pass(const PreparedModel<T>& model, const LayerMasks& masks, const PassSettings& settings,
-              const Batch& batch, const Request& request, Observer* observer, const Chunk& chunk)
+              const Batch& batch, const Request& request, Observer* observer, const Chunk& chunk,
+              KeyValues<T>* cache)
     : model_(model),
       design_(model.design),
       masks_(masks),
@@ -38,6 +39,7 @@ Pass<T>::Pass(const PreparedModel<T>& model, const LayerMasks& masks, const Pass
       request_(request),
       observer_(observer),
       chunk_(chunk),
+      cache_(cache),
       normalizer_(settings.normalizer.get()),
       memory_(PassMemory<T>::own().layer) {
   const auto rows = [&](const std::vector<Index>& all) {
@@ -47,6 +49,11 @@ Pass<T>::Pass(const PreparedModel<T>& model, const LayerMasks& masks, const Pass
   content_.begins = chunk_.begins;
   content_.positions = rows(batch_.positions);
   if (!batch_.segments.empty()) content_.segments = rows(batch_.segments);
+  if (cache_ != nullptr) {
+    cached_ = cache_->whole(chunk_.first_sequence, content_);
+    added_ = last_rows(cached_, content_);
+    return;
+  }
   choose_flow();
 }
 

@@ -16,6 +16,7 @@
 #include "model/forward/rotary_tables.hpp"
 #include "model/forward/stream_masks.hpp"
 #include "model/forward/streams_forward.hpp"
+#include "model/key_value_cache.hpp"
 #include "model/masks.hpp"
 #include "model/model.hpp"
 #include "model/prepared.hpp"
@@ -58,8 +59,10 @@ class Pass {
   using Stream = model::Stream<T>;
   static constexpr bool kKeeps = false;
 
+  /// `cache`: what the sequences begin with, extended by the batch; or nullptr.
   Pass(const PreparedModel<T>& model, const LayerMasks& masks, const PassSettings& settings,
-       const Batch& batch, const Request& request, Observer* observer, const Chunk& chunk);
+       const Batch& batch, const Request& request, Observer* observer, const Chunk& chunk,
+       KeyValues<T>* cache);
 
   /// Fills `last`: the last states of the chunk's wanted rows, after the final norm.
   void run(MatrixView<T> last);
@@ -124,19 +127,23 @@ class Pass {
   /// y = linear(x) for the rows of `stream` as layer `layer` finds them.
   void project(const kernel::Linear<T>& linear, Index layer, const Stream& stream,
                MatrixView<const T> x, MatrixView<T> y) const;
-  void attend_sequence(Index layer, const Stream& stream, const HeadSizes& heads,
+  void attend_sequence(Index layer, const StreamRows& stream, const HeadSizes& heads,
                        const Projected<T>& projected, Index sequence, const mask::BlockMap* blocks,
                        MatrixView<T> context);
+  nn::AttentionProblem<T> problem_of(Index layer, const StreamRows& stream, const HeadSizes& heads,
+                                     const Projected<T>& projected, Index sequence) const;
   /// Attention beyond nn::AttentionProblem; `terms` may be null.
-  void attend_materialized(Index layer, const Stream& stream, Index sequence,
+  void attend_materialized(Index layer, const StreamRows& stream, Index sequence,
                            const nn::AttentionProblem<T>& problem, nn::PositionTerms<T>* terms,
                            MatrixView<T> context, const nn::WeightsVisitor<T>& visit);
   /// The position terms of a sequence of a layer, if it has any; `counted` keeps what they point
   /// to.
-  std::unique_ptr<nn::PositionTerms<T>> terms(Index layer, const Stream& stream, Index sequence,
+  std::unique_ptr<nn::PositionTerms<T>> terms(Index layer, const StreamRows& stream, Index sequence,
                                               std::vector<Index>& counted) const;
   const std::vector<std::shared_ptr<const mask::BlockMap>>& blocks(Index layer,
-                                                                   const Stream& stream);
+                                                                   const StreamRows& stream);
+  /// What keys and values stand for.
+  const StreamRows& read_rows() const { return cache_ != nullptr ? cached_ : content_; }
   AttentionOverride override_of(Index layer) const {
     return request_.attention.empty() ? AttentionOverride::kIntact
                                       : request_.attention[static_cast<std::size_t>(layer)];
@@ -154,6 +161,9 @@ class Pass {
   Observer* observer_;
   mutable std::atomic<bool> overflowed_{false};  // set by several threads
   const Chunk& chunk_;
+  KeyValues<T>* cache_;
+  StreamRows cached_;  ///< with a cache: all tokens of the sequences
+  StreamRows added_;   ///< of these the rows of content_
 
   StreamFlow flow_ = StreamFlow::kOneStream;
   bool ends_narrow_ = false;

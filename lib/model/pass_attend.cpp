@@ -20,22 +20,22 @@ std::vector<Index> visible_of(const mask::BlockMap* blocks, Index queries, Index
 }  // namespace
 
 template <class T>
-const std::vector<std::shared_ptr<const mask::BlockMap>>& Pass<T>::blocks(Index layer,
-                                                                          const Stream& stream) {
+const std::vector<std::shared_ptr<const mask::BlockMap>>& Pass<T>::blocks(
+    Index layer, const StreamRows& stream) {
   const auto& given = stream.kind == StreamKind::kQuery ? batch_.query_masks : batch_.masks;
   std::span<const std::optional<mask::Mask>> own = given;
   if (!own.empty()) own = own.subspan(static_cast<std::size_t>(chunk_.first_sequence));
-  return masks_of_streams_.blocks(masks_, layer, stream, content_, own);
+  return masks_of_streams_.blocks(masks_, layer, stream, read_rows(), own);
 }
 
 template <class T>
-std::unique_ptr<nn::PositionTerms<T>> Pass<T>::terms(Index layer, const Stream& stream,
+std::unique_ptr<nn::PositionTerms<T>> Pass<T>::terms(Index layer, const StreamRows& stream,
                                                      Index sequence,
                                                      std::vector<Index>& counted) const {
   if (!has_position_terms(design_)) return nullptr;
   const PreparedLayer<T>& weights = model_.layer(layer);
   PositionInputs<T> in;
-  set_rows(stream, content_, sequence, static_cast<bool>(model_.position_table), counted, in);
+  set_rows(stream, read_rows(), sequence, static_cast<bool>(model_.position_table), counted, in);
   // A scheme that acts on the input has no terms.
   if (model_.scheme && !model_.scheme_facts.input) in.scheme = model_.scheme.get();
   in.shape = model_.scheme_shape;
@@ -53,16 +53,28 @@ std::unique_ptr<nn::PositionTerms<T>> Pass<T>::terms(Index layer, const Stream& 
 }
 
 template <class T>
-void Pass<T>::attend_sequence(Index layer, const Stream& stream, const HeadSizes& heads,
+nn::AttentionProblem<T> Pass<T>::problem_of(Index layer, const StreamRows& stream,
+                                            const HeadSizes& heads, const Projected<T>& projected,
+                                            Index sequence) const {
+  if (cache_ == nullptr)
+    return attention_problem(design_, layer, heads, stream, content_, sequence, projected);
+  const Index number = chunk_.first_sequence + sequence;
+  return attention_problem<T>(
+      design_, layer, heads,
+      projected.query.middle_rows(stream.begin(sequence), stream.count(sequence)),
+      cache_->keys(layer, number), cache_->values(layer, number));
+}
+
+template <class T>
+void Pass<T>::attend_sequence(Index layer, const StreamRows& stream, const HeadSizes& heads,
                               const Projected<T>& projected, Index sequence,
                               const mask::BlockMap* blocks, MatrixView<T> context) {
   const Index queries = stream.count(sequence);
-  const Index keys = content_.count(sequence);
+  const Index keys = read_rows().count(sequence);
   if (queries == 0) return;
   std::vector<Index> counted;
   const std::unique_ptr<nn::PositionTerms<T>> terms = this->terms(layer, stream, sequence, counted);
-  nn::AttentionProblem<T> problem =
-      attention_problem(design_, layer, heads, stream, content_, sequence, projected);
+  nn::AttentionProblem<T> problem = problem_of(layer, stream, heads, projected, sequence);
   problem.normalizer = normalizer_;
   if (terms) problem.bias = terms->bias();
   Matrix<T> moved_query, moved_key;
@@ -114,7 +126,7 @@ void Pass<T>::attend_sequence(Index layer, const Stream& stream, const HeadSizes
 }
 
 template <class T>
-void Pass<T>::attend_materialized(Index layer, const Stream& stream, Index sequence,
+void Pass<T>::attend_materialized(Index layer, const StreamRows& stream, Index sequence,
                                   const nn::AttentionProblem<T>& problem,
                                   nn::PositionTerms<T>* terms, MatrixView<T> context,
                                   const nn::WeightsVisitor<T>& visit) {
@@ -136,10 +148,17 @@ void Pass<T>::attend_materialized(Index layer, const Stream& stream, Index seque
 template <class T>
 void Pass<T>::attend(Index layer, const Stream& stream, const Stream& /*source*/,
                      const HeadSizes& heads, const Projected<T>& projected, MatrixView<T> context) {
-  const auto& maps = blocks(layer, stream);
+  const StreamRows& own = stream;
+  const StreamRows& queries = cache_ != nullptr ? std::as_const(added_) : own;
+  const auto& maps = blocks(layer, queries);
   previous_[stream.kind].resize(static_cast<std::size_t>(stream.sequences()));
   const auto work = [&](Index s) {
-    attend_sequence(layer, stream, heads, projected, s, maps[static_cast<std::size_t>(s)].get(),
+    if (cache_ != nullptr) {
+      const Index first = stream.begin(s), count = stream.count(s);
+      cache_->put(layer, chunk_.first_sequence + s, projected.key.middle_rows(first, count),
+                  projected.value.middle_rows(first, count));
+    }
+    attend_sequence(layer, queries, heads, projected, s, maps[static_cast<std::size_t>(s)].get(),
                     context);
   };
   // A few long sequences are split inside, by heads.
@@ -152,7 +171,7 @@ void Pass<T>::attend(Index layer, const Stream& stream, const Stream& /*source*/
 
 #define MASQUE_INSTANTIATE(T)                                                          \
   template const std::vector<std::shared_ptr<const mask::BlockMap>>& Pass<T>::blocks(  \
-      Index, const Stream&);                                                           \
+      Index, const StreamRows&);                                                       \
   template void Pass<T>::attend(Index, const Stream&, const Stream&, const HeadSizes&, \
                                 const Projected<T>&, MatrixView<T>);
 MASQUE_INSTANTIATE(float)

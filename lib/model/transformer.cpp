@@ -79,14 +79,14 @@ void Transformer<T>::check_variants(const Request& request) const {
 }
 
 template <class T>
-void Transformer<T>::number_positions(Batch& batch) const {
+void Transformer<T>::number_positions(const KeyValues<T>* cache, Batch& batch) const {
   const Design& design = model_.design;
   batch.positions.resize(batch.ids.size(), Batch::kNoPosition);
   for (Index s = 0; s < batch.sequences(); ++s) {
     const auto begin = static_cast<std::size_t>(batch.begins[static_cast<std::size_t>(s)]);
     const auto end = static_cast<std::size_t>(batch.begins[static_cast<std::size_t>(s) + 1]);
     if (begin == end || batch.positions[begin] != Batch::kNoPosition) continue;
-    Index next = 0;
+    Index next = cache != nullptr ? cache->next_position(s) : 0;
     for (std::size_t i = begin; i < end; ++i) {
       // Where positions begin after that of padding, padding itself is not counted.
       const bool padding = design.position_offset > 0 && design.pad_token_id == batch.ids[i];
@@ -96,7 +96,7 @@ void Transformer<T>::number_positions(Batch& batch) const {
 }
 
 template <class T>
-Batch Transformer<T>::checked(const Batch& batch) const {
+Batch Transformer<T>::checked(const Batch& batch, const KeyValues<T>* cache) const {
   const Design& design = model_.design;
   const auto fail = [&](const std::string& message) { throw InputError(model_.path, message); };
   MASQUE_CHECK(batch.begins.back() == std::ssize(batch.ids));
@@ -113,7 +113,7 @@ Batch Transformer<T>::checked(const Batch& batch) const {
       fail(fmt::format("token id {}, expected 0 to {}", id, design.vocab_size - 1));
     }
   }
-  number_positions(result);
+  number_positions(cache, result);
   const Index rows = model_.position_table ? model_.position_table.view.rows : 0;
   // A scheme of the zoo says itself what it does beyond the trained length.
   const Index longest =
@@ -182,7 +182,10 @@ std::vector<double> Transformer<T>::use_head(const Batch& batch, const Request& 
 template <class T>
 std::vector<double> Transformer<T>::run(const Batch& given, const Request& request,
                                         Observer* observer) const {
-  const Batch batch = checked(given);
+  auto* const cache = dynamic_cast<KeyValues<T>*>(request.cache);
+  MASQUE_CHECK((cache != nullptr) == (request.cache != nullptr));
+  const Batch batch = checked(given, cache);
+  if (cache != nullptr) cache->extend(batch);
   check_variants(request);
   std::vector<Index> rows = request.rows;
   if (request.all_rows) {
@@ -202,7 +205,7 @@ std::vector<double> Transformer<T>::run(const Batch& given, const Request& reque
   std::atomic<bool> overflowed{false};
   const auto work = [&](Index c) {
     const Chunk& chunk = plan.chunks[static_cast<std::size_t>(c)];
-    Pass<T> pass(model_, masks_, settings_, batch, request, observer, chunk);
+    Pass<T> pass(model_, masks_, settings_, batch, request, observer, chunk, cache);
     pass.run(last.view().middle_rows(chunk.first_wanted, std::ssize(chunk.wanted)));
     if (pass.overflowed()) overflowed = true;
   };
@@ -228,6 +231,24 @@ std::vector<double> Transformer<T>::run(const Batch& given, const Request& reque
     }
   }
   return needs_head ? use_head(batch, request, rows, last.view(), observer) : std::vector<double>{};
+}
+
+template <class T>
+std::unique_ptr<KeyValueCache> Transformer<T>::make_cache(Index sequences, bool own_masks) const {
+  const Design& design = model_.design;
+  const bool left_to_right = own_masks || (design.mask == DefaultMask::kCausal && !restricted_ &&
+                                           design.variants.mask.empty());
+  // Convolutions, mixers and some schemes on the input read neighbours; XLNet's distances and what
+  // materialized attention keeps are made for whole sequences.
+  const bool reads_neighbours =
+      model_.scheme_facts.input && model_.scheme_facts.masks != nn::MaskSupport::kAny;
+  const bool keys_tell_all =
+      model_.mixer == nullptr && design.convolution_size == 0 && !reads_neighbours &&
+      !model_.materialized_attention && design.position != PositionType::kXlnet &&
+      design.streams == Streams::kOne && settings_.keys == mask::KeySource::kLayer &&
+      settings_.query == mask::QueryStart::kToken;
+  if (!left_to_right || !keys_tell_all) return nullptr;
+  return std::make_unique<KeyValues<T>>(design.num_hidden_layers, sequences);
 }
 
 template class Transformer<float>;

@@ -22,12 +22,13 @@ class Transformer final : public Model {
   const std::vector<std::string>& unused() const override { return model_.unused; }
   std::vector<double> run(const Batch& batch, const Request& request,
                           Observer* observer) const override;
+  std::unique_ptr<KeyValueCache> make_cache(Index sequences, bool own_masks) const override;
 
  private:
-  Batch checked(const Batch& batch) const;
+  Batch checked(const Batch& batch, const KeyValues<T>* cache) const;
   /// Throws UsageError for requests that the design's variants cannot answer.
   void check_variants(const Request& request) const;
-  void number_positions(Batch& batch) const;
+  void number_positions(const KeyValues<T>* cache, Batch& batch) const;
   std::vector<double> use_head(const Batch& batch, const Request& request,
                                std::span<const Index> rows, MatrixView<const T> states,
                                Observer* observer) const;

@@ -13,21 +13,32 @@
 
 namespace masque::model {
 
-/// The attention of a sequence of `stream` over one of `content`; mask, normalizer, precision and
-/// position terms are the caller's.
+/// The attention of one sequence; mask, normalizer, precision and position terms are the caller's.
 template <class T>
 nn::AttentionProblem<T> attention_problem(const Design& design, Index layer, const HeadSizes& heads,
-                                          const StreamRows& stream, const StreamRows& content,
-                                          Index sequence, const Projected<T>& projected) {
+                                          MatrixView<const T> query, MatrixView<const T> key,
+                                          MatrixView<const T> value) {
   nn::AttentionProblem<T> problem;
-  problem.query = projected.query.middle_rows(stream.begin(sequence), stream.count(sequence));
-  problem.key = projected.key.middle_rows(content.begin(sequence), content.count(sequence));
-  problem.value = projected.value.middle_rows(content.begin(sequence), content.count(sequence));
+  problem.query = query;
+  problem.key = key;
+  problem.value = value;
   problem.num_heads = heads.heads;
   problem.num_key_value_heads = heads.key_heads;
   problem.scale =
       design.attention_scale * design.layers[static_cast<std::size_t>(layer)].attention_scale;
   return problem;
+}
+
+/// The same of a sequence of `stream` over one of `content`.
+template <class T>
+nn::AttentionProblem<T> attention_problem(const Design& design, Index layer, const HeadSizes& heads,
+                                          const StreamRows& stream, const StreamRows& content,
+                                          Index sequence, const Projected<T>& projected) {
+  const auto part = [&](const StreamRows& rows, MatrixView<T> x) {
+    return x.middle_rows(rows.begin(sequence), rows.count(sequence));
+  };
+  return attention_problem<T>(design, layer, heads, part(stream, projected.query),
+                              part(content, projected.key), part(content, projected.value));
 }
 
 /// Positions and segments of such a sequence, in `in`. `learned`: the model has a table of

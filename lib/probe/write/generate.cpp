@@ -57,28 +57,50 @@ class Chooser final : public model::Observer {
   std::span<Open* const> texts_;
 };
 
-void add_text(const Open& text, bool to_target, model::Batch& batch) {
-  if (!to_target) return batch.add(text.ids);
+/// The tokens of a text that the cache, if there is one, has not.
+void add_text(const Open& text, bool to_target, Index cached, model::Batch& batch) {
+  const std::span<const TokenId> ids =
+      std::span(text.ids).subspan(static_cast<std::size_t>(cached));
+  if (!to_target) return batch.add(ids);
   const Index n = std::ssize(text.ids);
   std::vector<Index> segments(static_cast<std::size_t>(n), 1);
   std::fill_n(segments.begin(), text.prompt, 0);
   const mask::Mask mask =
       mask::parse_mask(fmt::format("unilm({},{})", text.prompt, n - text.prompt)).bind({n, n});
-  batch.add(text.ids, {.positions = {}, .segments = segments, .mask = mask, .query_mask = {}});
+  batch.add(ids, {.positions = {},
+                  .segments = std::span(segments).subspan(static_cast<std::size_t>(cached)),
+                  .mask = mask,
+                  .query_mask = {}});
 }
 
 /// One token more for each text.
-void step(const model::Model& model, const GenerateOptions& options, std::span<Open* const> texts) {
+void step(const model::Model& model, const GenerateOptions& options, std::span<Open* const> texts,
+          model::KeyValueCache* cache) {
   model::Batch batch;
   model::Request request;
   request.logits = true;
+  request.cache = cache;
   request.rows.reserve(texts.size());
-  for (const Open* text : texts) {
-    add_text(*text, options.to_target, batch);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    add_text(*texts[i], options.to_target,
+             cache != nullptr ? cache->length(static_cast<Index>(i)) : 0, batch);
     request.rows.push_back(batch.begins.back() - 1);
   }
   Chooser chooser(options, texts);
   model.run(batch, request, &chooser);
+}
+
+/// Takes out the texts that are at their end.
+void close_texts(Index limit, std::vector<Open*>& open, model::KeyValueCache* cache) {
+  std::vector<Open*> left;
+  std::vector<Index> from;
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    if (open[i]->out.ended || (limit > 0 && std::ssize(open[i]->ids) > limit)) continue;
+    left.push_back(open[i]);
+    from.push_back(static_cast<Index>(i));
+  }
+  if (cache != nullptr && left.size() < open.size()) cache->select(from);
+  open = std::move(left);
 }
 
 }  // namespace
@@ -121,12 +143,11 @@ std::vector<Generated> generate(const model::Model& model, std::span<const Promp
   std::vector<Open*> open;
   open.reserve(texts.size());
   for (Open& text : texts) open.push_back(&text);
+  const auto cache = model.make_cache(std::ssize(open), options.to_target);
   for (Index n = 0; n < options.max_new_tokens && !open.empty(); ++n) {
     throw_if_interrupted();
-    step(model, options, open);
-    std::erase_if(open, [&](const Open* text) {
-      return text->out.ended || (limit > 0 && std::ssize(text->ids) > limit);
-    });
+    step(model, options, open, cache.get());
+    close_texts(limit, open, cache.get());
   }
   std::vector<Generated> out;
   out.reserve(texts.size());

@@ -41,8 +41,8 @@ struct Generated {
 
 /// Goes on with every prompt, num_return_sequences times each; in the order of prompts and samples.
 /// Draws depend on seed, prompt id, sample and place alone. All run together; memory is that of
-/// Model::run. No keys and values are kept: n new tokens are n runs, each over the whole sequences
-/// that are not at their end. Throws InputError as Model::run.
+/// Model::run, and of a KeyValueCache where the model has one. Without it n new tokens are n runs,
+/// each over the whole sequences that are not at their end. Throws InputError as Model::run.
 std::vector<Generated> generate(const model::Model& model, std::span<const Prompt> prompts,
                                 const GenerateOptions& options);
 
