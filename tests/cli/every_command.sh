@@ -62,6 +62,7 @@ print droptoken perm < ids
 print droptoken electra --mask-token 3 --vocab-size 30 < ids
 print droptoken mae --ratio 0.5 < ids
 print droptoken bart --noise infill --mask-token 3 < ids
+print droptoken noise < text
 print droptoken prefix < ids
 print droptoken pack --length 16 < ids
 print droptoken undo < dropped
