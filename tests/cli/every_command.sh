@@ -78,6 +78,7 @@ print length-gen lowrank --lengths 4 --key-sizes 1,2
 print length-gen tasks --length 4
 print lm-score score model < text
 print lm-score score model --kind pll-word-l2r --json --per-token < text
+print lm-score score causal --per-word --no-bos < text
 print lm-score pairs model pairs.jsonl
 print lm-score ppl model < text
 out lm-score embed model -o out.npy < text

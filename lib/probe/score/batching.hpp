@@ -1,12 +1,17 @@
 // Many small runs of a model as few large ones, in bounded memory.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "model/model.hpp"
 
 namespace masque::probe {
+
+/// Tokens by their ids: 1 for those of the set; beyond the end there are none.
+using TokenSet = std::vector<std::uint8_t>;
 
 /// One sequence to run, and where its numbers go.
 struct Job {
@@ -17,6 +22,8 @@ struct Job {
   std::vector<Index> rows;               ///< of this sequence, ascending
   std::vector<TokenId> targets;  ///< one a row: log-probabilities are wanted; empty: one logit
   std::vector<double*> out;      ///< one a row; must stay until the job has run
+  /// With targets and sets of the runner: one a row, where the log-probability of each set goes.
+  std::vector<double*> set_out;
 };
 
 /// Collects jobs and runs them together before the next one would pass `batch_tokens` tokens; a
@@ -24,8 +31,9 @@ struct Job {
 /// gives does not depend on the others.
 class JobRunner {
  public:
-  JobRunner(const model::Model& model, Index batch_tokens)
-      : model_(model), batch_tokens_(batch_tokens) {}
+  /// `sets`: how likely one of these tokens is at the rows of jobs with targets.
+  JobRunner(const model::Model& model, Index batch_tokens, std::vector<TokenSet> sets = {})
+      : model_(model), batch_tokens_(batch_tokens), sets_(std::move(sets)) {}
 
   /// Adds a job; if the batch would pass the budget, it is run first. Jobs with and without
   /// targets must not share a runner.
@@ -41,6 +49,8 @@ class JobRunner {
   model::Batch batch_;
   model::Request request_;
   std::vector<double*> out_;
+  std::vector<TokenSet> sets_;
+  std::vector<double*> set_out_;
   std::uint64_t done_ = 0;
 };
 
