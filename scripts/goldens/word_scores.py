@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Log-probabilities of words by white space, of a random GPT-2 and a random BERT.
 
-    word_scores.py FOLDER
+    word_scores.py FOLDER [--authors CLONE]
 
 FOLDER is tests/data/probe/words: gets the models gpt2 and bert with tokenizers made here, and
 expected.json. Of GPT-2: for each word of a line the sum over its tokens in float64, the begin token in
@@ -9,8 +9,9 @@ front, and the same corrected for tokens that begin with the space, as Pimentel 
 (arXiv:2406.14561) have it and tpimentelms/probability-of-a-word computes it: a word that begins with a
 space loses log P(such a token or the end stands here), the first word log P(any other token or the end
 stands here), and each gets log P(such a token or the end comes next). Their program counts the end
-twice where the first word begins; here, as in the paper, it counts once. Of BERT: the sums for pll and
-pll-word-l2r. Versions: torch 2.15.0, transformers 5.23.0, tokenizers 0.23.1.
+twice where the first word begins; here, as in the paper, it counts once. With a clone of that program its
+largest differences are printed instead (float32): of later words, of first words, and of first words
+when it counts the end once. Of BERT: the sums for pll and pll-word-l2r. Versions: torch 2.15.0, transformers 5.23.0, tokenizers 0.23.1.
 """
 import json
 import os
@@ -117,8 +118,36 @@ def bert_words(model, tokenizer, line, within_word):
     return words
 
 
+def compare_with_authors(folder, clone):
+    sys.path.insert(0, clone)
+    import pandas
+    from wordsprobability import main as program
+    from wordsprobability.models import bow_lm
+
+    class Model(bow_lm.GPT2BaseModel):
+        model_name = str(folder / "gpt2")
+        tokenizer_cls = tr.PreTrainedTokenizerFast
+
+    model, name = Model(), "gpt2-small"
+    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+
+    def differences(line, words):
+        results, _ = model.get_predictions(line)
+        theirs = program.agg_surprisal_per_word(pandas.DataFrame(results | {"text_id": 0}), name)
+        return [abs(-a - b["corrected"]) for a, b in zip(theirs.surprisal, words, strict=True)]
+
+    found = [differences(*pair) for pair in zip(expected["lines"], expected["gpt2"])]
+    later, first = max(max(row[1:], default=0) for row in found), max(row[0] for row in found)
+    model.vocab_masks["mid"][model.eos_token_id] = 0
+    once = max(differences(*pair)[0] for pair in zip(expected["lines"], expected["gpt2"]))
+    print(f"later words {later:.1e}, first words {first:.1e}, the end once {once:.1e}")
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
+    if sys.argv[2:3] == ["--authors"]:
+        compare_with_authors(folder, sys.argv[3])
+        return
     gpt2 = make_gpt2(folder / "gpt2")
     bert = make_bert(folder / "bert")
     expected = {"lines": LINES, "gpt2": [gpt2_words(*gpt2, line) for line in LINES]}
