@@ -44,6 +44,9 @@ void add_word_options(cli::Command& command, WordOptions& options) {
 WordRows::WordRows(const WordOptions& options, commands::Scoring& scoring,
                    const commands::OpenedModel& opened, cli::Session& session)
     : options_(options) {
+  if (options.words)
+    scoring.given.push_back(
+        {"words", std::string(name_in(probe::word_unit_names(), *options.words))});
   if (options.regions && options.words == probe::WordUnit::kTokenizer)
     throw UsageError("--regions label words between white space, not --words tokenizer");
   if (options.space_correction) {

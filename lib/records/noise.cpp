@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/interrupt.hpp"
 #include "base/utf8.hpp"
 #include "text/spaced_words.hpp"
 #include "text/unicode/unicode.hpp"
@@ -17,18 +17,6 @@ namespace masque::records {
 namespace {
 
 constexpr auto kConfusion = static_cast<std::size_t>(WordErrorKind::kConfusion);
-
-std::u32string decoded(std::string_view word) {
-  std::u32string letters;
-  for (std::size_t i = 0; i < word.size();) letters += text::next_char(word, i);
-  return letters;
-}
-
-std::string encoded(std::u32string_view letters) {
-  std::string word;
-  for (const char32_t letter : letters) text::append_utf8(word, letter);
-  return word;
-}
 
 /// A word between the punctuation around it.
 struct Core {
@@ -82,24 +70,35 @@ auto one_of(const List& list, Draw& draw) {
   return list[below(list.size(), draw)];
 }
 
-/// One word, and the errors that it can have.
+/// A character of a word, bytes [begin, end), and the one before it, which ends at `begin`.
+struct Place {
+  std::size_t before_begin = 0;
+  char32_t before = 0;  ///< 0: there is none
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  char32_t letter = 0;
+};
+
+/// One word, and the errors that it can have. Memory for the word with one of them.
 class Word {
  public:
   Word(std::string_view word, const NoiseOptions& options, const Keyboard& keyboard)
-      : letters_(decoded(word)), keyboard_(keyboard) {
-    for (std::size_t i = 0; i < letters_.size(); ++i) {
-      if (!keyboard.neighbours(letters_[i]).empty()) keys_.push_back(i);
-      if (i > 0 && letters_[i] != letters_[i - 1]) swaps_.push_back(i);
-    }
+      : word_(word), keyboard_(keyboard) {
+    each([&](const Place& place) {
+      ++characters_;
+      if (has_key(place)) ++keys_;
+      if (differs(place)) ++swaps_;
+      return false;
+    });
     if (options.mix[kConfusion] > 0) others_ = confused_with(word, *options.confusion);
   }
 
   bool can(WordErrorKind kind) const {
     switch (kind) {
-      case WordErrorKind::kTyping: return !keys_.empty();
+      case WordErrorKind::kTyping: return keys_ > 0;
       case WordErrorKind::kInsertion: return true;
-      case WordErrorKind::kDeletion: return letters_.size() > 1;
-      case WordErrorKind::kSwap: return !swaps_.empty();
+      case WordErrorKind::kDeletion: return characters_ > 1;
+      case WordErrorKind::kSwap: return swaps_ > 0;
       case WordErrorKind::kConfusion: break;
     }
     return !others_.empty();
@@ -107,36 +106,80 @@ class Word {
 
   /// The word with an error that it can have.
   std::string with(WordErrorKind kind, Draw& draw) const {
-    std::u32string letters = letters_;
+    const auto any = [](const Place&) { return true; };
     switch (kind) {
       case WordErrorKind::kTyping: {
-        const std::size_t at = one_of(keys_, draw);
-        letters[at] = one_of(keyboard_.neighbours(letters[at]), draw);
-        break;
+        const Place at = nth(below(keys_, draw), [&](const Place& p) { return has_key(p); });
+        const char32_t near = one_of(keyboard_.neighbours(at.letter), draw);
+        return made(at.begin, encoded(near), at.end);
       }
       case WordErrorKind::kInsertion: {
-        const std::size_t at = below(letters.size(), draw);
-        std::u32string likely(1, letters[at]);
-        likely += keyboard_.neighbours(letters[at]);
-        letters.insert(at + 1, 1, one_of(likely, draw));
-        break;
+        const Place at = nth(below(characters_, draw), any);
+        std::u32string likely(1, at.letter);
+        likely += keyboard_.neighbours(at.letter);
+        return made(at.end, encoded(one_of(likely, draw)), at.end);
       }
-      case WordErrorKind::kDeletion: letters.erase(below(letters.size(), draw), 1); break;
+      case WordErrorKind::kDeletion: {
+        const Place at = nth(below(characters_, draw), any);
+        return made(at.begin, {}, at.end);
+      }
       case WordErrorKind::kSwap: {
-        const std::size_t at = one_of(swaps_, draw);
-        std::swap(letters[at - 1], letters[at]);
-        break;
+        const Place at = nth(below(swaps_, draw), [&](const Place& p) { return differs(p); });
+        return made(at.before_begin, encoded(at.letter) + encoded(at.before), at.end);
       }
-      case WordErrorKind::kConfusion: return one_of(others_, draw);
+      case WordErrorKind::kConfusion: break;
     }
-    return encoded(letters);
+    return one_of(others_, draw);
   }
 
  private:
-  std::u32string letters_;
+  static std::string encoded(char32_t letter) {
+    std::string out;
+    text::append_utf8(out, letter);
+    return out;
+  }
+  static bool differs(const Place& place) {
+    return place.begin > 0 && place.letter != place.before;
+  }
+  bool has_key(const Place& place) const { return !keyboard_.neighbours(place.letter).empty(); }
+
+  /// Calls found(place) for each character, until it returns true.
+  template <class Found>
+  void each(const Found& found) const {
+    Place place;
+    for (std::size_t i = 0; i < word_.size();) {
+      place = {place.begin, place.letter, i, i, 0};
+      place.letter = text::next_char(word_, i);
+      place.end = i;
+      if (found(place)) return;
+    }
+  }
+
+  /// The n-th character, from 0, for which is(place).
+  template <class Is>
+  Place nth(std::size_t n, const Is& is) const {
+    Place out;
+    each([&](const Place& place) {
+      if (!is(place) || n-- > 0) return false;
+      out = place;
+      return true;
+    });
+    return out;
+  }
+
+  /// The word with other bytes in [begin, end).
+  std::string made(std::size_t begin, std::string_view bytes, std::size_t end) const {
+    std::string out(word_.substr(0, begin));
+    out += bytes;
+    out += word_.substr(end);
+    return out;
+  }
+
+  std::string_view word_;
   const Keyboard& keyboard_;
-  std::vector<std::size_t> keys_;   ///< letters with neighbours
-  std::vector<std::size_t> swaps_;  ///< letters that differ from the one before
+  std::size_t characters_ = 0;
+  std::size_t keys_ = 0;   ///< characters with neighbours
+  std::size_t swaps_ = 0;  ///< characters that differ from the one before
   std::vector<std::string> others_;
 };
 
@@ -160,9 +203,11 @@ class Noise final : public Corruption {
     std::size_t copied = 0;
     std::uint64_t at = 0;           // in code points of the original
     std::uint64_t at_in_noisy = 0;  // and of the text with errors
-    for (const text::Stretch& word : text::spaced_words(original)) {
+    text::Stretch word;
+    while ((word = text::next_spaced_word(original, word.end)).begin < word.end) {
       ++tally.ordinary;
       if (draw.word() >= threshold_) continue;
+      throw_if_interrupted();
       const std::string_view before = original.substr(word.begin, word.end - word.begin);
       const auto made = error_in(before, draw);
       if (!made) continue;

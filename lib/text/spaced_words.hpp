@@ -8,7 +8,11 @@
 
 namespace masque::text {
 
-/// The runs of characters of a text (valid UTF-8) that are no White_Space, as bytes.
+/// The first run of characters that are no White_Space at or after byte `from` of a text (valid
+/// UTF-8), in bytes; empty, at the end of the text, if there is none. `from` begins a character.
+Stretch next_spaced_word(std::string_view text, std::size_t from);
+
+/// All these runs of a text.
 std::vector<Stretch> spaced_words(std::string_view text);
 
 }  // namespace masque::text
