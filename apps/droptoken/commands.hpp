@@ -11,6 +11,7 @@ void declare_perm(cli::Command& tool);
 void declare_electra(cli::Command& tool);
 void declare_mae(cli::Command& tool);
 void declare_bart(cli::Command& tool);
+void declare_noise(cli::Command& tool);
 void declare_prefix(cli::Command& tool);
 void declare_pack(cli::Command& tool);
 void declare_undo(cli::Command& tool);

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
         masque::droptoken::declare_electra(tool);
         masque::droptoken::declare_mae(tool);
         masque::droptoken::declare_bart(tool);
+        masque::droptoken::declare_noise(tool);
         masque::droptoken::declare_prefix(tool);
         masque::droptoken::declare_pack(tool);
         masque::droptoken::declare_undo(tool);

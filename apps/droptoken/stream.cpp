@@ -9,20 +9,41 @@
 #include "base/json_writer.hpp"
 #include "base/output_file.hpp"
 #include "commands/text_stream.hpp"
+#include "records/noise.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::droptoken {
 
 using records::LineFormat;
 
-void add_reading(cli::Command& command, RecordStreamOptions& options) {
+namespace {
+
+constexpr const char* kFormatHelp = "of the lines; auto: by the first one";
+
+void add_input(cli::Command& command, RecordStreamOptions& options) {
   command.option("--input", "FILE", options.input, "records; - is standard input");
+}
+
+/// --shard, --first-record, --max-line, --strict, -j, -q.
+void add_lines(cli::Command& command, RecordStreamOptions& options) {
+  commands::add_shard(command, options.shard);
+  commands::add_first_record(command, options.first_record);
+  cli::add_max_line(command, options.max_line);
+  command.flag("--strict", options.strict, "the first bad record ends the run");
+  add_threads(command, options.common);
+  add_quiet(command, options.common);
+}
+
+}  // namespace
+
+void add_reading(cli::Command& command, RecordStreamOptions& options) {
+  add_input(command, options);
   command.choice("--format", options.format,
                  {{"auto", LineFormat::kAuto},
                   {"text", LineFormat::kText},
                   {"ids", LineFormat::kIds},
                   {"jsonl", LineFormat::kJson}},
-                 "of the lines; auto: by the first one");
+                 kFormatHelp);
   command.option("--tokenizer", "DIR", options.tokens.tokenizer,
                  "encodes text, and says which tokens are special");
   command.flag("--special", options.special, "encode text with the tokenizer's special tokens");
@@ -32,12 +53,16 @@ void add_reading(cli::Command& command, RecordStreamOptions& options) {
                  "number of ids [the tokenizer's]");
   command.option("--special-token", "ID", options.tokens.special_tokens,
                  "another id that is left alone; may be repeated");
-  commands::add_shard(command, options.shard);
-  commands::add_first_record(command, options.first_record);
-  cli::add_max_line(command, options.max_line);
-  command.flag("--strict", options.strict, "the first bad record ends the run");
-  add_threads(command, options.common);
-  add_quiet(command, options.common);
+  add_lines(command, options);
+}
+
+void add_text_reading(cli::Command& command, RecordStreamOptions& options) {
+  add_input(command, options);
+  command.choice(
+      "--format", options.format,
+      {{"auto", LineFormat::kAuto}, {"text", LineFormat::kText}, {"jsonl", LineFormat::kJson}},
+      kFormatHelp);
+  add_lines(command, options);
 }
 
 void add_randomness(cli::Command& command, RecordStreamOptions& options) {
@@ -72,21 +97,22 @@ void mark(std::vector<std::uint8_t>& flags, std::int64_t id) {
   flags[at] = 1;
 }
 
+double share_of(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
 std::string tally_json(const records::Tally& t, std::uint64_t bad) {
-  const auto share = [](std::uint64_t part, std::uint64_t whole) {
-    return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
-  };
   std::string text;
   JsonWriter json(text);
   json.begin_object().member("records", t.records).member("bad_records", bad);
   json.member("tokens_in", t.tokens_in).member("tokens_out", t.tokens_out);
   json.member("ordinary", t.ordinary).member("selected", t.selected).member("masked", t.masked);
   json.member("kept", t.kept).member("random", t.random).member("dropped", t.dropped);
-  json.member("selected_rate", share(t.selected, t.ordinary));
-  json.member("masked_rate", share(t.masked, t.selected));
-  json.member("kept_rate", share(t.kept, t.selected));
-  json.member("random_rate", share(t.random, t.selected));
-  json.member("dropped_rate", share(t.dropped, t.ordinary)).end_object();
+  json.member("selected_rate", share_of(t.selected, t.ordinary));
+  json.member("masked_rate", share_of(t.masked, t.selected));
+  json.member("kept_rate", share_of(t.kept, t.selected));
+  json.member("random_rate", share_of(t.random, t.selected));
+  json.member("dropped_rate", share_of(t.dropped, t.ordinary)).end_object();
   return text + "\n";
 }
 
@@ -108,6 +134,32 @@ std::string tally_text(const records::Tally& t) {
     out += fmt::format("; {:.2f} % dropped", percent(t.dropped, t.ordinary));
   }
   return out;
+}
+
+std::string words_json(const records::Tally& t, std::uint64_t bad) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("records", t.records).member("bad_records", bad);
+  json.member("words", t.ordinary).member("errors", t.selected);
+  json.member("error_rate", share_of(t.selected, t.ordinary));
+  for (const auto& [name, kind] : records::word_error_names())
+    json.member(name, t.errors[static_cast<std::size_t>(kind)]);
+  json.end_object();
+  return text + "\n";
+}
+
+std::string words_text(const records::Tally& t) {
+  std::string out = fmt::format("{} records, {} words", t.records, t.ordinary);
+  if (t.ordinary == 0) return out;
+  out += fmt::format(", {:.2f} % with an error", 100 * share_of(t.selected, t.ordinary));
+  const char* before = " (";
+  for (const auto& [name, kind] : records::word_error_names()) {
+    const std::uint64_t count = t.errors[static_cast<std::size_t>(kind)];
+    if (count == 0) continue;
+    out += fmt::format("{}{} {}", before, name, count);
+    before = ", ";
+  }
+  return t.selected == 0 ? out : out + ")";
 }
 
 }  // namespace
@@ -207,6 +259,20 @@ cli::ExitCode run_stream(const RecordStreamOptions& options, const Tokens& token
   const cli::ExitCode code = report_bad(options, result, session);
   session.flush();
   session.note(tally_text(result.tally));
+  return code;
+}
+
+cli::ExitCode run_text_stream(const RecordStreamOptions& options,
+                              const records::Corruption& corruption, bool pairs,
+                              cli::Session& session) {
+  records::RecordFilter filter = filter_of(options, Tokens(options), session);
+  filter.text = true;
+  if (pairs) filter.print = records::append_pair;
+  const records::FilterResult result = filter_records(filter, &corruption);
+  if (options.stats) replace_text(*options.stats, words_json(result.tally, result.bad));
+  const cli::ExitCode code = report_bad(options, result, session);
+  session.flush();
+  session.note(words_text(result.tally));
   return code;
 }
 

@@ -48,6 +48,8 @@ struct RecordStreamOptions {
 
 /// Options of reading: FILE, --input, --tokenizer, --strict …
 void add_reading(cli::Command& command, RecordStreamOptions& options);
+/// The same for text that stays text.
+void add_text_reading(cli::Command& command, RecordStreamOptions& options);
 /// Options of a random corruption: --seed, --epochs, --dup.
 void add_randomness(cli::Command& command, RecordStreamOptions& options);
 /// --binary, --layout, --length, -o.
@@ -70,7 +72,13 @@ class Tokens {
 cli::ExitCode run_stream(const RecordStreamOptions& options, const Tokens& tokens,
                          const records::Corruption* corruption, cli::Session& session);
 
-/// The same for the corruption that `make` makes of `options`, whose seed is that of the stream.
+/// The same for text, whose words are counted. `pairs`: prints lines of noisy TAB original.
+cli::ExitCode run_text_stream(const RecordStreamOptions& options,
+                              const records::Corruption& corruption, bool pairs,
+                              cli::Session& session);
+
+/// run_stream() for the corruption that `make` makes of `options`, whose seed is that of the
+/// stream.
 template <class Options>
 cli::ExitCode run_corruption(const RecordStreamOptions& stream, Options options,
                              std::unique_ptr<records::Corruption> (*make)(const Options&,

@@ -1,16 +1,19 @@
 // lm-score score: a number for each line.
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json_writer.hpp"
+#include "base/parallel.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/scoring.hpp"
 #include "commands/text_stream.hpp"
+#include "word_rows.hpp"
 
 namespace masque::lm_score {
 
@@ -21,14 +24,16 @@ struct Options {
   commands::ScoringOptions scoring;
   commands::StreamOptions stream;
   bool per_token = false;
+  WordOptions word;
 };
 
 /// Prints sentences as they are finished.
 class ScorePrinter {
  public:
   ScorePrinter(const Options& options, const commands::OpenedModel& opened,
-               const commands::Scoring& scoring, cli::Session& session)
+               const commands::Scoring& scoring, WordRows* words, cli::Session& session)
       : options_(options),
+        words_(words),
         number_(commands::ResultFormat::of(opened.model->precision(), options.open.digits)),
         provenance_(commands::provenance_json(scoring, opened)),
         session_(session) {}
@@ -37,13 +42,16 @@ class ScorePrinter {
     const cli::CommonOptions& common = options_.open.common;
     const bool first = !options_.stream.shard || parse_shard(*options_.stream.shard).index == 1;
     if (common.json || common.no_header || !first) return;
-    session_.print(options_.per_token ? "id\ttoken\tpiece\tlog_probability\n"
-                                      : "id\tscore\ttokens\n");
+    session_.print(words_ != nullptr    ? words_->header()
+                   : options_.per_token ? "id\ttoken\tpiece\tlog_probability\n"
+                                        : "id\tscore\ttokens\n");
   }
 
   void print(const probe::ScoredSentence& s) {
     if (options_.open.common.json) {
       print_json(s);
+    } else if (words_ != nullptr) {
+      session_.print(words_->rows(s, number_));
     } else if (options_.per_token) {
       print_tokens(s);
     } else {
@@ -78,30 +86,52 @@ class ScorePrinter {
         json.raw(value ? number_.json(*value) : "null");
       json.end_array();
     }
+    if (words_ != nullptr) words_->members(s, number_, json);
     json.end_object();
     session_.print(out + "\n");
   }
 
   const Options& options_;
+  WordRows* words_;  ///< nullptr: no words are printed
   commands::ResultFormat number_;
   std::string provenance_;
   cli::Session& session_;
 };
 
+void check_options(const Options& o) {
+  if (o.word.per_word) {
+    if (o.per_token) throw UsageError("--per-token and --per-word: expected one of them");
+    return;
+  }
+  for (const auto& [given, name] : {std::pair(o.word.words.has_value(), "--words"),
+                                    {o.word.space_correction, "--space-correction"},
+                                    {o.word.regions, "--regions"}}) {
+    if (given) throw UsageError(fmt::format("{} does nothing without --per-word", name));
+  }
+}
+
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
+  check_options(o);
   session.configure(o.open.common);
   cli::need_stream(command);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
-  const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
-  ScorePrinter printer(o, opened, scoring, session);
+  commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
+  std::optional<WordRows> words;
+  if (o.word.per_word) words.emplace(o.word, scoring, opened, session);
+  ScorePrinter printer(o, opened, scoring, words ? &*words : nullptr, session);
   probe::TextScorer scorer(*opened.model, scoring.options,
                            [&](probe::ScoredSentence&& s) { printer.print(s); });
   printer.header();
   commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) {
-    probe::Sentence sentence = encode_sentence(*opened.tokenizer, line, scoring.sentence);
-    if (const auto problem = scorer.length_problem(sentence))
-      commands::refuse_line(o.stream, id, *problem);
+    std::string_view text = line;
+    std::optional<std::string> problem;
+    if (words) problem = input_error_message([&] { text = words->text_of(line); });
+    if (problem) commands::refuse_line(o.stream, id, *problem);
+    probe::Sentence sentence = encode_sentence(*opened.tokenizer, text, scoring.sentence);
+    problem = scorer.length_problem(sentence);
+    if (!problem && words) problem = input_error_message([&] { words->add(line, sentence); });
+    if (problem) commands::refuse_line(o.stream, id, *problem);
     scorer.add(id, std::move(sentence));
   };
   work.flush = [&] { scorer.flush(); };
@@ -121,12 +151,15 @@ void declare_score(cli::Command& tool) {
       "lm-score score bert-base-uncased/ --kind tta --kv input --query position --mask tta "
       "< text",
       "one pass of BERT as a T-TA");
+  c.example("lm-score score gpt2/ --per-word --space-correction < text",
+            "surprisal of words, each with its end");
   c.example("lm-score score gpt2/ --policy slide:512 < text", "long lines through windows");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   commands::add_scoring(c, o->scoring);
   c.flag("--per-token", o->per_token,
          "a row for each token; with --json lists of pieces and their log-probabilities");
+  add_word_options(c, o->word);
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
   add_json(c, o->open.common);

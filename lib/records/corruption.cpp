@@ -26,6 +26,7 @@ void Tally::add(const Tally& other) {
   kept += other.kept;
   random += other.random;
   dropped += other.dropped;
+  for (std::size_t i = 0; i < errors.size(); ++i) errors[i] += other.errors[i];
 }
 
 RandomSource::RandomSource(std::uint64_t seed, std::string_view purpose)

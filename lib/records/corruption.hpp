@@ -38,6 +38,8 @@ struct Tally {
   std::uint64_t kept = 0;    ///< of the selected: left as they were
   std::uint64_t random = 0;  ///< of the selected: replaced by another token
   std::uint64_t dropped = 0;
+  /// Of text: words are counted as `ordinary`, those with an error as `selected`, and here by kind.
+  std::array<std::uint64_t, kWordErrorKinds> errors{};
 
   void add(const Tally& other);
 };

@@ -15,7 +15,47 @@ void add_if(std::string_view key, const Numbers& numbers, JsonWriter& json) {
   if (numbers.present) json.key(key).array(numbers.values);
 }
 
+constexpr std::array<std::pair<std::string_view, WordErrorKind>, kWordErrorKinds> kErrorNames{
+    {{"typing", WordErrorKind::kTyping},
+     {"insertion", WordErrorKind::kInsertion},
+     {"deletion", WordErrorKind::kDeletion},
+     {"swap", WordErrorKind::kSwap},
+     {"confusion", WordErrorKind::kConfusion}}};
+
+void add_text(const NoisyText& noisy, JsonWriter& json) {
+  json.member("text", noisy.text).member("original_text", noisy.original);
+  json.key("errors").begin_array();
+  for (const WordError& error : noisy.errors) {
+    json.begin_object().member("kind", name_in(word_error_names(), error.kind));
+    json.key("span").array(std::array{error.span.begin, error.span.end});
+    json.key("original_span")
+        .array(std::array{error.original_span.begin, error.original_span.end})
+        .end_object();
+  }
+  json.end_array();
+}
+
+void add_ids(const Record& record, JsonWriter& json) {
+  json.key("ids").array(record.ids);
+  add_if("pos", record.pos, json);
+  add_if("seg", record.seg, json);
+  add_if("doc", record.doc, json);
+  add_if("words", record.words, json);
+  add_if("labels", record.labels, json);
+  if (record.has_weights) json.key("weights").array(record.weights);
+  if (record.mask) json.member("mask", *record.mask);
+  add_if("cu_seqlens", record.cu_seqlens, json);
+  if (record.has_dropped) {
+    json.key("dropped").begin_array();
+    for (const DroppedToken& token : record.dropped) json.array(std::array{token.pos, token.id});
+    json.end_array();
+  }
+  add_if("original", record.original, json);
+}
+
 }  // namespace
+
+NameTable<WordErrorKind> word_error_names() { return kErrorNames; }
 
 void Record::clear() {
   ids.clear();
@@ -25,6 +65,7 @@ void Record::clear() {
   has_dropped = false;
   dropped.clear();
   mask.reset();
+  noisy.reset();
   other.clear();
 }
 
@@ -76,21 +117,12 @@ void Record::keep_tokens(const std::vector<std::uint8_t>& keep) {
 
 void append_record(const Record& record, std::string& out) {
   JsonWriter json(out);
-  json.begin_object().member("schema", kRecordSchema).key("ids").array(record.ids);
-  add_if("pos", record.pos, json);
-  add_if("seg", record.seg, json);
-  add_if("doc", record.doc, json);
-  add_if("words", record.words, json);
-  add_if("labels", record.labels, json);
-  if (record.has_weights) json.key("weights").array(record.weights);
-  if (record.mask) json.member("mask", *record.mask);
-  add_if("cu_seqlens", record.cu_seqlens, json);
-  if (record.has_dropped) {
-    json.key("dropped").begin_array();
-    for (const DroppedToken& token : record.dropped) json.array(std::array{token.pos, token.id});
-    json.end_array();
+  json.begin_object().member("schema", kRecordSchema);
+  if (record.noisy) {
+    add_text(*record.noisy, json);
+  } else {
+    add_ids(record, json);
   }
-  add_if("original", record.original, json);
   for (const OtherField& field : record.other) json.raw_key(field.key).raw(field.value);
   json.end_object();
   out += '\n';

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/name_table.hpp"
 #include "base/types.hpp"
 
 namespace masque::records {
@@ -46,6 +47,39 @@ struct OtherField {
   std::string_view value;
 };
 
+/// What became of a word.
+enum class WordErrorKind {
+  kTyping,     ///< a letter replaced by one next to it on the keyboard
+  kInsertion,  ///< a letter twice, or one with a neighbour on the keyboard
+  kDeletion,   ///< a character lost
+  kSwap,       ///< two neighbouring characters in the other order
+  kConfusion,  ///< another word of a confusion set
+};
+inline constexpr std::size_t kWordErrorKinds = 5;
+/// "typing", "insertion", … in the order above.
+NameTable<WordErrorKind> word_error_names();
+
+/// Code points [begin, end) of a text.
+struct CharSpan {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  bool operator==(const CharSpan&) const = default;
+};
+
+/// A word that got an error.
+struct WordError {
+  WordErrorKind kind = WordErrorKind::kTyping;
+  CharSpan span;           ///< of the word in the text with errors
+  CharSpan original_span;  ///< and in the text before
+};
+
+/// A text with errors that were made in it.
+struct NoisyText {
+  std::string text;
+  std::string original;
+  std::vector<WordError> errors;  ///< from left to right
+};
+
 /// One sequence of tokens and what is known of it. To be reused: clear() keeps the memory.
 struct Record {
   std::uint64_t number = 0;  ///< in the stream, from 0; keys the random numbers
@@ -64,6 +98,7 @@ struct Record {
   bool has_dropped = false;
   std::vector<DroppedToken> dropped;
   std::optional<std::string> mask;  ///< an expression of the mask language
+  std::optional<NoisyText> noisy;   ///< of a record that is text, and has no ids
   std::vector<OtherField> other;    ///< views of the line that was parsed
 
   void clear();
@@ -84,7 +119,8 @@ std::optional<std::string> length_problem(const Record& record);
 /// reverse or unilm(…)) are about a neighbour.
 bool labels_are_own(const Record& record);
 
-/// Appends the record as one JSON object and a line feed.
+/// Appends the record as one JSON object and a line feed: with `noisy` the texts and errors, else
+/// the ids and what belongs to them; then the other fields.
 void append_record(const Record& record, std::string& out);
 
 }  // namespace masque::records

@@ -92,7 +92,14 @@ class PieceReader {
     if (line.find_first_not_of(kBlanks) == std::string_view::npos) return false;
     switch (format_) {
       case LineFormat::kJson: read_json(line, record, problem); break;
-      case LineFormat::kIds: problem = read_ids(line, record); break;
+      case LineFormat::kIds:
+        // What looks like ids is text where everything is.
+        if (filter_.text) {
+          read_text(line, record, problem);
+        } else {
+          problem = read_ids(line, record);
+        }
+        break;
       default: read_text(line, record, problem); break;
     }
     if (!problem) problem = length_problem(record);
@@ -103,7 +110,9 @@ class PieceReader {
  private:
   void read_json(std::string_view line, Record& record, std::optional<std::string>& problem) {
     problem = json_.read(line, record);
-    if (problem || !json_.text()) return;
+    if (problem) return;
+    if (filter_.text) return take_text(record, problem);
+    if (!json_.text()) return;
     if (!encode_) {
       problem = fmt::format("text without ids, expected {}", field("tokenizer"));
       return;
@@ -111,9 +120,23 @@ class PieceReader {
     encode_(*json_.text(), record.ids);
   }
 
+  /// The member `text` as the text of a record.
+  void take_text(Record& record, std::optional<std::string>& problem) {
+    if (!json_.text()) {
+      problem = "ids, expected text";
+      return;
+    }
+    std::erase_if(record.other, [](const OtherField& field) { return field.key == "\"text\""; });
+    record.noisy.emplace().text = *json_.text();
+  }
+
   void read_text(std::string_view line, Record& record, std::optional<std::string>& problem) {
     record.clear();
     line = without_return(line);
+    if (filter_.text) {
+      append_replacing_invalid(line, record.noisy.emplace().text);
+      return;
+    }
     if (!encode_) {
       problem = fmt::format("text, expected {}, or ids or JSON", field("tokenizer"));
       return;
@@ -211,7 +234,13 @@ class Versions {
   }
 
   void print_copies(const Record& record, std::string& out) const {
-    for (std::uint64_t copy = 0; copy < filter_.copies; ++copy) append_record(record, out);
+    for (std::uint64_t copy = 0; copy < filter_.copies; ++copy) {
+      if (filter_.print) {
+        filter_.print(record, out);
+      } else {
+        append_record(record, out);
+      }
+    }
   }
 
   const RecordFilter& filter_;

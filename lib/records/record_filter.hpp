@@ -26,7 +26,9 @@ using EncodeFunction = std::function<void(std::string_view text, std::vector<Tok
 struct RecordFilter {
   std::string input = "-";
   LineFormat format = LineFormat::kAuto;
-  /// Makes an encoder for one thread; absent: text is an error.
+  /// Records are text that stays text: lines are text or JSON with `text` and without ids.
+  bool text = false;
+  /// Makes an encoder for one thread; absent: text that is to be ids is an error.
   std::function<EncodeFunction()> make_encoder = {};
   int threads = 0;
   std::uint64_t first_record = 0;  ///< number of the first line
@@ -38,6 +40,8 @@ struct RecordFilter {
   TokenTable tokens = {};    ///< ids at or beyond `size` are bad, if it is known
   /// Takes the output in order.
   std::function<void(std::string_view out)> sink = {};
+  /// Appends a record to the output; absent: as JSON. Called from several threads.
+  std::function<void(const Record& record, std::string& out)> print = {};
   /// Gets every record before corruption; called from several threads.
   std::function<void(const Record& record)> inspect = {};
 };
@@ -54,7 +58,7 @@ struct FilterResult {
   std::vector<BadRecord> first_bad;  ///< the first few
 };
 
-/// Applies a corruption (nullptr: none) to every record and prints it as JSON; lines without a
+/// Applies a corruption (nullptr: none) to every record and prints it; lines without a
 /// record (empty ones) are passed over, but counted. The output is the same for any number of
 /// threads, and for parts of the input with their first record's number.
 FilterResult filter_records(const RecordFilter& filter, const Corruption* corruption);

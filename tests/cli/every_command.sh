@@ -62,6 +62,7 @@ print droptoken perm < ids
 print droptoken electra --mask-token 3 --vocab-size 30 < ids
 print droptoken mae --ratio 0.5 < ids
 print droptoken bart --noise infill --mask-token 3 < ids
+print droptoken noise < text
 print droptoken prefix < ids
 print droptoken pack --length 16 < ids
 print droptoken undo < dropped
@@ -77,6 +78,7 @@ print length-gen lowrank --lengths 4 --key-sizes 1,2
 print length-gen tasks --length 4
 print lm-score score model < text
 print lm-score score model --kind pll-word-l2r --json --per-token < text
+print lm-score score causal --per-word --no-bos < text
 print lm-score pairs model pairs.jsonl
 print lm-score ppl model < text
 out lm-score embed model -o out.npy < text

@@ -105,6 +105,7 @@ for ((turn = 0; turn < turns; ++turn)); do
   interrupt words tok train output --size 1000
   interrupt ids tok decode "$data/text/tokenizers/bert.json"
   interrupt records droptoken mlm --mask-token 4 --vocab-size 100
+  interrupt words droptoken noise
   interrupt records droptoken pack --length 4096
   interrupt records droptoken stats
   interrupt words lm-train - -o output --tokenizer vocab.txt --steps 10

@@ -1,6 +1,6 @@
 // Lists that name tokens and tensors: similar tokens (first byte s), weights (w), OLD<TAB>NEW of
 // tensors (n), files of names (f: vocab.txt, j: vocab.json, t: tokenizer.json), arithmetic on rows
-// (r), how often tokens occur (c), the mark of a correction (m).
+// (r), how often tokens occur (c), the mark of a correction (m), confusion sets (o).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,6 +8,7 @@
 #include "commands/similar_tokens.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
+#include "records/confusion_sets.hpp"
 #include "store/names/rename_tensors.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/memory_file.hpp"
@@ -82,10 +83,23 @@ void correction(std::string_view text) {
                 "a mark that does not read back");
 }
 
+void confusion(std::string_view text) {
+  const auto sets = records::ConfusionSets::parse(text, "fuzz");
+  for (const auto& [word, numbers] : sets.words()) {
+    const std::vector<std::string_view> others = sets.others(word);
+    test::require(!others.empty(), "a word alone in its sets");
+    for (const std::string_view other : others) {
+      test::require(other != word, "a word taken for itself");
+      const auto back = sets.others(other);
+      test::require(std::ranges::find(back, word) != back.end(), "a confusion that is not mutual");
+    }
+  }
+}
+
 constexpr char kVocabTxt[] = "vocab.txt";
 constexpr char kVocabJson[] = "vocab.json";
 constexpr char kTokenizerJson[] = "tokenizer.json";
-constexpr std::array<test::Kind, 9> kKinds = {
+constexpr std::array<test::Kind, 10> kKinds = {
     {{'s', similar},
      {'w', weights},
      {'n', [](std::string_view text) { store::parse_name_map(text, "fuzz"); }},
@@ -94,7 +108,8 @@ constexpr std::array<test::Kind, 9> kKinds = {
      {'t', names<kTokenizerJson>},
      {'r', expressions},
      {'c', counts},
-     {'m', correction}}};
+     {'m', correction},
+     {'o', confusion}}};
 
 void check(std::string_view input) { test::use_by_kind(input, kKinds); }
 

@@ -1,5 +1,9 @@
 #include "probe/score/batching.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <span>
+
 #include "base/error.hpp"
 
 namespace masque::probe {
@@ -49,6 +53,38 @@ class LogitRows : public model::Observer {
   const std::vector<Index>& first_rows_;
 };
 
+/// log P(a token of the set), for each set, of each row.
+class SetSums : public model::Observer {
+ public:
+  SetSums(const std::vector<TokenSet>& sets, const std::vector<double*>& out)
+      : sets_(sets), out_(out) {}
+  void logits(Index, Index first, MatrixView<const float> rows) override { take(first, rows); }
+  void logits(Index, Index first, MatrixView<const double> rows) override { take(first, rows); }
+
+ private:
+  template <class T>
+  void take(Index first, MatrixView<const T> rows) {
+    std::vector<double> powers(static_cast<std::size_t>(rows.columns));
+    for (Index i = 0; i < rows.rows; ++i) {
+      double* const out = out_[static_cast<std::size_t>(first + i)];
+      const std::span<const T> row = rows.row_span(i);
+      const auto largest = static_cast<double>(*std::ranges::max_element(row));
+      double whole = 0;
+      for (std::size_t v = 0; v < row.size(); ++v)
+        whole += powers[v] = std::exp(static_cast<double>(row[v]) - largest);
+      for (std::size_t s = 0; s < sets_.size(); ++s) {
+        double part = 0;
+        const std::size_t known = std::min(row.size(), sets_[s].size());
+        for (std::size_t v = 0; v < known; ++v) part += sets_[s][v] != 0 ? powers[v] : 0;
+        out[s] = std::log(part) - std::log(whole);
+      }
+    }
+  }
+
+  const std::vector<TokenSet>& sets_;
+  const std::vector<double*>& out_;
+};
+
 }  // namespace
 
 void JobRunner::add(Job job) {
@@ -57,6 +93,7 @@ void JobRunner::add(Job job) {
   MASQUE_CHECK(job.take ? job.out.empty() && job.targets.empty()
                         : job.out.size() == job.rows.size());
   MASQUE_CHECK(job.targets.empty() || job.targets.size() == job.rows.size());
+  MASQUE_CHECK(sets_.empty() || job.set_out.size() == job.rows.size());
   if (before > 0 && before + length > batch_tokens_) {
     run();
     return add(std::move(job));
@@ -69,6 +106,7 @@ void JobRunner::add(Job job) {
   for (const Index row : job.rows) request_.rows.push_back(before + row);
   request_.targets.insert(request_.targets.end(), job.targets.begin(), job.targets.end());
   out_.insert(out_.end(), job.out.begin(), job.out.end());
+  set_out_.insert(set_out_.end(), job.set_out.begin(), job.set_out.end());
 }
 
 void JobRunner::run() {
@@ -84,7 +122,10 @@ void JobRunner::run() {
     model_.run(batch_, request_, &column);
   } else {
     MASQUE_CHECK(request_.targets.size() == request_.rows.size());
-    const std::vector<double> values = model_.run(batch_, request_);
+    request_.logits = !sets_.empty();
+    SetSums sums(sets_, set_out_);
+    const std::vector<double> values =
+        model_.run(batch_, request_, sets_.empty() ? nullptr : &sums);
     for (std::size_t i = 0; i < out_.size(); ++i) *out_[i] = values[i];
   }
   done_ += static_cast<std::uint64_t>(batch_.sequences());
@@ -93,6 +134,7 @@ void JobRunner::run() {
   out_.clear();
   takes_.clear();
   first_rows_.clear();
+  set_out_.clear();
 }
 
 }  // namespace masque::probe

@@ -1,9 +1,11 @@
 // Many small runs of a model as few large ones, in bounded memory.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "model/model.hpp"
@@ -13,6 +15,9 @@ namespace masque::probe {
 /// Gets the logits of one of a job's rows, by its place among them; a view that ends with the call.
 /// Rows of different jobs may come from several threads at once.
 using TakeLogits = std::function<void(std::size_t row, std::span<const double> logits)>;
+
+/// Tokens by their ids: 1 for those of the set; beyond the end there are none.
+using TokenSet = std::vector<std::uint8_t>;
 
 /// One sequence to run, and where its numbers go.
 struct Job {
@@ -24,6 +29,8 @@ struct Job {
   std::vector<TokenId> targets;  ///< one a row: log-probabilities are wanted; empty: one logit
   std::vector<double*> out;      ///< one a row; must stay until the job has run
   TakeLogits take;               ///< all logits are wanted: without targets and out
+  /// With targets and sets of the runner: one a row, where the log-probability of each set goes.
+  std::vector<double*> set_out;
 };
 
 /// Collects jobs and runs them together before the next one would pass `batch_tokens` tokens; a
@@ -31,8 +38,9 @@ struct Job {
 /// gives does not depend on the others.
 class JobRunner {
  public:
-  JobRunner(const model::Model& model, Index batch_tokens)
-      : model_(model), batch_tokens_(batch_tokens) {}
+  /// `sets`: how likely one of these tokens is at the rows of jobs with targets.
+  JobRunner(const model::Model& model, Index batch_tokens, std::vector<TokenSet> sets = {})
+      : model_(model), batch_tokens_(batch_tokens), sets_(std::move(sets)) {}
 
   /// Adds a job; if the batch would pass the budget, it is run first. Jobs with targets, those
   /// that take logits and the others must not share a runner.
@@ -50,6 +58,8 @@ class JobRunner {
   std::vector<double*> out_;
   std::vector<TakeLogits> takes_;  ///< one a sequence
   std::vector<Index> first_rows_;  ///< of each sequence, among request_.rows
+  std::vector<TokenSet> sets_;
+  std::vector<double*> set_out_;
   std::uint64_t done_ = 0;
 };
 

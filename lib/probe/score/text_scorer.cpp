@@ -1,6 +1,7 @@
 #include "probe/score/text_scorer.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -57,7 +58,8 @@ TextScorer::TextScorer(const model::Model& model, const ScoreOptions& options, S
       longest_(token_limit(model.design(), options.max_length)),
       two_streams_(model.design().streams == model::Streams::kTwo),
       sink_(std::move(sink)),
-      runner_(model, options.batch_tokens) {
+      runner_(model, options.batch_tokens, options.sets) {
+  MASQUE_CHECK(options.sets.empty() || (options.kind == ScoreKind::kCausal && !two_streams_));
   if (is_masked(options.kind) && !two_streams_ && !options.mask) {
     throw InputError(fmt::format("{} {}: the tokenizer has no mask token, expected one",
                                  field("kind"), kind_name(options.kind)));
@@ -88,7 +90,10 @@ void TextScorer::add(std::uint64_t id, Sentence sentence) {
   pending.scored.id = id;
   pending.scored.sentence = std::move(sentence);
   pending.scored.log_probabilities.resize(static_cast<std::size_t>(tokens));
-  pending.values.resize(static_cast<std::size_t>(tokens));
+  const auto places = static_cast<std::size_t>(tokens) + 1;
+  pending.values.resize(places);
+  pending.scored.sets.assign(places * options_.sets.size(),
+                             std::numeric_limits<double>::quiet_NaN());
   pending.last_job = UINT64_MAX;
   for (const Window& window : windows) add_window(pending, window);
   pending.last_job = jobs_;
@@ -131,14 +136,27 @@ void TextScorer::add_pass(Pending& pending, const Window& window, const Sentence
   Job job;
   // A query stream predicts the token of its own place, other causal heads the next one.
   const bool next = options_.kind == ScoreKind::kCausal && !two_streams_;
+  const auto add_out = [&](Index at) {
+    const auto place = static_cast<std::size_t>(at);
+    job.out.push_back(&pending.values[place]);
+    if (!options_.sets.empty())
+      job.set_out.push_back(&pending.scored.sets[place * options_.sets.size()]);
+  };
   for (Index at = window.score_begin; at < window.score_end; ++at) {
     const Index t = part.prefix + at - window.begin;
     if (next && t == 0) continue;  // nothing stands in front of it
     job.rows.push_back(next ? t - 1 : t);
     if (options_.kind != ScoreKind::kElectra)
       job.targets.push_back(part.ids[static_cast<std::size_t>(t)]);
-    job.out.push_back(&pending.values[static_cast<std::size_t>(at)]);
+    add_out(at);
     pending.scored.log_probabilities[static_cast<std::size_t>(at)] = 0;
+  }
+  const Index tokens = pending.scored.sentence.tokens();
+  if (!options_.sets.empty() && tokens > 0 && window.score_end == tokens) {
+    const Index last = part.prefix + part.tokens() - 1;
+    job.rows.push_back(last);
+    job.targets.push_back(part.ids[static_cast<std::size_t>(last)]);  // any: it is not looked at
+    add_out(tokens);
   }
   if (job.rows.empty()) return;
   if (options_.check_length) options_.check_length(part.size());
@@ -161,7 +179,7 @@ void TextScorer::deliver() {
   while (!pending_.empty() && pending_.front().last_job <= runner_.done()) {
     Pending& pending = pending_.front();
     ScoredSentence& scored = pending.scored;
-    for (std::size_t i = 0; i < pending.values.size(); ++i) {
+    for (std::size_t i = 0; i < scored.log_probabilities.size(); ++i) {
       if (!scored.log_probabilities[i]) continue;
       const double value = options_.kind == ScoreKind::kElectra ? log_sigmoid(-pending.values[i])
                                                                 : pending.values[i];

@@ -26,6 +26,9 @@ struct ScoreOptions {
   std::function<void(Index)> check_length;
   /// The mask of a sequence, where its words decide it; may throw.
   std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
+  /// Of kCausal, one stream: how likely a token of each set is at every place. Doubles the head's
+  /// work.
+  std::vector<TokenSet> sets;
 };
 
 /// A sentence and its numbers.
@@ -37,6 +40,9 @@ struct ScoredSentence {
   std::vector<std::optional<double>> log_probabilities;
   Index tokens = 0;  ///< how many were scored
   double score = 0;  ///< sum of their log-probabilities, in the order of the text
+  /// With ScoreOptions::sets, for each token of the text and for what comes after the last one:
+  /// the log-probability of each set there; NaN where nothing was scored.
+  std::vector<double> sets;
 };
 
 /// Scores sentences in order. Masked copies of several sentences share batches; a result depends
@@ -60,7 +66,7 @@ class TextScorer {
  private:
   struct Pending {
     ScoredSentence scored;
-    std::vector<double> values;  ///< one a token of the text
+    std::vector<double> values;  ///< one a token of the text, one for what comes after
     std::uint64_t last_job = 0;  ///< done when so many jobs have run
   };
 

@@ -1,0 +1,43 @@
+// Sets of words that are taken for each other: there, their, they're.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace masque::records {
+
+/// Confusion sets. A word may be in several. Immutable, thread-safe.
+class ConfusionSets {
+ public:
+  ConfusionSets(const ConfusionSets&) = delete;  // sets point to words
+  ConfusionSets& operator=(const ConfusionSets&) = delete;
+  ConfusionSets(ConfusionSets&&) = default;
+  ConfusionSets& operator=(ConfusionSets&&) = default;
+
+  /// Reads a file of at most 1 GiB, as parse() does.
+  static ConfusionSets read(const std::string& path);
+  /// Each line is a set: two or more words between tabs, all different, without white space. Empty
+  /// lines are passed over. Throws InputError "name: line N: …", also for a text without a set.
+  static ConfusionSets parse(std::string_view text, const std::string& name);
+
+  /// The words of all sets that `word` is in, without itself, each once, in the order of the file;
+  /// none for a word of no set. Views into this object. Cost: the words of these sets.
+  std::vector<std::string_view> others(std::string_view word) const;
+
+  /// Every word once, with the numbers of its sets, from 0 and ascending.
+  const std::map<std::string, std::vector<std::uint32_t>, std::less<>>& words() const {
+    return sets_of_;
+  }
+
+ private:
+  ConfusionSets() = default;
+
+  std::map<std::string, std::vector<std::uint32_t>, std::less<>> sets_of_;
+  std::vector<std::vector<const std::string*>> sets_;  ///< words as sets_of_ holds them
+};
+
+}  // namespace masque::records

@@ -1,0 +1,40 @@
+// Errors that people make in text: slips of the fingers, and words taken for others.
+#pragma once
+
+#include "records/confusion_sets.hpp"
+#include "records/corruption.hpp"
+#include "records/keyboard.hpp"
+
+namespace masque::records {
+
+struct NoiseOptions {
+  double rate = 0.15;  ///< probability of each word to get an error
+  /// Weights of the kinds, in the order of WordErrorKind, among those that a word can have.
+  std::array<double, kWordErrorKinds> mix{1, 1, 1, 1, 0};
+  KeyboardLayout keyboard = KeyboardLayout::kQwerty;
+  std::shared_ptr<const ConfusionSets> confusion = {};
+  bool pairs = false;  ///< texts are printed by append_pair()
+  std::uint64_t seed = 0;
+};
+
+/// Makes errors in records that are text (`noisy`): a word of white space gets one or none. A word
+/// that can have none of the kinds with a weight stays as it is. Characters are code points.
+///
+/// typing      a letter becomes one that touches its key; only letters of the keyboard
+/// insertion   a character comes twice, or a letter is followed by one that touches its key
+/// deletion    a character is lost, of a word with two or more
+/// swap        two neighbouring characters that differ change places
+/// confusion   another word of the sets that the word is in: as it stands, else without the
+///             punctuation around it; a word that begins with A to Z is looked up in small, too,
+///             and then the other one begins with a capital
+///
+/// Throws UsageError for a rate that is not from 0 to 1, for weights that are below 0 or all 0, and
+/// if one of confusion sets and their weight is given without the other. apply() throws InputError
+/// for a record that has fields of ids, `original_text` or `errors`, and with `pairs` for a text
+/// with a tab or an end of line.
+std::unique_ptr<Corruption> make_noise(const NoiseOptions& options);
+
+/// Appends the text with errors, a tab, the original and a line feed.
+void append_pair(const Record& record, std::string& out);
+
+}  // namespace masque::records

@@ -1,0 +1,30 @@
+#include "text/spaced_words.hpp"
+
+#include <optional>
+
+#include "text/code_points.hpp"
+#include "text/unicode/utf8.hpp"
+
+namespace masque::text {
+
+Stretch next_spaced_word(std::string_view text, std::size_t from) {
+  std::optional<std::size_t> begin;
+  for (std::size_t i = from; i < text.size();) {
+    const std::size_t at = i;
+    const bool space = is_white_space(next_char(text, i));
+    if (space && begin) return {*begin, at};
+    if (!space && !begin) begin = at;
+  }
+  return {begin.value_or(text.size()), text.size()};
+}
+
+std::vector<Stretch> spaced_words(std::string_view text) {
+  std::vector<Stretch> words;
+  for (Stretch word = next_spaced_word(text, 0); word.begin < word.end;
+       word = next_spaced_word(text, word.end)) {
+    words.push_back(word);
+  }
+  return words;
+}
+
+}  // namespace masque::text

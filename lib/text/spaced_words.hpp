@@ -1,0 +1,18 @@
+// Words as people separate them: by white space.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "text/pattern.hpp"
+
+namespace masque::text {
+
+/// The first run of characters that are no White_Space at or after byte `from` of a text (valid
+/// UTF-8), in bytes; empty, at the end of the text, if there is none. `from` begins a character.
+Stretch next_spaced_word(std::string_view text, std::size_t from);
+
+/// All these runs of a text.
+std::vector<Stretch> spaced_words(std::string_view text);
+
+}  // namespace masque::text
