@@ -21,6 +21,7 @@
 #include "probe/score/length_policy.hpp"
 #include "probe/score/model_kinds.hpp"
 #include "probe/write/correction_counts.hpp"
+#include "records/confusion_sets.hpp"
 
 namespace masque::lm_write {
 
@@ -36,6 +37,7 @@ constexpr std::size_t kTried = 200;
 struct Options {
   commands::OpenModelOptions open;
   commands::StreamOptions stream;
+  std::optional<std::string> confusion;
   std::optional<std::int64_t> edit_distance;
   std::optional<double> edit_cost;
   std::optional<double> threshold;
@@ -48,6 +50,8 @@ struct Options {
 using Checked = std::vector<probe::CheckedWord>;
 
 void check(const Options& o) {
+  if (o.confusion && o.edit_distance)
+    throw UsageError("expected one of --confusion and --edit-distance");
   if (o.edit_cost && !o.edit_distance)
     throw UsageError("--edit-cost: expected with --edit-distance");
   if (o.dev && o.threshold) throw UsageError("expected one of --dev and --threshold");
@@ -73,6 +77,11 @@ probe::CorrectOptions correct_options(const Options& o, const commands::OpenedMo
   options.mask = mask.value_or(0);
   if (o.edit_distance) options.edit_distance = static_cast<int>(*o.edit_distance);
   options.edit_cost = o.edit_cost.value_or(kEditCost);
+  if (o.confusion) {
+    const auto sets =
+        std::make_shared<records::ConfusionSets>(records::ConfusionSets::read(*o.confusion));
+    options.confusions = [sets](std::string_view word) { return sets->others_in_case(word); };
+  }
   options.batch_tokens = o.open.batch_tokens;
   options.mask_of = opened.mask_of;
   return options;
@@ -179,6 +188,7 @@ class CorrectionPrinter {
     json.member("model", opened.path);
     json.member("precision", kernel::precision_name(opened.model->precision()));
     commands::add_given(json, opened.given);
+    if (options.confusion) json.member("confusion", *options.confusion);
     if (options.edit_distance) {
       json.member("edit_distance", *options.edit_distance);
       json.member("edit_cost", options.edit_cost.value_or(kEditCost));
@@ -353,10 +363,15 @@ void declare_correct(cli::Command& tool) {
             "words of the vocabulary that are at most two typing errors away");
   c.example("lm-write correct tta/ --dev pairs.tsv < text",
             "one pass a line; the threshold that is best on pairs of wrong and right texts");
+  c.example("lm-write correct bert-base-uncased/ --confusion sets.tsv --threshold 2 < text",
+            "their, there and they're, as the sets say");
   c.example("lm-write correct bert-base-uncased/ --reference right.txt < wrong.txt",
             "precision, recall and F1, of words and of lines");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
+  c.option("--confusion", "FILE", o->confusion,
+           "sets of words that are taken for each other, a line each, between tabs: a word is "
+           "compared with the others of its sets alone");
   c.option("--edit-distance", "N", o->edit_distance, cli::AllowedRange{1, 100},
            "words at most N edits away alone: a character more, less or another, or two exchanged "
            "[any word that is one token]");

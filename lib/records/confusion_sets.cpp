@@ -17,6 +17,8 @@ namespace masque::records {
 
 namespace {
 
+char in_other_case(char c) { return static_cast<char>(c ^ 0x20); }
+
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 
 /// Whether a text can be a word between white space.
@@ -74,6 +76,21 @@ std::vector<std::string_view> ConfusionSets::others(std::string_view word) const
     for (const std::string* other : sets_[set]) {
       if (seen.insert(other).second) out.push_back(*other);
     }
+  }
+  return out;
+}
+
+std::vector<std::string> ConfusionSets::others_in_case(std::string_view word) const {
+  std::vector<std::string_view> found = others(word);
+  const bool capital = found.empty() && !word.empty() && word[0] >= 'A' && word[0] <= 'Z';
+  if (capital) {
+    std::string small(word);
+    small[0] = in_other_case(small[0]);
+    found = others(small);
+  }
+  std::vector<std::string> out(found.begin(), found.end());
+  for (std::string& other : out) {
+    if (capital && other[0] >= 'a' && other[0] <= 'z') other[0] = in_other_case(other[0]);
   }
   return out;
 }

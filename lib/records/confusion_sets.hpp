@@ -28,6 +28,10 @@ class ConfusionSets {
   /// none for a word of no set. Views into this object. Cost: the words of these sets.
   std::vector<std::string_view> others(std::string_view word) const;
 
+  /// The same, but a word of no set that begins with A to Z is looked up with a small letter in its
+  /// place, and the others then begin with a capital.
+  std::vector<std::string> others_in_case(std::string_view word) const;
+
   /// Every word once, with the numbers of its sets, from 0 and ascending.
   const std::map<std::string, std::vector<std::uint32_t>, std::less<>>& words() const {
     return sets_of_;

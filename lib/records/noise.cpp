@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -35,27 +36,13 @@ Core core_of(std::string_view word) {
   return {word.substr(0, begin), word.substr(begin, end - begin), word.substr(end)};
 }
 
-bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_small(char c) { return c >= 'a' && c <= 'z'; }
-char in_other_case(char c) { return static_cast<char>(c ^ 0x20); }
-
 /// The words that a word may be taken for, each with what stands around it.
 std::vector<std::string> confused_with(std::string_view word, const ConfusionSets& sets) {
   std::vector<std::string> out;
   for (const Core& core : {Core{{}, word, {}}, core_of(word)}) {
     if (core.word.empty()) continue;
-    std::vector<std::string_view> others = sets.others(core.word);
-    const bool capital = others.empty() && is_capital(core.word.front());
-    if (capital) {
-      std::string small(core.word);
-      small.front() = in_other_case(small.front());
-      others = sets.others(small);
-    }
-    for (const std::string_view other : others) {
-      std::string& made = out.emplace_back(fmt::format("{}{}{}", core.before, other, core.after));
-      char& first = made[core.before.size()];
-      if (capital && is_small(first)) first = in_other_case(first);
-    }
+    for (const std::string& other : sets.others_in_case(core.word))
+      out.push_back(fmt::format("{}{}{}", core.before, other, core.after));
     if (!out.empty()) return out;
   }
   return out;
@@ -277,7 +264,8 @@ std::unique_ptr<Corruption> make_noise(const NoiseOptions& options) {
   if (!(options.rate >= 0 && options.rate <= 1))
     throw UsageError(fmt::format("{}: found {}, expected 0 to 1", field("rate"), options.rate));
   double sum = 0;
-  for (const double weight : options.mix) sum += weight >= 0 ? weight : -HUGE_VAL;
+  for (const double weight : options.mix)
+    sum += weight >= 0 ? weight : -std::numeric_limits<double>::infinity();
   if (!(sum > 0 && std::isfinite(sum))) {
     throw UsageError(fmt::format("{}: found {}, expected weights from 0, not all 0", field("mix"),
                                  fmt::join(options.mix, ":")));

@@ -88,6 +88,7 @@ print lm-write fill model < masked
 print lm-write fill model --joint gibbs --sweeps 3 --json < masked
 print lm-write correct model --edit-distance 2 < text
 print lm-write correct model --json < text
+print lm-write correct model --confusion vocab.sets < text
 out lm-write correct model --reference text -o out.txt < text
 print lm-write generate causal --max-new-tokens 4 < text
 out lm-score dump model --what hidden_states,logits -o out.safetensors < text
@@ -133,6 +134,7 @@ make_inputs() {
   printf 'the cat w7\nw8 w9 the\ncat w10 w11 w12\n' >text
   printf 'the cat\ta\nw8 w9\tb\ncat\ta\nw10\tb\n' >labelled.tsv
   printf 'the [MASK] w7\n[MASK] cat [MASK]\n' >masked
+  printf 'cat\tw7\nw8\tw9\tw10\n' >vocab.sets
   seq 44 -1 0 >order
   for i in 5 6 7 8 9 10; do echo "{\"ids\":[2,$i,3,6,3],\"seg\":[0,0,0,1,1]}"; done >segments.jsonl
   rm -f none
