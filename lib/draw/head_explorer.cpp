@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <new>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -41,8 +42,10 @@ std::string base64(std::span<const std::uint8_t> bytes) {
 std::vector<std::uint8_t> deflated(std::span<const std::uint8_t> bytes) {
   uLongf size = compressBound(static_cast<uLong>(bytes.size()));
   std::vector<std::uint8_t> result(size);
-  MASQUE_CHECK(compress2(result.data(), &size, bytes.data(), static_cast<uLong>(bytes.size()), 6) ==
-               Z_OK);
+  const int status =
+      compress2(result.data(), &size, bytes.data(), static_cast<uLong>(bytes.size()), 6);
+  if (status == Z_MEM_ERROR) throw std::bad_alloc();
+  MASQUE_CHECK(status == Z_OK);
   result.resize(size);
   return result;
 }
