@@ -50,6 +50,14 @@ void KeyValues<T>::select(std::span<const Index> from) {
 }
 
 template <class T>
+void KeyValues<T>::cut(Index sequence, Index length) {
+  MASQUE_CHECK(length >= 0 && length <= this->length(sequence));
+  // Rows of layers after the last token are room for more.
+  one(sequence).positions.resize(static_cast<std::size_t>(length));
+  one(sequence).segments.resize(static_cast<std::size_t>(length));
+}
+
+template <class T>
 Index KeyValues<T>::next_position(Index sequence) const {
   const std::vector<Index>& positions = one(sequence).positions;
   return positions.empty() ? 0 : positions.back() + 1;

@@ -19,6 +19,7 @@ class KeyValues final : public KeyValueCache {
   Index sequences() const override { return std::ssize(all_); }
   Index length(Index sequence) const override { return std::ssize(one(sequence).positions); }
   void select(std::span<const Index> from) override;
+  void cut(Index sequence, Index length) override;
 
   /// The position after the last one; 0 of a sequence without tokens.
   Index next_position(Index sequence) const;

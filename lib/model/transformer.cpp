@@ -174,7 +174,8 @@ std::vector<double> Transformer<T>::use_head(const Batch& batch, const Request& 
                                                   head.decoder.outputs() - 1));
       }
     }
-    kernel::log_probability_forward<T>(x, head.decoder, 1, request.targets, result);
+    kernel::log_probability_forward<T>(x, head.decoder, 1, request.targets, result,
+                                       request.excluded.value_or(-1));
   }
   return result;
 }

@@ -231,6 +231,19 @@ TEST_CASE("log-probabilities are those of all logits at once, for any number of 
     std::vector<double> all(100);
     kernel::log_probability_forward(x.view(), head, 1.5, targets, all);
     CHECK(far_off(all, dense_log_probabilities(x, weight, bias, 1.5, targets), 2e-5, 1e-6) == "");
+    if (vocabulary > 1) {
+      // Without one token: as if its bias were far below.
+      for (const TokenId excluded : {TokenId{1}, static_cast<TokenId>(vocabulary - 1)}) {
+        Matrix<float> lower = Matrix<float>::copy(bias.view());
+        lower.view().at(0, excluded) = -1e4F;
+        std::vector<TokenId> others = targets;
+        for (TokenId& target : others) target = target == excluded ? 0 : target;
+        kernel::log_probability_forward(x.view(), head, 1.5, others, all, excluded);
+        CHECK(far_off(all, dense_log_probabilities(x, weight, lower, 1.5, others), 2e-5, 1e-6) ==
+              "");
+      }
+      kernel::log_probability_forward(x.view(), head, 1.5, targets, all);
+    }
     for (const int count : {1, 2, 3}) {
       const Threads threads(count);
       for (const std::size_t rows : {1U, 10U, 65U}) {
