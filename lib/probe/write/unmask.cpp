@@ -292,6 +292,7 @@ std::vector<Generated> unmask(const model::Model& model, std::span<const MaskedT
   for (Canvas& canvas : canvases) {
     for (const Index place : canvas.text->places)
       canvas.out.ids.push_back(canvas.ids[static_cast<std::size_t>(place)]);
+    canvas.out.score = canvas.out.log_probability;
     out.push_back(std::move(canvas.out));
   }
   return out;
