@@ -73,6 +73,10 @@ void check_model(const GenerateOptions& o, const commands::OpenedModel& opened) 
     need_masked_head(opened);
     if (!opened.tokenizer->roles().mask)
       throw InputError(opened.path, "the tokenizer has no mask token, expected one");
+    if (!o.unmasks()) return;
+    probe::check_unmasking(opened.model->design(), unmask_options(masked_options(o, opened)));
+    if (o.open.mask && model::causal_block_size(opened.model->design()))
+      throw UsageError("--mask: the model writes in blocks, by a mask of its own, expected none");
     return;
   }
   const bool to_target = o.kind == Continuation::kUnilm;
@@ -206,6 +210,9 @@ void declare_generate(cli::Command& tool) {
             "targets, of a model that lm-train --objective unilm --format pairs made");
   c.example("lm-write generate bert/ --kind masked --how mask-predict --length 12 < prompts",
             "twelve masks after each line, written in ten passes");
+  c.example(
+      "lm-write generate mdlm/ --kind masked --how random --iterations 16 --length 32 < prompts",
+      "masked diffusion: 32 tokens in at most 16 passes");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   declare_generate_options(c, *o);

@@ -36,8 +36,10 @@ void check_kind(const GenerateOptions& o) {
   need(o.sweeps.has_value(), o.gibbs(), "--sweeps", "--kind masked --how gibbs");
   need(o.order.has_value(), o.gibbs(), "--order", "--kind masked --how gibbs");
   need(o.burn_in.has_value(), o.gibbs(), "--burn-in", "--kind masked --how gibbs");
-  need(o.iterations.has_value(), masked && o.way() == MaskedWay::kMaskPredict, "--iterations",
-       "--kind masked --how mask-predict");
+  need(o.iterations.has_value(), (masked && o.way() == MaskedWay::kMaskPredict) || o.unmasks(),
+       "--iterations", "--kind masked --how mask-predict, confidence or random");
+  need(o.block_size.has_value(), o.unmasks(), "--block-size",
+       "--kind masked --how confidence or random");
   if (o.kind == Continuation::kUnilm && o.open.mask)
     throw UsageError("--mask: --kind unilm has a mask of its own, expected none");
   if (o.bos && o.kind != Continuation::kCausal) {
@@ -47,24 +49,28 @@ void check_kind(const GenerateOptions& o) {
 }
 
 void check_choice(const GenerateOptions& o) {
-  if (o.gibbs() && o.do_sample) throw UsageError("--do-sample: --how gibbs draws, expected none");
+  if ((o.gibbs() || o.ancestral()) && o.do_sample) {
+    throw UsageError(fmt::format("--do-sample: --how {} draws, expected none",
+                                 name_in(probe::masked_way_names(), o.way())));
+  }
   if (o.beams() && o.do_sample)
     throw UsageError("expected one of --do-sample and --num-beams greater than 1");
   need(o.length_penalty || o.early_stopping, o.beams(), "--length-penalty and --early-stopping",
        "--num-beams greater than 1");
   if (!o.draws() && (o.temperature || o.top_k || o.top_p || o.seed)) {
     throw UsageError(
-        "--temperature, --top-k, --top-p and --seed: expected with --do-sample or --how gibbs");
+        "--temperature, --top-k, --top-p and --seed: expected with --do-sample, or --how gibbs or "
+        "random");
   }
   need(o.num_return_sequences > 1, o.draws() || o.beams(), "--num-return-sequences",
-       "--do-sample, --num-beams or --how gibbs");
+       "--do-sample, --num-beams, or --how gibbs or random");
 }
 
 probe::SamplingOptions sampling_options(const GenerateOptions& o) {
   probe::SamplingOptions out;
   // What the published code does after its burn-in.
   const bool likeliest = o.burn_in && !o.top_k && !o.top_p;
-  out.do_sample = o.do_sample || (o.gibbs() && !likeliest);
+  out.do_sample = o.do_sample || o.ancestral() || (o.gibbs() && !likeliest);
   out.temperature = o.temperature.value_or(1);
   out.top_k = o.top_k.value_or(0);
   out.top_p = o.top_p.value_or(1);
@@ -85,6 +91,11 @@ void add_way(JsonWriter& json, const GenerateOptions& o,
       json.member("burn_in", options.burn_in);
       break;
     case MaskedWay::kMaskPredict: json.member("iterations", options.iterations); break;
+    case MaskedWay::kConfidence:
+    case MaskedWay::kRandom:
+      if (o.iterations) json.member("iterations", *o.iterations);
+      if (o.block_size) json.member("block_size", *o.block_size);
+      break;
   }
 }
 
@@ -133,7 +144,11 @@ void declare_generate_options(cli::Command& c, GenerateOptions& o) {
            "sweeps of gibbs that draw from all tokens; later ones take the likeliest, or follow "
            "--top-k and --top-p");
   c.option("--iterations", "N", o.iterations, cli::AllowedRange{1, 1e6},
-           "passes of mask-predict [10]");
+           "passes of mask-predict [10]; steps of confidence and random, of each block [a step a "
+           "mask]");
+  c.option("--block-size", "B", o.block_size, cli::AllowedRange{1, 1e6},
+           "confidence, random: blocks of B masks from left to right [all at once; of a model that "
+           "block diffusion trained its own]");
 }
 
 void check_generate_options(const GenerateOptions& options) {
@@ -173,6 +188,8 @@ probe::MaskedGenerateOptions masked_options(const GenerateOptions& o,
   options.order = o.order.value_or(options.order);
   options.burn_in = o.burn_in.value_or(0);
   options.iterations = o.iterations.value_or(options.iterations);
+  options.unmask_iterations = o.iterations.value_or(0);
+  options.block_size = o.block_size.value_or(0);
   options.writer.never = {*opened.tokenizer->roles().mask};
   options.writer.batch_tokens = o.open.batch_tokens;
   options.writer.mask_of = opened.mask_of;

@@ -37,13 +37,20 @@ struct GenerateOptions {
   std::optional<probe::SweepOrder> order;
   std::optional<std::int64_t> burn_in;
   std::optional<std::int64_t> iterations;
+  std::optional<std::int64_t> block_size;
 
   bool masked() const { return kind == Continuation::kMasked; }
   bool beams() const { return num_beams.value_or(1) > 1; }
   probe::MaskedWay way() const { return how.value_or(probe::MaskedWay::kLeftToRight); }
   bool gibbs() const { return masked() && way() == probe::MaskedWay::kGibbs; }
+  /// The ancestral sampler of masked diffusion.
+  bool ancestral() const { return masked() && way() == probe::MaskedWay::kRandom; }
+  /// Whether a few masks at a time get their tokens: masked diffusion.
+  bool unmasks() const {
+    return ancestral() || (masked() && way() == probe::MaskedWay::kConfidence);
+  }
   /// Whether texts are drawn.
-  bool draws() const { return do_sample || gibbs(); }
+  bool draws() const { return do_sample || gibbs() || ancestral(); }
   std::int64_t new_tokens() const { return (masked() ? length : max_new_tokens).value_or(20); }
 };
 

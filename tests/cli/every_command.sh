@@ -98,6 +98,7 @@ print lm-write generate model --kind unilm --source text --max-new-tokens 2 < te
 print lm-write generate model --kind masked --length 3 < text
 print lm-write generate model --kind masked --how gibbs --length 3 --sweeps 2 --json < text
 print lm-write generate model --kind masked --how mask-predict --length 3 --iterations 2 < text
+print lm-write generate model --kind masked --how random --length 3 --iterations 2 < text
 out lm-score dump model --what hidden_states,logits -o out.safetensors < text
 print lm-score merge ppl.jsonl
 run lm-train text -o out --tokenizer vocab.txt --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8

@@ -21,7 +21,7 @@ using model::HeadKind;
 using test::contains;
 using test::message_of;
 
-constexpr TokenId kHidden = 4;
+constexpr TokenId kBoundMask = 4;
 
 /// [2] text [3].
 Sentence text_of(const std::vector<TokenId>& text) {
@@ -39,7 +39,7 @@ Sentence text_of(const std::vector<TokenId>& text) {
 std::vector<ScoredSentence> bounds(const model::Model& model, ScoreOptions options,
                                    const std::vector<Sentence>& sentences) {
   options.kind = ScoreKind::kMdlm;
-  options.mask = kHidden;
+  options.mask = kBoundMask;
   std::vector<ScoredSentence> out;
   TextScorer scorer(model, options, [&](ScoredSentence&& s) { out.push_back(std::move(s)); });
   for (std::size_t i = 0; i < sentences.size(); ++i) scorer.add(i, sentences[i]);
@@ -52,13 +52,13 @@ double sum_hidden(const Sentence& s, unsigned set) {
   std::vector<TokenId> ids = s.ids;
   const Index n = s.tokens();
   for (Index i = 0; i < n; ++i) {
-    if ((set >> i & 1U) != 0) ids[static_cast<std::size_t>(s.prefix + i)] = kHidden;
+    if ((set >> i & 1U) != 0) ids[static_cast<std::size_t>(s.prefix + i)] = kBoundMask;
   }
   double sum = 0;
   for (Index i = 0; i < n; ++i) {
     if ((set >> i & 1U) == 0) continue;
     auto logits = fake_logits(ids, s.prefix + i, 12, [](Index) { return true; });
-    logits[kHidden] = -std::numeric_limits<double>::infinity();
+    logits[kBoundMask] = -std::numeric_limits<double>::infinity();
     sum += log_softmax(logits, s.ids[static_cast<std::size_t>(s.prefix + i)]);
   }
   return sum;
@@ -158,7 +158,7 @@ TEST_CASE(
   double exact = 0;
   for (Index t = text.prefix; t < text.size() - text.suffix; ++t) {
     std::vector<TokenId> ids(text.ids.begin(), text.ids.begin() + t + 1);
-    ids.back() = kHidden;
+    ids.back() = kBoundMask;
     model::Batch batch;
     batch.add(ids, {.positions = {},
                     .segments = {},
@@ -167,7 +167,7 @@ TEST_CASE(
     model::Request request;
     request.rows = {t};
     request.targets = {text.ids[static_cast<std::size_t>(t)]};
-    request.excluded = kHidden;
+    request.excluded = kBoundMask;
     exact += model->run(batch, request)[0];
   }
   const auto one = bounds(*model, {.draws = 3, .block_size = 1}, {text})[0];
@@ -196,8 +196,8 @@ TEST_CASE("a perplexity has the error of its draws, in parts that add up") {
 
 TEST_CASE("what masked diffusion cannot score is refused") {
   const FakeModel model(HeadKind::kMasked);
-  TextScorer scorer(model, {.kind = ScoreKind::kMdlm, .mask = kHidden}, [](ScoredSentence&&) {});
-  CHECK(contains(*scorer.length_problem(text_of({5, kHidden})), "a mask token in the text"));
+  TextScorer scorer(model, {.kind = ScoreKind::kMdlm, .mask = kBoundMask}, [](ScoredSentence&&) {});
+  CHECK(contains(*scorer.length_problem(text_of({5, kBoundMask})), "a mask token in the text"));
   CHECK_FALSE(scorer.length_problem(text_of({5})));
   CHECK_THROWS_AS(TextScorer(model, {.kind = ScoreKind::kMdlm}, [](ScoredSentence&&) {}),
                   InputError);

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "fake_model.hpp"
 #include "mask/builtin.hpp"
+#include "probe/write/masked_generation.hpp"
 #include "support/message.hpp"
 
 namespace masque::probe {
@@ -209,6 +210,33 @@ class BlockModel final : public model::Model {
   model::Design design_;
 };
 
+TEST_CASE("as a way of masked models") {
+  const FakeModel model(HeadKind::kMasked);
+  const std::vector<MaskedText> texts = blank_texts(6);
+  for (const UnmaskOrder order : {UnmaskOrder::kConfidence, UnmaskOrder::kRandom}) {
+    UnmaskOptions options = unmask_options_of(4, 5);
+    options.order = order;
+    options.sampling.do_sample = true;
+    options.num_return_sequences = 2;
+    options.seed = 7;
+    MaskedGenerateOptions way;
+    way.how = order == UnmaskOrder::kRandom ? MaskedWay::kRandom : MaskedWay::kConfidence;
+    way.sampling = options.sampling;
+    way.num_return_sequences = 2;
+    way.seed = 7;
+    way.unmask_iterations = 4;
+    way.block_size = 5;
+    way.writer.never = {kBlank};
+    const std::vector<Generated> expected = unmask(model, texts, options);
+    const std::vector<Generated> found = generate_masked(model, texts, way);
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      CHECK(found[i].ids == expected[i].ids);
+      CHECK(found[i].score == expected[i].log_probability);
+    }
+  }
+}
+
 TEST_CASE("a model of block diffusion: kept keys and values change no token, and save most rows") {
   for (const Index block : {1, 3, 4, 50}) {
     CAPTURE(block);
@@ -249,9 +277,7 @@ TEST_CASE("a model of block diffusion: kept keys and values change no token, and
   }
 }
 
-TEST_CASE("models that cannot unmask are refused") {
-  const FakeModel causal(HeadKind::kCausal, model::DefaultMask::kCausal);
-  CHECK_THROWS_AS(check_unmasking(causal.design(), {}), InputError);
+TEST_CASE("a model that writes in blocks takes no others") {
   FakeModel blocks(HeadKind::kMasked);
   blocks.design_to_change().variants.mask = "causal_blocks(4)";
   CHECK_NOTHROW(check_unmasking(blocks.design(), {}));

@@ -60,7 +60,8 @@ MaskedPass next_mask_predict(const MaskedGenerateOptions& options, const Draft& 
 using NextOfWay = MaskedPass (*)(const MaskedGenerateOptions& options, const Draft& draft,
                                  Index pass);
 
-/// A way: its name, and which masks the next pass over a draft hides and writes.
+/// A way: its name, and which masks the next pass over a draft hides and writes; nullptr: it is
+/// another loop, unmask().
 struct MaskedWayRow {
   MaskedWay way;
   std::string_view name;
@@ -70,6 +71,8 @@ constexpr std::array kMaskedWays{
     MaskedWayRow{MaskedWay::kLeftToRight, "left-to-right", next_left_to_right},
     MaskedWayRow{MaskedWay::kGibbs, "gibbs", next_gibbs},
     MaskedWayRow{MaskedWay::kMaskPredict, "mask-predict", next_mask_predict},
+    MaskedWayRow{MaskedWay::kConfidence, "confidence", nullptr},
+    MaskedWayRow{MaskedWay::kRandom, "random", nullptr},
 };
 
 constexpr auto kMaskedWayNames = [] {
@@ -89,13 +92,30 @@ NameTable<SweepOrder> sweep_order_names() { return kSweepOrderNames; }
 
 MaskedPass next_pass(const MaskedGenerateOptions& options, const Draft& draft, Index pass) {
   const auto way = std::ranges::find(kMaskedWays, options.how, &MaskedWayRow::way);
-  MASQUE_CHECK(way != kMaskedWays.end());
+  MASQUE_CHECK(way != kMaskedWays.end() && way->next != nullptr);
   return way->next(options, draft, pass);
+}
+
+UnmaskOptions unmask_options(const MaskedGenerateOptions& options) {
+  MASQUE_CHECK(!options.writer.never.empty() && options.writer.targets.empty());
+  UnmaskOptions out;
+  out.order = options.how == MaskedWay::kRandom ? UnmaskOrder::kRandom : UnmaskOrder::kConfidence;
+  out.iterations = options.unmask_iterations;
+  out.block_size = options.block_size;
+  out.sampling = options.sampling;
+  out.num_return_sequences = options.num_return_sequences;
+  out.seed = options.seed;
+  out.mask = options.writer.never.front();
+  out.batch_tokens = options.writer.batch_tokens;
+  out.mask_of = options.writer.mask_of;
+  return out;
 }
 
 std::vector<Generated> generate_masked(const model::Model& model, std::span<const MaskedText> texts,
                                        const MaskedGenerateOptions& options) {
   MASQUE_CHECK(options.num_return_sequences >= 1 && options.sweeps >= 1 && options.iterations >= 1);
+  if (options.how == MaskedWay::kConfidence || options.how == MaskedWay::kRandom)
+    return unmask(model, texts, unmask_options(options));
   std::vector<Draft> drafts;
   for (const MaskedText& text : texts) {
     for (Index k = 0; k < options.num_return_sequences; ++k) {

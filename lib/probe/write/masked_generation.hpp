@@ -8,6 +8,7 @@
 #include "base/name_table.hpp"
 #include "probe/write/generation.hpp"
 #include "probe/write/masked_writer.hpp"
+#include "probe/write/unmask.hpp"
 
 namespace masque::probe {
 
@@ -17,6 +18,8 @@ enum class MaskedWay {
   kGibbs,        ///< each mask again and again, given all others; the same
   kMaskPredict,  ///< all at once, then the least likely again; Ghazvininejad et al. 2019,
                  ///< arXiv:1904.09324
+  kConfidence,   ///< a few at each step, the likeliest first: UnmaskOrder::kConfidence
+  kRandom,       ///< a few at each step, at random: UnmaskOrder::kRandom
 };
 NameTable<MaskedWay> masked_way_names();
 
@@ -40,16 +43,23 @@ struct MaskedGenerateOptions {
   /// follow `sampling`.
   Index burn_in = 0;
   Index iterations = 10;  ///< kMaskPredict: T
+  /// kConfidence, kRandom: UnmaskOptions::iterations and block_size. Their mask token is the first
+  /// of writer.never.
+  Index unmask_iterations = 0;
+  Index block_size = 0;
   MaskedWriterOptions writer;
 };
 
-/// The next pass of options.how over a draft: a NextPass.
+/// The next pass of options.how over a draft: a NextPass. Not of kConfidence and kRandom.
 MaskedPass next_pass(const MaskedGenerateOptions& options, const Draft& draft, Index pass);
 
+/// Those of kConfidence and kRandom.
+UnmaskOptions unmask_options(const MaskedGenerateOptions& options);
+
 /// Writes the masks of every text, num_return_sequences times each; in the order of texts and
-/// samples. `ids` are those of the masks. Draws depend on seed, text id, sample, pass and mask
-/// alone. Passes over a text of N masks: N of kLeftToRight, N · sweeps of kGibbs, T of
-/// kMaskPredict. Throws as write_masks().
+/// samples. `ids` are those of the masks. kConfidence and kRandom are unmask(). Draws depend on
+/// seed, text id, sample, pass and mask alone. Passes over a text of N masks: N of kLeftToRight, N
+/// · sweeps of kGibbs, T of kMaskPredict. Throws as write_masks().
 std::vector<Generated> generate_masked(const model::Model& model, std::span<const MaskedText> texts,
                                        const MaskedGenerateOptions& options);
 

@@ -13,7 +13,6 @@
 #include "mask/builtin.hpp"
 #include "model/masks.hpp"
 #include "probe/score/batching.hpp"
-#include "probe/write/fill.hpp"
 
 namespace masque::probe {
 
@@ -266,7 +265,6 @@ void run_steps(const model::Model& model, const Unmasker& unmasker, const Unmask
 NameTable<UnmaskOrder> unmask_order_names() { return kUnmaskOrderNames; }
 
 void check_unmasking(const model::Design& design, const UnmaskOptions& options) {
-  check_filling(design);
   const std::optional<Index> own = model::causal_block_size(design);
   if (!own || options.block_size == 0) return;
   throw UsageError(fmt::format("{} {}: the model writes in blocks of {}, expected none",

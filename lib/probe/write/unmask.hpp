@@ -8,8 +8,9 @@
 
 #include "base/name_table.hpp"
 #include "model/model.hpp"
-#include "probe/write/fill.hpp"
-#include "probe/write/generate.hpp"
+#include "probe/write/generation.hpp"
+#include "probe/write/masked_writer.hpp"
+#include "probe/write/sampling.hpp"
 
 namespace masque::probe {
 
@@ -42,14 +43,14 @@ struct UnmaskOptions {
   std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
 };
 
-/// Throws InputError for a model without a masked head or of two streams, UsageError for a
-/// block_size with a model that reads in blocks.
+/// Throws UsageError for a block_size with a model that reads in blocks.
 void check_unmasking(const model::Design& design, const UnmaskOptions& options);
 
-/// Fills the masks of every text, num_return_sequences times each, in the order of texts and
-/// samples: Generated::ids has a token a mask. Generated::log_probability is the sum over the
-/// tokens of log p when each was put there (temperature 1, the mask token's probability 0), no
-/// likelihood of the text. Draws depend on seed, text id, sample, step and place alone.
+/// Fills the masks of every text, by a model that check_filling() lets through,
+/// num_return_sequences times each, in the order of texts and samples: Generated::ids has a token a
+/// mask. Generated::log_probability is the sum over the tokens of log p when each was put there
+/// (temperature 1, the mask token's probability 0), no likelihood of the text. Draws depend on
+/// seed, text id, sample, step and place alone.
 ///
 /// A step is a pass over the whole text. Of a model of block diffusion (causal_blocks(b)) it is a
 /// pass over the block that is written: keys and values of finished blocks are kept, which is
