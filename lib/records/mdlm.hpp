@@ -21,7 +21,7 @@ struct MdlmOptions {
 ///     s = (u + (p mod B)/B + k/m) mod 1,  t = ε + (1 − ε)(1 − s),  ε = 0.001,
 /// u uniform, one for each ⌊p/B⌋ (of a number: and each epoch). So t is uniform in (ε, 1], and the
 /// rates of a batch, and those of the blocks of a record, are spread evenly: draws of low variance
-/// (MDLM, app. C; Kingma et al. 2021, arXiv:2107.00630). ε bounds the weights, as LLaDA's released
+/// (MDLM; Kingma et al. 2021, arXiv:2107.00630). ε bounds the weights, as LLaDA's released
 /// code has it. Immutable, thread-safe.
 class MdlmRates {
  public:

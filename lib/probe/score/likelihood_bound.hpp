@@ -4,9 +4,9 @@
 //     E_l E_S (n/l) Σ_{i in S} log p(x_i | the tokens outside S),
 // l uniform in 1 … n and S uniform among the sets of l tokens. It equals the integral over the rate
 // t of (1/t) E_S[Σ_{i in S} log p], each token in S with probability t (MDLM, Sahoo et al. 2024,
-// arXiv:2406.07524, eq. 10), and draws of it vary less (LLaDA, Nie et al. 2025, arXiv:2502.09992,
-// eq. 14). Under block diffusion each block has its own l and S, and reads the blocks before it
-// without noise (Arriola et al. 2025, arXiv:2503.09573, eq. 8); the bounds of blocks add up.
+// arXiv:2406.07524), and draws of it vary less (LLaDA, Nie et al. 2025, arXiv:2502.09992). Under
+// block diffusion each block has its own l and S, and reads the blocks before it without noise
+// (Arriola et al. 2025, arXiv:2503.09573); the bounds of blocks add up.
 #pragma once
 
 #include <vector>

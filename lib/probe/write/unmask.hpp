@@ -19,7 +19,7 @@ enum class UnmaskOrder {
   kConfidence,  ///< those whose token has the highest probability, as many at every step (LLaDA,
                 ///< Nie et al. 2025, arXiv:2502.09992, low-confidence remasking)
   kRandom,  ///< each with probability (t − s)/t from time t to s: the ancestral sampler (MDLM,
-            ///< Sahoo et al. 2024, arXiv:2406.07524, sect. 3.2)
+            ///< Sahoo et al. 2024, arXiv:2406.07524)
 };
 
 /// "confidence", "random".
