@@ -13,6 +13,7 @@ A request runs once to warm up and then REPEATS times.
                                                    hidden from the encoder), drop (15 % of the tokens are left out of the input)
   attention N REPEATS                              causal attention of 8 heads of 64 columns
   pll DTYPE FOLDER TEXT OUTPUT                     scores of the lines of a text, once
+  generate FOLDER IDS NEW REPEATS OUTPUT           greedy texts of a GPT-2, all lines of ids together, each NEW tokens; the new ids
 
   speed_peers.py --threads N --once FOLDER < TEXT  scores one line and ends: for the time of a start
 """
@@ -358,11 +359,33 @@ def pll(dtype, folder, text, output):
     return {"ms": ms, "ms_min": ms, "ms_max": ms}
 
 
+def generate(folder, ids, new, repeats, output):
+    torch = torch_module()
+    from transformers import GPT2LMHeadModel
+    key = ("generate", folder)
+    if key not in models:
+        models[key] = GPT2LMHeadModel.from_pretrained(folder, attn_implementation="sdpa").eval()
+        models[key].generation_config.eos_token_id = None
+    with open(ids) as lines:
+        prompts = torch.tensor([[int(word) for word in line.split()] for line in lines])
+    found = []
+
+    def run():
+        with torch.inference_mode():
+            found[:] = models[key].generate(prompts, attention_mask=torch.ones_like(prompts), do_sample=False, max_new_tokens=int(new),
+                                            pad_token_id=0)[:, prompts.shape[1]:].tolist()
+    answer = timed(run, int(repeats))
+    with open(output, "w") as out:
+        for line in found:
+            print(*line, file=out)
+    return answer
+
+
 if arguments.once:
     print(scores(*scorer(arguments.once), [line.rstrip("\n") for line in sys.stdin]), file=answers)
     sys.exit(0)
 
-commands = {f.__name__: f for f in (packages, forward, training, memory, objective, attention, pll)}
+commands = {f.__name__: f for f in (packages, forward, training, memory, objective, attention, pll, generate)}
 for request in sys.stdin:
     words = request.split()
     if not words:

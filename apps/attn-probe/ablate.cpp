@@ -66,10 +66,11 @@ void check_options(const Options& o) {
   const commands::ScoringOptions& s = o.scoring;
   if (!o.rates && (o.split || o.seed))
     throw UsageError("--split and --seed are of corrupted text, expected --rates with them");
-  if (o.rates && (s.kind || s.policy || s.max_length || s.no_bos || s.no_special_in_text)) {
+  if (o.rates &&
+      (s.kind || s.policy || s.max_length || s.no_bos || s.no_special_in_text || s.draws)) {
     throw UsageError(
-        "--rates selects tokens itself, expected none of --kind, --policy, --max-length, --no-bos "
-        "and --no-special-in-text with it");
+        "--rates selects tokens itself, expected none of --kind, --policy, --max-length, "
+        "--no-bos, --draws and --no-special-in-text with it");
   }
 }
 

@@ -11,6 +11,7 @@ void declare_encode(cli::Command& tool);
 void declare_corrupt(cli::Command& tool);
 void declare_flow(cli::Command& tool);
 void declare_forward(cli::Command& tool);
+void declare_generate(cli::Command& tool);
 void declare_identify(cli::Command& tool);
 void declare_kernels(cli::Command& tool);
 void declare_peak(cli::Command& tool);

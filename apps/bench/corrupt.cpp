@@ -4,6 +4,7 @@
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "records/drop.hpp"
+#include "records/mdlm.hpp"
 #include "records/mlm.hpp"
 #include "records/perm.hpp"
 #include "timing.hpp"
@@ -52,6 +53,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   modes.emplace_back("drop", make_drop({}, table()));
   modes.emplace_back("mlm", make_mlm({}, table()));
   modes.emplace_back("mlm --unit word", make_mlm(words, table()));
+  modes.emplace_back("mdlm", make_mdlm({}, table()));
   modes.emplace_back("mae", make_mae({}, table()));
   modes.emplace_back("perm", make_perm({}, table()));
   cli::Table out(session, o.common, {"mode", "million_tokens_per_s", "ms", "ms_min", "ms_max"});

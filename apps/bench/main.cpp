@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
                                  masque::bench::declare_corrupt(tool);
                                  masque::bench::declare_flow(tool);
                                  masque::bench::declare_forward(tool);
+                                 masque::bench::declare_generate(tool);
                                  masque::bench::declare_identify(tool);
                                  masque::bench::declare_kernels(tool);
                                  masque::bench::declare_peak(tool);

@@ -6,13 +6,16 @@
 
 namespace masque::bench {
 
-/// --product: the one that the rule takes, or either of the two for all weights.
+/// --product: the one that a rule takes, or either of the two for all weights.
 inline void add_product(cli::Command& command, kernel::ProductChoice& product) {
-  command.choice("--product", product,
-                 {{"auto", kernel::ProductChoice::kByShape},
-                  {"ours", kernel::ProductChoice::kOurs},
-                  {"onednn", kernel::ProductChoice::kOneDnn}},
-                 "what multiplies with packed weights; auto: by their shape");
+  command.choice(
+      "--product", product,
+      {{"auto", kernel::ProductChoice::kByShape},
+       {"few-rows", kernel::ProductChoice::kFewRows},
+       {"ours", kernel::ProductChoice::kOurs},
+       {"onednn", kernel::ProductChoice::kOneDnn}},
+      "what multiplies with packed weights; auto: by their shape; few-rows: for products "
+      "of few rows");
 }
 
 }  // namespace masque::bench

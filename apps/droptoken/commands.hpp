@@ -7,6 +7,7 @@ namespace masque::droptoken {
 
 void declare_drop(cli::Command& tool);
 void declare_mlm(cli::Command& tool);
+void declare_mdlm(cli::Command& tool);
 void declare_perm(cli::Command& tool);
 void declare_electra(cli::Command& tool);
 void declare_mae(cli::Command& tool);

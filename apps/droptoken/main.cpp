@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
                      "whole-word masking");
         masque::droptoken::declare_drop(tool);
         masque::droptoken::declare_mlm(tool);
+        masque::droptoken::declare_mdlm(tool);
         masque::droptoken::declare_perm(tool);
         masque::droptoken::declare_electra(tool);
         masque::droptoken::declare_mae(tool);

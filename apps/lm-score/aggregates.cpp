@@ -66,7 +66,8 @@ Provenance provenance_of(const JsonValue& root) {
   JsonWriter members(out);
   for (const std::string_view name :
        {"model", "kind", "precision", "policy", "pooling", "normalize", "tokenizer", "family",
-        "mask", "kv", "query", "max_length", "no_bos", "whiten", "dim", "no_special_in_text"}) {
+        "mask", "kv", "query", "max_length", "no_bos", "draws", "whiten", "dim",
+        "no_special_in_text"}) {
     const JsonValue* value = root.find(name);
     if (value == nullptr) continue;
     members.key(name);
@@ -121,6 +122,10 @@ void print_ppl(const probe::Perplexity& p, const Provenance& provenance,
     json.begin_object().member("command", "ppl");
     json.raw_member("perplexity", format.json(p.per_token()));
     json.raw_member("bits_per_byte", format.json(p.bits_per_byte()));
+    if (p.score_variance) {
+      json.raw_member("standard_error", format.json(p.standard_error()));
+      json.member("score_variance", *p.score_variance);
+    }
     json.member("lines", p.lines).member("bytes", p.bytes);
     add_moments(p.tokens, json);
     json.raw(provenance).end_object();
@@ -129,6 +134,7 @@ void print_ppl(const probe::Perplexity& p, const Provenance& provenance,
   }
   cli::Report report;
   report.add("perplexity", format.cell(p.per_token()));
+  if (p.score_variance) report.add("standard_error", format.cell(p.standard_error()));
   report.add("bits_per_byte", format.cell(p.bits_per_byte()));
   report.add("tokens", p.tokens.n);
   report.add("lines", p.lines);
@@ -174,8 +180,11 @@ void Merger::add_line(const JsonValue& root) {
   if (command == "pairs") {
     pairs_.add(row_of(root));
   } else if (command == "ppl") {
-    perplexity_.add(
-        {kReader.count(root, "lines"), kReader.count(root, "bytes"), kReader.moments(root)});
+    perplexity_.add({kReader.count(root, "lines"), kReader.count(root, "bytes"),
+                     kReader.moments(root),
+                     root.find("score_variance") == nullptr
+                         ? std::nullopt
+                         : std::optional(kReader.number(root, "score_variance"))});
   } else if (command == "sim") {
     if (root.find("gold") == nullptr)
       throw InputError("sim without its pairs, expected what sim --shard printed (1/1 for all)");

@@ -49,6 +49,8 @@ void declare_ppl(cli::Command& tool) {
   cli::Command& c = tool.subcommand("ppl", "perplexity of the text on standard input");
   c.example("lm-score ppl gpt2/ --policy slide:512 < text", "per token, and bits per byte");
   c.example("lm-score ppl bert-base-uncased/ < text", "the pseudo-perplexity of a masked model");
+  c.example("lm-score ppl mdlm/ --kind mdlm < text",
+            "masked diffusion: a bound of the perplexity, and its error");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   commands::add_scoring(c, o->scoring);

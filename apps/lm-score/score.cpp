@@ -1,4 +1,5 @@
 // lm-score score: a number for each line.
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -36,6 +37,7 @@ class ScorePrinter {
         words_(words),
         number_(commands::ResultFormat::of(opened.model->precision(), options.open.digits)),
         provenance_(commands::provenance_json(scoring, opened)),
+        bound_(scoring.options.kind == probe::ScoreKind::kMdlm),
         session_(session) {}
 
   void header() {
@@ -44,6 +46,7 @@ class ScorePrinter {
     if (common.json || common.no_header || !first) return;
     session_.print(words_ != nullptr    ? words_->header()
                    : options_.per_token ? "id\ttoken\tpiece\tlog_probability\n"
+                   : bound_             ? "id\tscore\ttokens\tstandard_error\n"
                                         : "id\tscore\ttokens\n");
   }
 
@@ -55,12 +58,15 @@ class ScorePrinter {
     } else if (options_.per_token) {
       print_tokens(s);
     } else {
-      session_.print(fmt::format("{}\t{}\t{}\n", s.id, number_.text(s.score), s.tokens));
+      session_.print(fmt::format("{}\t{}\t{}{}\n", s.id, number_.text(s.score), s.tokens,
+                                 bound_ ? "\t" + number_.text(error_of(s)) : ""));
     }
     if (session_.stdout_is_terminal()) session_.flush();
   }
 
  private:
+  static double error_of(const probe::ScoredSentence& s) { return std::sqrt(*s.score_variance); }
+
   const std::string& piece(const probe::ScoredSentence& s, std::size_t i) const {
     return s.sentence.pieces[static_cast<std::size_t>(s.sentence.prefix) + i];
   }
@@ -77,7 +83,9 @@ class ScorePrinter {
     std::string out;
     JsonWriter json(out);
     json.begin_object().member("id", s.id).raw_member("score", number_.json(s.score));
-    json.member("tokens", s.tokens).raw(provenance_);
+    json.member("tokens", s.tokens);
+    if (bound_) json.raw_member("standard_error", number_.json(error_of(s)));
+    json.raw(provenance_);
     if (options_.per_token) {
       json.key("pieces").begin_array();
       for (std::size_t i = 0; i < s.log_probabilities.size(); ++i) json.value(piece(s, i));
@@ -95,6 +103,7 @@ class ScorePrinter {
   WordRows* words_;  ///< nullptr: no words are printed
   commands::ResultFormat number_;
   std::string provenance_;
+  bool bound_;  ///< of draws, with an error
   cli::Session& session_;
 };
 
@@ -153,6 +162,8 @@ void declare_score(cli::Command& tool) {
       "one pass of BERT as a T-TA");
   c.example("lm-score score gpt2/ --per-word --space-correction < text",
             "surprisal of words, each with its end");
+  c.example("lm-score score mdlm/ --kind mdlm --draws 128 < text",
+            "masked diffusion: a bound of each log-likelihood, and its error");
   c.example("lm-score score gpt2/ --policy slide:512 < text", "long lines through windows");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);

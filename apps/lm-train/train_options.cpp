@@ -226,7 +226,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
            "electra: what the generator starts from, next to --init [a new one]");
   c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it [that of --init]");
   c.option("--objective", "NAME", o->objective,
-           "what is learnt: mlm, tta, clm, unilm, plm, plm-hf, mae, mae-mask, records (their "
+           "what is learnt: mlm, mdlm, tta, clm, unilm, plm, plm-hf, mae, mae-mask, records (their "
            "labels), electra, electra-15, replace-mlm or all-tokens-mlm");
   c.option("--format", "FORMAT", o->requested_format,
            "lines; blocks of --length tokens of the whole text; records; pairs [lines]");

@@ -137,7 +137,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   }
   // A record says which positions predict.
   if (record && o.prediction != mask::Prediction::kNone) {
-    const Index shift = o.prediction == mask::Prediction::kNext ? 1 : 0;
+    const Index shift = mask::prediction_offset(o.prediction, record->length);
     request.prediction = mask::Prediction::kNone;
     for (const Index i : record->labelled) {
       if (i + shift >= record->length) continue;
@@ -176,6 +176,8 @@ void declare_flow(cli::Command& tool) {
       "mask-viz flow 'perm_query(seed=1)' --streams two --content 'perm_content(seed=1)' "
       "-n 8 -L 4 --query position --predict self",
       "XLNet's two streams");
+  c.example("mask-viz flow 'block_diffusion(4)' -n 32 -L 12 --predict clean",
+            "block diffusion: no noised row reads the clean token that it predicts");
   c.example("mask-viz flow '3*window(128), full' -n 1024 --forbid 0-9:1000-1023",
             "do the first ten tokens reach the last positions?");
   c.argument(
@@ -191,11 +193,14 @@ void declare_flow(cli::Command& tool) {
            "masks of the content stream [a record's: its mask | diagonal]");
   c.choice("--residual", o->residual, {{"on", mask::Residual::kOn}, {"off", mask::Residual::kOff}},
            "off: a row that sees no key loses what it carried");
-  c.choice("--predict", o->prediction,
-           {{"none", mask::Prediction::kNone},
-            {"self", mask::Prediction::kSelf},
-            {"next", mask::Prediction::kNext}},
-           "which token a position predicts, and must not have read");
+  c.choice(
+      "--predict", o->prediction,
+      {{"none", mask::Prediction::kNone},
+       {"self", mask::Prediction::kSelf},
+       {"next", mask::Prediction::kNext},
+       {"clean", mask::Prediction::kClean}},
+      "which token a position predicts, and must not have read; clean: a position of the first "
+      "half that of the same place in the second half, as in block diffusion");
   c.option("--forbid", "SRC:DST", o->forbidden,
            "tokens SRC must not reach positions DST, as in 0-4:5-9; may be repeated");
   add_labels(c, o->positions);

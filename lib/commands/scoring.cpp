@@ -8,6 +8,7 @@
 #include "base/json.hpp"
 #include "base/parallel.hpp"
 #include "cli/shared_options.hpp"
+#include "model/masks.hpp"
 #include "probe/score/model_kinds.hpp"
 #include "probe/score/score_leak.hpp"
 #include "records/selection.hpp"
@@ -22,14 +23,17 @@ void add_max_length(cli::Command& command, std::optional<std::int64_t>& tokens,
 }
 
 void add_scoring(cli::Command& command, ScoringOptions& options) {
-  command.choice("--kind", options.kind, probe::kind_names(),
-                 "what is summed [by the model's head: pll, tta, causal or electra]");
+  command.choice(
+      "--kind", options.kind, probe::kind_names(),
+      "what is summed [by the model's head: pll, tta, causal or electra]; mdlm: a bound");
   command.option("--policy", "POLICY", options.policy,
                  "for a text that is too long: error, chunk, slide:STRIDE, first or last [error]");
   add_max_length(command, options.max_length, "read at once", "the model's");
   command.flag("--no-bos", options.no_bos,
                "causal: put no bos (or eos) token in front where the template has none; the first "
                "token is then not scored");
+  command.option("--draws", "K", options.draws, cli::AllowedRange{2, 1e6},
+                 "mdlm: sets of hidden tokens that are drawn for each text [32]");
   cli::add_no_special_in_text(command, options.no_special_in_text);
 }
 
@@ -70,6 +74,16 @@ Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open
     throw UsageError(fmt::format(
         "--no-bos is of causal models of one stream, expected none with a {} and --kind {}",
         design.family, probe::kind_name(score.kind)));
+  }
+  const bool draws = score.kind == probe::ScoreKind::kMdlm;
+  if (options.draws && !draws) {
+    throw UsageError(fmt::format("--draws is of --kind mdlm, expected none with --kind {}",
+                                 probe::kind_name(score.kind)));
+  }
+  if (draws) {
+    score.draws = static_cast<Index>(options.draws.value_or(score.draws));
+    score.block_size = model::causal_block_size(design, opened.options.masks).value_or(0);
+    scoring.given.push_back({"draws", std::to_string(score.draws), false});
   }
   add_leak_test(design, opened, score);
   score.mask = opened.tokenizer->roles().mask;

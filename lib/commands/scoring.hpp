@@ -18,23 +18,24 @@ struct ScoringOptions {
   std::optional<std::int64_t> max_length;
   bool no_bos = false;
   bool no_special_in_text = false;
+  std::optional<std::int64_t> draws;
 };
 
 /// --max-length: `what` happens to so many tokens, or by default to `whose` number.
 void add_max_length(cli::Command& command, std::optional<std::int64_t>& tokens,
                     const std::string& what, const std::string& whose);
 
-/// --kind, --policy, --max-length, --no-bos, --no-special-in-text.
+/// --kind, --policy, --max-length, --no-bos, --draws, --no-special-in-text.
 void add_scoring(cli::Command& command, ScoringOptions& options);
 
 struct Scoring {
   probe::ScoreOptions options;
   probe::SentenceOptions sentence;
-  std::vector<Given> given;  ///< of max_length, no_bos and no_special_in_text
+  std::vector<Given> given;  ///< of max_length, no_bos, draws and no_special_in_text
 };
 
 /// Checks that the model can do what is requested, and says on stderr what runs. Throws UsageError
-/// for no_bos with a kind that puts no token in front.
+/// for no_bos with a kind that puts no token in front, and for draws with one that draws nothing.
 Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open_options,
                      const OpenedModel& opened, cli::Session& session);
 

@@ -38,6 +38,8 @@ void fill_objective(const TrainingOptions& o, std::uint64_t seed,
   requested.drop = drop_of(o.drop);
   requested.mae.ratio = o.mae_ratio;
   requested.mae.min_keep = requested.drop.min_keep;
+  requested.mdlm.batch_size = static_cast<std::uint64_t>(o.batch_size);
+  requested.mdlm.block_size = static_cast<std::uint64_t>(o.block_size.value_or(0));
 }
 
 /// Everything that decides the bytes.
@@ -94,6 +96,7 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("source", o.prefix.source);
   set("mix", o.prefix.mix);
   set("mae_ratio", o.mae_ratio);
+  if (o.block_size) set("block_size", *o.block_size);
   set("drop", run.requested.drop.rate);
   set("min_keep", run.requested.drop.min_keep);
   set("renumber", o.drop.renumber);
@@ -225,6 +228,8 @@ void declare_objective(cli::Command& c, TrainingOptions& o) {
   add_prefix(c, o.prefix, "unilm: ");
   c.option("--mae-ratio", "P", o.mae_ratio, cli::AllowedRange{1e-6, 1},
            "mae, mae-mask: share that is hidden");
+  c.option("--block-size", "B", o.block_size, cli::AllowedRange{1, 1e6},
+           "mdlm: blocks of so many tokens, written from left to right: block diffusion");
   add_drop(c, o.drop,
            {.rate = "share of the tokens that are taken out",
             .min_keep = "tokens that --drop and mae leave at least [1]"});

@@ -35,6 +35,7 @@ struct TrainingOptions {
   records::PermOptions perm;
   PrefixChoice prefix{.mix = "2:2:1:1"};
   double mae_ratio = 0.75;
+  std::optional<std::int64_t> block_size;
   DropChoice drop;
   bool allow_leak = false;
   std::int64_t chunk_tokens = 1024;

@@ -12,6 +12,9 @@
 namespace masque::kernel {
 namespace {
 
+/// Far below any logit, and finite: a difference of two is a number.
+constexpr float kExcludedLogit = -1e30F;
+
 constexpr Index kTileRows = 128;
 constexpr Index kChunk = 8 * Linear<float>::kColumnBlock;  // columns whose logits exist at a time
 
@@ -32,11 +35,13 @@ double log_sum(std::span<const ExpSum> chunks) {
 
 template <class T>
 void log_probability_forward(MatrixView<const T> x, const Linear<T>& head, double scale,
-                             std::span<const TokenId> targets, std::span<double> out) {
+                             std::span<const TokenId> targets, std::span<double> out,
+                             TokenId excluded) {
   const Index rows = x.rows, vocabulary = head.outputs(), chunks = parts(vocabulary, kChunk);
   MASQUE_CHECK(static_cast<Index>(targets.size()) == rows);
   MASQUE_CHECK(static_cast<Index>(out.size()) == rows && vocabulary > 0);
-  for (const TokenId target : targets) MASQUE_CHECK(target >= 0 && target < vocabulary);
+  for (const TokenId target : targets)
+    MASQUE_CHECK(target >= 0 && target < vocabulary && target != excluded);
   Matrix<ExpSum> sums(rows, chunks);
   const Index tiles = parts(rows, kTileRows);
   parallel_items(tiles * chunks, [&](Index item) {
@@ -45,8 +50,10 @@ void log_probability_forward(MatrixView<const T> x, const Linear<T>& head, doubl
     thread_local Matrix<T> logits;
     logits.resize(count, std::min(kChunk, vocabulary - first));
     head.forward_columns(first, x.middle_rows(row, count), logits.view());
+    const Index out_of_sum = excluded - first;
     for (Index i = 0; i < count; ++i) {
-      const T* values = logits.view().row(i);
+      T* values = logits.view().row(i);
+      if (out_of_sum >= 0 && out_of_sum < logits.columns()) values[out_of_sum] = T(kExcludedLogit);
       sums.view().at(row + i, chunk) = exp_sum(values, logits.columns(), scale);
       const auto r = static_cast<std::size_t>(row + i);
       const Index target = targets[r] - first;
@@ -62,7 +69,7 @@ void log_probability_forward(MatrixView<const T> x, const Linear<T>& head, doubl
 
 #define MASQUE_INSTANTIATE(T)                                                             \
   template void log_probability_forward<T>(MatrixView<const T>, const Linear<T>&, double, \
-                                           std::span<const TokenId>, std::span<double>);
+                                           std::span<const TokenId>, std::span<double>, TokenId);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)

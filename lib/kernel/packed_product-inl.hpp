@@ -222,7 +222,9 @@ HWY_INLINE void multiply_any(const LeftOperand<T>& a, Index depth, const Strips<
     return strips * kColumns;
   };
   if constexpr (kRegisters >= 4 * 6 * kParts) {
-    for (; left >= 4 * kColumns; left -= done(4)) multiply_strips<Numbers, 4>(c.rows, t);
+    // Rows that fit two strips at once but not four: all of them while the strips come from memory.
+    const bool two = c.rows > most_rows<Numbers, 4>() && c.rows <= most_rows<Numbers, 2>();
+    for (; left >= 4 * kColumns && !two; left -= done(4)) multiply_strips<Numbers, 4>(c.rows, t);
     for (; left >= 2 * kColumns; left -= done(2)) multiply_strips<Numbers, 2>(c.rows, t);
   }
   for (; left >= kColumns; left -= done(1)) multiply_strips<Numbers, 1>(c.rows, t);

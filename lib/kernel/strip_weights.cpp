@@ -41,8 +41,11 @@ void choose_product(ProductChoice choice) { g_choice = choice; }
 
 bool StripWeights::preferred(Index outputs, Index inputs, Precision precision) {
   const ProductChoice choice = g_choice;
-  if (choice != ProductChoice::kByShape) return choice == ProductChoice::kOurs;
+  if (choice == ProductChoice::kOurs || choice == ProductChoice::kOneDnn)
+    return choice == ProductChoice::kOurs;
   if (precision == Precision::kBf16 && has_pairs()) return false;
+  // oneDNN makes eight rows of one, and does not stream weights at the speed of memory.
+  if (choice == ProductChoice::kFewRows && precision == Precision::kF32) return true;
   const InstructionSet set = instruction_set();
   return std::any_of(kOursIsFaster.begin(), kOursIsFaster.end(), [&](const OursIsFaster& row) {
     return (row.bf16 || precision == Precision::kF32) && set >= row.first && set <= row.last &&

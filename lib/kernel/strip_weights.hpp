@@ -12,12 +12,13 @@ namespace masque::kernel {
 /// Who multiplies with weights that are packed once.
 enum class ProductChoice {
   kByShape,  ///< whom StripWeights::preferred names
+  kFewRows,  ///< the same for products of few rows, which wait for the weights: ours, but for bf16
   kOurs,
   kOneDnn,
 };
 
-/// Makes one of the two products multiply in every Linear<float> made from now on: to measure and
-/// to test both. Not while others make one.
+/// Which product multiplies in every Linear<float> made from now on: for programs that write texts
+/// token by token, and to measure and to test both. Not while others make one.
 void choose_product(ProductChoice choice);
 
 /// Weights (out, in), stacked, in strips of outputs. Immutable; thread-safe; movable.

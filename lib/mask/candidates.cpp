@@ -39,6 +39,7 @@ class Enumerator {
 
   static bool fits(const MaskKind& kind, Lengths lengths) {
     if (kind.fits != Fits::kAny && lengths.queries != lengths.keys) return false;
+    if (kind.fits == Fits::kHalves && lengths.queries % 2 != 0) return false;
     if (kind.parameters.size() > 2 || kind.name == "visible")
       return false;  // len@head is no number
     return std::all_of(kind.parameters.begin(), kind.parameters.end(), [](const MaskParameter& p) {

@@ -25,6 +25,18 @@ NameTable<QueryStart> query_start_names() {
   return kNames;
 }
 
+Index prediction_offset(Prediction prediction, Index length) {
+  MASQUE_CHECK(prediction != Prediction::kNone);
+  if (prediction == Prediction::kSelf) return 0;
+  if (prediction == Prediction::kNext) return 1;
+  if (length % 2 != 0) {
+    throw UsageError(fmt::format(
+        "{} positions of which the first half predicts the second, expected an even number",
+        length));
+  }
+  return length / 2;
+}
+
 namespace {
 
 inline void unite(std::uint64_t* to, const std::uint64_t* from, std::size_t words) {
@@ -141,8 +153,8 @@ class Follower {
     if (!has_rule_) return;
     forbidden_ = BitMatrix(n_, n_);
     leaked_ = BitMatrix(n_, n_);
-    const Index shift = request_.prediction == Prediction::kNext ? 1 : 0;
     if (request_.prediction != Prediction::kNone) {
+      const Index shift = prediction_offset(request_.prediction, n_);
       for (Index i = 0; i + shift < n_; ++i) forbidden_.set(i, i + shift);
     }
     for (const Forbidden& rule : request_.forbidden) {

@@ -30,7 +30,16 @@ NameTable<QueryStart> query_start_names();
 /// Without a residual a row that sees no key loses what its query carried.
 enum class Residual { kOn, kOff };
 /// Which token a position predicts, and so must not have read.
-enum class Prediction { kNone, kSelf, kNext };
+enum class Prediction {
+  kNone,
+  kSelf,
+  kNext,
+  kClean,  ///< of the first half of the positions: that of the same place in the second half, as a
+           ///< noised half predicts the clean one (block diffusion)
+};
+/// How far after a position the token stands that it predicts, among `length` positions. Throws
+/// UsageError for kClean and an odd length. Not of kNone.
+Index prediction_offset(Prediction prediction, Index length);
 
 /// Tokens that must not reach positions.
 struct Forbidden {

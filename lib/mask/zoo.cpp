@@ -243,6 +243,10 @@ Mask build_mask(const NamedMask& named, Lengths lengths) {
     throw UsageError(fmt::format("{}: {} queries and {} keys, expected as many", kind.name,
                                  lengths.queries, lengths.keys));
   }
+  if (kind.fits == Fits::kHalves && lengths.queries % 2 != 0) {
+    throw UsageError(fmt::format("{}: length {}, expected an even one, of two halves", kind.name,
+                                 lengths.queries));
+  }
   if (open_part(named) == Open::kWords) {
     throw UsageError(fmt::format("{}: the words of a text, expected their lengths: {}", kind.name,
                                  signature(kind)));

@@ -68,6 +68,7 @@ enum class Fits {
   kAny,
   kSquare,  ///< as many queries as keys
   kParts,   ///< square, and its two numbers add up to the length
+  kHalves,  ///< square, and the length is even
 };
 
 /// What a text itself can say of a mask, where the argument is left out (MaskExpression::open).

@@ -20,6 +20,13 @@ void make_room(Index rows, Index columns, Index kept, Matrix<T>& matrix) {
   matrix = std::move(larger);
 }
 
+/// Makes rows [same, from.rows) of `to` those of `from`; the rows before are equal.
+template <class T>
+void copy_rows(MatrixView<const T> from, Index same, Matrix<T>& to) {
+  make_room(from.rows, from.columns, same, to);
+  for (Index i = same; i < from.rows; ++i) std::ranges::copy(from.row_span(i), to.view().row(i));
+}
+
 }  // namespace
 
 template <class T>
@@ -28,25 +35,56 @@ KeyValues<T>::KeyValues(Index layers, Index sequences) : all_(static_cast<std::s
 }
 
 template <class T>
+typename KeyValues<T>::Sequence KeyValues<T>::copy_of(const Sequence& source,
+                                                      std::vector<Sequence>& spare) const {
+  const auto shared = [&](const Sequence& other) {
+    return std::ranges::mismatch(source.numbers, other.numbers).in1 - source.numbers.begin();
+  };
+  Sequence copy;
+  Index same = 0;
+  const auto best = std::ranges::max_element(spare, {}, shared);
+  if (best != spare.end()) {
+    same = shared(*best);
+    copy = std::move(*best);
+    spare.erase(best);
+  }
+  copy.positions = source.positions;
+  copy.segments = source.segments;
+  copy.numbers = source.numbers;
+  copy.layers.resize(source.layers.size());
+  const Index length = std::ssize(source.numbers);
+  for (std::size_t l = 0; l < copy.layers.size(); ++l) {
+    copy_rows(source.layers[l].keys.view().middle_rows(0, length), same, copy.layers[l].keys);
+    copy_rows(source.layers[l].values.view().middle_rows(0, length), same, copy.layers[l].values);
+  }
+  return copy;
+}
+
+template <class T>
 void KeyValues<T>::select(std::span<const Index> from) {
   std::vector<Index> uses(all_.size());
   for (const Index s : from) ++uses[static_cast<std::size_t>(s)];
+  std::vector<Sequence> spare;
+  for (std::size_t s = 0; s < all_.size(); ++s) {
+    if (uses[s] == 0) spare.push_back(std::move(all_[s]));
+  }
   std::vector<Sequence> chosen;
   chosen.reserve(from.size());
   for (const Index s : from) {
     Sequence& source = one(s);
-    if (--uses[static_cast<std::size_t>(s)] == 0) {
-      chosen.push_back(std::move(source));
-      continue;
-    }
-    Sequence& copy = chosen.emplace_back();
-    copy.positions = source.positions;
-    copy.segments = source.segments;
-    for (const Layer& layer : source.layers)
-      copy.layers.push_back(
-          {Matrix<T>::copy(layer.keys.view()), Matrix<T>::copy(layer.values.view())});
+    chosen.push_back(--uses[static_cast<std::size_t>(s)] == 0 ? std::move(source)
+                                                              : copy_of(source, spare));
   }
   all_ = std::move(chosen);
+}
+
+template <class T>
+void KeyValues<T>::cut(Index sequence, Index length) {
+  MASQUE_CHECK(length >= 0 && length <= this->length(sequence));
+  // Rows of layers after the last token are room for more.
+  one(sequence).positions.resize(static_cast<std::size_t>(length));
+  one(sequence).segments.resize(static_cast<std::size_t>(length));
+  one(sequence).numbers.resize(static_cast<std::size_t>(length));
 }
 
 template <class T>
@@ -66,6 +104,7 @@ void KeyValues<T>::extend(const Batch& batch) {
     };
     add(batch.positions, one(s).positions);
     add(batch.segments, one(s).segments);
+    for (Index i = 0; i < batch.length(s); ++i) one(s).numbers.push_back(next_number_++);
   }
 }
 

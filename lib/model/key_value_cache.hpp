@@ -1,6 +1,7 @@
 // Keys and values of tokens that a model has read, for sequences that are gone on with.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -10,7 +11,9 @@
 
 namespace masque::model {
 
-/// The KeyValueCache of a Transformer<T>: (tokens, width) of each layer and sequence.
+/// The KeyValueCache of a Transformer<T>: (tokens, width) of each layer and sequence. Where
+/// select() names a sequence twice, and forgets one that once was the same, only the rows since the
+/// two parted are copied: the beams of a search never copy their prompt again.
 template <class T>
 class KeyValues final : public KeyValueCache {
  public:
@@ -19,6 +22,7 @@ class KeyValues final : public KeyValueCache {
   Index sequences() const override { return std::ssize(all_); }
   Index length(Index sequence) const override { return std::ssize(one(sequence).positions); }
   void select(std::span<const Index> from) override;
+  void cut(Index sequence, Index length) override;
 
   /// The position after the last one; 0 of a sequence without tokens.
   Index next_position(Index sequence) const;
@@ -42,6 +46,7 @@ class KeyValues final : public KeyValueCache {
     std::vector<Layer> layers;
     std::vector<Index> positions;
     std::vector<Index> segments;
+    std::vector<std::uint64_t> numbers;  ///< of the tokens: equal where sequences were the same
   };
 
   const Sequence& one(Index sequence) const { return all_[static_cast<std::size_t>(sequence)]; }
@@ -50,7 +55,11 @@ class KeyValues final : public KeyValueCache {
     return one(sequence).layers[static_cast<std::size_t>(layer)];
   }
 
+  /// A copy in the memory of the spare sequence that shares most rows, which it takes, or its own.
+  Sequence copy_of(const Sequence& source, std::vector<Sequence>& spare) const;
+
   std::vector<Sequence> all_;
+  std::uint64_t next_number_ = 0;
 };
 
 /// The rows of `added` among all rows of their sequences, as rows that are selected from them.

@@ -10,6 +10,7 @@
 #include "base/parallel.hpp"
 #include "mask/bit_matrix.hpp"
 #include "mask/builtin.hpp"
+#include "mask/zoo.hpp"
 
 namespace masque::model {
 namespace {
@@ -121,6 +122,17 @@ std::optional<mask::MaskExpression> open_mask(const Design& design,
   if (layers.size() == 1) return layers.front().mask;
   throw UsageError(fmt::format("{} '{}': words in a list, expected one mask for all layers",
                                field("mask"), mask::layers_text(layers)));
+}
+
+std::optional<Index> causal_block_size(const Design& design,
+                                       std::span<const mask::MaskLayer> given) {
+  const std::vector<mask::MaskLayer> layers =
+      given.empty() ? own_masks(design) : std::vector(given.begin(), given.end());
+  if (layers.size() != 1) return std::nullopt;
+  const mask::MaskExpression& mask = layers.front().mask;
+  if (mask.kind() != mask::MaskExpression::Kind::kName || mask.name() != "causal_blocks")
+    return std::nullopt;
+  return mask::mask_values(mask.named()).count("b");
 }
 
 LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given) {

@@ -41,6 +41,11 @@ mask::Mask own_mask(const Design& design, Index length);
 std::optional<mask::MaskExpression> open_mask(const Design& design,
                                               std::span<const mask::MaskLayer> given = {});
 
+/// The b of causal_blocks(b), if the model reads under that alone, or by `given` in its place: a
+/// model that block diffusion trained.
+std::optional<Index> causal_block_size(const Design& design,
+                                       std::span<const mask::MaskLayer> given = {});
+
 /// The masks of a model's layers. Thread-safe.
 class LayerMasks {
  public:

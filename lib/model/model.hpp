@@ -66,6 +66,8 @@ class KeyValueCache {
   virtual Index length(Index sequence) const = 0;
   /// Sequence i becomes what from[i] was; those that nobody names are forgotten.
   virtual void select(std::span<const Index> from) = 0;
+  /// Forgets the tokens of a sequence after the first `length`, of which it has as many.
+  virtual void cut(Index sequence, Index length) = 0;
 };
 
 /// Which results are wanted.
@@ -82,6 +84,8 @@ struct Request {
   bool all_rows = false;
   /// One a row: log-probabilities of these ids are returned. Empty: none.
   std::vector<TokenId> targets;
+  /// A token with the probability 0, which is no target; of `targets` alone, not of `logits`.
+  std::optional<TokenId> excluded;
   std::vector<AttentionOverride> attention;  ///< one a layer, of all streams; empty: kIntact
   /// The batch goes on with its sequences, which get what it has. Masks of the batch are of the
   /// whole sequences. After an exception it is of no use.

@@ -5,6 +5,7 @@
 
 #include "kernel/parallel.hpp"
 #include "model/pass.hpp"
+#include "nn/row_attention.hpp"
 
 namespace masque::model {
 namespace {
@@ -122,6 +123,9 @@ void Pass<T>::attend_sequence(Index layer, const StreamRows& stream, const HeadS
   if (model_.materialized_attention && !mean) {
     return attend_materialized(layer, stream, sequence, problem, terms.get(), out, visit);
   }
+  // With a cache the others of a text's rows were evaluated before: rounding differs anyway.
+  if (cache_ != nullptr && !visit && nn::fits_row_attention(problem))
+    return nn::row_attention(problem, out);
   nn::choose_evaluation(queries, keys, blocks).forward(problem, out, visit);
 }
 

@@ -142,6 +142,38 @@ Batch Transformer<T>::checked(const Batch& batch, const KeyValues<T>* cache) con
 }
 
 template <class T>
+void Transformer<T>::give_logits(const Batch& batch, std::span<const Index> rows,
+                                 MatrixView<const T> x, Observer& observer) const {
+  const auto& decoder = model_.head().decoder;
+  // Rows of several sequences go through the head together: it is the largest matrix.
+  struct Part {
+    Index sequence, first, count;
+  };
+  Matrix<T> logits;
+  std::vector<Part> parts;
+  Index s = 0;
+  for (Index first = 0; first < x.rows; first += logits.rows()) {
+    const Index end = std::min(first + kLogitRows, x.rows);
+    logits.resize(end - first, decoder.outputs());
+    decoder.forward(x.middle_rows(first, end - first), logits.view());
+    parts.clear();
+    for (Index r = first; r < end; ++r) {
+      const Index row = rows[static_cast<std::size_t>(r)];
+      const Index before = s;
+      while (row >= batch.begins[static_cast<std::size_t>(s) + 1]) ++s;
+      if (parts.empty() || s != before) parts.push_back({s, r, 0});
+      ++parts.back().count;
+    }
+    const auto give = [&](Index p) {
+      const Part& part = parts[static_cast<std::size_t>(p)];
+      observer.logits(part.sequence, part.first,
+                      std::as_const(logits).view().middle_rows(part.first - first, part.count));
+    };
+    kernel::parallel_items(std::ssize(parts), give);
+  }
+}
+
+template <class T>
 std::vector<double> Transformer<T>::use_head(const Batch& batch, const Request& request,
                                              std::span<const Index> rows,
                                              MatrixView<const T> states, Observer* observer) const {
@@ -149,23 +181,7 @@ std::vector<double> Transformer<T>::use_head(const Batch& batch, const Request& 
   HeadMemory<T> memory;
   const MatrixView<const T> x = head_forward<false, typename PreparedModel<T>::Head, T>(
       model_.design.head, head, states, memory);
-  if (request.logits && observer != nullptr) {
-    Matrix<T> logits;
-    for (Index s = 0, first = 0; s < batch.sequences(); ++s) {
-      const Index end = batch.begins[static_cast<std::size_t>(s) + 1];
-      while (first < x.rows && rows[static_cast<std::size_t>(first)] < end) {
-        Index count = 1;
-        while (count < kLogitRows && first + count < x.rows &&
-               rows[static_cast<std::size_t>(first + count)] < end) {
-          ++count;
-        }
-        logits.resize(count, head.decoder.outputs());
-        head.decoder.forward(x.middle_rows(first, count), logits.view());
-        observer->logits(s, first, std::as_const(logits).view());
-        first += count;
-      }
-    }
-  }
+  if (request.logits && observer != nullptr) give_logits(batch, rows, x, *observer);
   std::vector<double> result(request.targets.size());
   if (!result.empty()) {
     for (const TokenId id : request.targets) {
@@ -174,7 +190,8 @@ std::vector<double> Transformer<T>::use_head(const Batch& batch, const Request& 
                                                   head.decoder.outputs() - 1));
       }
     }
-    kernel::log_probability_forward<T>(x, head.decoder, 1, request.targets, result);
+    kernel::log_probability_forward<T>(x, head.decoder, 1, request.targets, result,
+                                       request.excluded.value_or(-1));
   }
   return result;
 }

@@ -29,6 +29,9 @@ class Transformer final : public Model {
   /// Throws UsageError for requests that the design's variants cannot answer.
   void check_variants(const Request& request) const;
   void number_positions(const KeyValues<T>* cache, Batch& batch) const;
+  /// Shows the logits of the states x of `rows`.
+  void give_logits(const Batch& batch, std::span<const Index> rows, MatrixView<const T> x,
+                   Observer& observer) const;
   std::vector<double> use_head(const Batch& batch, const Request& request,
                                std::span<const Index> rows, MatrixView<const T> states,
                                Observer* observer) const;

@@ -58,6 +58,7 @@ void add_ids(const Record& record, JsonWriter& json) {
 NameTable<WordErrorKind> word_error_names() { return kErrorNames; }
 
 void Record::clear() {
+  place.reset();
   ids.clear();
   for (Numbers* list : {&pos, &seg, &doc, &words, &labels, &cu_seqlens, &original}) list->clear();
   has_weights = false;
@@ -89,6 +90,20 @@ std::optional<std::string> length_problem(const Record& record) {
 bool labels_are_own(const Record& record) {
   return !record.mask || (*record.mask != "causal" && *record.mask != "reverse" &&
                           !record.mask->starts_with("unilm("));
+}
+
+bool has_clean_half(const Record& record) {
+  return record.mask && record.mask->starts_with("block_diffusion(");
+}
+
+void Record::keep_first(std::size_t count) {
+  MASQUE_CHECK(count <= size());
+  if (original.present && original.values.size() == size()) original.values.resize(count);
+  ids.resize(count);
+  for (Numbers* list : {&pos, &seg, &doc, &words, &labels}) {
+    if (list->present) list->values.resize(count);
+  }
+  if (has_weights) weights.resize(count);
 }
 
 void Record::keep_tokens(const std::vector<std::uint8_t>& keep) {

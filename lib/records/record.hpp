@@ -84,6 +84,8 @@ struct NoisyText {
 struct Record {
   std::uint64_t number = 0;  ///< in the stream, from 0; keys the random numbers
   std::uint64_t epoch = 0;   ///< which version of it
+  /// When training takes it, counted from 0 over all epochs; none: it is not known.
+  std::optional<std::uint64_t> place;
 
   std::vector<TokenId> ids;
   Numbers pos;     ///< positions; absent: 0, 1, 2 …
@@ -107,6 +109,8 @@ struct Record {
   std::int32_t position(std::size_t i) const {
     return pos.present ? pos.values[i] : static_cast<std::int32_t>(i);
   }
+  /// Leaves only the first `count` tokens, in every list that has one value a token.
+  void keep_first(std::size_t count);
   /// Leaves only the tokens with keep[i] != 0, in every list that has one value a token. `pos` is
   /// made first if it was absent, so that the rest keep their positions.
   void keep_tokens(const std::vector<std::uint8_t>& keep);
@@ -114,6 +118,10 @@ struct Record {
 
 /// What is wrong with the lengths of lists that have a value for each token; nothing if they fit.
 std::optional<std::string> length_problem(const Record& record);
+
+/// Whether the record is a noised half and then the clean one, as block diffusion reads it (mask
+/// block_diffusion(…)): its labels are those of the noised half.
+bool has_clean_half(const Record& record);
 
 /// Whether labels are about the token of their own position. Those of language models (mask causal,
 /// reverse or unilm(…)) are about a neighbour.

@@ -43,6 +43,12 @@ class Undo final : public Corruption {
  public:
   void apply(Record& record, Scratch&, Tally&) const override {
     const bool dropped = record.has_dropped && !record.dropped.empty();
+    const bool halves = has_clean_half(record);
+    if (halves) {
+      record.keep_first(record.size() / 2);
+      record.has_weights = false;
+      record.weights.clear();
+    }
     if (record.original.present) {
       if (record.original.values.size() != record.size()) {
         if (dropped)
@@ -62,7 +68,7 @@ class Undo final : public Corruption {
     record.labels.clear();
     if (!record.cu_seqlens.present) record.mask.reset();
     if (dropped) put_back(record);
-    if (record.has_dropped && record.pos.present) drop_plain_positions(record);
+    if ((record.has_dropped || halves) && record.pos.present) drop_plain_positions(record);
     record.has_dropped = false;
     record.dropped.clear();
     for (const TokenId id : record.ids) {
@@ -90,7 +96,8 @@ void CorruptionStats::see(const Record& record, const TokenTable& tokens) {
   for (const DroppedToken& token : record.dropped)
     tally.ordinary += tokens.is_special(token.id) ? 0U : 1U;
   const bool electra = record.original.present && record.original.values.size() == record.size();
-  for (std::size_t i = 0; i < record.size(); ++i) {
+  const std::size_t counted = has_clean_half(record) ? record.size() / 2 : record.size();
+  for (std::size_t i = 0; i < counted; ++i) {
     const TokenId id = record.ids[i];
     const std::int32_t label =
         record.labels.present && labels_are_own(record) ? record.labels.values[i] : kNoLabel;

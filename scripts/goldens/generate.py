@@ -5,8 +5,11 @@
 
 MODEL_DATA is tests/data/model. "greedy": for each causal model and prompt the new ids of
 generate(do_sample=False), in float64, with eos token 33 (which some of the texts reach), and the
-sum of their log-probabilities. "sampling": logits and what is left of their softmax after temperature,
-top_k and top_p, as generate applies them. Versions: torch 2.15.0, transformers 5.23.0.
+sum of their log-probabilities. "beams": for each setting of BEAMS what the beam search of generate finds of each prompt, with
+sequences_scores (float32). "sampling": logits and what is left of their softmax after temperature,
+top_k and top_p, as generate applies them. "masked": what plain loops make of masks after beginnings, in the ways of Wang and Cho
+2019 (github.com/nyu-dl/bert-gen) and Ghazvininejad et al. 2019 (github.com/facebookresearch/Mask-Predict), with the likeliest
+token in place of draws and never the mask token itself. Versions: torch 2.15.0, transformers 5.23.0.
 """
 import json
 import os
@@ -24,6 +27,105 @@ EOS = 33
 CASES = [dict(temperature=1.0, top_k=0, top_p=1.0), dict(temperature=0.6, top_k=0, top_p=1.0),
          dict(temperature=1.0, top_k=4, top_p=1.0), dict(temperature=1.0, top_k=0, top_p=0.7),
          dict(temperature=1.7, top_k=7, top_p=0.8), dict(temperature=1.0, top_k=0, top_p=0.01)]
+ENDS = [33, 7, 19, 2, 11, 23, 15, 30]
+BEAMS = [dict(num_beams=2), dict(num_beams=3, num_return_sequences=3, eos=ENDS), dict(num_beams=4, length_penalty=0.0, num_return_sequences=2),
+         dict(num_beams=4, length_penalty=2.0, eos=ENDS), dict(num_beams=3, length_penalty=-1.0, num_return_sequences=2, eos=ENDS),
+         dict(num_beams=4, early_stopping=True, num_return_sequences=4, eos=ENDS),
+         dict(num_beams=3, early_stopping="never", length_penalty=1.5, num_return_sequences=2, eos=ENDS),
+         dict(num_beams=3, early_stopping="never", length_penalty=-0.5, num_return_sequences=2, eos=ENDS),
+         dict(num_beams=5, eos=ENDS[:3], num_return_sequences=5), dict(num_beams=6, early_stopping=True, eos=ENDS[:5])]
+MASKED = ["bert", "roberta"]
+MASK, CLS, SEP = 4, 2, 3
+BEGINNINGS = [[], [7], [9, 30, 12, 5]]
+LENGTHS = [1, 4, 7]
+
+
+@torch.no_grad()
+def beams(data, name):
+    model = tr.AutoModelForCausalLM.from_pretrained(f"{data}/{name}", dtype=torch.float64,
+                                                    attn_implementation="eager").eval()
+    out = []
+    for case in BEAMS:
+        options = dict(num_return_sequences=1, length_penalty=1.0, early_stopping=False) | case
+        eos = options.pop("eos", [EOS])
+        texts = []
+        for prompt in PROMPTS:
+            prompt = [min(token, model.config.vocab_size - 1) for token in prompt]
+            ids = torch.tensor([prompt])
+            found = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=NEW, eos_token_id=eos,
+                                   pad_token_id=0, return_dict_in_generate=True, output_scores=True, **options)
+            new = []
+            for sequence in found.sequences.tolist():
+                sequence = sequence[len(prompt):]
+                ends = [i for i, token in enumerate(sequence) if token in eos]
+                new.append(sequence[:ends[0] + 1] if ends else sequence)
+            texts.append({"prompt": prompt, "new": new, "scores": found.sequences_scores.tolist()})
+        out.append(options | {"early_stopping": str(options["early_stopping"]).lower(), "eos": eos, "texts": texts})
+    return out
+
+
+def mask_logits(model, ids):
+    return model(torch.tensor([ids])).logits[0].log_softmax(-1)
+
+
+def choose(logs):
+    allowed = logs.clone()
+    allowed[MASK] = -torch.inf
+    token = int(allowed.argmax())
+    return token, float(logs[token])
+
+
+def left_to_right(model, ids, places, lead_out):
+    score = 0
+    for i, place in enumerate(places):
+        last = places[min(i + lead_out, len(places) - 1)]
+        token, log = choose(mask_logits(model, ids[:last + 1] + ids[places[-1] + 1:])[place])
+        ids[place] = token
+        score += log
+    return score
+
+
+def gibbs(model, ids, places, sweeps):
+    logs = {}
+    for _ in range(sweeps):
+        for place in places:
+            ids[place] = MASK
+            ids[place], logs[place] = choose(mask_logits(model, ids)[place])
+    return sum(logs.values())
+
+
+def mask_predict(model, ids, places, iterations):
+    logs = {}
+    for t in range(iterations):
+        again = places
+        if t > 0:
+            count = max(1, len(places) * (iterations - t) // iterations)
+            again = sorted(sorted(places, key=lambda place: logs[place])[:count])
+        for place in again:
+            ids[place] = MASK
+        found = mask_logits(model, ids)
+        for place in again:
+            ids[place], logs[place] = choose(found[place])
+    return sum(logs.values())
+
+
+@torch.no_grad()
+def masked(data, name):
+    model = tr.AutoModelForMaskedLM.from_pretrained(f"{data}/{name}", dtype=torch.float64, attn_implementation="eager").eval()
+    out = []
+    for begin in BEGINNINGS:
+        for length in LENGTHS:
+            ids = [CLS] + begin + [MASK] * length + [SEP]
+            places = list(range(1 + len(begin), 1 + len(begin) + length))
+            one = {"ids": ids, "places": places, "found": []}
+            for way, run, arguments in (("left-to-right", left_to_right, (0, 2, 100)), ("gibbs", gibbs, (1, 3)),
+                                        ("mask-predict", mask_predict, (1, 3, 4, 10))):
+                for argument in arguments:
+                    filled = list(ids)
+                    score = run(model, filled, places, argument)
+                    one["found"].append({"how": way, "argument": argument, "new": [filled[p] for p in places], "score": score})
+            out.append(one)
+    return out
 
 
 @torch.no_grad()
@@ -63,7 +165,8 @@ def sampling():
 def main():
     data, path = sys.argv[1:]
     result = {"eos": EOS, "max_new_tokens": NEW, "greedy": {name: greedy(data, name) for name in MODELS},
-              "sampling": sampling()}
+              "beams": {name: beams(data, name) for name in ("gpt2", "llama")}, "sampling": sampling(),
+              "masked": {name: masked(data, name) for name in MASKED}}
     with open(path, "w", encoding="utf-8") as f:
         json.dump(result, f)
         f.write("\n")

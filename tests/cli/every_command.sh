@@ -58,6 +58,7 @@ place embed-fix norm in --unit --in-place
 place embed-fix expr in "#5 = mean(#6, #7)" --in-place
 print droptoken drop --rate 0.3 < ids
 print droptoken mlm --mask-token 3 --vocab-size 30 < ids
+print droptoken mdlm --mask-token 3 --block-size 2 < ids
 print droptoken perm < ids
 print droptoken electra --mask-token 3 --vocab-size 30 < ids
 print droptoken mae --ratio 0.5 < ids
@@ -79,6 +80,7 @@ print length-gen tasks --length 4
 print lm-score score model < text
 print lm-score score model --kind pll-word-l2r --json --per-token < text
 print lm-score score causal --per-word --no-bos < text
+print lm-score score model --kind mdlm --draws 3 < text
 print lm-score pairs model pairs.jsonl
 print lm-score ppl model < text
 out lm-score embed model -o out.npy < text
@@ -91,9 +93,16 @@ print lm-write correct model --json < text
 print lm-write correct model --confusion vocab.sets < text
 out lm-write correct model --reference text -o out.txt < text
 print lm-write generate causal --max-new-tokens 4 < text
+print lm-write generate causal --num-beams 2 --max-new-tokens 4 < text
+print lm-write generate model --kind unilm --source text --max-new-tokens 2 < text
+print lm-write generate model --kind masked --length 3 < text
+print lm-write generate model --kind masked --how gibbs --length 3 --sweeps 2 --json < text
+print lm-write generate model --kind masked --how mask-predict --length 3 --iterations 2 < text
+print lm-write generate model --kind masked --how random --length 3 --iterations 2 < text
 out lm-score dump model --what hidden_states,logits -o out.safetensors < text
 print lm-score merge ppl.jsonl
 run lm-train text -o out --tokenizer vocab.txt --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
+run lm-train text -o out --tokenizer vocab.txt --objective mdlm --block-size 2 --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
 run lm-train text -o out --init in --steps 2 --batch-size 2 --length 8
 run lm-train classify labelled.tsv -o out --model in --steps 2 --batch-size 2
 out ckpt new in/config.json -o out --seed 5

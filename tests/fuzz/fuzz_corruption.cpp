@@ -9,6 +9,7 @@
 #include "records/bart.hpp"
 #include "records/drop.hpp"
 #include "records/electra.hpp"
+#include "records/mdlm.hpp"
 #include "records/mlm.hpp"
 #include "records/pack.hpp"
 #include "records/perm.hpp"
@@ -59,7 +60,7 @@ SelectionOptions selection(Options& o) {
 }
 
 std::unique_ptr<Corruption> corruption(Options& o) {
-  switch (o.next() % 8) {
+  switch (o.next() % 9) {
     case 0: return make_drop({o.share(), o.next() % 4, o.next() % 2 == 1, o.next()}, table());
     case 1: return make_mae({o.share(), o.next() % 4, o.next()}, table());
     case 2: {
@@ -75,6 +76,9 @@ std::unique_ptr<Corruption> corruption(Options& o) {
       return make_perm({o.next() % 2 == 1, o.share(), o.next() % 9, 1 + o.next() % 7,
                         1 + o.next() % 3, o.next()},
                        table());
+    case 8:
+      return make_mdlm(
+          {.batch_size = 1 + o.next() % 9, .block_size = o.next() % 7, .seed = o.next()}, table());
     case 4: return make_electra({.selection = selection(o)}, table());
     case 5:
       return make_bart({static_cast<BartNoise>(o.next() % 5), o.share(), 5 * o.share(),

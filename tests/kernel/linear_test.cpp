@@ -71,6 +71,11 @@ TEST_CASE("our product and oneDNN's are near each other, and a row is the same i
         linear.forward(x.view().middle_rows(row, 1), y.view());
         CHECK(same_bits(std::as_const(y).view(), expected.view().middle_rows(row, 1)));
       }
+      for (const Index rows : {2, 6, 7, 8, 9}) {
+        Matrix<float> y(rows, 200);
+        linear.forward(x.view().middle_rows(11, rows), y.view());
+        CHECK(same_bits(std::as_const(y).view(), expected.view().middle_rows(11, rows)));
+      }
       results.emplace_back(all.span().begin(), all.span().end());
     }
     CHECK(far_off(results[0], results[1], 8 * 500 * 0x1p-24, 0) == "");
@@ -94,8 +99,13 @@ TEST_CASE("which product multiplies depends on instruction set and shape, unless
           (below || (avx512 && c.narrow)));
     CHECK(kernel::StripWeights::preferred(c.outputs, c.inputs, Precision::kBf16) == below);
   }
-  const Product product(kernel::ProductChoice::kOurs);
-  CHECK(kernel::StripWeights::preferred(768, 768, Precision::kF32));
+  {
+    const Product product(kernel::ProductChoice::kOurs);
+    CHECK(kernel::StripWeights::preferred(768, 768, Precision::kF32));
+  }
+  const Product product(kernel::ProductChoice::kFewRows);
+  CHECK(kernel::StripWeights::preferred(50257, 768, Precision::kF32));
+  CHECK(kernel::StripWeights::preferred(768, 768, Precision::kBf16) == below);
 }
 
 TEST_CASE("a row's result does not depend on the other rows, their number, gaps or threads") {
@@ -231,6 +241,19 @@ TEST_CASE("log-probabilities are those of all logits at once, for any number of 
     std::vector<double> all(100);
     kernel::log_probability_forward(x.view(), head, 1.5, targets, all);
     CHECK(far_off(all, dense_log_probabilities(x, weight, bias, 1.5, targets), 2e-5, 1e-6) == "");
+    if (vocabulary > 1) {
+      // Without one token: as if its bias were far below.
+      for (const TokenId excluded : {TokenId{1}, static_cast<TokenId>(vocabulary - 1)}) {
+        Matrix<float> lower = Matrix<float>::copy(bias.view());
+        lower.view().at(0, excluded) = -1e4F;
+        std::vector<TokenId> others = targets;
+        for (TokenId& target : others) target = target == excluded ? 0 : target;
+        kernel::log_probability_forward(x.view(), head, 1.5, others, all, excluded);
+        CHECK(far_off(all, dense_log_probabilities(x, weight, lower, 1.5, others), 2e-5, 1e-6) ==
+              "");
+      }
+      kernel::log_probability_forward(x.view(), head, 1.5, targets, all);
+    }
     for (const int count : {1, 2, 3}) {
       const Threads threads(count);
       for (const std::size_t rows : {1U, 10U, 65U}) {

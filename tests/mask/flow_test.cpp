@@ -50,6 +50,27 @@ TEST_CASE(
   CHECK_FALSE(follow_flow(request).leak);
 }
 
+TEST_CASE("block diffusion: a noised row reads its block and the clean blocks before it") {
+  FlowRequest request = request_of("block_diffusion(4)", 32, 12);
+  request.prediction = Prediction::kClean;
+  const FlowResult found = follow_flow(request);
+  CHECK_FALSE(found.leak);
+  for (Index i = 0; i < 16; ++i) {
+    for (Index j = 0; j < 32; ++j) {
+      const bool own_noised = j < 16 && j / 4 == i / 4;
+      const bool clean_before = j >= 16 && (j - 16) / 4 < i / 4;
+      CHECK(found.reach.get(i, j) == (own_noised || clean_before));
+    }
+  }
+  // Under a mask that lets a noised row read its own clean block.
+  request.layers = stack("block_diffusion(4) | chunk(16)", 32, 1);
+  CHECK_FALSE(follow_flow(request).leak);
+  request.layers = stack("block_diffusion(4) | dilated(1,16)", 32, 1);
+  CHECK(path_of(follow_flow(request)) == "token 16 -> layer 1 position 0");
+  request.layers = stack("full", 31, 1);
+  CHECK(contains(message_of<UsageError>([&] { follow_flow(request); }), "expected an even number"));
+}
+
 TEST_CASE("causal layers may predict the next token, not their own") {
   FlowRequest request = request_of("causal", 16, 12);
   request.prediction = Prediction::kNext;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 
 #include <doctest/doctest.h>
 
@@ -153,6 +154,9 @@ TEST_CASE("identities between masks") {
     same("fixed(100,0)", "causal", n);
     same("sinks(0,4)", "causal_window(4)", n);
     same("block_causal(100)", "causal", n);
+    same("causal_blocks(1)", "causal", n);
+    same("causal_blocks(100)", "full", n);
+    same("causal_blocks(3) & ~chunk(3)", "~reverse & ~chunk(3)", n);
     same("random(0)", "~full", n);
     same("random(1)", "full", n);
     same("mae(0)", "full", n);
@@ -188,6 +192,34 @@ TEST_CASE("the four-token figures of the XLNet paper: order 3 2 4 1") {
   }
 }
 
+/// As BD3-LM's code says it (block_diff_mask): three terms on flags and numbers of blocks.
+bool block_diffusion_of_paper(Index q, Index k, Index n, Index b) {
+  const bool q_clean = q >= n;
+  const bool k_clean = k >= n;
+  const Index q_block = (q_clean ? q - n : q) / b;
+  const Index k_block = (k_clean ? k - n : k) / b;
+  const bool diagonal = q_block == k_block && q_clean == k_clean;
+  const bool offset = q_block > k_block && k_clean && !q_clean;
+  const bool causal = q_block >= k_block && k_clean && q_clean;
+  return diagonal || offset || causal;
+}
+
+TEST_CASE("block diffusion: the paper's three terms, for blocks that fit and that do not") {
+  for (const Index n : {1, 2, 7, 16, 45}) {
+    for (const Index b : {1, 2, 4, 7, 100}) {
+      CAPTURE(n);
+      CAPTURE(b);
+      const Mask mask =
+          parse_mask("block_diffusion(" + std::to_string(b) + ")").bind({2 * n, 2 * n});
+      for (Index q = 0; q < 2 * n; ++q) {
+        for (Index k = 0; k < 2 * n; ++k)
+          REQUIRE(mask.allows(q, k) == block_diffusion_of_paper(q, k, n, b));
+      }
+      check_derived(mask);
+    }
+  }
+}
+
 TEST_CASE("causal with more keys than queries takes its offset explicitly") {
   const auto bind = [](const char* text) { return parse_mask(text).bind({4, 12}); };
   CHECK(contains(message_of<UsageError>([&] { bind("causal"); }), "needs its offset: offset=8"));
@@ -209,6 +241,7 @@ TEST_CASE("parameters that do not fit the length are refused") {
   CHECK(contains(message("perm_content(0,1,1)", 3), "there twice"));
   CHECK(contains(message("perm_content(0,1)", 3), "an order of 2 positions"));
   CHECK(contains(message("xlnet_hf(1)", 7), "expected an even one"));
+  CHECK(contains(message("block_diffusion(2)", 7), "expected an even one"));
   CHECK(contains(message("visible(3,2@5)", 5), "no len@head"));
   CHECK(contains(message("xlnet(1,9)", 8), "predict 9, the length is 8"));
 }

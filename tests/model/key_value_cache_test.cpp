@@ -185,4 +185,32 @@ TEST_CASE("sequences are copied, moved and forgotten, and go on apart") {
   }
 }
 
+TEST_CASE("what beams read is what each of their texts reads alone") {
+  const auto model = model_of_case("gpt2");
+  Draw draw(9, "beams");
+  Texts texts = random_texts(model->design().vocab_size, {5});
+  const auto cache = model->make_cache(1, false);
+  run(*model, texts, {0}, {5}, false, cache.get());
+  // Three beams of one prompt, which part, take each other's places and join again.
+  for (std::size_t length = 5; length < 12; ++length) {
+    std::vector<Index> from(3);
+    for (Index& s : from) s = draw.below(std::ssize(texts));
+    Texts longer;
+    for (const Index s : from) {
+      longer.push_back(texts[static_cast<std::size_t>(s)]);
+      longer.back().push_back(static_cast<TokenId>(draw.below(model->design().vocab_size)));
+    }
+    texts = longer;
+    cache->select(from);
+    const std::vector<std::size_t> before(3, length), after(3, length + 1);
+    const LastStates next = run(*model, texts, before, after, false, cache.get());
+    const LastStates whole = run(*model, texts, {0, 0, 0}, after, false, nullptr);
+    for (std::size_t s = 0; s < 3; ++s) {
+      const auto expected = std::span(whole.of[s]).last(next.of[s].size());
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        CHECK(next.of[s][i] == doctest::Approx(expected[i]).epsilon(1e-9));
+    }
+  }
+}
+
 }  // namespace masque::model

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "base/error.hpp"
@@ -68,8 +69,12 @@ class FakeModel : public model::Model {
         const Index row = request.all_rows ? first : request.rows[static_cast<std::size_t>(first)];
         if (row >= end) break;
         const std::vector<double> logits = logits_of(batch, s, ids, row - begin);
+        std::vector<double> possible = logits;
+        if (request.excluded)
+          possible[static_cast<std::size_t>(*request.excluded)] =
+              -std::numeric_limits<double>::infinity();
         if (!request.targets.empty())
-          out.push_back(log_softmax(logits, request.targets[static_cast<std::size_t>(first)]));
+          out.push_back(log_softmax(possible, request.targets[static_cast<std::size_t>(first)]));
         if (observer == nullptr) continue;
         if (request.logits) {
           const Index width = design_.head.kind == model::HeadKind::kDiscriminator ? 1 : 12;

@@ -45,7 +45,8 @@ SamplingOptions sampling(double temperature, Index top_k, double top_p) {
   return {.do_sample = true, .temperature = temperature, .top_k = top_k, .top_p = top_p};
 }
 
-const std::vector<Prompt> kPrompts{{0, {5}}, {1, {7, 3}}, {2, {2, 9, 4, 4}}, {40, {7, 3}}};
+const std::vector<Prompt> kPrompts{
+    {0, {5}, 0}, {1, {7, 3}, 0}, {2, {2, 9, 4, 4}, 0}, {40, {7, 3}, 0}};
 
 FakeModel causal() { return FakeModel(HeadKind::kCausal, model::DefaultMask::kCausal); }
 
@@ -64,7 +65,7 @@ TEST_CASE("greedy texts are those of transformers' generate") {
     const JsonValue& cases = *root.find("greedy")->find(name);
     std::vector<Prompt> prompts;
     for (const JsonValue& one : cases.items)
-      prompts.push_back({prompts.size(), ids_of(*one.find("prompt"))});
+      prompts.push_back({.id = prompts.size(), .ids = ids_of(*one.find("prompt"))});
     const std::vector<Generated> found = generate(*model, prompts, options);
     REQUIRE(found.size() == cases.items.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -105,7 +106,7 @@ TEST_CASE("frequencies of draws fit the softmax") {
   const auto logits = fake_logits(prompt, 2, 12, [](Index) { return true; });
   const std::vector<double> expected = sampling_probabilities(logits, options.sampling);
   std::vector<double> counts(expected.size());
-  const Prompt one{3, prompt};
+  const Prompt one{3, prompt, 0};
   for (const Generated& g : generate(causal(), {&one, 1}, options))
     ++counts[static_cast<std::size_t>(g.ids[0])];
   double chi_square = 0;
@@ -142,7 +143,7 @@ TEST_CASE("draws depend on seed, line, sample and place alone") {
 TEST_CASE("a text ends with an end, the last position, or max_new_tokens") {
   GenerateOptions options;
   options.max_new_tokens = 4;
-  const Prompt prompt{0, {5, 6}};
+  const Prompt prompt{0, {5, 6}, 0};
   const Generated free = generate(causal(), {&prompt, 1}, options)[0];
   CHECK(free.ids.size() == 4);
   CHECK_FALSE(free.ended);

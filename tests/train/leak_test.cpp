@@ -131,7 +131,7 @@ bool has_streams(const Combination& c, std::string_view objective) {
 
 /// Which masks an objective needs.
 nn::MaskSupport need_of(std::string_view objective) {
-  if (objective == "mlm") return nn::MaskSupport::kFull;
+  if (objective == "mlm" || objective == "mdlm") return nn::MaskSupport::kFull;
   if (objective == "clm" || objective.starts_with("plm")) return nn::MaskSupport::kCausal;
   return nn::MaskSupport::kAny;
 }

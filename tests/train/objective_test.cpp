@@ -36,8 +36,9 @@ TEST_CASE("every objective: well-formed examples, the same for the same place") 
       "rate",      "unit",    "choice", "span_p",          "span_longest",
       "split",     "replace", "draws",  "fixed_selection", "predict",
       "perm_size", "alpha",   "beta",   "source",          "mix",
-      "mae_ratio", "drop",    "pairs",  "streams",         "mask"};
-  CHECK(objectives().size() == 8);
+      "mae_ratio", "drop",    "pairs",  "streams",         "mask",
+      "block_size"};
+  CHECK(objectives().size() == 9);
   for (const ObjectiveKind* kind : objectives()) {
     CAPTURE(kind->name);
     CHECK_FALSE(kind->summary.empty());
@@ -61,7 +62,8 @@ TEST_CASE("every objective: well-formed examples, the same for the same place") 
     const bool random = kind->name != "tta" && kind->name != "clm" && kind->name != "records";
     CHECK(differs == random);
   }
-  CHECK(contains(message_of<UsageError>([] { find_objective("nsp"); }), "clm, mae-mask, mlm"));
+  CHECK(
+      contains(message_of<UsageError>([] { find_objective("nsp"); }), "clm, mae-mask, mdlm, mlm"));
 }
 
 TEST_CASE("designs: defaults are filled in, contradictions refused") {
@@ -109,7 +111,7 @@ TEST_CASE("designs: defaults are filled in, contradictions refused") {
   model::Design design;
   CHECK(contains(message_of<UsageError>([&] { make_objective("tta", bare)->adapt(design); }),
                  "no mask token"));
-  for (const std::string name : {"mlm", "unilm", "plm-hf", "mae-mask"}) {
+  for (const std::string name : {"mlm", "mdlm", "unilm", "plm-hf", "mae-mask"}) {
     CHECK(contains(message_of<UsageError>([&] { make_objective(name, bare); }), "no mask token"));
   }
   ObjectiveOptions pairs = objective_options();

@@ -33,6 +33,11 @@ TEST_CASE("an epoch is a permutation, and the next one another") {
         ++seen[static_cast<std::size_t>(item)];
       }
       for (const int count : seen) REQUIRE(count == 1);
+      for (Index i = 0; i < size; ++i) {
+        const std::uint64_t n =
+            epoch * static_cast<std::uint64_t>(size) + static_cast<std::uint64_t>(i);
+        REQUIRE(order.place(order.at(n)) == n);
+      }
     }
     if (size < 16) continue;
     CHECK(epoch_of(order, size, 0) != epoch_of(order, size, 1));

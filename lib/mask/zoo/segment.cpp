@@ -44,6 +44,12 @@ std::vector<Index> groups_of(std::string_view name, const std::vector<Index>& si
   return groups;
 }
 
+/// Σ (block length)² of n positions in blocks of c, the last one perhaps shorter.
+U squared_blocks(Index n, Index c) {
+  const U size = as_unsigned(c);
+  return as_unsigned(n) / size * size * size + as_unsigned(n) % size * (as_unsigned(n) % size);
+}
+
 std::optional<Lengths> sum_of(const MaskValues& v) {
   Index sum = 0;
   for (const Index len : v.numbers()) sum += len;
@@ -162,10 +168,7 @@ const MaskKind kChunk{
     "Σ (chunk length)²",
     "chunk(4)",
     [](const MaskValues& v, Lengths l) { return chunk_band(l, v.count("c"), 0, 0); },
-    [](const MaskValues& v, Index n) {
-      const U c = as_unsigned(v.count("c"));
-      return as_unsigned(n) / c * c * c + as_unsigned(n) % c * (as_unsigned(n) % c);
-    }};
+    [](const MaskValues& v, Index n) { return squared_blocks(n, v.count("c")); }};
 const MaskRegistration kChunkRegistration{kChunk};
 
 const MaskKind kBlockCausal{"block_causal",
@@ -178,6 +181,52 @@ const MaskKind kBlockCausal{"block_causal",
                               return band(l, 0, kUnbounded) & chunk_band(l, v.count("c"), 0, 1);
                             }};
 const MaskRegistration kBlockCausalRegistration{kBlockCausal};
+
+const MaskKind kCausalBlocks{
+    "causal_blocks",
+    {{"b", MaskParameterKind::kCount, {}, 1}},
+    "⌊j/b⌋ ≤ ⌊i/b⌋",
+    "blocks left to right, both ways inside; how block diffusion writes, arXiv:2503.09573",
+    "(n² + Σ (block length)²)/2",
+    "causal_blocks(4)",
+    [](const MaskValues& v, Lengths l) { return chunk_band(l, v.count("b"), 0, kUnbounded); },
+    [](const MaskValues& v, Index n) {
+      return (as_unsigned(n) * as_unsigned(n) + squared_blocks(n, v.count("b"))) / 2;
+    }};
+const MaskRegistration kCausalBlocksRegistration{kCausalBlocks};
+
+/// What rows read of their own half, and what all rows read of the clean half, by block.
+Mask block_diffusion(const MaskValues& v, Lengths l) {
+  const Index n = l.queries / 2;
+  const Index b = v.count("b");
+  const auto size = static_cast<std::size_t>(l.queries);
+  std::vector<Index> query_groups(size), key_groups(size), query_ranks(size), key_ranks(size);
+  for (Index i = 0; i < l.queries; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const bool noised = i < n;
+    const Index block = (noised ? i : i - n) / b;
+    query_groups[at] = noised ? block : -1;
+    key_groups[at] = noised ? block : -2;  // clean keys are in no group of a query
+    query_ranks[at] = noised ? block - 1 : block;
+    key_ranks[at] = noised ? n : block;  // noised keys come after every query
+  }
+  return same_group(query_groups, key_groups) | rank_order(query_ranks, key_ranks, 0);
+}
+
+const MaskKind kBlockDiffusion{
+    "block_diffusion",
+    {{"b", MaskParameterKind::kCount, {}, 1}},
+    "B(i) = B(j) both noised, or B(j) < B(i) noised reads clean, or B(j) ≤ B(i) both clean",
+    "BD3-LM, Arriola et al. 2025, arXiv:2503.09573: a noised half, then the clean one; B is the "
+    "block of b positions in a half",
+    "(n/2)² + Σ (block length)²",
+    "block_diffusion(2)",
+    block_diffusion,
+    [](const MaskValues& v, Index n) {
+      return as_unsigned(n / 2) * as_unsigned(n / 2) + squared_blocks(n / 2, v.count("b"));
+    },
+    Fits::kHalves};
+const MaskRegistration kBlockDiffusionRegistration{kBlockDiffusion};
 
 const MaskKind kSinks{"sinks",
                       {{"s"}, {"w", MaskParameterKind::kCount, {}, 1}},

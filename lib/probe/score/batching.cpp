@@ -98,7 +98,8 @@ void JobRunner::add(Job job) {
     run();
     return add(std::move(job));
   }
-  batch_.add(job.ids, {{}, job.segments, std::move(job.mask), std::move(job.query_mask)});
+  batch_.add(job.ids,
+             {job.positions, job.segments, std::move(job.mask), std::move(job.query_mask)});
   if (job.take) {
     takes_.push_back(std::move(job.take));
     first_rows_.push_back(std::ssize(request_.rows));
@@ -123,6 +124,7 @@ void JobRunner::run() {
   } else {
     MASQUE_CHECK(request_.targets.size() == request_.rows.size());
     request_.logits = !sets_.empty();
+    request_.excluded = excluded_;
     SetSums sums(sets_, set_out_);
     const std::vector<double> values =
         model_.run(batch_, request_, sets_.empty() ? nullptr : &sums);

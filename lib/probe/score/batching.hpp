@@ -22,6 +22,7 @@ using TokenSet = std::vector<std::uint8_t>;
 /// One sequence to run, and where its numbers go.
 struct Job {
   std::vector<TokenId> ids;
+  std::vector<Index> positions;          ///< empty: 0, 1, …
   std::vector<Index> segments;           ///< empty: 0
   std::optional<mask::Mask> mask;        ///< none: the model's
   std::optional<mask::Mask> query_mask;  ///< two streams
@@ -38,9 +39,11 @@ struct Job {
 /// gives does not depend on the others.
 class JobRunner {
  public:
-  /// `sets`: how likely one of these tokens is at the rows of jobs with targets.
-  JobRunner(const model::Model& model, Index batch_tokens, std::vector<TokenSet> sets = {})
-      : model_(model), batch_tokens_(batch_tokens), sets_(std::move(sets)) {}
+  /// `sets`: how likely one of these tokens is at the rows of jobs with targets. `excluded`: a
+  /// token with the probability 0, no target; not with sets.
+  JobRunner(const model::Model& model, Index batch_tokens, std::vector<TokenSet> sets = {},
+            std::optional<TokenId> excluded = std::nullopt)
+      : model_(model), batch_tokens_(batch_tokens), sets_(std::move(sets)), excluded_(excluded) {}
 
   /// Adds a job; if the batch would pass the budget, it is run first. Jobs with targets, those
   /// that take logits and the others must not share a runner.
@@ -59,6 +62,7 @@ class JobRunner {
   std::vector<TakeLogits> takes_;  ///< one a sequence
   std::vector<Index> first_rows_;  ///< of each sequence, among request_.rows
   std::vector<TokenSet> sets_;
+  std::optional<TokenId> excluded_;
   std::vector<double*> set_out_;
   std::uint64_t done_ = 0;
 };

@@ -67,6 +67,10 @@ void check_kind(ScoreKind kind, const model::Design& design, const model::ModelO
     return;
   }
   if (!own) refuse("a masked head");
+  if (kind == ScoreKind::kMdlm && design.streams == Streams::kTwo) {
+    throw InputError(
+        fmt::format("{} mdlm: a model of two streams, expected one of one stream", field("kind")));
+  }
   if (kind != ScoreKind::kTta) return;
   if (design.streams == Streams::kTwo) {
     throw InputError(fmt::format(

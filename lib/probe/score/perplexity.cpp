@@ -9,6 +9,15 @@
 
 namespace masque::probe {
 
+namespace {
+
+/// Draws of different texts are independent.
+void add_variance(const std::optional<double>& of, std::optional<double>& sum) {
+  if (of) sum = sum.value_or(0) + *of;
+}
+
+}  // namespace
+
 std::uint64_t scored_bytes(const ScoredSentence& sentence) {
   const std::uint64_t all = sentence.sentence.text_bytes;
   const std::size_t count = sentence.log_probabilities.size();
@@ -34,16 +43,22 @@ void Perplexity::add(const ScoredSentence& sentence) {
   for (const std::optional<double>& value : sentence.log_probabilities) {
     if (value) tokens.add(*value);
   }
+  add_variance(sentence.score_variance, score_variance);
 }
 
 void Perplexity::add(const Perplexity& other) {
   lines += other.lines;
   bytes += other.bytes;
   tokens.add(other.tokens);
+  add_variance(other.score_variance, score_variance);
 }
 
 double Perplexity::per_token() const {
   return tokens.n == 0 ? std::numeric_limits<double>::quiet_NaN() : std::exp(-tokens.mean);
+}
+
+double Perplexity::standard_error() const {
+  return per_token() * std::sqrt(score_variance.value_or(0)) / static_cast<double>(tokens.n);
 }
 
 double Perplexity::bits_per_byte() const {

@@ -17,12 +17,16 @@ struct Perplexity {
   std::uint64_t lines = 0;
   std::uint64_t bytes = 0;  ///< of the text that was scored, without line ends
   Moments tokens;           ///< of the log-probabilities of scored tokens, nats
+  /// Of a kind that draws: the variance of their sum (ScoredSentence::score_variance).
+  std::optional<double> score_variance = {};
 
   void add(const ScoredSentence& sentence);
   void add(const Perplexity& other);
   /// exp(−Σ log p / tokens); NaN without tokens. With a masked kind the pseudo-perplexity of
   /// Salazar 2020, arXiv:1910.14659, eq. 4.
   double per_token() const;
+  /// Of per_token(), from score_variance: to first order; NaN without tokens.
+  double standard_error() const;
   /// −Σ log₂ p / bytes; NaN without bytes.
   double bits_per_byte() const;
 };

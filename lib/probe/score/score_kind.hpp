@@ -16,6 +16,7 @@ enum class ScoreKind {
   kTta,           ///< one pass; each position predicts its own token without reading it
   kCausal,        ///< one pass; each position predicts the next token
   kElectra,       ///< one pass of a discriminator: log σ(−logit), that a token is original
+  kMdlm,          ///< a bound, by drawn sets of hidden tokens: probe/score/likelihood_bound.hpp
 };
 
 /// "pll", "pll-word-l2r", … in the order above.

@@ -1,12 +1,15 @@
 #include "probe/score/text_scorer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "mask/bit_matrix.hpp"
+#include "model/variants.hpp"
 
 namespace masque::probe {
 
@@ -58,15 +61,35 @@ TextScorer::TextScorer(const model::Model& model, const ScoreOptions& options, S
       longest_(token_limit(model.design(), options.max_length)),
       two_streams_(model.design().streams == model::Streams::kTwo),
       sink_(std::move(sink)),
-      runner_(model, options.batch_tokens, options.sets) {
+      runner_(model, options.batch_tokens, options.sets,
+              options.kind == ScoreKind::kMdlm ? options.mask : std::nullopt) {
+  const bool bound = options.kind == ScoreKind::kMdlm;
+  MASQUE_CHECK(!bound || (options.draws >= 2 && !two_streams_));
   MASQUE_CHECK(options.sets.empty() || (options.kind == ScoreKind::kCausal && !two_streams_));
-  if (is_masked(options.kind) && !two_streams_ && !options.mask) {
+  if ((is_masked(options.kind) || bound) && !two_streams_ && !options.mask) {
     throw InputError(fmt::format("{} {}: the tokenizer has no mask token, expected one",
                                  field("kind"), kind_name(options.kind)));
+  }
+  if (!bound || options.block_size == 0) return;
+  // Each position stands there twice.
+  const model::Design& design = model.design();
+  const bool windows = std::ranges::any_of(
+      design.layers, [](const model::LayerDesign& layer) { return layer.window.has_value(); });
+  if (windows || (model::adds_position(design) && model::positions_act_in_attention(design))) {
+    throw InputError(fmt::format(
+        "{} mdlm in blocks: {} go by places in the input, expected a model without", field("kind"),
+        windows ? "windows of layers" : "relative positions next to a table of positions"));
   }
 }
 
 std::optional<std::string> TextScorer::length_problem(const Sentence& sentence) const {
+  if (options_.kind == ScoreKind::kMdlm) {
+    const auto text = std::span(sentence.ids)
+                          .subspan(static_cast<std::size_t>(sentence.prefix),
+                                   static_cast<std::size_t>(sentence.tokens()));
+    if (std::ranges::find(text, *options_.mask) != text.end())
+      return "a mask token in the text, which masked diffusion never writes; expected none";
+  }
   if (!longest_ || sentence.size() <= *longest_) return std::nullopt;
   if (options_.policy.kind == LengthPolicy::Kind::kError) {
     return fmt::format("{} tokens, expected at most {} ({} says what else to do)", sentence.size(),
@@ -84,7 +107,8 @@ void TextScorer::add(std::uint64_t id, Sentence sentence) {
   const Index tokens = sentence.tokens();
   const Index fits = longest_ ? *longest_ - sentence.prefix - sentence.suffix : tokens;
   const Index capacity = std::max<Index>(fits, 1);
-  const bool left_only = options_.kind == ScoreKind::kCausal;
+  // What a bound is given stands in front of it.
+  const bool left_only = options_.kind == ScoreKind::kCausal || options_.kind == ScoreKind::kMdlm;
   const std::vector<Window> windows = cut_windows(tokens, capacity, options_.policy, left_only);
   Pending& pending = pending_.emplace_back();
   pending.scored.id = id;
@@ -104,6 +128,8 @@ void TextScorer::add_window(Pending& pending, const Window& window) {
   const Sentence part = part_of(pending.scored.sentence, window.begin, window.end);
   if (is_masked(options_.kind)) {
     add_masked(pending, window, part);
+  } else if (options_.kind == ScoreKind::kMdlm) {
+    add_bound(pending, window, part);
   } else {
     add_pass(pending, window, part);
   }
@@ -130,6 +156,57 @@ void TextScorer::add_masked(Pending& pending, const Window& window, const Senten
     pending.scored.log_probabilities[static_cast<std::size_t>(at)] = 0;
     add_job(std::move(job));
   }
+}
+
+void TextScorer::add_bound(Pending& pending, const Window& window, const Sentence& part) {
+  const Index first = part.prefix + window.score_begin - window.begin;
+  const Index last = part.prefix + window.score_end - window.begin;
+  Draw draw(static_cast<std::uint64_t>(window.begin), "score mdlm", pending.scored.id);
+  for (Index at = window.score_begin; at < window.score_end; ++at)
+    pending.scored.log_probabilities[static_cast<std::size_t>(at)] = 0;
+  if (first == last) return;
+  Job copy;
+  copy.ids = part.ids;
+  copy.segments = part.segments;
+  if (options_.block_size > 0) {
+    // A noised half, then the clean one, at the same positions.
+    for (int half = 0; half < 2; ++half) {
+      for (Index i = 0; i < part.size(); ++i) copy.positions.push_back(i);
+    }
+    copy.ids.insert(copy.ids.end(), part.ids.begin(), part.ids.end());
+    copy.segments.insert(copy.segments.end(), part.segments.begin(), part.segments.end());
+    copy.mask = bound(fmt::format("block_diffusion({})", options_.block_size), 2 * part.size());
+  }
+  for (HiddenTokens& hidden : draw_hidden(first, last, options_.block_size, options_.draws, draw)) {
+    Job job = copy;
+    BoundDraw& one = pending.bound.emplace_back();
+    one.values.resize(hidden.places.size());
+    for (std::size_t i = 0; i < hidden.places.size(); ++i) {
+      TokenId& id = job.ids[static_cast<std::size_t>(hidden.places[i])];
+      job.rows.push_back(hidden.places[i]);
+      job.targets.push_back(std::exchange(id, *options_.mask));
+      job.out.push_back(&one.values[i]);
+      hidden.places[i] += window.score_begin - first;
+    }
+    if (options_.mask_of) job.mask = options_.mask_of(job.ids);
+    one.hidden = std::move(hidden);
+    add_job(std::move(job));
+  }
+}
+
+void TextScorer::sum_bound(Pending& pending) const {
+  const auto draws = static_cast<std::size_t>(options_.draws);
+  std::vector<double> totals(draws, 0);
+  for (std::size_t k = 0; k < pending.bound.size(); ++k) {
+    const BoundDraw& one = pending.bound[k];
+    for (std::size_t i = 0; i < one.values.size(); ++i) {
+      const double value = one.hidden.weights[i] * one.values[i];
+      totals[k % draws] += value;
+      pending.values[static_cast<std::size_t>(one.hidden.places[i])] +=
+          value / static_cast<double>(draws);
+    }
+  }
+  pending.scored.score_variance = variance_of_mean(totals);
 }
 
 void TextScorer::add_pass(Pending& pending, const Window& window, const Sentence& part) {
@@ -179,6 +256,7 @@ void TextScorer::deliver() {
   while (!pending_.empty() && pending_.front().last_job <= runner_.done()) {
     Pending& pending = pending_.front();
     ScoredSentence& scored = pending.scored;
+    if (options_.kind == ScoreKind::kMdlm) sum_bound(pending);
     for (std::size_t i = 0; i < scored.log_probabilities.size(); ++i) {
       if (!scored.log_probabilities[i]) continue;
       const double value = options_.kind == ScoreKind::kElectra ? log_sigmoid(-pending.values[i])

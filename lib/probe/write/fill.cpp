@@ -4,13 +4,13 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 #include <numeric>
 
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
 #include "probe/score/batching.hpp"
+#include "probe/write/masked_generation.hpp"
 #include "probe/write/sampling.hpp"
 
 namespace masque::probe {
@@ -92,8 +92,9 @@ std::vector<Beginning> longer(const std::vector<Beginning>& shorter, Index width
   return out;
 }
 
-void fill_beam(JobRunner& runner, std::span<const MaskedText> texts, Index width,
-               const FillOptions& options, std::vector<FilledText>& out) {
+void fill_beam(JobRunner& runner, std::span<const MaskedText> texts, const FillOptions& options,
+               std::vector<FilledText>& out) {
+  const Index width = options.num_beams;
   std::vector<std::vector<Beginning>> beams(texts.size(), std::vector<Beginning>(1));
   bool open = true;
   for (std::size_t step = 0; open; ++step) {
@@ -122,48 +123,48 @@ void fill_beam(JobRunner& runner, std::span<const MaskedText> texts, Index width
   }
 }
 
-/// The token that is drawn for a mask.
-TokenId draw(std::span<const double> logits, const FillOptions& options, double uniform) {
-  const SamplingOptions sampling{.do_sample = true, .temperature = options.temperature};
-  if (options.targets.empty()) return choose_token(logits, sampling, uniform);
-  std::vector<double> allowed(logits.size(), -std::numeric_limits<double>::infinity());
-  for (const TokenId id : options.targets)
-    allowed[static_cast<std::size_t>(id)] = logits[static_cast<std::size_t>(id)];
-  return choose_token(allowed, sampling, uniform);
+/// The drafts of texts, whose draws have a stream of their own.
+std::vector<Draft> drafts_of(std::span<const MaskedText> texts, const FillOptions& options) {
+  std::vector<Draft> drafts;
+  drafts.reserve(texts.size());
+  for (const MaskedText& text : texts)
+    drafts.emplace_back(text, 0, RandomStream(options.seed, "fill", text.id));
+  return drafts;
 }
 
-/// Where a chain is, and how often it was where.
-struct Chain {
-  std::vector<TokenId> ids;  ///< one a mask; in the first sweep those that are drawn
-  std::map<std::vector<TokenId>, Index> visits;
-};
+MaskedGenerateOptions generation_of(MaskedWay how, const FillOptions& options) {
+  MaskedGenerateOptions out;
+  out.how = how;
+  out.sampling = {.do_sample = how == MaskedWay::kGibbs, .temperature = options.temperature};
+  out.sweeps = options.sweeps;
+  out.writer = {.targets = options.targets,
+                .never = {},
+                .batch_tokens = options.batch_tokens,
+                .mask_of = options.mask_of};
+  return out;
+}
 
-/// Draws the mask `place` of every text that has one, given the others; in the first sweep later
-/// ones are still masked.
-void draw_place(JobRunner& runner, std::span<const MaskedText> texts, Index sweep,
-                std::size_t place, const FillOptions& options, std::vector<Chain>& chains) {
+void fill_left_to_right(const model::Model& model, std::span<const MaskedText> texts,
+                        const FillOptions& options, std::vector<FilledText>& out) {
+  std::vector<Draft> drafts = drafts_of(texts, options);
+  const MaskedGenerateOptions way = generation_of(MaskedWay::kLeftToRight, options);
+  write_masks(
+      model, [&](const Draft& draft, Index pass) { return next_pass(way, draft, pass); },
+      way.writer, drafts);
   for (std::size_t t = 0; t < texts.size(); ++t) {
-    const MaskedText& text = texts[t];
-    if (place >= text.places.size()) continue;
-    std::vector<TokenId>& ids = chains[t].ids;
-    const auto at = static_cast<std::size_t>(text.places[place]);
-    if (sweep > 0) ids[place] = text.sentence.ids[at];
-    const double uniform =
-        uniform_at(RandomStream(options.seed, "fill", text.id), sweep, static_cast<Index>(place));
-    runner.add(job_of(text, ids, {text.places[place]}, options,
-                      [&options, &ids, place, uniform](std::size_t /*row*/, auto logits) {
-                        const TokenId id = draw(logits, options, uniform);
-                        if (place == ids.size()) ids.push_back(id);
-                        ids[place] = id;
-                      }));
+    JointFilling filling{.ids = drafts[t].tokens};
+    for (const double x : drafts[t].log_probabilities) filling.log_probability += x;
+    out[t].joint.push_back(std::move(filling));
   }
-  runner.run();
 }
+
+/// How often a chain was where at the end of a sweep.
+using Visits = std::map<std::vector<TokenId>, Index>;
 
 /// The most frequent first.
-std::vector<JointFilling> most_visited(const Chain& chain, const FillOptions& options) {
+std::vector<JointFilling> most_visited(const Visits& visits, const FillOptions& options) {
   std::vector<JointFilling> out;
-  for (const auto& [ids, count] : chain.visits) {
+  for (const auto& [ids, count] : visits) {
     const double share = static_cast<double>(count) / static_cast<double>(options.sweeps);
     out.push_back({ids, std::log(share)});
   }
@@ -172,19 +173,18 @@ std::vector<JointFilling> most_visited(const Chain& chain, const FillOptions& op
   return out;
 }
 
-void fill_gibbs(JobRunner& runner, std::span<const MaskedText> texts, const FillOptions& options,
-                std::vector<FilledText>& out) {
-  std::vector<Chain> chains(texts.size());
-  std::size_t most = 0;
-  for (const MaskedText& text : texts) most = std::max(most, text.places.size());
-  for (Index sweep = 0; sweep < options.sweeps; ++sweep) {
-    for (std::size_t place = 0; place < most; ++place) {
-      throw_if_interrupted();
-      draw_place(runner, texts, sweep, place, options, chains);
-    }
-    for (Chain& chain : chains) ++chain.visits[chain.ids];
-  }
-  for (std::size_t t = 0; t < texts.size(); ++t) out[t].joint = most_visited(chains[t], options);
+void fill_gibbs(const model::Model& model, std::span<const MaskedText> texts,
+                const FillOptions& options, std::vector<FilledText>& out) {
+  std::vector<Draft> drafts = drafts_of(texts, options);
+  std::vector<Visits> visits(texts.size());
+  const MaskedGenerateOptions way = generation_of(MaskedWay::kGibbs, options);
+  const NextPass next = [&](const Draft& draft, Index pass) {
+    const bool sweep_ends = pass > 0 && pass % draft.masks() == 0;
+    if (sweep_ends) ++visits[static_cast<std::size_t>(&draft - drafts.data())][draft.tokens];
+    return next_pass(way, draft, pass);
+  };
+  write_masks(model, next, way.writer, drafts);
+  for (std::size_t t = 0; t < texts.size(); ++t) out[t].joint = most_visited(visits[t], options);
 }
 
 }  // namespace
@@ -213,9 +213,9 @@ std::vector<FilledText> fill(const model::Model& model, std::span<const MaskedTe
   JobRunner runner(model, options.batch_tokens);
   switch (options.joint) {
     case JointFill::kNone: fill_apart(runner, texts, options, out); break;
-    case JointFill::kLeftToRight: fill_beam(runner, texts, 1, options, out); break;
-    case JointFill::kBeam: fill_beam(runner, texts, options.num_beams, options, out); break;
-    case JointFill::kGibbs: fill_gibbs(runner, texts, options, out); break;
+    case JointFill::kLeftToRight: fill_left_to_right(model, texts, options, out); break;
+    case JointFill::kBeam: fill_beam(runner, texts, options, out); break;
+    case JointFill::kGibbs: fill_gibbs(model, texts, options, out); break;
   }
   return out;
 }

@@ -9,6 +9,7 @@
 #include "base/name_table.hpp"
 #include "model/model.hpp"
 #include "probe/score/sentence.hpp"
+#include "probe/write/masked_writer.hpp"
 
 namespace masque::probe {
 
@@ -35,13 +36,6 @@ struct FillOptions {
   Index batch_tokens = 8192;  ///< tokens run together
   /// The mask of a sequence, where its words decide it; may throw.
   std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
-};
-
-/// A text with masks.
-struct MaskedText {
-  std::uint64_t id = 0;  ///< of the line: keys the random numbers
-  Sentence sentence;
-  std::vector<Index> places;  ///< of the masks among the sentence's ids, ascending; at least one
 };
 
 /// The places of a token in the text of a sentence, not in its template.

@@ -6,100 +6,40 @@
 
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
-#include "mask/expression.hpp"
+#include "probe/write/beam_search.hpp"
+#include "probe/write/open_texts.hpp"
 
 namespace masque::probe {
 
 namespace {
 
-/// A text on its way.
-struct Open {
-  std::vector<TokenId> ids;  ///< with the prompt
-  Index prompt = 0;          ///< tokens of it
+/// A text of its own: greedy, or a sample.
+struct Single {
+  OpenText text;
   Generated out;
 };
 
-/// Chooses the next token of each text when its logits come, from any thread.
-class Chooser final : public model::Observer {
- public:
-  Chooser(const GenerateOptions& options, std::span<Open* const> texts)
-      : options_(options), texts_(texts) {}
-
-  void logits(Index /*sequence*/, Index first, MatrixView<const float> rows) override {
-    choose(first, rows);
-  }
-  void logits(Index /*sequence*/, Index first, MatrixView<const double> rows) override {
-    choose(first, rows);
-  }
-
- private:
-  template <class T>
-  void choose(Index first, MatrixView<const T> rows) {
-    for (Index i = 0; i < rows.rows; ++i) {
-      const std::span<const T> row = rows.row_span(i);
-      const std::vector<double> logits(row.begin(), row.end());
-      add_token(logits, *texts_[static_cast<std::size_t>(first + i)]);
-    }
-  }
-
-  void add_token(std::span<const double> logits, Open& text) const {
-    Generated& out = text.out;
-    const RandomStream stream(options_.seed, "generate", out.id);
-    const TokenId token = choose_token(logits, options_.sampling,
-                                       uniform_at(stream, out.sample, std::ssize(out.ids)));
-    out.log_probability += logits[static_cast<std::size_t>(token)] - log_sum(logits);
-    out.ids.push_back(token);
-    out.ended = std::ranges::find(options_.ends, token) != options_.ends.end();
-    text.ids.push_back(token);
-  }
-
-  const GenerateOptions& options_;
-  std::span<Open* const> texts_;
-};
-
-/// The tokens of a text that the cache, if there is one, has not.
-void add_text(const Open& text, bool to_target, Index cached, model::Batch& batch) {
-  const std::span<const TokenId> ids =
-      std::span(text.ids).subspan(static_cast<std::size_t>(cached));
-  if (!to_target) return batch.add(ids);
-  const Index n = std::ssize(text.ids);
-  std::vector<Index> segments(static_cast<std::size_t>(n), 1);
-  std::fill_n(segments.begin(), text.prompt, 0);
-  const mask::Mask mask =
-      mask::parse_mask(fmt::format("unilm({},{})", text.prompt, n - text.prompt)).bind({n, n});
-  batch.add(ids, {.positions = {},
-                  .segments = std::span(segments).subspan(static_cast<std::size_t>(cached)),
-                  .mask = mask,
-                  .query_mask = {}});
-}
-
-/// One token more for each text.
-void step(const model::Model& model, const GenerateOptions& options, std::span<Open* const> texts,
-          model::KeyValueCache* cache) {
-  model::Batch batch;
-  model::Request request;
-  request.logits = true;
-  request.cache = cache;
-  request.rows.reserve(texts.size());
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    add_text(*texts[i], options.to_target,
-             cache != nullptr ? cache->length(static_cast<Index>(i)) : 0, batch);
-    request.rows.push_back(batch.begins.back() - 1);
-  }
-  Chooser chooser(options, texts);
-  model.run(batch, request, &chooser);
+void add_token(std::span<const double> logits, const GenerateOptions& options, Single& single) {
+  Generated& out = single.out;
+  const RandomStream stream(options.seed, "generate", out.id);
+  const TokenId token =
+      choose_token(logits, options.sampling, uniform_at(stream, out.sample, std::ssize(out.ids)));
+  out.log_probability += logits[static_cast<std::size_t>(token)] - log_sum(logits);
+  out.ids.push_back(token);
+  out.ended = std::ranges::find(options.ends, token) != options.ends.end();
+  single.text.ids.push_back(token);
 }
 
 /// Takes out the texts that are at their end.
-void close_texts(Index limit, std::vector<Open*>& open, model::KeyValueCache* cache) {
-  std::vector<Open*> left;
+void close_texts(Index limit, std::vector<Single*>& open, TextReader& reader) {
+  std::vector<Single*> left;
   std::vector<Index> from;
   for (std::size_t i = 0; i < open.size(); ++i) {
-    if (open[i]->out.ended || (limit > 0 && std::ssize(open[i]->ids) > limit)) continue;
+    if (open[i]->out.ended || (limit > 0 && std::ssize(open[i]->text.ids) > limit)) continue;
     left.push_back(open[i]);
     from.push_back(static_cast<Index>(i));
   }
-  if (cache != nullptr && left.size() < open.size()) cache->select(from);
+  if (left.size() < open.size()) reader.select(from);
   open = std::move(left);
 }
 
@@ -131,27 +71,40 @@ void check_generation(const model::Design& design, bool to_target) {
 std::vector<Generated> generate(const model::Model& model, std::span<const Prompt> prompts,
                                 const GenerateOptions& options) {
   MASQUE_CHECK(options.num_return_sequences >= 1 && options.max_new_tokens >= 1);
+  if (options.beams.num_beams > 1) {
+    MASQUE_CHECK(!options.sampling.do_sample);
+    return beam_search(model, prompts, options);
+  }
   const Index limit = model.design().max_position_embeddings;
-  std::vector<Open> texts;
+  std::vector<Single> texts;
   texts.reserve(prompts.size() * static_cast<std::size_t>(options.num_return_sequences));
   for (const Prompt& prompt : prompts) {
     MASQUE_CHECK(!prompt.ids.empty());
-    for (Index k = 0; k < options.num_return_sequences; ++k)
-      texts.push_back(
-          {prompt.ids, std::ssize(prompt.ids), {.id = prompt.id, .sample = k, .ids = {}}});
+    for (Index k = 0; k < options.num_return_sequences; ++k) {
+      texts.push_back({{prompt.ids, std::ssize(prompt.ids), prompt.source},
+                       {.id = prompt.id, .sample = k, .ids = {}}});
+    }
   }
-  std::vector<Open*> open;
+  std::vector<Single*> open;
   open.reserve(texts.size());
-  for (Open& text : texts) open.push_back(&text);
-  const auto cache = model.make_cache(std::ssize(open), options.to_target);
+  for (Single& text : texts) open.push_back(&text);
+  TextReader reader(model, options.to_target, std::ssize(open));
   for (Index n = 0; n < options.max_new_tokens && !open.empty(); ++n) {
     throw_if_interrupted();
-    step(model, options, open, cache.get());
-    close_texts(limit, open, cache.get());
+    std::vector<const OpenText*> read;
+    read.reserve(open.size());
+    for (const Single* single : open) read.push_back(&single->text);
+    reader.read(read, [&](std::size_t i, std::span<const double> logits) {
+      add_token(logits, options, *open[i]);
+    });
+    close_texts(limit, open, reader);
   }
   std::vector<Generated> out;
   out.reserve(texts.size());
-  for (Open& text : texts) out.push_back(std::move(text.out));
+  for (Single& text : texts) {
+    text.out.score = text.out.log_probability;
+    out.push_back(std::move(text.out));
+  }
   return out;
 }
 

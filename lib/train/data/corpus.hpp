@@ -24,6 +24,8 @@ struct CorpusItem {
   std::span<const double> weights = {};  ///< of the loss, one an id; empty: 1
   std::string_view mask = {};            ///< an expression of the mask language; empty: none
   Index line = 0;                        ///< of the file that it stands in, from 1; 0: of none
+  /// When training takes it, counted from 0 over all epochs; none: it is evaluated.
+  std::optional<std::uint64_t> place = {};
 };
 
 /// What the labels of a corpus are.

@@ -26,7 +26,13 @@ void ExampleChunk::add(const Example& example) {
   wanted_begins.push_back(static_cast<Index>(wanted.size()));
   targets.insert(targets.end(), example.targets.begin(), example.targets.end());
   weights.insert(weights.end(), example.weights.begin(), example.weights.end());
+  const auto before = static_cast<std::ptrdiff_t>(targets.size() - example.targets.size());
   weights.resize(targets.size(), 1.0);
+  if (example.divisor) {
+    divisors.push_back(*example.divisor);
+  } else {
+    divisors.insert(divisors.end(), weights.begin() + before, weights.end());
+  }
 }
 
 ExampleChunk take_chunk(std::span<const Example>& examples, Index rows) {

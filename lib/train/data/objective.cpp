@@ -55,8 +55,8 @@ void Objective::check(const Corpus& corpus) const {
   if (!corpus.has_masks()) return;
   if (!takes_masks()) {
     throw UsageError(
-        fmt::format("{}: {} has sequences with masks, expected one that takes them: mlm, tta, clm "
-                    "or records",
+        fmt::format("{}: {} has sequences with masks, expected one that takes them: mlm, mdlm, "
+                    "tta, clm or records",
                     field("objective"), corpus.source()));
   }
   if (drop_) {

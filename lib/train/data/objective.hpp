@@ -10,6 +10,7 @@
 
 #include "model/design.hpp"
 #include "records/drop.hpp"
+#include "records/mdlm.hpp"
 #include "records/mlm.hpp"
 #include "records/perm.hpp"
 #include "records/prefix.hpp"
@@ -33,6 +34,7 @@ struct ObjectiveOptions {
   std::uint64_t seed = 0;
   records::DropOptions drop{.rate = 0};  ///< DropToken, before anything else
   records::MlmOptions mlm;               ///< of mlm and unilm's bidirectional part
+  records::MdlmOptions mdlm;
   records::PermOptions perm;
   records::PrefixOptions prefix{.mix = {2, 2, 1, 1}};
   records::MaeOptions mae;  ///< what mae-mask and mae hide
@@ -76,9 +78,12 @@ class Objective {
   /// Whether it takes masks in addition to the design's: those of a corpus, and
   /// ObjectiveOptions::mask.
   virtual bool takes_masks() const { return false; }
-  /// Where a row's target stands in the input, counted from the row, if no row may read it; nothing
-  /// where a token may stand where it is predicted, as a kept one of mlm.
-  virtual std::optional<Index> target_offset() const { return std::nullopt; }
+  /// Where a row's target stands in an input of `size` tokens, counted from the row, if no row may
+  /// read it; nothing where a token may stand where it is predicted, as a kept one of mlm, or
+  /// stands nowhere.
+  virtual std::optional<Index> target_offset(Index /*size*/) const { return std::nullopt; }
+  /// A token of the vocabulary that is never predicted: it has the probability 0.
+  virtual std::optional<TokenId> never_predicted() const { return std::nullopt; }
 
   /// Whether some positions never get a loss, however long training runs: masks are static, or the
   /// selection is fixed.
@@ -115,7 +120,7 @@ struct ObjectiveKind {
   /// The options that it reads besides `seed` and `tokens`, so that others can be refused: "rate",
   /// "unit", "choice", "span_p", "span_longest", "split", "replace", "draws", "fixed_selection",
   /// "predict", "perm_size", "alpha", "beta", "source", "mix", "mae_ratio", "streams", "mask",
-  /// "drop", "pairs".
+  /// "drop", "block_size", "pairs".
   std::vector<std::string_view> options;
   /// Throws UsageError for options that are wrong or do not go together.
   std::unique_ptr<const Objective> (*make)(const ObjectiveOptions& options);

@@ -23,8 +23,12 @@ class EpochOrder {
   /// size from 1 to 2^40.
   EpochOrder(Index size, std::uint64_t seed);
   Cursor at(std::uint64_t n) const;
+  /// The n with at(n) == cursor.
+  std::uint64_t place(const Cursor& cursor) const;
 
  private:
+  std::uint64_t shuffled(std::uint64_t x, std::uint64_t epoch, bool back) const;
+
   Index size_;
   std::uint64_t rounds_;
   std::uint64_t seed_;

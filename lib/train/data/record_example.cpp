@@ -69,6 +69,7 @@ records::Record dropped_record(const CorpusItem& item, std::uint64_t epoch,
   records::Record record;
   record.number = item.number;
   record.epoch = epoch;
+  record.place = item.place;
   record.ids.assign(item.ids.begin(), item.ids.end());
   if (!item.segments.empty()) {
     record.seg.present = true;

@@ -15,6 +15,9 @@ using model::Role;
 
 namespace {
 
+/// Far below any logit, and finite: a difference of two is a number.
+constexpr float kExcludedBias = -1e30F;
+
 template <class T>
 std::span<T> row_of(MatrixView<T> v) {
   return {v.data, static_cast<std::size_t>(v.columns)};
@@ -40,6 +43,13 @@ Head<T>::Head(const model::Design& design, const ParameterMap& map, Parameters<T
 }
 
 template <class T>
+void Head<T>::exclude(TokenId token) {
+  MASQUE_CHECK(design_.head.kind != HeadKind::kDiscriminator);
+  MASQUE_CHECK(token >= 0 && token < design_.vocab_size);
+  excluded_ = token;
+}
+
+template <class T>
 void Head<T>::prepare() {
   weights_.transform.prepare();
 }
@@ -54,6 +64,12 @@ LossSums<T> Head<T>::vocabulary(const HeadTask<T>& task, MatrixView<const T> sta
   loss.x = states;
   loss.weight = parameters_->value(table);
   if (bias != ParameterMap::kNone) loss.bias = row_of<T>(parameters_->value(bias));
+  if (excluded_) {
+    biases_.assign(loss.bias.begin(), loss.bias.end());
+    biases_.resize(static_cast<std::size_t>(loss.weight.rows));
+    biases_[static_cast<std::size_t>(*excluded_)] = T(kExcludedBias);
+    loss.bias = biases_;
+  }
   loss.targets = task.targets;
   loss.row_weights = task.row_weights;
   loss.uniforms = task.uniforms;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <complex>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "model/forward/head_forward.hpp"
 #include "train/network/dense.hpp"
@@ -45,6 +47,9 @@ class Head {
   Head(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
        kernel::Precision precision);
 
+  /// From now on this token of the vocabulary has the probability 0: its logit counts as −∞, and
+  /// has no gradient.
+  void exclude(TokenId token);
   /// Packs the weights: after every change of the values.
   void prepare();
   /// Loss of the rows. With `d_last` (filled; rows, hidden size) also all gradients, added to those
@@ -61,6 +66,8 @@ class Head {
   ParameterMap map_;
   Parameters<T>* parameters_;
   kernel::Precision precision_;
+  std::optional<TokenId> excluded_;
+  std::vector<T> biases_;  ///< with that of the excluded token
   /// Of model::head_forward.
   struct Weights {
     Dense<T> transform;

@@ -20,7 +20,9 @@ void LossReport::add(const LossReport& other) {
 double total_weight(std::span<const Example> examples) {
   double total = 0;
   for (const Example& example : examples) {
-    if (example.weights.empty()) {
+    if (example.divisor) {
+      total += *example.divisor;
+    } else if (example.weights.empty()) {
       total += static_cast<double>(example.rows.size());
     } else {
       for (const double weight : example.weights) total += weight;
@@ -43,6 +45,11 @@ void Network<T>::prepare() {
   encoder_.prepare();
   head_.prepare();
   learns_ = gate_.learns() || any_trained(map_, *parameters_);
+}
+
+template <class T>
+void Network<T>::exclude(TokenId token) {
+  head_.exclude(token);
 }
 
 template <class T>
@@ -101,6 +108,7 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
   while (!examples.empty()) {
     const ExampleChunk chunk = take_chunk(examples, chunk_rows);
     const auto wanted = static_cast<Index>(chunk.wanted.size());
+    for (const double divisor : chunk.divisors) report.weight += divisor;
     if (wanted == 0) {
       own.first_row += chunk.rows();
       continue;
@@ -122,7 +130,6 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
     report.predicted_replaced += sums.predicted_replaced;
     report.true_positives += sums.true_positives;
     report.rows += wanted;
-    for (const double weight : chunk.weights) report.weight += weight;
     if (learns) encoder_.backward(chunk, own, tape_, d_last_.view());
     own.first_row += chunk.rows();
   }

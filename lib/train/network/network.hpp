@@ -16,7 +16,7 @@ namespace masque::train {
 /// What a run over examples found.
 struct LossReport {
   double loss = 0;    ///< Σ weight · loss
-  double weight = 0;  ///< Σ weight of rows
+  double weight = 0;  ///< Σ weight of rows, or Example::divisor
   Index rows = 0;
   Index correct = 0;
   Index predicted_replaced = 0;  ///< of a discriminator: taken for replaced
@@ -32,7 +32,7 @@ struct LossReport {
   void add(const LossReport& other);
 };
 
-/// Σ weights of the rows of examples.
+/// Σ weights of the rows of examples; of those with a divisor that.
 double total_weight(std::span<const Example> examples);
 
 /// What a run hands out besides its report, where there is a place for it.
@@ -55,6 +55,9 @@ class Network {
   const model::Design& design() const { return encoder_.design(); }
   /// After every change of the values, and of what is trained.
   void prepare();
+
+  /// From now on a token of the vocabulary has the probability 0: Head::exclude.
+  void exclude(TokenId token);
 
   /// From now on the measures of attention's diversity are reported, and train() also adds the
   /// gradients of −Σ_k weights[k] · D_k, each the mean over the sequences of `examples` with a row,

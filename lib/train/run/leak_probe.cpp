@@ -21,15 +21,15 @@ constexpr double kTolerance = 1e-6;
 /// What masks hide from the rows of an example.
 class Hidden {
  public:
-  Hidden(const Example& example, const model::Design& design)
-      : example_(example), flow_(flow_of(example, design)) {
+  Hidden(const Example& example, const model::Design& design, std::optional<Index> offset)
+      : example_(example), offset_(offset.value_or(0)), flow_(flow_of(example, design)) {
     if (example.size() <= kFollowed) reach_ = mask::follow_flow(flow_).reach;
   }
 
   /// Where a row's target stands in the input, hidden from the row; nothing if it does not.
   std::optional<Index> target(std::size_t k) const {
     const Index row = example_.rows[k];
-    for (const Index place : {row + 1, row, row - 1}) {
+    for (const Index place : {row + offset_, row + 1, row, row - 1}) {
       if (place < 0 || place >= example_.size() || reads(row, place)) continue;
       if (example_.ids[static_cast<std::size_t>(place)] == example_.targets[k]) return place;
     }
@@ -45,6 +45,7 @@ class Hidden {
   }
 
   const Example& example_;
+  Index offset_;  ///< where the objective says that targets stand
   mask::FlowRequest flow_;
   std::optional<mask::BitMatrix> reach_;
 };
@@ -92,7 +93,7 @@ std::optional<FoundLeak> probe_leak(Network<float>& network, const Objective& ob
   const auto words = static_cast<TokenId>(network.design().vocab_size);
   for (const Index sequence : short_sequences(corpus)) {
     const Example example = objective.example(corpus.item(sequence), 0);
-    const Hidden hidden(example, network.design());
+    const Hidden hidden(example, network.design(), objective.target_offset(example.size()));
     Index probed = 0;
     for (std::size_t k = 0; k < example.rows.size() && probed < kRows; ++k) {
       const std::optional<Index> place = hidden.target(k);

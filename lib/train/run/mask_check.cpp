@@ -66,8 +66,8 @@ class Targets {
 };
 
 std::optional<ReadTarget> follow_example(const Example& example, const model::Design& design,
-                                         Index offset) {
-  const Targets targets(example, offset);
+                                         const Objective& objective) {
+  const Targets targets(example, *objective.target_offset(example.size()));
   const mask::FlowRequest request = flow_of(example, design);
   const std::vector<mask::Mask>& layers = request.layers;
   for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -89,13 +89,13 @@ std::optional<ReadTarget> follow_example(const Example& example, const model::De
 }
 
 std::optional<ReadTarget> follow_corpus(const model::Design& design, const Objective& objective,
-                                        const Corpus& corpus, Index offset) {
+                                        const Corpus& corpus) {
   std::set<Index> seen;
   for (Index i = 0; i < corpus.size(); ++i) {
     const bool is_new = seen.insert(corpus.length(i)).second;
     if (!is_new && i >= kFollowedSequences) continue;
     throw_if_interrupted();
-    auto found = follow_example(objective.example(corpus.item(i), 0), design, offset);
+    auto found = follow_example(objective.example(corpus.item(i), 0), design, objective);
     if (!found) continue;
     found->sequence = i;
     return found;
@@ -202,8 +202,7 @@ void check_mask_lengths(const model::Design& design, const Corpus& corpus, bool 
 
 std::optional<ReadTarget> find_read_target(const model::Design& design, const Objective& objective,
                                            const Corpus& corpus) {
-  if (const std::optional<Index> offset = objective.target_offset())
-    return follow_corpus(design, objective, corpus, *offset);
+  if (objective.target_offset(corpus.longest())) return follow_corpus(design, objective, corpus);
   if (corpus.labels() == LabelKind::kTokens) return count_labels(design, objective, corpus);
   return std::nullopt;
 }

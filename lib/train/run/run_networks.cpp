@@ -102,7 +102,8 @@ void TrainingRun::fill_in() {
   if (recipe.max_position_embeddings == 0) recipe.max_position_embeddings = longest;
   design_ = design_of(recipe);
   // BERT and ELECTRA as transformers has them know two kinds of tokens.
-  const bool encoder = options_.objective == "mlm" || plain_records || options_.objective == kMae ||
+  const bool encoder = options_.objective == "mlm" || options_.objective == "mdlm" ||
+                       plain_records || options_.objective == kMae ||
                        find_electra(options_.objective) != nullptr;
   if (encoder && design_.layer_kind == model::LayerKind::kTransformer) design_.type_vocab_size = 2;
   const text::Roles roles = tokenizer_.roles();
@@ -200,6 +201,7 @@ void TrainingRun::make_one() {
   }
   network_ = std::make_unique<Network<float>>(design_, map_, parameters_, options_.precision);
   network_->chunk_rows = options_.chunk_rows;
+  if (const auto token = objective_->never_predicted()) network_->exclude(*token);
   if (options_.diversity) network_->reward_diversity(*options_.diversity);
   loss_ = std::make_unique<ObjectiveLoss>(*network_, *objective_);
 }

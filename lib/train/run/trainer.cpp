@@ -56,8 +56,10 @@ std::vector<StepItem> Trainer::items(std::int64_t step) const {
   out.reserve(static_cast<std::size_t>(share.end - share.begin));
   for (auto k = static_cast<std::uint64_t>(share.begin); k < static_cast<std::uint64_t>(share.end);
        ++k) {
-    const EpochOrder::Cursor cursor = order_.at(static_cast<std::uint64_t>(step - 1) * batch + k);
+    const std::uint64_t place = static_cast<std::uint64_t>(step - 1) * batch + k;
+    const EpochOrder::Cursor cursor = order_.at(place);
     out.push_back({corpus_.item(cursor.item), cursor.epoch});
+    out.back().item.place = place;
   }
   return out;
 }

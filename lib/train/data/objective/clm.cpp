@@ -28,7 +28,7 @@ class Clm final : public Objective {
   }
 
   bool takes_masks() const override { return true; }
-  std::optional<Index> target_offset() const override { return 1; }
+  std::optional<Index> target_offset(Index /*size*/) const override { return 1; }
 
  protected:
   /// Row i predicts token i + 1; of pairs only tokens of the target, under a mask of the sequence

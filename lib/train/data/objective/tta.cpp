@@ -22,7 +22,7 @@ class Tta final : public Objective {
   }
 
   bool takes_masks() const override { return true; }
-  std::optional<Index> target_offset() const override { return 0; }
+  std::optional<Index> target_offset(Index /*size*/) const override { return 0; }
 
  protected:
   /// Special tokens are targets too, as in the released code.

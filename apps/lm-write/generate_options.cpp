@@ -1,0 +1,238 @@
+#include "generate_options.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/json_writer.hpp"
+
+namespace masque::lm_write {
+
+namespace {
+
+using probe::MaskedWay;
+
+constexpr std::array<std::pair<std::string_view, Continuation>, 3> kKindNames{
+    {{"causal", Continuation::kCausal},
+     {"unilm", Continuation::kUnilm},
+     {"masked", Continuation::kMasked}}};
+
+void need(bool given, bool fits, std::string_view option, std::string_view where) {
+  if (given && !fits) throw UsageError(fmt::format("{}: expected with {}", option, where));
+}
+
+void check_kind(const GenerateOptions& o) {
+  const bool masked = o.masked();
+  need(o.source.has_value(), o.kind != Continuation::kCausal, "--source", "--kind unilm or masked");
+  need(o.max_new_tokens.has_value(), !masked, "--max-new-tokens",
+       "--kind causal or unilm; --kind masked has --length");
+  need(o.num_beams.has_value(), !masked, "--num-beams", "--kind causal or unilm");
+  need(o.how.has_value(), masked, "--how", "--kind masked");
+  need(o.length.has_value(), masked, "--length", "--kind masked");
+  need(o.lead_out.has_value(), masked && o.way() == MaskedWay::kLeftToRight, "--lead-out",
+       "--kind masked --how left-to-right");
+  need(o.sweeps.has_value(), o.gibbs(), "--sweeps", "--kind masked --how gibbs");
+  need(o.order.has_value(), o.gibbs(), "--order", "--kind masked --how gibbs");
+  need(o.burn_in.has_value(), o.gibbs(), "--burn-in", "--kind masked --how gibbs");
+  need(o.iterations.has_value(), (masked && o.way() == MaskedWay::kMaskPredict) || o.unmasks(),
+       "--iterations", "--kind masked --how mask-predict, confidence or random");
+  need(o.block_size.has_value(), o.unmasks(), "--block-size",
+       "--kind masked --how confidence or random");
+  if (o.kind == Continuation::kUnilm && o.open.mask)
+    throw UsageError("--mask: --kind unilm has a mask of its own, expected none");
+  if (o.bos && o.kind != Continuation::kCausal) {
+    throw UsageError(fmt::format("--bos: --kind {} begins as its template does, expected none",
+                                 name_in(NameTable<Continuation>(kKindNames), o.kind)));
+  }
+}
+
+void check_choice(const GenerateOptions& o) {
+  if ((o.gibbs() || o.ancestral()) && o.do_sample) {
+    throw UsageError(fmt::format("--do-sample: --how {} draws, expected none",
+                                 name_in(probe::masked_way_names(), o.way())));
+  }
+  if (o.beams() && o.do_sample)
+    throw UsageError("expected one of --do-sample and --num-beams greater than 1");
+  need(o.length_penalty || o.early_stopping, o.beams(), "--length-penalty and --early-stopping",
+       "--num-beams greater than 1");
+  if (!o.draws() && (o.temperature || o.top_k || o.top_p || o.seed)) {
+    throw UsageError(
+        "--temperature, --top-k, --top-p and --seed: expected with --do-sample, or --how gibbs or "
+        "random");
+  }
+  need(o.num_return_sequences > 1, o.draws() || o.beams(), "--num-return-sequences",
+       "--do-sample, --num-beams, or --how gibbs or random");
+}
+
+probe::SamplingOptions sampling_options(const GenerateOptions& o) {
+  probe::SamplingOptions out;
+  // What the published code does after its burn-in.
+  const bool likeliest = o.burn_in && !o.top_k && !o.top_p;
+  out.do_sample = o.do_sample || o.ancestral() || (o.gibbs() && !likeliest);
+  out.temperature = o.temperature.value_or(1);
+  out.top_k = o.top_k.value_or(0);
+  out.top_p = o.top_p.value_or(1);
+  return out;
+}
+
+void add_way(JsonWriter& json, const GenerateOptions& o,
+             const probe::MaskedGenerateOptions& options) {
+  json.member("how", name_in(probe::masked_way_names(), options.how));
+  json.member("length", o.new_tokens());
+  switch (options.how) {
+    case MaskedWay::kLeftToRight:
+      if (options.lead_out) json.member("lead_out", *options.lead_out);
+      break;
+    case MaskedWay::kGibbs:
+      json.member("sweeps", options.sweeps);
+      json.member("order", name_in(probe::sweep_order_names(), options.order));
+      json.member("burn_in", options.burn_in);
+      break;
+    case MaskedWay::kMaskPredict: json.member("iterations", options.iterations); break;
+    case MaskedWay::kConfidence:
+    case MaskedWay::kRandom:
+      if (o.iterations) json.member("iterations", *o.iterations);
+      if (o.block_size) json.member("block_size", *o.block_size);
+      break;
+  }
+}
+
+}  // namespace
+
+void declare_generate_options(cli::Command& c, GenerateOptions& o) {
+  c.choice("--kind", o.kind, NameTable<Continuation>(kKindNames),
+           "the lines are beginnings, or sources whose target is wanted, or what masks follow");
+  c.option("--source", "FILE", o.source,
+           "the sources, a line for each line of standard input, which begins its target");
+  c.option("--max-new-tokens", "N", o.max_new_tokens, cli::AllowedRange{1, 1e9},
+           "most tokens of a text; eos or sep ends it before, and so does the model's last "
+           "position [20]");
+  c.flag("--do-sample", o.do_sample,
+         "draws tokens from the softmax instead of taking the likeliest");
+  c.option("--temperature", "X", o.temperature, cli::AllowedRange{1e-6, 1e6},
+           "divides the logits [1]");
+  c.option("--top-k", "K", o.top_k, cli::AllowedRange{0, 1e9},
+           "draws from the K likeliest tokens [0: from all]");
+  c.option("--top-p", "P", o.top_p, cli::AllowedRange{1e-9, 1},
+           "draws from the likeliest tokens that have this probability [1]");
+  c.option("--num-return-sequences", "N", o.num_return_sequences, cli::AllowedRange{1, 1e9},
+           "samples of each line, or the best texts of its beams");
+  cli::add_seed(c, o.seed, "seed of the draws");
+  c.option("--num-beams", "N", o.num_beams, cli::AllowedRange{1, 1e4},
+           "beam search with N open texts of each line [1: none]");
+  c.option("--length-penalty", "A", o.length_penalty, cli::AllowedRange{-1e3, 1e3},
+           "a text of n tokens has the score log p / n^A [1]");
+  c.choice("--early-stopping", o.early_stopping, probe::early_stopping_names(),
+           "a search with N finished texts ends at once, when no open one seems better, or when "
+           "none can become better [false]");
+  c.flag("--bos", o.bos,
+         "puts the bos (or eos) token in front where the template has nothing there, as lm-train "
+         "does; empty lines have it anyway");
+  c.choice("--how", o.how, probe::masked_way_names(),
+           "how --kind masked writes its masks [left-to-right]");
+  c.option("--length", "N", o.length, cli::AllowedRange{1, 1e6},
+           "tokens that --kind masked writes after a line [20]");
+  c.option("--lead-out", "N", o.lead_out, cli::AllowedRange{0, 1e6},
+           "masks that left-to-right reads after the one that it writes [all]");
+  c.option("--sweeps", "N", o.sweeps, cli::AllowedRange{1, 1e6},
+           "how often gibbs draws every mask [20]");
+  c.choice("--order", o.order, probe::sweep_order_names(),
+           "order of the masks in a sweep of gibbs [sequential]");
+  c.option("--burn-in", "N", o.burn_in, cli::AllowedRange{0, 1e6},
+           "sweeps of gibbs that draw from all tokens; later ones take the likeliest, or follow "
+           "--top-k and --top-p");
+  c.option("--iterations", "N", o.iterations, cli::AllowedRange{1, 1e6},
+           "passes of mask-predict [10]; steps of confidence and random, of each block [a step a "
+           "mask]");
+  c.option("--block-size", "B", o.block_size, cli::AllowedRange{1, 1e6},
+           "confidence, random: blocks of B masks from left to right [all at once; of a model that "
+           "block diffusion trained its own]");
+}
+
+void check_generate_options(const GenerateOptions& options) {
+  check_kind(options);
+  check_choice(options);
+}
+
+probe::GenerateOptions generate_options(const GenerateOptions& o,
+                                        const commands::OpenedModel& opened) {
+  probe::GenerateOptions options;
+  options.sampling = sampling_options(o);
+  options.max_new_tokens = o.new_tokens();
+  options.num_return_sequences = o.num_return_sequences;
+  options.seed = o.seed.value_or(0);
+  options.to_target = o.kind == Continuation::kUnilm;
+  options.beams.num_beams = o.num_beams.value_or(1);
+  options.beams.length_penalty = o.length_penalty.value_or(1);
+  options.beams.early_stopping = o.early_stopping.value_or(probe::EarlyStopping::kFalse);
+  const text::Roles& roles = opened.tokenizer->roles();
+  for (const std::optional<TokenId>& end : {roles.eos, roles.sep}) {
+    if (end && std::ranges::find(options.ends, *end) == options.ends.end())
+      options.ends.push_back(*end);
+  }
+  probe::check_beams(options, opened.model->design().vocab_size);
+  return options;
+}
+
+probe::MaskedGenerateOptions masked_options(const GenerateOptions& o,
+                                            const commands::OpenedModel& opened) {
+  probe::MaskedGenerateOptions options;
+  options.how = o.way();
+  options.sampling = sampling_options(o);
+  options.num_return_sequences = o.num_return_sequences;
+  options.seed = o.seed.value_or(0);
+  options.lead_out = o.lead_out;
+  options.sweeps = o.sweeps.value_or(options.sweeps);
+  options.order = o.order.value_or(options.order);
+  options.burn_in = o.burn_in.value_or(0);
+  options.iterations = o.iterations.value_or(options.iterations);
+  options.unmask_iterations = o.iterations.value_or(0);
+  options.block_size = o.block_size.value_or(0);
+  options.writer.never = {*opened.tokenizer->roles().mask};
+  options.writer.batch_tokens = o.open.batch_tokens;
+  options.writer.mask_of = opened.mask_of;
+  return options;
+}
+
+std::string generate_description(const GenerateOptions& o) {
+  if (o.masked()) {
+    return fmt::format("{}, {} tokens", name_in(probe::masked_way_names(), o.way()),
+                       o.new_tokens());
+  }
+  const std::string how = o.beams()     ? fmt::format("{} beams", *o.num_beams)
+                          : o.do_sample ? "sampled"
+                                        : "greedy";
+  return fmt::format("{}, at most {} tokens", how, o.new_tokens());
+}
+
+std::string generate_provenance(const GenerateOptions& o, const commands::OpenedModel& opened) {
+  std::string out;
+  JsonWriter json(out);
+  json.member("model", opened.path);
+  json.member("kind", name_in(NameTable<Continuation>(kKindNames), o.kind));
+  json.member("precision", kernel::precision_name(opened.model->precision()));
+  commands::add_given(json, opened.given);
+  if (o.source) json.member("source", *o.source);
+  if (o.masked()) {
+    add_way(json, o, masked_options(o, opened));
+  } else {
+    json.member("max_new_tokens", o.new_tokens());
+  }
+  const probe::SamplingOptions sampling = sampling_options(o);
+  json.member("do_sample", o.draws());
+  if (o.draws()) {
+    json.member("temperature", sampling.temperature).member("top_k", sampling.top_k);
+    json.member("top_p", sampling.top_p).member("seed", o.seed.value_or(0));
+  }
+  if (o.beams()) {
+    const probe::BeamOptions beams = generate_options(o, opened).beams;
+    json.member("num_beams", beams.num_beams).member("length_penalty", beams.length_penalty);
+    json.member("early_stopping", name_in(probe::early_stopping_names(), beams.early_stopping));
+  }
+  if (o.kind == Continuation::kCausal) json.member("bos", o.bos);
+  return out;
+}
+
+}  // namespace masque::lm_write

@@ -1,0 +1,76 @@
+// The options of lm-write generate, and what they mean for each kind of model.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "commands/open_model.hpp"
+#include "commands/text_stream.hpp"
+#include "probe/write/beam_search.hpp"
+#include "probe/write/generation.hpp"
+#include "probe/write/masked_generation.hpp"
+#include "prompts.hpp"
+
+namespace masque::lm_write {
+
+struct GenerateOptions {
+  commands::OpenModelOptions open;
+  commands::StreamOptions stream;
+  Continuation kind = Continuation::kCausal;
+  std::optional<std::string> source;
+  bool bos = false;
+  std::optional<std::int64_t> max_new_tokens;
+  std::int64_t num_return_sequences = 1;
+  bool do_sample = false;
+  std::optional<double> temperature;
+  std::optional<std::int64_t> top_k;
+  std::optional<double> top_p;
+  std::optional<std::uint64_t> seed;
+  std::optional<std::int64_t> num_beams;
+  std::optional<double> length_penalty;
+  std::optional<probe::EarlyStopping> early_stopping;
+  std::optional<probe::MaskedWay> how;
+  std::optional<std::int64_t> length;
+  std::optional<std::int64_t> lead_out;
+  std::optional<std::int64_t> sweeps;
+  std::optional<probe::SweepOrder> order;
+  std::optional<std::int64_t> burn_in;
+  std::optional<std::int64_t> iterations;
+  std::optional<std::int64_t> block_size;
+
+  bool masked() const { return kind == Continuation::kMasked; }
+  bool beams() const { return num_beams.value_or(1) > 1; }
+  probe::MaskedWay way() const { return how.value_or(probe::MaskedWay::kLeftToRight); }
+  bool gibbs() const { return masked() && way() == probe::MaskedWay::kGibbs; }
+  /// The ancestral sampler of masked diffusion.
+  bool ancestral() const { return masked() && way() == probe::MaskedWay::kRandom; }
+  /// Whether a few masks at a time get their tokens: masked diffusion.
+  bool unmasks() const {
+    return ancestral() || (masked() && way() == probe::MaskedWay::kConfidence);
+  }
+  /// Whether texts are drawn.
+  bool draws() const { return do_sample || gibbs() || ancestral(); }
+  std::int64_t new_tokens() const { return (masked() ? length : max_new_tokens).value_or(20); }
+};
+
+/// All but the options of the model and the stream.
+void declare_generate_options(cli::Command& command, GenerateOptions& options);
+
+/// Throws UsageError for options that do not fit each other.
+void check_generate_options(const GenerateOptions& options);
+
+/// Of the kinds causal and unilm. Throws UsageError for beams that the vocabulary is too small for.
+probe::GenerateOptions generate_options(const GenerateOptions& options,
+                                        const commands::OpenedModel& opened);
+/// Of the kind masked. The tokenizer has a mask token.
+probe::MaskedGenerateOptions masked_options(const GenerateOptions& options,
+                                            const commands::OpenedModel& opened);
+
+/// "greedy, at most 20 tokens".
+std::string generate_description(const GenerateOptions& options);
+/// What decided the texts, as far as it was in force: members of a JSON object.
+std::string generate_provenance(const GenerateOptions& options,
+                                const commands::OpenedModel& opened);
+
+}  // namespace masque::lm_write

@@ -1,0 +1,73 @@
+#include "probe/write/open_texts.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "mask/expression.hpp"
+
+namespace masque::probe {
+
+namespace {
+
+/// Hands logits on, one row a text.
+class NextRows final : public model::Observer {
+ public:
+  explicit NextRows(const TakeNext& take) : take_(take) {}
+
+  void logits(Index /*sequence*/, Index first, MatrixView<const float> rows) override {
+    for (Index i = 0; i < rows.rows; ++i) {
+      const std::span<const float> row = rows.row_span(i);
+      take_(static_cast<std::size_t>(first + i), std::vector<double>(row.begin(), row.end()));
+    }
+  }
+  void logits(Index /*sequence*/, Index first, MatrixView<const double> rows) override {
+    for (Index i = 0; i < rows.rows; ++i)
+      take_(static_cast<std::size_t>(first + i), rows.row_span(i));
+  }
+
+ private:
+  const TakeNext& take_;
+};
+
+/// The tokens of a text that the cache, if there is one, has not.
+void add_text(const OpenText& text, bool to_target, Index cached, model::Batch& batch) {
+  const std::span<const TokenId> ids =
+      std::span(text.ids).subspan(static_cast<std::size_t>(cached));
+  if (!to_target) return batch.add(ids);
+  const Index n = std::ssize(text.ids);
+  std::vector<Index> segments(static_cast<std::size_t>(n), 1);
+  std::fill_n(segments.begin(), text.source, 0);
+  const mask::Mask mask =
+      mask::parse_mask(fmt::format("unilm({},{})", text.source, n - text.source)).bind({n, n});
+  batch.add(ids, {.positions = {},
+                  .segments = std::span(segments).subspan(static_cast<std::size_t>(cached)),
+                  .mask = mask,
+                  .query_mask = {}});
+}
+
+}  // namespace
+
+TextReader::TextReader(const model::Model& model, bool to_target, Index texts)
+    : model_(model), to_target_(to_target), cache_(model.make_cache(texts, to_target)) {}
+
+void TextReader::read(std::span<const OpenText* const> texts, const TakeNext& take) {
+  model::Batch batch;
+  model::Request request;
+  request.logits = true;
+  request.cache = cache_.get();
+  request.rows.reserve(texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const Index cached = cache_ != nullptr ? cache_->length(static_cast<Index>(i)) : 0;
+    add_text(*texts[i], to_target_, cached, batch);
+    request.rows.push_back(batch.begins.back() - 1);
+  }
+  NextRows rows(take);
+  model_.run(batch, request, &rows);
+}
+
+void TextReader::select(std::span<const Index> from) {
+  if (cache_ != nullptr) cache_->select(from);
+}
+
+}  // namespace masque::probe

@@ -1,0 +1,41 @@
+// Texts that a model reads while they are written, each of their tokens once where it can.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/model.hpp"
+
+namespace masque::probe {
+
+/// A text on its way.
+struct OpenText {
+  std::vector<TokenId> ids;  ///< with the prompt
+  Index prompt = 0;          ///< tokens of it
+  Index source = 0;          ///< with to_target: tokens that read each other
+};
+
+/// Gets the logits of the token after a text, by its number; a view that ends with the call.
+/// Several threads may call it at once for different texts.
+using TakeNext = std::function<void(std::size_t text, std::span<const double> logits)>;
+
+/// What a model has read of texts. Keeps keys and values of them where the model has a cache.
+class TextReader {
+ public:
+  /// `to_target`: UniLM's mask and segments. The model is borrowed.
+  TextReader(const model::Model& model, bool to_target, Index texts);
+
+  /// Reads what texts have since the last time, at least one token each; in the order of then.
+  void read(std::span<const OpenText* const> texts, const TakeNext& take);
+  /// Text i goes on where from[i] was; those that nobody names are forgotten.
+  void select(std::span<const Index> from);
+
+ private:
+  const model::Model& model_;
+  bool to_target_;
+  std::unique_ptr<model::KeyValueCache> cache_;  ///< may be null
+};
+
+}  // namespace masque::probe

@@ -1,0 +1,44 @@
+// Masked diffusion: a share of the tokens that is drawn for each record is hidden by the mask
+// token. MDLM, Sahoo et al. 2024, arXiv:2406.07524 (log-linear schedule); LLaDA, Nie et al. 2025,
+// arXiv:2502.09992; in blocks BD3-LM, Arriola et al. 2025, arXiv:2503.09573.
+#pragma once
+
+#include "records/corruption.hpp"
+
+namespace masque::records {
+
+struct MdlmOptions {
+  /// Records whose rates are drawn together: a batch of training, from 1.
+  std::uint64_t batch_size = 32;
+  /// Above 0: each run of so many tokens has a rate of its own, and the record becomes its noised
+  /// half, then its clean half, with positions twice and the mask block_diffusion(block_size).
+  std::uint64_t block_size = 0;
+  std::uint64_t seed = 0;
+};
+
+/// The rates t. With p the record's place, or its number where the place is not known, B the batch
+/// size, and m blocks of which this is the k-th:
+///     s = (u + (p mod B)/B + k/m) mod 1,  t = ε + (1 − ε)(1 − s),  ε = 0.001,
+/// u uniform, one for each ⌊p/B⌋ (of a number: and each epoch). So t is uniform in (ε, 1], and the
+/// rates of a batch, and those of the blocks of a record, are spread evenly: draws of low variance
+/// (MDLM; Kingma et al. 2021, arXiv:2107.00630). ε bounds the weights, as LLaDA's released
+/// code has it. Immutable, thread-safe.
+class MdlmRates {
+ public:
+  explicit MdlmRates(const MdlmOptions& options);
+  /// The rates of `blocks` blocks, from 1.
+  std::vector<double> of(const Record& record, std::uint64_t blocks) const;
+
+ private:
+  std::uint64_t batch_size_;
+  RandomSource source_;
+};
+
+/// Hides each token that is not special with the probability t of its record or block, and fills
+/// `labels` and `weights`: 1/t where a token is hidden, else 0. Tally::ordinary counts the tokens
+/// that could be hidden. Throws UsageError without a mask token and for a batch size of 0; apply()
+/// throws InputError for a record that has labels or weights, with blocks also for one with a mask,
+/// `original` or packed documents.
+std::unique_ptr<Corruption> make_mdlm(const MdlmOptions& options, TokenTable tokens);
+
+}  // namespace masque::records
