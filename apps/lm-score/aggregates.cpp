@@ -10,6 +10,7 @@
 #include "commands/result_format.hpp"
 #include "commands/result_lines.hpp"
 #include "probe/statistics/correlation.hpp"
+#include "probe/statistics/proportion.hpp"
 
 namespace masque::lm_score {
 
@@ -51,6 +52,7 @@ Similarities all_of(const std::vector<Similarities>& files) {
 }
 
 constexpr commands::ResultReader kReader("a line that --json printed");
+constexpr std::uint64_t kMostTexts = std::uint64_t{1} << 53;
 
 std::vector<double> list_of(const JsonValue& root, std::string_view name) {
   const JsonValue& list = kReader.member(root, name, JsonKind::kArray);
@@ -64,10 +66,29 @@ std::vector<double> list_of(const JsonValue& root, std::string_view name) {
 Provenance provenance_of(const JsonValue& root) {
   Provenance out;
   JsonWriter members(out);
-  for (const std::string_view name :
-       {"model", "kind", "precision", "policy", "pooling", "normalize", "tokenizer", "family",
-        "mask", "kv", "query", "max_length", "no_bos", "draws", "whiten", "dim",
-        "no_special_in_text"}) {
+  for (const std::string_view name : {"model",
+                                      "kind",
+                                      "precision",
+                                      "policy",
+                                      "pooling",
+                                      "normalize",
+                                      "tokenizer",
+                                      "family",
+                                      "mask",
+                                      "kv",
+                                      "query",
+                                      "max_length",
+                                      "no_bos",
+                                      "draws",
+                                      "whiten",
+                                      "dim",
+                                      "no_special_in_text",
+                                      "pattern",
+                                      "labels",
+                                      "text_columns",
+                                      "label_column",
+                                      "length_normalization",
+                                      "content_free"}) {
     const JsonValue* value = root.find(name);
     if (value == nullptr) continue;
     members.key(name);
@@ -89,6 +110,44 @@ probe::PairTally::Row row_of(const JsonValue& root) {
   const std::uint64_t right = kReader.count(root, "correct");
   if (right > n) throw InputError(fmt::format("correct: {} of {}, expected at most all", right, n));
   return {level_of(kReader.text(root, "level")), kReader.text(root, "name"), n, right};
+}
+
+/// Throws InputError unless the counts are a square of as many rows as there are names.
+Choices choices_of(const JsonValue& root) {
+  std::vector<std::string> names;
+  for (const JsonValue& name : kReader.member(root, "names", JsonKind::kArray).items)
+    names.push_back(name.text);
+  const JsonValue& rows = kReader.member(root, "counts", JsonKind::kArray);
+  const std::size_t n = names.size();
+  if (n < 2 || rows.items.size() != n)
+    throw InputError(fmt::format("{} names and {} rows of counts, expected two or more of each", n,
+                                 rows.items.size()));
+  Choices choices{std::move(names), probe::Confusion(static_cast<Index>(n))};
+  for (std::size_t label = 0; label < n; ++label) {
+    const std::vector<JsonValue>& row = rows.items[label].items;
+    if (row.size() != n)
+      throw InputError(fmt::format("counts: {} in a row, expected {}", row.size(), n));
+    for (std::size_t chosen = 0; chosen < n; ++chosen) {
+      const auto count = row[chosen].integer();
+      if (!count || *count > kMostTexts)
+        throw InputError("counts: not a number of texts, expected one");
+      choices.confusion.add(static_cast<Index>(label), static_cast<Index>(chosen), *count);
+    }
+  }
+  return choices;
+}
+
+void add_choices(const Choices& from, std::optional<Choices>& to) {
+  if (!to) {
+    to = from;
+    return;
+  }
+  if (from.names != to->names) throw InputError("other names of labels, expected those as before");
+  const Index n = from.confusion.labels();
+  for (Index label = 0; label < n; ++label) {
+    for (Index chosen = 0; chosen < n; ++chosen)
+      to->confusion.add(label, chosen, from.confusion.at(label, chosen));
+  }
 }
 
 }  // namespace
@@ -164,6 +223,31 @@ void print_sim(const std::vector<Similarities>& files, const Provenance& provena
   table.finish();
 }
 
+void print_choices(const Choices& choices, const Provenance& provenance,
+                   const cli::CommonOptions& common, cli::Session& session) {
+  const probe::Confusion& c = choices.confusion;
+  const probe::Interval interval = probe::wilson_interval(c.right(), c.total());
+  if (common.json) {
+    std::string out;
+    JsonWriter json(out);
+    json.begin_object().member("command", "choose").member("texts", c.total());
+    json.member("accuracy", c.accuracy()).member("low", interval.low);
+    json.member("high", interval.high).member("f1", c.macro_f1()).member("mcc", c.mcc());
+    json.key("names").array(choices.names).key("counts").begin_array();
+    for (Index label = 0; label < c.labels(); ++label) {
+      json.begin_array();
+      for (Index chosen = 0; chosen < c.labels(); ++chosen) json.value(c.at(label, chosen));
+      json.end_array();
+    }
+    json.end_array().raw(provenance).end_object();
+    session.print(out + "\n");
+    return;
+  }
+  cli::Table table(session, common, {"texts", "accuracy", "low", "high", "f1", "mcc"});
+  table.row({c.total(), c.accuracy(), interval.low, interval.high, c.macro_f1(), c.mcc()});
+  table.finish();
+}
+
 void Merger::add(std::string_view text, const std::string& path) {
   commands::for_each_result(text, path, [&](const JsonValue& root) { add_line(root); });
 }
@@ -198,8 +282,11 @@ void Merger::add_line(const JsonValue& root) {
       throw InputError("gold and cosines of different lengths, expected pairs");
     found->gold.insert(found->gold.end(), gold.begin(), gold.end());
     found->cosines.insert(found->cosines.end(), cosines.begin(), cosines.end());
+  } else if (command == "choose") {
+    add_choices(choices_of(root), choices_);
   } else {
-    throw InputError(fmt::format("command {}, expected pairs, ppl or sim", quote_json(command)));
+    throw InputError(
+        fmt::format("command {}, expected pairs, ppl, sim or choose", quote_json(command)));
   }
 }
 
@@ -208,6 +295,7 @@ void Merger::print(const commands::ResultFormat& number, const cli::CommonOption
   if (command_.empty()) throw InputError("nothing to merge, expected lines of --json");
   if (command_ == "pairs") print_pairs(pairs_, provenance_, common, session);
   if (command_ == "ppl") print_ppl(perplexity_, provenance_, number, common, session);
+  if (command_ == "choose") print_choices(*choices_, provenance_, common, session);
   if (command_ == "sim") print_sim(files_, provenance_, false, number, common, session);
 }
 

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json.hpp"
 #include "commands/result_format.hpp"
+#include "probe/score/classification.hpp"
 #include "probe/score/minimal_pairs.hpp"
 #include "probe/score/perplexity.hpp"
 
@@ -38,6 +40,16 @@ void print_sim(const std::vector<Similarities>& files, const Provenance& provena
                bool keep_pairs, const commands::ResultFormat& number,
                const cli::CommonOptions& common, cli::Session& session);
 
+/// Labels, and how often each was chosen for each.
+struct Choices {
+  std::vector<std::string> names;  ///< at least two
+  probe::Confusion confusion;
+};
+
+/// One row: accuracy with Wilson's interval of 95 %, macro F1, Matthews' correlation.
+void print_choices(const Choices& choices, const Provenance& provenance,
+                   const cli::CommonOptions& common, cli::Session& session);
+
 /// Adds JSON lines of several runs of one command. Throws InputError for a line that is none, or
 /// has another provenance.
 class Merger {
@@ -56,6 +68,7 @@ class Merger {
   probe::PairTally pairs_;
   probe::Perplexity perplexity_;
   std::vector<Similarities> files_;
+  std::optional<Choices> choices_;
 };
 
 }  // namespace masque::lm_score

@@ -8,6 +8,7 @@ namespace masque::lm_score {
 void declare_score(cli::Command& tool);
 void declare_pairs(cli::Command& tool);
 void declare_dump(cli::Command& tool);
+void declare_choose(cli::Command& tool);
 void declare_ppl(cli::Command& tool);
 void declare_embed(cli::Command& tool);
 void declare_sim(cli::Command& tool);

@@ -5,8 +5,9 @@
 
 int main(int argc, char** argv) {
   return masque::cli::run_tool(
-      "lm-score", "scores text, compares sentences and chooses hypotheses with language models",
-      argc, argv, [](masque::cli::Command& tool) {
+      "lm-score",
+      "scores text, compares sentences, chooses labels and hypotheses with language models", argc,
+      argv, [](masque::cli::Command& tool) {
         tool.example("lm-score score bert-base-uncased/ < text",
                      "the pseudo-log-likelihood of each line");
         tool.example("lm-score pairs gpt2/ blimp/*.jsonl", "accuracy on minimal pairs");
@@ -14,6 +15,7 @@ int main(int argc, char** argv) {
         masque::lm_score::declare_score(tool);
         masque::lm_score::declare_pairs(tool);
         masque::lm_score::declare_ppl(tool);
+        masque::lm_score::declare_choose(tool);
         masque::lm_score::declare_embed(tool);
         masque::lm_score::declare_sim(tool);
         masque::lm_score::declare_rescore(tool);

@@ -22,12 +22,9 @@ void add_max_length(cli::Command& command, std::optional<std::int64_t>& tokens,
                  fmt::format("tokens {}, those of the template included [{}]", what, whose));
 }
 
-void add_scoring(cli::Command& command, ScoringOptions& options) {
-  command.choice(
-      "--kind", options.kind, probe::kind_names(),
-      "what is summed [by the model's head: pll, tta, causal or electra]; mdlm: a bound");
-  command.option("--policy", "POLICY", options.policy,
-                 "for a text that is too long: error, chunk, slide:STRIDE, first or last [error]");
+void add_scoring(cli::Command& command, ScoringOptions& options, const ScoringHelp& help) {
+  command.choice("--kind", options.kind, probe::kind_names(), help.kind);
+  command.option("--policy", "POLICY", options.policy, help.policy);
   add_max_length(command, options.max_length, "read at once", "the model's");
   command.flag("--no-bos", options.no_bos,
                "causal: put no bos (or eos) token in front where the template has none; the first "
@@ -65,6 +62,7 @@ Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open
   score.policy = probe::parse_length_policy(options.policy.value_or("error"));
   const auto problem = input_error_message([&] {
     score.kind = options.kind ? *options.kind : probe::default_kind(design, opened.options);
+    if (!options.kind && score.kind == probe::ScoreKind::kPll) score.kind = options.masked_kind;
     probe::check_kind(score.kind, design, opened.options);
   });
   if (problem) throw InputError(opened.path, *problem);

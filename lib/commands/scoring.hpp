@@ -14,6 +14,8 @@ namespace masque::commands {
 /// How lines are scored.
 struct ScoringOptions {
   std::optional<probe::ScoreKind> kind;
+  /// What stands for kPll where no kind is given.
+  probe::ScoreKind masked_kind = probe::ScoreKind::kPll;
   std::optional<std::string> policy;  ///< none: "error"
   std::optional<std::int64_t> max_length;
   bool no_bos = false;
@@ -25,8 +27,16 @@ struct ScoringOptions {
 void add_max_length(cli::Command& command, std::optional<std::int64_t>& tokens,
                     const std::string& what, const std::string& whose);
 
+/// Help of --kind and --policy, which commands may say in other words.
+struct ScoringHelp {
+  std::string kind =
+      "what is summed [by the model's head: pll, tta, causal or electra]; mdlm: a bound";
+  std::string policy =
+      "for a text that is too long: error, chunk, slide:STRIDE, first or last [error]";
+};
+
 /// --kind, --policy, --max-length, --no-bos, --draws, --no-special-in-text.
-void add_scoring(cli::Command& command, ScoringOptions& options);
+void add_scoring(cli::Command& command, ScoringOptions& options, const ScoringHelp& help = {});
 
 struct Scoring {
   probe::ScoreOptions options;

@@ -1,7 +1,6 @@
 #include "commands/text_stream.hpp"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -15,10 +14,10 @@ namespace masque::commands {
 
 namespace {
 
-/// Bytes of standard input if it is a file, of a shard about its part; else 0.
-std::uint64_t size_of_input(const std::optional<Shard>& shard) {
+/// Bytes of an input if it is a file, of a shard about its part; else 0.
+std::uint64_t size_of_input(int fd, const std::optional<Shard>& shard) {
   struct stat status {};
-  if (os::stat_fd(STDIN_FILENO, status) != 0 || !S_ISREG(status.st_mode)) return 0;
+  if (os::stat_fd(fd, status) != 0 || !S_ISREG(status.st_mode)) return 0;
   return static_cast<std::uint64_t>(status.st_size) / (shard ? shard->count : 1);
 }
 
@@ -40,17 +39,18 @@ void add_stream(cli::Command& command, StreamOptions& options) {
 
 cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& command,
                         const LineWork& work, cli::Session& session) {
-  cli::need_stream(command);
-  LineInput input(STDIN_FILENO, kStandardInput, options.input.max_line);
+  if (options.file == "-") cli::need_stream(command);
+  const InputStream stream(options.file);
+  LineInput input(stream.descriptor(), stream.name(), options.input.max_line);
   std::optional<Shard> shard;
   if (options.shard) {
     shard = parse_shard(*options.shard);
     input.cut(*shard);
   }
-  const std::uint64_t total = size_of_input(shard);
+  const std::uint64_t total = size_of_input(stream.descriptor(), shard);
   const auto progress = session.progress("scoring");
   std::uint64_t done = 0;
-  cli::InputLines lines(options.input);
+  cli::InputLines lines(options.input, stream.name());
   LineBatch batch;
   const std::exception_ptr failed = caught([&] {
     const auto enough = [&] { return work.enough && work.enough(); };
@@ -77,7 +77,7 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
 }
 
 void refuse_line(const StreamOptions& options, std::uint64_t id, std::string_view message) {
-  throw InputError(kStandardInput,
+  throw InputError(input_name(options.file),
                    fmt::format("line {}: {}", id - options.first_record + 1, message));
 }
 

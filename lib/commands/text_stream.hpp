@@ -1,4 +1,4 @@
-// Text on standard input, line by line.
+// Text on standard input, or of one file, line by line.
 #pragma once
 
 #include <functional>
@@ -11,6 +11,7 @@
 namespace masque::commands {
 
 struct StreamOptions {
+  std::string file = "-";  ///< a path; "-": standard input
   cli::InputOptions input;
   std::optional<std::string> shard;
   std::uint64_t first_record = 0;
@@ -35,11 +36,12 @@ struct LineWork {
   std::function<bool()> enough = {};
 };
 
-/// Runs over standard input, with a progress line if it is a file. `command` is for help.
+/// Runs over the input, with a progress line if it is a file. `command` is for help.
 cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& command,
                         const LineWork& work, cli::Session& session);
 
-/// InputError "standard input: line N: message" for the line with this number.
+/// InputError "standard input: line N: message", or with the file's path, for the line with this
+/// number.
 [[noreturn]] void refuse_line(const StreamOptions& options, std::uint64_t id,
                               std::string_view message);
 

@@ -83,6 +83,8 @@ print lm-score score causal --per-word --no-bos < text
 print lm-score score model --kind mdlm --draws 3 < text
 print lm-score pairs model pairs.jsonl
 print lm-score ppl model < text
+print lm-score choose model --pattern "X the [MASK]" --labels a=cat,b=w7 --label-column 2 --calibrate labelled.tsv
+print lm-score choose model --pattern "X the [MASK]" --labels a=cat,b=w7 --label-column 2 --write-records -k 1 labelled.tsv
 out lm-score embed model -o out.npy < text
 print lm-score sim model sts.tsv
 out lm-score rescore model nbest.tsv --weight 0.3 -o out.tsv

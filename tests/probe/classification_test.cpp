@@ -19,6 +19,7 @@ TEST_CASE("two labels: F1 is that of the second") {
   CHECK(c.total() == 8);
   CHECK(c.accuracy() == doctest::Approx(0.625).epsilon(1e-14));
   CHECK(c.f1() == doctest::Approx(0.6666666666666666).epsilon(1e-14));
+  CHECK(c.macro_f1() == doctest::Approx(0.619047619047619).epsilon(1e-14));
   CHECK(c.mcc() == doctest::Approx(0.2581988897471611).epsilon(1e-14));
 }
 

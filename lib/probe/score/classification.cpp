@@ -18,9 +18,9 @@ Confusion::Confusion(Index labels)
   MASQUE_CHECK(labels >= 2);
 }
 
-void Confusion::add(Index label, Index predicted) {
+void Confusion::add(Index label, Index predicted, std::uint64_t count) {
   MASQUE_CHECK(0 <= label && label < labels_ && 0 <= predicted && predicted < labels_);
-  ++counts_[static_cast<std::size_t>(label * labels_ + predicted)];
+  counts_[static_cast<std::size_t>(label * labels_ + predicted)] += count;
 }
 
 std::uint64_t Confusion::at(Index label, Index predicted) const {
@@ -31,16 +31,24 @@ std::uint64_t Confusion::total() const {
   return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0});
 }
 
-double Confusion::accuracy() const {
+std::uint64_t Confusion::right() const {
   std::uint64_t right = 0;
   for (Index k = 0; k < labels_; ++k) right += at(k, k);
-  return total() > 0 ? as_number(right) / as_number(total()) : 0;
+  return right;
 }
 
-double Confusion::f1() const {
+double Confusion::accuracy() const {
+  return total() > 0 ? as_number(right()) / as_number(total()) : 0;
+}
+
+double Confusion::f1() const { return mean_f1(labels_ == 2 ? 1 : 0); }
+
+double Confusion::macro_f1() const { return mean_f1(0); }
+
+double Confusion::mean_f1(Index first) const {
   double sum = 0;
   Index count = 0;
-  for (Index k = labels_ == 2 ? 1 : 0; k < labels_; ++k) {
+  for (Index k = first; k < labels_; ++k) {
     std::uint64_t named = 0;
     for (Index other = 0; other < labels_; ++other) named += at(k, other) + at(other, k);
     if (named == 0) continue;

@@ -14,20 +14,26 @@ class Confusion {
   explicit Confusion(Index labels);
 
   /// Both from 0.
-  void add(Index label, Index predicted);
+  void add(Index label, Index predicted, std::uint64_t count = 1);
 
+  Index labels() const { return labels_; }
+  /// How often `label` was taken for `predicted`.
+  std::uint64_t at(Index label, Index predicted) const;
   std::uint64_t total() const;
+  std::uint64_t right() const;
   /// 0 without any.
   double accuracy() const;
   /// 2 tp / (2 tp + fp + fn): of two labels the second one's; of more the mean of all labels that
   /// occur or were predicted (macro). 0 where nothing is right.
   double f1() const;
+  /// The mean over all labels that occur or were predicted, of two labels, too.
+  double macro_f1() const;
   /// Matthews' correlation, of more than two labels by Gorodkin 2004,
   /// doi:10.1016/j.compbiolchem.2004.09.006; 0 if labels or predictions are all the same.
   double mcc() const;
 
  private:
-  std::uint64_t at(Index label, Index predicted) const;
+  double mean_f1(Index first) const;
 
   Index labels_;
   std::vector<std::uint64_t> counts_;  ///< (label, predicted)

@@ -103,8 +103,14 @@ std::optional<std::string> TextScorer::length_problem(const Sentence& sentence) 
 }
 
 void TextScorer::add(std::uint64_t id, Sentence sentence) {
+  const Index tokens = sentence.tokens();
+  add(id, std::move(sentence), 0, tokens);
+}
+
+void TextScorer::add(std::uint64_t id, Sentence sentence, Index begin, Index end) {
   MASQUE_CHECK(!length_problem(sentence));
   const Index tokens = sentence.tokens();
+  MASQUE_CHECK(0 <= begin && begin <= end && end <= tokens);
   const Index fits = longest_ ? *longest_ - sentence.prefix - sentence.suffix : tokens;
   const Index capacity = std::max<Index>(fits, 1);
   // What a bound is given stands in front of it.
@@ -119,7 +125,11 @@ void TextScorer::add(std::uint64_t id, Sentence sentence) {
   pending.scored.sets.assign(places * options_.sets.size(),
                              std::numeric_limits<double>::quiet_NaN());
   pending.last_job = UINT64_MAX;
-  for (const Window& window : windows) add_window(pending, window);
+  for (Window window : windows) {
+    window.score_begin = std::clamp(window.score_begin, begin, end);
+    window.score_end = std::clamp(window.score_end, begin, end);
+    add_window(pending, window);
+  }
   pending.last_job = jobs_;
   deliver();
 }

@@ -69,6 +69,8 @@ class TextScorer {
   std::optional<std::string> length_problem(const Sentence& sentence) const;
   /// Adds a sentence without such a problem; runs batches as they fill.
   void add(std::uint64_t id, Sentence sentence);
+  /// The same, but of the text's tokens only those of [begin, end) are scored.
+  void add(std::uint64_t id, Sentence sentence, Index begin, Index end);
   /// Runs what waits: every sentence has then been given to the sink.
   void flush();
 

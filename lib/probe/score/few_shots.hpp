@@ -1,0 +1,54 @@
+// A few examples of each label, and records that teach a model to fill a cloze pattern with it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.hpp"
+#include "probe/score/cloze.hpp"
+#include "probe/score/score_kind.hpp"
+#include "records/record.hpp"
+
+namespace masque::probe {
+
+/// A text with its label.
+struct Shot {
+  std::uint64_t id = 0;  ///< of its line
+  Index label = 0;
+  std::vector<std::string> texts;
+};
+
+/// Draws `count` texts of each label uniformly without repetition: those with the smallest random
+/// numbers, which are a function of the seed and the id. Memory: the texts drawn so far.
+class ShotSampler {
+ public:
+  ShotSampler(Index labels, Index count, std::uint64_t seed);
+
+  /// Ids must differ.
+  void add(Shot shot);
+  /// The texts drawn, by their ids. Throws InputError that names by `names` a label with fewer
+  /// than `count` texts.
+  std::vector<Shot> drawn(const std::vector<VerbalizedLabel>& names) const;
+
+ private:
+  using Key = std::pair<std::uint64_t, std::uint64_t>;  ///< random number, id
+
+  Index count_;
+  RandomStream stream_;
+  std::vector<std::map<Key, Shot>> drawn_;  ///< of each label
+};
+
+/// Whether a pattern can be taught as this kind scores it: by the masked kinds and kTta.
+bool has_cloze_records(ScoreKind kind);
+
+/// What teaches the word of a sentence: of the masked kinds a record for each of its tokens t, with
+/// the tokens of M(t) replaced by `mask` and t as the only label (`hidden_with`); of kTta one
+/// record with the word's tokens as labels. Ids hold the template's tokens, labels are those of
+/// their own position.
+std::vector<records::Record> cloze_records(const ClozeSentence& cloze, ScoreKind kind,
+                                           TokenId mask);
+
+}  // namespace masque::probe
