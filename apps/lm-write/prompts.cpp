@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/split.hpp"
 #include "base/utf8.hpp"
 #include "commands/files.hpp"

@@ -125,6 +125,9 @@ class Observer {
   /// Weights (queries, keys) of a head.
   virtual void attention(Index sequence, Index layer, Index head, MatrixView<const float> weights);
   virtual void attention(Index sequence, Index layer, Index head, MatrixView<const double> weights);
+  /// Whether logits() may be called for different sequences by several threads at once; else one
+  /// call comes after the other.
+  virtual bool takes_logits_at_once() const { return false; }
   /// Logits or last states of `request.rows[first] …`, which lie in this sequence.
   virtual void logits(Index sequence, Index first, MatrixView<const float> rows);
   virtual void logits(Index sequence, Index first, MatrixView<const double> rows);

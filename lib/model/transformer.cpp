@@ -169,7 +169,11 @@ void Transformer<T>::give_logits(const Batch& batch, std::span<const Index> rows
       observer.logits(part.sequence, part.first,
                       std::as_const(logits).view().middle_rows(part.first - first, part.count));
     };
-    kernel::parallel_items(std::ssize(parts), give);
+    if (observer.takes_logits_at_once()) {
+      kernel::parallel_items(std::ssize(parts), give);
+    } else {
+      for (Index p = 0; p < std::ssize(parts); ++p) give(p);
+    }
   }
 }
 

@@ -9,7 +9,7 @@ sum of their log-probabilities. "beams": for each setting of BEAMS what the beam
 sequences_scores (float32). "sampling": logits and what is left of their softmax after temperature,
 top_k and top_p, as generate applies them. "masked": what plain loops make of masks after beginnings, in the ways of Wang and Cho
 2019 (github.com/nyu-dl/bert-gen) and Ghazvininejad et al. 2019 (github.com/facebookresearch/Mask-Predict), with the likeliest
-token in place of draws and never the mask token itself. Versions: torch 2.15.0, transformers 5.23.0.
+token in place of draws and never the mask token itself. Versions: torch 2.15.0, transformers 5.24.0.
 """
 import json
 import os

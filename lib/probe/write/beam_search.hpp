@@ -18,7 +18,7 @@ NameTable<EarlyStopping> early_stopping_names();
 void check_beams(const GenerateOptions& options, Index vocabulary);
 
 /// generate() with options.beams.num_beams > 1; there, what it does. The algorithm is that of
-/// transformers 5.23: each step takes the max(2, 1 + ends) · num_beams likeliest continuations of a
+/// transformers 5.24: each step takes the max(2, 1 + ends) · num_beams likeliest continuations of a
 /// prompt's open texts; of the num_beams first those that end are kept, num_beams in all by their
 /// scores; the num_beams likeliest that do not end stay open. Equal scores: the earlier text, the
 /// lower id first.

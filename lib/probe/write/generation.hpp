@@ -15,7 +15,7 @@ enum class EarlyStopping {
   kNever,  ///< the same, at the greatest length if length_penalty > 0: when none can become better
 };
 
-/// Beam search; names and rules are those of transformers' generate (5.23).
+/// Beam search; names and rules are those of transformers' generate (5.24).
 struct BeamOptions {
   Index num_beams = 1;        ///< 1: no search, the likeliest token
   double length_penalty = 1;  ///< A: the score of n tokens is Σ log p / n^A

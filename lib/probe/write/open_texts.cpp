@@ -15,6 +15,7 @@ class NextRows final : public model::Observer {
  public:
   explicit NextRows(const TakeNext& take) : take_(take) {}
 
+  bool takes_logits_at_once() const override { return true; }
   void logits(Index /*sequence*/, Index first, MatrixView<const float> rows) override {
     for (Index i = 0; i < rows.rows; ++i) {
       const std::span<const float> row = rows.row_span(i);
