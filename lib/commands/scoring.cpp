@@ -23,7 +23,7 @@ void add_max_length(cli::Command& command, std::optional<std::int64_t>& tokens,
 
 void add_scoring(cli::Command& command, ScoringOptions& options) {
   command.choice("--kind", options.kind, probe::kind_names(),
-                 "what is summed [by the model's head: pll, tta, causal or electra]");
+                 "what is summed [by the model's head: pll, tta, causal, electra or electric]");
   command.option("--policy", "POLICY", options.policy,
                  "for a text that is too long: error, chunk, slide:STRIDE, first or last [error]");
   add_max_length(command, options.max_length, "read at once", "the model's");

@@ -6,14 +6,15 @@ namespace masque::probe {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, ScoreKind>, 7> kKindNames{
+constexpr std::array<std::pair<std::string_view, ScoreKind>, 8> kKindNames{
     {{"pll", ScoreKind::kPll},
      {"pll-word-l2r", ScoreKind::kPllWordL2r},
      {"pll-word", ScoreKind::kPllWord},
      {"pll-global-l2r", ScoreKind::kPllGlobalL2r},
      {"tta", ScoreKind::kTta},
      {"causal", ScoreKind::kCausal},
-     {"electra", ScoreKind::kElectra}}};
+     {"electra", ScoreKind::kElectra},
+     {"electric", ScoreKind::kElectric}}};
 
 }  // namespace
 

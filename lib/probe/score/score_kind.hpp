@@ -16,6 +16,7 @@ enum class ScoreKind {
   kTta,           ///< one pass; each position predicts its own token without reading it
   kCausal,        ///< one pass; each position predicts the next token
   kElectra,       ///< one pass of a discriminator: log σ(−logit), that a token is original
+  kElectric,      ///< one pass: −E, the energy of a token: Clark et al. 2020, arXiv:2012.08561
 };
 
 /// "pll", "pll-word-l2r", … in the order above.

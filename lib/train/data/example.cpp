@@ -27,6 +27,8 @@ void ExampleChunk::add(const Example& example) {
   targets.insert(targets.end(), example.targets.begin(), example.targets.end());
   weights.insert(weights.end(), example.weights.begin(), example.weights.end());
   weights.resize(targets.size(), 1.0);
+  offsets.insert(offsets.end(), example.offsets.begin(), example.offsets.end());
+  offsets.resize(targets.size(), 0.0);
 }
 
 ExampleChunk take_chunk(std::span<const Example>& examples, Index rows) {

@@ -20,6 +20,8 @@ struct Example {
   std::vector<Index> rows;               ///< with a loss, ascending
   std::vector<TokenId> targets;          ///< one a row
   std::vector<double> weights;           ///< of the loss, one a row; empty: 1
+  /// Added to what a head of one number says, one a row, constants; empty: 0.
+  std::vector<double> offsets;
   /// Of a longer text only this is left: windows of layers and all relative positions go by
   /// `positions`, not by the places of the tokens.
   bool sparse = false;
@@ -38,6 +40,7 @@ struct ExampleChunk {
   std::vector<Index> wanted_begins{0};  ///< those of each sequence, and the end
   std::vector<TokenId> targets;
   std::vector<double> weights;
+  std::vector<double> offsets;  ///< one a target
   /// Rows, ascending, that have a state of another network (Tape::given) in place of their token's.
   std::vector<Index> given;
   bool sparse = false;  ///< of all examples
