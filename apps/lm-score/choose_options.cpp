@@ -26,6 +26,8 @@ probe::ClozeEncoder make_encoder(const ChooseOptions& o, const commands::OpenedM
     throw UsageError(fmt::format("--policy {}: expected error, first or last",
                                  probe::policy_text(scoring.options.policy)));
   }
+  if (scoring.options.kind == probe::ScoreKind::kMdlm)
+    throw UsageError("--kind mdlm: a bound from draws, expected another kind");
   const text::Tokenizer& tokenizer = *opened.tokenizer;
   const std::optional<TokenId> mask = tokenizer.roles().mask;
   return {tokenizer,
@@ -93,7 +95,7 @@ void add_choose_options(cli::Command& c, ChooseOptions& o) {
   commands::add_scoring(
       c, o.scoring,
       {.kind = "what is summed over the tokens of a label's word [by the model's head: "
-               "pll-word-l2r, tta, causal or electra]",
+               "pll-word-l2r, tta, causal, electra or electric]",
        .policy = "for a text that is too long: error; first or last: of X (and Y), not of the "
                  "pattern, the first or last tokens are read [error]"});
   commands::add_digits(c, o.open.digits);

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "aggregates.hpp"
+#include "base/error.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
@@ -25,6 +26,10 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   cli::need_stream(command);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
   const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
+  if (scoring.options.kind == probe::ScoreKind::kElectric)
+    throw InputError(opened.path,
+                     "energies, which are not normalised, have no perplexity: expected "
+                     "a model that predicts tokens");
   probe::Perplexity sum;
   probe::TextScorer scorer(*opened.model, scoring.options,
                            [&](probe::ScoredSentence&& s) { sum.add(s); });

@@ -56,6 +56,8 @@ OpenedVectors open_vectors(const VectorCommand& options, cli::Session& session) 
   const probe::SentenceFolder folder = probe::read_sentence_folder(options.open.model);
   OpenedVectors out{.opened = commands::open_model(options.open, folder.model, true, session)};
   const model::Design& design = out.opened.model->design();
+  if (design.streams == model::Streams::kTowers)
+    throw InputError(out.opened.path, "two towers, expected a model with one state for a token");
   for (const std::string& note : folder.notes) session.note(note);
   out.options.pooling = choose_pooling(options, folder, design);
   out.options.truncate = options.truncate;

@@ -93,9 +93,10 @@ void declare_masks(cli::Command& c, TrainOptions& o) {
 /// ELECTRA and masked autoencoding.
 void declare_two_networks(cli::Command& c, TrainOptions& o) {
   c.option("--generator-size", "R", o.generator_size, cli::AllowedRange{1e-6, 1},
-           "electra: widths of the generator, as a share of the model's [0.25]");
+           "electra, electric: widths of the generator (of each tower), as a share of the model's "
+           "[0.25]");
   c.option("--discriminator-weight", "X", o.discriminator_weight, cli::AllowedRange{0, 1e9},
-           "electra: of the loss after the generator's [50; 1 of MLM]");
+           "electra, electric: of the loss after the generator's [50; 1 of MLM]");
   c.option("--switch", "N", o.switch_step, cli::AllowedRange{1, 1e9},
            "electra: the generator alone for so many steps, then the other one alone");
   c.flag("--adversarial", o.adversarial,
@@ -226,8 +227,8 @@ void declare_train(cli::Command& c, const Launch& launch) {
            "electra: what the generator starts from, next to --init [a new one]");
   c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it [that of --init]");
   c.option("--objective", "NAME", o->objective,
-           "what is learnt: mlm, mdlm, tta, clm, unilm, plm, plm-hf, mae, mae-mask, records (their "
-           "labels), electra, electra-15, replace-mlm or all-tokens-mlm");
+           "what is learnt: mlm, mdlm, tta, two-tower, clm, unilm, plm, plm-hf, mae, mae-mask, records "
+           "(their labels), electra, electra-15, electric, replace-mlm or all-tokens-mlm");
   c.option("--format", "FORMAT", o->requested_format,
            "lines; blocks of --length tokens of the whole text; records; pairs [lines]");
   c.flag("--pairs", o->pairs, "the text is source TAB target a line: --format pairs");

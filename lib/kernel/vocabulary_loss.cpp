@@ -34,7 +34,8 @@ class VocabularyChunk {
  public:
   VocabularyLoss<float> run(const VocabularyTask<float>& whole, Index first, Index count,
                             Precision precision, const VocabularyGradients<float>& gradients,
-                            std::span<double> losses, std::span<TokenId> draws) {
+                            std::span<double> losses, std::span<TokenId> draws,
+                            std::span<double> draw_losses) {
     task_ = whole;
     task_.x = whole.x.middle_rows(first, count);
     task_.targets = whole.targets.subspan(at(first), at(count));
@@ -46,7 +47,8 @@ class VocabularyChunk {
     resize(keep);
     logit_pass(keep);
     if (!draws.empty())
-      draw(whole.uniforms.subspan(at(first), at(count)), draws.subspan(at(first), at(count)));
+      draw(whole.uniforms.subspan(at(first), at(count)), draws.subspan(at(first), at(count)),
+           draw_losses.empty() ? draw_losses : draw_losses.subspan(at(first), at(count)));
     const VocabularyLoss<float> result =
         combine(losses.empty() ? losses : losses.subspan(at(first), at(count)));
     if (!backward) return result;
@@ -119,7 +121,8 @@ class VocabularyChunk {
   }
 
   /// By inversion: the tile at which the sum over tiles exceeds what is wanted, then the word.
-  void draw(std::span<const double> uniforms, std::span<TokenId> draws) {
+  void draw(std::span<const double> uniforms, std::span<TokenId> draws,
+            std::span<double> draw_losses) {
     parallel_ranges(rows(), 64, [&](Index begin, Index end) {
       std::vector<double> masses(at(tiles()));
       for (Index r = begin; r < end; ++r) {
@@ -147,6 +150,12 @@ class VocabularyChunk {
           if (left < 0) break;
         }
         draws[at(r)] = static_cast<TokenId>(tile * kTile + i);
+        if (draw_losses.empty()) continue;
+        // Not 0, even where rounding has led beyond the last word with any probability.
+        const double part = std::max(static_cast<double>(in_tile.at(i, r)),
+                                     static_cast<double>(std::numeric_limits<float>::min()));
+        draw_losses[at(r)] = static_cast<double>(most - largest_.view().at(tile, r)) +
+                             std::log(total) - std::log(part);
       }
     });
   }
@@ -237,7 +246,8 @@ class VocabularyChunk {
 
 VocabularyLoss<float> all_chunks(const VocabularyTask<float>& task, Precision precision,
                                  const VocabularyGradients<float>& gradients,
-                                 std::span<double> losses, std::span<TokenId> draws) {
+                                 std::span<double> losses, std::span<TokenId> draws,
+                                 std::span<double> draw_losses) {
   thread_local VocabularyChunk chunk;
   const Index rows = task.x.rows;
   const Index most =
@@ -248,8 +258,8 @@ VocabularyLoss<float> all_chunks(const VocabularyTask<float>& task, Precision pr
   const Index height =
       parts_of(parts_of(rows, chunks), kStripColumns<float>) * kStripColumns<float>;
   for (Index first = 0; first < rows; first += height) {
-    const VocabularyLoss<float> part =
-        chunk.run(task, first, std::min(height, rows - first), precision, gradients, losses, draws);
+    const VocabularyLoss<float> part = chunk.run(task, first, std::min(height, rows - first),
+                                                 precision, gradients, losses, draws, draw_losses);
     result.sum += part.sum;
     result.correct += part.correct;
   }
@@ -261,7 +271,7 @@ VocabularyLoss<float> all_chunks(const VocabularyTask<float>& task, Precision pr
 template <class T>
 VocabularyLoss<T> vocabulary_loss(const VocabularyTask<T>& task, Precision precision,
                                   const VocabularyGradients<T>& gradients, std::span<double> losses,
-                                  std::span<TokenId> draws) {
+                                  std::span<TokenId> draws, std::span<double> draw_losses) {
   const Index rows = task.x.rows, vocabulary = task.weight.rows, hidden = task.x.columns;
   MASQUE_CHECK(vocabulary > 0 && hidden > 0 && task.weight.columns == hidden);
   MASQUE_CHECK(task.bias.empty() || static_cast<Index>(task.bias.size()) == vocabulary);
@@ -270,6 +280,7 @@ VocabularyLoss<T> vocabulary_loss(const VocabularyTask<T>& task, Precision preci
   MASQUE_CHECK(losses.empty() || static_cast<Index>(losses.size()) == rows);
   MASQUE_CHECK(task.uniforms.size() == draws.size());
   MASQUE_CHECK(draws.empty() || static_cast<Index>(draws.size()) == rows);
+  MASQUE_CHECK(draw_losses.empty() || draw_losses.size() == draws.size());
   const auto fits = [](const MatrixView<T>& d, Index r, Index c) {
     return d.data == nullptr || (d.rows == r && d.columns == c);
   };
@@ -277,17 +288,17 @@ VocabularyLoss<T> vocabulary_loss(const VocabularyTask<T>& task, Precision preci
   MASQUE_CHECK(gradients.bias.empty() || static_cast<Index>(gradients.bias.size()) == vocabulary);
   for (const TokenId target : task.targets) MASQUE_CHECK(target >= 0 && target < vocabulary);
   if constexpr (std::is_same_v<T, float>) {
-    return all_chunks(task, precision, gradients, losses, draws);
+    return all_chunks(task, precision, gradients, losses, draws, draw_losses);
   } else {
     MASQUE_CHECK(precision == Precision::kF64);
-    return reference::vocabulary_loss(task, gradients, losses, draws);
+    return reference::vocabulary_loss(task, gradients, losses, draws, draw_losses);
   }
 }
 
 #define MASQUE_INSTANTIATE(T)                                                                     \
   template VocabularyLoss<T> vocabulary_loss<T>(const VocabularyTask<T>&, Precision,              \
                                                 const VocabularyGradients<T>&, std::span<double>, \
-                                                std::span<TokenId>);
+                                                std::span<TokenId>, std::span<double>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)

@@ -44,6 +44,7 @@ struct VocabularyLoss {
 /// losses  −log softmax(logits_r)[targets[r]] of each row, unweighted; or empty
 /// draws   one a row where the task has uniforms, else empty: the token at which the sum of
 ///         softmax(logits_r), from token 0 on, first exceeds uniforms[r]
+/// draw_losses  −log softmax(logits_r)[draws[r]] of each row, with draws alone; or empty
 ///
 /// Takes the rows in chunks whose logits are about 32 MB; each logit is computed once, its
 /// exponential too. O(rows · vocabulary · hidden); without gradients and draws only a few logits
@@ -52,6 +53,7 @@ struct VocabularyLoss {
 template <class T>
 VocabularyLoss<T> vocabulary_loss(const VocabularyTask<T>& task, Precision precision,
                                   const VocabularyGradients<T>& gradients,
-                                  std::span<double> losses = {}, std::span<TokenId> draws = {});
+                                  std::span<double> losses = {}, std::span<TokenId> draws = {},
+                                  std::span<double> draw_losses = {});
 
 }  // namespace masque::kernel

@@ -61,7 +61,7 @@ TokenId draw_token(const std::vector<T>& logits, double uniform) {
 template <class T>
 VocabularyLoss<T> vocabulary_loss(const VocabularyTask<T>& task,
                                   const VocabularyGradients<T>& gradients, std::span<double> losses,
-                                  std::span<TokenId> draws) {
+                                  std::span<TokenId> draws, std::span<double> draw_losses = {}) {
   VocabularyLoss<T> result;
   const Index vocabulary = task.weight.rows;
   std::vector<T> logits(static_cast<std::size_t>(vocabulary)), d_logits(logits.size());
@@ -73,6 +73,9 @@ VocabularyLoss<T> vocabulary_loss(const VocabularyTask<T>& task,
     result.sum += weight * loss;
     if (!losses.empty()) losses[r] = real_part(loss);
     if (!draws.empty()) draws[r] = draw_token(logits, task.uniforms[r]);
+    if (!draw_losses.empty()) {
+      draw_losses[r] = real_part(cross_entropy_row(logits.data(), vocabulary, Index{draws[r]}));
+    }
     if (first_largest(logits) == task.targets[r]) ++result.correct;
     std::fill(d_logits.begin(), d_logits.end(), T(0));
     cross_entropy_row_backward(logits.data(), vocabulary, Index{task.targets[r]}, weight,

@@ -109,7 +109,7 @@ std::string length_objective(const model::TreatableModel& model) {
     throw InputError(model.path(),
                      design.notes.empty() ? "the model has no head" : design.notes.front());
   }
-  if (design.head.kind == HeadKind::kDiscriminator || design.streams == model::Streams::kTwo)
+  if (model::has_one_number(design.head.kind) || design.streams == model::Streams::kTwo)
     throw InputError(model.path(), "expected a masked language model, a T-TA or a causal model");
   const ScoreKind kind = probe::default_kind(design, {});
   if (kind == ScoreKind::kTta) return "tta";

@@ -331,7 +331,67 @@ class Follower {
 
 }  // namespace
 
-FlowResult follow_flow(const FlowRequest& request) { return Follower(request).run(); }
+namespace {
+
+/// The layers of one tower. What position i must not depend on, row i + offset must not.
+FlowRequest tower_of(const FlowRequest& request, bool second) {
+  const auto half = static_cast<std::ptrdiff_t>(request.layers.size() / 2);
+  const auto begin = request.layers.begin() + (second ? half : 0);
+  FlowRequest tower = request;
+  tower.towers = false;
+  tower.layers.assign(begin, begin + half);
+  tower.prediction = Prediction::kNone;
+  tower.forbidden.clear();
+  const Index n = request.layers.front().lengths().queries;
+  const Index offset = second ? 1 : -1;
+  const auto forbid = [&](Range tokens, Range positions) {
+    const Range moved{std::max<Index>(0, positions.begin + offset),
+                      std::min(n, positions.end + offset)};
+    if (moved.begin < moved.end && tokens.end <= n) tower.forbidden.push_back({tokens, moved});
+  };
+  const Index shift = request.prediction == Prediction::kNext ? 1 : 0;
+  for (Index i = 0; request.prediction != Prediction::kNone && i + shift < n; ++i)
+    forbid({i + shift, i + shift + 1}, {i, i + 1});
+  for (const Forbidden& rule : request.forbidden) forbid(rule.tokens, rule.positions);
+  return tower;
+}
+
+FlowResult follow_towers(const FlowRequest& request) {
+  if (request.layers.empty() || request.layers.size() % 2 != 0)
+    throw UsageError("two towers of an odd number of layers, or none, expected an even number");
+  if (!request.content.empty() || request.keys == KeySource::kInput ||
+      request.query == QueryStart::kPosition)
+    throw UsageError("two towers read their own layers: no content, input or queries without it");
+  const auto half = static_cast<Index>(request.layers.size() / 2);
+  FlowResult first = follow_flow(tower_of(request, false));
+  FlowResult second = follow_flow(tower_of(request, true));
+  FlowResult both;
+  both.fields = std::move(first.fields);
+  for (ReceptiveField field : second.fields) {
+    field.layer += half;
+    both.fields.push_back(field);
+  }
+  const Index n = first.reach.rows();
+  both.reach = BitMatrix(n, n);
+  const auto words = static_cast<std::size_t>(both.reach.words());
+  for (Index i = 0; i < n; ++i) {
+    if (i > 0) unite(both.reach.row_words(i), first.reach.row_words(i - 1), words);
+    if (i + 1 < n) unite(both.reach.row_words(i), second.reach.row_words(i + 1), words);
+  }
+  both.leak = std::move(first.leak);
+  if (both.leak && second.leak) both.leak->pairs += second.leak->pairs;
+  if (both.leak || !second.leak) return both;
+  both.leak = std::move(second.leak);
+  both.leak->layer += half;
+  for (FlowStep& step : both.leak->path) step.layer += step.layer > 0 ? half : 0;
+  return both;
+}
+
+}  // namespace
+
+FlowResult follow_flow(const FlowRequest& request) {
+  return request.towers ? follow_towers(request) : Follower(request).run();
+}
 
 std::string path_text(const std::vector<FlowStep>& path, bool two_streams) {
   std::string out;

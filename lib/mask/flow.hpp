@@ -5,7 +5,9 @@
 //     Q_l(i) = Q_{l−1}(i) ∪ ⋃ over visible k of KV_l(k)
 // where KV_1(k) = {k} (token embeddings), and KV_l(k) is {k} again (KeySource::kInput, T-TA), the
 // row's own stream of the layer before (KeySource::kLayer), or the content stream's (two streams,
-// XLNet). Q_0(i) is {i} or, for a query that starts with its position only, empty. The same
+// XLNet). Q_0(i) is {i} or, for a query that starts with its position only, empty. Of two towers
+// (TwoTower) each is a stack of its own, and position i has what row i − 1 of the first and row
+// i + 1 of the second depend on. The same
 // question to a model that runs: probe/check/check_leak.hpp.
 #pragma once
 
@@ -52,6 +54,8 @@ struct FlowRequest {
   std::vector<Mask> content;  ///< of the content stream; empty: one stream
   KeySource keys = KeySource::kLayer;
   QueryStart query = QueryStart::kToken;
+  /// `layers` are those of two towers, half of them each.
+  bool towers = false;
   Residual residual = Residual::kOn;
   Prediction prediction = Prediction::kNone;
   std::vector<Forbidden> forbidden;
@@ -85,12 +89,13 @@ struct ReceptiveField {
 struct FlowResult {
   std::optional<Leak> leak;
   std::vector<ReceptiveField> fields;  ///< one a layer, from 1
-  BitMatrix reach;                     ///< row i, token j: after the last layer
+  BitMatrix reach;                     ///< row i, token j: after the last layer, or both towers
 };
 
 /// Follows the tokens through the layers. Cost O(layers · n · Σ n_i / 64) word operations, so n³
 /// for dense masks; memory 6 n² bits. Throws UsageError
-/// if a mask is not square or the lists do not fit.
+/// if a mask is not square or the lists do not fit, and for towers with content or keys of the
+/// input. Fields and paths of towers are of their own rows, layer by layer.
 FlowResult follow_flow(const FlowRequest& request);
 
 /// "token 3 -> layer 1 position 5 -> layer 2 position 3"; with two streams "layer 1 content 5 ->

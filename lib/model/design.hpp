@@ -47,6 +47,10 @@ enum class Streams {
   kOne,
   kTwo,        ///< XLNet: a query stream next to the content stream where targets are requested
   kFixedKeys,  ///< T-TA: queries start without tokens, keys and values come from the embeddings
+  /// TwoTower: the first half of the layers reads from left to right, the second half from right to
+  /// left, both from the embeddings; position i predicts from the first at i − 1 and the second at
+  /// i + 1. The layers' masks are those of tower_masks().
+  kTowers,
 };
 
 struct NormDesign {
@@ -83,7 +87,13 @@ enum class HeadKind {
   kMasked,         ///< a vocabulary at each position: the token that stands there
   kCausal,         ///< a vocabulary at each position: the next token
   kDiscriminator,  ///< one logit a position: replaced (> 0) or original
+  kEnergy,         ///< one number a position, Electric's energy E: p(token | others) ∝ exp(−E)
 };
+
+/// Whether a head says one number for each position, and not one for each token.
+inline bool has_one_number(HeadKind kind) {
+  return kind == HeadKind::kDiscriminator || kind == HeadKind::kEnergy;
+}
 
 struct HeadDesign {
   HeadKind kind = HeadKind::kNone;
@@ -206,6 +216,14 @@ bool same_design(const Design& a, const Design& b);
 /// Columns of a head's values.
 inline Index head_value_size(const Design& design) {
   return design.value_size > 0 ? design.value_size : design.head_size;
+}
+
+/// Layers of each of two towers (Streams::kTowers).
+inline Index tower_layers(const Design& design) { return design.num_hidden_layers / 2; }
+
+/// Columns of the last states, which the head reads: of two towers those of both, side by side.
+inline Index last_width(const Design& design) {
+  return design.streams == Streams::kTowers ? 2 * design.hidden_size : design.hidden_size;
 }
 
 }  // namespace masque::model

@@ -85,6 +85,23 @@ void set_mask(std::string_view masks, Design& design) {
   }
 }
 
+void set_towers(Design& design) {
+  if (design.num_hidden_layers < 2 || design.num_hidden_layers % 2 != 0) {
+    throw UsageError(fmt::format("two towers with {} {}, expected an even number",
+                                 field("num_hidden_layers"), design.num_hidden_layers));
+  }
+  const VariantDesign& variants = design.variants;
+  if (!variants.mixer.empty()) {
+    throw UsageError(
+        fmt::format("two towers with {} {}, expected attention", field("mixer"), variants.mixer));
+  }
+  if (variants.previous_scores != PreviousScores::kNone)
+    throw UsageError(fmt::format("two towers with {}, expected none", field("previous_scores")));
+  const Index half = tower_layers(design);
+  design.streams = Streams::kTowers;
+  set_mask(fmt::format("{}*causal, {}*reverse", half, half), design);
+}
+
 std::vector<mask::MaskLayer> own_masks(const Design& design) {
   if (!design.variants.mask.empty()) return mask::parse_open_mask_layers(design.variants.mask);
   if (design.mask == DefaultMask::kFull) return {};

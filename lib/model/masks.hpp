@@ -24,6 +24,11 @@ mask::MaskExpression default_mask(DefaultMask mask);
 /// own. Throws UsageError for what is no mask, for masks that read files, or do not fit its layers.
 void set_mask(std::string_view masks, Design& design);
 
+/// Makes two towers of the layers of a design (Streams::kTowers), under the masks `causal` and
+/// `reverse`. Throws UsageError for an odd number of layers, for mixers, and for layers that read
+/// scores of the layer before.
+void set_towers(Design& design);
+
 /// What a design says that its layers may read: a list, one for all, or nothing for all that is
 /// full. Windows of layers come on top.
 std::vector<mask::MaskLayer> own_masks(const Design& design);

@@ -27,12 +27,15 @@ inline constexpr Words<LayerKind, 2> kLayerKinds{
 inline constexpr Words<DefaultMask, 3> kMasks{{{"full", DefaultMask::kFull},
                                                {"causal", DefaultMask::kCausal},
                                                {"others", DefaultMask::kOthers}}};
-inline constexpr Words<Streams, 3> kStreams{
-    {{"one", Streams::kOne}, {"two", Streams::kTwo}, {"fixed_keys", Streams::kFixedKeys}}};
-inline constexpr Words<HeadKind, 4> kHeads{{{"none", HeadKind::kNone},
+inline constexpr Words<Streams, 4> kStreams{{{"one", Streams::kOne},
+                                             {"two", Streams::kTwo},
+                                             {"fixed_keys", Streams::kFixedKeys},
+                                             {"towers", Streams::kTowers}}};
+inline constexpr Words<HeadKind, 5> kHeads{{{"none", HeadKind::kNone},
                                             {"masked", HeadKind::kMasked},
                                             {"causal", HeadKind::kCausal},
-                                            {"discriminator", HeadKind::kDiscriminator}}};
+                                            {"discriminator", HeadKind::kDiscriminator},
+                                            {"energy", HeadKind::kEnergy}}};
 inline constexpr Words<TalkingHeads, 4> kTalkingHeads{{{"none", TalkingHeads::kNone},
                                                        {"before", TalkingHeads::kBefore},
                                                        {"after", TalkingHeads::kAfter},

@@ -105,8 +105,9 @@ std::vector<TensorRow> position_rows(const Design& design) {
 HeadPlan masque_head(const Design& design, const HeadDesign& head) {
   HeadPlan plan;
   plan.design = head;
-  const bool vocabulary = head.kind != HeadKind::kDiscriminator;
-  plan.what = !vocabulary                      ? "discriminator head"
+  const bool vocabulary = !has_one_number(head.kind);
+  plan.what = head.kind == HeadKind::kEnergy   ? "energy head"
+              : !vocabulary                    ? "discriminator head"
               : head.kind == HeadKind::kCausal ? "causal-LM head"
                                                : "masked-LM head";
   plan.decoder = "head.decoder.weight";

@@ -111,7 +111,8 @@ struct AttentionRows {
 class Observer {
  public:
   virtual ~Observer() = default;
-  /// state 0 … layers: (length, hidden size).
+  /// state 0 … layers: (length, hidden size). Of two towers row i of a layer is what position i
+  /// predicts from: the tower's row i − 1 or i + 1, zeros beyond the sequence.
   virtual void hidden_states(Index sequence, Index state, MatrixView<const float> rows);
   virtual void hidden_states(Index sequence, Index state, MatrixView<const double> rows);
   /// The query stream of two-stream models, in the same way.

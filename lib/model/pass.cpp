@@ -64,6 +64,10 @@ void Pass<T>::choose_flow() {
   if (!batch_.query_masks.empty()) {
     flow_ = StreamFlow::kTwoStreams;
     kind = StreamKind::kQuery;
+  } else if (design_.streams == Streams::kTowers) {
+    flow_ = StreamFlow::kTowers;
+    static_cast<StreamRows&>(selected_) = content_;
+    return;
   } else if (settings_.keys == mask::KeySource::kLayer &&
              settings_.query == mask::QueryStart::kToken) {
     const Index last = design_.num_hidden_layers - 1;
@@ -117,13 +121,28 @@ void Pass<T>::note_overflow(MatrixView<const T> rows) const {
 template <class T>
 void Pass<T>::show_states(Index state, const Stream& stream) const {
   if (!request_.hidden_states || observer_ == nullptr) return;
-  const bool last = state == design_.num_hidden_layers;
+  const bool towers = flow_ == StreamFlow::kTowers;
+  const bool last =
+      state == design_.num_hidden_layers || (towers && state == tower_layers(design_));
   Matrix<T> normed;
   MatrixView<const T> x = stream.x.view();
   if (last && model_.final_norm.present()) {
     normed.resize(x.rows, x.columns);
     model_.final_norm.forward(x, normed.view());
     x = normed.view();
+  }
+  Matrix<T> moved;
+  if (towers && state > 0) {
+    moved = Matrix<T>::zero(x.rows, x.columns);
+    for (Index s = 0; s < chunk_.sequences(); ++s) {
+      const Index n = stream.count(s);
+      if (n < 2) continue;
+      const bool first = &stream == &content_;
+      const Index begin = stream.begin(s);
+      kernel::copy_rows<T>(x.middle_rows(begin + (first ? 0 : 1), n - 1),
+                           moved.view().middle_rows(begin + (first ? 1 : 0), n - 1));
+    }
+    x = moved.view();
   }
   for (Index s = 0; s < chunk_.sequences(); ++s) {
     const auto rows = x.middle_rows(stream.begin(s), stream.count(s));

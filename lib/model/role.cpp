@@ -9,12 +9,12 @@ namespace {
 
 /// Width of the states that the vocabulary matrix sees.
 Index head_width(const Design& design) {
-  const bool narrow = design.head.transform && design.head.kind != HeadKind::kDiscriminator;
-  return narrow ? design.embedding_size : design.hidden_size;
+  const bool narrow = design.head.transform && !has_one_number(design.head.kind);
+  return narrow ? design.embedding_size : last_width(design);
 }
 
 Index decoder_rows(const Design& design) {
-  return design.head.kind == HeadKind::kDiscriminator ? 1 : design.vocab_size;
+  return has_one_number(design.head.kind) ? 1 : design.vocab_size;
 }
 
 /// Rows of DeBERTa's table of relative positions.
@@ -91,7 +91,7 @@ RoleShape role_shape(const Design& design, Role role, Index part) {
     case Role::kConvolution: return {hidden, hidden * design.convolution_size};
     case Role::kGatedInput: return {2 * inner + design.attention_key_size, hidden};
     case Role::kEmbeddingProjection: return {hidden, design.embedding_size};
-    case Role::kHeadTransform: return {head_width(design), hidden};
+    case Role::kHeadTransform: return {head_width(design), last_width(design)};
     case Role::kDecoder: return {decoder_rows(design), head_width(design)};
     case Role::kEmbeddingNorm: return {1, design.embedding_size};
     case Role::kHeadNorm: return {1, head_width(design)};

@@ -53,6 +53,10 @@ Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
     throw UsageError(fmt::format("{} has no queries and keys: {} and {} do not apply",
                                  model_.mixer->info().name, field("kv"), field("query")));
   }
+  if (model_.design.streams == Streams::kTowers && !plain) {
+    throw UsageError(fmt::format("two towers read their own layers: {} and {} do not apply",
+                                 field("kv"), field("query")));
+  }
 }
 
 template <class T>
@@ -221,7 +225,7 @@ std::vector<double> Transformer<T>::run(const Batch& given, const Request& reque
   const bool needs_head = request.logits || !request.targets.empty();
   if (needs_head) model_.head();
 
-  Matrix<T> last(static_cast<Index>(rows.size()), model_.design.hidden_size);
+  Matrix<T> last(static_cast<Index>(rows.size()), last_width(model_.design));
   const ChunkPlan plan = cut_batch(batch, rows, kernel::threads());
   std::atomic<bool> overflowed{false};
   const auto work = [&](Index c) {

@@ -112,8 +112,9 @@ std::size_t Selection::run_length(Draw& draw) const {
 void Selection::select_runs(const std::vector<Run>& units, double rate, std::size_t ordinary,
                             Draw& draw, std::vector<std::uint8_t>& flags) const {
   if (rate <= 0 || units.empty()) return;
+  const double share = rate * static_cast<double>(ordinary);
   const auto goal = static_cast<std::size_t>(
-      std::max<long long>(1, std::llround(rate * static_cast<double>(ordinary))));
+      std::max(1.0, options_.rounds_up ? std::ceil(share) : std::round(share)));
   std::size_t selected = 0;
   // Starts in random order; what would go beyond the goal is cut short or left out.
   for (const Index start : random_order(static_cast<Index>(units.size()), draw)) {

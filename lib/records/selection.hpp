@@ -29,6 +29,7 @@ struct SelectionOptions {
   Choice choice = Choice::kBernoulli;
   double span_p = 0.2;  ///< of the geometric lengths
   std::uint64_t span_longest = 10;
+  bool rounds_up = false;  ///< but for kBernoulli: ⌈rate · n⌉ tokens, where it is round(rate · n)
   std::uint64_t seed = 0;
 };
 

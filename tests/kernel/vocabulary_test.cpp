@@ -200,7 +200,13 @@ TEST_CASE("draws are those of the softmax's running sum") {
     kernel::VocabularyTask<float> task = p.task();
     task.uniforms = uniforms;
     std::vector<TokenId> draws(uniforms.size()), with_gradients(uniforms.size());
-    kernel::vocabulary_loss(task, Precision::kF32, {}, {}, draws);
+    std::vector<double> draw_losses(uniforms.size()), losses(uniforms.size());
+    kernel::vocabulary_loss(task, Precision::kF32, {}, {}, draws, draw_losses);
+    kernel::VocabularyTask<float> drawn_targets = p.task();
+    drawn_targets.targets = draws;
+    kernel::vocabulary_loss(drawn_targets, Precision::kF32, {}, losses);
+    for (std::size_t r = 0; r < losses.size(); ++r)
+      CHECK(draw_losses[r] == doctest::Approx(losses[r]).epsilon(1e-5));
     Found found(p);
     for (const int threads : {1, 3}) {
       const Threads set(threads);

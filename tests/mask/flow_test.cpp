@@ -71,6 +71,38 @@ TEST_CASE("block diffusion: a noised row reads its block and the clean blocks be
   CHECK(contains(message_of<UsageError>([&] { follow_flow(request); }), "expected an even number"));
 }
 
+TEST_CASE("two towers know all tokens but their own, and leak as soon as one looks ahead") {
+  FlowRequest request = request_of("causal", 9, 3);
+  for (const Mask& mask : stack("reverse", 9, 3)) request.layers.push_back(mask);
+  request.towers = true;
+  request.prediction = Prediction::kSelf;
+  const FlowResult clean = follow_flow(request);
+  CHECK_FALSE(clean.leak);
+  CHECK(clean.fields.size() == 6);
+  CHECK(clean.fields.back().layer == 6);
+  for (Index i = 0; i < 9; ++i) {
+    for (Index j = 0; j < 9; ++j) CHECK(clean.reach.get(i, j) == (i != j));
+  }
+  // The second tower's last layer reads one token to the left.
+  request.layers.back() = parse_mask("reverse | window(1)").bind({9, 9});
+  const FlowResult leaking = follow_flow(request);
+  REQUIRE(leaking.leak);
+  CHECK(leaking.leak->layer == 6);
+  CHECK(leaking.leak->pairs == 8);
+  CHECK(path_of(leaking) ==
+        "token 0 -> layer 4 position 0 -> layer 5 position 0 -> layer 6 position 1");
+  CHECK(leaking.reach.get(0, 0));
+  CHECK_FALSE(leaking.reach.get(8, 8));
+  request.prediction = Prediction::kNone;
+  request.forbidden = {{{4, 5}, {4, 5}}};
+  CHECK(follow_flow(request).leak->pairs == 1);
+  request.keys = KeySource::kInput;
+  CHECK(contains(message_of<UsageError>([&] { follow_flow(request); }), "their own layers"));
+  request.keys = KeySource::kLayer;
+  request.layers.pop_back();
+  CHECK(contains(message_of<UsageError>([&] { follow_flow(request); }), "an even number"));
+}
+
 TEST_CASE("causal layers may predict the next token, not their own") {
   FlowRequest request = request_of("causal", 16, 12);
   request.prediction = Prediction::kNext;

@@ -49,6 +49,7 @@ const std::vector<std::pair<std::string, std::function<void(Design&)>>>& changes
                    .activation = d.activation,
                    .tied = false};
        }},
+      {"energies", [](Design& d) { d.head = {.kind = HeadKind::kEnergy, .tied = false}; }},
   };
   return all;
 }
@@ -58,8 +59,7 @@ ModelWeights<float> filled(const StartingModel& start, const ModelPlan& plan,
                            std::vector<std::vector<float>>& memory) {
   ModelWeights<float> weights = start.weights();
   // A discriminator has nothing of a vocabulary's head.
-  if (plan.design.head.kind != start.design().head.kind &&
-      plan.design.head.kind == HeadKind::kDiscriminator) {
+  if (plan.design.head.kind != start.design().head.kind && has_one_number(plan.design.head.kind)) {
     weights.head_transform = weights.decoder = {};
     weights.head_norm = {};
   }

@@ -10,9 +10,11 @@
 #include "base/error.hpp"
 #include "mask/expression.hpp"
 #include "model/checkpoint/save.hpp"
+#include "model/masks.hpp"
 #include "model/model.hpp"
 #include "model/random_model.hpp"
 #include "model/variants.hpp"
+#include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
 namespace masque::model {
@@ -164,6 +166,112 @@ TEST_CASE("T-TA of every position scheme reads every token but its own") {
     if (name == "xpos" || name == "convolutional") continue;  // causal; reads neighbours
     check_variant(test::tiny_design("\"streams\": \"fixed_keys\", \"position\": \"" + name + "\""));
   }
+}
+
+/// Keeps states and last states of one sequence.
+class StatesOf final : public Observer {
+ public:
+  void hidden_states(Index, Index state, MatrixView<const double> x) override {
+    states.resize(std::max(states.size(), static_cast<std::size_t>(state) + 1));
+    states[static_cast<std::size_t>(state)] = Matrix<double>::copy(x);
+  }
+  void last_states(Index, Index, MatrixView<const double> x) override {
+    last = Matrix<double>::copy(x);
+  }
+
+  std::vector<Matrix<double>> states;
+  Matrix<double> last;
+};
+
+StatesOf states_of(const Model& model, const std::vector<TokenId>& ids) {
+  Batch batch;
+  batch.add(ids);
+  Request request;
+  request.all_rows = request.hidden_states = request.last_states = true;
+  StatesOf found;
+  model.run(batch, request, &found);
+  return found;
+}
+
+TEST_CASE("two towers are two models side by side, one of each direction") {
+  for (const char* more : {"", ", \"norm_placement\": \"pre\"", ", \"position\": \"rope\"",
+                           ", \"layer_kind\": \"gated_attention\""}) {
+    CAPTURE(more);
+    Design design = test::tiny_design(std::string("\"num_hidden_layers\": 4, \"streams\": "
+                                                  "\"towers\"") +
+                                      more);
+    CHECK(design.variants.mask == "2*causal, 2*reverse");
+    CHECK(config_of(design).family == "masque");
+    const TempFolder folder = TempFolder::in_memory();
+    const ModelWeights<float> weights = test::random_weights<float>(design, 5);
+    save_model(folder / "both", design, weights);
+    REQUIRE(same_design(load_model<float>(folder / "both").design, design));
+    const auto model = open_model(folder / "both", kExact);
+    const StatesOf both = states_of(*model, kIds);
+    const auto n = std::ssize(kIds);
+    const Index width = design.hidden_size;
+    REQUIRE(both.last.columns() == 2 * width);
+    for (const bool second : {false, true}) {
+      Design tower = design;
+      tower.streams = Streams::kOne;
+      tower.num_hidden_layers = 2;
+      tower.layers.resize(2);
+      set_mask(second ? "reverse" : "causal", tower);
+      tower.head = {};
+      ModelWeights<float> own = weights;
+      own.head_transform = own.decoder = {};
+      own.head_norm = {};
+      own.layers.clear();
+      for (std::size_t l = second ? 2 : 0; own.layers.size() < 2; ++l)
+        own.layers.push_back(weights.layers[l]);
+      const std::string path = folder / (second ? "second" : "first");
+      save_model(path, tower, own);
+      const StatesOf one = states_of(*open_model(path, kExact), kIds);
+      for (Index i = 0; i < n; ++i) {
+        const Index row = second ? i + 1 : i - 1;
+        for (Index c = 0; c < width; ++c) {
+          const double last = both.last.view().at(i, c + (second ? width : 0));
+          if (row >= 0 && row < n) {
+            CHECK(last == one.last.view().at(row, c));
+            const std::size_t state = second ? 4 : 2;
+            CHECK(both.states[state].view().at(i, c) == last);
+            CHECK(both.states[state - 1].view().at(i, c) == one.states[1].view().at(row, c));
+          } else {
+            CHECK(both.states[second ? 4 : 2].view().at(i, c) == 0);
+          }
+        }
+      }
+    }
+    // No position reads its own token, in any layer.
+    for (std::size_t i = 0; i < kIds.size(); ++i) {
+      std::vector<TokenId> changed = kIds;
+      changed[i] = 17;
+      const StatesOf now = states_of(*model, changed);
+      const auto same_row = [&](const Matrix<double>& a, const Matrix<double>& b) {
+        return std::ranges::equal(a.view().row_span(static_cast<Index>(i)),
+                                  b.view().row_span(static_cast<Index>(i)));
+      };
+      CHECK(same_row(now.last, both.last));
+      for (std::size_t l = 1; l < both.states.size(); ++l)
+        CHECK(same_row(now.states[l], both.states[l]));
+    }
+    // The same bits whatever shares the batch and whichever rows are wanted.
+    const std::vector<TokenId> other{1, 38, 7, 7};
+    const auto rough = open_model(folder / "both");
+    const auto whole = run(*rough, {kIds})->rows[0];
+    CHECK(run(*rough, {other, kIds, other})->rows[1] == whole);
+    CHECK(run(*rough, {kIds, other}, {2, 7, 9})->rows[0] == std::vector{whole[2], whole[7]});
+  }
+  const auto problem = [](const std::string& members) {
+    return masque::test::message_of<InputError>([&] { test::tiny_design(members); });
+  };
+  const std::string towers = "\"streams\": \"towers\", ";
+  CHECK(masque::test::contains(problem(towers + "\"num_hidden_layers\": 3"),
+                               "expected an even number"));
+  CHECK(masque::test::contains(problem(towers + "\"mixer\": \"fnet\""), "expected attention"));
+  CHECK(masque::test::contains(problem(towers + "\"previous_scores\": \"one_layer\""),
+                               "expected none"));
+  CHECK(masque::test::contains(problem(towers + "\"head_transform\": false"), "reads two towers"));
 }
 
 TEST_CASE("models of every mixer") {

@@ -77,7 +77,7 @@ class FakeModel : public model::Model {
           out.push_back(log_softmax(possible, request.targets[static_cast<std::size_t>(first)]));
         if (observer == nullptr) continue;
         if (request.logits) {
-          const Index width = design_.head.kind == model::HeadKind::kDiscriminator ? 1 : 12;
+          const Index width = model::has_one_number(design_.head.kind) ? 1 : 12;
           observer->logits(s, first, MatrixView<const double>(logits.data(), 1, width));
         }
         if (request.last_states) {

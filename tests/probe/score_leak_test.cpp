@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "fake_model.hpp"
+#include "model/masks.hpp"
 #include "probe/score/model_kinds.hpp"
 #include "support/message.hpp"
 
@@ -51,6 +52,30 @@ TEST_CASE("leaks of given masks are found at the lengths that occur") {
   CHECK(leak(kCausal, "causal & ~causal, full", {}, kPosition, 6) == clean);
   CHECK(leak(kCausal, "causal, full", {}, kPosition, 6).find("position 0 reads token 1") !=
         std::string::npos);
+}
+
+TEST_CASE("two towers: each may read itself and what is behind it, whatever the length") {
+  FakeModel model(HeadKind::kMasked);
+  model.design_to_change().num_hidden_layers = 4;
+  model::set_towers(model.design_to_change());
+  const auto leak = [&](ScoreKind kind, const char* mask, Index length) {
+    model::ModelOptions options;
+    if (*mask != '\0') options.masks = mask::parse_mask_layers(mask);
+    check_kind(kind, model.design(), options);
+    ScoreLeak check(kind, model.design(), options);
+    return message_of<UsageError>([&] { check.at(length); });
+  };
+  const std::string clean = "(nothing thrown)";
+  CHECK(leak(ScoreKind::kTta, "", 5000) == clean);
+  CHECK(leak(ScoreKind::kTta, "2*strict_causal, 2*diagonal", 5000) == clean);
+  CHECK(leak(ScoreKind::kTta, "full", 6)
+            .find("of 6 tokens position 1 reads token 1 (token 1 -> layer 1 position 0)") !=
+        std::string::npos);
+  CHECK(leak(ScoreKind::kTta, "2*causal, reverse, full", 6)
+            .find("of 6 tokens position 0 reads token 0 (token 0 -> layer 3 position 0 -> layer 4 "
+                  "position 1)") != std::string::npos);
+  CHECK(leak(ScoreKind::kTta, "2*reverse, 2*causal", 513).find("513 tokens") != std::string::npos);
+  CHECK(leak(ScoreKind::kCausal, "", 6).find("position 0 reads token 1") != std::string::npos);
 }
 
 }  // namespace

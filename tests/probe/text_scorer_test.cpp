@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "fake_model.hpp"
+#include "model/masks.hpp"
 #include "probe/score/model_kinds.hpp"
 #include "support/message.hpp"
 
@@ -168,6 +169,15 @@ TEST_CASE("a discriminator's score is the log-probability that every token is or
         doctest::Approx(expected).epsilon(1e-13));
 }
 
+TEST_CASE("the score of energies is the sum of what they are below 0") {
+  const FakeModel model(HeadKind::kEnergy);
+  double expected = 0;
+  for (Index t = 1; t <= 6; ++t)
+    expected -= fake_logits(kText.ids, t, 12, [](Index) { return true; })[0];
+  CHECK(scored(model, {.kind = ScoreKind::kElectric}, {kText})[0].score ==
+        doctest::Approx(expected).epsilon(1e-14));
+}
+
 TEST_CASE("long texts are refused, or read as the policy says") {
   FakeModel model(HeadKind::kMasked);
   model.design_to_change().max_position_embeddings = 5;  // three tokens of text
@@ -243,10 +253,17 @@ TEST_CASE("kinds that a model cannot do are refused") {
   const FakeModel tta(HeadKind::kMasked, DefaultMask::kOthers, model::Streams::kFixedKeys);
   const FakeModel xlnet(HeadKind::kCausal, DefaultMask::kFull, model::Streams::kTwo);
   const FakeModel bare(HeadKind::kNone);
+  const FakeModel electra(HeadKind::kDiscriminator);
+  const FakeModel electric(HeadKind::kEnergy);
+  FakeModel towers(HeadKind::kMasked);
+  model::set_towers(towers.design_to_change());
   const model::ModelOptions usual;
   for (const auto& [model, kind] : {std::pair{&bert, ScoreKind::kPll},
                                     {&gpt, ScoreKind::kCausal},
                                     {&tta, ScoreKind::kTta},
+                                    {&towers, ScoreKind::kTta},
+                                    {&electra, ScoreKind::kElectra},
+                                    {&electric, ScoreKind::kElectric},
                                     {&xlnet, ScoreKind::kPll}}) {
     CHECK(default_kind(model->design(), usual) == kind);
     CHECK_NOTHROW(check_kind(kind, model->design(), usual));
@@ -256,6 +273,13 @@ TEST_CASE("kinds that a model cannot do are refused") {
         "kind pll: the model has a causal head, expected a masked head");
   CHECK(problem(ScoreKind::kElectra, bert, usual) ==
         "kind electra: the model has a masked head, expected a discriminator");
+  CHECK(problem(ScoreKind::kElectra, electric, usual) ==
+        "kind electra: the model has energies, expected a discriminator");
+  CHECK(problem(ScoreKind::kElectric, electra, usual) ==
+        "kind electric: the model has a discriminator, expected energies, as Electric "
+        "has them");
+  for (const ScoreKind kind : {ScoreKind::kPll, ScoreKind::kTta, ScoreKind::kCausal})
+    CHECK(problem(kind, electric, usual).find("the model has energies") != std::string::npos);
   CHECK(problem(ScoreKind::kTta, bert, usual)
             .starts_with("kind tta: position 0 of this model reads token 0"));
   CHECK(problem(ScoreKind::kCausal, bert, usual)

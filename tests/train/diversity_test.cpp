@@ -44,9 +44,11 @@ Complex rewarded_loss(const model::Design& design, const ParameterMap& map,
   ExampleChunk chunk;
   for (const Example& e : examples) chunk.add(e);
   Tape<Complex> tape;
-  Matrix<Complex> last(std::ssize(chunk.wanted), design.hidden_size);
+  Matrix<Complex> last(std::ssize(chunk.wanted), last_width(design));
   encoder.forward(chunk, {}, tape, last.view());
-  Complex loss = head.run({last.view(), chunk.targets, chunk.weights}, {}).loss;
+  HeadTask<Complex> task{last.view(), chunk.targets, chunk.weights};
+  task.offsets = chunk.offsets;
+  Complex loss = head.run(task, {}).loss;
   const auto count = static_cast<double>(encoder.attention_matrices() * std::ssize(examples));
   for (std::size_t k = 0; k < kDiversities; ++k) loss -= rewards[k] * tape.diversity[k] / count;
   return loss;

@@ -37,7 +37,7 @@ Play play(Pair<double>& pair, std::span<const StepItem> items) {
   for (const StepItem& item : items) {
     const ElectraItem one = selection.select(item.item, item.epoch);
     Sampling sampling;
-    sampling.uniforms = draw_numbers(item.item, item.epoch, one, 11);
+    sampling.uniforms = draw_numbers(item.item, item.epoch, one.rows, 11);
     const Example requested = generator_example(one);
     generator.evaluate({&requested, 1}, {.sampling = &sampling});
     std::vector<double>& rewards = out.rewards.emplace_back();

@@ -65,7 +65,8 @@ struct Pair {
     model.second = design_of(recipe);
     model.second.type_vocab_size = 2;
     adapt_electra(*model.variant, requested, model.second);
-    model.generator = generator_design(recipe, setting.size, requested, model.second);
+    model.generator =
+        generator_design(*model.variant, recipe, setting.size, requested, model.second);
     model.adversarial = setting.adversarial;
     add_electra(model, setting.switch_step == 0, parameters);
     const train::StartOptions start{.seed = 3, .initializer_range = 0.2};

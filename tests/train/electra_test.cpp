@@ -74,6 +74,32 @@ TEST_CASE("a correct sample is original, in both networks' examples") {
   CHECK(replaced_example(item, samples, true).targets == item.ids);
 }
 
+TEST_CASE("energies: a row is replaced if it was selected, whatever was drawn") {
+  ElectraItem item;
+  item.ids = {2, 10, 11, 12, 13, 3};
+  item.segments = {0, 0, 0, 1, 1, 1};
+  item.rows = {2, 4};
+  item.ordinary = {1, 2, 3, 4};
+  const std::vector<TokenId> draws{70, 11, 72, 77};
+  const std::vector<double> draw_losses{5, 0.5, 6, 2}, losses{1, 0.5, 3, 4};
+  const NoiseRows noise{draws, draw_losses, losses};
+  const Example cloze = cloze_example(item);
+  CHECK(cloze.ids == item.ids);
+  CHECK(cloze.rows == item.ordinary);
+  CHECK(cloze.targets == std::vector<TokenId>{10, 11, 12, 13});
+  CHECK(selected_draws(item, noise) == std::vector<TokenId>{11, 77});
+  const Example energy = energy_example(item, noise, 0.25);
+  CHECK(energy.ids == std::vector<TokenId>{2, 10, 11, 12, 77, 3});
+  CHECK(energy.segments == item.segments);
+  CHECK(energy.rows == item.ordinary);
+  CHECK(energy.targets == std::vector<TokenId>{0, 1, 0, 1});
+  const double odds = std::log(1.0 / 3);
+  const std::vector<double> expected{-1 + odds, -0.5 + odds, -3 + odds, -2 + odds};
+  REQUIRE(energy.offsets.size() == expected.size());
+  for (std::size_t k = 0; k < expected.size(); ++k)
+    CHECK(energy.offsets[k] == doctest::Approx(expected[k]).epsilon(1e-15));
+}
+
 TEST_CASE("dropped tokens leave positions, and what is wrong is refused") {
   ElectraSelectionOptions options = settings();
   options.drop.rate = 0.5;
@@ -85,6 +111,9 @@ TEST_CASE("dropped tokens leave positions, and what is wrong is refused") {
     CHECK(item.ids[i] == sequence.ids[static_cast<std::size_t>(item.positions[i])]);
   }
   options.tokens.mask = -1;
+  options.mask = 0;
+  CHECK_NOTHROW(ElectraSelection{options});
+  options.mask = 0.85;
   CHECK(test::contains(test::message_of<UsageError>([&] { ElectraSelection{options}; }),
                        "no mask token"));
 }

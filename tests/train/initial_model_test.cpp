@@ -106,7 +106,8 @@ TEST_CASE("a second network has the sizes of any model, and shares its tables wh
     CHECK(design.streams == model::Streams::kOne);
     CHECK(design.mask == model::DefaultMask::kFull);
     const DesignRecipe recipe = recipe_beside(design, 30);
-    const model::Design generator = generator_design(recipe, 0.5, requested, design);
+    const model::Design generator =
+        generator_design(*find_electra("electra"), recipe, 0.5, requested, design);
     CHECK(generator.vocab_size == design.vocab_size);
     CHECK(generator.hidden_size == design.hidden_size / 2);
     CHECK(generator.num_hidden_layers == design.num_hidden_layers);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "mask/expression.hpp"
+#include "model/masks.hpp"
 #include "model/rotary_config.hpp"
 #include "model/variants.hpp"
 #include "nn/mixer.hpp"
@@ -109,6 +110,44 @@ std::vector<NetworkCase> network_cases() {
     d.streams = Streams::kFixedKeys;
     d.mask = DefaultMask::kOthers;
   });
+  const auto towers = [](Design& d) {
+    d.num_hidden_layers = 4;
+    for (Index l = 2; l < 4; ++l) {
+      d.layers.push_back(d.layers.back());
+      d.layers.back().weights = l;
+    }
+    set_towers(d);
+  };
+  add("two towers", towers);
+  add("two towers pre", [&](Design& d) {
+    towers(d);
+    d.norm_placement = NormPlacement::kPre;
+    d.final_norm = true;
+  });
+  add("two towers, narrow tables, untied", [&](Design& d) {
+    towers(d);
+    d.embedding_size = 5;
+    d.head.tied = false;
+  });
+  for (const char* name : {"rope", "transformer_xl", "t5", "urpe", "complex_order"}) {
+    add(std::string("two towers with ") + name, [&](Design& d) {
+      scheme(d, name);
+      towers(d);
+    });
+  }
+  add("two towers of gau", [&](Design& d) {
+    make_gated(d);
+    towers(d);
+  });
+  add("two towers, talking heads", [&](Design& d) {
+    d.variants.talking_heads = TalkingHeads::kBoth;
+    towers(d);
+  });
+  add("energies", [](Design& d) {
+    d.head = {};
+    d.head.kind = HeadKind::kEnergy;
+    d.head.tied = false;
+  });
   add("tta pre", [](Design& d) {
     d.streams = Streams::kFixedKeys;
     d.mask = DefaultMask::kOthers;
@@ -187,7 +226,7 @@ std::vector<NetworkCase> network_cases() {
 
 std::vector<train::Example> small_examples(const Design& design) {
   std::vector<train::Example> examples(2);
-  const bool discriminator = design.head.kind == HeadKind::kDiscriminator;
+  const bool one_number = has_one_number(design.head.kind);
   examples[0].ids = {2, 7, 4, 9, 3};
   examples[0].rows = {1, 2, 4};
   examples[0].targets = {5, 11, 3};
@@ -196,8 +235,12 @@ std::vector<train::Example> small_examples(const Design& design) {
   examples[1].rows = {0, 2};
   examples[1].targets = {6, 0};
   for (train::Example& e : examples) {
-    if (discriminator) {
+    if (one_number) {
       for (TokenId& target : e.targets) target %= 2;
+    }
+    if (design.head.kind == HeadKind::kEnergy) {
+      for (std::size_t k = 0; k < e.rows.size(); ++k)
+        e.offsets.push_back(0.5 - static_cast<double>(k));
     }
     if (design.type_vocab_size > 1) {
       e.segments.assign(e.ids.size(), 0);

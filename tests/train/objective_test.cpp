@@ -38,7 +38,7 @@ TEST_CASE("every objective: well-formed examples, the same for the same place") 
       "perm_size", "alpha",   "beta",   "source",          "mix",
       "mae_ratio", "drop",    "pairs",  "streams",         "mask",
       "block_size"};
-  CHECK(objectives().size() == 9);
+  CHECK(objectives().size() == 10);
   for (const ObjectiveKind* kind : objectives()) {
     CAPTURE(kind->name);
     CHECK_FALSE(kind->summary.empty());
@@ -59,7 +59,8 @@ TEST_CASE("every objective: well-formed examples, the same for the same place") 
       if (example.mask)
         CHECK(example.mask->lengths() == mask::Lengths{example.size(), example.size()});
     }
-    const bool random = kind->name != "tta" && kind->name != "clm" && kind->name != "records";
+    const bool random = kind->name != "tta" && kind->name != "two-tower" && kind->name != "clm" &&
+                        kind->name != "records";
     CHECK(differs == random);
   }
   CHECK(
@@ -70,7 +71,9 @@ TEST_CASE("designs: defaults are filled in, contradictions refused") {
   for (const ObjectiveKind* kind : objectives()) {
     CAPTURE(kind->name);
     const auto objective = kind->make(objective_options());
-    model::Design design;
+    model::Design bare;
+    bare.num_hidden_layers = 2;
+    model::Design design = bare;
     objective->adapt(design);
     CHECK(design.vocab_size == 1000);
     CHECK(design.mask_token_id == kMaskToken);
@@ -80,13 +83,15 @@ TEST_CASE("designs: defaults are filled in, contradictions refused") {
     CHECK((design.mask == model::DefaultMask::kOthers) == (kind->name == "tta"));
     CHECK((design.streams == model::Streams::kFixedKeys) == (kind->name == "tta"));
     CHECK((design.streams == model::Streams::kTwo) == kind->name.starts_with("plm"));
+    CHECK((design.streams == model::Streams::kTowers) == (kind->name == "two-tower"));
+    CHECK((design.variants.mask == "causal, reverse") == (kind->name == "two-tower"));
     CHECK(design.type_vocab_size == (kind->name == "unilm" ? 2 : 0));
     const model::Design before = design;
     objective->adapt(design);
     CHECK(design == before);
 
     const auto problem = [&](const std::function<void(model::Design&)>& change) {
-      model::Design other;
+      model::Design other = bare;
       change(other);
       return message_of<UsageError>([&] { objective->adapt(other); });
     };
@@ -105,6 +110,12 @@ TEST_CASE("designs: defaults are filled in, contradictions refused") {
         }),
         kind->name == "tta" ? "two streams, expected" : "from the embeddings, expected"));
     CHECK(contains(problem([](model::Design& d) { d.vocab_size = 10; }), "the tokenizer's 1000"));
+  }
+  for (const Index layers : {0, 1, 3}) {
+    model::Design odd;
+    odd.num_hidden_layers = layers;
+    CHECK(contains(message_of<UsageError>([&] { make_objective("two-tower")->adapt(odd); }),
+                   "expected an even number"));
   }
   ObjectiveOptions bare = objective_options();
   bare.tokens.mask = -1;

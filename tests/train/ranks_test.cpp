@@ -83,10 +83,10 @@ ObjectiveOptions requested() {
   return options;
 }
 
-DesignRecipe recipe() {
+DesignRecipe recipe(Index layers = 1) {
   DesignRecipe recipe;
   recipe.vocab_size = kVocabulary;
-  recipe.num_hidden_layers = 1;
+  recipe.num_hidden_layers = layers;
   recipe.hidden_size = 16;
   recipe.num_attention_heads = 2;
   recipe.max_position_embeddings = 20;
@@ -99,7 +99,7 @@ constexpr std::string_view kAdversarial = "adversarial";
 /// A model with its loss: of an objective, of an ablation of ELECTRA, or kAdversarial.
 struct Model {
   explicit Model(const std::string& name) {
-    model::Design design = design_of(recipe());
+    model::Design design = design_of(recipe(name == "two-tower" ? 2 : 1));
     design.type_vocab_size = 2;
     const StartOptions start{.seed = 3, .initializer_range = 0.2};
     const bool adversarial = name == kAdversarial;
@@ -118,7 +118,7 @@ struct Model {
     pair.adversarial = adversarial;
     pair.second = design;
     adapt_electra(*pair.variant, requested(), pair.second);
-    pair.generator = generator_design(recipe(), 0.5, requested(), pair.second);
+    pair.generator = generator_design(*pair.variant, recipe(), 0.5, requested(), pair.second);
     add_electra(pair, true, parameters);
     initialize_parameters(pair.generator, pair.generator_map, start, parameters);
     initialize_parameters(pair.second, pair.second_map, start, parameters);
@@ -170,7 +170,8 @@ std::vector<Result> train(const std::string& name, int ranks) {
 }  // namespace
 
 TEST_CASE("several ranks learn what one learns, up to rounding, and all the same") {
-  for (const std::string name : {"mlm", "clm", "electra", "replace-mlm", "adversarial"}) {
+  for (const std::string name :
+       {"mlm", "clm", "two-tower", "electra", "electric", "replace-mlm", "adversarial"}) {
     const Result one = train(name, 1).front();
     for (const int ranks : {2, 3, 7}) {
       CAPTURE(name);

@@ -66,7 +66,7 @@ Design with_changes(const Design& base, const Design& wanted) {
 
 /// Whether two vocabularies differ at most in what they predict.
 bool predicts_otherwise(HeadDesign own, const HeadDesign& wanted) {
-  if (own.kind == HeadKind::kDiscriminator) return false;
+  if (has_one_number(own.kind) || has_one_number(wanted.kind)) return false;
   own.kind = wanted.kind;
   return own == wanted;
 }
@@ -201,9 +201,9 @@ std::optional<ModelPlan> read_changed(const FamilyConfig& config) {
     HeadDesign own;
     own.kind = kind;
     own.scale = changes->positive("head_scale", 1);
-    if (kind == HeadKind::kDiscriminator) {
-      own.transform = true;
-      own.activation = plan.design.activation;
+    if (has_one_number(kind)) {
+      own.transform = kind == HeadKind::kDiscriminator;
+      if (own.transform) own.activation = plan.design.activation;
       own.tied = false;
       // The family's own ones are for other objectives.
       plan.heads.insert(plan.heads.begin(), masque_head(plan.design, own));

@@ -61,7 +61,7 @@ std::optional<HeadDesign> StartingModel::head(HeadKind kind) const {
   for (const HeadPlan& own : plan_.heads) {
     if (own.design.kind == kind) return own.design;
   }
-  if (!plan_.heads.empty() || kind == HeadKind::kDiscriminator) return std::nullopt;
+  if (!plan_.heads.empty() || has_one_number(kind)) return std::nullopt;
   HeadDesign words;
   words.kind = kind;
   // T5 scales what meets a tied vocabulary; its encoder alone has none.

@@ -10,6 +10,7 @@
 #include "base/parallel.hpp"
 #include "model/checkpoint/changed_family.hpp"
 #include "model/encoder_family.hpp"
+#include "model/masks.hpp"
 #include "model/masque_names.hpp"
 #include "model/masque_rows.hpp"
 #include "model/rotary_config.hpp"
@@ -171,12 +172,14 @@ void read_streams(Design& design, const FamilyConfig& config) {
   design.streams = read_word(config, "streams", kStreams, Streams::kOne);
   const bool fixed = design.streams == Streams::kFixedKeys;
   design.mask = fixed ? DefaultMask::kOthers : DefaultMask::kFull;
+  const bool towers = design.streams == Streams::kTowers;
+  if (towers) check_variant(config, "streams", [&] { set_towers(design); });
   read_mask(config, design);
   if (design.streams == Streams::kOne) return;
   if (!design.variants.mixer.empty()) config.refuse("streams", "\"one\": a mixer has no queries");
-  if (!fixed && adds_position(design)) {
+  if (design.streams == Streams::kTwo && adds_position(design)) {
     config.refuse("streams",
-                  "\"one\" or \"fixed_keys\": a query stream does not see positions of the input");
+                  "another word than \"two\": a query stream does not see positions of the input");
   }
 }
 
@@ -210,12 +213,14 @@ HeadDesign read_head(const Design& design, const FamilyConfig& config) {
       read_word(config, "head", kHeads,
                 design.mask == DefaultMask::kCausal ? HeadKind::kCausal : HeadKind::kMasked);
   if (head.kind == HeadKind::kNone) return head;
-  const bool vocabulary = head.kind != HeadKind::kDiscriminator;
+  const bool vocabulary = !has_one_number(head.kind);
   head.transform = config.flag("head_transform", true);
   const bool narrow = design.embedding_size != design.hidden_size;
   if (vocabulary && narrow && !head.transform) {
     config.refuse("head_transform", "true: embedding_size is not hidden_size");
   }
+  if (design.streams == Streams::kTowers && !head.transform)
+    config.refuse("head_transform", "true: the head reads two towers");
   if (head.transform) {
     head.activation = config.activation("head_act", config.text("hidden_act", "gelu"));
   }

@@ -22,6 +22,7 @@ enum class StreamFlow {
   kSeparateQueries,
   kTwoStreams,  ///< XLNet: the content h, and g, whose rows start from one vector and read the
                 ///< content
+  kTowers,      ///< TwoTower: the content, and all rows once more in the layers of the second half
 };
 
 /// Where the rows of a stream stand; their states are kept by whoever runs the layers.

@@ -1,6 +1,9 @@
 // The streams of a model (StreamFlow), layer by layer.
 #pragma once
 
+#include <algorithm>
+#include <span>
+
 #include "kernel/embedding.hpp"
 #include "model/forward/embed_forward.hpp"
 #include "model/forward/layer_forward.hpp"
@@ -72,9 +75,70 @@ void two_streams(Run& run) {
   }
 }
 
+template <class Run>
+void two_towers(Run& run) {
+  using T = typename Run::Number;
+  auto& content = run.content();
+  auto& second = run.selected();
+  const Index layers = run.design().num_hidden_layers;
+  const Index half = tower_layers(run.design());
+  // Before the first layer writes over the embeddings.
+  kernel::copy_rows<T>(run.states(0, content), run.states(half, second));
+  run.show_states(0, content);
+  for (Index l = 0; l < layers; ++l) {
+    auto& tower = l < half ? content : second;
+    layer_forward(run, l, tower, tower, run.states(l, tower));
+    run.show_states(l + 1, tower);
+  }
+}
+
+/// Calls visit(k, row of the first tower, row of the second one) for the k-th of the wanted rows of
+/// a chunk, with −1 for what lies beyond its sequence.
+template <class Visit>
+void for_each_tower_row(std::span<const Index> wanted, std::span<const Index> begins,
+                        const Visit& visit) {
+  std::size_t sequence = 0;
+  for (std::size_t k = 0; k < wanted.size(); ++k) {
+    const Index row = wanted[k];
+    while (begins[sequence + 1] <= row) ++sequence;
+    visit(static_cast<Index>(k), row > begins[sequence] ? row - 1 : Index{-1},
+          row + 1 < begins[sequence + 1] ? row + 1 : Index{-1});
+  }
+}
+
+/// The last states of both towers side by side, zeros beyond a sequence, each normed by itself.
+template <class Run>
+void join_towers(Run& run, MatrixView<typename Run::Number> last) {
+  using T = typename Run::Number;
+  const Index width = run.design().hidden_size;
+  const MatrixView<T> first = run.states(tower_layers(run.design()), run.content());
+  const MatrixView<T> second = run.states(run.design().num_hidden_layers, run.selected());
+  const MatrixView<T> unnormed = run.unnormed(last);
+  for_each_tower_row(run.wanted(), run.content().begins, [&](Index k, Index before, Index after) {
+    const auto put = [&](MatrixView<T> from, Index row, T* to) {
+      if (row < 0) {
+        std::fill_n(to, width, T{});
+      } else {
+        std::copy_n(from.row(row), width, to);
+      }
+    };
+    put(first, before, unnormed.row(k));
+    put(second, after, unnormed.row(k) + width);
+  });
+  for (const Index column : {Index{0}, width}) {
+    const MatrixView<T> from = unnormed.middle_columns(column, width);
+    const MatrixView<T> to = last.middle_columns(column, width);
+    if (run.final_norm() != nullptr) {
+      run.final_norm()->forward(from, to);
+    } else if (from.data != to.data) {
+      kernel::copy_rows<T>(from, to);
+    }
+  }
+}
+
 }  // namespace forward
 
-/// last ← the last states (wanted rows, hidden size), after the final norm. Of `run`:
+/// last ← the last states (wanted rows, last_width()), after the final norm. Of `run`:
 ///
 ///   flow(), content(), selected()    the streams; those of `selected` are the wanted rows or all
 ///   content_ids(), wanted()          tokens and wanted rows of the content
@@ -91,6 +155,7 @@ void streams_forward(Run& run, MatrixView<typename Run::Number> last) {
     case StreamFlow::kOneStream: forward::one_stream(run); break;
     case StreamFlow::kSeparateQueries: forward::separate_queries(run); break;
     case StreamFlow::kTwoStreams: forward::two_streams(run); break;
+    case StreamFlow::kTowers: forward::two_towers(run); return forward::join_towers(run, last);
   }
   const bool whole = run.flow() == StreamFlow::kOneStream && !run.ends_narrow();
   auto& end = whole ? run.content() : run.selected();

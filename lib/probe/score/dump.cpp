@@ -64,7 +64,7 @@ class Layout {
 
  private:
   std::uint64_t columns() const {
-    const bool one = design_.head.kind == model::HeadKind::kDiscriminator;
+    const bool one = model::has_one_number(design_.head.kind);
     return one ? 1 : static_cast<std::uint64_t>(design_.vocab_size);
   }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kSomeText = "a";
 
 bool fits_one_pass(const LabelWords& words, ScoreKind kind, bool two_streams) {
-  if (words.most_tokens != 1 || two_streams || kind == ScoreKind::kElectra) return false;
+  if (words.most_tokens != 1 || two_streams || reads_one_number(kind)) return false;
   return kind != ScoreKind::kCausal || words.last;
 }
 

@@ -17,6 +17,7 @@ std::string_view head_name(HeadKind kind) {
     case HeadKind::kNone: return "no head";
     case HeadKind::kMasked: return "a masked head";
     case HeadKind::kCausal: return "a causal head";
+    case HeadKind::kEnergy: return "energies";
     case HeadKind::kDiscriminator: break;
   }
   return "a discriminator";
@@ -27,9 +28,11 @@ std::string_view head_name(HeadKind kind) {
 ScoreKind default_kind(const model::Design& design, const model::ModelOptions& options) {
   switch (design.head.kind) {
     case HeadKind::kDiscriminator: return ScoreKind::kElectra;
+    case HeadKind::kEnergy: return ScoreKind::kElectric;
     case HeadKind::kCausal:
       return design.streams == Streams::kTwo ? ScoreKind::kPll : ScoreKind::kCausal;
     case HeadKind::kMasked: {
+      if (design.streams == Streams::kTowers) return ScoreKind::kTta;
       const bool fixed = options.keys ? *options.keys == mask::KeySource::kInput
                                       : design.streams == Streams::kFixedKeys;
       const bool blank = options.query ? *options.query == mask::QueryStart::kPosition
@@ -51,13 +54,17 @@ void check_kind(ScoreKind kind, const model::Design& design, const model::ModelO
                     field("mask"), field("kv"), field("query")));
   }
   const bool own =
-      head == HeadKind::kMasked || (head != HeadKind::kNone && design.streams == Streams::kTwo);
+      head == HeadKind::kMasked || (head == HeadKind::kCausal && design.streams == Streams::kTwo);
   const auto refuse = [&](std::string_view expected) {
     throw InputError(fmt::format("{} {}: the model has {}, expected {}", field("kind"),
                                  kind_name(kind), head_name(head), expected));
   };
   if (kind == ScoreKind::kElectra) {
     if (head != HeadKind::kDiscriminator) refuse("a discriminator");
+    return;
+  }
+  if (kind == ScoreKind::kElectric) {
+    if (head != HeadKind::kEnergy) refuse("energies, as Electric has them");
     return;
   }
   if (kind == ScoreKind::kCausal) {

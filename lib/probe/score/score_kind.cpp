@@ -6,7 +6,7 @@ namespace masque::probe {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, ScoreKind>, 8> kKindNames{
+constexpr std::array<std::pair<std::string_view, ScoreKind>, 9> kKindNames{
     {{"pll", ScoreKind::kPll},
      {"pll-word-l2r", ScoreKind::kPllWordL2r},
      {"pll-word", ScoreKind::kPllWord},
@@ -14,6 +14,7 @@ constexpr std::array<std::pair<std::string_view, ScoreKind>, 8> kKindNames{
      {"tta", ScoreKind::kTta},
      {"causal", ScoreKind::kCausal},
      {"electra", ScoreKind::kElectra},
+     {"electric", ScoreKind::kElectric},
      {"mdlm", ScoreKind::kMdlm}}};
 
 }  // namespace
@@ -21,6 +22,10 @@ constexpr std::array<std::pair<std::string_view, ScoreKind>, 8> kKindNames{
 NameTable<ScoreKind> kind_names() { return kKindNames; }
 
 std::string_view kind_name(ScoreKind kind) { return name_in(kind_names(), kind); }
+
+bool reads_one_number(ScoreKind kind) {
+  return kind == ScoreKind::kElectra || kind == ScoreKind::kElectric;
+}
 
 bool is_masked(ScoreKind kind) { return kind <= ScoreKind::kPllGlobalL2r; }
 

@@ -16,12 +16,16 @@ enum class ScoreKind {
   kTta,           ///< one pass; each position predicts its own token without reading it
   kCausal,        ///< one pass; each position predicts the next token
   kElectra,       ///< one pass of a discriminator: log σ(−logit), that a token is original
+  kElectric,      ///< one pass: −E, the energy of a token: Clark et al. 2020, arXiv:2012.08561
   kMdlm,          ///< a bound, by drawn sets of hidden tokens: probe/score/likelihood_bound.hpp
 };
 
 /// "pll", "pll-word-l2r", … in the order above.
 NameTable<ScoreKind> kind_names();
 std::string_view kind_name(ScoreKind kind);
+
+/// Whether the kind reads one number a position, where others read a vocabulary.
+bool reads_one_number(ScoreKind kind);
 
 /// Whether the kind hides tokens, one copy of the text for each.
 bool is_masked(ScoreKind kind);

@@ -39,6 +39,7 @@ mask::FlowRequest flow_of(ScoreKind kind, const model::Design& design,
   request.keys = options.keys.value_or(fixed ? mask::KeySource::kInput : mask::KeySource::kLayer);
   request.query =
       options.query.value_or(fixed ? mask::QueryStart::kPosition : mask::QueryStart::kToken);
+  request.towers = design.streams == Streams::kTowers;
   request.prediction =
       kind == ScoreKind::kCausal ? mask::Prediction::kNext : mask::Prediction::kSelf;
   std::vector<mask::MaskLayer> layers = options.masks;
@@ -47,17 +48,24 @@ mask::FlowRequest flow_of(ScoreKind kind, const model::Design& design,
   return request;
 }
 
-/// The first pair of a mask that is itself forbidden: a later key, or with `self` the same.
-std::optional<Pair> forbidden_cell(const mask::Mask& mask, bool self) {
+/// Keys that a query must not read.
+enum class ForbiddenKeys { kLater, kSame, kEarlier };
+
+/// The first pair of a mask that is itself forbidden.
+std::optional<Pair> forbidden_cell(const mask::Mask& mask, ForbiddenKeys keys) {
   std::optional<Pair> first;
   const auto found = [&](Index q, Index k) {
     if (!first || Pair(q, k) < *first) first = Pair(q, k);
   };
   mask::visit_tiles(mask, [&](mask::Range q, mask::Range k, const mask::Tile* tile) {
     for (Index i = q.begin; i < q.end; ++i) {
-      const Index begin = self ? i : std::max(i + 1, k.begin);
-      const Index end = self ? i + 1 : k.end;
-      if (begin < k.begin || begin >= k.end) continue;
+      const Index begin = keys == ForbiddenKeys::kSame      ? i
+                          : keys == ForbiddenKeys::kEarlier ? k.begin
+                                                            : std::max(i + 1, k.begin);
+      const Index end = keys == ForbiddenKeys::kSame      ? i + 1
+                        : keys == ForbiddenKeys::kEarlier ? std::min(i, k.end)
+                                                          : k.end;
+      if (begin < k.begin || begin >= std::min(end, k.end)) continue;
       if (tile == nullptr) return found(i, begin);
       const std::uint64_t bits = (*tile)[static_cast<std::size_t>(i - q.begin)] &
                                  mask::range_bits(begin, end, k.begin, static_cast<int>(k.size()));
@@ -73,6 +81,13 @@ std::optional<std::pair<Pair, std::string>> follow(const mask::FlowRequest& requ
   const mask::FlowResult flow = mask::follow_flow(request);
   std::string path;
   if (flow.leak) path = fmt::format(" ({})", mask::path_text(flow.leak->path, false));
+  if (flow.leak && request.towers) {
+    // The path ends at a row of a tower.
+    const mask::FlowStep end = flow.leak->path.back();
+    const bool second = end.layer > std::ssize(request.layers) / 2;
+    return std::pair(Pair(end.position + (second ? -1 : 1), flow.leak->path.front().position),
+                     path);
+  }
   for (Index i = 0; i < flow.reach.rows(); ++i) {
     for (Index j = causal ? i + 1 : i; j < (causal ? flow.reach.columns() : i + 1); ++j) {
       if (flow.reach.get(i, j)) return std::pair(Pair(i, j), path);
@@ -81,17 +96,40 @@ std::optional<std::pair<Pair, std::string>> follow(const mask::FlowRequest& requ
   return std::nullopt;
 }
 
+/// Whether the first tower of two reads no later key, and the second one no earlier.
+bool towers_are_clean(const mask::FlowRequest& request) {
+  const std::size_t half = request.layers.size() / 2;
+  for (std::size_t l = 0; l < request.layers.size(); ++l) {
+    if (l % half > 0 && request.layers[l].node() == request.layers[l - 1].node()) continue;
+    if (forbidden_cell(request.layers[l],
+                       l < half ? ForbiddenKeys::kLater : ForbiddenKeys::kEarlier)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// The same for any length, where the masks' cells tell; otherwise up to kFollowed tokens.
 std::optional<std::pair<Pair, std::string>> find_leak(const mask::FlowRequest& request,
                                                       Index length) {
   const bool self = request.prediction == mask::Prediction::kSelf;
+  if (request.towers) {
+    if (self && towers_are_clean(request)) return std::nullopt;
+    if (length > kFollowed) {
+      throw UsageError(fmt::format(
+          "two towers: whether a text of {} tokens leaks is not known, expected at most {} tokens "
+          "({})",
+          length, kFollowed, field("max_length")));
+    }
+    return follow(request);
+  }
   const bool token = request.query == mask::QueryStart::kToken;
   if (self && token) return std::pair(Pair(0, 0), std::string());
   std::optional<Pair> cell;
   bool first_layer = false;
   for (std::size_t l = 0; l < request.layers.size() && !cell; ++l) {
     if (l > 0 && request.layers[l].node() == request.layers[l - 1].node()) continue;
-    cell = forbidden_cell(request.layers[l], self);
+    cell = forbidden_cell(request.layers[l], self ? ForbiddenKeys::kSame : ForbiddenKeys::kLater);
     first_layer = l == 0;
   }
   // Keys that hold their own token: what a cell lets through arrives.

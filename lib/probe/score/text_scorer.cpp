@@ -20,6 +20,12 @@ double log_sigmoid(double x) {
   return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x));
 }
 
+/// The score of a token from what the model says of it.
+double score_of(ScoreKind kind, double value) {
+  if (kind == ScoreKind::kElectra) return log_sigmoid(-value);
+  return kind == ScoreKind::kElectric ? -value : value;
+}
+
 /// Keys that are `hidden` are read by none but, with `self`, themselves.
 mask::Mask hiding(Index length, const std::vector<Index>& hidden, bool self) {
   mask::BitMatrix bits(length, length);
@@ -233,7 +239,7 @@ void TextScorer::add_pass(Pending& pending, const Window& window, const Sentence
     const Index t = part.prefix + at - window.begin;
     if (next && t == 0) continue;  // nothing stands in front of it
     job.rows.push_back(next ? t - 1 : t);
-    if (options_.kind != ScoreKind::kElectra)
+    if (!reads_one_number(options_.kind))
       job.targets.push_back(part.ids[static_cast<std::size_t>(t)]);
     add_out(at);
     pending.scored.log_probabilities[static_cast<std::size_t>(at)] = 0;
@@ -269,8 +275,7 @@ void TextScorer::deliver() {
     if (options_.kind == ScoreKind::kMdlm) sum_bound(pending);
     for (std::size_t i = 0; i < scored.log_probabilities.size(); ++i) {
       if (!scored.log_probabilities[i]) continue;
-      const double value = options_.kind == ScoreKind::kElectra ? log_sigmoid(-pending.values[i])
-                                                                : pending.values[i];
+      const double value = score_of(options_.kind, pending.values[i]);
       scored.log_probabilities[i] = value;
       scored.score += value;
       ++scored.tokens;

@@ -193,6 +193,8 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
     : options_(options), names_(std::move(names)), texts_(std::move(texts)), design_(start.design) {
   if (design_.streams == model::Streams::kTwo)
     throw UsageError("a model of two streams, expected one of one stream");
+  if (design_.streams == model::Streams::kTowers)
+    throw UsageError("a model of two towers, expected one with one state for a token");
   if (options.pooling == ClassifierPooling::kFirst && design_.mask == model::DefaultMask::kCausal) {
     throw UsageError(
         fmt::format("{} cls: the first token of a causal model reads itself alone, expected mean",

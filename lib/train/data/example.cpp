@@ -33,6 +33,8 @@ void ExampleChunk::add(const Example& example) {
   } else {
     divisors.insert(divisors.end(), weights.begin() + before, weights.end());
   }
+  offsets.insert(offsets.end(), example.offsets.begin(), example.offsets.end());
+  offsets.resize(targets.size(), 0.0);
 }
 
 ExampleChunk take_chunk(std::span<const Example>& examples, Index rows) {

@@ -20,10 +20,12 @@ struct Example {
   std::vector<Index> rows;               ///< with a loss, ascending
   std::vector<TokenId> targets;          ///< one a row
   std::vector<double> weights;           ///< of the loss, one a row; empty: 1
+  /// Added to what a head of one number says, one a row, constants; empty: 0.
+  std::vector<double> offsets;
   /// What the example adds to the number that the sum of losses is divided by; none: its weights.
   std::optional<double> divisor;
-  /// Of a longer text only this is left, or positions come twice: windows of layers and all relative
-  /// positions go by `positions`, not by the places of the tokens.
+  /// Of a longer text only this is left, or positions come twice: windows of layers and all
+  /// relative positions go by `positions`, not by the places of the tokens.
   bool sparse = false;
 
   Index size() const { return static_cast<Index>(ids.size()); }
@@ -41,6 +43,7 @@ struct ExampleChunk {
   std::vector<TokenId> targets;
   std::vector<double> weights;
   std::vector<double> divisors;  ///< the sum of losses is divided by the sum of these
+  std::vector<double> offsets;   ///< one a target
   /// Rows, ascending, that have a state of another network (Tape::given) in place of their token's.
   std::vector<Index> given;
   bool sparse = false;  ///< of all examples

@@ -16,6 +16,7 @@ std::string_view name_of(model::Streams streams) {
   switch (streams) {
     case model::Streams::kOne: return "one stream";
     case model::Streams::kTwo: return "two streams";
+    case model::Streams::kTowers: return "two towers";
     case model::Streams::kFixedKeys: break;
   }
   return "keys and values from the embeddings";
@@ -26,6 +27,7 @@ std::string_view name_of(model::HeadKind head) {
     case model::HeadKind::kNone: return "no head";
     case model::HeadKind::kMasked: return "a masked-LM head";
     case model::HeadKind::kCausal: return "a causal-LM head";
+    case model::HeadKind::kEnergy: return "energies";
     case model::HeadKind::kDiscriminator: break;
   }
   return "a discriminator's head";

@@ -1,5 +1,6 @@
 #include "train/loss/electra.hpp"
 
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,11 +38,13 @@ std::vector<Index> rows_of(const ElectraItem& item, bool all) {
 
 }  // namespace
 
-ElectraSelection::ElectraSelection(const ElectraSelectionOptions& options) {
+ElectraSelection::ElectraSelection(const ElectraSelectionOptions& options)
+    : tokens_(options.tokens) {
   records::MlmOptions mlm{
       .selection = options.selection, .mask = options.mask, .keep = 1 - options.mask, .random = 0};
   mlm.selection.seed = options.seed;
-  if (options.tokens.mask < 0) throw UsageError("the tokenizer has no mask token, expected one");
+  if (options.mask > 0 && options.tokens.mask < 0)
+    throw UsageError("the tokenizer has no mask token, expected one");
   mlm_ = make_mlm(mlm, options.tokens);
   drop_ = make_dropping(options.drop, options.seed, options.tokens);
 }
@@ -58,16 +61,17 @@ ElectraItem ElectraSelection::select(const CorpusItem& item, std::uint64_t epoch
   out.segments.assign(record.seg.values.begin(), record.seg.values.end());
   for (std::size_t i = 0; i < out.ids.size(); ++i) {
     if (record.labels.values[i] != records::kNoLabel) out.rows.push_back(static_cast<Index>(i));
+    if (!tokens_.is_special(out.ids[i])) out.ordinary.push_back(static_cast<Index>(i));
   }
   return out;
 }
 
 std::vector<double> draw_numbers(const CorpusItem& item, std::uint64_t epoch,
-                                 const ElectraItem& selected, std::uint64_t seed) {
+                                 std::span<const Index> rows, std::uint64_t seed) {
   const RandomStream stream(seed, fmt::format("generator samples, epoch {}", epoch), item.number);
   std::vector<double> numbers;
-  numbers.reserve(selected.rows.size());
-  for (const Index row : selected.rows)
+  numbers.reserve(rows.size());
+  for (const Index row : rows)
     numbers.push_back(uniform_of(stream.block(static_cast<std::uint64_t>(row))));
   return numbers;
 }
@@ -111,6 +115,40 @@ Example replaced_example(const ElectraItem& item, std::span<const TokenId> sampl
   Example out = framed(item, corrupted_ids(item, samples));
   out.rows = rows_of(item, all);
   for (const Index row : out.rows) out.targets.push_back(item.ids[static_cast<std::size_t>(row)]);
+  return out;
+}
+
+Example cloze_example(const ElectraItem& item) {
+  Example out = framed(item, item.ids);
+  out.rows = item.ordinary;
+  for (const Index row : out.rows) out.targets.push_back(item.ids[static_cast<std::size_t>(row)]);
+  return out;
+}
+
+std::vector<TokenId> selected_draws(const ElectraItem& item, const NoiseRows& noise) {
+  std::vector<TokenId> draws;
+  std::size_t k = 0;
+  for (const Index row : item.rows) {
+    while (item.ordinary[k] != row) ++k;
+    draws.push_back(noise.draws[k]);
+  }
+  return draws;
+}
+
+Example energy_example(const ElectraItem& item, const NoiseRows& noise, double rate) {
+  MASQUE_CHECK(noise.draws.size() == item.ordinary.size() &&
+               noise.losses.size() == item.ordinary.size() &&
+               noise.draw_losses.size() == item.ordinary.size());
+  Example out = framed(item, corrupted_ids(item, selected_draws(item, noise)));
+  out.rows = item.ordinary;
+  const double odds = std::log(rate / (1 - rate));
+  std::size_t next = 0;  // of the selected
+  for (std::size_t k = 0; k < out.rows.size(); ++k) {
+    const bool replaced = next < item.rows.size() && item.rows[next] == out.rows[k];
+    if (replaced) ++next;
+    out.targets.push_back(replaced ? 1 : 0);
+    out.offsets.push_back(odds - (replaced ? noise.draw_losses[k] : noise.losses[k]));
+  }
   return out;
 }
 

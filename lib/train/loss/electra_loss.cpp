@@ -27,6 +27,15 @@ DropoutOptions other_noise(const DropoutOptions& dropout) {
   return other;
 }
 
+/// Electric: the generator reads the tokens as they are, and ⌈rate · n⌉ are replaced.
+ElectraSelectionOptions selection_of(const ElectraLossOptions& options, const ElectraModel& model) {
+  ElectraSelectionOptions selection = options.selection;
+  if (!model.variant->energy) return selection;
+  selection.mask = 0;
+  selection.selection.rounds_up = true;
+  return selection;
+}
+
 }  // namespace
 
 template <class T>
@@ -35,10 +44,11 @@ ElectraLoss<T>::ElectraLoss(const ElectraLossOptions& options, const ElectraMode
     : options_(options),
       model_(model),
       parameters_(parameters),
-      selection_(options.selection),
+      selection_(selection_of(options, model)),
       generator_(model.generator, model.generator_map, parameters, options.precision),
       second_(model.second, model.second_map, parameters, options.precision, model.gate),
       of_generator_(static_cast<std::size_t>(parameters.count()), false) {
+  check_energy();
   check_adversarial();
   generator_.chunk_rows = second_.chunk_rows = options.chunk_rows;
   if (options.diversity) second_.reward_diversity(*options.diversity);
@@ -53,9 +63,21 @@ ElectraLoss<T>::ElectraLoss(const ElectraLossOptions& options, const ElectraMode
 }
 
 template <class T>
+void ElectraLoss<T>::check_energy() const {
+  if (!model_.variant->energy) return;
+  if (options_.switch_step > 0)
+    throw UsageError(fmt::format("{} with {} electric: both networks learn at once, expected none",
+                                 field("switch"), field("objective")));
+  const records::SelectionOptions& selection = options_.selection.selection;
+  if (selection.rate_high >= 0 || !(selection.rate > 0 && selection.rate < 1))
+    throw UsageError(fmt::format("{} with {} electric: expected one share, above 0 and below 1",
+                                 field("rate"), field("objective")));
+}
+
+template <class T>
 void ElectraLoss<T>::check_adversarial() const {
   if (!model_.adversarial) return;
-  if (model_.variant->vocabulary)
+  if (model_.variant->vocabulary || model_.variant->energy)
     throw UsageError(fmt::format("{}: found no discriminator, expected {} electra",
                                  field("adversarial"), field("objective")));
   if (options_.switch_step > 0)
@@ -112,14 +134,10 @@ std::int64_t ElectraLoss<T>::update_of(Index parameter, std::int64_t step) const
 }
 
 template <class T>
-LossReport ElectraLoss<T>::run_generator(std::span<const ElectraItem> selected,
-                                         const DropoutOptions* dropout, Sampling* sampling) {
-  std::vector<Example> examples;
-  examples.reserve(selected.size());
-  for (const ElectraItem& item : selected) examples.push_back(generator_example(item));
-  RunOutputs<T> outputs{.sampling = sampling};
+LossReport ElectraLoss<T>::run_generator(std::span<const Example> examples,
+                                         const DropoutOptions* dropout,
+                                         const RunOutputs<T>& outputs) {
   if (model_.adversarial) {
-    outputs.last = &generator_last_;
     return dropout == nullptr
                ? generator_.evaluate(examples, outputs)
                : generator_.evaluate_with_dropout(examples, other_noise(*dropout), outputs);
@@ -207,7 +225,47 @@ std::vector<Example> ElectraLoss<T>::second_examples(std::span<const ElectraItem
 }
 
 template <class T>
+StepLosses ElectraLoss<T>::run_energy(std::span<const StepItem> items,
+                                      const DropoutOptions* dropout) {
+  StepLosses losses;
+  std::vector<ElectraItem> selected;
+  std::vector<Example> examples;
+  Sampling sampling;
+  sampling.keeps_losses = true;
+  for (const StepItem& item : items) {
+    const ElectraItem& one = selected.emplace_back(selection_.select(item.item, item.epoch));
+    losses.tokens += std::ssize(one.ids);
+    const auto numbers = draw_numbers(item.item, item.epoch, one.ordinary, options_.selection.seed);
+    sampling.uniforms.insert(sampling.uniforms.end(), numbers.begin(), numbers.end());
+    examples.push_back(cloze_example(one));
+  }
+  std::vector<double> true_losses;
+  const LossReport generator =
+      run_generator(examples, dropout, {.sampling = &sampling, .losses = &true_losses});
+  losses.parts.push_back({"generator", 1, generator});
+  Share fake{"fake_rate"};
+  std::size_t first = 0;
+  for (std::size_t s = 0; s < selected.size(); ++s) {
+    const ElectraItem& item = selected[s];
+    const std::size_t count = item.ordinary.size();
+    const NoiseRows noise{std::span(sampling.tokens).subspan(first, count),
+                          std::span(sampling.losses).subspan(first, count),
+                          std::span(true_losses).subspan(first, count)};
+    first += count;
+    examples[s] = energy_example(item, noise, options_.selection.selection.rate);
+    const std::vector<TokenId> draws = selected_draws(item, noise);
+    fake.of += std::ssize(draws);
+    for (std::size_t k = 0; k < draws.size(); ++k)
+      fake.count += draws[k] == item.ids[static_cast<std::size_t>(item.rows[k])] ? 0 : 1;
+  }
+  losses.shares.push_back(fake);
+  losses.parts.push_back({"energy", options_.weight, run_second(examples, dropout, nullptr)});
+  return losses;
+}
+
+template <class T>
 StepLosses ElectraLoss<T>::run(std::span<const StepItem> items, const DropoutOptions* dropout) {
+  if (model_.variant->energy) return run_energy(items, dropout);
   const bool alone = first_stage(step_);
   StepLosses losses;
   std::vector<ElectraItem> selected;
@@ -218,12 +276,17 @@ StepLosses ElectraLoss<T>::run(std::span<const StepItem> items, const DropoutOpt
     losses.tokens += std::ssize(selected.back().ids);
     if (alone) continue;
     const auto numbers =
-        draw_numbers(item.item, item.epoch, selected.back(), options_.selection.seed);
+        draw_numbers(item.item, item.epoch, selected.back().rows, options_.selection.seed);
     sampling.uniforms.insert(sampling.uniforms.end(), numbers.begin(), numbers.end());
   }
   const bool by_likelihood = !model_.adversarial && (options_.switch_step == 0 || alone);
-  losses.parts.push_back({"generator", by_likelihood ? 1.0 : 0.0,
-                          run_generator(selected, dropout, alone ? nullptr : &sampling)});
+  std::vector<Example> masked;
+  masked.reserve(selected.size());
+  for (const ElectraItem& item : selected) masked.push_back(generator_example(item));
+  RunOutputs<T> outputs{.sampling = alone ? nullptr : &sampling};
+  if (model_.adversarial) outputs.last = &generator_last_;
+  losses.parts.push_back(
+      {"generator", by_likelihood ? 1.0 : 0.0, run_generator(masked, dropout, outputs)});
   if (alone) return losses;
   Share fake{"fake_rate"};
   const std::vector<Example> examples = second_examples(selected, sampling.tokens, fake);

@@ -1,5 +1,5 @@
 // ELECTRA's update: a generator fills in, the second network learns from that. Clark et al. 2020,
-// arXiv:2003.10555.
+// arXiv:2003.10555. Electric's: arXiv:2012.08561.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@
 namespace masque::train {
 
 struct ElectraLossOptions {
-  ElectraSelectionOptions selection;
-  double weight = 50;  ///< λ of the second network's loss
+  ElectraSelectionOptions selection;  ///< of Electric no [MASK], and rounded up
+  double weight = 50;                 ///< λ of the second network's loss
   /// 0: both networks learn at once. Else two stages: the generator alone for so many steps; then
   /// the second network, from the generator's weights where its own have the same shape (but the
   /// head's), with the generator as it is. The networks share nothing then.
@@ -35,10 +35,13 @@ struct ElectraLossOptions {
 ///     baseline   mean −q log σ(w · h) − (1 − q) log σ(−w · h),  q = e^−R;  q and h are constants
 /// q is D's probability of the true label. The generator runs forward twice, with the same dropout.
 ///
+/// Of Electric L_G is the mean over all ordinary rows of −log q, and L_D that of noise-contrastive
+/// estimation (energy_example); q and the draws are those of the generator's one pass.
+///
 /// Losses are those of "generator" and "discriminator", or of "predictor" where the second network
-/// has a vocabulary; shares are fake_rate (samples that are not the true token) and the
-/// discriminator's precision and recall of replaced tokens. Of an adversarial generator the loss is
-/// reported for the true tokens, and there are "reward" (mean R) and
+/// has a vocabulary, or "energy" of Electric; shares are fake_rate (samples that are not the true
+/// token) and the discriminator's precision and recall of replaced tokens. Of an adversarial
+/// generator the loss is reported for the true tokens, and there are "reward" (mean R) and
 /// "baseline_loss".
 template <class T>
 class ElectraLoss final : public StepLoss {
@@ -58,8 +61,9 @@ class ElectraLoss final : public StepLoss {
 
  private:
   StepLosses run(std::span<const StepItem> items, const DropoutOptions* dropout);
-  LossReport run_generator(std::span<const ElectraItem> selected, const DropoutOptions* dropout,
-                           Sampling* sampling);
+  StepLosses run_energy(std::span<const StepItem> items, const DropoutOptions* dropout);
+  LossReport run_generator(std::span<const Example> examples, const DropoutOptions* dropout,
+                           const RunOutputs<T>& outputs);
   LossReport run_second(std::span<const Example> examples, const DropoutOptions* dropout,
                         std::vector<double>* row_losses);
   std::vector<Example> second_examples(std::span<const ElectraItem> selected,
@@ -70,6 +74,7 @@ class ElectraLoss final : public StepLoss {
   };
   Played reinforce(std::span<const ElectraItem> selected, std::span<const TokenId> samples,
                    std::span<const double> row_losses, const DropoutOptions* dropout);
+  void check_energy() const;
   void check_adversarial() const;
   bool first_stage(std::int64_t step) const { return step <= options_.switch_step; }
   void start_second();

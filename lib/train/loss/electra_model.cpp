@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "model/checkpoint/save.hpp"
+#include "model/masks.hpp"
 #include "train/data/record_example.hpp"
 #include "train/loss/shared_tables.hpp"
 
@@ -14,7 +15,7 @@ namespace masque::train {
 
 namespace {
 
-constexpr std::array<ElectraVariant, 4> kVariants{{
+constexpr std::array<ElectraVariant, 5> kVariants{{
     {.name = "all-tokens-mlm",
      .summary = "all tokens of a text with a generator's samples in it, with a gate that copies",
      .all = true,
@@ -25,6 +26,11 @@ constexpr std::array<ElectraVariant, 4> kVariants{{
      .all = true,
      .weight = 50},
     {.name = "electra-15", .summary = "the same, at the selected positions alone", .weight = 50},
+    {.name = "electric",
+     .summary = "energies of tokens, by telling them from the noise of a TwoTower",
+     .all = true,
+     .energy = true,
+     .weight = 50},
     {.name = "replace-mlm",
      .summary = "selected tokens, with a generator's samples in their places",
      .vocabulary = true},
@@ -50,32 +56,47 @@ const ElectraVariant* find_electra(std::string_view name) {
 
 void adapt_electra(const ElectraVariant& variant, const ObjectiveOptions& requested,
                    model::Design& design) {
-  const auto kind = variant.vocabulary ? model::HeadKind::kMasked : model::HeadKind::kDiscriminator;
+  const auto kind = variant.vocabulary ? model::HeadKind::kMasked
+                    : variant.energy   ? model::HeadKind::kEnergy
+                                       : model::HeadKind::kDiscriminator;
   adapt_design(needs_of(variant.name, requested, kind), design);
   if (variant.vocabulary) return;
   design.head = {};
   design.head.kind = kind;
+  design.head.tied = false;
+  // E = wᵀ h, with nothing between.
+  if (variant.energy) return;
   design.head.transform = true;
   design.head.activation = design.activation;
-  design.head.tied = false;
 }
 
-void adapt_generator(const ObjectiveOptions& requested, model::Design& design) {
-  adapt_design(needs_of("generator", requested, model::HeadKind::kMasked), design);
+void adapt_generator(const ElectraVariant& variant, const ObjectiveOptions& requested,
+                     model::Design& design) {
+  DesignNeeds needs = needs_of("generator", requested, model::HeadKind::kMasked);
+  if (variant.energy) {
+    model::set_towers(design);
+    needs.streams = model::Streams::kTowers;
+  }
+  adapt_design(needs, design);
 }
 
-model::Design generator_design(const DesignRecipe& recipe, double size,
-                               const ObjectiveOptions& requested, const model::Design& second) {
+model::Design generator_design(const ElectraVariant& variant, const DesignRecipe& recipe,
+                               double size, const ObjectiveOptions& requested,
+                               const model::Design& second) {
   if (!(size > 0 && size <= 1)) {
     throw UsageError(fmt::format("{}: found {}, expected more than 0, at most 1",
                                  field("generator_size"), size));
   }
   model::Design design = design_of(scaled_recipe(recipe, size));
+  for (Index l = 0; variant.energy && l < recipe.num_hidden_layers; ++l) {
+    design.layers.push_back(design.layers[static_cast<std::size_t>(l)]);
+    design.layers.back().weights = design.num_hidden_layers++;
+  }
   design.embedding_size = second.embedding_size;
   design.type_vocab_size = second.type_vocab_size;
   design.pad_token_id = second.pad_token_id;
   design.mask_token_id = second.mask_token_id;
-  adapt_generator(requested, design);
+  adapt_generator(variant, requested, design);
   return design;
 }
 

@@ -1,5 +1,5 @@
-// The two networks of ELECTRA and of its ablations: designs and shared parameters. Clark et al.
-// 2020, arXiv:2003.10555.
+// The two networks of ELECTRA, of its ablations, and of Electric: designs and shared parameters.
+// Clark et al. 2020, arXiv:2003.10555; arXiv:2012.08561.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,9 @@ struct ElectraVariant {
   bool all = false;         ///< a loss at all positions, not at the selected ones alone
   bool vocabulary = false;  ///< it predicts tokens; else which are replaced
   bool copies = false;      ///< its vocabulary has a CopyGate
-  double weight = 1;        ///< λ of its loss, unless another is given
+  /// Electric: it gives energies, which are told from noise; the generator is a TwoTower.
+  bool energy = false;
+  double weight = 1;  ///< λ of its loss, unless another is given
 };
 
 /// All of them, by name.
@@ -34,12 +36,15 @@ void adapt_electra(const ElectraVariant& variant, const ObjectiveOptions& reques
                    model::Design& design);
 
 /// The same of the generator's.
-void adapt_generator(const ObjectiveOptions& requested, model::Design& design);
+void adapt_generator(const ElectraVariant& variant, const ObjectiveOptions& requested,
+                     model::Design& design);
 
 /// The generator of a second network made by `recipe`: as many layers, widths of `size` (0 … 1)
-/// times its own, heads of the same size where that is possible, its tables. Throws as design_of.
-model::Design generator_design(const DesignRecipe& recipe, double size,
-                               const ObjectiveOptions& requested, const model::Design& second);
+/// times its own, heads of the same size where that is possible, its tables. Electric's has as many
+/// layers in each tower. Throws as design_of.
+model::Design generator_design(const ElectraVariant& variant, const DesignRecipe& recipe,
+                               double size, const ObjectiveOptions& requested,
+                               const model::Design& second);
 
 /// Both, in one set of parameters.
 struct ElectraModel {

@@ -52,7 +52,8 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& map, Parame
   const auto norm = [&](Role role, Index layer, const model::NormDesign& norm_design) {
     return TrainedNorm<T>(parameters, map_, role, layer, norm_design);
   };
-  const bool one = design.streams == model::Streams::kOne;
+  const bool same_rows =
+      design.streams == model::Streams::kOne || design.streams == model::Streams::kTowers;
   for (Index l = 0; l < model::count_layers(design); ++l) {
     EncoderLayer<T> layer;
     layer.output = dense({Role::kOutput}, l);
@@ -75,7 +76,7 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& map, Parame
       if (mixer_ == nullptr) {
         if (design.streams != model::Streams::kFixedKeys)
           layer.all = dense({Role::kQuery, Role::kKey, Role::kValue}, l);
-        if (!one || design.layers.back().weights == l) {
+        if (!same_rows || design.layers.back().weights == l) {
           layer.query = dense({Role::kQuery}, l);
           layer.key_value = dense({Role::kKey, Role::kValue}, l);
         }

@@ -38,6 +38,7 @@ template <class T>
 model::StreamFlow EncoderRun<T>::flow() const {
   return fixed_keys()    ? model::StreamFlow::kSeparateQueries
          : two_streams() ? model::StreamFlow::kTwoStreams
+         : two_towers()  ? model::StreamFlow::kTowers
                          : model::StreamFlow::kOneStream;
 }
 
@@ -60,9 +61,13 @@ void EncoderRun<T>::make_streams() {
   const bool narrow_end = design_.streams == model::Streams::kOne && fewer &&
                           encoder_.mixer_ == nullptr && !encoder_.materialized_ && layers > 0 &&
                           layer(static_cast<Index>(layers) - 1).convolution.empty();
-  tape_.split = fixed_keys() || two_streams() || narrow_end;
+  tape_.split = fixed_keys() || two_streams() || two_towers() || narrow_end;
   if (!tape_.split) return;
   Stream& query = tape_.selected;
+  if (two_towers()) {
+    static_cast<model::StreamRows&>(query) = content;
+    return;
+  }
   const auto kind = two_streams() ? model::StreamKind::kQuery : model::StreamKind::kSelectedRows;
   static_cast<model::StreamRows&>(query) =
       model::selected_rows(content, kind, chunk_.wanted, chunk_.wanted_begins);
@@ -79,28 +84,57 @@ void EncoderRun<T>::forward(MatrixView<T> last) {
 }
 
 template <class T>
+void EncoderRun<T>::part_towers(MatrixView<const T> d_last) {
+  const Index width = design_.hidden_size;
+  Matrix<T>& d_states = tape_.d_state;
+  d_states = Matrix<T>::zero(d_last.rows, d_last.columns);
+  for (const Index column : {Index{0}, width}) {
+    const MatrixView<const T> d_normed = d_last.middle_columns(column, width);
+    const MatrixView<T> d = d_states.view().middle_columns(column, width);
+    if (design_.final_norm) {
+      encoder_.final_norm_.backward(tape_.last.view().middle_columns(column, width), d_normed, d);
+    } else {
+      kernel::add_to<T>(d_normed, d);
+    }
+  }
+  const auto add = [&](const T* from, MatrixView<T> to, Index row) {
+    for (Index c = 0; row >= 0 && c < width; ++c) to.at(row, c) += from[c];
+  };
+  model::forward::for_each_tower_row(wanted(), tape_.content.begins,
+                                     [&](Index k, Index before, Index after) {
+                                       const T* d = d_states.view().row(k);
+                                       add(d, tape_.d_content.view(), before);
+                                       add(d + width, tape_.d_query.view(), after);
+                                     });
+}
+
+template <class T>
 void EncoderRun<T>::backward(MatrixView<const T> d_last) {
   Stream& content = tape_.content;
   Stream& query = tape_.selected;
   const Index width = design_.hidden_size;
-  Matrix<T>& d_last_states = tape_.d_state;
-  d_last_states = Matrix<T>::zero(d_last.rows, width);
-  if (design_.final_norm) {
-    encoder_.final_norm_.backward(tape_.last.view(), d_last, d_last_states.view());
-  } else {
-    kernel::add_to<T>(d_last, d_last_states.view());
-  }
   const auto fill_zero = [](Matrix<T>& m, Index rows, Index columns) {
     m.resize(rows, columns);
     zero_rows<T>(m.view());
   };
   fill_zero(tape_.d_content, content.count(), width);
-  if (tape_.split) {
-    fill_zero(tape_.d_query, query.count(), width);
-    kernel::add_to<T>(d_last_states.view(), tape_.d_query.view());
+  if (tape_.split) fill_zero(tape_.d_query, query.count(), width);
+  if (two_towers()) {
+    part_towers(d_last);
   } else {
-    kernel::embedding_backward<T, Index>(chunk_.wanted, d_last_states.view(),
-                                         tape_.d_content.view());
+    Matrix<T>& d_last_states = tape_.d_state;
+    d_last_states = Matrix<T>::zero(d_last.rows, width);
+    if (design_.final_norm) {
+      encoder_.final_norm_.backward(tape_.last.view(), d_last, d_last_states.view());
+    } else {
+      kernel::add_to<T>(d_last, d_last_states.view());
+    }
+    if (tape_.split) {
+      kernel::add_to<T>(d_last_states.view(), tape_.d_query.view());
+    } else {
+      kernel::embedding_backward<T, Index>(chunk_.wanted, d_last_states.view(),
+                                           tape_.d_content.view());
+    }
   }
   if (tape_.distances.rows() > 0)
     fill_zero(tape_.d_distances, tape_.distances.rows(), tape_.distances.columns());
@@ -109,6 +143,8 @@ void EncoderRun<T>::backward(MatrixView<const T> d_last) {
   distances_backward();
   if (!further) return;
   if (fixed_keys()) embed_backward(query, tape_.d_query.view());
+  // Both towers begin with the same embeddings.
+  if (two_towers()) kernel::add_to<T>(tape_.d_query.view(), tape_.d_content.view());
   if (two_streams()) {
     const std::span<T> start = vector_gradient(encoder_.map_.weight(Role::kQueryStart));
     for (Index i = 0; i < query.count(); ++i) {
@@ -130,14 +166,21 @@ void EncoderRun<T>::backward_layers(Index lowest) {
                         MatrixView<T> d_m) {
     before.resize(stream.count(), width);
     zero_rows<T>(before.view());
-    const bool own = &stream == &content;
-    layer_backward(l, stream, content, m, d.view(), before.view(), own ? before.view() : d_m);
+    const bool own = &stream == &content || two_towers();
+    layer_backward(l, stream, own ? stream : content, m, d.view(), before.view(),
+                   own ? before.view() : d_m);
     std::swap(before, d);
   };
   for (std::size_t l = layers; l-- > static_cast<std::size_t>(lowest);) {
     const auto number = static_cast<Index>(l);
     if (fixed_keys()) {
       step(number, query, tape_.d_query, content.x[0].view(), tape_.d_content.view());
+      continue;
+    }
+    if (two_towers()) {
+      const bool second = number >= model::tower_layers(design_);
+      Stream& tower = second ? query : content;
+      step(number, tower, second ? tape_.d_query : tape_.d_content, tower.x[l].view(), {});
       continue;
     }
     const MatrixView<const T> m = content.x[l].view();

@@ -57,6 +57,7 @@ class EncoderRun {
   bool ends_narrow() const { return tape_.split && flow() == model::StreamFlow::kOneStream; }
   bool fixed_keys() const { return design_.streams == model::Streams::kFixedKeys; }
   bool two_streams() const { return design_.streams == model::Streams::kTwo; }
+  bool two_towers() const { return design_.streams == model::Streams::kTowers; }
   static bool starts_from_mask() { return true; }
   TokenId mask_token() const { return design_.mask_token_id.value_or(0); }
   void show_states(Index /*state*/, const Stream& /*stream*/) const {}
@@ -107,6 +108,8 @@ class EncoderRun {
   // encoder_run.cpp
   void make_streams();
   void backward_layers(Index lowest);
+  /// Adds to the gradients of the last states of both towers.
+  void part_towers(MatrixView<const T> d_last);
 
   // encoder_embed.cpp
   void embed_backward(Stream& stream, MatrixView<T> d_x);

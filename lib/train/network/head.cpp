@@ -79,7 +79,8 @@ LossSums<T> Head<T>::vocabulary(const HeadTask<T>& task, MatrixView<const T> sta
     gradients.weight = parameters_->gradient(table);
     gradients.bias = gradients_of<T>(*parameters_, bias);
   }
-  const auto found = kernel::vocabulary_loss<T>(loss, precision_, gradients, losses, task.draws);
+  const auto found =
+      kernel::vocabulary_loss<T>(loss, precision_, gradients, losses, task.draws, task.draw_losses);
   return {found.sum, found.correct};
 }
 
@@ -93,6 +94,7 @@ LossSums<T> Head<T>::discriminate(const HeadTask<T>& task, MatrixView<const T> s
   for (Index i = 0; i < states.rows; ++i) {
     const auto at = static_cast<std::size_t>(i);
     T z = bias == ParameterMap::kNone ? T{} : parameters_->value(bias).at(0, 0);
+    if (!task.offsets.empty()) z += static_cast<T>(task.offsets[at]);
     for (Index c = 0; c < states.columns; ++c) z += states.at(i, c) * weight.at(0, c);
     const bool replaced = task.targets[at] != 0;
     const T towards = replaced ? -z : z;
@@ -123,16 +125,16 @@ template <class T>
 LossSums<T> Head<T>::run(const HeadTask<T>& task, MatrixView<T> d_last, std::span<double> losses) {
   const Index n = task.last.rows;
   if (n == 0) return {};
-  MASQUE_CHECK(task.draws.empty() || design_.head.kind != HeadKind::kDiscriminator);
+  const bool one_number = model::has_one_number(design_.head.kind);
+  MASQUE_CHECK(task.draws.empty() || !one_number);
   const bool wanted = d_last.data != nullptr;
   const model::HeadDesign& head = design_.head;
   const MatrixView<const T> states =
       model::head_forward<true, Weights, T>(head, weights_, task.last, memory_);
   if (wanted) d_states_ = Matrix<T>::zero(n, states.columns);
   const MatrixView<T> d_states = wanted ? d_states_.view() : MatrixView<T>();
-  const LossSums<T> sums = head.kind == HeadKind::kDiscriminator
-                               ? discriminate(task, states, d_states, losses)
-                               : vocabulary(task, states, d_states, losses);
+  const LossSums<T> sums = one_number ? discriminate(task, states, d_states, losses)
+                                      : vocabulary(task, states, d_states, losses);
   if (!wanted) return sums;
   if constexpr (!std::is_same_v<T, std::complex<double>>) {
     if (head.scale != 1) {

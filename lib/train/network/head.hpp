@@ -1,4 +1,4 @@
-// What stands on the last states: a vocabulary or a discriminator, with its loss.
+// What stands on the last states: a vocabulary or one number, with its loss.
 #pragma once
 
 #include <complex>
@@ -37,10 +37,12 @@ struct HeadTask {
   /// Where tokens are drawn from a vocabulary, by kernel::vocabulary_loss: one a row, else empty.
   std::span<const double> uniforms = {};
   std::span<TokenId> draws = {};
+  std::span<double> draw_losses = {};  ///< −log p of the draws, or empty
+  /// Added to the number of a head that has one, one a row, constants; empty: 0.
+  std::span<const double> offsets = {};
 };
 
-/// The head of a design, of the kinds masked, causal and discriminator. T as of Encoder. For one
-/// thread; kernels use all.
+/// The head of a design, of any kind. T as of Encoder. For one thread; kernels use all.
 template <class T>
 class Head {
  public:

@@ -63,9 +63,12 @@ LossSums<T> Network<T>::judge(const ExampleChunk& chunk, std::span<const double>
                               MatrixView<T> d_last, std::size_t first,
                               const RunOutputs<T>& outputs) {
   HeadTask<T> task{last_.view(), chunk.targets, row_weights};
+  task.offsets = chunk.offsets;
   if (outputs.sampling != nullptr) {
     task.uniforms = std::span(outputs.sampling->uniforms).subspan(first, chunk.wanted.size());
     task.draws = std::span(outputs.sampling->tokens).subspan(first, chunk.wanted.size());
+    if (outputs.sampling->keeps_losses)
+      task.draw_losses = std::span(outputs.sampling->losses).subspan(first, chunk.wanted.size());
   }
   if (gate_.empty()) {
     std::span<double> losses;
@@ -88,15 +91,18 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
                            const RunOutputs<T>& outputs) {
   LossReport report;
   learns = learns && learns_;
-  if (outputs.sampling != nullptr)
+  if (outputs.sampling != nullptr) {
     outputs.sampling->tokens.resize(outputs.sampling->uniforms.size());
+    if (outputs.sampling->keeps_losses)
+      outputs.sampling->losses.resize(outputs.sampling->uniforms.size());
+  }
   if (outputs.losses != nullptr) outputs.losses->clear();
   Index rows = 0;
   for (const Example& example : examples) {
     rows += std::ssize(example.rows);
     if (rewards_ && !example.rows.empty()) ++report.sequences;
   }
-  if (outputs.last != nullptr) outputs.last->resize(rows, design().hidden_size);
+  if (outputs.last != nullptr) outputs.last->resize(rows, last_width(design()));
   const auto matrices = static_cast<double>(encoder_.attention_matrices());
   for (std::size_t k = 0; rewards_ && k < kDiversities; ++k) {
     tape_.diversity_slopes[k] =
@@ -113,13 +119,13 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
       own.first_row += chunk.rows();
       continue;
     }
-    last_.resize(wanted, design().hidden_size);
+    last_.resize(wanted, last_width(design()));
     encoder_.forward(chunk, own, tape_, last_.view());
     for (std::size_t k = 0; rewards_ && k < kDiversities; ++k)
       report.diversity[k] += tape_.diversity[k] / matrices;
     row_weights = chunk.weights;
     for (double& weight : row_weights) weight *= scale;
-    if (learns) d_last_.resize(wanted, design().hidden_size);
+    if (learns) d_last_.resize(wanted, last_width(design()));
     const LossSums<T> sums = judge(chunk, row_weights, learns ? d_last_.view() : MatrixView<T>(),
                                    static_cast<std::size_t>(report.rows), outputs);
     if (outputs.last != nullptr) {

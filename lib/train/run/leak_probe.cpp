@@ -60,7 +60,7 @@ Example with_row(const Example& from, std::size_t k) {
 }
 
 std::vector<float> last_state(Network<float>& network, const Example& example) {
-  Matrix<float> last(1, network.design().hidden_size);
+  Matrix<float> last(1, last_width(network.design()));
   RunOutputs<float> outputs;
   outputs.last = &last;
   network.evaluate({&example, 1}, outputs);

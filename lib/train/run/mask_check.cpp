@@ -70,7 +70,8 @@ std::optional<ReadTarget> follow_example(const Example& example, const model::De
   const Targets targets(example, *objective.target_offset(example.size()));
   const mask::FlowRequest request = flow_of(example, design);
   const std::vector<mask::Mask>& layers = request.layers;
-  for (std::size_t l = 0; l < layers.size(); ++l) {
+  // Rows of towers stand next to what they predict.
+  for (std::size_t l = 0; l < layers.size() && !request.towers; ++l) {
     // Layers with the same mask share it.
     if (l > 0 && layers[l].node() == layers[l - 1].node()) continue;
     for (const Index row : example.rows) {
@@ -151,6 +152,7 @@ mask::FlowRequest flow_of(const Example& example, const model::Design& design) {
   mask::FlowRequest request;
   request.layers = layers_of(example, design, two ? example.query_mask : example.mask);
   if (two) request.content = layers_of(example, design, example.mask);
+  request.towers = design.streams == model::Streams::kTowers;
   request.keys = fixed ? mask::KeySource::kInput : mask::KeySource::kLayer;
   request.query = fixed || two ? mask::QueryStart::kPosition : mask::QueryStart::kToken;
   return request;

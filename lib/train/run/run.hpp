@@ -148,12 +148,14 @@ class TrainingRun {
   /// Lets an objective say what the design must be.
   void adapt_design(const std::function<void(model::Design&)>& adapt);
   void set_masks();
+  /// Refuses a starting model of two towers for an objective of one, and the other way round.
+  void check_towers() const;
   void check_corpus_length(const Corpus& corpus) const;
   model::TrainingConfig training_config() const;
   model::ModelFiles model_files(const model::Design& design,
                                 const model::ModelWeights<float>& weights) const;
   void make_two(const ElectraVariant& variant);
-  model::Design made_generator() const;
+  model::Design made_generator(const ElectraVariant& variant) const;
   void start_electra(ElectraModel& model);
   ElectraLossOptions electra_options(const ElectraVariant& variant) const;
   std::string digest_of(const ParameterMap& map);

@@ -177,10 +177,21 @@ void TrainingRun::adapt_design(const std::function<void(model::Design&)>& adapt)
   adapt_starting_design(*options_.init, adapt, design_);
 }
 
+void TrainingRun::check_towers() const {
+  if (!options_.init) return;
+  const bool towers = design_.streams == model::Streams::kTowers;
+  if ((options_.init->design().streams == model::Streams::kTowers) == towers) return;
+  throw UsageError(fmt::format("{} {} with {} {}: the model has {}, expected {}",
+                               field("objective"), options_.objective, field("init"),
+                               options_.init->path(), towers ? "one tower" : "two towers",
+                               towers ? "two, or a new model" : "one"));
+}
+
 void TrainingRun::make_one() {
   objective_ = find_objective(options_.objective).make(options_.requested);
   adapt_design([this](model::Design& design) { objective_->adapt(design); });
   set_masks();
+  check_towers();
   if (design_.streams == model::Streams::kTwo && model::adds_position(design_)) {
     throw UsageError(
         fmt::format("{} {} has a query stream, which sees no positions of the input: expected {} "

@@ -57,14 +57,20 @@ std::string TrainingRun::digest_of(const ParameterMap& map) {
   return hasher->digest();
 }
 
-model::Design TrainingRun::made_generator() const {
+model::Design TrainingRun::made_generator(const ElectraVariant& variant) const {
   const ObjectiveOptions& requested = options_.requested;
   if (!options_.init_generator)
-    return generator_design(options_.design, options_.generator_size, requested, design_);
+    return generator_design(variant, options_.design, options_.generator_size, requested, design_);
   const model::StartingModel& start = *options_.init_generator;
   model::Design design = starting_design(start);
+  if ((start.design().streams == model::Streams::kTowers) != variant.energy) {
+    throw UsageError(fmt::format("{} {} with {} {}: the model has {}, expected {}",
+                                 field("objective"), variant.name, field("init_generator"),
+                                 start.path(), variant.energy ? "one tower" : "two towers",
+                                 variant.energy ? "two" : "one"));
+  }
   adapt_starting_design(
-      start, [&](model::Design& own) { adapt_generator(requested, own); }, design);
+      start, [&](model::Design& own) { adapt_generator(variant, requested, own); }, design);
   if (design.vocab_size != design_.vocab_size) {
     throw UsageError(fmt::format("{}: {} has a vocabulary of {}, expected {} as of {}",
                                  field("init_generator"), start.path(), design.vocab_size,
@@ -135,11 +141,12 @@ void TrainingRun::make_two(const ElectraVariant& variant) {
     throw UsageError(
         fmt::format("{} without {}: expected both", field("init_generator"), field("init")));
   adapt_design([&](model::Design& design) { adapt_electra(variant, options_.requested, design); });
+  check_towers();
   ElectraModel& model = electra_.emplace();
   model.variant = &variant;
   model.second = design_;
   model.adversarial = options_.adversarial;
-  model.generator = made_generator();
+  model.generator = made_generator(variant);
   start_electra(model);
   map_ = model.second_map;
   loss_ = std::make_unique<ElectraLoss<float>>(electra_options(variant), model, parameters_);
@@ -150,6 +157,7 @@ void TrainingRun::make_mae() {
     throw UsageError(fmt::format("{}: mae has two networks, expected another", field("diversity")));
   const ObjectiveOptions& requested = options_.requested;
   adapt_design([&](model::Design& design) { adapt_mae(requested, design); });
+  check_towers();
   const DesignRecipe recipe =
       decoder_recipe(options_.design, options_.decoder_size, options_.decoder_layers);
   MaeModel& model = mae_.emplace();
