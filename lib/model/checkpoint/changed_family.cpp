@@ -124,6 +124,7 @@ bool can_change(const Design& base, const Design& wanted) {
   // Positions of the input reach no query stream; gated units have none of two streams.
   if (wanted.streams == Streams::kTwo && (adds_position(wanted) || gated)) return false;
   if (!same_design(with_changes(base, wanted), wanted)) return false;
+  if (usage_error_message([&] { detector_rows(wanted); })) return false;
   // Tables of positions are as long as the model.
   return wanted.max_position_embeddings > 0 || !has_position_table(wanted);
 }
