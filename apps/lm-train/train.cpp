@@ -41,8 +41,17 @@ train::CorpusOptions corpus_options(const TrainOptions& o) {
   options.length = o.length;
   options.labels = o.objective == "records";
   options.dropped = o.objective == train::kMae || o.objective == "mae-mask";
+  options.corrections = o.objective == train::kCorrect;
   options.threads = o.common.threads;
   return options;
+}
+
+/// Pairs that are no training text for corrections, if there are any.
+void note_left_out(const train::Corpus& corpus, cli::Session& session) {
+  if (corpus.left_out() == 0) return;
+  session.note(
+      fmt::format("{}: {} of {} pairs left out, whose texts have different numbers of tokens",
+                  corpus.source(), corpus.left_out(), corpus.left_out() + corpus.size()));
 }
 
 /// Throws InputError for a tokenizer with more tokens than the model has embeddings.
@@ -188,6 +197,9 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   if (reading.labels && reading.format != train::CorpusFormat::kRecords)
     throw UsageError(
         fmt::format("{} records: expected {} records", field("objective"), field("format")));
+  if (reading.corrections && reading.format != train::CorpusFormat::kPairs)
+    throw UsageError(
+        fmt::format("{} correct: expected {} pairs", field("objective"), field("format")));
   kernel::set_threads(o.common.threads);
   if (o.text == "-" && o.eval_text == "-") {
     throw UsageError(
@@ -222,6 +234,8 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
     o.position = "rope";
   std::optional<train::Corpus> eval;
   if (o.eval_text) eval = train::read_corpus(*o.eval_text, tokenizer, reading);
+  note_left_out(corpus, session);
+  if (eval) note_left_out(*eval, session);
   Plan plan = make_plan(o, similar, tokenizer, corpus, goes_on, ranks, session,
                         [&] { return seconds_since(begin); });
   const auto planned = goes_on ? take_other_steps(o, plan) : train::PlannedSteps::kSame;

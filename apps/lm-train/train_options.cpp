@@ -62,6 +62,26 @@ void add_mae(const TrainOptions& o, train::RunOptions& run) {
   run.settings.emplace_back("decoder_layers", fmt::format("{}", run.decoder_layers));
 }
 
+void add_correction(const TrainOptions& o, train::RunOptions& run) {
+  if (o.objective != train::kCorrect) {
+    if (!o.detector_size && !o.detector_layers && !o.correction_weight) return;
+    throw UsageError(fmt::format("{}: objective {} has no detector, expected none",
+                                 field(o.detector_size     ? "detector_size"
+                                       : o.detector_layers ? "detector_layers"
+                                                           : "correction_weight"),
+                                 o.objective));
+  }
+  run.detector_size = o.detector_size;
+  run.detector_layers = o.detector_layers;
+  run.correction_weight = o.correction_weight.value_or(run.correction_weight);
+  const auto set = [&](const char* name, const auto& value) {
+    run.settings.emplace_back(name, value ? fmt::format("{}", *value) : "default");
+  };
+  set("detector_size", o.detector_size);
+  set("detector_layers", o.detector_layers);
+  run.settings.emplace_back("correction_weight", fmt::format("{}", run.correction_weight));
+}
+
 /// What tokens stand for which, in few letters.
 std::string digest_of(const records::SimilarTokens& similar) {
   const auto hasher = make_xxh3();
@@ -90,7 +110,7 @@ void declare_masks(cli::Command& c, TrainOptions& o) {
            "records: how the model reads [two for masks of permutations, else one]");
 }
 
-/// ELECTRA and masked autoencoding.
+/// ELECTRA, masked autoencoding and correction.
 void declare_two_networks(cli::Command& c, TrainOptions& o) {
   c.option("--generator-size", "R", o.generator_size, cli::AllowedRange{1e-6, 1},
            "electra, electric: widths of the generator (of each tower), as a share of the model's "
@@ -105,6 +125,12 @@ void declare_two_networks(cli::Command& c, TrainOptions& o) {
            "mae: widths of the decoder, as a share of the model's [0.5]");
   c.option("--decoder-layers", "N", o.decoder_layers, cli::AllowedRange{1, 1000},
            "mae: layers of the decoder [1]");
+  c.option("--detector-size", "R", o.detector_size, cli::AllowedRange{1e-6, 1},
+           "correct: widths of the detector, as a share of the model's [0.5]");
+  c.option("--detector-layers", "N", o.detector_layers, cli::AllowedRange{1, 1000},
+           "correct: layers of the detector [1]");
+  c.option("--correction-weight", "X", o.correction_weight, cli::AllowedRange{0, 1},
+           "correct: of the correction's loss; the detection's has the rest [0.8]");
 }
 
 void check_init_generator(const TrainOptions& o) {
@@ -156,7 +182,7 @@ records::SimilarTokens similar_of(const TrainOptions& o, const text::Tokenizer& 
                                   cli::Session& session) {
   const std::optional<std::string> file = commands::similar_file_of(o.replace);
   if (!file) return {};
-  const auto known = train::find_electra(o.objective) != nullptr || o.objective == train::kMae
+  const auto known = train::has_two_networks(o.objective)
                          ? std::vector<std::string_view>()
                          : train::find_objective(o.objective).options;
   if (std::ranges::find(known, "replace") == known.end()) {
@@ -193,6 +219,7 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
                                       : std::string_view("objective's"));
   add_electra(o, run);
   add_mae(o, run);
+  add_correction(o, run);
   return run;
 }
 
@@ -212,6 +239,10 @@ void declare_train(cli::Command& c, const Launch& launch) {
       "lm-train train.txt -o more --init electra --init-generator electra/generator --objective "
       "electra",
       "goes on with both networks of ELECTRA");
+  c.example(
+      "droptoken noise --pairs < text | lm-train - -o model --tokenizer vocab.txt --objective "
+      "correct --pairs",
+      "Soft-Masked BERT: which tokens are wrong, and what should stand there");
   c.example("lm-train train.txt -o model --tokenizer vocab.txt --steps 2000 --resume",
             "goes on where it was interrupted, to the same bytes");
   add_examples_of_masks(c);
@@ -226,9 +257,11 @@ void declare_train(cli::Command& c, const Launch& launch) {
   c.option("--init-generator", "MODEL", o->init_generator,
            "electra: what the generator starts from, next to --init [a new one]");
   c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it [that of --init]");
-  c.option("--objective", "NAME", o->objective,
-           "what is learnt: mlm, mdlm, tta, two-tower, clm, unilm, plm, plm-hf, mae, mae-mask, records "
-           "(their labels), electra, electra-15, electric, replace-mlm or all-tokens-mlm");
+  c.option(
+      "--objective", "NAME", o->objective,
+      "what is learnt: mlm, mdlm, tta, two-tower, clm, unilm, plm, plm-hf, mae, mae-mask, records "
+      "(their labels), correct (pairs), electra, electra-15, electric, replace-mlm or "
+      "all-tokens-mlm");
   c.option("--format", "FORMAT", o->requested_format,
            "lines; blocks of --length tokens of the whole text; records; pairs [lines]");
   c.flag("--pairs", o->pairs, "the text is source TAB target a line: --format pairs");

@@ -31,6 +31,8 @@ struct TrainOptions : commands::TrainingOptions {
   bool adversarial = false;
   std::optional<double> decoder_size;
   std::optional<std::int64_t> decoder_layers;
+  std::optional<double> detector_size, correction_weight;
+  std::optional<std::int64_t> detector_layers;
   std::string replace = "mask";
   std::optional<std::string> diversity;
   std::optional<std::string> mask;

@@ -31,6 +31,9 @@ namespace {
 constexpr double kThreshold = 5;
 constexpr double kThresholdOfEdits = 0;
 constexpr double kEditCost = 8;
+/// A model that has learnt from errors knows how rare they are.
+constexpr double kThresholdOfDetector = 0;
+constexpr double kEditCostOfDetector = 0;
 /// Thresholds tried on --dev, evenly spread over the words' gains.
 constexpr std::size_t kTried = 200;
 
@@ -65,6 +68,14 @@ void check(const Options& o) {
     throw UsageError("expected one of --per-word and --json, which has all words");
 }
 
+bool has_detector(const commands::OpenedModel& opened) {
+  return opened.model->design().variants.detector.has_value();
+}
+
+double edit_cost_of(const Options& o, const commands::OpenedModel& opened) {
+  return o.edit_cost.value_or(has_detector(opened) ? kEditCostOfDetector : kEditCost);
+}
+
 probe::CorrectOptions correct_options(const Options& o, const commands::OpenedModel& opened) {
   need_masked_head(opened);
   probe::CorrectOptions options;
@@ -72,11 +83,12 @@ probe::CorrectOptions correct_options(const Options& o, const commands::OpenedMo
   options.one_pass = kind == probe::ScoreKind::kTta;
   probe::check_kind(kind, opened.model->design(), opened.options);
   const std::optional<TokenId> mask = opened.tokenizer->roles().mask;
-  if (!mask && !options.one_pass)
+  options.detector = has_detector(opened);
+  if (!mask && !options.one_pass && !options.detector)
     throw InputError(opened.path, "the tokenizer has no mask token, expected one");
   options.mask = mask.value_or(0);
   if (o.edit_distance) options.edit_distance = static_cast<int>(*o.edit_distance);
-  options.edit_cost = o.edit_cost.value_or(kEditCost);
+  options.edit_cost = edit_cost_of(o, opened);
   if (o.confusion) {
     const auto sets =
         std::make_shared<records::ConfusionSets>(records::ConfusionSets::read(*o.confusion));
@@ -162,9 +174,11 @@ std::optional<double> best_threshold(const Pairs& pairs, const std::vector<Check
   return best;
 }
 
-double threshold_of(const Options& o, const probe::Corrector& corrector, const Lines& lines,
-                    cli::Session& session) {
-  const double usual = o.edit_distance ? kThresholdOfEdits : kThreshold;
+double threshold_of(const Options& o, bool detector, const probe::Corrector& corrector,
+                    const Lines& lines, cli::Session& session) {
+  const double usual = detector          ? kThresholdOfDetector
+                       : o.edit_distance ? kThresholdOfEdits
+                                         : kThreshold;
   if (!o.dev) return o.threshold.value_or(usual);
   const Pairs pairs = read_pairs(*o.dev, lines, session);
   const std::vector<Checked> checked = corrector.check(pairs.lines);
@@ -182,6 +196,7 @@ class CorrectionPrinter {
                     cli::Session& session)
       : options_(options),
         threshold_(threshold),
+        detector_(has_detector(opened)),
         number_(commands::ResultFormat::of(opened.model->precision(), options.open.digits)),
         session_(session) {
     JsonWriter json(provenance_);
@@ -191,7 +206,7 @@ class CorrectionPrinter {
     if (options.confusion) json.member("confusion", *options.confusion);
     if (options.edit_distance) {
       json.member("edit_distance", *options.edit_distance);
-      json.member("edit_cost", options.edit_cost.value_or(kEditCost));
+      json.member("edit_cost", edit_cost_of(options, opened));
     }
     json.member("threshold", threshold);
   }
@@ -199,8 +214,9 @@ class CorrectionPrinter {
   void header() {
     const bool first = !options_.stream.shard || parse_shard(*options_.stream.shard).index == 1;
     if (!options_.per_word || options_.open.common.no_header || !first) return;
-    session_.print(
-        "id\tword\ttext\tlog_probability\treplacement\treplacement_log_probability\treplaced\n");
+    session_.print(fmt::format(
+        "id\tword\ttext\tlog_probability\treplacement\treplacement_log_probability\treplaced{}\n",
+        detector_ ? "\terror_probability" : ""));
   }
 
   void print(std::uint64_t id, const probe::Line& line, const Checked& words) {
@@ -226,11 +242,13 @@ class CorrectionPrinter {
     for (std::size_t i = 0; i < words.size(); ++i) {
       const probe::CheckedWord& word = words[i];
       const bool none = word.replacement.empty();
-      session_.print(fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\n", id, i, escape(text_of(line, word)),
-                                 number_.text(word.log_probability),
+      const std::string error =
+          detector_ ? "\t" + number_.text(word.error_probability.value_or(0)) : std::string();
+      session_.print(fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}{}\n", id, i,
+                                 escape(text_of(line, word)), number_.text(word.log_probability),
                                  none ? "-" : escape(word.replacement),
                                  none ? "-" : number_.text(word.replacement_log_probability),
-                                 replaced(word) ? "yes" : "no"));
+                                 replaced(word) ? "yes" : "no", error));
     }
   }
 
@@ -248,6 +266,8 @@ class CorrectionPrinter {
         json.raw_member("replacement_log_probability",
                         number_.json(word.replacement_log_probability));
       }
+      if (word.error_probability)
+        json.raw_member("error_probability", number_.json(*word.error_probability));
       json.member("replaced", replaced(word)).end_object();
     }
     json.end_array().raw(provenance_).end_object();
@@ -256,6 +276,7 @@ class CorrectionPrinter {
 
   const Options& options_;
   double threshold_;
+  bool detector_;  ///< the model has one
   commands::ResultFormat number_;
   std::string provenance_;
   cli::Session& session_;
@@ -319,8 +340,10 @@ cli::ExitCode run_correct(const Options& o, const cli::Command& command, cli::Se
   std::optional<Judgement> judgement;
   if (o.reference) judgement.emplace(o);
   session.note(fmt::format("{}: {}; {}", opened.path, opened.description(),
-                           options.one_pass ? "one pass a line" : "a pass a word"));
-  const double threshold = threshold_of(o, corrector, lines, session);
+                           options.detector   ? "with a detector, one pass a line"
+                           : options.one_pass ? "one pass a line"
+                                              : "a pass a word"));
+  const double threshold = threshold_of(o, options.detector, corrector, lines, session);
   CorrectionPrinter printer(o, threshold, opened, session);
   printer.header();
   std::vector<probe::Line> waiting;
@@ -365,6 +388,9 @@ void declare_correct(cli::Command& tool) {
             "one pass a line; the threshold that is best on pairs of wrong and right texts");
   c.example("lm-write correct bert-base-uncased/ --confusion sets.tsv --threshold 2 < text",
             "their, there and they're, as the sets say");
+  c.example("lm-write correct soft-masked/ --per-word < text",
+            "a model of lm-train --objective correct: how likely each word is wrong, and what "
+            "should stand there");
   c.example("lm-write correct bert-base-uncased/ --reference right.txt < wrong.txt",
             "precision, recall and F1, of words and of lines");
   commands::add_open_options(c, o->open);
@@ -376,10 +402,12 @@ void declare_correct(cli::Command& tool) {
            "words at most N edits away alone: a character more, less or another, or two exchanged "
            "[any word that is one token]");
   c.option("--edit-cost", "X", o->edit_cost, cli::AllowedRange{0, 1e6},
-           "nats that each edit takes from a replacement: the logarithm of how rare it is [8]");
+           "nats that each edit takes from a replacement: the logarithm of how rare it is [8; 0 "
+           "of a model with a detector]");
   c.option(
       "--threshold", "X", o->threshold, cli::AllowedRange{-1e6, 1e6},
-      "nats that a replacement must be likelier by, its edits paid [5, with --edit-distance 0]");
+      "nats that a replacement must be likelier by, its edits paid [5; 0 with --edit-distance, and "
+      "of a model with a detector]");
   c.option("--dev", "FILE", o->dev,
            "pairs, TSV of a text and what it should be, to choose the threshold on");
   c.option("--reference", "FILE", o->reference,

@@ -68,6 +68,7 @@ namespace {
 /// What an objective, or one of two networks, reads.
 std::vector<std::string_view> read_by(const std::string& objective) {
   if (train::find_electra(objective) != nullptr) return {"rate", "drop"};
+  if (objective == train::kCorrect) return {};
   return train::find_objective(objective == train::kMae ? "mae-mask" : objective).options;
 }
 
@@ -90,7 +91,7 @@ void check_objective(const cli::Command& command, const TrainingOptions& o, bool
     if (std::ranges::find(read, name) == read.end())
       refuse_unread(command, {option}, fmt::format("for the objective {}", o.objective));
   }
-  if (o.objective == train::kMae || train::find_electra(o.objective) != nullptr)
+  if (train::has_two_networks(o.objective))
     refuse_unread(command, {"allow-leak"}, fmt::format("for the objective {}", o.objective));
   if (o.objective == "unilm") {
     const std::vector<double> mix = parse_shares("mix", o.prefix.mix, 4, 4);

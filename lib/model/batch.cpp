@@ -52,5 +52,7 @@ void Observer::logits(Index, Index, MatrixView<const float>) {}
 void Observer::logits(Index, Index, MatrixView<const double>) {}
 void Observer::last_states(Index, Index, MatrixView<const float>) {}
 void Observer::last_states(Index, Index, MatrixView<const double>) {}
+void Observer::detections(Index, MatrixView<const float>) {}
+void Observer::detections(Index, MatrixView<const double>) {}
 
 }  // namespace masque::model

@@ -121,6 +121,18 @@ enum class PreviousScores {
   kAccumulated,  ///< the sum of all layers' before
 };
 
+/// Sizes of the detection network of Soft-Masked BERT, which reads what enters the layers and says
+/// of each token how likely it is wrong: Zhang et al. 2020, arXiv:2005.07421. What else it is
+/// follows from the design that it belongs to (model/detector.hpp).
+struct DetectorDesign {
+  Index num_hidden_layers = 1;
+  Index hidden_size = 0;
+  Index num_attention_heads = 1;
+  Index intermediate_size = 0;
+
+  bool operator==(const DetectorDesign&) const = default;
+};
+
 /// What only the family `masque` has. Names are those of nn's registries.
 struct VariantDesign {
   /// What layers may read, in the mask language: one for all or a list; a mask may leave words and
@@ -142,6 +154,8 @@ struct VariantDesign {
   TalkingHeads talking_heads = TalkingHeads::kNone;
   PreviousScores previous_scores = PreviousScores::kNone;
   double residual_scale = 1;  ///< α of DeepNorm: x ← norm(α x + f(x)); post-norm only
+  /// Tokens are softly masked by it (model/forward/soft_mask_forward.hpp).
+  std::optional<DetectorDesign> detector;
 
   bool operator==(const VariantDesign&) const = default;
 };

@@ -47,6 +47,7 @@ struct TensorRow {
   Shape shape = {};
   std::optional<Index> layer = {};  ///< of ModelWeights::layers, for names without "{l}"
   Index part = 0;                   ///< of roles that have several tensors
+  bool detector = false;            ///< of VariantDesign::detector
 };
 
 /// A head that a checkpoint of the family may hold.

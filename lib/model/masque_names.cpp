@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/json_writer.hpp"
 #include "base/parallel.hpp"
+#include "model/detector.hpp"
 #include "model/masks.hpp"
 
 namespace masque::model {
@@ -22,6 +24,30 @@ void read_mask(const FamilyConfig& config, Design& design) {
 std::string mask_word(const Design& design) {
   return design.variants.mask.empty() ? std::string(word_of(kMasks, design.mask))
                                       : design.variants.mask;
+}
+
+void read_detector(const FamilyConfig& config, Design& design) {
+  if (!config.has("detector")) return;
+  const auto sizes = config.object("detector");
+  if (!sizes) config.refuse("detector", "an object of sizes");
+  DetectorDesign own;
+  own.num_hidden_layers = sizes->layers({"num_hidden_layers"}, 1);
+  own.hidden_size = sizes->size({"hidden_size"}, design.hidden_size);
+  own.num_attention_heads = sizes->size({"num_attention_heads"}, design.num_attention_heads);
+  own.intermediate_size = sizes->size({"intermediate_size"}, design.intermediate_size);
+  design.variants.detector = own;
+  if (const auto problem = usage_error_message([&] { detector_rows(design); }))
+    throw InputError(config.raw().path(), fmt::format("detector: {}", *problem));
+}
+
+std::string detector_json(const DetectorDesign& detector) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("num_hidden_layers", detector.num_hidden_layers);
+  json.member("hidden_size", detector.hidden_size);
+  json.member("num_attention_heads", detector.num_attention_heads);
+  json.member("intermediate_size", detector.intermediate_size).end_object();
+  return text;
 }
 
 }  // namespace masque::model

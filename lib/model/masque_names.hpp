@@ -89,4 +89,11 @@ void read_mask(const FamilyConfig& config, Design& design);
 /// The design's masks as that option has them.
 std::string mask_word(const Design& design);
 
+/// Sets the design's detector to that of the option "detector", an object of its sizes; leaves it
+/// as it is if that is absent. Sizes that it lacks are the design's. Throws InputError for a design
+/// that can have none.
+void read_detector(const FamilyConfig& config, Design& design);
+/// A detector as that option has it.
+std::string detector_json(const DetectorDesign& detector);
+
 }  // namespace masque::model

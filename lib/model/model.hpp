@@ -78,6 +78,7 @@ struct Request {
   bool attention_scores = false;  ///< with `attention_rows`: the scores themselves
   bool logits = false;            ///< of `rows`; of a discriminator one a row
   bool last_states = false;       ///< of `rows`: the last hidden state
+  bool detections = false;        ///< of every token; of a model with a detector alone
   /// Rows of the batch (0 ≤ row < ids) whose logits, last states or log-probabilities are wanted,
   /// ascending; empty with `all_rows`. The last layer and the head work for these only.
   std::vector<Index> rows;
@@ -134,6 +135,9 @@ class Observer {
   virtual void logits(Index sequence, Index first, MatrixView<const double> rows);
   virtual void last_states(Index sequence, Index first, MatrixView<const float> rows);
   virtual void last_states(Index sequence, Index first, MatrixView<const double> rows);
+  /// (length, 1): how likely each token of a sequence is wrong.
+  virtual void detections(Index sequence, MatrixView<const float> probabilities);
+  virtual void detections(Index sequence, MatrixView<const double> probabilities);
 };
 
 struct ModelOptions {

@@ -1,5 +1,6 @@
 #include "model/pass.hpp"
 
+#include <numeric>
 #include <utility>
 
 #include "base/error.hpp"
@@ -112,6 +113,40 @@ EmbeddingTables<T> Pass<T>::tables() const {
 }
 
 template <class T>
+void Pass<T>::replace_words(const Stream& /*stream*/, MatrixView<T> x) const {
+  if (given_.data != nullptr) kernel::copy_rows<T>(given_, x);
+}
+
+template <class T>
+void Pass<T>::detect(MatrixView<const T> e, MatrixView<T> logits) const {
+  const PreparedModel<T>& detector = *model_.detector;
+  Chunk all = chunk_;
+  all.wanted.resize(static_cast<std::size_t>(all.rows));
+  std::iota(all.wanted.begin(), all.wanted.end(), Index{0});
+  all.wanted_begins = all.begins;
+  const PassSettings settings{.normalizer = settings_.normalizer};
+  const Request nothing;
+  Pass<T> pass(detector, *settings_.detector_masks, settings, batch_, nothing, nullptr, all,
+               nullptr);
+  pass.given_ = e;
+  Matrix<T> last(all.rows, detector.design.hidden_size);
+  pass.run(last.view());
+  detector.head().decoder.forward(last.view(), logits);
+}
+
+template <class T>
+void Pass<T>::show_detections() const {
+  if (!request_.detections || observer_ == nullptr) return;
+  for (Index s = 0; s < chunk_.sequences(); ++s) {
+    const auto rows = std::as_const(soft_mask_.probabilities)
+                          .view()
+                          .middle_rows(content_.begin(s), content_.count(s));
+    note_overflow(rows);
+    observer_->detections(chunk_.first_sequence + s, rows);
+  }
+}
+
+template <class T>
 void Pass<T>::note_overflow(MatrixView<const T> rows) const {
   for (Index i = 0; i < rows.rows; ++i) {
     if (first_not_finite(rows.row_span(i))) overflowed_.store(true, std::memory_order_relaxed);
@@ -157,8 +192,10 @@ void Pass<T>::show_states(Index state, const Stream& stream) const {
 
 template <class T>
 void Pass<T>::run(MatrixView<T> last) {
-  // A scheme that acts on the input may read neighbours.
-  if (!acts_on_input()) repeats_ = Repeats(content_ids(), content_.positions, content_.segments);
+  if (model_.detector != nullptr) static_cast<StreamRows&>(masked_) = content_;
+  // A scheme that acts on the input may read neighbours, as a detector does.
+  if (!acts_on_input() && given_.data == nullptr && model_.detector == nullptr)
+    repeats_ = Repeats(content_ids(), content_.positions, content_.segments);
   streams_forward(*this, last);
   PassMemory<T>::own().shrink();
 }

@@ -31,6 +31,7 @@ struct PassSettings {
   mask::QueryStart query = mask::QueryStart::kToken;
   TokenId mask_token_id = 0;  ///< of QueryStart::kPosition
   std::shared_ptr<const nn::AttentionNormalizer> normalizer;
+  const LayerMasks* detector_masks = nullptr;  ///< of the model's detector
 };
 
 /// Rows that go through the layers together, and their states.
@@ -99,13 +100,19 @@ class Pass {
   // embed_forward.hpp
   EmbeddingTables<T> tables() const;
   std::pair<Matrix<T>*, Matrix<T>*> embedding_memory(const Stream& /*stream*/) const { return {}; }
-  void replace_words(const Stream& /*stream*/, MatrixView<T> /*x*/) const {}
+  void replace_words(const Stream& stream, MatrixView<T> x) const;
   bool acts_on_input() const { return model_.scheme_facts.input; }
   std::unique_ptr<nn::PositionTerms<T>> input_terms(const Stream& stream, Index sequence) const;
   const PreparedNorm<T>* embedding_norm() const { return present(model_.embedding_norm); }
   const kernel::Linear<T>* embedding_projection() const {
     return model_.embedding_projection.empty() ? nullptr : &model_.embedding_projection;
   }
+
+  // soft_mask_forward.hpp (pass.cpp)
+  Stream& masked() { return masked_; }
+  SoftMaskMemory<T>& soft_mask() { return soft_mask_; }
+  void detect(MatrixView<const T> e, MatrixView<T> logits) const;
+  void show_detections() const;
 
   // layer_forward.hpp (pass_layer.cpp, pass_attend.cpp)
   Index panel_rows() const;
@@ -170,6 +177,10 @@ class Pass {
   Stream content_;   ///< all rows: the source of keys and values
   Stream selected_;  ///< what starts or ends elsewhere: wanted rows, or all
   Repeats repeats_;  ///< of the rows of content_ before the first layer
+
+  Stream masked_;  ///< of a model with a detector
+  SoftMaskMemory<T> soft_mask_;
+  MatrixView<const T> given_;  ///< of a detector: what it reads
 
   const nn::AttentionNormalizer* normalizer_;
   LayerMemory<T>& memory_;

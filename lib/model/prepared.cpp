@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "kernel/parallel.hpp"
+#include "model/detector.hpp"
 
 namespace masque::model {
 namespace {
@@ -190,6 +191,13 @@ PreparedModel<T> prepare(LoadedModel<T> loaded, Precision precision) {
     }
   }
 
+  if (design.variants.detector) {
+    LoadedModel<T> own;
+    own.design = detector_design(design);
+    own.weights = network_of(weights, true);
+    own.path = model.path;
+    model.detector = std::make_shared<const PreparedModel<T>>(prepare(std::move(own), precision));
+  }
   model.lazy_head_ = std::make_unique<typename PreparedModel<T>::LazyHead>();
   model.lazy_head_->transform = weights.head_transform;
   model.lazy_head_->decoder = weights.decoder;

@@ -87,7 +87,8 @@ struct PreparedModel {
   bool position_is_shared = false;
   const nn::Mixer* mixer = nullptr;
   nn::MixerShape mixer_shape;
-  bool materialized_attention = false;  ///< needs_materialized_attention
+  bool materialized_attention = false;            ///< needs_materialized_attention
+  std::shared_ptr<const PreparedModel> detector;  ///< of VariantDesign::detector
 
   const PreparedLayer<T>& layer(Index l) const {
     return layers[static_cast<std::size_t>(design.layers[static_cast<std::size_t>(l)].weights)];

@@ -57,6 +57,15 @@ Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
     throw UsageError(fmt::format("two towers read their own layers: {} and {} do not apply",
                                  field("kv"), field("query")));
   }
+  if (model_.detector == nullptr) return;
+  if (restricted_) {
+    throw UsageError(
+        fmt::format("the model's detector reads all tokens: {}, {} and {} do not apply",
+                    field("mask"), field("kv"), field("query")));
+  }
+  detector_masks_ =
+      std::make_unique<const LayerMasks>(model_.detector->design, std::vector<mask::MaskLayer>());
+  settings_.detector_masks = detector_masks_.get();
 }
 
 template <class T>
@@ -224,6 +233,9 @@ std::vector<double> Transformer<T>::run(const Batch& given, const Request& reque
                std::ssize(request.attention) == model_.design.num_hidden_layers);
   const bool needs_head = request.logits || !request.targets.empty();
   if (needs_head) model_.head();
+  if (model_.detector != nullptr) model_.detector->head();
+  if (request.detections && model_.detector == nullptr)
+    throw InputError(model_.path, "the model has no detector, expected one");
 
   Matrix<T> last(static_cast<Index>(rows.size()), last_width(model_.design));
   const ChunkPlan plan = cut_batch(batch, rows, kernel::threads());
@@ -269,9 +281,9 @@ std::unique_ptr<KeyValueCache> Transformer<T>::make_cache(Index sequences, bool 
       model_.scheme_facts.input && model_.scheme_facts.masks != nn::MaskSupport::kAny;
   const bool keys_tell_all =
       model_.mixer == nullptr && design.convolution_size == 0 && !reads_neighbours &&
-      !model_.materialized_attention && design.position != PositionType::kXlnet &&
-      design.streams == Streams::kOne && settings_.keys == mask::KeySource::kLayer &&
-      settings_.query == mask::QueryStart::kToken;
+      !model_.materialized_attention && model_.detector == nullptr &&
+      design.position != PositionType::kXlnet && design.streams == Streams::kOne &&
+      settings_.keys == mask::KeySource::kLayer && settings_.query == mask::QueryStart::kToken;
   if (!left_to_right || !keys_tell_all) return nullptr;
   return std::make_unique<KeyValues<T>>(design.num_hidden_layers, sequences);
 }

@@ -79,7 +79,15 @@ struct ModelWeights {
   DenseWeights<T> head_transform;
   NormWeights<T> head_norm;
   DenseWeights<T> decoder;  ///< tied: its weight is the word table
+  /// Of VariantDesign::detector, without tables: one, or none.
+  std::vector<ModelWeights<T>> detector;
 };
+
+/// The weights of the model, or those of its detector, which must be there.
+template <class T>
+ModelWeights<T>& network_of(ModelWeights<T>& weights, bool detector) {
+  return detector ? weights.detector.at(0) : weights;
+}
 
 /// A model as read: design, weights, and what was odd.
 template <class T>

@@ -93,6 +93,7 @@ print lm-write fill model --joint gibbs --sweeps 3 --json < masked
 print lm-write correct model --edit-distance 2 < text
 print lm-write correct model --json < text
 print lm-write correct model --confusion vocab.sets < text
+print lm-write correct soft --per-word < text
 out lm-write correct model --reference text -o out.txt < text
 print lm-write generate causal --max-new-tokens 4 < text
 print lm-write generate causal --num-beams 2 --max-new-tokens 4 < text
@@ -105,6 +106,7 @@ out lm-score dump model --what hidden_states,logits -o out.safetensors < text
 print lm-score merge ppl.jsonl
 run lm-train text -o out --tokenizer vocab.txt --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
 run lm-train text -o out --tokenizer vocab.txt --objective mdlm --block-size 2 --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
+run lm-train pairs -o out --tokenizer vocab.txt --objective correct --pairs --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
 run lm-train text -o out --init in --steps 2 --batch-size 2 --length 8
 run lm-train classify labelled.tsv -o out --model in --steps 2 --batch-size 2
 out ckpt new in/config.json -o out --seed 5
@@ -146,6 +148,9 @@ make_inputs() {
   printf 'the cat\ta\nw8 w9\tb\ncat\ta\nw10\tb\n' >labelled.tsv
   printf 'the [MASK] w7\n[MASK] cat [MASK]\n' >masked
   printf 'cat\tw7\nw8\tw9\tw10\n' >vocab.sets
+  printf 'the cat w8\tthe cat w7\nw8 w9 w10\tw8 w9 the\n' >pairs
+  echo '{"model_type": "masque", "vocab_size": 45, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "mask_token_id": 4, "detector": {}}' >soft.json
+  ckpt new soft.json -o soft -q && cp in/vocab.txt soft && rm soft.json || return
   seq 44 -1 0 >order
   for i in 5 6 7 8 9 10; do echo "{\"ids\":[2,$i,3,6,3],\"seg\":[0,0,0,1,1]}"; done >segments.jsonl
   rm -f none

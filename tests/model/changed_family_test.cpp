@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "model/checkpoint/starting_model.hpp"
+#include "model/detector.hpp"
 #include "model/variants.hpp"
 #include "support/message.hpp"
 #include "support/model_cases.hpp"
@@ -38,6 +39,12 @@ const std::vector<std::pair<std::string, std::function<void(Design&)>>>& changes
          d.variants.position_shared = true;
          d.attention_scale = 1;
        }},
+      {"detector",
+       [](Design& d) {
+         d.mask_token_id = 4;
+         d.variants.detector =
+             DetectorDesign{.hidden_size = 8, .num_attention_heads = 1, .intermediate_size = 12};
+       }},
       {"token types",
        [](Design& d) {
          if (d.type_vocab_size == 0) d.type_vocab_size = 2;
@@ -65,10 +72,17 @@ ModelWeights<float> filled(const StartingModel& start, const ModelPlan& plan,
   }
   for (const PlacedTensor& tensor : placed_tensors(plan, head_like(plan, plan.design.head))) {
     for (const TensorPart& part : tensor.parts) {
-      Weight<float>& weight = weight_of(weights, part.role, tensor.bias, part.layer, part.part);
-      const RoleShape shape = role_shape(plan.design, part.role, part.part);
+      if (tensor.detector && weights.detector.empty()) {
+        weights.detector.resize(1);
+        weights.detector[0].layers.resize(
+            static_cast<std::size_t>(plan.design.variants.detector->num_hidden_layers));
+      }
+      Weight<float>& weight = weight_of(network_of(weights, tensor.detector), part.role,
+                                        tensor.bias, part.layer, part.part);
+      const RoleShape shape = role_shape(
+          tensor.detector ? detector_design(plan.design) : plan.design, part.role, part.part);
       if (weight) continue;
-      const Index columns = tensor.bias ? shape.rows : shape.columns;
+      const Index columns = tensor.bias && !is_norm(part.role) ? shape.rows : shape.columns;
       memory.emplace_back(static_cast<std::size_t>(shape.rows * columns), 0.25F);
       weight.view = {memory.back().data(), tensor.bias ? 1 : shape.rows, columns};
     }
@@ -104,8 +118,13 @@ TEST_CASE("every family with every change is read back with its design and bits"
       for (const PlacedTensor& tensor : placed_tensors(plan, head_like(plan, plan.design.head))) {
         for (const TensorPart& part : tensor.parts) {
           ModelWeights<float> before = weights;
-          const auto& from = weight_of(before, part.role, tensor.bias, part.layer, part.part).view;
-          const auto& to = weight_of(own, part.role, tensor.bias, part.layer, part.part).view;
+          const auto view = [&](ModelWeights<float>& of) {
+            return weight_of(network_of(of, tensor.detector), part.role, tensor.bias, part.layer,
+                             part.part)
+                .view;
+          };
+          const auto from = view(before);
+          const auto to = view(own);
           REQUIRE((from.rows == to.rows && from.columns == to.columns));
           bool same = true;
           for (Index i = 0; i < from.rows; ++i)

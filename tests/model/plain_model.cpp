@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "model/detector.hpp"
 #include "model/random_model.hpp"
 #include "model/variants.hpp"
 #include "nn/materialized_attention.hpp"
@@ -101,6 +102,21 @@ class Plain {
     }
     if (weights_.embedding_projection.weight) x = dense(x.view(), weights_.embedding_projection);
     return x;
+  }
+
+  /// The logits of the detector as probabilities, of what enters the layers.
+  std::vector<double> detections(View x) const {
+    const Design own = detector_design(design_);
+    const ModelWeights<double>& weights = weights_.detector.at(0);
+    Plain plain(own, weights, nullptr, x.rows);
+    M h = M::copy(x);
+    if (weights.embedding_projection.weight) h = dense(x, weights.embedding_projection);
+    for (const LayerWeights<double>& layer : weights.layers) h = plain.layer(layer, h.view());
+    if (own.final_norm) h = normed(h.view(), own.norm, weights.final_norm);
+    const M logits = dense(h.view(), weights.decoder);
+    std::vector<double> out;
+    for (const double z : logits.span()) out.push_back(1 / (1 + std::exp(-z)));
+    return out;
   }
 
   M layer(const LayerWeights<double>& own, View x) {
@@ -223,8 +239,20 @@ Matrix<double> plain_logits(const Design& design, const ModelWeights<double>& we
                             const std::vector<TokenId>& ids, const mask::BlockMap* mask) {
   Plain plain(design, weights, mask, std::ssize(ids));
   M x = plain.embed(ids);
+  const M embedded = M::copy(x.view());
+  if (design.variants.detector) {
+    // Zhang et al. 2020, equations 2, 3 and 6.
+    const std::vector<double> wrong = plain.detections(embedded.view());
+    const M masked = plain.embed(std::vector<TokenId>(ids.size(), *design.mask_token_id));
+    for (Index i = 0; i < x.rows(); ++i) {
+      const double p = wrong[static_cast<std::size_t>(i)];
+      for (Index c = 0; c < x.columns(); ++c)
+        x.view().at(i, c) = p * masked.view().at(i, c) + (1 - p) * embedded.view().at(i, c);
+    }
+  }
   for (const LayerWeights<double>& layer : weights.layers) x = plain.layer(layer, x.view());
   if (design.final_norm) x = normed(x.view(), design.norm, weights.final_norm);
+  if (design.variants.detector) x = added(x.view(), embedded.view(), 1);
   if (design.head.transform) {
     x = active(design.head.activation, dense(x.view(), weights.head_transform));
   }

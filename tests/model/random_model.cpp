@@ -7,6 +7,7 @@
 #include "base/random.hpp"
 #include "model/checkpoint/placed.hpp"
 #include "model/checkpoint/save.hpp"
+#include "model/detector.hpp"
 #include "model/variants.hpp"
 
 namespace masque::model::test {
@@ -48,7 +49,8 @@ void put_parameter(std::vector<Matrix<T>> start, const TensorPart& part, std::ui
 template <class T>
 void put(const Design& design, const PlacedTensor& tensor, const TensorPart& part,
          const std::string& name, std::uint64_t seed, ModelWeights<T>& weights) {
-  Weight<T>& weight = weight_of(weights, part.role, tensor.bias, part.layer, part.part);
+  Weight<T>& weight = weight_of(network_of(weights, tensor.detector), part.role, tensor.bias,
+                                part.layer, part.part);
   const auto layer = static_cast<std::uint64_t>(part.layer);
   if (part.role == Role::kMixerPart) {
     return put_parameter(
@@ -96,11 +98,16 @@ ModelWeights<T> random_weights(const Design& design, std::uint64_t seed) {
   const ModelPlan plan = plan_of(design);
   ModelWeights<T> weights;
   weights.layers.resize(static_cast<std::size_t>(count_layers(design)));
+  if (design.variants.detector) {
+    weights.detector.resize(1);
+    weights.detector[0].layers.resize(
+        static_cast<std::size_t>(design.variants.detector->num_hidden_layers));
+  }
   for (const PlacedTensor& tensor : placed_tensors(plan, head_like(plan, design.head))) {
     for (const TensorPart& part : tensor.parts) {
       const std::string name =
           written_name(plan, tensor) + std::to_string(static_cast<int>(part.role));
-      put(design, tensor, part, name, seed, weights);
+      put(tensor.detector ? detector_design(design) : design, tensor, part, name, seed, weights);
     }
   }
   if (design.head.kind != HeadKind::kNone && design.head.tied) {
@@ -118,8 +125,13 @@ bool same_weights(const Design& design, const ModelWeights<float>& a,
   ModelWeights<float> left = a;
   ModelWeights<float> right = b;
   const auto same = [&](const PlacedTensor& tensor, const TensorPart& part) {
-    const auto x = weight_of(left, part.role, tensor.bias, part.layer, part.part).span();
-    const auto y = weight_of(right, part.role, tensor.bias, part.layer, part.part).span();
+    const auto span = [&](ModelWeights<float>& weights) {
+      return weight_of(network_of(weights, tensor.detector), part.role, tensor.bias, part.layer,
+                       part.part)
+          .span();
+    };
+    const auto x = span(left);
+    const auto y = span(right);
     return !x.empty() && std::ranges::equal(x, y);
   };
   return std::ranges::all_of(

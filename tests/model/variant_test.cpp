@@ -463,6 +463,70 @@ TEST_CASE("options that a design cannot have are refused by name") {
   }
 }
 
+TEST_CASE("soft masking is what it is by definition") {
+  const std::string detector =
+      R"("detector": {"hidden_size": 6, "num_attention_heads": 2, "intermediate_size": 10})";
+  check_variant(test::tiny_design(detector));
+  check_variant(test::tiny_design(R"("detector": {}, "type_vocab_size": 2)"));
+  check_variant(test::tiny_design(R"("detector": {"num_hidden_layers": 2})"));
+  check_variant(test::tiny_design(detector + R"(, "norm_placement": "pre")"));
+  check_variant(test::tiny_design(detector + R"(, "embedding_size": 5)"));
+  check_variant(test::tiny_design(detector + R"(, "position": "alibi")"));
+  check_variant(test::tiny_design(R"("detector": {"num_attention_heads": 1},
+                                     "layer_kind": "gated_attention")"));
+  for (const auto& [member, name] :
+       {std::pair{R"("streams": "fixed_keys")", "streams"},
+        std::pair{R"("mask": "causal")", "mask"},
+        std::pair{R"("position": "convolutional")", "acts on the input"}}) {
+    CAPTURE(member);
+    CHECK_THROWS_WITH_AS(test::tiny_design(detector + ", " + member), doctest::Contains(name),
+                         InputError);
+  }
+  CHECK_THROWS_WITH_AS(test::tiny_design(R"("detector": {"num_attention_heads": 3})"),
+                       doctest::Contains("divide the width"), InputError);
+  CHECK_THROWS_WITH_AS(test::tiny_design(R"("detector": 3)"), doctest::Contains("an object"),
+                       InputError);
+}
+
+/// Takes what a detector says.
+struct Detections : Observer {
+  void detections(Index sequence, MatrixView<const float> rows) override {
+    seen.at(static_cast<std::size_t>(sequence)).assign(rows.data, rows.data + rows.rows);
+  }
+  std::vector<std::vector<float>> seen;
+};
+
+TEST_CASE("a detector tells each token's probability, to those who ask for it") {
+  TempFolder folder = TempFolder::in_memory();
+  const Design design = test::tiny_design(R"("detector": {})");
+  save_model(folder / "soft", design, test::random_weights<float>(design, 5));
+  const auto model = open_model(folder / "soft");
+  Batch batch;
+  const std::vector<TokenId> other{1, 38, 7};
+  batch.add(other);
+  batch.add(kIds);
+  Request request;
+  request.detections = true;
+  Detections both, one;
+  both.seen.resize(2);
+  model->run(batch, request, &both);
+  CHECK(both.seen[0].size() == 3);
+  REQUIRE(both.seen[1].size() == kIds.size());
+  for (const float p : both.seen[1]) CHECK((p > 0 && p < 1));
+  Batch alone;
+  alone.add(kIds);
+  one.seen.resize(1);
+  model->run(alone, request, &one);
+  CHECK(one.seen[0] == both.seen[1]);
+  CHECK_THROWS_WITH_AS(open_model(folder / "soft", {.keys = mask::KeySource::kInput}),
+                       doctest::Contains("detector reads all tokens"), UsageError);
+  const Design plain = test::tiny_design("");
+  save_model(folder / "plain", plain, test::random_weights<float>(plain, 5));
+  CHECK_THROWS_WITH_AS(open_model(folder / "plain")->run(batch, request, &both),
+                       doctest::Contains("no detector"), InputError);
+  CHECK(model->make_cache(1, true) == nullptr);
+}
+
 TEST_CASE("requests that a design cannot answer are refused") {
   TempFolder folder = TempFolder::in_memory();
   const Design mixed = test::tiny_design(R"("mixer": "resmlp")");

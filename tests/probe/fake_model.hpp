@@ -65,6 +65,11 @@ class FakeModel : public model::Model {
                                          static_cast<std::size_t>(end - begin));
       if (observer != nullptr && request.hidden_states) give_states(ids, s, *observer);
       if (observer != nullptr && request.attentions) give_attentions(ids, s, *observer);
+      if (observer != nullptr && request.detections) {
+        std::vector<double> wrong;
+        for (Index i = 0; i < std::ssize(ids); ++i) wrong.push_back(detection_of(ids, i));
+        observer->detections(s, MatrixView<const double>(wrong.data(), std::ssize(ids), 1));
+      }
       for (; first < rows_of(batch, request); ++first) {
         const Index row = request.all_rows ? first : request.rows[static_cast<std::size_t>(first)];
         if (row >= end) break;
@@ -93,6 +98,11 @@ class FakeModel : public model::Model {
   static std::vector<double> state_of(std::span<const TokenId> ids, Index row, Index layer) {
     const auto id = static_cast<double>(ids[static_cast<std::size_t>(row)]);
     return {id + 10 * static_cast<double>(layer), static_cast<double>(row), id * id};
+  }
+
+  /// What a detector says of a token.
+  static double detection_of(std::span<const TokenId> ids, Index row) {
+    return 1 / (2.0 + ids[static_cast<std::size_t>(row)] + static_cast<double>(row));
   }
 
   mutable Index most_tokens = 0;

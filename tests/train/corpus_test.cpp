@@ -143,6 +143,30 @@ TEST_CASE("pairs: segments, longest first, and lines that are none") {
       "puts nothing between two texts"));
 }
 
+TEST_CASE("corrections: labels in the places of a text's tokens, pairs that have others left out") {
+  const Files files;
+  CorpusOptions options = of(CorpusFormat::kPairs, 5);
+  options.corrections = true;
+  // The second pair has other numbers of tokens, the third an unknown word where it should be b.
+  const Corpus corpus =
+      files.read("a b\ta c\na b\ta\nb zz\tb b\nb a\tb zz\na b c d\td c b a\n", options);
+  CHECK(all(corpus) == std::vector<Ids>{{2, 5, 6, 3}, {2, 6, 1, 3}, {2, 6, 5, 3}, {2, 5, 6, 7, 3}});
+  CHECK(corpus.left_out() == 1);
+  CHECK(corpus.labels() == LabelKind::kTokens);
+  CHECK_FALSE(corpus.pairs());
+  const std::int32_t none = records::kNoLabel;
+  const std::vector<std::vector<std::int32_t>> labels{
+      {none, 5, 7, none}, {none, 6, 6, none}, {none, 6, none, none}, {none, 8, 7, 6, none}};
+  for (Index i = 0; i < corpus.size(); ++i) {
+    const CorpusItem item = corpus.item(i);
+    CHECK(std::vector<std::int32_t>(item.labels.begin(), item.labels.end()) ==
+          labels[static_cast<std::size_t>(i)]);
+  }
+  CHECK(corpus.item(1).line == 3);
+  CHECK(contains(message_of([&] { files.read("a b\ta\na\tb c\n", options); }),
+                 "2 pairs of different numbers of tokens"));
+}
+
 std::string problem_of(const Files& files, const std::string& line, bool labels) {
   CorpusOptions options = of(CorpusFormat::kRecords, 6);
   options.labels = labels;

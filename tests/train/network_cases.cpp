@@ -220,6 +220,32 @@ std::vector<NetworkCase> network_cases() {
     d.streams = Streams::kFixedKeys;
     d.mask = DefaultMask::kOthers;
   });
+  const auto detects = [](Design& d) {
+    d.variants.detector =
+        model::DetectorDesign{.hidden_size = 6, .num_attention_heads = 2, .intermediate_size = 7};
+  };
+  add("detector", [&](Design& d) { detects(d); });
+  add("wide detector", [&](Design& d) {
+    d.variants.detector = model::DetectorDesign{
+        .num_hidden_layers = 2, .hidden_size = 8, .num_attention_heads = 2, .intermediate_size = 7};
+    d.type_vocab_size = 2;
+  });
+  add("detector pre, narrow tables", [&](Design& d) {
+    detects(d);
+    d.norm_placement = NormPlacement::kPre;
+    d.final_norm = true;
+    d.embedding_norm.reset();
+    d.embedding_size = 5;
+  });
+  add("detector and alibi", [&](Design& d) {
+    detects(d);
+    scheme(d, "alibi");
+  });
+  add("gau with detector", [&](Design& d) {
+    make_gated(d);
+    detects(d);
+    d.variants.detector->num_attention_heads = 1;
+  });
   add("alibi of a family", [](Design& d) { scheme(d, "alibi"); });
   return cases;
 }

@@ -12,6 +12,7 @@
 #include "kernel/parallel.hpp"
 #include "model/checkpoint/save.hpp"
 #include "support/message.hpp"
+#include "train/loss/correction_loss.hpp"
 #include "train/loss/electra_loss.hpp"
 #include "train/run/trainer.hpp"
 #include "train_case.hpp"
@@ -75,6 +76,22 @@ Corpus small_corpus() {
   return corpus;
 }
 
+/// The same with labels, of which some are other tokens.
+Corpus small_pairs() {
+  const Corpus right = small_corpus();
+  Corpus corpus;
+  for (Index i = 0; i < right.size(); ++i) {
+    CorpusItem item = right.item(i);
+    std::vector<std::int32_t> labels(item.ids.begin(), item.ids.end());
+    labels.front() = labels.back() = records::kNoLabel;
+    labels[2] = 9;
+    item.labels = labels;
+    corpus.add(item);
+  }
+  corpus.set_labels(LabelKind::kTokens);
+  return corpus;
+}
+
 ObjectiveOptions requested() {
   ObjectiveOptions options = objective_options();
   options.tokens.size = kVocabulary;
@@ -96,13 +113,23 @@ DesignRecipe recipe(Index layers = 1) {
 /// ELECTRA with a generator that is rewarded.
 constexpr std::string_view kAdversarial = "adversarial";
 
-/// A model with its loss: of an objective, of an ablation of ELECTRA, or kAdversarial.
+/// A model with its loss: of an objective, of an ablation of ELECTRA, kAdversarial or kCorrect.
 struct Model {
   explicit Model(const std::string& name) {
     model::Design design = design_of(recipe(name == "two-tower" ? 2 : 1));
     design.type_vocab_size = 2;
     const StartOptions start{.seed = 3, .initializer_range = 0.2};
     const bool adversarial = name == kAdversarial;
+    if (name == kCorrect) {
+      adapt_correction(requested(), detector_sizes(design, recipe(), 0.5, 1), design);
+      const model::ModelPlan plan = model::plan_of(design);
+      const ParameterMap map =
+          add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
+      initialize_parameters(design, map, start, parameters);
+      loss = std::make_unique<CorrectionLoss<float>>(design, map, parameters,
+                                                     kernel::Precision::kF32, 0.6);
+      return;
+    }
     if (!adversarial && find_electra(name) == nullptr) {
       objective = find_objective(name).make(requested());
       objective->adapt(design);
@@ -142,7 +169,7 @@ struct Result {
 };
 
 std::vector<Result> train(const std::string& name, int ranks) {
-  const Corpus corpus = small_corpus();
+  const Corpus corpus = name == kCorrect ? small_pairs() : small_corpus();
   Table table(ranks);
   std::vector<Result> results(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
@@ -170,8 +197,8 @@ std::vector<Result> train(const std::string& name, int ranks) {
 }  // namespace
 
 TEST_CASE("several ranks learn what one learns, up to rounding, and all the same") {
-  for (const std::string name :
-       {"mlm", "clm", "two-tower", "electra", "electric", "replace-mlm", "adversarial"}) {
+  for (const std::string name : {"mlm", "clm", "two-tower", "electra", "electric", "replace-mlm",
+                                 "adversarial", "correct"}) {
     const Result one = train(name, 1).front();
     for (const int ranks : {2, 3, 7}) {
       CAPTURE(name);

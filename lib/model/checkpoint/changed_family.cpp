@@ -10,6 +10,7 @@
 #include "base/json_writer.hpp"
 #include "base/parallel.hpp"
 #include "model/checkpoint/placed.hpp"
+#include "model/detector.hpp"
 #include "model/masque_names.hpp"
 #include "model/masque_rows.hpp"
 #include "model/variants.hpp"
@@ -55,6 +56,7 @@ Design with_changes(const Design& base, const Design& wanted) {
   design.normalizer = wanted.normalizer;
   design.type_vocab_size = wanted.type_vocab_size;
   design.head = wanted.head;
+  design.variants.detector = wanted.variants.detector;
   if (!wanted.variants.position.empty()) {
     design.position = wanted.position;
     design.variants.position = wanted.variants.position;
@@ -109,6 +111,7 @@ Design read_changes(const FamilyConfig& changes, Design design) {
               changes.number("attention_scale", scheme->scale(position_shape(design)));
       }))
     throw InputError(changes.raw().path(), fmt::format("changes: {}", *problem));
+  read_detector(changes, design);
   return design;
 }
 
@@ -121,6 +124,7 @@ bool can_change(const Design& base, const Design& wanted) {
   // Positions of the input reach no query stream; gated units have none of two streams.
   if (wanted.streams == Streams::kTwo && (adds_position(wanted) || gated)) return false;
   if (!same_design(with_changes(base, wanted), wanted)) return false;
+  if (usage_error_message([&] { detector_rows(wanted); })) return false;
   // Tables of positions are as long as the model.
   return wanted.max_position_embeddings > 0 || !has_position_table(wanted);
 }
@@ -134,6 +138,8 @@ ModelPlan changed_plan(ModelPlan base, const Design& wanted) {
     for (TensorRow& row : position_rows(wanted)) plan.rows.push_back(std::move(row));
   }
   plan.design = wanted;
+  std::erase_if(plan.rows, [](const TensorRow& row) { return row.detector; });
+  for (TensorRow& row : detector_rows(wanted)) plan.rows.push_back(std::move(row));
   const auto tensor = [&](std::string name, Role role, Parts parts) {
     if (!has_role(plan, role)) plan.rows.push_back({std::move(name), {role}, parts});
   };
@@ -174,6 +180,8 @@ std::string changed_config(const std::string& text, const Design& wanted) {
     json.member("position_shared", wanted.variants.position_shared);
     json.member("attention_scale", wanted.attention_scale);
   }
+  if (wanted.variants.detector)
+    json.raw_member("detector", detector_json(*wanted.variants.detector));
   const bool known = std::ranges::any_of(
       plan.heads, [&](const HeadPlan& own) { return own.design.kind == wanted.head.kind; });
   if (!known && (wanted.head.kind != HeadKind::kNone || !plan.heads.empty()))

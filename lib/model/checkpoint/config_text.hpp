@@ -23,6 +23,8 @@ class ConfigText {
   void member(std::string_view name, const T& value) {
     json_.member(name, value);
   }
+  /// A value that is JSON already.
+  void raw_member(std::string_view name, std::string_view json) { json_.raw_member(name, json); }
   void architecture(std::string_view name) { json_.key("architectures").array(std::array{name}); }
 
   /// The text, complete: the last call.

@@ -119,6 +119,10 @@ class Reader {
     }
     ModelWeights<T> weights;
     weights.layers.resize(static_cast<std::size_t>(plan_.layers));
+    if (const auto& detector = plan_.design.variants.detector) {
+      weights.detector.resize(1);
+      weights.detector[0].layers.resize(static_cast<std::size_t>(detector->num_hidden_layers));
+    }
     for (std::size_t i = 0; i < wholes_.size(); ++i) hand_out(i, weights);
     return weights;
   }
@@ -182,7 +186,8 @@ class Reader {
       const auto view = tensor.vector ? whole.view.middle_columns(at, part.rows)
                                       : whole.view.middle_rows(at, part.rows);
       const Weight<T> own = {{view.data, view.rows, view.columns}, whole.owner};
-      Weight<T>& weight = weight_of(weights, part.role, tensor.bias, part.layer, part.part);
+      Weight<T>& weight = weight_of(network_of(weights, tensor.detector), part.role, tensor.bias,
+                                    part.layer, part.part);
       weight = tensor.layout == TensorLayout::kNextRow && weight ? stacked(weight, own) : own;
       at += part.rows;
     }

@@ -13,6 +13,7 @@
 #include "base/json_writer.hpp"
 #include "base/random.hpp"
 #include "model/checkpoint/placed.hpp"
+#include "model/detector.hpp"
 #include "store/sharding.hpp"
 #include "tensor/convert.hpp"
 
@@ -46,12 +47,16 @@ StartValue start_of(const PlacedTensor& tensor, const StartValues& by_role,
 void add_tensors(const Family& family, const FamilyConfig& config, const ModelPlan& plan,
                  const HeadPlan* head, std::vector<NewTensor>& to) {
   const StartValues by_role(plan.design, start_range(config));
+  const StartValues of_detector =
+      plan.design.variants.detector ? StartValues(detector_design(plan.design), start_range(config))
+                                    : by_role;
   const std::vector<StartRule> rules = family.starts == nullptr
                                            ? padded_starts(config, plan.design)
                                            : family.starts(config, plan.design);
   for (const PlacedTensor& tensor : placed_tensors(plan, head)) {
     for (std::string& name : written_names(plan, tensor))
-      to.push_back({std::move(name), tensor.shape, start_of(tensor, by_role, rules)});
+      to.push_back({std::move(name), tensor.shape,
+                    start_of(tensor, tensor.detector ? of_detector : by_role, rules)});
   }
   for (const ComputedTensor& tensor : plan.computed)
     to.push_back({with_base(plan, tensor.name), tensor.shape, tensor.start});

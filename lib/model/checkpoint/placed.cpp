@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "model/detector.hpp"
 #include "store/names/family.hpp"
 
 namespace masque::model {
@@ -91,6 +92,13 @@ Index count_layers(const Design& design) {
 
 std::vector<PlacedTensor> place_row(const Design& design, const TensorRow& row) {
   std::vector<PlacedTensor> tensors;
+  if (row.detector) {
+    TensorRow own = row;
+    own.detector = false;
+    tensors = place_row(detector_design(design), own);
+    for (PlacedTensor& tensor : tensors) tensor.detector = true;
+    return tensors;
+  }
   constexpr std::string_view kNumber = "{l}";
   if (row.name.find(kNumber) == std::string::npos) {
     place_parts(design, row, row.name, row.layer.value_or(0), tensors);

@@ -28,6 +28,7 @@ struct PlacedTensor {
   Index rows = 0;  ///< of the (out, in) matrix; 1 for vectors
   Index columns = 0;
   Index heads = 1;                ///< of kHeadTriples
+  bool detector = false;          ///< of VariantDesign::detector: sizes and layers are its own
   std::vector<TensorPart> parts;  ///< stacked: by rows, of a vector by elements
 };
 

@@ -71,8 +71,8 @@ std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float
     NamedTensor tensor;
     tensor.name = written_name(plan, placed);
     for (const TensorPart& part : placed.parts) {
-      const Weight<float>& weight =
-          weight_of(weights, part.role, placed.bias, part.layer, part.part);
+      const Weight<float>& weight = weight_of(network_of(weights, placed.detector), part.role,
+                                              placed.bias, part.layer, part.part);
       const MatrixView<const float> view = weight.view;
       if (!weight)
         throw UsageError(fmt::format("the design needs '{}', the model has none", tensor.name));

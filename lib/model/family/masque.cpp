@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "model/checkpoint/changed_family.hpp"
+#include "model/detector.hpp"
 #include "model/encoder_family.hpp"
 #include "model/masks.hpp"
 #include "model/masque_names.hpp"
@@ -204,6 +205,7 @@ Design read_design(const FamilyConfig& config) {
   read_attention(design, config);
   read_mixer(design, config);
   read_streams(design, config);
+  read_detector(config, design);
   return design;
 }
 
@@ -235,6 +237,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.design = read_design(config);
   plan.rows = masque_rows(plan.design);
+  for (TensorRow& row : detector_rows(plan.design)) plan.rows.push_back(std::move(row));
   const HeadDesign head = read_head(plan.design, config);
   if (head.kind != HeadKind::kNone) plan.heads = {masque_head(plan.design, head)};
   return plan;
@@ -252,7 +255,8 @@ const Family kFamily{
         {.wide_configs =
              {R"("type_vocab_size": 2, "embedding_size": 64, "gated": true, "talking_heads": "both")",
               R"("layer_kind": "gated_attention", "streams": "two", "position": "none")",
-              R"("norm_placement": "pre")"}},
+              R"("norm_placement": "pre")",
+              R"("detector": {"hidden_size": 64, "num_attention_heads": 1}, "mask_token_id": 0)"}},
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -13,7 +13,8 @@ namespace masque::model {
 ///
 ///   tables()                  the EmbeddingTables
 ///   embedding_memory(stream)  two matrices: the sum, and its norm; nullptr: nobody keeps it
-///   replace_words(stream, x)  puts states of other networks in place of words
+///   replace_words(stream, x)  puts states of other networks in place of words; of all where there
+///                             is no word table
 ///   acts_on_input(), input_terms(stream, s)  position schemes that do
 ///   embedding_norm(), embedding_projection() nullptr: none
 template <class Run>
@@ -33,7 +34,7 @@ void embed_forward(Run& run, typename Run::Stream& stream, std::span<const Token
     x = resized(narrow, n, design.embedding_size);
   }
   const EmbeddingTables<T> tables = run.tables();
-  embed_words(design, tables, ids, x);
+  if (tables.word.data != nullptr) embed_words(design, tables, ids, x);
   run.replace_words(stream, x);
   add_segments_and_positions(design, tables, stream, x);
   if (run.acts_on_input()) {

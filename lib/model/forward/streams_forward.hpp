@@ -7,6 +7,7 @@
 #include "kernel/embedding.hpp"
 #include "model/forward/embed_forward.hpp"
 #include "model/forward/layer_forward.hpp"
+#include "model/forward/soft_mask_forward.hpp"
 #include "model/forward/stream.hpp"
 #include "model/role.hpp"
 
@@ -138,7 +139,8 @@ void join_towers(Run& run, MatrixView<typename Run::Number> last) {
 
 }  // namespace forward
 
-/// last ← the last states (wanted rows, last_width()), after the final norm. Of `run`:
+/// last ← the last states (wanted rows, last_width()), after the final norm, with a detector as
+/// soft_mask_forward.hpp says. Of `run`:
 ///
 ///   flow(), content(), selected()    the streams; those of `selected` are the wanted rows or all
 ///   content_ids(), wanted()          tokens and wanted rows of the content
@@ -151,6 +153,8 @@ template <class Run>
 void streams_forward(Run& run, MatrixView<typename Run::Number> last) {
   using T = typename Run::Number;
   embed_forward(run, run.content(), run.content_ids());
+  const bool detects = run.design().variants.detector.has_value();
+  if (detects) soft_mask_forward(run);
   switch (run.flow()) {
     case StreamFlow::kOneStream: forward::one_stream(run); break;
     case StreamFlow::kSeparateQueries: forward::separate_queries(run); break;
@@ -171,6 +175,7 @@ void streams_forward(Run& run, MatrixView<typename Run::Number> last) {
   } else if (unnormed.data != last.data) {
     kernel::copy_rows<T>(unnormed, last);
   }
+  if (detects) kernel::embedding_add<T, Index>(run.soft_mask().plain.view(), run.wanted(), last);
 }
 
 }  // namespace masque::model

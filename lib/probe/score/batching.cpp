@@ -31,8 +31,9 @@ class LogitColumn : public model::Observer {
 /// Hands logits to those who take them.
 class LogitRows : public model::Observer {
  public:
-  LogitRows(const std::vector<TakeLogits>& takes, const std::vector<Index>& first_rows)
-      : takes_(takes), first_rows_(first_rows) {}
+  LogitRows(const std::vector<TakeLogits>& takes, const std::vector<Index>& first_rows,
+            const std::vector<TakeDetections>& detections)
+      : takes_(takes), first_rows_(first_rows), detections_(detections) {}
   void logits(Index sequence, Index first, MatrixView<const float> rows) override {
     for (Index i = 0; i < rows.rows; ++i) {
       const std::span<const float> row = rows.row_span(i);
@@ -42,8 +43,23 @@ class LogitRows : public model::Observer {
   void logits(Index sequence, Index first, MatrixView<const double> rows) override {
     for (Index i = 0; i < rows.rows; ++i) give(sequence, first + i, rows.row_span(i));
   }
+  void detections(Index sequence, MatrixView<const float> probabilities) override {
+    take(sequence, probabilities);
+  }
+  void detections(Index sequence, MatrixView<const double> probabilities) override {
+    take(sequence, probabilities);
+  }
 
  private:
+  template <class T>
+  void take(Index sequence, MatrixView<const T> probabilities) const {
+    const TakeDetections& own = detections_[static_cast<std::size_t>(sequence)];
+    if (!own) return;
+    std::vector<double> all;
+    for (Index i = 0; i < probabilities.rows; ++i)
+      all.push_back(static_cast<double>(probabilities.at(i, 0)));
+    own(all);
+  }
   void give(Index sequence, Index row, std::span<const double> logits) const {
     const auto at = static_cast<std::size_t>(sequence);
     takes_[at](static_cast<std::size_t>(row - first_rows_[at]), logits);
@@ -51,6 +67,7 @@ class LogitRows : public model::Observer {
 
   const std::vector<TakeLogits>& takes_;
   const std::vector<Index>& first_rows_;
+  const std::vector<TakeDetections>& detections_;
 };
 
 /// log P(a token of the set), for each set, of each row.
@@ -100,8 +117,11 @@ void JobRunner::add(Job job) {
   }
   batch_.add(job.ids,
              {job.positions, job.segments, std::move(job.mask), std::move(job.query_mask)});
+  MASQUE_CHECK(job.take || !job.take_detections);
   if (job.take) {
     takes_.push_back(std::move(job.take));
+    request_.detections = request_.detections || static_cast<bool>(job.take_detections);
+    take_detections_.push_back(std::move(job.take_detections));
     first_rows_.push_back(std::ssize(request_.rows));
   }
   for (const Index row : job.rows) request_.rows.push_back(before + row);
@@ -115,7 +135,7 @@ void JobRunner::run() {
   if (!takes_.empty()) {
     MASQUE_CHECK(std::ssize(takes_) == batch_.sequences());
     request_.logits = true;
-    LogitRows rows(takes_, first_rows_);
+    LogitRows rows(takes_, first_rows_, take_detections_);
     model_.run(batch_, request_, &rows);
   } else if (request_.targets.empty()) {
     request_.logits = true;
@@ -135,6 +155,7 @@ void JobRunner::run() {
   request_ = {};
   out_.clear();
   takes_.clear();
+  take_detections_.clear();
   first_rows_.clear();
   set_out_.clear();
 }

@@ -16,6 +16,10 @@ namespace masque::probe {
 /// Rows of different jobs may come from several threads at once.
 using TakeLogits = std::function<void(std::size_t row, std::span<const double> logits)>;
 
+/// Gets what a model's detector gives to each token of a job; a view that ends with the call.
+/// Different jobs may come from several threads at once.
+using TakeDetections = std::function<void(std::span<const double> probabilities)>;
+
 /// Tokens by their ids: 1 for those of the set; beyond the end there are none.
 using TokenSet = std::vector<std::uint8_t>;
 
@@ -27,9 +31,10 @@ struct Job {
   std::optional<mask::Mask> mask;        ///< none: the model's
   std::optional<mask::Mask> query_mask;  ///< two streams
   std::vector<Index> rows;               ///< of this sequence, ascending
-  std::vector<TokenId> targets;  ///< one a row: log-probabilities are wanted; empty: one logit
-  std::vector<double*> out;      ///< one a row; must stay until the job has run
-  TakeLogits take;               ///< all logits are wanted: without targets and out
+  std::vector<TokenId> targets;    ///< one a row: log-probabilities are wanted; empty: one logit
+  std::vector<double*> out;        ///< one a row; must stay until the job has run
+  TakeLogits take;                 ///< all logits are wanted: without targets and out
+  TakeDetections take_detections;  ///< with `take`, of a model with a detector; or none
   /// With targets and sets of the runner: one a row, where the log-probability of each set goes.
   std::vector<double*> set_out;
 };
@@ -60,6 +65,7 @@ class JobRunner {
   model::Request request_;
   std::vector<double*> out_;
   std::vector<TakeLogits> takes_;  ///< one a sequence
+  std::vector<TakeDetections> take_detections_;
   std::vector<Index> first_rows_;  ///< of each sequence, among request_.rows
   std::vector<TokenSet> sets_;
   std::optional<TokenId> excluded_;

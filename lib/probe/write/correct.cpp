@@ -82,6 +82,9 @@ struct Corrector::Word {
   std::vector<Choice> candidates;   ///< of one piece
   std::optional<Choice> best;       ///< of these
   double best_log_probability = 0;
+  // Of a detector:
+  std::optional<Spelling> likeliest;  ///< a token for each piece
+  double error_probability = 0;
 
   void choose(std::span<const double> logits);
 };
@@ -111,7 +114,16 @@ Corrector::Corrector(const model::Model& model, const text::Tokenizer& tokenizer
                      CorrectOptions options)
     : model_(model), tokenizer_(tokenizer), options_(std::move(options)) {
   check_filling(model.design());
-  if (options_.confusions) return;
+  MASQUE_CHECK(!options_.one_pass || !options_.detector);
+  if (options_.detector) {
+    special_.resize(static_cast<std::size_t>(model.design().vocab_size), true);
+    for (std::size_t i = 0; i < std::min(special_.size(), tokenizer.size()); ++i) {
+      const auto id = static_cast<TokenId>(i);
+      special_[i] = tokenizer.is_special(id) || tokenizer.token(id).empty();
+    }
+  }
+  // The model says itself what should stand there, whichever token it is.
+  if (options_.confusions || (options_.detector && !options_.edit_distance)) return;
   const auto size = std::min(static_cast<Index>(tokenizer.size()), model.design().vocab_size);
   for (Index i = 0; i < size; ++i) {
     const auto id = static_cast<TokenId>(i);
@@ -166,6 +178,7 @@ void Corrector::add_confusions(const Line& line, Word& word) const {
     if (!same) continue;
     std::vector<TokenId> ids(sentence.ids.begin() + word.begin, sentence.ids.begin() + end);
     if (ids == word.spellings[0].ids) continue;
+    if (options_.detector && ids.size() != word.spellings[0].ids.size()) continue;
     word.spellings.push_back({other, ids, std::vector<double>(ids.size())});
   }
 }
@@ -191,8 +204,12 @@ std::vector<Corrector::Word> Corrector::words_of(const Line& line) const {
     if (!has_letter(characters(in_line))) continue;
     std::string text = unknown ? std::string(in_line) : shown(tokenizer_, ids);
     word.spellings.push_back({std::move(text), ids, std::vector<double>(ids.size())});
+    const bool several = word.end - word.begin > 1;
     if (options_.confusions) {
       add_confusions(line, word);
+    } else if (options_.detector && (several || !options_.edit_distance)) {
+      word.likeliest = Spelling{{}, std::vector<TokenId>(word.spellings[0].ids.size()), {}};
+      word.likeliest->values.resize(word.likeliest->ids.size());
     } else {
       word.candidates = candidates_for(word, s.ids[at]);
     }
@@ -201,14 +218,27 @@ std::vector<Corrector::Word> Corrector::words_of(const Line& line) const {
   return words;
 }
 
+/// The likeliest token that may stand in a text.
+void Corrector::choose_likeliest(std::span<const double> logits, std::size_t piece,
+                                 Word& word) const {
+  double most = kNothing;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (special_[i] || logits[i] <= most) continue;
+    most = logits[i];
+    word.likeliest->ids[piece] = static_cast<TokenId>(i);
+  }
+  word.likeliest->values[piece] = most - log_sum(logits);
+}
+
 /// The passes over one line, and where their numbers go.
 class Corrector::Jobs {
  public:
-  Jobs(const Sentence& sentence, const CorrectOptions& options, JobRunner& runner)
-      : sentence_(sentence), options_(options), runner_(runner) {}
+  Jobs(const Corrector& corrector, const Sentence& sentence, JobRunner& runner)
+      : corrector_(corrector), sentence_(sentence), options_(corrector.options_), runner_(runner) {}
 
   /// `words` must stay until all jobs have run.
   void add(std::vector<Word>& words) {
+    if (options_.detector) return add_detection(words);
     for (Word& word : words) {
       const bool whole = word.spellings[0].ids.size() == 1;
       if (!options_.one_pass) add_hidden(word, word.spellings[0], whole ? &word : nullptr);
@@ -223,7 +253,7 @@ class Corrector::Jobs {
  private:
   /// The sentence with `ids` for [begin, end).
   void run(Index begin, Index end, std::span<const TokenId> ids, std::vector<Index> rows,
-           TakeLogits take) {
+           TakeLogits take, TakeDetections take_detections = {}) {
     Job job;
     const auto put = [&](const auto& all, auto& out, const auto& middle) {
       out.assign(all.begin(), all.begin() + begin);
@@ -238,6 +268,7 @@ class Corrector::Jobs {
     if (options_.mask_of) job.mask = options_.mask_of(job.ids);
     job.rows = std::move(rows);
     job.take = std::move(take);
+    job.take_detections = std::move(take_detections);
     runner_.add(std::move(job));
   }
 
@@ -290,17 +321,65 @@ class Corrector::Jobs {
     });
   }
 
+  /// One pass, which tells all of a detector's model.
+  void add_detection(std::vector<Word>& words) {
+    std::vector<Index> rows;
+    std::vector<std::pair<Word*, std::size_t>> pieces;
+    for (Word& word : words) {
+      for (Index i = word.begin; i < word.end; ++i) {
+        rows.push_back(i);
+        pieces.emplace_back(&word, static_cast<std::size_t>(i - word.begin));
+      }
+    }
+    if (rows.empty()) return;
+    run(
+        0, 0, {}, std::move(rows),
+        [pieces, &corrector = corrector_](std::size_t row, auto logits) {
+          const auto [word, k] = pieces[row];
+          for (Spelling& spelling : word->spellings)
+            spelling.values[k] = log_probability(logits, spelling.ids[k]);
+          if (word->likeliest) corrector.choose_likeliest(logits, k, *word);
+          if (!word->candidates.empty()) word->choose(logits);
+        },
+        [&words](std::span<const double> probabilities) {
+          for (Word& word : words) {
+            const auto begin = probabilities.begin() + word.begin;
+            word.error_probability = *std::max_element(begin, begin + (word.end - word.begin));
+          }
+        });
+  }
+
+  const Corrector& corrector_;
   const Sentence& sentence_;
   const CorrectOptions& options_;
   JobRunner& runner_;
 };
+
+/// The likeliest pieces as a replacement; nothing if they are the word's own, several words, or too
+/// many edits away.
+void Corrector::take_likeliest(const Word& word, CheckedWord& out, std::string& text) const {
+  const Spelling& own = word.spellings[0];
+  if (!word.likeliest || word.likeliest->ids == own.ids) return;
+  std::string other = shown(tokenizer_, word.likeliest->ids);
+  const std::u32string letters = characters(other);
+  if (letters.empty() || has_white_space(letters)) return;
+  if (options_.edit_distance) {
+    const int edits = edit_distance(letters, characters(own.text));
+    if (edits > *options_.edit_distance) return;
+    out.edit_cost = edits * options_.edit_cost;
+  }
+  out.replacement_log_probability = word.likeliest->log_probability();
+  text = std::move(other);
+}
 
 /// When all numbers are there.
 CheckedWord Corrector::checked(const Line& line, const Word& word) const {
   CheckedWord out;
   out.span = word.span;
   out.log_probability = word.spellings[0].log_probability();
+  if (options_.detector) out.error_probability = word.error_probability;
   std::string text;
+  take_likeliest(word, out, text);
   if (word.best) {
     out.replacement_log_probability = word.best_log_probability;
     out.edit_cost = word.best->cost;
@@ -324,7 +403,7 @@ std::vector<std::vector<CheckedWord>> Corrector::check(std::span<const Line> lin
   for (const Line& line : lines) {
     throw_if_interrupted();
     words.push_back(words_of(line));
-    Jobs(line.sentence, options_, runner).add(words.back());
+    Jobs(*this, line.sentence, runner).add(words.back());
   }
   runner.run();
   std::vector<std::vector<CheckedWord>> out(lines.size());

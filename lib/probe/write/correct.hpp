@@ -1,4 +1,5 @@
-// Words of a text that a masked model finds unlikely, and likelier ones for their places.
+// Words of a text that a masked model finds unlikely, or that a detector finds wrong, and likelier
+// ones for their places.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,10 @@ struct CorrectOptions {
   /// hidden by mask tokens in passes of its own.
   bool one_pass = false;
   TokenId mask = 0;  ///< hides a token
+  /// The model has a detector and has learnt what should stand there (Soft-Masked BERT): one pass
+  /// over a line tells of each piece how likely it is wrong, and every token's probability in its
+  /// place. Without `one_pass`.
+  bool detector = false;
   /// The words that may stand for a word. None: words of the vocabulary that are one token.
   std::function<std::vector<std::string>(std::string_view word)> confusions;
   /// Of the vocabulary's words those at most so many edits away alone (insertions, deletions,
@@ -41,13 +46,15 @@ struct Line {
 /// A word and the one with the largest gain for its place. Log-probabilities are in nats, given the
 /// rest of the line: of several pieces the sum of each one's, those before it in the word known,
 /// those after it hidden too (Kauf and Ivanova 2023, arXiv:2305.10588); of one_pass all others
-/// known.
+/// known; of a detector given the line as it stands, the word too.
 struct CheckedWord {
   text::Span span;  ///< bytes of the line
   double log_probability = 0;
   std::string replacement;  ///< empty: nothing else may stand there
   double replacement_log_probability = 0;
   double edit_cost = 0;  ///< of all edits of the replacement
+  /// Of a model with a detector: how likely the piece is wrong that is likeliest to be.
+  std::optional<double> error_probability;
 
   /// Nats that speak for the replacement.
   double gain() const { return replacement_log_probability - edit_cost - log_probability; }
@@ -62,10 +69,13 @@ class Corrector {
   /// The words of each line that hold a letter, in order; a word is a pre-token of the tokenizer.
   /// Results do not depend on the other lines nor on batch_tokens. Passes over a line: of a word of
   /// one piece 1, of n pieces n + 1, and n for each of the confusions of n ≥ 2 pieces; of one_pass
-  /// 1 in all, 1 more for each word of several pieces, and 1 for each confusion of several. A
-  /// replacement begins with a capital from A to Z where the word does and the tokenizer lowers
-  /// it. Confusions that would make the line too long are left out. Memory: the lines, a batch, and
-  /// a number for each pass. Throws InputError as Model::run, and Interrupted.
+  /// 1 in all, 1 more for each word of several pieces, and 1 for each confusion of several; of a
+  /// detector 1 in all. That one has replacements of as many pieces as the word alone: the
+  /// likeliest token for each piece (no special one) where it is not restricted, or within
+  /// edit_distance of a word of several pieces; and confusions of as many. A replacement begins
+  /// with a capital from A to Z where the word does and the tokenizer lowers it. Confusions that
+  /// would make the line too long are left out. Memory: the lines, a batch, and a number for each
+  /// pass. Throws InputError as Model::run, and Interrupted.
   std::vector<std::vector<CheckedWord>> check(std::span<const Line> lines) const;
 
  private:
@@ -86,12 +96,15 @@ class Corrector {
   std::vector<Word> words_of(const Line& line) const;
   void add_confusions(const Line& line, Word& word) const;
   std::vector<Choice> candidates_for(const Word& word, TokenId first) const;
+  void choose_likeliest(std::span<const double> logits, std::size_t piece, Word& word) const;
+  void take_likeliest(const Word& word, CheckedWord& out, std::string& text) const;
   CheckedWord checked(const Line& line, const Word& word) const;
 
   const model::Model& model_;
   const text::Tokenizer& tokenizer_;
   CorrectOptions options_;
   std::vector<Candidate> candidates_;
+  std::vector<bool> special_;  ///< of a detector: tokens that replace none
 };
 
 /// The line with the replacements that gain more than `threshold` nats.

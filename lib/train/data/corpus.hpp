@@ -47,6 +47,8 @@ class Corpus {
   void set_source(std::string name) { source_ = std::move(name); }
   /// What labels are, of all sequences.
   void set_labels(LabelKind kind) { label_kind_ = kind; }
+  /// How many lines of the file are no sequence.
+  void set_left_out(Index lines) { left_out_ = lines; }
 
   /// Number of sequences.
   Index size() const { return static_cast<Index>(begins_.size()) - 1; }
@@ -61,6 +63,8 @@ class Corpus {
   bool has_masks() const { return !masks_.empty(); }
   /// Whether some sequence has positions other than 0, 1, …
   bool has_positions() const { return !positions_.empty(); }
+  /// Pairs that CorpusOptions::corrections left out.
+  Index left_out() const { return left_out_; }
   /// One more than the largest position; 0 without any sequence.
   Index position_end() const;
   CorpusItem item(Index number) const;
@@ -82,6 +86,7 @@ class Corpus {
   std::vector<Index> lines_;        ///< one a sequence, or none
   std::string source_ = "the corpus";
   LabelKind label_kind_ = LabelKind::kNone;
+  Index left_out_ = 0;
 };
 
 enum class CorpusFormat {
@@ -103,6 +108,8 @@ struct CorpusOptions {
   /// Tokens that records have dropped come back to their places, with labels that say what they
   /// are: what masked autoencoding predicts.
   bool dropped = false;
+  /// Pairs are a text with errors and what it should be, token for token.
+  bool corrections = false;
   int threads = 0;
 };
 
@@ -116,7 +123,9 @@ struct CorpusOptions {
 ///         pieces, each between the tokens of the template; the rest is dropped.
 /// Pairs   the template of two texts, the longer one cut first; the target begins after the tokens
 ///         that the template puts between both. Without a template: source, sep or else eos token,
-///         target, the same token.
+///         target, the same token. With `corrections` a sequence is the source alone, and its
+///         labels are the target's tokens, none where that is unknown (roles().unk) or the template
+///         stands; pairs of different numbers of tokens are left out, and counted.
 /// Records ids, `pos` from 0 to less than `length`, `seg` and `mask` as they are; with `labels`
 /// also
 ///         those and `weights`. A record of `original` and no labels (droptoken bart) becomes a

@@ -100,6 +100,7 @@ Corpus read_lines(const std::string& path, const std::string& name,
   };
   steps.write = [&](EncodedLines& piece) {
     line += piece.lines;
+    corpus.set_left_out(corpus.left_out() + piece.left_out);
     if (!piece.problem.empty()) {
       throw InputError(name, fmt::format("line {}: {}", line, piece.problem));
     }
@@ -115,13 +116,21 @@ Corpus read_lines(const std::string& path, const std::string& name,
       item.ids = std::span<const TokenId>(piece.ids).subspan(at, count);
       if (!piece.segments.empty())
         item.segments = std::span<const std::uint8_t>(piece.segments).subspan(at, count);
+      if (!piece.labels.empty())
+        item.labels = std::span<const std::int32_t>(piece.labels).subspan(at, count);
       item.line = static_cast<Index>(line - piece.lines) + piece.places[i];
       corpus.add(item);
       at += count;
     }
   };
   ordered_work(threads, steps);
+  if (options.corrections) corpus.set_labels(LabelKind::kTokens);
   if (corpus.size() > 0) return corpus;
+  if (corpus.left_out() > 0) {
+    throw InputError(name, fmt::format("{} pairs of different numbers of tokens, expected texts "
+                                       "with as many tokens as what they should be",
+                                       corpus.left_out()));
+  }
   if (options.format == CorpusFormat::kBlocks) {
     throw InputError(name,
                      fmt::format("{} tokens of text, expected at least {} for one sequence of {}",

@@ -1,6 +1,7 @@
 #include "train/data/line_encoder.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,8 +21,11 @@ void append(const std::vector<TokenId>& from, std::vector<TokenId>& to) {
 
 LineEncoder::LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& options)
     : format_(options.format),
-      around_(options.format == CorpusFormat::kPairs ? text::pair_tokens(tokenizer)
-                                                     : text::template_tokens(tokenizer, 1)) {
+      corrections_(options.corrections && options.format == CorpusFormat::kPairs),
+      unknown_(tokenizer.roles().unk),
+      around_(options.format == CorpusFormat::kPairs && !options.corrections
+                  ? text::pair_tokens(tokenizer)
+                  : text::template_tokens(tokenizer, 1)) {
   const text::Roles& roles = tokenizer.roles();
   if (format_ == CorpusFormat::kLines) {
     if (around_.before.empty() && options.begin) around_.before.push_back(*options.begin);
@@ -30,7 +34,7 @@ LineEncoder::LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& 
     separator_ = roles.eos ? roles.eos : roles.sep;
   }
   room_ = options.length - around_.size();
-  const Index least = format_ == CorpusFormat::kPairs ? 2 : 1;
+  const Index least = format_ == CorpusFormat::kPairs && !corrections_ ? 2 : 1;
   if (room_ < least) {
     throw UsageError(
         fmt::format("sequences of {} tokens, expected at least {}: {} of the template, {} of text",
@@ -41,6 +45,8 @@ LineEncoder::LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& 
 void LineEncoder::encode(text::IdEncoder& encoder, EncodedLines& piece) const {
   piece.ids.clear();
   piece.segments.clear();
+  piece.labels.clear();
+  piece.left_out = 0;
   piece.lengths.clear();
   piece.places.clear();
   piece.lines = 0;
@@ -99,6 +105,32 @@ void LineEncoder::add_pair(text::IdEncoder& encoder, std::string_view line,
   encoder.encode(pair->first, source);
   encoder.encode(pair->second, target);
   if (source.empty() || target.empty()) return;
+  corrections_ ? add_correction(std::move(source), std::move(target), piece)
+               : join_pair(std::move(source), std::move(target), piece);
+}
+
+void LineEncoder::add_correction(std::vector<TokenId> source, std::vector<TokenId> target,
+                                 EncodedLines& piece) const {
+  if (source.size() != target.size()) {
+    ++piece.left_out;
+    return;
+  }
+  const auto room = static_cast<std::size_t>(room_);
+  source.resize(std::min(source.size(), room));
+  target.resize(source.size());
+  const std::size_t first = piece.ids.size();
+  append(around_.before, piece.ids);
+  piece.labels.resize(piece.ids.size(), records::kNoLabel);
+  append(source, piece.ids);
+  for (const TokenId id : target) piece.labels.push_back(id == unknown_ ? records::kNoLabel : id);
+  append(around_.after, piece.ids);
+  piece.labels.resize(piece.ids.size(), records::kNoLabel);
+  piece.lengths.push_back(static_cast<Index>(piece.ids.size() - first));
+  piece.places.push_back(static_cast<Index>(piece.lines));
+}
+
+void LineEncoder::join_pair(std::vector<TokenId> source, std::vector<TokenId> target,
+                            EncodedLines& piece) const {
   const auto room = static_cast<std::size_t>(room_);
   if (source.size() + target.size() > room) {  // longest first, as transformers
     const bool source_shorter = source.size() <= target.size();

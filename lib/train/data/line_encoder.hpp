@@ -16,9 +16,11 @@ struct EncodedLines {
   std::string_view text;
   std::vector<TokenId> ids;
   std::vector<std::uint8_t> segments;  ///< of pairs: one an id
+  std::vector<std::int32_t> labels;    ///< of corrections: one an id
   std::vector<Index> lengths;          ///< of sequences; of blocks none
   std::vector<Index> places;           ///< the line of each, from 1 in the piece
   std::uint64_t lines = 0;
+  Index left_out = 0;   ///< of corrections: pairs of different numbers of tokens
   std::string problem;  ///< of the last of `lines`; then nothing after it was read
 };
 
@@ -41,8 +43,14 @@ class LineEncoder {
   void add_line(text::IdEncoder& encoder, std::string_view line, EncodedLines& piece) const;
   void join_line(text::IdEncoder& encoder, std::string_view line, EncodedLines& piece) const;
   void add_pair(text::IdEncoder& encoder, std::string_view line, EncodedLines& piece) const;
+  void join_pair(std::vector<TokenId> source, std::vector<TokenId> target,
+                 EncodedLines& piece) const;
+  void add_correction(std::vector<TokenId> source, std::vector<TokenId> target,
+                      EncodedLines& piece) const;
 
   CorpusFormat format_;
+  bool corrections_;
+  std::optional<TokenId> unknown_;
   text::TemplateTokens around_;
   std::optional<TokenId> separator_;
   Index room_ = 0;

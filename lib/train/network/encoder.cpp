@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "model/detector.hpp"
 #include "model/variants.hpp"
 
 namespace masque::train {
@@ -91,6 +92,10 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& map, Parame
     embedding_norm_ = norm(Role::kEmbeddingNorm, 0, *design.embedding_norm);
   if (design.final_norm) final_norm_ = norm(Role::kFinalNorm, 0, design.norm);
   if (design.relative_norm) relative_norm_ = norm(Role::kRelativeNorm, 0, design.norm);
+  if (design.variants.detector) {
+    detector_ = std::make_shared<Detector>(model::detector_design(design), map.detector(),
+                                           parameters, precision);
+  }
   Index size = 0;
   for (EncoderLayer<T>& layer : layers_) {
     layer.for_each([&](const Dense<T>& part) { size += part.size(); });
@@ -105,6 +110,10 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& map, Parame
 
 template <class T>
 void Encoder<T>::prepare() {
+  if (detector_) {
+    detector_->encoder.prepare();
+    detector_->decoder.prepare();
+  }
   find_lowest();
   for (EncoderLayer<T>& layer : layers_) layer.for_each([](Dense<T>& part) { part.prepare(); });
   projection_.prepare();

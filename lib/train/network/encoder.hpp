@@ -77,8 +77,9 @@ class Encoder {
   /// Matrices of weights that it has for a sequence: heads × layers, of both streams.
   Index attention_matrices() const;
 
-  /// last ← the last states (wanted rows, hidden size). Fills `tape` for the backward pass. Throws
-  /// InputError for ids and positions beyond the tables.
+  /// last ← the last states (wanted rows, hidden size). Fills `tape` for the backward pass, with a
+  /// detector also its logits (Tape::soft_mask). Throws InputError for ids and positions beyond the
+  /// tables.
   void forward(const ExampleChunk& chunk, const DropoutOptions& dropout, Tape<T>& tape,
                MatrixView<T> last) const;
   /// Adds to the gradients of the parameters; everything but d_last is that of the forward pass.
@@ -90,6 +91,7 @@ class Encoder {
  private:
   template <class>
   friend class EncoderRun;
+  struct Detector;
 
   void find_lowest();
 
@@ -110,10 +112,24 @@ class Encoder {
   std::vector<EncoderLayer<T>> layers_;  ///< one for each different LayerDesign::weights
   Dense<T> projection_;
   TrainedNorm<T> embedding_norm_, final_norm_, relative_norm_;
+  std::shared_ptr<Detector> detector_;  ///< nullptr: none
   // Of the backward pass:
   bool learns_ = true;
   bool learns_embeddings_ = true;
+  bool learns_detector_ = false;
   Index lowest_ = 0;  ///< layer; as many as there are: none
+};
+
+/// The detection network of a design that has one: an encoder, and a logit on its last states.
+template <class T>
+struct Encoder<T>::Detector {
+  Detector(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
+           kernel::Precision precision)
+      : encoder(design, map, parameters, precision),
+        decoder(parameters, map, {model::Role::kDecoder}, 0, precision) {}
+
+  Encoder<T> encoder;
+  Dense<T> decoder;
 };
 
 }  // namespace masque::train

@@ -29,6 +29,8 @@ void Encoder<T>::find_lowest() {
       lowest_ = first;
     }
   });
+  learns_detector_ = detector_ && any_trained(map_.detector(), *parameters_);
+  learns_ = learns_ || learns_detector_;
 }
 
 template void Encoder<float>::find_lowest();

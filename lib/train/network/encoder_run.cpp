@@ -56,6 +56,11 @@ void EncoderRun<T>::make_streams() {
   content.positions = chunk_.positions;
   content.segments = chunk_.segments;
   content.ids = chunk_.ids;
+  if (encoder_.detector_) {
+    static_cast<model::StreamRows&>(masked()) = content;
+    masked().ids.assign(chunk_.ids.size(), mask_token());
+    masked().x.resize(1);
+  }
   const bool fewer = std::ssize(chunk_.wanted) < chunk_.rows();
   // Of the last layer only the requested rows are computed.
   const bool narrow_end = design_.streams == model::Streams::kOne && fewer &&
@@ -138,10 +143,12 @@ void EncoderRun<T>::backward(MatrixView<const T> d_last) {
   }
   if (tape_.distances.rows() > 0)
     fill_zero(tape_.d_distances, tape_.distances.rows(), tape_.distances.columns());
-  const bool further = encoder_.learns_embeddings_ || (tape_.wants_given && !chunk_.given.empty());
+  const bool further = encoder_.learns_embeddings_ || encoder_.learns_detector_ ||
+                       (tape_.wants_given && !chunk_.given.empty());
   backward_layers(further ? 0 : encoder_.lowest_);
   distances_backward();
   if (!further) return;
+  if (encoder_.detector_) return soft_mask_backward(d_last);
   if (fixed_keys()) embed_backward(query, tape_.d_query.view());
   // Both towers begin with the same embeddings.
   if (two_towers()) kernel::add_to<T>(tape_.d_query.view(), tape_.d_content.view());

@@ -82,6 +82,12 @@ class EncoderRun {
     return encoder_.projection_.empty() ? nullptr : &encoder_.projection_;
   }
 
+  // soft_mask_forward.hpp (encoder_soft_mask.cpp)
+  Stream& masked() { return tape_.soft_mask.masked; }
+  model::SoftMaskMemory<T>& soft_mask() { return tape_.soft_mask; }
+  void detect(MatrixView<const T> e, MatrixView<T> logits);
+  static void show_detections() {}
+
   // layer_forward.hpp
   /// Memory of what the second product of a feed-forward layer reads; large models share one.
   MatrixView<T> active_memory(model::LayerMemory<T>& own, Index rows, Index columns) const;
@@ -113,6 +119,13 @@ class EncoderRun {
 
   // encoder_embed.cpp
   void embed_backward(Stream& stream, MatrixView<T> d_x);
+
+  // encoder_soft_mask.cpp
+  /// The chunk as the detector reads it: states for all tokens, and all wanted.
+  ExampleChunk detector_chunk() const;
+  DropoutOptions detector_dropout() const;
+  /// From the layers' input and the residual to detector and embeddings.
+  void soft_mask_backward(MatrixView<const T> d_last);
 
   // encoder_layer.cpp, encoder_gated.cpp: m as of model::layer_forward. d_x and d_m are added to;
   // they may be the same.

@@ -84,7 +84,22 @@ LossSums<T> Head<T>::vocabulary(const HeadTask<T>& task, MatrixView<const T> sta
   return {found.sum, found.correct};
 }
 
-// −log σ(z) of replaced tokens, −log σ(−z) of others.
+template <class T>
+LogitLoss<T> logit_loss(T z, bool replaced) {
+  using std::exp;
+  using std::log;
+  const T towards = replaced ? -z : z;
+  // log(1 + e^t) without overflow.
+  const bool large = kernel::reference::real_part(towards) > 0;
+  const T softplus = large ? towards + log(T(1) + exp(-towards)) : log(T(1) + exp(towards));
+  const T slope = T(1) / (T(1) + exp(-towards));
+  return {softplus, replaced ? -slope : slope, kernel::reference::real_part(z) > 0};
+}
+
+template LogitLoss<float> logit_loss(float, bool);
+template LogitLoss<double> logit_loss(double, bool);
+template LogitLoss<std::complex<double>> logit_loss(std::complex<double>, bool);
+
 template <class T>
 LossSums<T> Head<T>::discriminate(const HeadTask<T>& task, MatrixView<const T> states,
                                   MatrixView<T> d_states, std::span<double> losses) {
@@ -97,21 +112,14 @@ LossSums<T> Head<T>::discriminate(const HeadTask<T>& task, MatrixView<const T> s
     if (!task.offsets.empty()) z += static_cast<T>(task.offsets[at]);
     for (Index c = 0; c < states.columns; ++c) z += states.at(i, c) * weight.at(0, c);
     const bool replaced = task.targets[at] != 0;
-    const T towards = replaced ? -z : z;
-    using std::exp;
-    using std::log;
-    // log(1 + e^t) without overflow.
-    const bool large = kernel::reference::real_part(towards) > 0;
-    const T softplus = large ? towards + log(T(1) + exp(-towards)) : log(T(1) + exp(towards));
-    if (!losses.empty()) losses[at] = kernel::reference::real_part(softplus);
-    sums.loss += static_cast<decltype(sums.loss)>(softplus) * task.row_weights[at];
-    const bool called = kernel::reference::real_part(z) > 0;
-    if (called == replaced) ++sums.correct;
-    if (called) ++sums.predicted_replaced;
-    if (called && replaced) ++sums.true_positives;
+    const LogitLoss<T> found = logit_loss(z, replaced);
+    if (!losses.empty()) losses[at] = kernel::reference::real_part(found.loss);
+    sums.loss += static_cast<decltype(sums.loss)>(found.loss) * task.row_weights[at];
+    if (found.called == replaced) ++sums.correct;
+    if (found.called) ++sums.predicted_replaced;
+    if (found.called && replaced) ++sums.true_positives;
     if (d_states.data == nullptr) continue;
-    const T slope = T(1) / (T(1) + exp(-towards));
-    const T d = (replaced ? -slope : slope) * static_cast<T>(task.row_weights[at]);
+    const T d = found.slope * static_cast<T>(task.row_weights[at]);
     const std::span<T> d_weight = gradients_of<T>(*parameters_, map_.weight(Role::kDecoder));
     for (Index c = 0; c < states.columns; ++c) d_states.at(i, c) += d * weight.at(0, c);
     for (std::size_t c = 0; c < d_weight.size(); ++c)

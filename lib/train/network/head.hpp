@@ -28,6 +28,16 @@ struct LossSums {
   }
 };
 
+/// Of one logit: −log σ(z) if the token is replaced, else −log σ(−z), and the derivative by z.
+template <class T>
+struct LogitLoss {
+  T loss{};
+  T slope{};
+  bool called = false;  ///< taken for replaced: z > 0
+};
+template <class T>
+LogitLoss<T> logit_loss(T z, bool replaced);
+
 /// Rows that a head judges.
 template <class T>
 struct HeadTask {

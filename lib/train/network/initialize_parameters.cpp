@@ -4,6 +4,7 @@
 #include <complex>
 
 #include "base/random.hpp"
+#include "model/detector.hpp"
 #include "model/start_value.hpp"
 #include "train/network/network.hpp"
 
@@ -62,6 +63,8 @@ void initialize_parameters(const model::Design& design, const ParameterMap& map,
     model::fill_start(start, p.columns, stream, 0, numbers);
     std::ranges::transform(numbers, value.data, [](double x) { return static_cast<T>(x); });
   });
+  if (map.has_detector())
+    initialize_parameters(model::detector_design(design), map.detector(), options, parameters);
 }
 
 template void initialize_parameters(const model::Design&, const ParameterMap&, const StartOptions&,

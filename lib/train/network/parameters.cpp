@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "kernel/parallel.hpp"
+#include "model/detector.hpp"
 #include "model/variants.hpp"
 
 namespace masque::train {
@@ -98,7 +99,7 @@ bool any_trained(const ParameterMap& map, const Parameters<T>& parameters) {
   map.for_each([&](model::Role, bool, Index, Index, Index parameter) {
     any = any || parameters[parameter].trained;
   });
-  return any;
+  return any || (map.has_detector() && any_trained(map.detector(), parameters));
 }
 
 template bool any_trained(const ParameterMap&, const Parameters<float>&);
@@ -110,32 +111,36 @@ ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head
                        const std::string& prefix, const ParameterMap& shared,
                        Parameters<T>& parameters) {
   ParameterMap map;
+  const model::Design detector =
+      plan.design.variants.detector ? model::detector_design(plan.design) : model::Design();
   for (const model::PlacedTensor& tensor : placed_tensors(plan, head)) {
+    const model::Design& design = tensor.detector ? detector : plan.design;
+    ParameterMap& own = tensor.detector ? map.add_detector() : map;
     for (const model::TensorPart& part : tensor.parts) {
       const auto place = [&](const ParameterMap& of) {
         return tensor.bias ? of.bias(part.role, part.layer)
                            : of.weight(part.role, part.layer, part.part);
       };
-      if (place(map) != ParameterMap::kNone) continue;
-      Index parameter = place(shared);
+      if (place(own) != ParameterMap::kNone) continue;
+      Index parameter = tensor.detector ? ParameterMap::kNone : place(shared);
       if (parameter == ParameterMap::kNone) {
-        const model::RoleShape shape = role_shape(plan.design, part.role, part.part);
+        const model::RoleShape shape = role_shape(design, part.role, part.part);
         Parameter p;
         p.name = prefix + written_name(plan, tensor) + ending(part, tensor.parts.size());
         // Not the name, which depends on the family: models that differ in one place, and so
         // perhaps in their family, start alike in all others.
-        p.start = fmt::format("{}role {}, layer {}, part {}", prefix, static_cast<int>(part.role),
+        p.start = fmt::format("{}{}role {}, layer {}, part {}", prefix,
+                              tensor.detector ? "detector." : "", static_cast<int>(part.role),
                               part.layer, part.part);
         p.rows = tensor.bias ? 1 : shape.rows;
         p.columns = tensor.bias && !model::is_norm(part.role) ? shape.rows : shape.columns;
         p.decays = decays(part.role, tensor.bias);
         if (part.role == model::Role::kMixerPart) {
-          p.trained =
-              model::mixer_parameters(plan.design)[static_cast<std::size_t>(part.part)].trained;
+          p.trained = model::mixer_parameters(design)[static_cast<std::size_t>(part.part)].trained;
         }
         parameter = parameters.add(std::move(p));
       }
-      map.set(part.role, tensor.bias, part.layer, part.part, parameter);
+      own.set(part.role, tensor.bias, part.layer, part.part, parameter);
     }
   }
   parameters.fit();
@@ -162,6 +167,10 @@ std::vector<std::string> copy_weights(const model::ModelWeights<float>& from,
     }
     for (Index i = 0; i < to.rows; ++i) std::copy_n(weight.view.row(i), to.columns, to.row(i));
   });
+  if (map.has_detector() && !from.detector.empty()) {
+    const auto more = copy_weights(from.detector[0], map.detector(), parameters);
+    missing.insert(missing.end(), more.begin(), more.end());
+  }
   std::ranges::sort(missing);
   return missing;
 }
@@ -175,6 +184,10 @@ model::ModelWeights<T> weights_of(const model::Design& design, const ParameterMa
     model::weight_of(weights, role, bias, layer, part) = {parameters.value(parameter), nullptr};
   });
   if (design.head.tied && !weights.decoder.weight) weights.decoder.weight = weights.word_table;
+  if (map.has_detector()) {
+    weights.detector.push_back(
+        weights_of(model::detector_design(design), map.detector(), parameters));
+  }
   return weights;
 }
 

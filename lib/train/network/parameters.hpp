@@ -93,6 +93,17 @@ class ParameterMap {
   void set(model::Role role, bool bias, Index layer, Index part, Index parameter) {
     places_[{role, bias, layer, part}] = parameter;
   }
+  /// That of the model's detector (model/detector.hpp), which for_each() leaves out; empty without
+  /// one.
+  const ParameterMap& detector() const {
+    static const ParameterMap none;
+    return detector_.empty() ? none : detector_[0];
+  }
+  ParameterMap& add_detector() {
+    if (detector_.empty()) detector_.resize(1);
+    return detector_[0];
+  }
+  bool has_detector() const { return !detector_.empty(); }
   /// Calls visit(role, bias, layer, part, parameter) for all.
   template <class F>
   void for_each(F visit) const {
@@ -107,21 +118,23 @@ class ParameterMap {
     return found == places_.end() ? kNone : found->second;
   }
   std::map<Key, Index> places_;
+  std::vector<ParameterMap> detector_;  ///< one, or none
 };
 
-/// Whether something at these places is trained.
+/// Whether something at these places, or at those of a detector, is trained.
 template <class T>
 bool any_trained(const ParameterMap& map, const Parameters<T>& parameters);
 
-/// Adds the parameters of a model, one for each place of its plan's tensors, named as in the file
-/// after `prefix`. Places that `shared` has are taken from there.
+/// Adds the parameters of a model and its detector, one for each place of its plan's tensors, named
+/// as in the file after `prefix`. Places of the model that `shared` has are taken from there.
 template <class T>
 ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
                        const std::string& prefix, const ParameterMap& shared,
                        Parameters<T>& parameters);
 
 /// Copies a checkpoint's weights to the parameters at the same places. Returns the names of those
-/// that have no weight of their shape there: they stay as they are.
+/// that have no weight of their shape there, in order: they stay as they are. A detector without
+/// any weights does so as a whole, and is not among them.
 std::vector<std::string> copy_weights(const model::ModelWeights<float>& weights,
                                       const ParameterMap& map, Parameters<float>& parameters);
 

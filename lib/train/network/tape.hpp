@@ -1,10 +1,12 @@
 // What a forward pass leaves for the backward pass. Memory is kept from chunk to chunk.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "model/forward/layer_memory.hpp"
 #include "model/forward/rotary_tables.hpp"
+#include "model/forward/soft_mask_forward.hpp"
 #include "model/forward/stream_masks.hpp"
 #include "nn/materialized_attention.hpp"
 #include "nn/position_scheme.hpp"
@@ -30,9 +32,23 @@ struct StreamTape : model::StreamRows {
 };
 
 template <class T>
+struct Tape;
+
+/// Of an encoder with a detector.
+template <class T>
+struct SoftMaskTape : model::SoftMaskMemory<T> {
+  StreamTape<T> masked;                 ///< the embeddings of [MASK]
+  std::unique_ptr<Tape<T>> detector;    ///< its own
+  Matrix<T> last;                       ///< its last states
+  Matrix<T> d_logits;                   ///< the loss's by them: 0 after the forward pass
+  Matrix<T> d_last, d_plain, d_masked;  ///< of the backward pass
+};
+
+template <class T>
 struct Tape {
   StreamTape<T> content, selected;
   bool split = false;  ///< `selected` is used: T-TA, two streams, or a last layer of wanted rows
+  SoftMaskTape<T> soft_mask;
   model::StreamMasks masks;
   model::RotaryTables<T> rotary;
   Matrix<T> last;                    ///< before the final norm

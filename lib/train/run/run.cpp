@@ -13,6 +13,7 @@
 #include "base/parallel.hpp"
 #include "base/parse_number.hpp"
 #include "model/checkpoint/save.hpp"
+#include "model/detector.hpp"
 #include "store/checkpoint.hpp"
 #include "train/network/operations.hpp"
 #include "train/network/trained_positions.hpp"
@@ -43,6 +44,10 @@ double TrainingRun::operations(const StepReport& report) const {
   for (const LossPart& part : report.loss.parts) {
     if (!part.judged) continue;
     work.rows = static_cast<double>(part.report.rows);
+    if (map_.has_detector() && part.name == "detection") {
+      sum += step_operations(model::detector_design(design_), map_.detector(), parameters_, work);
+      continue;
+    }
     const bool generator = electra_ && part.name == "generator";
     sum += step_operations(generator ? electra_->generator : design_,
                            generator ? electra_->generator_map : map_, parameters_, work);

@@ -14,6 +14,7 @@
 #include "model/checkpoint/starting_model.hpp"
 #include "model/family.hpp"
 #include "text/tokenizer.hpp"
+#include "train/loss/correction_model.hpp"
 #include "train/loss/electra_loss.hpp"
 #include "train/loss/mae_model.hpp"
 #include "train/network/recipe.hpp"
@@ -30,7 +31,7 @@ struct RunOptions {
   std::shared_ptr<const model::StartingModel> init_generator;
   DesignChanges changes;  ///< of the starting model's design
   DesignRecipe design;    ///< vocab_size and max_position_embeddings may be 0: as the corpus needs
-  std::string objective = "mlm";  ///< of objectives(), electra_variants() or kMae
+  std::string objective = "mlm";  ///< of objectives(), electra_variants(), kMae or kCorrect
   /// `tokens`, `seed`, `records`, `pairs`, `own_masks` and `mask` are filled in.
   ObjectiveOptions requested;
   /// What the layers may read, in the mask language, in place of the design's mask; empty: that.
@@ -44,6 +45,10 @@ struct RunOptions {
   // Of kMae alone:
   double decoder_size = 0.5;  ///< share of the widths
   Index decoder_layers = 1;
+  // Of kCorrect alone:
+  std::optional<double> detector_size;   ///< share of the widths; none: 0.5, or that of `init`
+  std::optional<Index> detector_layers;  ///< none: 1, or those of `init`
+  double correction_weight = 0.8;        ///< λ of CorrectionLoss
   /// Weights of the measures in train/network/diversity.hpp, which the loss rewards; none: not
   /// measured.
   std::optional<Diversities> diversity;
@@ -68,6 +73,8 @@ enum class PlannedSteps { kSame, kOthers };
 
 /// Throws UsageError with the names that there are.
 void check_objective(std::string_view name);
+/// Of electra_variants(), kMae or kCorrect: no Objective.
+bool has_two_networks(std::string_view objective);
 
 /// For one thread; kernels use all.
 class TrainingRun {
@@ -145,6 +152,9 @@ class TrainingRun {
   void fill_in();
   void check_dropout(const model::Design& design) const;
   void make_one();
+  void make_correction();
+  /// Adds the parameters of `design_` as they start, with their values of a checkpoint.
+  void start_network();
   /// Lets an objective say what the design must be.
   void adapt_design(const std::function<void(model::Design&)>& adapt);
   void set_masks();

@@ -16,8 +16,12 @@
 
 namespace masque::train {
 
+bool has_two_networks(std::string_view objective) {
+  return objective == kMae || objective == kCorrect || find_electra(objective) != nullptr;
+}
+
 void check_objective(std::string_view name) {
-  if (name == kMae || find_electra(name) != nullptr) return;
+  if (has_two_networks(name)) return;
   std::string known;
   for (const ObjectiveKind* kind : objectives()) {
     if (kind->name == name) return;
@@ -25,7 +29,7 @@ void check_objective(std::string_view name) {
   }
   for (const ElectraVariant& variant : electra_variants())
     known += fmt::format("{}, ", variant.name);
-  known += kMae;
+  known += fmt::format("{}, {}", kMae, kCorrect);
   throw UsageError(
       fmt::format("{}: found '{}', expected one of {}", field("objective"), escape(name), known));
 }
@@ -42,7 +46,7 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
   fill_in();
   check_dropout(design_);
   const ElectraVariant* variant = find_electra(options_.objective);
-  if ((variant != nullptr || options_.objective == kMae) && !options_.mask.empty()) {
+  if (has_two_networks(options_.objective) && !options_.mask.empty()) {
     throw UsageError(fmt::format("{} with {} {}: expected an objective of one network",
                                  field("mask"), field("objective"), options_.objective));
   }
@@ -50,6 +54,8 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
     make_two(*variant);
   } else if (options_.objective == kMae) {
     make_mae();
+  } else if (options_.objective == kCorrect) {
+    make_correction();
   } else {
     make_one();
   }
@@ -68,6 +74,8 @@ void TrainingRun::choose_trained() {
   std::vector<TrainedNetwork> networks{{model::count_layers(design_), &map_}};
   if (const Other second = other(); second.design != nullptr)
     networks.push_back({model::count_layers(*second.design), second.map});
+  if (map_.has_detector())
+    networks.push_back({design_.variants.detector->num_hidden_layers, &map_.detector()});
   train::choose_trained(options_.trained, networks, parameters_);
   if (!electra_ || options_.switch_step == 0 || any_trained(electra_->second_map, parameters_))
     return;
@@ -93,6 +101,11 @@ void TrainingRun::fill_in() {
   const Index longest = std::max(corpus_.longest(), corpus_.position_end());
   if (options_.init) {
     design_ = starting_design(*options_.init);
+    if (design_.variants.detector && options_.objective != kCorrect) {
+      throw UsageError(fmt::format("{} {}: {} has a detector, expected {} {}", field("objective"),
+                                   options_.objective, options_.init->path(), field("objective"),
+                                   kCorrect));
+    }
     change_design(options_.changes, design_);
     check_corpus_length(corpus_);
     recipe = recipe_beside(design_, std::max(recipe.max_position_embeddings, longest));
@@ -198,6 +211,15 @@ void TrainingRun::make_one() {
                     "rope, transformer_xl or the like",
                     field("objective"), options_.objective, field("position")));
   }
+  start_network();
+  network_ = std::make_unique<Network<float>>(design_, map_, parameters_, options_.precision);
+  network_->chunk_rows = options_.chunk_rows;
+  if (const auto token = objective_->never_predicted()) network_->exclude(*token);
+  if (options_.diversity) network_->reward_diversity(*options_.diversity);
+  loss_ = std::make_unique<ObjectiveLoss>(*network_, *objective_);
+}
+
+void TrainingRun::start_network() {
   const model::ModelPlan plan =
       options_.init ? options_.init->plan(design_) : model::plan_of(design_);
   map_ = add_model(plan, model::head_like(plan, design_.head), "", ParameterMap(), parameters_);
@@ -210,11 +232,6 @@ void TrainingRun::make_one() {
     new_tensors_ = copy_weights(starting_weights(*options_.init, design_), map_, parameters_);
     start_digest_ = xxh3_of(std::as_bytes(std::span<const float>(parameters_.values())));
   }
-  network_ = std::make_unique<Network<float>>(design_, map_, parameters_, options_.precision);
-  network_->chunk_rows = options_.chunk_rows;
-  if (const auto token = objective_->never_predicted()) network_->exclude(*token);
-  if (options_.diversity) network_->reward_diversity(*options_.diversity);
-  loss_ = std::make_unique<ObjectiveLoss>(*network_, *objective_);
 }
 
 bool TrainingRun::reads_initializer_range() const {

@@ -1,4 +1,5 @@
-// What a run trains of an objective of two networks: ELECTRA's, and those of masked autoencoding.
+// What a run trains of an objective of two networks: ELECTRA's, those of masked autoencoding, and a
+// model with its detector.
 #include <cstring>
 #include <memory>
 
@@ -6,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "train/loss/correction_loss.hpp"
 #include "train/loss/mae_loss.hpp"
 #include "train/loss/shared_tables.hpp"
 #include "train/run/run.hpp"
@@ -178,6 +180,30 @@ void TrainingRun::make_mae() {
     start_digest_ = digest_of(map_);
   }
   auto loss = std::make_unique<MaeLoss<float>>(requested, model, parameters_, options_.precision);
+  loss->chunk_rows = options_.chunk_rows;
+  loss_ = std::move(loss);
+}
+
+void TrainingRun::make_correction() {
+  if (options_.diversity)
+    throw UsageError(
+        fmt::format("{}: correct has two networks, expected another", field("diversity")));
+  const bool had_one = design_.variants.detector.has_value();
+  if (had_one && (options_.detector_size || options_.detector_layers)) {
+    throw UsageError(
+        fmt::format("{}: {} has a detector, expected none",
+                    field(options_.detector_size ? "detector_size" : "detector_layers"),
+                    options_.init->path()));
+  }
+  const model::DetectorDesign detector =
+      detector_sizes(design_, options_.design, options_.detector_size.value_or(0.5),
+                     options_.detector_layers.value_or(1));
+  adapt_design(
+      [&](model::Design& design) { adapt_correction(options_.requested, detector, design); });
+  start_network();
+  if (options_.init && !had_one) start_notes_.emplace_back("detector: a new network");
+  auto loss = std::make_unique<CorrectionLoss<float>>(
+      design_, map_, parameters_, options_.precision, options_.correction_weight);
   loss->chunk_rows = options_.chunk_rows;
   loss_ = std::move(loss);
 }

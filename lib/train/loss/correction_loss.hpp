@@ -1,0 +1,57 @@
+// The update of Soft-Masked BERT. Zhang et al. 2020, arXiv:2005.07421.
+#pragma once
+
+#include <vector>
+
+#include "train/loss/correction_model.hpp"
+#include "train/loss/step_loss.hpp"
+#include "train/network/encoder.hpp"
+#include "train/network/head.hpp"
+
+namespace masque::train {
+
+/// λ L_c + (1 − λ) L_d (equation 8), both means over the labelled tokens of a batch: L_c is −log p
+/// of the right token (its label) from the model's head, L_d is −log of what the detector gives to
+/// the truth, which is 1 (wrong) where the label is another token than the one that stands there.
+/// Both train everything in front of them: L_c goes through the mixture into the detector, L_d
+/// through the detector into the embeddings.
+///
+/// Losses are those of "detection" and "correction". Shares: error_rate (labelled tokens that are
+/// wrong), detection_precision and detection_recall of these, and corrected_rate (wrong tokens
+/// whose label is the likeliest token).
+template <class T>
+class CorrectionLoss final : public StepLoss {
+ public:
+  /// A network of adapt_correction() in `parameters`, which must stay; `weight` is λ, from 0 to 1.
+  CorrectionLoss(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
+                 kernel::Precision precision, double weight);
+
+  /// Throws InputError without labels, and for sequences with masks of their own.
+  void check(const Corpus& corpus) const override;
+  void prepare() override;
+  StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& dropout) override;
+  StepLosses evaluate(std::span<const StepItem> items) override;
+
+  /// Rows that go through the layers together, whole sequences: it bounds the memory.
+  Index chunk_rows = 1024;
+
+ private:
+  /// What is counted besides the losses.
+  struct Counts {
+    LossReport detection, correction;
+    Index wrong = 0, corrected = 0;
+  };
+  StepLosses run(std::span<const Example> examples, double scale, const DropoutOptions* dropout);
+  void run_chunk(const ExampleChunk& chunk, double scale, const DropoutOptions& dropout,
+                 bool learns, Counts& counts);
+  void detect(const ExampleChunk& chunk, double scale, Counts& counts);
+  void count_corrected(const ExampleChunk& chunk, Counts& counts);
+
+  double weight_;
+  Encoder<T> encoder_;
+  Head<T> head_;
+  Tape<T> tape_;
+  Matrix<T> last_, d_last_, wrong_last_;
+};
+
+}  // namespace masque::train
