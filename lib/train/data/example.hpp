@@ -22,8 +22,8 @@ struct Example {
   std::vector<double> weights;           ///< of the loss, one a row; empty: 1
   /// What the example adds to the number that the sum of losses is divided by; none: its weights.
   std::optional<double> divisor;
-  /// Of a longer text only this is left, or positions come twice: windows of layers and all relative
-  /// positions go by `positions`, not by the places of the tokens.
+  /// Of a longer text only this is left, or positions come twice: windows of layers and all
+  /// relative positions go by `positions`, not by the places of the tokens.
   bool sparse = false;
 
   Index size() const { return static_cast<Index>(ids.size()); }
