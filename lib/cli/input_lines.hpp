@@ -5,7 +5,9 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/file.hpp"
 #include "base/line_input.hpp"
 #include "cli/command.hpp"
 #include "cli/session.hpp"
@@ -28,10 +30,13 @@ void add_max_line(Command& command, std::uint64_t& bytes);
 /// Throws UsageError, with the command's help on stderr, if standard input is a terminal.
 void need_stream(const Command& command);
 
-/// Lines of standard input made fit for a tokenizer. Counts what was wrong with them; thread-safe.
+/// Lines of standard input, or of another stream, made fit for a tokenizer. Counts what was wrong
+/// with them; thread-safe.
 class InputLines {
  public:
-  explicit InputLines(const InputOptions& options) : options_(options) {}
+  /// `name` is what messages call the stream.
+  explicit InputLines(const InputOptions& options, std::string name = kStandardInput)
+      : options_(options), name_(std::move(name)) {}
 
   /// Called with each line of a batch: its number, and its text without the line feed, valid UTF-8.
   using Use = std::function<void(std::uint64_t, std::string_view)>;
@@ -43,6 +48,7 @@ class InputLines {
 
  private:
   InputOptions options_;
+  std::string name_;
   std::atomic<std::uint64_t> repaired_ = 0;
   std::atomic<std::uint64_t> repaired_lines_ = 0;
   std::atomic<std::uint64_t> skipped_ = 0;
