@@ -13,6 +13,7 @@ void declare_ppl(cli::Command& tool);
 void declare_embed(cli::Command& tool);
 void declare_sim(cli::Command& tool);
 void declare_rescore(cli::Command& tool);
+void declare_compare(cli::Command& tool);
 void declare_merge(cli::Command& tool);
 
 }  // namespace masque::lm_score

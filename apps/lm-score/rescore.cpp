@@ -13,6 +13,7 @@
 #include "commands/files.hpp"
 #include "commands/number_list.hpp"
 #include "commands/open_model.hpp"
+#include "commands/result_format.hpp"
 #include "commands/scoring.hpp"
 #include "probe/score/nbest.hpp"
 
@@ -75,6 +76,7 @@ class ErrorTable {
  public:
   ErrorTable(const Options& options, const LengthNormalization& length, cli::Session& session)
       : length_(length),
+        number_(commands::ResultFormat::of(kernel::Precision::kF64, options.open.digits)),
         table_(session, options.open.common,
                {"file", "choice", "weight", "utterances", "words", "substitutions", "deletions",
                 "insertions", "wer"}) {}
@@ -82,7 +84,7 @@ class ErrorTable {
   WordErrors at(const std::string& file, const char* choice, double weight,
                 std::span<const Utterance> utterances) {
     const WordErrors errors = errors_at(utterances, weight, length_);
-    row(file, choice, weight, utterances.size(), errors);
+    row(file, choice, number_.cell(weight), utterances.size(), errors);
     return errors;
   }
   void oracle(const std::string& file, std::span<const Utterance> utterances) {
@@ -94,10 +96,11 @@ class ErrorTable {
   void row(const std::string& file, const char* choice, const cli::Cell& weight, std::size_t count,
            const WordErrors& e) {
     table_.row({file, choice, weight, static_cast<std::uint64_t>(count), e.words, e.substitutions,
-                e.deletions, e.insertions, e.rate()});
+                e.deletions, e.insertions, number_.cell(e.rate())});
   }
 
   const LengthNormalization& length_;
+  commands::ResultFormat number_;
   cli::Table table_;
 };
 
@@ -139,6 +142,33 @@ void check_fields(std::span<const Utterance> utterances, const std::string& path
   }
 }
 
+/// Errors are counted of what has references; the rest is chosen alone.
+void check_references(const Options& o, std::span<const Utterance> test,
+                      std::span<const Utterance> dev) {
+  if (o.dev && !has_references(dev)) {
+    throw InputError(input_name(*o.dev),
+                     "no references, expected them to choose the weight by (or --weight X)");
+  }
+  if (o.dev && !o.output && !has_references(test)) {
+    throw UsageError(
+        "--dev prints a table of errors: expected -o FILE for the hypotheses of lists without "
+        "references (or --weight X)");
+  }
+}
+
+void print_chosen(std::span<const Utterance> utterances, double weight,
+                  const LengthNormalization& length, const commands::ResultFormat& number,
+                  const cli::CommonOptions& common, cli::Session& session) {
+  cli::Table table(session, common, {"utterance", "index", "score", "hypothesis"});
+  for (const Utterance& u : utterances) {
+    const std::size_t best = choose(u, weight, length);
+    const probe::Hypothesis& h = u.hypotheses[best];
+    table.row({u.name, static_cast<std::uint64_t>(best),
+               number.cell(combined_score(h, weight, length)), h.text});
+  }
+  table.finish();
+}
+
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.open.common);
   check(o);
@@ -148,26 +178,37 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if (o.output) check_fields(test, o.file);
   std::vector<Utterance> dev;
   if (o.dev) dev = probe::read_nbest(commands::read_file(*o.dev), input_name(*o.dev));
+  check_references(o, test, dev);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
   const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
-  ErrorTable table(o, length, session);
+  const bool counted = probe::has_references(test);
+  std::optional<ErrorTable> table;
+  if (counted || o.dev) table.emplace(o, length, session);
   double weight = o.weight.value_or(weights.front());
   if (o.dev) {
     score_lists(dev, *o.dev, opened, scoring, session);
     std::uint64_t fewest = UINT64_MAX;
     for (const double w : weights) {
-      const std::uint64_t errors = table.at(*o.dev, "dev", w, dev).errors();
+      const std::uint64_t errors = table->at(*o.dev, "dev", w, dev).errors();
       if (errors >= fewest) continue;
       fewest = errors;
       weight = w;
     }
   }
   score_lists(test, o.file, opened, scoring, session);
-  table.at(o.file, "first-pass", 0, test);
-  table.at(o.file, "rescored", weight, test);
-  table.oracle(o.file, test);
-  table.finish();
-  if (o.output) write_chosen(*o.output, test, weight, length);
+  if (counted) {
+    table->at(o.file, "first-pass", 0, test);
+    table->at(o.file, "rescored", weight, test);
+    table->oracle(o.file, test);
+  }
+  if (table) table->finish();
+  if (o.output) {
+    write_chosen(*o.output, test, weight, length);
+  } else if (!counted) {
+    print_chosen(test, weight, length,
+                 commands::ResultFormat::of(opened.model->precision(), o.open.digits),
+                 o.open.common, session);
+  }
   return cli::ExitCode::kDone;
 }
 
@@ -175,16 +216,19 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_rescore(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("rescore", "word error rate of n-best lists, rescored");
+  cli::Command& c = tool.subcommand("rescore", "chooses from n-best lists; word error rates");
   c.example("lm-score rescore bert-base-uncased/ test.tsv --dev dev.tsv",
             "the weight that is best on dev, used on test");
   c.example("lm-score rescore gpt2/ test.json --weight 0.3 -o chosen.tsv",
             "ESPnet's lists with a weight of one's own");
+  c.example("lm-score rescore gpt2/ new.tsv --weight 0.3",
+            "lists without references: the hypothesis that is chosen of each");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
-  c.argument("FILE", o->file,
-             "lists: TSV of utterance, score, hypothesis, reference, or JSON of ESPnet or "
-             "mlm-scoring; - is standard input");
+  c.argument(
+      "FILE", o->file,
+      "lists: TSV of utterance, score, hypothesis, and a reference or none, or JSON of ESPnet "
+      "or mlm-scoring; - is standard input");
   commands::add_scoring(c, o->scoring);
   c.option("--dev", "FILE", o->dev, "lists to choose the weight on");
   c.option("--weight", "X", o->weight, cli::AllowedRange{0, 1e6}, "of the language model's score");
@@ -193,6 +237,7 @@ void declare_rescore(cli::Command& tool) {
            "none, gnmt:ALPHA or power:ALPHA: divides the language model's score by "
            "((5 + tokens) / 6)^ALPHA or tokens^ALPHA");
   c.option("-o,--output", "FILE", o->output, "the chosen hypotheses: utterance, tab, text");
+  commands::add_digits(c, o->open.digits);
   add_table(c, o->open.common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -1,6 +1,7 @@
-// Suggestions for mistyped names.
+// How far apart two texts are, and suggestions for mistyped names.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -8,10 +9,22 @@
 
 namespace masque {
 
-/// Levenshtein distance with transpositions of neighbours, over bytes. Cost O(|a|·|b|).
-int edit_distance(std::string_view a, std::string_view b);
-/// The same over code points.
-int edit_distance(std::u32string_view a, std::u32string_view b);
+/// Whether two neighbours that changed places are one edit, or two replaced characters.
+enum class Exchanges { kOneEdit, kTwoEdits };
+
+/// Levenshtein distance, by default with exchanges of neighbours as one edit (optimal string
+/// alignment: what was exchanged is not edited again), over bytes. What both have at their begin
+/// and end costs O(1) a character; of the rest, O(|b|) if the shorter has at most 64 characters
+/// (bits in a word: Hyyrö 2003, "A bit-vector algorithm for computing Levenshtein and Damerau edit
+/// distances"), else O(|a|·|b|) with memory O(|a| + |b|). Throws Interrupted.
+int edit_distance(std::string_view a, std::string_view b, Exchanges how = Exchanges::kOneEdit);
+/// The same over code points, or the numbers of words.
+int edit_distance(std::u32string_view a, std::u32string_view b,
+                  Exchanges how = Exchanges::kOneEdit);
+
+/// Length of the longest sequence that both texts have, other characters between allowed. Costs as
+/// edit_distance(): bits in a word by Hyyrö 2004, "Bit-parallel LCS-length computation revisited".
+std::size_t common_subsequence(std::u32string_view a, std::u32string_view b);
 
 /// The candidate nearest to `word`, if it is near enough to be what was meant: at most a third of
 /// its length away. The first of several equally near ones.

@@ -172,6 +172,27 @@ Index Draw::below(Index n) {
   return static_cast<Index>(product >> 32);
 }
 
+void Draw::below(Index n, std::span<std::uint32_t> out) {
+  constexpr std::size_t kAtOnce = 1024;
+  MASQUE_CHECK(n > 0 && n <= Index{1} << 32);
+  const auto range = static_cast<std::uint64_t>(n);
+  const std::uint64_t limit = (std::uint64_t{1} << 32) % range;
+  std::size_t done = 0;
+  // To the next block, then blocks by the dozen; a word that below() would refuse is left out.
+  while (done < out.size() && used_ % 4 != 0) out[done++] = static_cast<std::uint32_t>(below(n));
+  std::array<std::uint32_t, kAtOnce> words{};
+  while (out.size() - done >= kAtOnce) {
+    stream_.words(used_ / 4, kAtOnce, words.data());
+    used_ += kAtOnce;
+    for (const std::uint32_t word : words) {
+      const std::uint64_t product = word * range;
+      if (static_cast<std::uint32_t>(product) < limit) continue;
+      out[done++] = static_cast<std::uint32_t>(product >> 32);
+    }
+  }
+  while (done < out.size()) out[done++] = static_cast<std::uint32_t>(below(n));
+}
+
 std::vector<Index> random_order(Index n, Draw& draw) {
   std::vector<Index> order(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), Index{0});

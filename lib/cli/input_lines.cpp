@@ -65,16 +65,17 @@ void InputLines::each(LineBatch& batch, const Use& use) {
 }
 
 ExitCode InputLines::finish(Session& session) const {
+  const std::string where = name_ == kStandardInput ? "" : name_ + ": ";
   if (repaired_ > 0) {
-    session.note(fmt::format("{} places in {} lines are not UTF-8, read as U+FFFD",
+    session.note(fmt::format("{}{} places in {} lines are not UTF-8, read as U+FFFD", where,
                              repaired_.load(), repaired_lines_.load()));
   }
   if (returns_ > 0) {
-    session.note(fmt::format("{} lines end in a carriage return, which is text (see --crlf)",
-                             returns_.load()));
+    session.note(fmt::format("{}{} lines end in a carriage return, which is text (see --crlf)",
+                             where, returns_.load()));
   }
   if (skipped_ == 0) return ExitCode::kDone;
-  session.note(fmt::format("{} lines are not UTF-8, left out", skipped_.load()));
+  session.note(fmt::format("{}{} lines are not UTF-8, left out", where, skipped_.load()));
   return ExitCode::kInput;
 }
 

@@ -1,9 +1,14 @@
 // Distances, and when a suggestion is made.
 #include "base/edit_distance.hpp"
 
+#include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
+
+#include "base/random.hpp"
 
 namespace masque {
 namespace {
@@ -25,6 +30,59 @@ TEST_CASE("the distance is symmetric and counts several errors") {
   CHECK(edit_distance("ab", "ba") == 1);
   CHECK(edit_distance("ca", "abc") == 3);  // a swapped pair is not edited again
   CHECK(edit_distance("abcd", "badc") == 2);
+}
+
+// The recurrences as they stand in books, without the parts that both texts share taken away and
+// without bits.
+std::size_t table_of_distances(std::u32string_view a, std::u32string_view b, bool exchanges) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] = std::min(
+          {d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (exchanges && i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+std::size_t table_of_subsequences(std::u32string_view a, std::u32string_view b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j)
+      d[i][j] = a[i - 1] == b[j - 1] ? d[i - 1][j - 1] + 1 : std::max(d[i - 1][j], d[i][j - 1]);
+  }
+  return d[a.size()][b.size()];
+}
+
+TEST_CASE("distances and common sequences are those of the table, around 64 characters, too") {
+  Draw draw(5, "edit distance test");
+  const auto text = [&](Index length, Index letters) {
+    std::u32string out;
+    for (Index i = 0; i < length; ++i)
+      out += U"abcdefghij\U0001F600\u4e2d\u0439\u00e9xyzuvw"[draw.below(letters)];
+    return out;
+  };
+  const std::array<Index, 10> lengths = {0, 1, 2, 7, 31, 63, 64, 65, 66, 150};
+  for (int round = 0; round < 12; ++round) {
+    for (const Index m : lengths) {
+      for (const Index n : lengths) {
+        const Index letters = 2 + 3 * (round % 6);
+        const std::u32string a = text(m, letters);
+        const std::u32string b = text(n, letters);
+        CHECK(edit_distance(a, b) == static_cast<int>(table_of_distances(a, b, true)));
+        CHECK(edit_distance(a, b, Exchanges::kTwoEdits) ==
+              static_cast<int>(table_of_distances(a, b, false)));
+        CHECK(common_subsequence(a, b) == table_of_subsequences(a, b));
+      }
+    }
+  }
+  CHECK(edit_distance("ab", "ba", Exchanges::kTwoEdits) == 2);
 }
 
 TEST_CASE("the nearest name is suggested when it is near enough") {

@@ -137,6 +137,21 @@ TEST_CASE("many words at once are the blocks, in order") {
   }
 }
 
+TEST_CASE("many numbers below n are those drawn one by one") {
+  for (const Index n : {Index{1}, Index{7}, Index{3000000001}, Index{1} << 32}) {
+    Draw one(4, "many");
+    Draw many(4, "many");
+    for (const std::size_t count : {3U, 5000U, 1U, 1024U, 1026U, 9000U}) {
+      std::vector<std::uint32_t> out(count);
+      many.below(n, out);
+      CHECK(std::all_of(out.begin(), out.end(), [&](std::uint32_t x) {
+        return x == static_cast<std::uint32_t>(one.below(n));
+      }));
+    }
+    CHECK(one.word() == many.word());
+  }
+}
+
 TEST_CASE("numbers below n are uniform") {
   Draw draw(1, "test");
   std::vector<double> counts(7, 0);

@@ -88,6 +88,9 @@ print lm-score choose model --pattern "X the [MASK]" --labels a=cat,b=w7 --label
 out lm-score embed model -o out.npy < text
 print lm-score sim model sts.tsv
 out lm-score rescore model nbest.tsv --weight 0.3 -o out.tsv
+print lm-score rescore model new.tsv --weight 0.3
+print lm-score compare text right.txt --against old.txt --samples 20 --trials 20
+print lm-score compare - right.txt --per-line < text
 print lm-write fill model < masked
 print lm-write fill model --joint gibbs --sweeps 3 --json < masked
 print lm-write correct model --edit-distance 2 < text
@@ -166,6 +169,9 @@ make_inputs() {
   printf '{"good":"the cat","bad":"cat the"}\n' >pairs.jsonl
   printf '1\tthe cat\tthe w7\n2\tw8\tw8\n3\tw9\tw10 cat\n' >sts.tsv
   printf 'u\t-1\tthe cat\tthe cat\nu\t-2\tthe w7\tthe cat\n' >nbest.tsv
+  printf 'u\t-1\tthe cat\nu\t-2\tthe w7\n' >new.tsv
+  printf 'the cat w8\nw8 w9 the\ncat w10 w12\n' >right.txt
+  printf 'the cat\nw9 the\ncat w10 w12\n' >old.txt
   printf 'bert.embeddings.LayerNorm.weight\tx\n' >names.tsv
 }
 

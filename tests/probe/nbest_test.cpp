@@ -91,8 +91,8 @@ TEST_CASE("lists are read from lines and from both kinds of JSON") {
     return message_of<InputError>([&] { read_nbest(text, "f"); });
   };
   CHECK(problem("u\tx\ta\tb\n") == "f: line 1: found 'x', expected a score");
-  CHECK(problem("u\t1\ta\n") ==
-        "f: line 1: 3 fields, expected utterance, score, hypothesis, reference");
+  CHECK(problem("u\t1\n") ==
+        "f: line 1: 2 fields, expected utterance, score, hypothesis, and a reference or none");
   CHECK(problem("u\t1\ta\tb\nu\t1\ta\tc\n").starts_with("f: line 2: another reference"));
   CHECK(problem("u1\t-1\ta\xff\ta\n") == "f: line 1: not UTF-8, expected it");
   CHECK(problem("u1\t-1\ta\ta\nu\xc3\t-1\ta\ta\n") == "f: line 2: not UTF-8, expected it");
@@ -106,6 +106,32 @@ TEST_CASE("lists are read from lines and from both kinds of JSON") {
   CHECK(problem(R"({"utts":{"u":{"output":[]}}})") ==
         "f: utterance 'u': no hypothesis, expected one");
   CHECK(problem(R"({"utts":{"u":{}}})") == "f: utterance 'u': no output, expected one");
+}
+
+TEST_CASE("lists of new audio have no references") {
+  for (const char* text :
+       {"utterance\tscore\thypothesis\nu1\t-1\ta b\nu1\t-2\ta c\nu2\t0\t\n",
+        R"({"utts":{"u1":{"output":[{"rec_text":"a b","score":-1},{"rec_text":"a c","score":-2}]},)"
+        R"("u2":{"output":[{"rec_text":"","score":0}]}}})",
+        R"({"u1":{"hyp_1":{"score":-1,"text":"a b"},"hyp_2":{"score":-2,"text":"a c"}},)"
+        R"("u2":{"hyp_1":{"score":0,"text":""}}})"}) {
+    const std::vector<Utterance> lists = read_nbest(text, "f");
+    CHECK_FALSE(has_references(lists));
+    REQUIRE(lists.size() == 2);
+    REQUIRE(lists[0].hypotheses.size() == 2);
+    CHECK(lists[0].hypotheses[1].text == "a c");
+    CHECK(lists[1].hypotheses.at(0).text.empty());
+  }
+  CHECK(has_references(read_nbest("u\t1\ta\t\n", "f")));
+  const auto problem = [](const char* text) {
+    return message_of<InputError>([&] { read_nbest(text, "f"); });
+  };
+  CHECK(problem("u\t1\ta\nv\t1\ta\tb\n") ==
+        "f: utterance 'v' has a reference, expected none as utterance 'u'");
+  CHECK(problem(R"({"u":{"ref":"a","hyp_1":{"score":-1,"text":"b"}},"v":{"hyp_1":{"score":-1,)"
+                R"("text":"b"}}})") ==
+        "f: utterance 'v' has no reference, expected one as utterance 'u'");
+  CHECK(problem("u\t1\ta\tb\nu\t1\tb\n").starts_with("f: line 2: another reference"));
 }
 
 TEST_CASE("a pair is right only if the good sentence scores higher") {

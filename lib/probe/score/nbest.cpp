@@ -29,16 +29,18 @@ void add_line(std::string_view line, const std::string& path, std::uint64_t numb
     throw InputError(path, fmt::format("line {}: {}", number, what));
   };
   if (!valid_utf8(line)) refuse("not UTF-8, expected it");
-  if (fields.size() != 4) {
-    refuse(
-        fmt::format("{} fields, expected utterance, score, hypothesis, reference", fields.size()));
+  if (fields.size() != 3 && fields.size() != 4) {
+    refuse(fmt::format("{} fields, expected utterance, score, hypothesis, and a reference or none",
+                       fields.size()));
   }
   if (number == 1 && fields[1] == "score") return;
   const std::optional<double> score = parse_finite(fields[1]);
   if (!score) refuse(fmt::format("found '{}', expected a score", escape(fields[1])));
+  std::optional<std::string> reference;
+  if (fields.size() == 4) reference = fields[3];
   if (out.empty() || out.back().name != fields[0])
-    out.push_back({std::string(fields[0]), std::string(fields[3]), {}});
-  if (out.back().reference != fields[3])
+    out.push_back({std::string(fields[0]), reference, {}});
+  if (out.back().reference != reference)
     refuse("another reference than the line before, expected the same for an utterance");
   out.back().hypotheses.push_back({std::string(fields[2]), *score});
 }
@@ -87,7 +89,7 @@ double number_member(const JsonValue& object, std::string_view name, const std::
 }
 
 Utterance espnet_utterance(const JsonMember& entry, const std::string& path) {
-  Utterance out{entry.name, "", {}};
+  Utterance out{entry.name, {}, {}};
   const JsonValue& list = member(entry.value, "output", JsonKind::kArray, path, out.name);
   for (const JsonValue& item : list.items) {
     const auto text = [&](std::string_view name) {
@@ -95,8 +97,9 @@ Utterance espnet_utterance(const JsonMember& entry, const std::string& path) {
     };
     // Every hypothesis repeats the reference, but one is enough.
     const bool first = out.hypotheses.empty();
-    if (first) out.reference = text("text");
-    if (!first && item.find("text") != nullptr && text("text") != out.reference) {
+    const bool has_text = item.find("text") != nullptr;
+    if (first && has_text) out.reference = text("text");
+    if (!first && has_text && text("text") != out.reference) {
       throw InputError(path, fmt::format("utterance '{}': another reference (text) than before, "
                                          "expected the same for an utterance",
                                          escape(out.name)));
@@ -107,8 +110,9 @@ Utterance espnet_utterance(const JsonMember& entry, const std::string& path) {
 }
 
 Utterance mlm_scoring_utterance(const JsonMember& entry, const std::string& path) {
-  Utterance out{entry.name, "", {}};
-  out.reference = member(entry.value, "ref", JsonKind::kString, path, out.name).text;
+  Utterance out{entry.name, {}, {}};
+  if (entry.value.find("ref") != nullptr)
+    out.reference = member(entry.value, "ref", JsonKind::kString, path, out.name).text;
   for (const JsonMember& hypothesis : entry.value.members) {
     if (!hypothesis.name.starts_with("hyp_")) continue;
     out.hypotheses.push_back(
@@ -146,6 +150,12 @@ std::vector<Utterance> read_nbest(std::string_view text, const std::string& path
       throw InputError(
           path, fmt::format("utterance '{}': no hypothesis, expected one", escape(utterance.name)));
     }
+    if (utterance.reference.has_value() != out.front().reference.has_value()) {
+      throw InputError(path,
+                       fmt::format("utterance '{}' has {} reference, expected {} as utterance '{}'",
+                                   escape(utterance.name), utterance.reference ? "a" : "no",
+                                   utterance.reference ? "none" : "one", escape(out.front().name)));
+    }
   }
   if (out.empty()) throw InputError(path, "no utterance, expected n-best lists");
   return out;
@@ -173,13 +183,21 @@ LengthNormalization parse_length_normalization(std::string_view text) {
                                field("length_normalization"), escape(text)));
 }
 
+bool has_references(std::span<const Utterance> utterances) {
+  return !utterances.empty() && utterances.front().reference.has_value();
+}
+
+double combined_score(const Hypothesis& hypothesis, double weight,
+                      const LengthNormalization& length) {
+  return hypothesis.score + weight * hypothesis.language_score / length.divisor(hypothesis.tokens);
+}
+
 std::size_t choose(const Utterance& utterance, double weight, const LengthNormalization& length) {
   MASQUE_CHECK(!utterance.hypotheses.empty());
   std::size_t best = 0;
   double highest = 0;
   for (std::size_t i = 0; i < utterance.hypotheses.size(); ++i) {
-    const Hypothesis& h = utterance.hypotheses[i];
-    const double final_score = h.score + weight * h.language_score / length.divisor(h.tokens);
+    const double final_score = combined_score(utterance.hypotheses[i], weight, length);
     if (i > 0 && final_score <= highest) continue;
     best = i;
     highest = final_score;
@@ -191,7 +209,7 @@ WordErrors errors_at(std::span<const Utterance> utterances, double weight,
                      const LengthNormalization& length) {
   WordErrors sum;
   for (const Utterance& u : utterances)
-    sum.add(word_errors(u.reference, u.hypotheses[choose(u, weight, length)].text));
+    sum.add(word_errors(u.reference.value(), u.hypotheses[choose(u, weight, length)].text));
   return sum;
 }
 
@@ -200,7 +218,7 @@ WordErrors oracle_errors(std::span<const Utterance> utterances) {
   for (const Utterance& u : utterances) {
     WordErrors best;
     for (std::size_t i = 0; i < u.hypotheses.size(); ++i) {
-      const WordErrors errors = word_errors(u.reference, u.hypotheses[i].text);
+      const WordErrors errors = word_errors(u.reference.value(), u.hypotheses[i].text);
       if (i == 0 || errors.errors() < best.errors()) best = errors;
     }
     sum.add(best);

@@ -1,6 +1,7 @@
 // Lists of hypotheses of a recogniser, and choosing from them with a language model's scores.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,7 +22,7 @@ struct Hypothesis {
 /// An utterance with its hypotheses in the order of the file.
 struct Utterance {
   std::string name;
-  std::string reference;
+  std::optional<std::string> reference;  ///< none of new audio
   std::vector<Hypothesis> hypotheses;
 };
 
@@ -29,8 +30,8 @@ struct Utterance {
 /// separated by tabs (a first line of these names is skipped; lines of an utterance follow each
 /// other), ESPnet's JSON ({"utts": {NAME: {"output": [{"rec_text", "score", "text"} …]}}}), or that
 /// of mlm-scoring ({NAME: {"ref", "hyp_1": {"score", "text"} …}}). In ESPnet's texts "▁" is a
-/// space, and <sos>, <eos> and <blank> are left out. Throws InputError, also for text
-/// that is not UTF-8.
+/// space, and <sos>, <eos> and <blank> are left out. References (the fourth field, "text", "ref")
+/// may be left out, of all utterances alike. Throws InputError, also for text that is not UTF-8.
 std::vector<Utterance> read_nbest(std::string_view text, const std::string& path);
 
 /// What divides the language model's score of a hypothesis.
@@ -49,14 +50,21 @@ struct LengthNormalization {
 /// "none", "gnmt:ALPHA", "power:ALPHA". Throws UsageError about `length_normalization`.
 LengthNormalization parse_length_normalization(std::string_view text);
 
-/// The index of the hypothesis with the highest score + weight · language_score / divisor; of equal
-/// ones the first (Salazar 2020, arXiv:1910.14659, as its code has it). There must be one.
+/// The index of the hypothesis with the highest combined_score(); of equal ones the first (Salazar
+/// 2020, arXiv:1910.14659, as its code has it). There must be one.
 std::size_t choose(const Utterance& utterance, double weight, const LengthNormalization& length);
 
-/// Errors of the chosen hypotheses.
+/// Whether read_nbest() found references.
+bool has_references(std::span<const Utterance> utterances);
+
+/// The score by which a hypothesis is chosen: score + weight · language_score / divisor.
+double combined_score(const Hypothesis& hypothesis, double weight,
+                      const LengthNormalization& length);
+
+/// Errors of the chosen hypotheses. There are references.
 WordErrors errors_at(std::span<const Utterance> utterances, double weight,
                      const LengthNormalization& length);
-/// Errors of the hypothesis with the fewest errors of each list.
+/// Errors of the hypothesis with the fewest errors of each list. There are references.
 WordErrors oracle_errors(std::span<const Utterance> utterances);
 
 }  // namespace masque::probe

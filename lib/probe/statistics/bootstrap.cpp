@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -32,11 +33,18 @@ Interval mean_interval(std::span<const double> values, const BootstrapRequest& r
     for (Index i = 0; i < n; ++i) sum += values[static_cast<std::size_t>(draw.below(n))];
     means[r] = sum / static_cast<double>(n);
   }
-  std::sort(means.begin(), means.end());
-  return {quantile(means, (1 - request.level) / 2), quantile(means, (1 + request.level) / 2)};
+  return percentile_interval(std::move(means), request.level);
 }
 
 }  // namespace
+
+Interval percentile_interval(std::vector<double> replicates, double level) {
+  MASQUE_CHECK(!replicates.empty() && level > 0 && level < 1);
+  if (std::any_of(replicates.begin(), replicates.end(), [](double x) { return std::isnan(x); }))
+    return {kNaN, kNaN};
+  std::sort(replicates.begin(), replicates.end());
+  return {quantile(replicates, (1 - level) / 2), quantile(replicates, (1 + level) / 2)};
+}
 
 Summary summarise(std::span<const double> values, const BootstrapRequest& request) {
   MASQUE_CHECK(!values.empty() && request.level > 0 && request.level < 1 && request.replicates > 0);

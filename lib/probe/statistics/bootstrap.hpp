@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/types.hpp"
 
@@ -20,6 +21,11 @@ struct Interval {
   double high = 0;
 };
 
+/// The percentile interval of replicates, of which there is one at least: from their (1 − level) /
+/// 2 quantile to the (1 + level) / 2 one, each interpolated between the two nearest order
+/// statistics. NaN if one of them is NaN.
+Interval percentile_interval(std::vector<double> replicates, double level);
+
 struct Summary {
   Index n = 0;
   double mean = 0;
@@ -31,8 +37,7 @@ struct Summary {
 };
 
 /// Mean, spread and interval of at least one number. A replicate is the mean of n numbers drawn
-/// with repetition; the interval reaches from the (1 − level) / 2 quantile of the replicates to the
-/// (1 + level) / 2 one, each interpolated between the two nearest order statistics. Efron 1979,
+/// with repetition; the interval is their percentile_interval(). Efron 1979,
 /// doi:10.1214/aos/1176344552.
 ///
 /// With few numbers it is too short: of three, the spread of the replicates is √(2/3) of what it

@@ -1,0 +1,68 @@
+// How metrics of texts cut a line into tokens: sacreBLEU's tokenizers, and that of rouge_score.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/name_table.hpp"
+#include "base/regex.hpp"
+
+namespace masque::probe {
+
+/// sacreBLEU's tokenizers.
+enum class BleuTokenizer {
+  k13a,   ///< mteval-v13a.pl: ASCII punctuation apart, full stops and commas between digits kept
+  kIntl,  ///< mteval-v14.pl: the same by Unicode's categories P, S and N
+  kChar,  ///< code points
+  kNone,  ///< what stands between white space
+};
+/// Their names, as sacreBLEU has them.
+NameTable<BleuTokenizer> bleu_tokenizer_names();
+
+/// What Python's str.split, str.strip and str.isspace take for white space.
+bool is_python_space(char32_t c);
+
+/// A text between its tokens, which are views into `text`. Reusable: memory is kept.
+struct CutText {
+  std::string text;
+  std::vector<std::string_view> tokens;
+};
+
+/// Cuts lines as sacreBLEU 2.6 does, white space at the end taken away first. For one thread at a
+/// time.
+class BleuCutter {
+ public:
+  explicit BleuCutter(BleuTokenizer tokenizer);
+
+  /// The tokens of a line, which is valid UTF-8. Cost O(length). `intl` has the categories of the
+  /// Oniguruma library, where sacreBLEU has those of Python's `regex`: they differ in characters
+  /// that are younger than either (Debian 12: Unicode 14).
+  void cut(std::string_view line, CutText& out);
+
+ private:
+  enum class Category : std::uint8_t { kNumber, kPunctuation, kSymbol, kOther };
+
+  void cut_13a(std::string_view line, CutText& out);
+  void cut_intl(std::string_view line, CutText& out);
+  Category category(char32_t c);
+  Category find_category(char32_t c) const;
+
+  BleuTokenizer tokenizer_;
+  std::string scratch_;
+  std::u32string characters_;
+  std::u32string scratch_characters_;
+  std::unique_ptr<const Regex> categories_;  ///< of intl
+  std::array<Category, 128> ascii_{};
+  std::unordered_map<char32_t, Category> known_;
+};
+
+/// The tokens of rouge_score 0.1.2 without its stemmer: lower case, then runs of a–z and 0–9.
+/// Letters of other scripts separate tokens.
+void cut_for_rouge(std::string_view line, CutText& out);
+
+}  // namespace masque::probe

@@ -1,0 +1,78 @@
+// One or two systems against references: values of metrics, intervals, and tests of the difference.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/types.hpp"
+#include "probe/score/text_metrics.hpp"
+#include "probe/statistics/bootstrap.hpp"
+
+namespace masque::probe {
+
+struct ComparisonRequest {
+  double level = 0.95;   ///< of the intervals
+  Index samples = 1000;  ///< bootstrap samples of lines; 0: no intervals
+  Index trials = 10000;  ///< of approximate randomization; 0: none
+  std::uint64_t seed = 0;
+  int threads = 0;
+  /// Samples and trials; called from several threads.
+  std::function<void(std::uint64_t done, std::uint64_t all)> progress = {};
+};
+
+/// A metric of the first system, and what the second one has.
+struct MetricResult {
+  TextMetric metric{};
+  double value = 0;
+  std::optional<Interval> interval;             ///< percentile bootstrap over lines
+  std::optional<double> against;                ///< the second system's value; with it what follows
+  std::optional<Interval> difference_interval;  ///< of value − against in the same samples
+  std::optional<double> p_bootstrap;            ///< paired_bootstrap_p(); NaN if a value is
+  std::optional<double> p_randomization;        ///< randomization_p(); NaN if a value is
+};
+
+/// Takes counts line by line. 4 bytes a count and line where something is drawn, else constant
+/// memory. Not thread-safe.
+class TextComparison {
+ public:
+  /// `systems` is 1 or 2; `keep` says whether the lines are drawn from later.
+  TextComparison(std::vector<TextMetric> metrics, std::size_t systems, bool keep);
+
+  /// Adds lines: of each, what LineCounter::add appended for the first system, then the second.
+  void add(std::span<const std::uint32_t> counts);
+  std::uint64_t lines() const { return lines_; }
+
+  /// The results, in the order of the metrics. There is a line; samples and trials are 0 unless
+  /// lines were kept, trials also with one system. Cost of a sample or trial O(lines). Throws
+  /// Interrupted.
+  std::vector<MetricResult> results(const ComparisonRequest& request) const;
+
+ private:
+  struct Place {
+    TextMetric metric;
+    std::size_t first;  ///< of its counts
+    std::size_t width;
+  };
+
+  /// Terms of row `row`, of both systems, with a step between them.
+  void put_row(Index row, std::size_t step, double* out) const;
+  std::vector<double> bootstrap(const ComparisonRequest& request) const;
+  std::vector<double> exchanged(const ComparisonRequest& request) const;
+  void add_bootstrap(const ComparisonRequest& request, std::vector<MetricResult>& results) const;
+  void add_randomization(const ComparisonRequest& request,
+                         std::vector<MetricResult>& results) const;
+
+  std::vector<Place> places_;
+  std::size_t width_;  ///< of one system
+  std::size_t systems_;
+  bool keep_;
+  std::uint64_t lines_ = 0;
+  std::vector<double> sums_;  ///< of all lines' terms
+  std::vector<std::uint32_t> counts_;
+};
+
+}  // namespace masque::probe

@@ -1,0 +1,164 @@
+#include "probe/statistics/resampling.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
+#include "base/parallel.hpp"
+#include "base/random.hpp"
+#include "base/vectorize.hpp"
+
+namespace masque::probe {
+
+namespace {
+
+/// Replicates that go over the rows together.
+constexpr std::size_t kReplicates = 16;
+/// Rows that are read at a time: their numbers stay in the cache.
+constexpr std::size_t kTileRows = 256;
+constexpr std::size_t kDraws = 4096;
+
+/// Columns whose sums run side by side: one alone waits for its last addition.
+constexpr std::size_t kColumns = 4;
+
+/// What is written as vectors below: from plain loops over these the compiler makes permutations.
+using Four __attribute__((vector_size(32))) = double;
+constexpr std::size_t kFours = kReplicates / 4;
+
+/// sums[k][r] += Σ weights[i][r] · values[k][i], i ascending, for kCount columns k.
+template <std::size_t kCount>
+inline void add_weighted(const double* values, const double* weights, std::size_t rows,
+                         double* sums) {
+  Four local[kCount][kFours];
+  std::memcpy(local, sums, sizeof local);
+  for (std::size_t i = 0; i < rows; ++i) {
+    Four of_row[kFours];
+    std::memcpy(of_row, weights + i * kReplicates, sizeof of_row);
+    for (std::size_t k = 0; k < kCount; ++k) {
+      for (std::size_t q = 0; q < kFours; ++q) local[k][q] += of_row[q] * values[k * rows + i];
+    }
+  }
+  std::memcpy(sums, local, sizeof local);
+}
+
+/// How often each row is drawn.
+using Times = std::vector<std::uint16_t>;
+
+void draw_bootstrap(const RandomStream& stream, Times& times) {
+  Draw draw(stream);
+  std::vector<std::uint32_t> drawn(std::min(kDraws, times.size()));
+  for (std::size_t done = 0; done < times.size(); done += drawn.size()) {
+    throw_if_interrupted();
+    drawn.resize(std::min(drawn.size(), times.size() - done));
+    draw.below(std::ssize(times), drawn);
+    // Of 65,536 draws of one row among more the chance is nothing, but a wrong sum is no answer.
+    for (const std::uint32_t row : drawn) MASQUE_CHECK(++times[row] != 0);
+  }
+}
+
+void draw_coins(const RandomStream& stream, Times& times) {
+  constexpr std::size_t kBits = 32;
+  std::vector<std::uint32_t> words((times.size() + kBits - 1) / kBits);
+  stream.words(words.size(), words.data());
+  for (std::size_t i = 0; i < times.size(); ++i)
+    times[i] = static_cast<std::uint16_t>(words[i / kBits] >> (i % kBits) & 1);
+}
+
+/// The sums of up to kReplicates replicates from number `first` on.
+void sum_replicates(const SampledRows& data, const ResamplingRequest& request, Index first,
+                    std::span<double> out) {
+  const auto rows = static_cast<std::size_t>(data.rows);
+  const auto width = static_cast<std::size_t>(data.width);
+  const std::size_t count = out.size() / width;
+  const bool coin = request.how == RowDraw::kCoin;
+  const RandomStream stream(request.seed, coin ? "coin" : "bootstrap");
+  std::vector<Times> times(count, Times(rows));
+  for (std::size_t r = 0; r < count; ++r) {
+    const RandomStream own = stream.for_item(static_cast<std::uint64_t>(first) + r);
+    if (coin) {
+      draw_coins(own, times[r]);
+    } else {
+      draw_bootstrap(own, times[r]);
+    }
+  }
+  std::vector<double> sums(width * kReplicates);
+  std::vector<double> values(width * kTileRows);
+  std::vector<double> weights(kTileRows * kReplicates);
+  for (std::size_t begin = 0; begin < rows; begin += kTileRows) {
+    throw_if_interrupted();
+    const std::size_t tile = std::min(kTileRows, rows - begin);
+    data.read(static_cast<Index>(begin), static_cast<Index>(tile), values.data());
+    for (std::size_t r = 0; r < count; ++r) {
+      for (std::size_t i = 0; i < tile; ++i) weights[i * kReplicates + r] = times[r][begin + i];
+    }
+    std::size_t k = 0;
+    for (; k + kColumns <= width; k += kColumns) {
+      vectorized<add_weighted<kColumns>>(values.data() + k * tile, weights.data(), tile,
+                                         sums.data() + k * kReplicates);
+    }
+    for (; k < width; ++k) {
+      vectorized<add_weighted<1>>(values.data() + k * tile, weights.data(), tile,
+                                  sums.data() + k * kReplicates);
+    }
+  }
+  for (std::size_t r = 0; r < count; ++r) {
+    for (std::size_t k = 0; k < width; ++k) out[r * width + k] = sums[k * kReplicates + r];
+  }
+}
+
+std::vector<double> differences(std::span<const double> a, std::span<const double> b) {
+  MASQUE_CHECK(a.size() == b.size() && !a.empty());
+  std::vector<double> out(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) out[i] = std::abs(a[i] - b[i]);
+  return out;
+}
+
+}  // namespace
+
+std::vector<double> resampled_sums(const SampledRows& rows, const ResamplingRequest& request) {
+  MASQUE_CHECK(rows.rows > 0 && rows.rows < Index{1} << 32 && rows.width > 0 &&
+               request.replicates > 0);
+  const auto width = static_cast<std::size_t>(rows.width);
+  std::vector<double> out(static_cast<std::size_t>(request.replicates) * width);
+  constexpr auto kGroup = static_cast<Index>(kReplicates);
+  std::atomic<Index> done = 0;
+  parallel_for((request.replicates + kGroup - 1) / kGroup, request.threads, [&](Index group) {
+    const Index first = group * kGroup;
+    const Index count = std::min(kGroup, request.replicates - first);
+    sum_replicates(rows, request, first,
+                   std::span(out).subspan(static_cast<std::size_t>(first) * width,
+                                          static_cast<std::size_t>(count) * width));
+    done += count;
+    if (request.progress) request.progress(done);
+  });
+  return out;
+}
+
+double exceedance(std::span<const double> statistics, double observed, double scale) {
+  const double limit = observed + 1e-12 * std::max(1.0, std::abs(scale));
+  const auto larger =
+      std::count_if(statistics.begin(), statistics.end(), [&](double s) { return s > limit; });
+  return static_cast<double>(larger + 1) / static_cast<double>(statistics.size() + 1);
+}
+
+double paired_bootstrap_p(std::span<const double> a, std::span<const double> b, double observed_a,
+                          double observed_b) {
+  std::vector<double> statistics = differences(a, b);
+  const double mean = std::accumulate(statistics.begin(), statistics.end(), 0.0) /
+                      static_cast<double>(statistics.size());
+  for (double& s : statistics) s -= mean;
+  return exceedance(statistics, std::abs(observed_a - observed_b),
+                    std::max(observed_a, observed_b));
+}
+
+double randomization_p(std::span<const double> a, std::span<const double> b, double observed_a,
+                       double observed_b) {
+  return exceedance(differences(a, b), std::abs(observed_a - observed_b),
+                    std::max(observed_a, observed_b));
+}
+
+}  // namespace masque::probe
