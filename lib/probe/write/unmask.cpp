@@ -236,6 +236,7 @@ void run_blocks(const model::Model& model, const Unmasker& unmasker, Index block
 void run_steps(const model::Model& model, const Unmasker& unmasker, const UnmaskOptions& options,
                Index own_block, std::vector<Canvas>& texts) {
   std::vector<Canvas*> open;
+  open.reserve(texts.size());
   for (Canvas& canvas : texts) open.push_back(&canvas);
   std::unique_ptr<model::KeyValueCache> cache;
   if (own_block > 0 && !options.mask_of) cache = model.make_cache(std::ssize(open), true);
