@@ -10,13 +10,13 @@
 #include "base/escape.hpp"
 #include "base/json_writer.hpp"
 #include "base/line_shard.hpp"
-#include "base/output_file.hpp"
 #include "base/split.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/text_stream.hpp"
+#include "judgement.hpp"
 #include "masked_model.hpp"
 #include "probe/score/length_policy.hpp"
 #include "probe/score/model_kinds.hpp"
@@ -282,53 +282,6 @@ class CorrectionPrinter {
   cli::Session& session_;
 };
 
-/// The texts of standard input against those of --reference.
-class Judgement {
- public:
-  explicit Judgement(const Options& o) : path_(*o.reference), output_(o.output) {
-    text_ = commands::read_file(path_);
-    references_ = split_terminated(text_, '\n');
-  }
-
-  void add(const probe::Line& line, const std::string& output) {
-    if (count_ == references_.size()) refuse();
-    counts_.add(line.text, output, without_return(references_[count_++]));
-    if (output_) texts_ += output + "\n";
-  }
-
-  void print(const cli::CommonOptions& common, cli::Session& session) {
-    if (count_ != references_.size()) refuse();
-    if (output_) replace_text(*output_, texts_);
-    cli::Table table(session, common,
-                     {"level", "task", "right", "done", "wanted", "precision", "recall", "f1"});
-    row(table, "word", "detection", counts_.word_detection);
-    row(table, "word", "correction", counts_.word_correction);
-    row(table, "sentence", "detection", counts_.sentence_detection);
-    row(table, "sentence", "correction", counts_.sentence_correction);
-    table.finish();
-  }
-
- private:
-  [[noreturn]] void refuse() const {
-    throw InputError(
-        input_name(path_),
-        fmt::format("{} lines, expected as many as on standard input", references_.size()));
-  }
-  static void row(cli::Table& table, const char* level, const char* task,
-                  const probe::CorrectionCount& count) {
-    table.row({level, task, count.right, count.done, count.wanted, count.precision(),
-               count.recall(), count.f1()});
-  }
-
-  std::string path_;
-  std::optional<std::string> output_;
-  std::string text_;
-  std::vector<std::string_view> references_;
-  std::size_t count_ = 0;
-  std::string texts_;
-  probe::CorrectionCounts counts_;
-};
-
 cli::ExitCode run_correct(const Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.open.common);
   check(o);
@@ -338,7 +291,7 @@ cli::ExitCode run_correct(const Options& o, const cli::Command& command, cli::Se
   const probe::Corrector corrector(*opened.model, *opened.tokenizer, options);
   const Lines lines(opened);
   std::optional<Judgement> judgement;
-  if (o.reference) judgement.emplace(o);
+  if (o.reference) judgement.emplace(*o.reference, o.output);
   session.note(fmt::format("{}: {}; {}", opened.path, opened.description(),
                            options.detector   ? "with a detector, one pass a line"
                            : options.one_pass ? "one pass a line"
