@@ -1,5 +1,6 @@
 // lm-score choose: the label of each text, by the words that fill a pattern best.
 #include <deque>
+#include <functional>
 #include <memory>
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include "aggregates.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
 #include "base/json_writer.hpp"
 #include "base/line_shard.hpp"
 #include "base/parallel.hpp"

@@ -9,6 +9,7 @@
 #include "base/escape.hpp"
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
+#include "commands/result_format.hpp"
 
 namespace masque::lm_score {
 

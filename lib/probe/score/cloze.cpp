@@ -190,8 +190,8 @@ std::vector<VerbalizedLabel> parse_verbalizer(std::string_view text) {
 }
 
 ClozeEncoder::ClozeEncoder(const text::Tokenizer& tokenizer, ClozePattern pattern,
-                           ClozeOptions options)
-    : tokenizer_(tokenizer), pattern_(std::move(pattern)), options_(std::move(options)) {
+                           const ClozeOptions& options)
+    : tokenizer_(tokenizer), pattern_(std::move(pattern)), options_(options) {
   const LengthPolicy::Kind policy = options_.policy.kind;
   MASQUE_CHECK(policy == LengthPolicy::Kind::kError || policy == LengthPolicy::Kind::kFirst ||
                policy == LengthPolicy::Kind::kLast);

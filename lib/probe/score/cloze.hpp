@@ -82,7 +82,7 @@ struct ClozeOptions {
 class ClozeEncoder {
  public:
   /// The tokenizer must stay.
-  ClozeEncoder(const text::Tokenizer& tokenizer, ClozePattern pattern, ClozeOptions options);
+  ClozeEncoder(const text::Tokenizer& tokenizer, ClozePattern pattern, const ClozeOptions& options);
 
   const ClozePattern& pattern() const { return pattern_; }
   const ClozeOptions& options() const { return options_; }

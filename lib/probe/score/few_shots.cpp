@@ -1,6 +1,7 @@
 #include "probe/score/few_shots.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
