@@ -1,7 +1,6 @@
 #include "mask/flow.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdlib>
 
@@ -12,18 +11,6 @@
 #include "base/vectorize.hpp"
 
 namespace masque::mask {
-
-NameTable<KeySource> key_source_names() {
-  static constexpr std::array<std::pair<std::string_view, KeySource>, 2> kNames{
-      {{"layer", KeySource::kLayer}, {"input", KeySource::kInput}}};
-  return kNames;
-}
-
-NameTable<QueryStart> query_start_names() {
-  static constexpr std::array<std::pair<std::string_view, QueryStart>, 2> kNames{
-      {{"token", QueryStart::kToken}, {"position", QueryStart::kPosition}}};
-  return kNames;
-}
 
 Index prediction_offset(Prediction prediction, Index length) {
   MASQUE_CHECK(prediction != Prediction::kNone);

@@ -24,7 +24,7 @@ class TwoTower final : public Objective {
                  design);
   }
 
-  std::optional<Index> target_offset() const override { return 0; }
+  std::optional<Index> target_offset(Index /*size*/) const override { return 0; }
 
  protected:
   /// Special tokens are targets too, as those of T-TA are.
