@@ -156,6 +156,13 @@ std::size_t common_subsequence(std::u32string_view a, std::u32string_view b) {
   return common + static_cast<std::size_t>(std::popcount(~(steps | unused)));
 }
 
+int edit_distance(std::u32string_view a, std::u32string_view b, int most) {
+  const std::size_t longer = std::max(a.size(), b.size());
+  const std::size_t shorter = std::min(a.size(), b.size());
+  if (longer - shorter > static_cast<std::size_t>(most)) return most + 1;
+  return std::min(edit_distance(a, b), most + 1);
+}
+
 std::optional<std::string> nearest(std::string_view word,
                                    std::span<const std::string_view> candidates) {
   std::string_view best;

@@ -22,6 +22,9 @@ int edit_distance(std::string_view a, std::string_view b, Exchanges how = Exchan
 int edit_distance(std::u32string_view a, std::u32string_view b,
                   Exchanges how = Exchanges::kOneEdit);
 
+/// The distance, exchanges one edit, if it is at most `most`, else `most` + 1.
+int edit_distance(std::u32string_view a, std::u32string_view b, int most);
+
 /// Length of the longest sequence that both texts have, other characters between allowed. Costs as
 /// edit_distance(): bits in a word by Hyyrö 2004, "Bit-parallel LCS-length computation revisited".
 std::size_t common_subsequence(std::u32string_view a, std::u32string_view b);

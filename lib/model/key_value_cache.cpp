@@ -49,6 +49,7 @@ typename KeyValues<T>::Sequence KeyValues<T>::copy_of(const Sequence& source,
     spare.erase(best);
   }
   copy.positions = source.positions;
+  copy.next_position = source.next_position;
   copy.segments = source.segments;
   copy.numbers = source.numbers;
   copy.layers.resize(source.layers.size());
@@ -83,14 +84,16 @@ void KeyValues<T>::cut(Index sequence, Index length) {
   MASQUE_CHECK(length >= 0 && length <= this->length(sequence));
   // Rows of layers after the last token are room for more.
   one(sequence).positions.resize(static_cast<std::size_t>(length));
+  one(sequence).next_position = 0;
+  for (const Index position : one(sequence).positions)
+    one(sequence).next_position = std::max(one(sequence).next_position, position + 1);
   one(sequence).segments.resize(static_cast<std::size_t>(length));
   one(sequence).numbers.resize(static_cast<std::size_t>(length));
 }
 
 template <class T>
 Index KeyValues<T>::next_position(Index sequence) const {
-  const std::vector<Index>& positions = one(sequence).positions;
-  return positions.empty() ? 0 : positions.back() + 1;
+  return one(sequence).next_position;
 }
 
 template <class T>
@@ -105,6 +108,8 @@ void KeyValues<T>::extend(const Batch& batch) {
     add(batch.positions, one(s).positions);
     add(batch.segments, one(s).segments);
     for (Index i = 0; i < batch.length(s); ++i) one(s).numbers.push_back(next_number_++);
+    for (const Index position : of_sequence(batch.positions, batch.begins, s))
+      one(s).next_position = std::max(one(s).next_position, position + 1);
   }
 }
 

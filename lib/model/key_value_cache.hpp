@@ -1,4 +1,4 @@
-// Keys and values of tokens that a model has read, for sequences that are gone on with.
+// Keys and values of tokens that a model has read, for sequences that are continued.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ class KeyValues final : public KeyValueCache {
   void select(std::span<const Index> from) override;
   void cut(Index sequence, Index length) override;
 
-  /// The position after the last one; 0 of a sequence without tokens.
+  /// One more than the largest position, of padding that has none (−1) not counted; 0 of a sequence
+  /// without tokens.
   Index next_position(Index sequence) const;
   /// Makes room for the tokens of a batch, whose sequences are those of the cache. Positions are
   /// given, segments perhaps not.
@@ -45,6 +46,7 @@ class KeyValues final : public KeyValueCache {
   struct Sequence {
     std::vector<Layer> layers;
     std::vector<Index> positions;
+    Index next_position = 0;
     std::vector<Index> segments;
     std::vector<std::uint64_t> numbers;  ///< of the tokens: equal where sequences were the same
   };

@@ -1,8 +1,8 @@
 #include "probe/write/correct.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -11,6 +11,7 @@
 #include "base/interrupt.hpp"
 #include "probe/score/batching.hpp"
 #include "probe/score/length_policy.hpp"
+#include "probe/score/word_scores.hpp"
 #include "probe/write/fill.hpp"
 #include "probe/write/sampling.hpp"
 #include "probe/write/word_text.hpp"
@@ -20,6 +21,10 @@ namespace masque::probe {
 namespace {
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
+
+double log_probability(std::span<const double> logits, TokenId id) {
+  return logits[static_cast<std::size_t>(id)] - log_sum(logits);
+}
 
 }  // namespace
 
@@ -40,33 +45,44 @@ struct Corrector::Word {
   text::Span span;
   Index begin = 0, end = 0;         ///< of its pieces among the sentence's ids
   std::vector<Spelling> spellings;  ///< the first is the word's own; the others of several pieces
-  std::vector<Choice> candidates;   ///< of one piece
-  std::optional<Choice> best;       ///< of these
+  // What may stand there, of one piece: all of the vocabulary but the word itself, or what is near.
+  const std::vector<WordCandidates::Candidate>* vocabulary = nullptr;
+  const std::vector<WordCandidates::Choice>* near = nullptr;
+  bool begins_word = false;  ///< its first token
+  std::u32string own;        ///< the word as the tokenizer reads it
+  std::optional<WordCandidates::Choice> best;
   double best_log_probability = 0;
   // Of a detector:
   std::optional<Spelling> likeliest;  ///< a token for each piece
   double error_probability = 0;
 
+  bool has_candidates() const {
+    return (vocabulary != nullptr && !vocabulary->empty()) || (near != nullptr && !near->empty());
+  }
   void choose(std::span<const double> logits);
 };
 
-namespace {
-
-double log_probability(std::span<const double> logits, TokenId id) {
-  return logits[static_cast<std::size_t>(id)] - log_sum(logits);
-}
-
-}  // namespace
+/// Of each word of some lines what is near it, found once.
+struct Corrector::Near {
+  std::map<std::pair<bool, std::u32string>, std::vector<WordCandidates::Choice>> of;
+};
 
 /// The candidate with the highest log-probability less its cost.
 void Corrector::Word::choose(std::span<const double> logits) {
   double most = kNothing;
-  for (const Choice& choice : candidates) {
+  const auto look_at = [&](const WordCandidates::Choice& choice) {
     const double logit = logits[static_cast<std::size_t>(choice.id)];
-    if (logit - choice.cost <= most) continue;
+    if (logit - choice.cost <= most) return;
     most = logit - choice.cost;
     best = choice;
     best_log_probability = logit;
+  };
+  if (near != nullptr) {
+    for (const WordCandidates::Choice& choice : *near) look_at(choice);
+  } else if (vocabulary != nullptr) {
+    for (const WordCandidates::Candidate& candidate : *vocabulary) {
+      if (candidate.begins_word == begins_word && candidate.text != own) look_at({candidate.id, 0});
+    }
   }
   if (best) best_log_probability -= log_sum(logits);
 }
@@ -85,47 +101,22 @@ Corrector::Corrector(const model::Model& model, const text::Tokenizer& tokenizer
   }
   // The model says itself what should stand there, whichever token it is.
   if (options_.confusions || (options_.detector && !options_.edit_distance)) return;
-  const auto size = std::min(static_cast<Index>(tokenizer.size()), model.design().vocab_size);
-  for (Index i = 0; i < size; ++i) {
-    const auto id = static_cast<TokenId>(i);
-    if (tokenizer.is_special(id) || tokenizer.token(id).empty()) continue;
-    const bool begins = tokenizer.begins_word(id);
-    // "##" says that a piece is no word; a missing "Ġ" only that no space is in front.
-    if (!begins && tokenizer.parts().word_mark == text::WordMark::kContinuation) continue;
-    std::u32string text = characters(shown(tokenizer, {id}));
-    if (!has_letter(text) || has_white_space(text)) continue;
-    candidates_.push_back({id, begins, std::move(text)});
-  }
+  candidates_ = WordCandidates(tokenizer, model.design().vocab_size, options_.edit_distance);
 }
 
-std::vector<Corrector::Choice> Corrector::candidates_for(const Word& word, TokenId first) const {
-  const bool begins = tokenizer_.begins_word(first);
-  const std::u32string text = characters(word.spellings[0].text);
-  std::vector<Choice> out;
-  for (const Candidate& candidate : candidates_) {
-    if (candidate.begins_word != begins || candidate.text == text) continue;
-    if (!options_.edit_distance) {
-      out.push_back({candidate.id, 0});
-      continue;
-    }
-    const int most = *options_.edit_distance;
-    const auto longer = std::max(candidate.text.size(), text.size());
-    const auto shorter = std::min(candidate.text.size(), text.size());
-    if (longer - shorter > static_cast<std::size_t>(most)) continue;
-    const int edits = edit_distance(candidate.text, text);
-    if (edits <= most) out.push_back({candidate.id, edits * options_.edit_cost});
-  }
-  return out;
+const std::vector<WordCandidates::Choice>& Corrector::near(const Word& word, Near& found) const {
+  const auto [entry, is_new] = found.of.try_emplace({word.begins_word, word.own});
+  if (is_new) entry->second = candidates_.near(word.begins_word, word.own, options_.edit_cost);
+  return entry->second;
 }
 
 /// The sets' words as the tokenizer reads them in the place of the word.
-void Corrector::add_confusions(const Line& line, Word& word) const {
-  const std::string_view own =
-      std::string_view(line.text).substr(word.span.begin, word.span.end - word.span.begin);
+void Corrector::add_confusions(const Line& line, const std::vector<std::string>& others,
+                               Word& word) const {
   const auto limit = token_limit(model_.design(), 0);
-  for (const std::string& other : options_.confusions(own)) {
+  for (const std::string& other : others) {
     std::string text = line.text;
-    text.replace(word.span.begin, own.size(), other);
+    text.replace(word.span.begin, word.span.end - word.span.begin, other);
     const Sentence sentence = encode_sentence(tokenizer_, text, {});
     if (limit && sentence.size() > *limit) continue;
     // What stands around it must be read as before.
@@ -144,37 +135,65 @@ void Corrector::add_confusions(const Line& line, Word& word) const {
   }
 }
 
-std::vector<Corrector::Word> Corrector::words_of(const Line& line) const {
-  const Sentence& s = line.sentence;
+/// A word that may be corrected, as it stands; nothing for what has no letter and for special
+/// tokens.
+std::optional<Corrector::Word> Corrector::own_word(const Line& line,
+                                                   const WordTokens& tokens) const {
+  const std::vector<TokenId>& all = line.sentence.ids;
+  const std::vector<TokenId> ids(all.begin() + tokens.begin, all.begin() + tokens.end);
+  const auto stays = [&](TokenId id) {
+    return tokenizer_.is_special(id) && id != tokenizer_.roles().unk;
+  };
+  const std::string_view in_line =
+      std::string_view(line.text).substr(tokens.place.begin, tokens.place.end - tokens.place.begin);
+  const std::u32string letters = characters(in_line);
+  if (ids.empty() || std::ranges::any_of(ids, stays) || !has_letter(letters) ||
+      has_white_space(letters))
+    return std::nullopt;
+  Word word{.span = {static_cast<std::uint32_t>(tokens.place.begin),
+                     static_cast<std::uint32_t>(tokens.place.end)},
+            .begin = tokens.begin,
+            .end = tokens.end,
+            .spellings = {},
+            .begins_word = tokenizer_.begins_word(ids[0]),
+            .own = {}};
+  std::string text = normalized(tokenizer_, in_line);
+  word.own = characters(text);
+  word.spellings.push_back({std::move(text), ids, std::vector<double>(ids.size())});
+  return word;
+}
+
+std::vector<Corrector::Word> Corrector::words_of(const Line& line, Near& found) const {
   std::vector<Word> words;
-  const Index end = s.size() - s.suffix;
-  for (Index i = s.prefix; i < end;) {
-    const auto at = static_cast<std::size_t>(i);
-    Word word{.span = s.spans[at], .begin = i, .end = i + 1, .spellings = {}, .candidates = {}};
-    while (word.end < end && s.words[static_cast<std::size_t>(word.end)] == s.words[at] &&
-           s.words[at] != text::kNoWord)
-      word.span.end = s.spans[static_cast<std::size_t>(word.end++)].end;
-    i = word.end;
-    // GPT-2's tokens hold the space in front of them.
-    while (word.span.begin < word.span.end && line.text[word.span.begin] == ' ') ++word.span.begin;
-    std::vector<TokenId> ids(s.ids.begin() + word.begin, s.ids.begin() + word.end);
-    const bool unknown = std::ranges::find(ids, tokenizer_.roles().unk) != ids.end();
-    if (!unknown && tokenizer_.is_special(ids[0])) continue;
-    const std::string_view in_line =
-        std::string_view(line.text).substr(word.span.begin, word.span.end - word.span.begin);
-    if (!has_letter(characters(in_line))) continue;
-    std::string text = unknown ? std::string(in_line) : shown(tokenizer_, ids);
-    word.spellings.push_back({std::move(text), ids, std::vector<double>(ids.size())});
-    const bool several = word.end - word.begin > 1;
-    if (options_.confusions) {
-      add_confusions(line, word);
-    } else if (options_.detector && (several || !options_.edit_distance)) {
-      word.likeliest = Spelling{{}, std::vector<TokenId>(word.spellings[0].ids.size()), {}};
-      word.likeliest->values.resize(word.likeliest->ids.size());
-    } else {
-      word.candidates = candidates_for(word, s.ids[at]);
+  if (options_.confusions) {
+    for (const text::Stretch& spaced : text::spaced_words(line.text)) {
+      throw_if_interrupted();
+      const records::ConfusionSets::Confusion confusion = options_.confusions->confusion_of(
+          std::string_view(line.text).substr(spaced.begin, spaced.end - spaced.begin));
+      if (confusion.others.empty()) continue;
+      const text::Stretch place{spaced.begin + confusion.place.begin,
+                                spaced.begin + confusion.place.end};
+      auto word = own_word(line, tokens_of(line.sentence, line.text, place));
+      if (!word) continue;
+      add_confusions(line, confusion.others, *word);
+      words.push_back(std::move(*word));
     }
-    words.push_back(std::move(word));
+    return words;
+  }
+  for (const WordTokens& tokens : words_apart(line.sentence, line.text)) {
+    throw_if_interrupted();
+    auto word = own_word(line, tokens);
+    if (!word) continue;
+    const bool several = word->end - word->begin > 1;
+    if (options_.detector && (several || !options_.edit_distance)) {
+      word->likeliest = Spelling{{}, std::vector<TokenId>(word->spellings[0].ids.size()), {}};
+      word->likeliest->values.resize(word->likeliest->ids.size());
+    } else if (options_.edit_distance) {
+      word->near = &near(*word, found);
+    } else {
+      word->vocabulary = &candidates_.all();
+    }
+    words.push_back(std::move(*word));
   }
   return words;
 }
@@ -206,7 +225,7 @@ class Corrector::Jobs {
       for (Spelling& spelling : std::span(word.spellings).subspan(1)) {
         options_.one_pass ? add_seen(word, spelling) : add_hidden(word, spelling, nullptr);
       }
-      if (!whole && !word.candidates.empty()) add_candidates(word);
+      if (!whole && word.has_candidates()) add_candidates(word);
     }
     if (options_.one_pass) add_pass(words);
   }
@@ -300,7 +319,7 @@ class Corrector::Jobs {
           for (Spelling& spelling : word->spellings)
             spelling.values[k] = log_probability(logits, spelling.ids[k]);
           if (word->likeliest) corrector.choose_likeliest(logits, k, *word);
-          if (!word->candidates.empty()) word->choose(logits);
+          if (word->has_candidates()) word->choose(logits);
         },
         [&words](std::span<const double> probabilities) {
           for (Word& word : words) {
@@ -359,11 +378,12 @@ CheckedWord Corrector::checked(const Line& line, const Word& word) const {
 
 std::vector<std::vector<CheckedWord>> Corrector::check(std::span<const Line> lines) const {
   JobRunner runner(model_, options_.batch_tokens);
+  Near found;
   std::vector<std::vector<Word>> words;
   words.reserve(lines.size());  // jobs point to what is in it
   for (const Line& line : lines) {
     throw_if_interrupted();
-    words.push_back(words_of(line));
+    words.push_back(words_of(line, found));
     Jobs(*this, line.sentence, runner).add(words.back());
   }
   runner.run();
@@ -372,18 +392,6 @@ std::vector<std::vector<CheckedWord>> Corrector::check(std::span<const Line> lin
     for (const Word& word : words[i]) out[i].push_back(checked(lines[i], word));
   }
   return out;
-}
-
-std::string corrected(const Line& line, std::span<const CheckedWord> words, double threshold) {
-  std::string out;
-  std::size_t at = 0;
-  for (const CheckedWord& word : words) {
-    if (word.replacement.empty() || !(word.gain() > threshold)) continue;
-    out.append(line.text, at, word.span.begin - at);
-    out += word.replacement;
-    at = word.span.end;
-  }
-  return out.append(line.text, at);
 }
 
 }  // namespace masque::probe

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,22 +13,27 @@
 
 #include "model/model.hpp"
 #include "probe/score/sentence.hpp"
+#include "probe/score/word_scores.hpp"
+#include "probe/write/checked_word.hpp"
+#include "probe/write/word_candidates.hpp"
+#include "records/confusion_sets.hpp"
 
 namespace masque::probe {
 
 struct CorrectOptions {
-  /// One pass tells the probability of every token given the others (T-TA); else every word is
+  /// One pass gives the probability of every token given the others (T-TA); else every word is
   /// hidden by mask tokens in passes of its own.
   bool one_pass = false;
   TokenId mask = 0;  ///< hides a token
   /// The model has a detector and has learnt what should stand there (Soft-Masked BERT): one pass
-  /// over a line tells of each piece how likely it is wrong, and every token's probability in its
+  /// over a line gives the probability of each piece to be wrong, and that of every token in its
   /// place. Without `one_pass`.
   bool detector = false;
-  /// The words that may stand for a word. None: words of the vocabulary that are one token.
-  std::function<std::vector<std::string>(std::string_view word)> confusions;
-  /// Of the vocabulary's words those at most so many edits away alone (insertions, deletions,
-  /// replacements of a character, swaps of neighbours).
+  /// Only words of these sets are checked, against the others of their set. None: words of the
+  /// vocabulary that are one token may stand for a word.
+  std::shared_ptr<const records::ConfusionSets> confusions;
+  /// Of the vocabulary only words at most so many edits away: insertion, deletion, substitution,
+  /// swap of neighbours.
   std::optional<int> edit_distance;
   /// Nats that each edit costs a replacement: −log of how likely an error is, as in the noisy
   /// channel of Kernighan, Church and Gale 1990, doi:10.3115/997939.997975.
@@ -43,30 +49,15 @@ struct Line {
   Sentence sentence;  ///< of encode_sentence, with spans
 };
 
-/// A word and the one with the largest gain for its place. Log-probabilities are in nats, given the
-/// rest of the line: of several pieces the sum of each one's, those before it in the word known,
-/// those after it hidden too (Kauf and Ivanova 2023, arXiv:2305.10588); of one_pass all others
-/// known; of a detector given the line as it stands, the word too.
-struct CheckedWord {
-  text::Span span;  ///< bytes of the line
-  double log_probability = 0;
-  std::string replacement;  ///< empty: nothing else may stand there
-  double replacement_log_probability = 0;
-  double edit_cost = 0;  ///< of all edits of the replacement
-  /// Of a model with a detector: how likely the piece is wrong that is likeliest to be.
-  std::optional<double> error_probability;
-
-  /// Nats that speak for the replacement.
-  double gain() const { return replacement_log_probability - edit_cost - log_probability; }
-};
-
 /// Checks lines with one model. Thread-safe.
 class Corrector {
  public:
   /// Both must stay. Throws as check_filling(). Cost: a look at every token of the vocabulary.
   Corrector(const model::Model& model, const text::Tokenizer& tokenizer, CorrectOptions options);
 
-  /// The words of each line that hold a letter, in order; a word is a pre-token of the tokenizer.
+  /// The words of each line that hold a letter, in order. A word is a pre-token of the tokenizer,
+  /// without white space; with `confusions` what stands between white space, or the punctuation
+  /// around it, if it is in a set, with all tokens that share a character with it.
   /// Results do not depend on the other lines nor on batch_tokens. Passes over a line: of a word of
   /// one piece 1, of n pieces n + 1, and n for each of the confusions of n ≥ 2 pieces; of one_pass
   /// 1 in all, 1 more for each word of several pieces, and 1 for each confusion of several; of a
@@ -74,28 +65,21 @@ class Corrector {
   /// likeliest token for each piece (no special one) where it is not restricted, or within
   /// edit_distance of a word of several pieces; and confusions of as many. A replacement begins
   /// with a capital from A to Z where the word does and the tokenizer lowers it. Confusions that
-  /// would make the line too long are left out. Memory: the lines, a batch, and a number for each
-  /// pass. Throws InputError as Model::run, and Interrupted.
+  /// would make the line too long are left out. Memory: the lines, a batch, a number for each pass,
+  /// and of edit_distance what is near each different word. Throws InputError as Model::run, and
+  /// Interrupted.
   std::vector<std::vector<CheckedWord>> check(std::span<const Line> lines) const;
 
  private:
-  struct Candidate {
-    TokenId id = 0;
-    bool begins_word = false;
-    std::u32string text;
-  };
-  /// One that may stand for a word.
-  struct Choice {
-    TokenId id = 0;
-    double cost = 0;  ///< of its edits
-  };
   struct Spelling;
   struct Word;
+  struct Near;
   class Jobs;
 
-  std::vector<Word> words_of(const Line& line) const;
-  void add_confusions(const Line& line, Word& word) const;
-  std::vector<Choice> candidates_for(const Word& word, TokenId first) const;
+  std::vector<Word> words_of(const Line& line, Near& found) const;
+  std::optional<Word> own_word(const Line& line, const WordTokens& tokens) const;
+  void add_confusions(const Line& line, const std::vector<std::string>& others, Word& word) const;
+  const std::vector<WordCandidates::Choice>& near(const Word& word, Near& found) const;
   void choose_likeliest(std::span<const double> logits, std::size_t piece, Word& word) const;
   void take_likeliest(const Word& word, CheckedWord& out, std::string& text) const;
   CheckedWord checked(const Line& line, const Word& word) const;
@@ -103,11 +87,14 @@ class Corrector {
   const model::Model& model_;
   const text::Tokenizer& tokenizer_;
   CorrectOptions options_;
-  std::vector<Candidate> candidates_;
+  WordCandidates candidates_;
   std::vector<bool> special_;  ///< of a detector: tokens that replace none
 };
 
 /// The line with the replacements that gain more than `threshold` nats.
-std::string corrected(const Line& line, std::span<const CheckedWord> words, double threshold);
+inline std::string corrected(const Line& line, std::span<const CheckedWord> words,
+                             double threshold) {
+  return corrected(std::string_view(line.text), words, threshold);
+}
 
 }  // namespace masque::probe

@@ -5,6 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "probe/score/sentence.hpp"
+#include "probe/score/word_scores.hpp"
+#include "text/spaced_words.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::probe {
@@ -16,6 +19,18 @@ bool has_white_space(std::u32string_view text);
 
 /// What tokens look like in a text, without the space that may belong to the first.
 std::string shown(const text::Tokenizer& tokenizer, const std::vector<TokenId>& ids);
+
+/// A word of a text as the tokenizer reads it, also where its tokens do not show that ([UNK]).
+std::string normalized(const text::Tokenizer& tokenizer, std::string_view word);
+
+/// The words of a line, which may be corrected. A word is a pre-token, cut where white space is in
+/// front of a token (pre-tokenizers that do not split at spaces). Of one character that was read as
+/// several words (U+FDFB by NFKC) these are one.
+std::vector<WordTokens> words_apart(const Sentence& sentence, std::string_view text);
+
+/// The tokens of a part of a line: those that share a character with it, and, of the same
+/// pre-token, those in front of them that have none.
+WordTokens tokens_of(const Sentence& sentence, std::string_view text, text::Stretch place);
 
 /// With a capital in front where the word in the text has one (A to Z) and the tokenizer has
 /// lowered it: `as_read`.
