@@ -41,6 +41,7 @@ void KeyValues<T>::select(std::span<const Index> from) {
     }
     Sequence& copy = chosen.emplace_back();
     copy.positions = source.positions;
+    copy.next_position = source.next_position;
     copy.segments = source.segments;
     for (const Layer& layer : source.layers)
       copy.layers.push_back(
@@ -51,8 +52,7 @@ void KeyValues<T>::select(std::span<const Index> from) {
 
 template <class T>
 Index KeyValues<T>::next_position(Index sequence) const {
-  const std::vector<Index>& positions = one(sequence).positions;
-  return positions.empty() ? 0 : positions.back() + 1;
+  return one(sequence).next_position;
 }
 
 template <class T>
@@ -66,6 +66,8 @@ void KeyValues<T>::extend(const Batch& batch) {
     };
     add(batch.positions, one(s).positions);
     add(batch.segments, one(s).segments);
+    for (const Index position : of_sequence(batch.positions, batch.begins, s))
+      one(s).next_position = std::max(one(s).next_position, position + 1);
   }
 }
 

@@ -1,4 +1,4 @@
-// Keys and values of tokens that a model has read, for sequences that are gone on with.
+// Keys and values of tokens that a model has read, for sequences that are continued.
 #pragma once
 
 #include <span>
@@ -20,7 +20,8 @@ class KeyValues final : public KeyValueCache {
   Index length(Index sequence) const override { return std::ssize(one(sequence).positions); }
   void select(std::span<const Index> from) override;
 
-  /// The position after the last one; 0 of a sequence without tokens.
+  /// One more than the largest position, of padding that has none (−1) not counted; 0 of a sequence
+  /// without tokens.
   Index next_position(Index sequence) const;
   /// Makes room for the tokens of a batch, whose sequences are those of the cache. Positions are
   /// given, segments perhaps not.
@@ -41,6 +42,7 @@ class KeyValues final : public KeyValueCache {
   struct Sequence {
     std::vector<Layer> layers;
     std::vector<Index> positions;
+    Index next_position = 0;
     std::vector<Index> segments;
   };
 

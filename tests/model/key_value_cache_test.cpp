@@ -165,6 +165,23 @@ TEST_CASE("what needs whole sequences has no cache") {
   CHECK(masked->make_cache(1, false) == nullptr);
 }
 
+TEST_CASE("padding that has no position is not where the next one counts from") {
+  const auto model = model_of_case("roberta");
+  REQUIRE(model->design().pad_token_id);
+  const TokenId pad = static_cast<TokenId>(*model->design().pad_token_id);
+  const Texts texts{{5, 6, 7, pad, 8, 9}, {pad, 5, pad, pad, 6, 7}};
+  const LastStates whole = run(*model, texts, {0, 0}, {6, 6}, true, nullptr);
+  const auto cache = model->make_cache(2, true);
+  run(*model, texts, {0, 0}, {4, 3}, true, cache.get());
+  cache->select(std::vector<Index>{0, 1});
+  const LastStates next = run(*model, texts, {4, 3}, {6, 6}, true, cache.get());
+  for (std::size_t s = 0; s < 2; ++s) {
+    const auto expected = std::span(whole.of[s]).last(next.of[s].size());
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      CHECK(next.of[s][i] == doctest::Approx(expected[i]).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("sequences are copied, moved and forgotten, and go on apart") {
   const auto model = model_of_case("gpt2");
   const Texts texts = random_texts(model->design().vocab_size, {4, 3});
