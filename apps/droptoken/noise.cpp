@@ -7,6 +7,7 @@
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "commands/selection_options.hpp"
+#include "commands/text_stream.hpp"
 #include "stream.hpp"
 
 namespace masque::droptoken {
@@ -23,6 +24,7 @@ struct Options {
 records::NoiseOptions noise_of(const Options& o) {
   records::NoiseOptions noise = o.noise;
   noise.seed = o.stream.common.seed;
+  if (o.stream.input == "-") commands::refuse_standard_input("--confusion", o.confusion);
   if (o.confusion) {
     noise.confusion =
         std::make_shared<const records::ConfusionSets>(records::ConfusionSets::read(*o.confusion));

@@ -39,9 +39,7 @@ class ScorePrinter {
         session_(session) {}
 
   void header() {
-    const cli::CommonOptions& common = options_.open.common;
-    const bool first = !options_.stream.shard || parse_shard(*options_.stream.shard).index == 1;
-    if (common.json || common.no_header || !first) return;
+    if (!commands::has_header(options_.open.common, options_.stream)) return;
     session_.print(words_ != nullptr    ? words_->header()
                    : options_.per_token ? "id\ttoken\tpiece\tlog_probability\n"
                                         : "id\tscore\ttokens\n");
@@ -152,7 +150,7 @@ void declare_score(cli::Command& tool) {
       "< text",
       "one pass of BERT as a T-TA");
   c.example("lm-score score gpt2/ --per-word --space-correction < text",
-            "surprisal of words, each with its end");
+            "log-probabilities of words, with the probability that the word ends");
   c.example("lm-score score gpt2/ --policy slide:512 < text", "long lines through windows");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);

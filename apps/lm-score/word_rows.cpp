@@ -33,9 +33,10 @@ void add_word_options(cli::Command& command, WordOptions& options) {
   command.choice("--words", options.words, probe::word_unit_names(),
                  "--per-word: what stands between white space, or pre-tokens of the tokenizer "
                  "[space]");
-  command.flag("--space-correction", options.space_correction,
-               "--per-word, causal: for tokenizers that put the space in front of the next word: a "
-               "word's end is part of it");
+  command.flag(
+      "--space-correction", options.space_correction,
+      "--per-word, causal: includes the probability that the word ends, where tokens begin "
+      "with the space in front of a word");
   command.flag("--regions", options.regions,
                "--per-word: lines have a second column, a label for each word; a row for each run "
                "of words with the same label");

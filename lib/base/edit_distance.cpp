@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <vector>
 
 namespace masque {
 
 namespace {
 
+/// `most` + 1 where it is more.
 template <class Text>
-int distance_of(Text a, Text b) {
+int distance_of(Text a, Text b, int most = std::numeric_limits<int>::max()) {
   std::vector<int> before_last;
   std::vector<int> last(b.size() + 1);
   std::vector<int> row(b.size() + 1);
@@ -23,10 +25,13 @@ int distance_of(Text a, Text b) {
         row[j] = std::min(row[j], before_last[j - 2] + 1);
       }
     }
-    before_last = std::move(last);
-    last = row;
+    // A later row has no lower number: each is made of this row's by edits.
+    if (*std::ranges::min_element(row) > most) return most + 1;
+    before_last.swap(last);
+    last.swap(row);
+    row.resize(b.size() + 1);
   }
-  return last[b.size()];
+  return last[b.size()] > most ? most + 1 : last[b.size()];
 }
 
 }  // namespace
@@ -34,6 +39,13 @@ int distance_of(Text a, Text b) {
 int edit_distance(std::string_view a, std::string_view b) { return distance_of(a, b); }
 
 int edit_distance(std::u32string_view a, std::u32string_view b) { return distance_of(a, b); }
+
+int edit_distance(std::u32string_view a, std::u32string_view b, int most) {
+  const auto longer = std::max(a.size(), b.size());
+  const auto shorter = std::min(a.size(), b.size());
+  if (longer - shorter > static_cast<std::size_t>(most)) return most + 1;
+  return distance_of(a, b, most);
+}
 
 std::optional<std::string> nearest(std::string_view word,
                                    std::span<const std::string_view> candidates) {

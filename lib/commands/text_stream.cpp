@@ -38,6 +38,16 @@ void add_stream(cli::Command& command, StreamOptions& options) {
   cli::add_input(command, options.input);
 }
 
+bool has_header(const cli::CommonOptions& common, const StreamOptions& stream) {
+  if (common.json || common.no_header) return false;
+  return !stream.shard || parse_shard(*stream.shard).index == 1;
+}
+
+void refuse_standard_input(std::string_view option, const std::optional<std::string>& file) {
+  if (file == "-")
+    throw UsageError(fmt::format("{} -: standard input is the text, expected a file", option));
+}
+
 cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& command,
                         const LineWork& work, cli::Session& session) {
   cli::need_stream(command);
@@ -48,7 +58,7 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
     input.cut(*shard);
   }
   const std::uint64_t total = size_of_input(shard);
-  const auto progress = session.progress("scoring");
+  const auto progress = session.progress(work.label);
   std::uint64_t done = 0;
   cli::InputLines lines(options.input);
   LineBatch batch;

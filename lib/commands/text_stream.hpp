@@ -24,6 +24,13 @@ void add_first_record(cli::Command& command, std::uint64_t& number);
 /// Both, --invalid, --crlf, --max-line.
 void add_stream(cli::Command& command, StreamOptions& options);
 
+/// Whether a header line comes first: not with --json and --no-header, and of shards only before
+/// the first, so that all of them make one table.
+bool has_header(const cli::CommonOptions& common, const StreamOptions& stream);
+
+/// Throws UsageError for "-" as the FILE of an option where standard input is the text.
+void refuse_standard_input(std::string_view option, const std::optional<std::string>& file);
+
 /// What is done with lines.
 struct LineWork {
   /// A line with its number from 0.
@@ -33,6 +40,8 @@ struct LineWork {
   std::function<void()> flush;
   /// Whether no more lines are wanted; what follows is not looked at. None: never.
   std::function<bool()> enough = {};
+  /// What the progress line says.
+  std::string label = "scoring";
 };
 
 /// Runs over standard input, with a progress line if it is a file. `command` is for help.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
@@ -12,12 +13,12 @@
 #include "base/split.hpp"
 #include "base/utf8.hpp"
 #include "text/spaced_words.hpp"
+#include "text/unicode/unicode.hpp"
+#include "text/unicode/utf8.hpp"
 
 namespace masque::records {
 
 namespace {
-
-char in_other_case(char c) { return static_cast<char>(c ^ 0x20); }
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 
@@ -25,6 +26,18 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 bool is_one_word(std::string_view text) {
   const std::vector<text::Stretch> words = text::spaced_words(text);
   return words.size() == 1 && words.front() == text::Stretch{0, text.size()};
+}
+
+/// A word without the punctuation around it.
+text::Stretch core_of(std::string_view word) {
+  text::Stretch core{0, word.size()};
+  for (std::size_t next = 0; core.begin < core.end; core.begin = next) {
+    if (!text::is(text::next_char(word, next), text::kPunctuation)) break;
+  }
+  for (std::size_t last = core.end; core.end > core.begin; core.end = last) {
+    if (!text::is(text::previous_char(word, last), text::kPunctuation)) break;
+  }
+  return core;
 }
 
 }  // namespace
@@ -82,15 +95,25 @@ std::vector<std::string_view> ConfusionSets::others(std::string_view word) const
 
 std::vector<std::string> ConfusionSets::others_in_case(std::string_view word) const {
   std::vector<std::string_view> found = others(word);
-  const bool capital = found.empty() && !word.empty() && word[0] >= 'A' && word[0] <= 'Z';
+  const bool capital = found.empty() && !word.empty() && is_ascii_capital(word[0]);
   if (capital) {
     std::string small(word);
-    small[0] = in_other_case(small[0]);
+    small[0] = ascii_small(small[0]);
     found = others(small);
   }
   std::vector<std::string> out(found.begin(), found.end());
   for (std::string& other : out) {
-    if (capital && other[0] >= 'a' && other[0] <= 'z') other[0] = in_other_case(other[0]);
+    if (capital) other[0] = ascii_capital(other[0]);
+  }
+  return out;
+}
+
+ConfusionSets::Confusion ConfusionSets::confusion_of(std::string_view word) const {
+  Confusion out;
+  for (const text::Stretch place : {text::Stretch{0, word.size()}, core_of(word)}) {
+    if (place.begin == place.end) continue;
+    out = {place, others_in_case(word.substr(place.begin, place.end - place.begin))};
+    if (!out.others.empty()) break;
   }
   return out;
 }

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/pattern.hpp"
+
 namespace masque::records {
 
 /// Confusion sets. A word may be in several. Immutable, thread-safe.
@@ -31,6 +33,14 @@ class ConfusionSets {
   /// The same, but a word of no set that begins with A to Z is looked up with a small letter in its
   /// place, and the others then begin with a capital.
   std::vector<std::string> others_in_case(std::string_view word) const;
+
+  /// What a word between white space may be taken for: as others_in_case() has it for the whole of
+  /// it, else for what stands between the punctuation around it.
+  struct Confusion {
+    text::Stretch place;              ///< bytes of the word that the others stand for
+    std::vector<std::string> others;  ///< none: no set has the word
+  };
+  Confusion confusion_of(std::string_view word) const;
 
   /// Every word once, with the numbers of its sets, from 0 and ascending.
   const std::map<std::string, std::vector<std::uint32_t>, std::less<>>& words() const {

@@ -10,7 +10,6 @@
 #include "base/interrupt.hpp"
 #include "base/utf8.hpp"
 #include "text/spaced_words.hpp"
-#include "text/unicode/unicode.hpp"
 #include "text/unicode/utf8.hpp"
 
 namespace masque::records {
@@ -19,33 +18,13 @@ namespace {
 
 constexpr auto kConfusion = static_cast<std::size_t>(WordErrorKind::kConfusion);
 
-/// A word between the punctuation around it.
-struct Core {
-  std::string_view before, word, after;
-};
-
-Core core_of(std::string_view word) {
-  std::size_t begin = 0;
-  std::size_t end = word.size();
-  for (std::size_t next = begin; next < end; begin = next) {
-    if (!text::is(text::next_char(word, next), text::kPunctuation)) break;
-  }
-  for (std::size_t last = end; last > begin; end = last) {
-    if (!text::is(text::previous_char(word, last), text::kPunctuation)) break;
-  }
-  return {word.substr(0, begin), word.substr(begin, end - begin), word.substr(end)};
-}
-
-/// The words that a word may be taken for, each with what stands around it.
+/// The words that a word may be taken for, each with the punctuation around it.
 std::vector<std::string> confused_with(std::string_view word, const ConfusionSets& sets) {
-  std::vector<std::string> out;
-  for (const Core& core : {Core{{}, word, {}}, core_of(word)}) {
-    if (core.word.empty()) continue;
-    for (const std::string& other : sets.others_in_case(core.word))
-      out.push_back(fmt::format("{}{}{}", core.before, other, core.after));
-    if (!out.empty()) return out;
-  }
-  return out;
+  ConfusionSets::Confusion found = sets.confusion_of(word);
+  for (std::string& other : found.others)
+    other = fmt::format("{}{}{}", word.substr(0, found.place.begin), other,
+                        word.substr(found.place.end));
+  return std::move(found.others);
 }
 
 std::size_t below(std::size_t n, Draw& draw) {
@@ -224,7 +203,7 @@ class Noise final : public Corruption {
     if (record.has_weights || record.has_dropped || record.mask) refuse_ids();
     for (const OtherField& field : record.other) {
       for (const std::string_view ours : {"original_text", "errors"}) {
-        if (field.key.substr(1, field.key.size() - 2) == ours)
+        if (field.name() == ours)
           throw InputError(fmt::format("has {} already, expected a record without", ours));
       }
     }

@@ -25,8 +25,8 @@ struct NoiseOptions {
 /// deletion    a character is lost, of a word with two or more
 /// swap        two neighbouring characters that differ change places
 /// confusion   another word of the sets that the word is in: as it stands, else without the
-///             punctuation around it; a word that begins with A to Z is looked up in small, too,
-///             and then the other one begins with a capital
+///             punctuation around it; a word that begins with A to Z also in lower case; the
+///             replacement is then capitalised
 ///
 /// Throws UsageError for a rate that is not from 0 to 1, for weights that are below 0 or all 0, and
 /// if one of confusion sets and their weight is given without the other. apply() throws InputError

@@ -1,10 +1,12 @@
 #include "records/record.hpp"
 
 #include <array>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/json_writer.hpp"
 
 namespace masque::records {
@@ -56,6 +58,13 @@ void add_ids(const Record& record, JsonWriter& json) {
 }  // namespace
 
 NameTable<WordErrorKind> word_error_names() { return kErrorNames; }
+
+std::string OtherField::name() const {
+  if (key.find('\\') == std::string_view::npos) return std::string(key.substr(1, key.size() - 2));
+  const auto read = read_json(key);
+  const auto* const string = std::get_if<JsonValue>(&read);
+  return string == nullptr ? std::string(key) : string->text;
+}
 
 void Record::clear() {
   ids.clear();

@@ -41,10 +41,13 @@ struct DroppedToken {
   TokenId id = 0;
 };
 
-/// A field that passes through untouched: its key with quotes and its value, as they were written.
+/// A field that passes through untouched: its key with quotes and its value, as they were written;
+/// the key `text` always without escapes.
 struct OtherField {
   std::string_view key;
   std::string_view value;
+  /// The key without quotes and escapes.
+  std::string name() const;
 };
 
 /// What became of a word.

@@ -159,7 +159,7 @@ class PieceReader {
   LineFormat format_;
   Shared& shared_;
   EncodeFunction encode_;
-  JsonRecordReader json_;
+  JsonRecordReader json_{filter_.text};
   std::string valid_;
 };
 

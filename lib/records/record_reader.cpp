@@ -108,7 +108,11 @@ class MemberReader {
   std::string_view ids_name;
 
   Problem read(od::field field) {
-    const std::string_view key = written_key(field);
+    written_ = written_key(field);
+    std::string_view key = written_;
+    if (key.find('\\') != std::string_view::npos &&
+        field.unescaped_key().get(key) != simdjson::SUCCESS)
+      return fmt::format("{}: expected a JSON string as key", escape(written_));
     const od::value value = field.value();
     if (key == "ids" || key == "input_ids") {
       if (!ids_name.empty()) return twice(ids_name, key);
@@ -192,7 +196,9 @@ class MemberReader {
 
   Problem read_other(std::string_view key, od::value value) {
     std::string_view raw;
+    std::string_view quoted_key(written_.data() - 1, written_.size() + 2);
     if (key == "text") {
+      quoted_key = "\"text\"";  // what else it may be written as, who passes it on looks for this
       raw = value.raw_json_token();
       raw = raw.substr(0, raw.rfind('"') + 1);
       std::string_view text;
@@ -201,11 +207,11 @@ class MemberReader {
     } else if (auto problem = read_raw(value, key, raw)) {
       return problem;
     }
-    record_.other.push_back({{key.data() - 1, key.size() + 2}, raw});
+    record_.other.push_back({quoted_key, raw});
     return std::nullopt;
   }
 
-  /// The key between its quotes, escapes and all: names of ours have none.
+  /// The key between its quotes, escapes and all.
   static std::string_view written_key(od::field& field) {
     const char* begin = field.key().raw();
     const char* end = begin;
@@ -216,12 +222,14 @@ class MemberReader {
   Record& record_;
   std::optional<std::string>& text_;
   Numbers attention_;
+  std::string_view written_;              ///< the key, escapes and all
   std::string_view pos_name_, seg_name_;  ///< as they were spelled
 };
 
 }  // namespace
 
-JsonRecordReader::JsonRecordReader() : state_(std::make_unique<State>()) {}
+JsonRecordReader::JsonRecordReader(bool text_alone)
+    : state_(std::make_unique<State>()), text_alone_(text_alone) {}
 JsonRecordReader::~JsonRecordReader() = default;
 
 const std::optional<std::string>& JsonRecordReader::text() const { return state_->text; }
@@ -253,7 +261,7 @@ Problem JsonRecordReader::read(std::string_view line, Record& record) {
     state_->text.reset();
     return members.finish();
   }
-  if (!state_->text) return "no ids, expected them or text";
+  if (!state_->text) return text_alone_ ? "no text, expected it" : "no ids, expected them or text";
   return std::nullopt;
 }
 

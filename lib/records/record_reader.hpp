@@ -13,7 +13,8 @@ namespace masque::records {
 /// Reads JSON records. Not thread-safe: one object for each thread.
 class JsonRecordReader {
  public:
-  JsonRecordReader();
+  /// `text_alone`: for records that are text; messages do not ask for ids.
+  explicit JsonRecordReader(bool text_alone = false);
   JsonRecordReader(const JsonRecordReader&) = delete;
   JsonRecordReader& operator=(const JsonRecordReader&) = delete;
   ~JsonRecordReader();
@@ -24,7 +25,8 @@ class JsonRecordReader {
   ///
   /// The names of Hugging Face are read as well: input_ids, position_ids and token_type_ids are
   /// ids, pos and seg; tokens with a 0 in attention_mask are taken out, and the others keep their
-  /// positions. Both spellings of one field, or a mask of each kind, are wrong.
+  /// positions. Both spellings of one field, or a mask of each kind, are wrong. Keys may be written
+  /// with escapes.
   std::optional<std::string> read(std::string_view line, Record& record);
 
   /// The member "text" of the last record, unescaped, if it had no `ids`.
@@ -33,6 +35,7 @@ class JsonRecordReader {
  private:
   struct State;
   std::unique_ptr<State> state_;
+  bool text_alone_;
 };
 
 /// Reads whole numbers between spaces or tabs. Returns what is wrong, or nothing.

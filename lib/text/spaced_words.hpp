@@ -12,6 +12,9 @@ namespace masque::text {
 /// UTF-8), in bytes; empty, at the end of the text, if there is none. `from` begins a character.
 Stretch next_spaced_word(std::string_view text, std::size_t from);
 
+/// A stretch of a text without the White_Space at its ends; empty if it is nothing else.
+Stretch trimmed(std::string_view text, Stretch place);
+
 /// All these runs of a text.
 std::vector<Stretch> spaced_words(std::string_view text);
 

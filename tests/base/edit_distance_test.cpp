@@ -1,6 +1,7 @@
 // Distances, and when a suggestion is made.
 #include "base/edit_distance.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <doctest/doctest.h>
@@ -18,6 +19,19 @@ TEST_CASE("every kind of typing error counts one") {
 
 TEST_CASE("the distance is symmetric and counts several errors") {
   CHECK(edit_distance("", "") == 0);
+  // With a limit: the same, or one more than it.
+  const auto word = [](int number) {
+    std::u32string out;
+    for (; number > 0; number /= 4) out += U"abca"[number % 4];
+    return out;
+  };
+  for (int a = 0; a < 256; ++a) {
+    for (int b = 0; b < 256; b += 7) {
+      const int whole = edit_distance(word(a), word(b));
+      for (int most = 0; most < 4; ++most)
+        CHECK(edit_distance(word(a), word(b), most) == std::min(whole, most + 1));
+    }
+  }
   CHECK(edit_distance("", "abc") == 3);
   CHECK(edit_distance("abc", "") == 3);
   CHECK(edit_distance("kitten", "sitting") == 3);

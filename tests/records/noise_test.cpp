@@ -265,7 +265,11 @@ TEST_CASE("records with text come out with both texts, the errors and what else 
   CHECK(run(R"({"text":"a\nb"})", true) ==
         "a tab or an end of line in the text, expected none in pairs");
   CHECK(run(R"({"ids":[1],"text":"a"})") == "ids, expected text");
-  CHECK(run(R"({"n":1})") == "no ids, expected them or text");
+  CHECK(run(R"({"n":1})") == "no text, expected it");
+  CHECK(run(R"({"text":"a","original_te\u0078t":"b"})") ==
+        "has original_text already, expected a record without");
+  CHECK(run(R"({"te\u0078t":"a"})").starts_with(R"({"schema":1,"text":"a","original_text":"a",)"));
+  CHECK(run(R"({"te\u0078t":"a"})").find(R"(te\u0078t)") == std::string::npos);
   CHECK(run(R"({"text":"a","mask":"causal"})") == "has fields of ids, expected text without them");
   CHECK(run(R"({"text":"a","original":[]})") == "has fields of ids, expected text without them");
   CHECK(run(R"({"text":"a","labels":[1]})") == "labels: 1 values, expected 0 as in ids");

@@ -70,6 +70,8 @@ TEST_CASE("what is wrong with a record is said") {
       {"{\"ids\":7}", "ids: expected a list of numbers"},
       {"{\"ids\":[1],\"ids\":[2]}", "ids: given twice"},
       {"{\"pos\":[1]}", "no ids, expected them or text"},
+      {R"({"i\u0064s":[1],"ids":[1]})", "ids: given twice"},
+      {R"({"\q":1,"ids":[1]})", "\\\\q: expected a JSON string as key"},
       {"{\"ids\":[1]} x", "no JSON object"},
       {"{\"ids\":[1]} {\"a\":1}", "something after the JSON object"},
       {"{\"ids\":[1],\"schema\":2}", "schema: expected 1"},

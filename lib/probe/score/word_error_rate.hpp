@@ -23,9 +23,8 @@ struct WordErrors {
 /// Words between spaces, tabs and line ends.
 std::vector<std::string_view> split_words(std::string_view text);
 
-/// The fewest edits, each at cost 1; of equally few the way that, from the end, prefers a match or
-/// substitution to a deletion, and that to an insertion. Words are compared by bytes. Cost and
-/// memory O(|reference| · |hypothesis|).
+/// The fewest edits, each at cost 1, in the way of align_words(): its cost and memory.
+/// Interruptible.
 WordErrors word_errors(std::string_view reference, std::string_view hypothesis);
 
 }  // namespace masque::probe

@@ -6,9 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "text/code_points.hpp"
 #include "text/spaced_words.hpp"
-#include "text/unicode/utf8.hpp"
 
 namespace masque::probe {
 
@@ -44,17 +42,6 @@ std::vector<WordTokens> spaced(const Sentence& sentence, std::string_view text) 
   return words;
 }
 
-/// A stretch without the white space at its ends.
-text::Stretch trimmed(std::string_view text, text::Stretch place) {
-  for (std::size_t next = place.begin; place.begin < place.end; place.begin = next) {
-    if (!text::is_white_space(text::next_char(text, next))) break;
-  }
-  for (std::size_t last = place.end; place.end > place.begin; place.end = last) {
-    if (!text::is_white_space(text::previous_char(text, last))) break;
-  }
-  return place;
-}
-
 std::vector<WordTokens> pre_tokens(const Sentence& sentence, std::string_view text) {
   std::vector<WordTokens> words;
   for (Index t = 0; t < sentence.tokens(); ++t) {
@@ -68,7 +55,7 @@ std::vector<WordTokens> pre_tokens(const Sentence& sentence, std::string_view te
                   std::max<std::size_t>(word.place.end, end)};
     word.end = t + 1;
   }
-  for (WordTokens& word : words) word.place = trimmed(text, word.place);
+  for (WordTokens& word : words) word.place = text::trimmed(text, word.place);
   return words;
 }
 

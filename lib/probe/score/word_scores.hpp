@@ -47,7 +47,8 @@ struct Region {
 std::vector<Region> regions_of(std::span<const WordTokens> words, std::string_view labels);
 
 /// What corrects the scores of words for tokens that begin with the space in front of a word: the
-/// tokens that a word can begin with, and others.
+/// tokens that a word can begin with, and others. If tokens begin with the space, the end of a word
+/// is known only from the next token.
 ///
 /// A word that such a token begins ends where the next one does, so its probability is that of its
 /// tokens and of an end after them, given that the word before it has ended:
