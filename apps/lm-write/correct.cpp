@@ -9,7 +9,6 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json_writer.hpp"
-#include "base/line_shard.hpp"
 #include "base/output_file.hpp"
 #include "base/split.hpp"
 #include "commands.hpp"
@@ -21,6 +20,7 @@
 #include "probe/score/length_policy.hpp"
 #include "probe/score/model_kinds.hpp"
 #include "probe/write/correction_counts.hpp"
+#include "probe/write/threshold_search.hpp"
 #include "records/confusion_sets.hpp"
 
 namespace masque::lm_write {
@@ -31,8 +31,6 @@ namespace {
 constexpr double kThreshold = 5;
 constexpr double kThresholdOfEdits = 0;
 constexpr double kEditCost = 8;
-/// Thresholds tried on --dev, evenly spread over the words' gains.
-constexpr std::size_t kTried = 200;
 
 struct Options {
   commands::OpenModelOptions open;
@@ -59,6 +57,20 @@ void check(const Options& o) {
     throw UsageError(
         "--reference prints one table: expected without --per-word, --shard and --first-record");
   }
+  if (o.reference && o.stream.input.invalid == cli::Invalid::kSkip) {
+    throw UsageError(
+        "--invalid skip leaves lines out, which --reference compares line by line: expected "
+        "another");
+  }
+  const bool text = !o.reference && !o.per_word && !o.open.common.json;
+  if (text && (o.open.digits || o.open.common.no_header)) {
+    throw UsageError(
+        "--digits and --no-header: expected with --per-word, --json or --reference; texts have "
+        "neither numbers nor a header");
+  }
+  commands::refuse_standard_input("--confusion", o.confusion);
+  commands::refuse_standard_input("--dev", o.dev);
+  commands::refuse_standard_input("--reference", o.reference);
   if (o.output && !o.reference)
     throw UsageError("-o: expected with --reference; else the texts go to standard output");
   if (o.per_word && o.open.common.json)
@@ -71,16 +83,12 @@ probe::CorrectOptions correct_options(const Options& o, const commands::OpenedMo
   const auto kind = probe::default_kind(opened.model->design(), opened.options);
   options.one_pass = kind == probe::ScoreKind::kTta;
   probe::check_kind(kind, opened.model->design(), opened.options);
-  const std::optional<TokenId> mask = opened.tokenizer->roles().mask;
-  if (!mask && !options.one_pass)
-    throw InputError(opened.path, "the tokenizer has no mask token, expected one");
-  options.mask = mask.value_or(0);
+  if (!options.one_pass) options.mask = need_mask_token(opened);
   if (o.edit_distance) options.edit_distance = static_cast<int>(*o.edit_distance);
   options.edit_cost = o.edit_cost.value_or(kEditCost);
   if (o.confusion) {
-    const auto sets =
-        std::make_shared<records::ConfusionSets>(records::ConfusionSets::read(*o.confusion));
-    options.confusions = [sets](std::string_view word) { return sets->others_in_case(word); };
+    options.confusions =
+        std::make_shared<const records::ConfusionSets>(records::ConfusionSets::read(*o.confusion));
   }
   options.batch_tokens = o.open.batch_tokens;
   options.mask_of = opened.mask_of;
@@ -90,7 +98,7 @@ probe::CorrectOptions correct_options(const Options& o, const commands::OpenedMo
 /// Lines to what a Corrector checks.
 class Lines {
  public:
-  Lines(const commands::OpenedModel& opened)
+  explicit Lines(const commands::OpenedModel& opened)
       : tokenizer_(*opened.tokenizer), limit_(probe::token_limit(opened.model->design(), 0)) {}
 
   probe::Line encode(std::string_view text) const {
@@ -106,73 +114,63 @@ class Lines {
   std::optional<Index> limit_;
 };
 
-/// Texts with errors, and what they should be.
-struct Pairs {
-  std::vector<probe::Line> lines;
-  std::vector<std::string> references;
+/// The threshold that is best on the pairs of a file, of which a batch is in memory.
+class DevPairs {
+ public:
+  DevPairs(const std::string& path, const probe::Corrector& corrector, Index batch_tokens)
+      : path_(path), corrector_(corrector), batch_tokens_(batch_tokens) {}
+
+  std::optional<probe::ThresholdSearch::Best> best(const Lines& lines, cli::Session& session) {
+    commands::each_line_of(
+        {path_}, std::nullopt,
+        [&](const commands::FileLine& line) {
+          const auto two = split_in_two(line.text, '\t');
+          if (!two) throw InputError("expected a text, a tab, and what it should be");
+          probe::Line text = lines.encode(two->first);
+          if (const auto problem = lines.problem(text)) throw InputError(*problem);
+          if (tokens_ + text.sentence.size() > batch_tokens_) check();
+          tokens_ += text.sentence.size();
+          waiting_.push_back(std::move(text));
+          references_.emplace_back(two->second);
+        },
+        session);
+    if (waiting_.empty()) throw InputError(input_name(path_), "no line, expected pairs");
+    check();
+    return search_.best();
+  }
+
+ private:
+  void check() {
+    const std::vector<Checked> checked = corrector_.check(waiting_);
+    for (std::size_t i = 0; i < waiting_.size(); ++i)
+      search_.add(waiting_[i].text, checked[i], references_[i]);
+    waiting_.clear();
+    references_.clear();
+    tokens_ = 0;
+  }
+
+  std::string path_;
+  const probe::Corrector& corrector_;
+  Index batch_tokens_;
+  std::vector<probe::Line> waiting_;
+  std::vector<std::string> references_;
+  Index tokens_ = 0;
+  probe::ThresholdSearch search_;
 };
-
-Pairs read_pairs(const std::string& path, const Lines& lines, cli::Session& session) {
-  Pairs pairs;
-  commands::each_line_of(
-      {path}, std::nullopt,
-      [&](const commands::FileLine& line) {
-        const auto two = split_in_two(line.text, '\t');
-        if (!two) throw InputError("expected a text, a tab, and what it should be");
-        pairs.lines.push_back(lines.encode(two->first));
-        if (const auto problem = lines.problem(pairs.lines.back())) throw InputError(*problem);
-        pairs.references.emplace_back(two->second);
-      },
-      session);
-  if (pairs.lines.empty()) throw InputError(input_name(path), "no line, expected pairs");
-  return pairs;
-}
-
-probe::CorrectionCounts counts_at(const Pairs& pairs, const std::vector<Checked>& checked,
-                                  double threshold) {
-  probe::CorrectionCounts counts;
-  for (std::size_t i = 0; i < pairs.lines.size(); ++i) {
-    counts.add(pairs.lines[i].text, corrected(pairs.lines[i], checked[i], threshold),
-               pairs.references[i]);
-  }
-  return counts;
-}
-
-/// The threshold with the highest F1 of corrected words, of equal ones the highest; none without
-/// replacements.
-std::optional<double> best_threshold(const Pairs& pairs, const std::vector<Checked>& checked) {
-  std::vector<double> gains;
-  for (const Checked& words : checked) {
-    for (const probe::CheckedWord& word : words) {
-      if (!word.replacement.empty()) gains.push_back(word.gain());
-    }
-  }
-  if (gains.empty()) return std::nullopt;
-  std::ranges::sort(gains);
-  double best = gains.back(), best_f1 = 0;
-  const std::size_t step = std::max<std::size_t>(1, gains.size() / kTried);
-  for (std::size_t i = gains.size(); i > 0; i -= std::min(i, step)) {
-    // Below this gain and above the next one: the word is among those that are replaced.
-    const double threshold = i > 1 ? (gains[i - 1] + gains[i - 2]) / 2 : gains[0] - 1;
-    const double f1 = counts_at(pairs, checked, threshold).word_correction.f1();
-    if (f1 <= best_f1) continue;
-    best_f1 = f1;
-    best = threshold;
-  }
-  return best;
-}
 
 double threshold_of(const Options& o, const probe::Corrector& corrector, const Lines& lines,
                     cli::Session& session) {
   const double usual = o.edit_distance ? kThresholdOfEdits : kThreshold;
   if (!o.dev) return o.threshold.value_or(usual);
-  const Pairs pairs = read_pairs(*o.dev, lines, session);
-  const std::vector<Checked> checked = corrector.check(pairs.lines);
-  const double threshold = best_threshold(pairs, checked).value_or(usual);
-  session.note(fmt::format("threshold {:.4f}: F1 of corrected words {:.4f} on {}", threshold,
-                           counts_at(pairs, checked, threshold).word_correction.f1(),
-                           input_name(*o.dev)));
-  return threshold;
+  const auto best = DevPairs(*o.dev, corrector, o.open.batch_tokens).best(lines, session);
+  if (!best) {
+    session.note(
+        fmt::format("no threshold corrects a word of {}; {} is used", input_name(*o.dev), usual));
+    return usual;
+  }
+  session.note(fmt::format("threshold {:.4f}: F1 of corrected words {:.4f} on {}", best->threshold,
+                           best->words.f1(), input_name(*o.dev)));
+  return best->threshold;
 }
 
 /// Prints texts, or their words; with references counts and keeps them.
@@ -197,8 +195,7 @@ class CorrectionPrinter {
   }
 
   void header() {
-    const bool first = !options_.stream.shard || parse_shard(*options_.stream.shard).index == 1;
-    if (!options_.per_word || options_.open.common.no_header || !first) return;
+    if (!options_.per_word || !commands::has_header(options_.open.common, options_.stream)) return;
     session_.print(
         "id\tword\ttext\tlog_probability\treplacement\treplacement_log_probability\treplaced\n");
   }
@@ -264,19 +261,22 @@ class CorrectionPrinter {
 /// The texts of standard input against those of --reference.
 class Judgement {
  public:
-  explicit Judgement(const Options& o) : path_(*o.reference), output_(o.output) {
+  explicit Judgement(const Options& o)
+      : path_(*o.reference),
+        output_(o.output),
+        number_(commands::ResultFormat::of(kernel::Precision::kF64, o.open.digits)) {
     text_ = commands::read_file(path_);
     references_ = split_terminated(text_, '\n');
   }
 
   void add(const probe::Line& line, const std::string& output) {
-    if (count_ == references_.size()) refuse();
+    if (count_ == references_.size()) refuse(fmt::format("{} or more", count_ + 1));
     counts_.add(line.text, output, without_return(references_[count_++]));
     if (output_) texts_ += output + "\n";
   }
 
   void print(const cli::CommonOptions& common, cli::Session& session) {
-    if (count_ != references_.size()) refuse();
+    if (count_ != references_.size()) refuse(std::to_string(count_));
     if (output_) replace_text(*output_, texts_);
     cli::Table table(session, common,
                      {"level", "task", "right", "done", "wanted", "precision", "recall", "f1"});
@@ -288,19 +288,19 @@ class Judgement {
   }
 
  private:
-  [[noreturn]] void refuse() const {
-    throw InputError(
-        input_name(path_),
-        fmt::format("{} lines, expected as many as on standard input", references_.size()));
+  [[noreturn]] void refuse(const std::string& lines) const {
+    throw InputError(input_name(path_), fmt::format("{} lines, expected {} as on standard input",
+                                                    references_.size(), lines));
   }
-  static void row(cli::Table& table, const char* level, const char* task,
-                  const probe::CorrectionCount& count) {
-    table.row({level, task, count.right, count.done, count.wanted, count.precision(),
-               count.recall(), count.f1()});
+  void row(cli::Table& table, const char* level, const char* task,
+           const probe::CorrectionCount& count) const {
+    table.row({level, task, count.right, count.done, count.wanted, number_.cell(count.precision()),
+               number_.cell(count.recall()), number_.cell(count.f1())});
   }
 
   std::string path_;
   std::optional<std::string> output_;
+  commands::ResultFormat number_;
   std::string text_;
   std::vector<std::string_view> references_;
   std::size_t count_ = 0;
@@ -327,6 +327,7 @@ cli::ExitCode run_correct(const Options& o, const cli::Command& command, cli::Se
   std::vector<std::uint64_t> ids;
   Index tokens = 0;
   commands::LineWork work;
+  work.label = "correcting";
   work.flush = [&] {
     const std::vector<Checked> checked = corrector.check(waiting);
     for (std::size_t i = 0; i < waiting.size(); ++i) {
@@ -370,16 +371,14 @@ void declare_correct(cli::Command& tool) {
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   c.option("--confusion", "FILE", o->confusion,
-           "sets of words that are taken for each other, a line each, between tabs: a word is "
-           "compared with the others of its sets alone");
+           "only words of these sets are checked, against the others of their set");
   c.option("--edit-distance", "N", o->edit_distance, cli::AllowedRange{1, 100},
-           "words at most N edits away alone: a character more, less or another, or two exchanged "
-           "[any word that is one token]");
+           "only words at most N edits away: insertion, deletion, substitution, swap of "
+           "neighbours [any word that is one token]");
   c.option("--edit-cost", "X", o->edit_cost, cli::AllowedRange{0, 1e6},
-           "nats that each edit takes from a replacement: the logarithm of how rare it is [8]");
-  c.option(
-      "--threshold", "X", o->threshold, cli::AllowedRange{-1e6, 1e6},
-      "nats that a replacement must be likelier by, its edits paid [5, with --edit-distance 0]");
+           "nats subtracted for each edit: −log of the probability of an edit [8]");
+  c.option("--threshold", "X", o->threshold, cli::AllowedRange{-1e6, 1e6},
+           "least gain in nats, after the cost of edits [5; with --edit-distance: 0]");
   c.option("--dev", "FILE", o->dev,
            "pairs, TSV of a text and what it should be, to choose the threshold on");
   c.option("--reference", "FILE", o->reference,

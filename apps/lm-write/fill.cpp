@@ -10,7 +10,6 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json_writer.hpp"
-#include "base/line_shard.hpp"
 #include "base/split.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
@@ -25,12 +24,14 @@ namespace {
 
 using probe::JointFill;
 
+constexpr std::int64_t kTopK = 5;
+
 struct Options {
   commands::OpenModelOptions open;
   commands::StreamOptions stream;
   probe::FillOptions fill;
-  std::int64_t top_k = 5;
-  std::string targets;
+  std::optional<std::int64_t> top_k;
+  std::optional<std::string> targets;
   std::optional<std::int64_t> num_beams;
   std::optional<std::int64_t> sweeps;
   std::optional<double> temperature;
@@ -52,8 +53,8 @@ TokenId target_of(const text::Tokenizer& tokenizer, std::string_view word) {
 }
 
 std::vector<TokenId> targets_of(const std::string& list, const text::Tokenizer& tokenizer) {
+  if (list.empty()) throw UsageError("--targets: no word, expected words between commas");
   std::vector<TokenId> ids;
-  if (list.empty()) return ids;
   for (const std::string_view word : split(list, ',')) {
     const TokenId id = target_of(tokenizer, word);
     if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
@@ -68,22 +69,27 @@ void check(const Options& o) {
     throw UsageError("--num-beams: expected with --joint beam");
   if ((o.sweeps || o.temperature || o.seed) && joint != JointFill::kGibbs)
     throw UsageError("--sweeps, --temperature and --seed: expected with --joint gibbs");
-  if (joint == JointFill::kBeam && o.top_k > o.num_beams.value_or(std::max<Index>(o.top_k, 5))) {
+  const std::int64_t top_k = o.top_k.value_or(kTopK);
+  if (joint == JointFill::kBeam && o.num_beams && top_k > *o.num_beams) {
     throw UsageError(
-        fmt::format("--top-k {}: expected at most the {} of --num-beams", o.top_k, *o.num_beams));
+        fmt::format("--top-k {}: expected at most the {} of --num-beams", top_k, *o.num_beams));
+  }
+  if (joint == JointFill::kLeftToRight && o.top_k.value_or(1) > 1) {
+    throw UsageError(
+        fmt::format("--top-k {}: --joint left-to-right has one filling, expected 1", top_k));
   }
 }
 
 probe::FillOptions fill_options(const Options& o, const commands::OpenedModel& opened) {
   probe::FillOptions options = o.fill;
-  options.top_k = o.top_k;
-  options.num_beams = o.num_beams.value_or(std::max<Index>(o.top_k, 5));
+  options.top_k = o.top_k.value_or(kTopK);
+  options.num_beams = o.num_beams.value_or(std::max<Index>(options.top_k, kTopK));
   options.sweeps = o.sweeps.value_or(100);
   options.temperature = o.temperature.value_or(1);
   options.seed = o.seed.value_or(0);
   options.batch_tokens = o.open.batch_tokens;
   options.mask_of = opened.mask_of;
-  options.targets = targets_of(o.targets, *opened.tokenizer);
+  if (o.targets) options.targets = targets_of(*o.targets, *opened.tokenizer);
   return options;
 }
 
@@ -95,7 +101,7 @@ std::string fill_provenance(const Options& o, const probe::FillOptions& options,
   json.member("model", opened.path);
   json.member("precision", kernel::precision_name(opened.model->precision()));
   commands::add_given(json, opened.given);
-  if (!o.targets.empty()) json.member("targets", o.targets);
+  if (o.targets) json.member("targets", *o.targets);
   if (options.joint == JointFill::kNone) return out;
   json.member("joint", name_in(probe::joint_fill_names(), options.joint));
   if (options.joint == JointFill::kBeam) json.member("num_beams", options.num_beams);
@@ -119,9 +125,9 @@ class FillingPrinter {
         session_(session) {}
 
   void header() {
-    const cli::CommonOptions& common = options_.open.common;
-    const bool first = !options_.stream.shard || parse_shard(*options_.stream.shard).index == 1;
-    if (common.json || common.no_header || !first || session_.stdout_is_terminal()) return;
+    if (!commands::has_header(options_.open.common, options_.stream) ||
+        session_.stdout_is_terminal())
+      return;
     session_.print(joint_ ? "id\trank\ttokens\tprobability\ttext\n"
                           : "id\tmask\trank\ttoken\tprobability\ttext\n");
   }
@@ -217,7 +223,9 @@ class FillingPrinter {
     std::string bar;
     for (int i = 0; i < length; ++i) bar += session_.takes_utf8() ? "█" : "#";
     bar.append(static_cast<std::size_t>(kWidth - length), ' ');
-    session_.print(fmt::format("  {:6.4f} {} {}\n", probability, bar, escape(what)));
+    const std::string number =
+        options_.open.digits ? number_.text(probability) : fmt::format("{:6.4f}", probability);
+    session_.print(fmt::format("  {} {} {}\n", number, bar, escape(what)));
   }
 
   const Options& options_;
@@ -252,8 +260,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   cli::need_stream(command);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
   need_masked_head(opened);
-  const std::optional<TokenId> mask = opened.tokenizer->roles().mask;
-  if (!mask) throw InputError(opened.path, "the tokenizer has no mask token, expected one");
+  const TokenId mask = need_mask_token(opened);
   const probe::FillOptions options = fill_options(o, opened);
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
   FillingPrinter printer(o, options, opened, session);
@@ -261,6 +268,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   std::vector<probe::MaskedText> waiting;
   Index tokens = 0;
   commands::LineWork work;
+  work.label = "filling";
   work.flush = [&] {
     const std::vector<probe::FilledText> filled = fill(*opened.model, waiting, options);
     for (std::size_t i = 0; i < filled.size(); ++i) printer.print(waiting[i], filled[i]);
@@ -268,7 +276,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     tokens = 0;
   };
   work.use = [&](std::uint64_t id, std::string_view line) {
-    probe::MaskedText text = masked_text(o, opened, *mask, id, line);
+    probe::MaskedText text = masked_text(o, opened, mask, id, line);
     if (tokens + text.sentence.size() > o.open.batch_tokens) work.flush();
     tokens += text.sentence.size();
     waiting.push_back(std::move(text));
@@ -291,9 +299,9 @@ void declare_fill(cli::Command& tool) {
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   c.option("-k,--top-k", "N", o->top_k, cli::AllowedRange{1, 1e6},
-           "fillings of each mask, or with --joint of each line");
+           "fillings of each mask, or with --joint of each line [5; of left-to-right 1]");
   c.option("--targets", "LIST", o->targets,
-           "words, separated by commas, that alone are put there; each must be one token");
+           "the only tokens that are considered, separated by commas");
   c.choice("--joint", o->fill.joint, probe::joint_fill_names(),
            "how several masks of a line depend on each other");
   c.option("--num-beams", "N", o->num_beams, cli::AllowedRange{1, 1e4},

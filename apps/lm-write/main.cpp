@@ -5,13 +5,13 @@
 
 int main(int argc, char** argv) {
   return masque::cli::run_tool(
-      "lm-write", "fills gaps in texts, corrects them and goes on with them, with language models",
-      argc, argv, [](masque::cli::Command& tool) {
+      "lm-write", "fills masks, corrects words and continues texts with a language model", argc,
+      argv, [](masque::cli::Command& tool) {
         tool.example("echo 'Paris is the [MASK] of France.' | lm-write fill bert-base-uncased/",
                      "the five likeliest tokens");
         tool.example("lm-write correct bert-base-uncased/ --edit-distance 2 < text",
                      "the lines with typing errors put right");
-        tool.example("lm-write generate gpt2/ < prompts", "the lines, gone on with");
+        tool.example("lm-write generate gpt2/ < prompts", "continues each line");
         tool.version_line(masque::kernel::library_version);
         masque::lm_write::declare_fill(tool);
         masque::lm_write::declare_correct(tool);

@@ -14,4 +14,11 @@ inline void need_masked_head(const commands::OpenedModel& opened) {
   if (problem) throw InputError(opened.path, *problem);
 }
 
+/// The token that hides others. Throws InputError with the model's path if there is none.
+inline TokenId need_mask_token(const commands::OpenedModel& opened) {
+  const std::optional<TokenId> mask = opened.tokenizer->roles().mask;
+  if (!mask) throw InputError(opened.path, "the tokenizer has no mask token, expected one");
+  return *mask;
+}
+
 }  // namespace masque::lm_write

@@ -8,9 +8,11 @@
 #include <doctest/doctest.h>
 
 #include "base/file.hpp"
+#include "base/random.hpp"
 #include "fake_model.hpp"
 #include "probe/score/word_alignment.hpp"
 #include "probe/write/correction_counts.hpp"
+#include "probe/write/threshold_search.hpp"
 #include "support/temp_folder.hpp"
 
 namespace masque::probe {
@@ -22,13 +24,13 @@ constexpr Index kVocabulary = 12;  // of a FakeModel
 constexpr TokenId kMask = 4;
 constexpr const char* kTokens =
     "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nab\ncat\nact\n##c\nabd\n.\nat\n";
-constexpr TokenId kAb = 5, kCat = 6, kAct = 7, kC = 8, kAbd = 9, kAt = 11;
+constexpr TokenId kAb = 5, kCat = 6, kAct = 7, kC = 8, kAbd = 9, kDot = 10, kAt = 11;
 
 class Words {
  public:
-  Words() {
-    const std::string path = folder_ / "vocab.txt";
-    test::write_file(path, kTokens);
+  explicit Words(const std::string& file = kTokens, const std::string& name = "vocab.txt") {
+    const std::string path = folder_ / name;
+    test::write_file(path, file);
     tokenizer_.emplace(text::Tokenizer::open(path));
   }
 
@@ -46,6 +48,36 @@ class Words {
 double log_probability(const std::vector<TokenId>& ids, Index place, TokenId token, bool others) {
   return log_softmax(
       fake_logits(ids, place, kVocabulary, [&](Index j) { return !others || j != place; }), token);
+}
+
+std::shared_ptr<const records::ConfusionSets> sets(const std::string& text) {
+  return std::make_shared<const records::ConfusionSets>(
+      records::ConfusionSets::parse(text, "sets"));
+}
+
+constexpr const char* kAdded = R"("added_tokens": [
+  {"id": 0, "content": "[PAD]", "special": true, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false},
+  {"id": 1, "content": "[UNK]", "special": true, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false},
+  {"id": 4, "content": "[MASK]", "special": true, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false}])";
+
+/// Byte-level BPE without merges that matter.
+std::string byte_level_tokenizer() {
+  return std::string(R"({"version": "1.0", )") + kAdded + R"x(, "normalizer": null,
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
+    "post_processor": null, "decoder": {"type": "ByteLevel"},
+    "model": {"type": "BPE", "ignore_merges": true, "unk_token": "[UNK]", "vocab": {"[PAD]": 0, "[UNK]": 1, "act": 2, "cat": 3, "[MASK]": 4,
+      "Ġcat": 5, "ct": 6, "Ã": 7, "aÃ": 8, "ĠaÃ": 9, "Ġ": 10, ".": 11}, "merges": []}})x";
+}
+
+/// Unigram with a mark of spaces; NFKC, and white space is one space.
+std::string metaspace_tokenizer(const std::string& split) {
+  return std::string(R"({"version": "1.0", )") + kAdded + R"x(, "normalizer": {"type": "Sequence",
+      "normalizers": [{"type": "NFKC"}, {"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "}]},
+    "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": )x" +
+         split + R"x(},
+    "post_processor": null, "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true},
+    "model": {"type": "Unigram", "unk_id": 1, "vocab": [["[PAD]", 0], ["[UNK]", 0], ["▁cat", -1],
+      ["▁act", -1], ["[MASK]", 0], ["▁", -5], [".", -5], ["1", -5], ["2", -5], ["3", -5], ["4", -5], ["5", -5]]}})x";
 }
 
 FakeModel masked() { return FakeModel(HeadKind::kMasked); }
@@ -115,18 +147,145 @@ TEST_CASE("confusions may have any number of pieces, and no other word is looked
   const Words words;
   const FakeModel model = masked();
   CorrectOptions options{.mask = kMask};
-  options.confusions = [](std::string_view word) -> std::vector<std::string> {
-    if (word == "cat") return {"abc", "act"};
-    return {};
-  };
+  options.confusions = sets("cat\tabc\tact\n");
   const Corrector corrector(model, words.tokenizer(), options);
   const auto checked = corrector.check(std::vector{words.line("at cat")});
-  CHECK(checked[0][0].replacement.empty());
+  REQUIRE(checked[0].size() == 1);
   const double abc = log_probability({2, kAt, kMask, kMask, 3}, 2, kAb, false) +
                      log_probability({2, kAt, kAb, kMask, 3}, 3, kC, false);
   const double act = log_probability({2, kAt, kMask, 3}, 2, kAct, false);
-  CHECK(checked[0][1].replacement == (abc > act ? "abc" : "act"));
-  CHECK(checked[0][1].replacement_log_probability == doctest::Approx(std::max(abc, act)));
+  CHECK(checked[0][0].replacement == (abc > act ? "abc" : "act"));
+  CHECK(checked[0][0].replacement_log_probability == doctest::Approx(std::max(abc, act)));
+}
+
+TEST_CASE("words of confusion sets stand between white space, or between punctuation") {
+  const Words words;
+  const FakeModel model = masked();
+  CorrectOptions options{.mask = kMask};
+  options.confusions = sets("cat\tab.act\n");  // "they're": several pre-tokens
+  const Corrector corrector(model, words.tokenizer(), options);
+  const auto checked = corrector.check(std::vector{words.line("at\u3000.Ab.act. cats")});
+  REQUIRE(checked[0].size() == 1);
+  CHECK(checked[0][0].span == text::Span{6, 12});
+  const std::vector<TokenId> ids{2, kAt, kDot, kAb, kDot, kAct, kDot, 1, 3};
+  double own = 0;
+  for (Index i = 3; i < 6; ++i) {
+    std::vector<TokenId> hidden = ids;
+    std::fill(hidden.begin() + i, hidden.begin() + 6, kMask);
+    own += log_probability(hidden, i, ids[static_cast<std::size_t>(i)], false);
+  }
+  CHECK(checked[0][0].log_probability == doctest::Approx(own));
+  CHECK(checked[0][0].replacement == "Cat");
+  CHECK(checked[0][0].replacement_log_probability ==
+        doctest::Approx(log_probability({2, kAt, kDot, kMask, kDot, 1, 3}, 3, kCat, false)));
+}
+
+TEST_CASE("a word that the vocabulary lacks is read as the tokenizer lowers it") {
+  const Words words;
+  const FakeModel model = masked();
+  const Corrector corrector(model, words.tokenizer(), {.mask = kMask, .edit_distance = 1});
+  const auto checked = corrector.check(std::vector{words.line("Zct")});
+  REQUIRE(checked[0].size() == 1);
+  CHECK(checked[0][0].replacement == "Act");  // one letter and a capital away
+  CHECK(checked[0][0].edit_cost == 0);
+}
+
+TEST_CASE("pieces of words are none where no space is in front") {
+  // Byte level: "Ġcat", "cat" and "act"; "ct" and a part of a character never have a space.
+  const Words words(byte_level_tokenizer(), "tokenizer.json");
+  const FakeModel model = masked();
+  const Corrector corrector(model, words.tokenizer(), {.mask = kMask});
+  const auto checked = corrector.check(std::vector{words.line("act"), words.line("cat cat")});
+  CHECK(checked[0][0].replacement == "cat");
+  REQUIRE(checked[1].size() == 2);
+  CHECK(checked[1][0].replacement.empty());  // of these alone "act" has no spaced form
+  CHECK(checked[1][1].replacement == "");
+}
+
+TEST_CASE("words are apart where white space is, however the tokenizer splits, and none overlap") {
+  const FakeModel model = masked();
+  for (const char* split : {"true", "false"}) {
+    CAPTURE(split);
+    const Words words(metaspace_tokenizer(split), "tokenizer.json");
+    const Corrector corrector(model, words.tokenizer(), {.mask = kMask});
+    const std::string text = "cat\tact\u00a0cat\u3000act \u206b  cat";
+    const Line line = words.line(text);
+    const auto checked = corrector.check(std::vector{line});
+    REQUIRE(checked[0].size() == 5);
+    const std::vector<text::Span> spans{{0, 3}, {4, 7}, {9, 12}, {15, 18}, {24, 27}};
+    for (std::size_t i = 0; i < 5; ++i) CHECK(checked[0][i].span == spans[i]);
+    CHECK(corrected(line, checked[0], -1e9) == "act\tcat\u00a0act\u3000cat \u206b  act");
+    // NFKC makes two words of this one character.
+    const Line two = words.line("cat \ufdfb cat");
+    const auto found = corrector.check(std::vector{two});
+    REQUIRE(found[0].size() == 3);
+    CHECK(found[0][1].span == text::Span{4, 7});
+    const std::string all = corrected(two, found[0], -1e9);
+    CHECK((all == "act cat act" || all == "act act act"));
+  }
+}
+
+TEST_CASE("numbers of other scripts are no words") {
+  const Words words;
+  const FakeModel model = masked();
+  const Corrector corrector(model, words.tokenizer(), {.mask = kMask});
+  CHECK(corrector.check(std::vector{words.line("\u0664\u0662 42 \uff14 \u0968")})[0].empty());
+  CHECK(corrector.check(std::vector{words.line("\u0430")})[0].size() == 1);
+}
+
+TEST_CASE("corrections must not overlap") {
+  const std::vector<CheckedWord> words{{.span = {0, 3}, .replacement = "x"},
+                                       {.span = {2, 4}, .replacement = "y"}};
+  CHECK_THROWS_AS(corrected("abcde", words, -1), std::logic_error);
+}
+
+TEST_CASE("the best threshold is the best of all, by brute force") {
+  const std::vector<std::string> vocabulary{"a", "b", "c", "a,b", "c.a"};
+  Draw draw(3, "thresholds");
+  for (int round = 0; round < 200; ++round) {
+    ThresholdSearch search;
+    std::vector<std::string> texts, references;
+    std::vector<std::vector<CheckedWord>> words;
+    std::vector<double> gains;
+    for (int t = 0; t < 3; ++t) {
+      std::string& text = texts.emplace_back();
+      std::string& reference = references.emplace_back();
+      std::vector<CheckedWord>& checked = words.emplace_back();
+      const Index size = 1 + draw.below(5);
+      for (Index i = 0; i < size; ++i) {
+        const std::string& word = vocabulary[static_cast<std::size_t>(draw.below(5))];
+        for (std::size_t at = 0; at < word.size(); at += 2) {
+          const auto begin = static_cast<std::uint32_t>(text.size() + at);
+          checked.push_back(
+              {.span = {begin, begin + 1},
+               .log_probability = static_cast<double>(draw.below(6)),
+               .replacement =
+                   draw.below(3) == 0 ? "" : vocabulary[static_cast<std::size_t>(draw.below(3))]});
+          if (!checked.back().replacement.empty()) gains.push_back(checked.back().gain());
+        }
+        text += word + " ";
+        if (draw.below(6) > 0)
+          reference += vocabulary[static_cast<std::size_t>(draw.below(5))] + " ";
+      }
+      search.add(text, checked, reference);
+    }
+    const auto at = [&](double threshold) {
+      CorrectionCounts counts;
+      for (std::size_t t = 0; t < texts.size(); ++t)
+        counts.add(texts[t], corrected(texts[t], words[t], threshold), references[t]);
+      return counts.word_correction;
+    };
+    double most = 0;
+    for (const double gain : gains) most = std::max(most, at(gain - 0.5).f1());
+    const auto best = search.best();
+    CHECK(best.has_value() == (most > 0));
+    if (!best) continue;
+    const CorrectionCount found = at(best->threshold);
+    CHECK(found.f1() == doctest::Approx(most));
+    CHECK(best->words.f1() == found.f1());
+    CHECK(best->words.done == found.done);
+    CHECK(best->words.wanted == found.wanted);
+  }
 }
 
 TEST_CASE("checks do not depend on batches, and replacements stand where their words stood") {
@@ -188,7 +347,7 @@ TEST_CASE("counts of corrections of small cases") {
   CHECK(counts.sentence_detection.done == 3);
   CHECK(counts.sentence_detection.right == 2);
   CHECK(counts.sentence_correction.right == 1);
-  CHECK_THROWS_AS(counts.add("a b", "a", "a b"), InputError);
+  CHECK_THROWS_AS(counts.add("a b", "a", "a b"), std::logic_error);
   CHECK(CorrectionCount().f1() == 0);
 }
 

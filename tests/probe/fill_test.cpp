@@ -122,6 +122,46 @@ TEST_CASE("a beam as wide as the vocabulary finds the likeliest pair, a narrow o
     CHECK(log_probability(ids, 1, first) >= log_probability(ids, 1, a));
 }
 
+namespace {
+
+/// The same logits everywhere.
+class EverywhereModel : public FakeModel {
+ public:
+  explicit EverywhereModel(std::vector<double> logits)
+      : FakeModel(HeadKind::kMasked), logits_(std::move(logits)) {}
+  std::vector<double> run(const model::Batch& batch, const model::Request& request,
+                          model::Observer* observer) const override {
+    Index s = 0;
+    for (Index i = 0; i < std::ssize(request.rows); ++i) {
+      while (request.rows[static_cast<std::size_t>(i)] >=
+             batch.begins[static_cast<std::size_t>(s) + 1])
+        ++s;
+      observer->logits(s, i, MatrixView<const double>(logits_.data(), 1, std::ssize(logits_)));
+    }
+    return {};
+  }
+
+ private:
+  std::vector<double> logits_;
+};
+
+}  // namespace
+
+TEST_CASE("of equally likely fillings of a beam those with lower ids are first") {
+  std::vector<double> logits(12, -50.0);
+  logits[5] = 0;
+  logits[7] = 1;
+  const EverywhereModel model(logits);
+  const std::vector texts{masked_text({1, kMask, kMask})};
+  const auto filled = fill(model, texts, {.top_k = 4, .joint = JointFill::kBeam, .num_beams = 4});
+  REQUIRE(filled[0].joint.size() == 4);
+  CHECK(filled[0].joint[0].ids == std::vector<TokenId>{7, 7});
+  CHECK(filled[0].joint[1].log_probability == filled[0].joint[2].log_probability);
+  CHECK(filled[0].joint[1].ids == std::vector<TokenId>{5, 7});
+  CHECK(filled[0].joint[2].ids == std::vector<TokenId>{7, 5});
+  CHECK(filled[0].joint[3].ids == std::vector<TokenId>{5, 5});
+}
+
 TEST_CASE("Gibbs draws visit tokens as often as the model's conditionals say, whatever the batch") {
   const FakeModel model(HeadKind::kMasked);
   const std::vector<TokenId> ids{1, kMask, 7};

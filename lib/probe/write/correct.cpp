@@ -3,60 +3,33 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "base/edit_distance.hpp"
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/interrupt.hpp"
-#include "base/split.hpp"
 #include "probe/score/batching.hpp"
 #include "probe/score/length_policy.hpp"
 #include "probe/write/fill.hpp"
+#include "probe/write/line_words.hpp"
 #include "probe/write/sampling.hpp"
-#include "text/code_points.hpp"
+#include "text/spaced_words.hpp"
 
 namespace masque::probe {
 
 namespace {
 
+constexpr char32_t kReplacement = U'\uFFFD';
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
-
-std::u32string characters(std::string_view text) {
-  std::u32string out;
-  while (!text.empty()) {
-    char32_t c = 0;
-    const int size = decode_utf8(text, c);
-    if (size == 0) break;
-    out.push_back(c);
-    text.remove_prefix(static_cast<std::size_t>(size));
-  }
-  return out;
-}
-
-bool has_letter(std::u32string_view text) {
-  return std::ranges::any_of(
-      text, [](char32_t c) { return text::is_word(c) && c != U'_' && (c < U'0' || c > U'9'); });
-}
-
-bool has_white_space(std::u32string_view text) {
-  return std::ranges::any_of(text, text::is_white_space);
-}
-
-/// What tokens look like in a text, without the space that may belong to the first.
-std::string shown(const text::Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
-  return std::string(trim(tokenizer.decode(ids, false)));
-}
-
-bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_small(char c) { return c >= 'a' && c <= 'z'; }
 
 /// With a capital in front where the word in the text has one and the tokenizer has lowered it.
 std::string in_case(std::string text, std::string_view in_line, std::string_view as_read) {
-  const bool lowered =
-      !in_line.empty() && !as_read.empty() && is_capital(in_line[0]) && is_small(as_read[0]);
-  if (lowered && !text.empty() && is_small(text[0])) text[0] = static_cast<char>(text[0] - 32);
+  const bool lowered = !in_line.empty() && !as_read.empty() && is_ascii_capital(in_line[0]) &&
+                       is_ascii_small(as_read[0]);
+  if (lowered && !text.empty()) text[0] = ascii_capital(text[0]);
   return text;
 }
 
@@ -79,11 +52,23 @@ struct Corrector::Word {
   text::Span span;
   Index begin = 0, end = 0;         ///< of its pieces among the sentence's ids
   std::vector<Spelling> spellings;  ///< the first is the word's own; the others of several pieces
-  std::vector<Choice> candidates;   ///< of one piece
-  std::optional<Choice> best;       ///< of these
+  // What may stand there, of one piece: all of the vocabulary but the word itself, or what is near.
+  const std::vector<Candidate>* vocabulary = nullptr;
+  const std::vector<Choice>* near = nullptr;
+  bool begins_word = false;  ///< its first token
+  std::u32string own;        ///< the word as the tokenizer reads it
+  std::optional<Choice> best;
   double best_log_probability = 0;
 
+  bool has_candidates() const {
+    return (vocabulary != nullptr && !vocabulary->empty()) || (near != nullptr && !near->empty());
+  }
   void choose(std::span<const double> logits);
+};
+
+/// Of each word of some lines what is near it, found once.
+struct Corrector::Near {
+  std::map<std::pair<bool, std::u32string>, std::vector<Choice>> of;
 };
 
 namespace {
@@ -97,12 +82,19 @@ double log_probability(std::span<const double> logits, TokenId id) {
 /// The candidate with the highest log-probability less its cost.
 void Corrector::Word::choose(std::span<const double> logits) {
   double most = kNothing;
-  for (const Choice& choice : candidates) {
+  const auto look_at = [&](const Choice& choice) {
     const double logit = logits[static_cast<std::size_t>(choice.id)];
-    if (logit - choice.cost <= most) continue;
+    if (logit - choice.cost <= most) return;
     most = logit - choice.cost;
     best = choice;
     best_log_probability = logit;
+  };
+  if (near != nullptr) {
+    for (const Choice& choice : *near) look_at(choice);
+  } else if (vocabulary != nullptr) {
+    for (const Candidate& candidate : *vocabulary) {
+      if (candidate.begins_word == begins_word && candidate.text != own) look_at({candidate.id, 0});
+    }
   }
   if (best) best_log_probability -= log_sum(logits);
 }
@@ -118,41 +110,50 @@ Corrector::Corrector(const model::Model& model, const text::Tokenizer& tokenizer
     if (tokenizer.is_special(id) || tokenizer.token(id).empty()) continue;
     const bool begins = tokenizer.begins_word(id);
     // "##" says that a piece is no word; a missing "Ġ" only that no space is in front.
-    if (!begins && tokenizer.parts().word_mark == text::WordMark::kContinuation) continue;
+    const text::TokenizerParts& parts = tokenizer.parts();
+    if (!begins && parts.word_mark == text::WordMark::kContinuation) continue;
+    // With it in front, too: else a piece of words ("ing").
+    if (!begins && !tokenizer.find(parts.word_prefix + std::string(tokenizer.token(id)))) continue;
     std::u32string text = characters(shown(tokenizer, {id}));
-    if (!has_letter(text) || has_white_space(text)) continue;
+    // Of a byte-level vocabulary some pieces are part of a character.
+    if (!has_letter(text) || has_white_space(text) || text.find(kReplacement) != text.npos)
+      continue;
+    if (options_.edit_distance) {
+      if (by_length_.size() <= text.size()) by_length_.resize(text.size() + 1);
+      by_length_[text.size()].push_back(candidates_.size());
+    }
     candidates_.push_back({id, begins, std::move(text)});
   }
 }
 
-std::vector<Corrector::Choice> Corrector::candidates_for(const Word& word, TokenId first) const {
-  const bool begins = tokenizer_.begins_word(first);
-  const std::u32string text = characters(word.spellings[0].text);
-  std::vector<Choice> out;
-  for (const Candidate& candidate : candidates_) {
-    if (candidate.begins_word != begins || candidate.text == text) continue;
-    if (!options_.edit_distance) {
-      out.push_back({candidate.id, 0});
-      continue;
+/// The candidates within the edit distance of a word, by id.
+const std::vector<Corrector::Choice>& Corrector::near(const Word& word, Near& found) const {
+  const auto [entry, is_new] = found.of.try_emplace({word.begins_word, word.own});
+  std::vector<Choice>& out = entry->second;
+  if (!is_new) return out;
+  const auto most = static_cast<std::size_t>(*options_.edit_distance);
+  const std::size_t size = word.own.size();
+  const std::size_t lengths = std::min(by_length_.size(), size + most + 1);
+  for (std::size_t length = size - std::min(size, most); length < lengths; ++length) {
+    for (const std::size_t at : by_length_[length]) {
+      const Candidate& candidate = candidates_[at];
+      if (candidate.begins_word != word.begins_word || candidate.text == word.own) continue;
+      const int edits = edit_distance(candidate.text, word.own, *options_.edit_distance);
+      if (edits <= *options_.edit_distance)
+        out.push_back({candidate.id, edits * options_.edit_cost});
     }
-    const int most = *options_.edit_distance;
-    const auto longer = std::max(candidate.text.size(), text.size());
-    const auto shorter = std::min(candidate.text.size(), text.size());
-    if (longer - shorter > static_cast<std::size_t>(most)) continue;
-    const int edits = edit_distance(candidate.text, text);
-    if (edits <= most) out.push_back({candidate.id, edits * options_.edit_cost});
   }
+  std::ranges::sort(out, {}, &Choice::id);
   return out;
 }
 
 /// The sets' words as the tokenizer reads them in the place of the word.
-void Corrector::add_confusions(const Line& line, Word& word) const {
-  const std::string_view own =
-      std::string_view(line.text).substr(word.span.begin, word.span.end - word.span.begin);
+void Corrector::add_confusions(const Line& line, const std::vector<std::string>& others,
+                               Word& word) const {
   const auto limit = token_limit(model_.design(), 0);
-  for (const std::string& other : options_.confusions(own)) {
+  for (const std::string& other : others) {
     std::string text = line.text;
-    text.replace(word.span.begin, own.size(), other);
+    text.replace(word.span.begin, word.span.end - word.span.begin, other);
     const Sentence sentence = encode_sentence(tokenizer_, text, {});
     if (limit && sentence.size() > *limit) continue;
     // What stands around it must be read as before.
@@ -170,33 +171,61 @@ void Corrector::add_confusions(const Line& line, Word& word) const {
   }
 }
 
-std::vector<Corrector::Word> Corrector::words_of(const Line& line) const {
-  const Sentence& s = line.sentence;
+/// A word that may be corrected, as it stands; nothing for what has no letter and for special
+/// tokens.
+std::optional<Corrector::Word> Corrector::own_word(const Line& line,
+                                                   const WordTokens& tokens) const {
+  const std::vector<TokenId>& all = line.sentence.ids;
+  const std::vector<TokenId> ids(all.begin() + tokens.begin, all.begin() + tokens.end);
+  const auto stays = [&](TokenId id) {
+    return tokenizer_.is_special(id) && id != tokenizer_.roles().unk;
+  };
+  const std::string_view in_line =
+      std::string_view(line.text).substr(tokens.place.begin, tokens.place.end - tokens.place.begin);
+  const std::u32string letters = characters(in_line);
+  if (ids.empty() || std::ranges::any_of(ids, stays) || !has_letter(letters) ||
+      has_white_space(letters))
+    return std::nullopt;
+  Word word{.span = {static_cast<std::uint32_t>(tokens.place.begin),
+                     static_cast<std::uint32_t>(tokens.place.end)},
+            .begin = tokens.begin,
+            .end = tokens.end,
+            .spellings = {},
+            .begins_word = tokenizer_.begins_word(ids[0]),
+            .own = {}};
+  std::string text = normalized(tokenizer_, in_line);
+  word.own = characters(text);
+  word.spellings.push_back({std::move(text), ids, std::vector<double>(ids.size())});
+  return word;
+}
+
+std::vector<Corrector::Word> Corrector::words_of(const Line& line, Near& found) const {
   std::vector<Word> words;
-  const Index end = s.size() - s.suffix;
-  for (Index i = s.prefix; i < end;) {
-    const auto at = static_cast<std::size_t>(i);
-    Word word{.span = s.spans[at], .begin = i, .end = i + 1, .spellings = {}, .candidates = {}};
-    while (word.end < end && s.words[static_cast<std::size_t>(word.end)] == s.words[at] &&
-           s.words[at] != text::kNoWord)
-      word.span.end = s.spans[static_cast<std::size_t>(word.end++)].end;
-    i = word.end;
-    // GPT-2's tokens hold the space in front of them.
-    while (word.span.begin < word.span.end && line.text[word.span.begin] == ' ') ++word.span.begin;
-    std::vector<TokenId> ids(s.ids.begin() + word.begin, s.ids.begin() + word.end);
-    const bool unknown = std::ranges::find(ids, tokenizer_.roles().unk) != ids.end();
-    if (!unknown && tokenizer_.is_special(ids[0])) continue;
-    const std::string_view in_line =
-        std::string_view(line.text).substr(word.span.begin, word.span.end - word.span.begin);
-    if (!has_letter(characters(in_line))) continue;
-    std::string text = unknown ? std::string(in_line) : shown(tokenizer_, ids);
-    word.spellings.push_back({std::move(text), ids, std::vector<double>(ids.size())});
-    if (options_.confusions) {
-      add_confusions(line, word);
-    } else {
-      word.candidates = candidates_for(word, s.ids[at]);
+  if (options_.confusions) {
+    for (const text::Stretch& spaced : text::spaced_words(line.text)) {
+      throw_if_interrupted();
+      const records::ConfusionSets::Confusion confusion = options_.confusions->confusion_of(
+          std::string_view(line.text).substr(spaced.begin, spaced.end - spaced.begin));
+      if (confusion.others.empty()) continue;
+      const text::Stretch place{spaced.begin + confusion.place.begin,
+                                spaced.begin + confusion.place.end};
+      auto word = own_word(line, tokens_of(line.sentence, line.text, place));
+      if (!word) continue;
+      add_confusions(line, confusion.others, *word);
+      words.push_back(std::move(*word));
     }
-    words.push_back(std::move(word));
+    return words;
+  }
+  for (const WordTokens& tokens : words_apart(line.sentence, line.text)) {
+    throw_if_interrupted();
+    auto word = own_word(line, tokens);
+    if (!word) continue;
+    if (options_.edit_distance) {
+      word->near = &near(*word, found);
+    } else {
+      word->vocabulary = &candidates_;
+    }
+    words.push_back(std::move(*word));
   }
   return words;
 }
@@ -215,7 +244,7 @@ class Corrector::Jobs {
       for (Spelling& spelling : std::span(word.spellings).subspan(1)) {
         options_.one_pass ? add_seen(word, spelling) : add_hidden(word, spelling, nullptr);
       }
-      if (!whole && !word.candidates.empty()) add_candidates(word);
+      if (!whole && word.has_candidates()) add_candidates(word);
     }
     if (options_.one_pass) add_pass(words);
   }
@@ -319,11 +348,12 @@ CheckedWord Corrector::checked(const Line& line, const Word& word) const {
 
 std::vector<std::vector<CheckedWord>> Corrector::check(std::span<const Line> lines) const {
   JobRunner runner(model_, options_.batch_tokens);
+  Near found;
   std::vector<std::vector<Word>> words;
   words.reserve(lines.size());  // jobs point to what is in it
   for (const Line& line : lines) {
     throw_if_interrupted();
-    words.push_back(words_of(line));
+    words.push_back(words_of(line, found));
     Jobs(line.sentence, options_, runner).add(words.back());
   }
   runner.run();
@@ -334,16 +364,17 @@ std::vector<std::vector<CheckedWord>> Corrector::check(std::span<const Line> lin
   return out;
 }
 
-std::string corrected(const Line& line, std::span<const CheckedWord> words, double threshold) {
+std::string corrected(std::string_view text, std::span<const CheckedWord> words, double threshold) {
   std::string out;
   std::size_t at = 0;
   for (const CheckedWord& word : words) {
     if (word.replacement.empty() || !(word.gain() > threshold)) continue;
-    out.append(line.text, at, word.span.begin - at);
+    MASQUE_CHECK(word.span.begin >= at);
+    out.append(text, at, word.span.begin - at);
     out += word.replacement;
     at = word.span.end;
   }
-  return out.append(line.text, at);
+  return out.append(text, at);
 }
 
 }  // namespace masque::probe

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,18 +12,21 @@
 
 #include "model/model.hpp"
 #include "probe/score/sentence.hpp"
+#include "probe/score/word_scores.hpp"
+#include "records/confusion_sets.hpp"
 
 namespace masque::probe {
 
 struct CorrectOptions {
-  /// One pass tells the probability of every token given the others (T-TA); else every word is
+  /// One pass gives the probability of every token given the others (T-TA); else every word is
   /// hidden by mask tokens in passes of its own.
   bool one_pass = false;
   TokenId mask = 0;  ///< hides a token
-  /// The words that may stand for a word. None: words of the vocabulary that are one token.
-  std::function<std::vector<std::string>(std::string_view word)> confusions;
-  /// Of the vocabulary's words those at most so many edits away alone (insertions, deletions,
-  /// replacements of a character, swaps of neighbours).
+  /// Only words of these sets are checked, against the others of their set. None: words of the
+  /// vocabulary that are one token may stand for a word.
+  std::shared_ptr<const records::ConfusionSets> confusions;
+  /// Of the vocabulary only words at most so many edits away: insertion, deletion, substitution,
+  /// swap of neighbours.
   std::optional<int> edit_distance;
   /// Nats that each edit costs a replacement: −log of how likely an error is, as in the noisy
   /// channel of Kernighan, Church and Gale 1990, doi:10.3115/997939.997975.
@@ -59,13 +63,16 @@ class Corrector {
   /// Both must stay. Throws as check_filling(). Cost: a look at every token of the vocabulary.
   Corrector(const model::Model& model, const text::Tokenizer& tokenizer, CorrectOptions options);
 
-  /// The words of each line that hold a letter, in order; a word is a pre-token of the tokenizer.
+  /// The words of each line that hold a letter, in order. A word is a pre-token of the tokenizer,
+  /// without white space; with `confusions` what stands between white space, or the punctuation
+  /// around it, if it is in a set, with all tokens that share a character with it.
   /// Results do not depend on the other lines nor on batch_tokens. Passes over a line: of a word of
   /// one piece 1, of n pieces n + 1, and n for each of the confusions of n ≥ 2 pieces; of one_pass
   /// 1 in all, 1 more for each word of several pieces, and 1 for each confusion of several. A
   /// replacement begins with a capital from A to Z where the word does and the tokenizer lowers
-  /// it. Confusions that would make the line too long are left out. Memory: the lines, a batch, and
-  /// a number for each pass. Throws InputError as Model::run, and Interrupted.
+  /// it. Confusions that would make the line too long are left out. Memory: the lines, a batch, a
+  /// number for each pass, and of edit_distance what is near each different word. Throws InputError
+  /// as Model::run, and Interrupted.
   std::vector<std::vector<CheckedWord>> check(std::span<const Line> lines) const;
 
  private:
@@ -81,20 +88,27 @@ class Corrector {
   };
   struct Spelling;
   struct Word;
+  struct Near;
   class Jobs;
 
-  std::vector<Word> words_of(const Line& line) const;
-  void add_confusions(const Line& line, Word& word) const;
-  std::vector<Choice> candidates_for(const Word& word, TokenId first) const;
+  std::vector<Word> words_of(const Line& line, Near& found) const;
+  std::optional<Word> own_word(const Line& line, const WordTokens& tokens) const;
+  void add_confusions(const Line& line, const std::vector<std::string>& others, Word& word) const;
+  const std::vector<Choice>& near(const Word& word, Near& found) const;
   CheckedWord checked(const Line& line, const Word& word) const;
 
   const model::Model& model_;
   const text::Tokenizer& tokenizer_;
   CorrectOptions options_;
-  std::vector<Candidate> candidates_;
+  std::vector<Candidate> candidates_;                ///< by id
+  std::vector<std::vector<std::size_t>> by_length_;  ///< of edit_distance: numbers of candidates
 };
 
 /// The line with the replacements that gain more than `threshold` nats.
-std::string corrected(const Line& line, std::span<const CheckedWord> words, double threshold);
+std::string corrected(std::string_view text, std::span<const CheckedWord> words, double threshold);
+inline std::string corrected(const Line& line, std::span<const CheckedWord> words,
+                             double threshold) {
+  return corrected(std::string_view(line.text), words, threshold);
+}
 
 }  // namespace masque::probe

@@ -19,14 +19,11 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// Of each word of the text what it should be, and words that are missing.
-struct Wanted {
-  std::vector<std::optional<std::string_view>> words;
-  std::uint64_t missing = 0;
-};
+}  // namespace
 
-Wanted wanted_words(const Words& text, const Words& reference) {
-  Wanted out;
+WantedWords wanted_words(std::span<const std::string_view> text,
+                         std::span<const std::string_view> reference) {
+  WantedWords out;
   out.words.resize(text.size());
   if (text.size() == reference.size()) {
     std::ranges::copy(reference, out.words.begin());
@@ -39,8 +36,6 @@ Wanted wanted_words(const Words& text, const Words& reference) {
   return out;
 }
 
-}  // namespace
-
 double CorrectionCount::precision() const { return share(right, done); }
 double CorrectionCount::recall() const { return share(right, wanted); }
 double CorrectionCount::f1() const { return share(2 * right, done + wanted); }
@@ -49,9 +44,8 @@ void CorrectionCounts::add(std::string_view text, std::string_view output,
                            std::string_view reference) {
   const Words before = split_words(text);
   const Words after = split_words(output);
-  if (before.size() != after.size())
-    throw InputError("a correction with another number of words, expected one for one");
-  const Wanted wanted = wanted_words(before, split_words(reference));
+  MASQUE_CHECK(before.size() == after.size());
+  const WantedWords wanted = wanted_words(before, split_words(reference));
   bool changed = false, detected = wanted.missing == 0, corrected = detected, wrong = !detected;
   word_detection.wanted += wanted.missing;
   word_correction.wanted += wanted.missing;

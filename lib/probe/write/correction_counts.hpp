@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
 namespace masque::probe {
 
@@ -17,6 +20,17 @@ struct CorrectionCount {
   double f1() const;         ///< their harmonic mean; 0 where nothing is right
 };
 
+/// Of each word of a text what it should be; nothing for a word too many.
+struct WantedWords {
+  std::vector<std::optional<std::string_view>> words;
+  std::uint64_t missing = 0;  ///< words of the reference that the text lacks
+};
+
+/// Compares word by word where there are as many, else as align_words() has it. Views of the
+/// reference.
+WantedWords wanted_words(std::span<const std::string_view> text,
+                         std::span<const std::string_view> reference);
+
 /// Counts of texts, each in words between spaces and as a whole.
 struct CorrectionCounts {
   CorrectionCount word_detection;   ///< right: a wrong word was changed
@@ -27,8 +41,8 @@ struct CorrectionCounts {
 
   /// A text, what became of it word by word, and what it should be. With as many words as the
   /// reference it is compared word by word; else words stand for each other as align_words() has
-  /// it: a word too many is a wrong one, a missing one an error that cannot be found. Throws
-  /// InputError if `output` has another number of words than `text`.
+  /// it: a word too many is a wrong one, a missing one an error that cannot be found. `output` has
+  /// as many words as `text`.
   void add(std::string_view text, std::string_view output, std::string_view reference);
 };
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <numeric>
 
 #include "base/error.hpp"
@@ -69,32 +70,60 @@ void fill_apart(JobRunner& runner, std::span<const MaskedText> texts, const Fill
   runner.run();
 }
 
-/// A beginning of a text's fillings, and what may follow it.
-struct Beginning {
-  JointFilling filling;
-  std::vector<Filling> next;
+/// A beginning of a text's fillings and one more token.
+struct Longer {
+  std::size_t beginning = 0;
+  TokenId id = 0;
+  double log_probability = 0;
 };
 
-/// The likeliest beginnings that are one token longer.
-std::vector<Beginning> longer(const std::vector<Beginning>& shorter, Index width) {
-  std::vector<Beginning> out;
-  for (const Beginning& begin : shorter) {
-    for (const Filling& next : begin.next) {
-      JointFilling filling = begin.filling;
-      filling.ids.push_back(next.id);
-      filling.log_probability += std::log(next.probability);
-      out.push_back({std::move(filling), {}});
+/// The likeliest beginnings of a text's fillings, which is what a beam keeps of them.
+struct Beam {
+  std::vector<JointFilling> beginnings = std::vector<JointFilling>(1);
+  std::vector<Longer> next;  ///< a heap: the first is the least likely one
+
+  bool before(const Longer& a, const Longer& b) const {
+    if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
+    const auto& first = beginnings[a.beginning].ids;
+    const auto& second = beginnings[b.beginning].ids;
+    return first != second ? first < second : a.id < b.id;
+  }
+  auto order() const {
+    return [this](const Longer& a, const Longer& b) { return before(a, b); };
+  }
+
+  /// Offers what may follow a beginning; `width` are kept.
+  void offer(std::size_t beginning, std::span<const Filling> follow, Index width) {
+    for (const Filling& f : follow) {
+      next.push_back(
+          {beginning, f.id, beginnings[beginning].log_probability + std::log(f.probability)});
+      std::ranges::push_heap(next, order());
+      if (std::ssize(next) <= width) continue;
+      std::ranges::pop_heap(next, order());
+      next.pop_back();
     }
   }
-  std::ranges::stable_sort(out, std::greater<>(),
-                           [](const Beginning& b) { return b.filling.log_probability; });
-  if (std::ssize(out) > width) out.resize(static_cast<std::size_t>(width));
-  return out;
-}
+
+  /// Makes those that were kept the beginnings, the likeliest first.
+  void advance() {
+    std::ranges::sort(next, order());
+    std::vector<JointFilling> longer;
+    longer.reserve(next.size());
+    for (const Longer& l : next) {
+      throw_if_interrupted();
+      JointFilling& filling = longer.emplace_back(beginnings[l.beginning]);
+      filling.ids.push_back(l.id);
+      filling.log_probability = l.log_probability;
+    }
+    beginnings = std::move(longer);
+    next.clear();
+  }
+};
 
 void fill_beam(JobRunner& runner, std::span<const MaskedText> texts, Index width,
                const FillOptions& options, std::vector<FilledText>& out) {
-  std::vector<std::vector<Beginning>> beams(texts.size(), std::vector<Beginning>(1));
+  std::vector<Beam> beams(texts.size());
+  std::mutex offering;
   bool open = true;
   for (std::size_t step = 0; open; ++step) {
     throw_if_interrupted();
@@ -102,23 +131,24 @@ void fill_beam(JobRunner& runner, std::span<const MaskedText> texts, Index width
     for (std::size_t t = 0; t < texts.size(); ++t) {
       if (step >= texts[t].places.size()) continue;
       open = true;
-      for (Beginning& begin : beams[t]) {
-        runner.add(job_of(texts[t], begin.filling.ids, {texts[t].places[step]}, options,
-                          [&options, &begin, width](std::size_t /*row*/, auto logits) {
-                            begin.next = likeliest(logits, options, width);
+      for (std::size_t b = 0; b < beams[t].beginnings.size(); ++b) {
+        runner.add(job_of(texts[t], beams[t].beginnings[b].ids, {texts[t].places[step]}, options,
+                          [&, &beam = beams[t], b](std::size_t /*row*/, auto logits) {
+                            const std::vector<Filling> next = likeliest(logits, options, width);
+                            const std::lock_guard lock(offering);
+                            beam.offer(b, next, width);
                           }));
       }
     }
     runner.run();
     for (std::size_t t = 0; t < texts.size(); ++t) {
-      if (step < texts[t].places.size()) beams[t] = longer(beams[t], width);
+      if (step < texts[t].places.size()) beams[t].advance();
     }
   }
   for (std::size_t t = 0; t < texts.size(); ++t) {
-    for (Beginning& begin : beams[t]) {
-      if (std::ssize(out[t].joint) < options.top_k)
-        out[t].joint.push_back(std::move(begin.filling));
-    }
+    out[t].joint = std::move(beams[t].beginnings);
+    if (std::ssize(out[t].joint) > options.top_k)
+      out[t].joint.resize(static_cast<std::size_t>(options.top_k));
   }
 }
 

@@ -73,8 +73,8 @@ void check_filling(const model::Design& design);
 
 /// Fills texts, one result each in their order; a result depends neither on the other texts nor on
 /// batch_tokens. Passes over a text of m masks: 1 of kNone; m of kLeftToRight; at most
-/// m · num_beams of kBeam; m · sweeps of kGibbs. Memory: a batch, and the texts. Throws InputError
-/// as Model::run, and Interrupted.
+/// m · num_beams of kBeam; m · sweeps of kGibbs. Memory: a batch, the texts, and of kBeam num_beams
+/// fillings of each. Throws InputError as Model::run, and Interrupted.
 std::vector<FilledText> fill(const model::Model& model, std::span<const MaskedText> texts,
                              const FillOptions& options);
 
