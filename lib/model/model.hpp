@@ -56,7 +56,7 @@ enum class AttentionOverride {
   kMean,  ///< what it would if every query read all its visible keys alike
 };
 
-/// What a model has read of sequences, so that they can be gone on with at the cost of their new
+/// What a model has read of sequences, so that they can be continued at the cost of their new
 /// tokens. Of the model that made it.
 class KeyValueCache {
  public:
@@ -88,8 +88,8 @@ struct Request {
   /// A token with the probability 0, which is no target; of `targets` alone, not of `logits`.
   std::optional<TokenId> excluded;
   std::vector<AttentionOverride> attention;  ///< one a layer, of all streams; empty: kIntact
-  /// The batch goes on with its sequences, which get what it has. Masks of the batch are of the
-  /// whole sequences. After an exception it is of no use.
+  /// The batch continues the cached sequences; its keys and values are appended. Masks of the batch
+  /// are of the whole sequences. After an exception it is of no use.
   KeyValueCache* cache = nullptr;
 };
 
@@ -168,11 +168,11 @@ class Model {
   virtual std::vector<double> run(const Batch& batch, const Request& request,
                                   Observer* observer = nullptr) const = 0;
 
-  /// Memory for sequences that are read in several runs (Request::cache), none of whose tokens may
-  /// read later ones: with `own_masks` those of each batch see to that, else the model's own. The
-  /// same results as those of one run, up to rounding. Bytes a token: 2 · layers · key heads · head
-  /// size · those of a number. nullptr: the model cannot, since its rows read later ones, or more
-  /// of the earlier ones than keys and values.
+  /// Memory for sequences that are read in several runs (Request::cache). Requires that no token
+  /// reads a later one. `own_masks`: the caller's masks guarantee it; otherwise the model's mask
+  /// must be causal. The same results as those of one run, up to rounding. Bytes a token: 2 · layers
+  /// · key heads · head size · those of a number. nullptr: the model cannot, since its rows read
+  /// later ones, or more of the earlier ones than keys and values.
   virtual std::unique_ptr<KeyValueCache> make_cache(Index /*sequences*/, bool /*own_masks*/) const {
     return nullptr;
   }

@@ -72,7 +72,7 @@ std::string byte_level_tokenizer() {
 /// Unigram with a mark of spaces; NFKC, and white space is one space.
 std::string metaspace_tokenizer(const std::string& split) {
   return std::string(R"({"version": "1.0", )") + kAdded + R"x(, "normalizer": {"type": "Sequence",
-      "normalizers": [{"type": "NFKC"}, {"type": "Replace", "pattern": {"Regex": "\s+"}, "content": " "}]},
+      "normalizers": [{"type": "NFKC"}, {"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "}]},
     "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": )x" +
          split + R"x(},
     "post_processor": null, "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true},
@@ -141,66 +141,6 @@ TEST_CASE("one pass gives what a T-TA says of every token given the others") {
   for (const TokenId id : {kAb, kAct, kAbd, kCat})
     most = std::max(most, log_probability(ids, 1, id, true));
   CHECK(checked[0][0].replacement_log_probability == doctest::Approx(most));
-}
-
-TEST_CASE("a detector's model says all in one pass, in pieces as many as the word's") {
-  const Words words;
-  const FakeModel model = masked();
-  const std::vector<TokenId> ids{2, kAt, kAb, kC, kCat, 3};
-  const auto value = [&](Index place, TokenId token) {
-    return log_probability(ids, place, token, false);
-  };
-  const auto likeliest = [&](Index place) {
-    TokenId best = kAb;  // the first that is no special token
-    for (TokenId id = kAb; id < kVocabulary; ++id) {
-      if (value(place, id) > value(place, best)) best = id;
-    }
-    return best;
-  };
-  const std::vector lines{words.line("at abc cat")};
-  const Corrector corrector(model, words.tokenizer(), {.mask = kMask, .detector = true});
-  const auto checked = corrector.check(lines);
-  CHECK(model.runs == 1);
-  REQUIRE(checked[0].size() == 3);
-  CHECK(checked[0][0].log_probability == doctest::Approx(value(1, kAt)));
-  CHECK(checked[0][1].log_probability == doctest::Approx(value(2, kAb) + value(3, kC)));
-  const std::vector<Index> places{1, 2, 4};
-  for (std::size_t w = 0; w < 3; ++w) {
-    CAPTURE(w);
-    REQUIRE(checked[0][w].error_probability);
-    double wrong = FakeModel::detection_of(ids, places[w]);
-    std::vector<TokenId> best{likeliest(places[w])};
-    double sum = value(places[w], best[0]);
-    if (w == 1) {
-      wrong = std::max(wrong, FakeModel::detection_of(ids, 3));
-      best.push_back(likeliest(3));
-      sum += value(3, best[1]);
-    }
-    CHECK(*checked[0][w].error_probability == doctest::Approx(wrong));
-    const std::string text = words.tokenizer().decode(best, false);
-    const bool own = text == std::vector<std::string>{"at", "abc", "cat"}[w];
-    const bool one = text.find(' ') == std::string::npos;
-    CHECK(checked[0][w].replacement == (own || !one ? "" : text));
-    if (!checked[0][w].replacement.empty())
-      CHECK(checked[0][w].replacement_log_probability == doctest::Approx(sum));
-  }
-  // Words of the vocabulary that are near, for one piece.
-  const Corrector near(model, words.tokenizer(),
-                       {.mask = kMask, .detector = true, .edit_distance = 1, .edit_cost = 0.25});
-  const CheckedWord cat = near.check(lines)[0][2];
-  const double act = value(4, kAct), at = value(4, kAt);
-  CHECK(cat.replacement == (act > at ? "act" : "at"));
-  CHECK(cat.gain() == doctest::Approx(std::max(act, at) - 0.25 - value(4, kCat)));
-  // Confusions of another number of pieces are none.
-  CorrectOptions options{.mask = kMask, .detector = true};
-  options.confusions = [](std::string_view word) -> std::vector<std::string> {
-    if (word == "cat") return {"abc", "act"};
-    return {};
-  };
-  const auto confused = Corrector(model, words.tokenizer(), options).check(lines);
-  CHECK(confused[0][0].replacement.empty());
-  CHECK(confused[0][2].replacement == "act");
-  CHECK(confused[0][2].replacement_log_probability == doctest::Approx(act));
 }
 
 TEST_CASE("confusions may have any number of pieces, and no other word is looked at") {

@@ -13,8 +13,8 @@
 #include "probe/score/length_policy.hpp"
 #include "probe/score/word_scores.hpp"
 #include "probe/write/fill.hpp"
+#include "probe/write/line_words.hpp"
 #include "probe/write/sampling.hpp"
-#include "probe/write/word_text.hpp"
 
 namespace masque::probe {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/edit_distance.hpp"
-#include "probe/write/word_text.hpp"
+#include "probe/write/line_words.hpp"
 
 namespace masque::probe {
 

@@ -1,4 +1,4 @@
-// Words as text: their characters, and what tokens look like in a line.
+// Words of a line, with their tokens, and how a tokenizer reads them.
 #pragma once
 
 #include <string>
@@ -7,13 +7,12 @@
 
 #include "probe/score/sentence.hpp"
 #include "probe/score/word_scores.hpp"
-#include "text/spaced_words.hpp"
-#include "text/tokenizer.hpp"
 
 namespace masque::probe {
 
 /// The code points of a text, up to the first byte that is not UTF-8.
 std::u32string characters(std::string_view text);
+
 bool has_letter(std::u32string_view text);
 bool has_white_space(std::u32string_view text);
 
@@ -23,13 +22,14 @@ std::string shown(const text::Tokenizer& tokenizer, const std::vector<TokenId>& 
 /// A word of a text as the tokenizer reads it, also where its tokens do not show that ([UNK]).
 std::string normalized(const text::Tokenizer& tokenizer, std::string_view word);
 
-/// The words of a line, which may be corrected. A word is a pre-token, cut where white space is in
-/// front of a token (pre-tokenizers that do not split at spaces). Of one character that was read as
-/// several words (U+FDFB by NFKC) these are one.
+/// The words of a line, from left to right; none overlap. A word is a pre-token, cut where white
+/// space is in front of a token (pre-tokenizers that do not split at spaces). Of one character that
+/// was read as several words (U+FDFB by NFKC) these are one. Tokens are numbers of the sentence's
+/// ids.
 std::vector<WordTokens> words_apart(const Sentence& sentence, std::string_view text);
 
 /// The tokens of a part of a line: those that share a character with it, and, of the same
-/// pre-token, those in front of them that have none.
+/// pre-token, those in front of them that have none. Numbers of the sentence's ids; perhaps none.
 WordTokens tokens_of(const Sentence& sentence, std::string_view text, text::Stretch place);
 
 /// With a capital in front where the word in the text has one (A to Z) and the tokenizer has

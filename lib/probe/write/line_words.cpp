@@ -1,4 +1,4 @@
-#include "probe/write/word_text.hpp"
+#include "probe/write/line_words.hpp"
 
 #include <algorithm>
 
