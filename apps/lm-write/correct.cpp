@@ -102,7 +102,7 @@ probe::CorrectOptions correct_options(const Options& o, const commands::OpenedMo
 /// Lines to what a Corrector checks.
 class Lines {
  public:
-  Lines(const commands::OpenedModel& opened)
+  explicit Lines(const commands::OpenedModel& opened)
       : tokenizer_(*opened.tokenizer), limit_(probe::token_limit(opened.model->design(), 0)) {}
 
   probe::Line encode(std::string_view text) const {
