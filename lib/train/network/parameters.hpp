@@ -96,8 +96,8 @@ class ParameterMap {
   /// That of the model's detector (model/detector.hpp), which for_each() leaves out; empty without
   /// one.
   const ParameterMap& detector() const {
-    static const ParameterMap none;
-    return detector_.empty() ? none : detector_[0];
+    static const ParameterMap kEmpty;
+    return detector_.empty() ? kEmpty : detector_[0];
   }
   ParameterMap& add_detector() {
     if (detector_.empty()) detector_.resize(1);
