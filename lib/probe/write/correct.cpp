@@ -1,6 +1,7 @@
 #include "probe/write/correct.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -31,6 +32,12 @@ std::string in_case(std::string text, std::string_view in_line, std::string_view
                        is_ascii_small(as_read[0]);
   if (lowered && !text.empty()) text[0] = ascii_capital(text[0]);
   return text;
+}
+
+std::uint64_t letters_of(std::u32string_view text) {
+  std::uint64_t letters = 0;
+  for (const char32_t c : text) letters |= std::uint64_t{1} << (c % 64);
+  return letters;
 }
 
 }  // namespace
@@ -122,7 +129,8 @@ Corrector::Corrector(const model::Model& model, const text::Tokenizer& tokenizer
       if (by_length_.size() <= text.size()) by_length_.resize(text.size() + 1);
       by_length_[text.size()].push_back(candidates_.size());
     }
-    candidates_.push_back({id, begins, std::move(text)});
+    const std::uint64_t letters = letters_of(text);
+    candidates_.push_back({id, begins, std::move(text), letters});
   }
 }
 
@@ -132,12 +140,17 @@ const std::vector<Corrector::Choice>& Corrector::near(const Word& word, Near& fo
   std::vector<Choice>& out = entry->second;
   if (!is_new) return out;
   const auto most = static_cast<std::size_t>(*options_.edit_distance);
+  const std::uint64_t letters = letters_of(word.own);
   const std::size_t size = word.own.size();
   const std::size_t lengths = std::min(by_length_.size(), size + most + 1);
   for (std::size_t length = size - std::min(size, most); length < lengths; ++length) {
     for (const std::size_t at : by_length_[length]) {
       const Candidate& candidate = candidates_[at];
       if (candidate.begins_word != word.begins_word || candidate.text == word.own) continue;
+      // An edit makes at most one letter appear and one disappear: most words need no table.
+      const auto appear = std::popcount(candidate.letters & ~letters);
+      const auto disappear = std::popcount(letters & ~candidate.letters);
+      if (std::max(appear, disappear) > *options_.edit_distance) continue;
       const int edits = edit_distance(candidate.text, word.own, *options_.edit_distance);
       if (edits <= *options_.edit_distance)
         out.push_back({candidate.id, edits * options_.edit_cost});

@@ -80,6 +80,7 @@ class Corrector {
     TokenId id = 0;
     bool begins_word = false;
     std::u32string text;
+    std::uint64_t letters = 0;  ///< which there are: a bit for each, perhaps shared
   };
   /// One that may stand for a word.
   struct Choice {
