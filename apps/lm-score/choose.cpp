@@ -10,7 +10,6 @@
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/json_writer.hpp"
-#include "base/line_shard.hpp"
 #include "base/parallel.hpp"
 #include "choose_options.hpp"
 #include "commands.hpp"
@@ -49,9 +48,7 @@ class ChoicePrinter {
         session_(session) {}
 
   void header() {
-    const cli::CommonOptions& common = options_.open.common;
-    const bool first = !options_.stream.shard || parse_shard(*options_.stream.shard).index == 1;
-    if (common.json || common.no_header || !first) return;
+    if (!commands::has_header(options_.open.common, options_.stream)) return;
     std::string out = "id\tlabel\tprobability";
     if (options_.label_column) out += "\tgold";
     if (options_.scores) {

@@ -1,4 +1,4 @@
-// lm-write generate: lines that a model goes on with.
+// lm-write generate: lines that a model continues.
 #include "probe/write/generate.hpp"
 
 #include <algorithm>
@@ -9,7 +9,6 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json_writer.hpp"
-#include "base/line_shard.hpp"
 #include "base/parallel.hpp"
 #include "commands.hpp"
 #include "commands/result_format.hpp"
@@ -34,9 +33,7 @@ class GeneratedPrinter {
         session_(session) {}
 
   void header() {
-    const cli::CommonOptions& common = options_.open.common;
-    const bool first = !options_.stream.shard || parse_shard(*options_.stream.shard).index == 1;
-    if (common.json || common.no_header || !first) return;
+    if (!commands::has_header(options_.open.common, options_.stream)) return;
     session_.print("id\tsample\tscore\ttokens\ttext\n");
   }
 
@@ -183,6 +180,7 @@ cli::ExitCode run(const GenerateOptions& o, const cli::Command& command, cli::Se
   printer.header();
   std::uint64_t end = o.stream.first_record;
   commands::LineWork work;
+  work.label = "generating";
   work.flush = [&] { lines.write(); };
   work.use = [&](std::uint64_t id, std::string_view line) {
     lines.add(id, line);
@@ -199,7 +197,7 @@ cli::ExitCode run(const GenerateOptions& o, const cli::Command& command, cli::Se
 
 void declare_generate(cli::Command& tool) {
   auto o = std::make_shared<GenerateOptions>();
-  cli::Command& c = tool.subcommand("generate", "goes on with the lines of standard input");
+  cli::Command& c = tool.subcommand("generate", "continues the lines of standard input");
   c.example("lm-write generate gpt2/ --max-new-tokens 40 < prompts",
             "the likeliest token, again and again");
   c.example("lm-write generate gpt2/ --num-beams 4 --num-return-sequences 2 < prompts",

@@ -15,6 +15,7 @@
 #include "probe/write/fill.hpp"
 #include "probe/write/line_words.hpp"
 #include "probe/write/sampling.hpp"
+#include "text/spaced_words.hpp"
 
 namespace masque::probe {
 

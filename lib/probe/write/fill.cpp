@@ -71,25 +71,25 @@ void fill_apart(JobRunner& runner, std::span<const MaskedText> texts, const Fill
 }
 
 /// A beginning of a text's fillings and one more token.
-struct Longer {
+struct LongerFilling {
   std::size_t beginning = 0;
   TokenId id = 0;
   double log_probability = 0;
 };
 
 /// The likeliest beginnings of a text's fillings, which is what a beam keeps of them.
-struct Beam {
+struct FillBeam {
   std::vector<JointFilling> beginnings = std::vector<JointFilling>(1);
-  std::vector<Longer> next;  ///< a heap: the first is the least likely one
+  std::vector<LongerFilling> next;  ///< a heap: the first is the least likely one
 
-  bool before(const Longer& a, const Longer& b) const {
+  bool before(const LongerFilling& a, const LongerFilling& b) const {
     if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
     const auto& first = beginnings[a.beginning].ids;
     const auto& second = beginnings[b.beginning].ids;
     return first != second ? first < second : a.id < b.id;
   }
   auto order() const {
-    return [this](const Longer& a, const Longer& b) { return before(a, b); };
+    return [this](const LongerFilling& a, const LongerFilling& b) { return before(a, b); };
   }
 
   /// Offers what may follow a beginning; `width` are kept.
@@ -109,7 +109,7 @@ struct Beam {
     std::ranges::sort(next, order());
     std::vector<JointFilling> longer;
     longer.reserve(next.size());
-    for (const Longer& l : next) {
+    for (const LongerFilling& l : next) {
       throw_if_interrupted();
       JointFilling& filling = longer.emplace_back(beginnings[l.beginning]);
       filling.ids.push_back(l.id);
@@ -122,7 +122,7 @@ struct Beam {
 
 void fill_beam(JobRunner& runner, std::span<const MaskedText> texts, Index width,
                const FillOptions& options, std::vector<FilledText>& out) {
-  std::vector<Beam> beams(texts.size());
+  std::vector<FillBeam> beams(texts.size());
   std::mutex offering;
   bool open = true;
   for (std::size_t step = 0; open; ++step) {
@@ -243,7 +243,7 @@ std::vector<FilledText> fill(const model::Model& model, std::span<const MaskedTe
   switch (options.joint) {
     case JointFill::kNone: fill_apart(runner, texts, options, out); break;
     case JointFill::kLeftToRight: fill_left_to_right(model, texts, options, out); break;
-    case JointFill::kBeam: fill_beam(runner, texts, options, out); break;
+    case JointFill::kBeam: fill_beam(runner, texts, options.num_beams, options, out); break;
     case JointFill::kGibbs: fill_gibbs(model, texts, options, out); break;
   }
   return out;

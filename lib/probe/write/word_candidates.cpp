@@ -1,6 +1,7 @@
 #include "probe/write/word_candidates.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/edit_distance.hpp"
 #include "probe/write/line_words.hpp"
@@ -10,6 +11,12 @@ namespace masque::probe {
 namespace {
 
 constexpr char32_t kReplacement = U'\uFFFD';
+
+std::uint64_t letters_of(std::u32string_view text) {
+  std::uint64_t letters = 0;
+  for (const char32_t c : text) letters |= std::uint64_t{1} << (c % 64);
+  return letters;
+}
 
 }  // namespace
 
@@ -33,7 +40,8 @@ WordCandidates::WordCandidates(const text::Tokenizer& tokenizer, Index size,
       if (by_length_.size() <= text.size()) by_length_.resize(text.size() + 1);
       by_length_[text.size()].push_back(all_.size());
     }
-    all_.push_back({id, begins, std::move(text)});
+    const std::uint64_t letters = letters_of(text);
+    all_.push_back({id, begins, std::move(text), letters});
   }
 }
 
@@ -42,12 +50,17 @@ std::vector<WordCandidates::Choice> WordCandidates::near(bool begins_word,
                                                          double edit_cost) const {
   std::vector<Choice> out;
   const auto most = static_cast<std::size_t>(edit_distance_);
+  const std::uint64_t letters = letters_of(word);
   const std::size_t size = word.size();
   const std::size_t lengths = std::min(by_length_.size(), size + most + 1);
   for (std::size_t length = size - std::min(size, most); length < lengths; ++length) {
     for (const std::size_t at : by_length_[length]) {
       const Candidate& candidate = all_[at];
       if (candidate.begins_word != begins_word || candidate.text == word) continue;
+      // An edit makes at most one letter appear and one disappear: most words need no table.
+      const int appear = std::popcount(candidate.letters & ~letters);
+      const int disappear = std::popcount(letters & ~candidate.letters);
+      if (std::max(appear, disappear) > edit_distance_) continue;
       const int edits = edit_distance(candidate.text, word, edit_distance_);
       if (edits <= edit_distance_) out.push_back({candidate.id, edits * edit_cost});
     }

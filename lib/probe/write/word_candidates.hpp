@@ -1,6 +1,7 @@
 // Words of a vocabulary that are one token: what may stand in the place of a word.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,8 +15,9 @@ class WordCandidates {
  public:
   struct Candidate {
     TokenId id = 0;
-    bool begins_word = false;  ///< its token stands at the begin of a word
-    std::u32string text;       ///< without the space that may belong to the token
+    bool begins_word = false;   ///< its token stands at the begin of a word
+    std::u32string text;        ///< without the space that may belong to the token
+    std::uint64_t letters = 0;  ///< a bit for each character modulo 64
   };
   /// One that may stand for a word.
   struct Choice {
