@@ -468,7 +468,8 @@ TEST_CASE("soft masking is what it is by definition") {
       R"("detector": {"hidden_size": 6, "num_attention_heads": 2, "intermediate_size": 10})";
   check_variant(test::tiny_design(detector));
   check_variant(test::tiny_design(R"("detector": {}, "type_vocab_size": 2)"));
-  check_variant(test::tiny_design(R"("detector": {"num_hidden_layers": 2})"));
+  check_variant(
+      test::tiny_design(R"("num_hidden_layers": 2, "detector": {"num_hidden_layers": 2})"));
   check_variant(test::tiny_design(detector + R"(, "norm_placement": "pre")"));
   check_variant(test::tiny_design(detector + R"(, "embedding_size": 5)"));
   check_variant(test::tiny_design(detector + R"(, "position": "alibi")"));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "base/error.hpp"
@@ -22,27 +21,21 @@ constexpr std::size_t kReplicates = 16;
 constexpr std::size_t kTileRows = 256;
 constexpr std::size_t kDraws = 4096;
 
-/// Columns whose sums run side by side: one alone waits for its last addition.
-constexpr std::size_t kColumns = 4;
-
 /// What is written as vectors below: from plain loops over these the compiler makes permutations.
-using Four __attribute__((vector_size(32))) = double;
-constexpr std::size_t kFours = kReplicates / 4;
+using Two __attribute__((vector_size(16), may_alias, aligned(8))) = double;
+constexpr std::size_t kTwos = kReplicates / 2;
 
-/// sums[k][r] += Σ weights[i][r] · values[k][i], i ascending, for kCount columns k.
-template <std::size_t kCount>
+/// sums[r] += Σ weights[i][r] · values[i], i ascending. The replicates' sums, side by side, wait
+/// for none of each other.
 inline void add_weighted(const double* values, const double* weights, std::size_t rows,
                          double* sums) {
-  Four local[kCount][kFours];
-  std::memcpy(local, sums, sizeof local);
+  Two local[kTwos];
+  for (std::size_t q = 0; q < kTwos; ++q) local[q] = reinterpret_cast<const Two*>(sums)[q];
   for (std::size_t i = 0; i < rows; ++i) {
-    Four of_row[kFours];
-    std::memcpy(of_row, weights + i * kReplicates, sizeof of_row);
-    for (std::size_t k = 0; k < kCount; ++k) {
-      for (std::size_t q = 0; q < kFours; ++q) local[k][q] += of_row[q] * values[k * rows + i];
-    }
+    const Two* of_row = reinterpret_cast<const Two*>(weights + i * kReplicates);
+    for (std::size_t q = 0; q < kTwos; ++q) local[q] += of_row[q] * values[i];
   }
-  std::memcpy(sums, local, sizeof local);
+  for (std::size_t q = 0; q < kTwos; ++q) reinterpret_cast<Two*>(sums)[q] = local[q];
 }
 
 /// How often each row is drawn.
@@ -95,14 +88,9 @@ void sum_replicates(const SampledRows& data, const ResamplingRequest& request, I
     for (std::size_t r = 0; r < count; ++r) {
       for (std::size_t i = 0; i < tile; ++i) weights[i * kReplicates + r] = times[r][begin + i];
     }
-    std::size_t k = 0;
-    for (; k + kColumns <= width; k += kColumns) {
-      vectorized<add_weighted<kColumns>>(values.data() + k * tile, weights.data(), tile,
-                                         sums.data() + k * kReplicates);
-    }
-    for (; k < width; ++k) {
-      vectorized<add_weighted<1>>(values.data() + k * tile, weights.data(), tile,
-                                  sums.data() + k * kReplicates);
+    for (std::size_t k = 0; k < width; ++k) {
+      vectorized<add_weighted>(values.data() + k * tile, weights.data(), tile,
+                               sums.data() + k * kReplicates);
     }
   }
   for (std::size_t r = 0; r < count; ++r) {
