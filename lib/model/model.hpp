@@ -170,9 +170,9 @@ class Model {
 
   /// Memory for sequences that are read in several runs (Request::cache). Requires that no token
   /// reads a later one. `own_masks`: the caller's masks guarantee it; otherwise the model's mask
-  /// must be causal. The same results as those of one run, up to rounding. Bytes a token: 2 · layers
-  /// · key heads · head size · those of a number. nullptr: the model cannot, since its rows read
-  /// later ones, or more of the earlier ones than keys and values.
+  /// must be causal. The same results as those of one run, up to rounding. Bytes a token: 2 ·
+  /// layers · key heads · head size · those of a number. nullptr: the model cannot, since its rows
+  /// read later ones, or more of the earlier ones than keys and values.
   virtual std::unique_ptr<KeyValueCache> make_cache(Index /*sequences*/, bool /*own_masks*/) const {
     return nullptr;
   }

@@ -169,8 +169,8 @@ class Noise final : public Corruption {
     std::size_t copied = 0;
     std::uint64_t at = 0;           // in code points of the original
     std::uint64_t at_in_noisy = 0;  // and of the text with errors
-    text::Stretch word;
-    while ((word = text::next_spaced_word(original, word.end)).begin < word.end) {
+    text::Stretch word = text::next_spaced_word(original, 0);
+    for (; word.begin < word.end; word = text::next_spaced_word(original, word.end)) {
       ++tally.ordinary;
       if (draw.word() >= threshold_) continue;
       throw_if_interrupted();

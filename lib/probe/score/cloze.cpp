@@ -157,7 +157,8 @@ ClozePattern::Filled ClozePattern::fill(std::span<const std::string> texts,
     out.text += part.before;
     const std::size_t begin = out.text.size();
     out.text += part.place == kWord ? word : std::string_view(texts[part.place]);
-    (part.place == kWord ? out.word : out.texts[part.place]) = {begin, out.text.size()};
+    (part.place == kWord ? out.word : out.texts[part.place]) =
+        text::Stretch{begin, out.text.size()};
   }
   out.text += end_;
   return out;
