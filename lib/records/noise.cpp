@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -243,9 +242,10 @@ std::unique_ptr<Corruption> make_noise(const NoiseOptions& options) {
   if (!(options.rate >= 0 && options.rate <= 1))
     throw UsageError(fmt::format("{}: found {}, expected 0 to 1", field("rate"), options.rate));
   double sum = 0;
-  for (const double weight : options.mix)
-    sum += weight >= 0 ? weight : -std::numeric_limits<double>::infinity();
-  if (!(sum > 0 && std::isfinite(sum))) {
+  for (const double weight : options.mix) sum += weight;
+  const bool negative =
+      !std::ranges::all_of(options.mix, [](double weight) { return weight >= 0; });
+  if (negative || !(sum > 0 && std::isfinite(sum))) {
     throw UsageError(fmt::format("{}: found {}, expected weights from 0, not all 0", field("mix"),
                                  fmt::join(options.mix, ":")));
   }
