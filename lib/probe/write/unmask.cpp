@@ -1,7 +1,6 @@
 #include "probe/write/unmask.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -17,9 +16,6 @@
 namespace masque::probe {
 
 namespace {
-
-constexpr std::array<std::pair<std::string_view, UnmaskOrder>, 2> kUnmaskOrderNames{
-    {{"confidence", UnmaskOrder::kConfidence}, {"random", UnmaskOrder::kRandom}}};
 
 /// A token for a mask.
 struct ChosenToken {
@@ -262,8 +258,6 @@ void run_steps(const model::Model& model, const Unmasker& unmasker, const Unmask
 }
 
 }  // namespace
-
-NameTable<UnmaskOrder> unmask_order_names() { return kUnmaskOrderNames; }
 
 void check_unmasking(const model::Design& design, const UnmaskOptions& options) {
   const std::optional<Index> own = model::causal_block_size(design);

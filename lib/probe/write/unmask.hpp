@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "base/name_table.hpp"
 #include "model/model.hpp"
 #include "probe/write/generation.hpp"
 #include "probe/write/masked_writer.hpp"
@@ -21,9 +20,6 @@ enum class UnmaskOrder {
   kRandom,  ///< each with probability (t − s)/t from time t to s: the ancestral sampler (MDLM,
             ///< Sahoo et al. 2024, arXiv:2406.07524)
 };
-
-/// "confidence", "random".
-NameTable<UnmaskOrder> unmask_order_names();
 
 struct UnmaskOptions {
   UnmaskOrder order = UnmaskOrder::kConfidence;
