@@ -1,14 +1,14 @@
 // Language autoencoding: every token from all others, in one pass.
-#include "train/data/objective.hpp"
+#include "train/data/every_token.hpp"
 #include "train/data/record_example.hpp"
 
 namespace masque::train {
 
 namespace {
 
-class Tta final : public Objective {
+class Tta final : public EveryTokenObjective {
  public:
-  using Objective::Objective;
+  using EveryTokenObjective::EveryTokenObjective;
 
   void adapt(model::Design& design) const override {
     adapt_design({.objective = "tta",
@@ -22,14 +22,6 @@ class Tta final : public Objective {
   }
 
   bool takes_masks() const override { return true; }
-  std::optional<Index> target_offset(Index /*size*/) const override { return 0; }
-
- protected:
-  /// Special tokens are targets too, as in the released code.
-  Example make(records::Record& record) const override {
-    record.labels.make(record.size()) = record.ids;
-    return example_of(record);
-  }
 };
 
 std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options) {

@@ -1,15 +1,15 @@
 // TwoTower: every token from what stands to its left and to its right, read by a tower each.
 #include "model/masks.hpp"
-#include "train/data/objective.hpp"
+#include "train/data/every_token.hpp"
 #include "train/data/record_example.hpp"
 
 namespace masque::train {
 
 namespace {
 
-class TwoTower final : public Objective {
+class TwoTower final : public EveryTokenObjective {
  public:
-  using Objective::Objective;
+  using EveryTokenObjective::EveryTokenObjective;
 
   void adapt(model::Design& design) const override {
     const bool open = design.streams == model::Streams::kOne &&
@@ -22,15 +22,6 @@ class TwoTower final : public Objective {
                   .vocab_size = options().tokens.size,
                   .mask_token = options().tokens.mask},
                  design);
-  }
-
-  std::optional<Index> target_offset(Index /*size*/) const override { return 0; }
-
- protected:
-  /// Special tokens are targets too, as those of T-TA are.
-  Example make(records::Record& record) const override {
-    record.labels.make(record.size()) = record.ids;
-    return example_of(record);
   }
 };
 
