@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "probe/score/logit_rows.hpp"
 
 namespace masque::probe {
 
@@ -29,30 +30,21 @@ class LogitColumn : public model::Observer {
 };
 
 /// Hands logits to those who take them.
-class LogitRows : public model::Observer {
+class JobLogits final : public LogitRowObserver {
  public:
-  LogitRows(const std::vector<TakeLogits>& takes, const std::vector<Index>& first_rows,
+  JobLogits(const std::vector<TakeLogits>& takes, const std::vector<Index>& first_rows,
             const std::vector<TakeDetections>& detections)
       : takes_(takes), first_rows_(first_rows), detections_(detections) {}
-  void logits(Index sequence, Index first, MatrixView<const float> rows) override {
-    for (Index i = 0; i < rows.rows; ++i) {
-      const std::span<const float> row = rows.row_span(i);
-      give(sequence, first + i, std::vector<double>(row.begin(), row.end()));
-    }
-  }
-  void logits(Index sequence, Index first, MatrixView<const double> rows) override {
-    for (Index i = 0; i < rows.rows; ++i) give(sequence, first + i, rows.row_span(i));
-  }
   void detections(Index sequence, MatrixView<const float> probabilities) override {
-    take(sequence, probabilities);
+    give(sequence, probabilities);
   }
   void detections(Index sequence, MatrixView<const double> probabilities) override {
-    take(sequence, probabilities);
+    give(sequence, probabilities);
   }
 
  private:
   template <class T>
-  void take(Index sequence, MatrixView<const T> probabilities) const {
+  void give(Index sequence, MatrixView<const T> probabilities) const {
     const TakeDetections& own = detections_[static_cast<std::size_t>(sequence)];
     if (!own) return;
     std::vector<double> all;
@@ -60,7 +52,7 @@ class LogitRows : public model::Observer {
       all.push_back(static_cast<double>(probabilities.at(i, 0)));
     own(all);
   }
-  void give(Index sequence, Index row, std::span<const double> logits) const {
+  void take(Index sequence, Index row, std::span<const double> logits) override {
     const auto at = static_cast<std::size_t>(sequence);
     takes_[at](static_cast<std::size_t>(row - first_rows_[at]), logits);
   }
@@ -135,7 +127,7 @@ void JobRunner::run() {
   if (!takes_.empty()) {
     MASQUE_CHECK(std::ssize(takes_) == batch_.sequences());
     request_.logits = true;
-    LogitRows rows(takes_, first_rows_, take_detections_);
+    JobLogits rows(takes_, first_rows_, take_detections_);
     model_.run(batch_, request_, &rows);
   } else if (request_.targets.empty()) {
     request_.logits = true;

@@ -5,29 +5,24 @@
 #include <fmt/format.h>
 
 #include "mask/expression.hpp"
+#include "probe/score/logit_rows.hpp"
 
 namespace masque::probe {
 
 namespace {
 
 /// Hands logits on, one row a text.
-class NextRows final : public model::Observer {
+class NextRows final : public LogitRowObserver {
  public:
   explicit NextRows(const TakeNext& take) : take_(take) {}
 
   bool takes_logits_at_once() const override { return true; }
-  void logits(Index /*sequence*/, Index first, MatrixView<const float> rows) override {
-    for (Index i = 0; i < rows.rows; ++i) {
-      const std::span<const float> row = rows.row_span(i);
-      take_(static_cast<std::size_t>(first + i), std::vector<double>(row.begin(), row.end()));
-    }
-  }
-  void logits(Index /*sequence*/, Index first, MatrixView<const double> rows) override {
-    for (Index i = 0; i < rows.rows; ++i)
-      take_(static_cast<std::size_t>(first + i), rows.row_span(i));
-  }
 
  private:
+  void take(Index /*sequence*/, Index row, std::span<const double> logits) override {
+    take_(static_cast<std::size_t>(row), logits);
+  }
+
   const TakeNext& take_;
 };
 

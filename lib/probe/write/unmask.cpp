@@ -12,6 +12,7 @@
 #include "mask/builtin.hpp"
 #include "model/masks.hpp"
 #include "probe/score/batching.hpp"
+#include "probe/score/logit_rows.hpp"
 
 namespace masque::probe {
 
@@ -160,26 +161,15 @@ void run_whole(const model::Model& model, const Unmasker& unmasker, const Unmask
 }
 
 /// Gives the rows of a batch to their texts.
-class CanvasLogits final : public model::Observer {
+class CanvasLogits final : public LogitRowObserver {
  public:
   CanvasLogits(const Unmasker& unmasker, std::span<Canvas* const> open, std::vector<Index> firsts)
       : unmasker_(unmasker), open_(open), firsts_(std::move(firsts)) {}
-  void logits(Index sequence, Index first, MatrixView<const float> rows) override {
-    give(sequence, first, rows);
-  }
-  void logits(Index sequence, Index first, MatrixView<const double> rows) override {
-    give(sequence, first, rows);
-  }
 
  private:
-  template <class T>
-  void give(Index sequence, Index first, MatrixView<const T> rows) const {
+  void take(Index sequence, Index row, std::span<const double> logits) override {
     const auto at = static_cast<std::size_t>(sequence);
-    for (Index i = 0; i < rows.rows; ++i) {
-      const std::span<const T> row = rows.row_span(i);
-      unmasker_.take(*open_[at], static_cast<std::size_t>(first + i - firsts_[at]),
-                     std::vector<double>(row.begin(), row.end()));
-    }
+    unmasker_.take(*open_[at], static_cast<std::size_t>(row - firsts_[at]), logits);
   }
 
   const Unmasker& unmasker_;
