@@ -141,7 +141,7 @@ void declare_embed(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("embed", "vectors of the lines of standard input");
   c.example("lm-score embed all-MiniLM-L6-v2/ -o vectors.npy < text",
-            "as the folder's modules.json asks");
+            "pooled as the folder's modules.json specifies");
   c.example("lm-score embed bert-base-uncased/ --pooling first-last --whiten --dim 256 < text",
             "whitened, as numbers separated by tabs");
   add_vectors(c, o->vectors);

@@ -41,7 +41,7 @@ void add_vectors(cli::Command& command, VectorCommand& options) {
                  "mean of all last states; the first token's; mean of the first and the last "
                  "layer's; mean without the template's tokens [the folder's, or tta or mean]");
   command.flag("--normalize", options.normalize,
-               "vectors of length 1; folders of sentence-transformers may ask for it, too");
+               "vectors of length 1; a folder of sentence-transformers may specify it, too");
   command.flag("--whiten", options.whiten,
                "make the covariance of the input's vectors 1; keeps them in memory");
   command.option("--dim", "K", options.dim, cli::AllowedRange{1, 1e6},

@@ -1,4 +1,4 @@
-// What a run tells as it goes: a line of progress, metrics, the curve of the loss.
+// What a run reports while it goes on: a line of progress, metrics, the curve of the loss.
 #pragma once
 
 #include <chrono>

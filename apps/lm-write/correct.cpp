@@ -27,7 +27,7 @@ namespace masque::lm_write {
 
 namespace {
 
-/// Where nobody says which and no pairs tell. With edits these have their cost already.
+/// The thresholds without --threshold and --dev. The gain of an edit already contains its cost.
 constexpr double kThreshold = 5;
 constexpr double kThresholdOfEdits = 0;
 constexpr double kEditCost = 8;

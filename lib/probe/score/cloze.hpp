@@ -90,9 +90,9 @@ class ClozeEncoder {
   /// The whole sentence is encoded with the word in its place, so its tokens are those that it has
   /// in a text. A sentence is too long if it would be with a word of `room` tokens: then the texts,
   /// not the pattern, lose tokens as the policy says, of two always the longer one, of equal ones
-  /// the second; so a text is cut alike for all words of at most `room` tokens. Throws InputError
-  /// (message only) for a text with a mask token, one that is too long, and a word that shares a
-  /// token with what stands next to it or has none.
+  /// the second; so a text is cut at the same place for all words of at most `room` tokens. Throws
+  /// InputError (message only) for a text with a mask token, one that is too long, and a word that
+  /// shares a token with what stands next to it or has none.
   ClozeSentence encode(std::span<const std::string> texts, std::string_view word, Index room) const;
   /// The same of texts without content, where special tokens are found whatever the options, and
   /// `[MASK]` is the tokenizer's mask token, if it has one.

@@ -18,7 +18,7 @@ enum class TokenNoise {
   kNone,    ///< nothing
   kMask,    ///< they become the mask token
   kDrop,    ///< they are taken out; the others keep their positions
-  kRandom,  ///< they become random tokens, of all ids alike
+  kRandom,  ///< they become random tokens, each id equally likely
 };
 
 /// "none", "mask", "drop", "random".

@@ -59,9 +59,9 @@ class LabelScorer {
   /// each word.
   bool one_pass() const { return one_pass_; }
 
-  /// The sentences that tell the labels of these texts: one in one pass, else one a word. Throws
-  /// InputError (message only) as ClozeEncoder::encode, and where a causal model has nothing in
-  /// front of the word.
+  /// The sentences whose scores decide the labels of these texts: one in one pass, else one a word.
+  /// Throws InputError (message only) as ClozeEncoder::encode, and where a causal model has nothing
+  /// in front of the word.
   std::vector<ClozeSentence> sentences(std::span<const std::string> texts) const;
   /// The same of an input without content.
   std::vector<ClozeSentence> content_free_sentences(const std::string& text) const;

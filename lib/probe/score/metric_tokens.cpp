@@ -55,8 +55,8 @@ std::string_view without_space_at_end(std::string_view line) {
 }
 
 /// Writes `text` with `between` after the first of two neighbours that match, and `after` after the
-/// second, `before` before the first; pairs do not overlap. Bytes are enough: what an expression
-/// asks of a character other than ASCII holds for its bytes, too.
+/// second, `before` before the first; pairs do not overlap. Bytes are enough: an expression
+/// that matches a character outside ASCII matches its bytes, too.
 template <class Match>
 void space_pairs(std::string_view text, std::string_view before, std::string_view after,
                  const Match& match, std::string& out) {

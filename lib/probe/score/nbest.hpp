@@ -31,7 +31,7 @@ struct Utterance {
 /// other), ESPnet's JSON ({"utts": {NAME: {"output": [{"rec_text", "score", "text"} …]}}}), or that
 /// of mlm-scoring ({NAME: {"ref", "hyp_1": {"score", "text"} …}}). In ESPnet's texts "▁" is a
 /// space, and <sos>, <eos> and <blank> are left out. References (the fourth field, "text", "ref")
-/// may be left out, of all utterances alike. Throws InputError, also for text that is not UTF-8.
+/// may be left out, then of every utterance. Throws InputError, also for text that is not UTF-8.
 std::vector<Utterance> read_nbest(std::string_view text, const std::string& path);
 
 /// What divides the language model's score of a hypothesis.

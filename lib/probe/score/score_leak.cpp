@@ -109,7 +109,7 @@ bool towers_are_clean(const mask::FlowRequest& request) {
   return true;
 }
 
-/// The same for any length, where the masks' cells tell; otherwise up to kFollowed tokens.
+/// The same for any length, where the masks' cells determine it; otherwise up to kFollowed tokens.
 std::optional<std::pair<Pair, std::string>> find_leak(const mask::FlowRequest& request,
                                                       Index length) {
   const bool self = request.prediction == mask::Prediction::kSelf;

@@ -21,8 +21,8 @@ class ScoreLeak {
   /// `options` are those with which the model was opened. `design` must stay.
   ScoreLeak(ScoreKind kind, const model::Design& design, const model::ModelOptions& options);
 
-  /// Where no masks are given: throws InputError if the model leaks. Its own masks treat positions
-  /// alike, so 16 tokens stand for all lengths.
+  /// Where no masks are given: throws InputError if the model leaks. Its own masks treat all
+  /// positions by the same rule, so 16 tokens stand for all lengths.
   void start() const;
 
   /// Where masks are given: throws UsageError that names the length and the pair if texts of

@@ -302,7 +302,7 @@ class Corrector::Jobs {
     });
   }
 
-  /// One pass, which tells all of a detector's model.
+  /// A model with a detector gives all values of a line in one pass.
   void add_detection(std::vector<Word>& words) {
     std::vector<Index> rows;
     std::vector<std::pair<Word*, std::size_t>> pieces;

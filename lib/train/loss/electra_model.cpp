@@ -27,7 +27,7 @@ constexpr std::array<ElectraVariant, 5> kVariants{{
      .weight = 50},
     {.name = "electra-15", .summary = "the same, at the selected positions alone", .weight = 50},
     {.name = "electric",
-     .summary = "energies of tokens, by telling them from the noise of a TwoTower",
+     .summary = "energies of tokens, by noise-contrastive estimation; a TwoTower draws the noise",
      .all = true,
      .energy = true,
      .weight = 50},

@@ -21,7 +21,8 @@ struct ElectraVariant {
   bool all = false;         ///< a loss at all positions, not at the selected ones alone
   bool vocabulary = false;  ///< it predicts tokens; else which are replaced
   bool copies = false;      ///< its vocabulary has a CopyGate
-  /// Electric: it gives energies, which are told from noise; the generator is a TwoTower.
+  /// Electric: it gives energies, trained by noise-contrastive estimation. Its generator, the
+  /// noise distribution, is a TwoTower.
   bool energy = false;
   double weight = 1;  ///< λ of its loss, unless another is given
 };
