@@ -17,7 +17,8 @@ MaskedPass next_left_to_right(const MaskedGenerateOptions& options, const Draft&
   if (pass == draft.masks()) return {};
   const Index shown =
       options.lead_out ? std::min(pass + 1 + *options.lead_out, draft.masks()) : Index{0};
-  return {.masks = {pass}, .shown = shown, .sampling = options.sampling};
+  return {
+      .masks = {pass}, .shown = shown, .sampling = options.sampling, .uniform = draws_of(draft, 0)};
 }
 
 /// The mask that a step of a sweep draws.
@@ -35,7 +36,7 @@ MaskedPass next_gibbs(const MaskedGenerateOptions& options, const Draft& draft, 
   if (sweep == options.sweeps) return {};
   MaskedPass out{.masks = {place_in_sweep(options, draft, sweep, step)},
                  .sampling = options.sampling,
-                 .draw = sweep};
+                 .uniform = draws_of(draft, sweep)};
   if (sweep < options.burn_in)
     out.sampling = {.do_sample = true, .temperature = options.sampling.temperature};
   return out;
@@ -54,14 +55,15 @@ MaskedPass next_mask_predict(const MaskedGenerateOptions& options, const Draft& 
     masks.resize(static_cast<std::size_t>(std::max<Index>(1, count)));
     std::ranges::sort(masks);
   }
-  return {.masks = std::move(masks), .sampling = options.sampling, .draw = pass};
+  return {
+      .masks = std::move(masks), .sampling = options.sampling, .uniform = draws_of(draft, pass)};
 }
 
 using NextOfWay = MaskedPass (*)(const MaskedGenerateOptions& options, const Draft& draft,
                                  Index pass);
 
-/// A way: its name, and which masks the next pass over a draft hides and writes; nullptr: it is
-/// another loop, unmask().
+/// A way: its name, and which masks the next pass over a draft hides and writes. nullptr: that
+/// depends on more than the draft and the number of the pass; unmask() has it.
 struct MaskedWayRow {
   MaskedWay way;
   std::string_view name;
@@ -129,10 +131,9 @@ std::vector<Generated> generate_masked(const model::Model& model, std::span<cons
   std::vector<Generated> out;
   out.reserve(drafts.size());
   for (const Draft& draft : drafts) {
-    Generated one{.id = draft.text->id, .sample = draft.sample, .ids = draft.tokens};
-    for (const double x : draft.log_probabilities) one.log_probability += x;
-    one.score = one.log_probability;
-    out.push_back(std::move(one));
+    double sum = 0;
+    for (const double x : draft.log_probabilities) sum += x;
+    out.push_back(written(draft, sum));
   }
   return out;
 }
