@@ -140,6 +140,45 @@ TEST_CASE("draws depend on seed, line, sample and place alone") {
   CHECK(generate(causal(), kPrompts, options)[0].ids != together[0].ids);
 }
 
+TEST_CASE("a prompt is read once for all its samples, which are those of a run of their own") {
+  GenerateOptions options;
+  options.sampling = sampling(1, 0, 1);
+  options.num_return_sequences = 5;
+  options.max_new_tokens = 1;
+  const FakeModel model = causal();
+  generate(model, kPrompts, options);
+  CHECK(model.runs == 1);
+  CHECK(model.most_tokens == 9);
+
+  // With keys and values: some texts end at once, others go on.
+  const auto gpt2 =
+      model::open_model(kData + "/model/gpt2", {.precision = kernel::Precision::kF64});
+  options.max_new_tokens = 12;
+  options.sampling.temperature = 3;
+  const std::vector<Generated> endless = generate(*gpt2, kPrompts, options);
+  options.ends = {endless[1].ids[0], endless[8].ids[3]};
+  const std::vector<Generated> together = generate(*gpt2, kPrompts, options);
+  REQUIRE(together.size() == 20);
+  CHECK(together[1].ids.size() == 1);
+  Index ended = 0;
+  for (std::size_t p = 0; p < kPrompts.size(); ++p) {
+    for (Index count = 1; count <= 5; ++count) {
+      options.num_return_sequences = count;
+      const std::vector<Generated> alone = generate(*gpt2, {&kPrompts[p], 1}, options);
+      REQUIRE(std::ssize(alone) == count);
+      for (std::size_t k = 0; k < alone.size(); ++k) {
+        const Generated& other = together[5 * p + k];
+        CHECK(alone[k].id == other.id);
+        CHECK(alone[k].sample == other.sample);
+        CHECK(alone[k].ids == other.ids);
+        CHECK(alone[k].log_probability == other.log_probability);
+        ended += other.ended ? 1 : 0;
+      }
+    }
+  }
+  CHECK(ended > 1);
+}
+
 TEST_CASE("a text ends with an end, the last position, or max_new_tokens") {
   GenerateOptions options;
   options.max_new_tokens = 4;

@@ -17,6 +17,7 @@ namespace {
 struct Single {
   OpenText text;
   Generated out;
+  Index place = 0;  ///< among those that are read together: that of the prompt, later its own
 };
 
 void add_token(std::span<const double> logits, const GenerateOptions& options, Single& single) {
@@ -30,17 +31,30 @@ void add_token(std::span<const double> logits, const GenerateOptions& options, S
   single.text.ids.push_back(token);
 }
 
-/// Takes out the texts that are at their end.
+/// The tokens after open texts. Until its samples have their first token a prompt is one of them.
+void add_tokens(const GenerateOptions& options, std::span<Single* const> open, TextReader& reader) {
+  std::vector<const OpenText*> read(static_cast<std::size_t>(open.back()->place) + 1);
+  for (const Single* single : open) read[static_cast<std::size_t>(single->place)] = &single->text;
+  reader.read(read, [&](std::size_t i, std::span<const double> logits) {
+    const auto place = static_cast<Index>(i);
+    auto single = std::ranges::lower_bound(open, place, {}, &Single::place);
+    for (; single != open.end() && (*single)->place == place; ++single)
+      add_token(logits, options, **single);
+  });
+}
+
+/// Takes out the texts that are at their end; the others get a place of their own.
 void close_texts(Index limit, std::vector<Single*>& open, TextReader& reader) {
-  std::vector<Single*> left;
+  std::erase_if(open, [&](const Single* single) {
+    return single->out.ended || (limit > 0 && std::ssize(single->text.ids) > limit);
+  });
   std::vector<Index> from;
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    if (open[i]->out.ended || (limit > 0 && std::ssize(open[i]->text.ids) > limit)) continue;
-    left.push_back(open[i]);
-    from.push_back(static_cast<Index>(i));
+  from.reserve(open.size());
+  for (Single* single : open) {
+    from.push_back(single->place);
+    single->place = std::ssize(from) - 1;
   }
-  if (left.size() < open.size()) reader.select(from);
-  open = std::move(left);
+  reader.select(from);
 }
 
 }  // namespace
@@ -78,25 +92,23 @@ std::vector<Generated> generate(const model::Model& model, std::span<const Promp
   const Index limit = model.design().max_position_embeddings;
   std::vector<Single> texts;
   texts.reserve(prompts.size() * static_cast<std::size_t>(options.num_return_sequences));
-  for (const Prompt& prompt : prompts) {
+  for (std::size_t p = 0; p < prompts.size(); ++p) {
+    const Prompt& prompt = prompts[p];
     MASQUE_CHECK(!prompt.ids.empty());
     for (Index k = 0; k < options.num_return_sequences; ++k) {
       texts.push_back({{prompt.ids, std::ssize(prompt.ids), prompt.source},
-                       {.id = prompt.id, .sample = k, .ids = {}}});
+                       {.id = prompt.id, .sample = k, .ids = {}},
+                       static_cast<Index>(p)});
     }
   }
   std::vector<Single*> open;
   open.reserve(texts.size());
   for (Single& text : texts) open.push_back(&text);
-  TextReader reader(model, options.to_target, std::ssize(open));
-  for (Index n = 0; n < options.max_new_tokens && !open.empty(); ++n) {
+  TextReader reader(model, options.to_target, std::ssize(prompts));
+  for (Index n = 1; !open.empty(); ++n) {
     throw_if_interrupted();
-    std::vector<const OpenText*> read;
-    read.reserve(open.size());
-    for (const Single* single : open) read.push_back(&single->text);
-    reader.read(read, [&](std::size_t i, std::span<const double> logits) {
-      add_token(logits, options, *open[i]);
-    });
+    add_tokens(options, open, reader);
+    if (n == options.max_new_tokens) break;
     close_texts(limit, open, reader);
   }
   std::vector<Generated> out;
