@@ -10,11 +10,14 @@ namespace masque::model {
 
 namespace {
 
-/// A matrix with at least so many rows, of which the first `kept` are those of `from`.
+/// Makes room for at least so many rows, of which the first `kept` stay. Memory doubles, but up to
+/// `longest` rows it does not exceed these.
 template <class T>
-void make_room(Index rows, Index columns, Index kept, Matrix<T>& matrix) {
+void make_room(Index rows, Index longest, Index columns, Index kept, Matrix<T>& matrix) {
   if (matrix.rows() >= rows) return;
-  Matrix<T> larger(std::max(rows, 2 * matrix.rows()), columns);
+  Index room = std::max(rows, 2 * matrix.rows());
+  if (rows <= longest) room = std::min(room, longest);
+  Matrix<T> larger(room, columns);
   for (Index i = 0; i < kept; ++i)
     std::ranges::copy(matrix.view().row_span(i), larger.view().row(i));
   matrix = std::move(larger);
@@ -22,8 +25,8 @@ void make_room(Index rows, Index columns, Index kept, Matrix<T>& matrix) {
 
 /// Makes rows [same, from.rows) of `to` those of `from`; the rows before are equal.
 template <class T>
-void copy_rows(MatrixView<const T> from, Index same, Matrix<T>& to) {
-  make_room(from.rows, from.columns, same, to);
+void copy_rows(MatrixView<const T> from, Index longest, Index same, Matrix<T>& to) {
+  make_room(from.rows, longest, from.columns, same, to);
   for (Index i = same; i < from.rows; ++i) std::ranges::copy(from.row_span(i), to.view().row(i));
 }
 
@@ -43,20 +46,25 @@ typename KeyValues<T>::Sequence KeyValues<T>::copy_of(const Sequence& source,
   Sequence copy;
   Index same = 0;
   const auto best = std::ranges::max_element(spare, {}, shared);
-  if (best != spare.end()) {
+  // What shares nothing belongs to another text, whose memory may be larger.
+  if (best != spare.end() && shared(*best) > 0) {
     same = shared(*best);
     copy = std::move(*best);
     spare.erase(best);
   }
   copy.positions = source.positions;
   copy.next_position = source.next_position;
+  copy.longest = source.longest;
   copy.segments = source.segments;
   copy.numbers = source.numbers;
   copy.layers.resize(source.layers.size());
   const Index length = std::ssize(source.numbers);
   for (std::size_t l = 0; l < copy.layers.size(); ++l) {
-    copy_rows(source.layers[l].keys.view().middle_rows(0, length), same, copy.layers[l].keys);
-    copy_rows(source.layers[l].values.view().middle_rows(0, length), same, copy.layers[l].values);
+    const auto copy_part = [&](const Matrix<T>& from, Matrix<T>& to) {
+      copy_rows(from.view().middle_rows(0, length), source.longest, same, to);
+    };
+    copy_part(source.layers[l].keys, copy.layers[l].keys);
+    copy_part(source.layers[l].values, copy.layers[l].values);
   }
   return copy;
 }
@@ -97,6 +105,14 @@ Index KeyValues<T>::next_position(Index sequence) const {
 }
 
 template <class T>
+Index KeyValues<T>::room(Index sequence) const {
+  Index most = 0;
+  for (const Layer& layer : one(sequence).layers)
+    most = std::max({most, layer.keys.rows(), layer.values.rows()});
+  return most;
+}
+
+template <class T>
 void KeyValues<T>::extend(const Batch& batch) {
   MASQUE_CHECK(batch.sequences() == sequences());
   for (Index s = 0; s < sequences(); ++s) {
@@ -133,8 +149,9 @@ void KeyValues<T>::put(Index layer, Index sequence, MatrixView<const T> keys,
   const Index length = this->length(sequence);
   const Index before = length - keys.rows;
   Layer& own = this->layer(layer, sequence);
-  make_room(length, keys.columns, before, own.keys);
-  make_room(length, values.columns, before, own.values);
+  const Index longest = one(sequence).longest;
+  make_room(length, longest, keys.columns, before, own.keys);
+  make_room(length, longest, values.columns, before, own.values);
   for (Index i = 0; i < keys.rows; ++i) {
     std::ranges::copy(keys.row_span(i), own.keys.view().row(before + i));
     std::ranges::copy(values.row_span(i), own.values.view().row(before + i));

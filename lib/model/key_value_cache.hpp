@@ -23,10 +23,13 @@ class KeyValues final : public KeyValueCache {
   Index length(Index sequence) const override { return std::ssize(one(sequence).positions); }
   void select(std::span<const Index> from) override;
   void cut(Index sequence, Index length) override;
+  void set_longest(Index sequence, Index tokens) override { one(sequence).longest = tokens; }
 
   /// One more than the largest position, of padding that has none (−1) not counted; 0 of a sequence
   /// without tokens.
   Index next_position(Index sequence) const;
+  /// Tokens of a sequence for which there is memory, of the layer that has most.
+  Index room(Index sequence) const;
   /// Makes room for the tokens of a batch, whose sequences are those of the cache. Positions are
   /// given, segments perhaps not.
   void extend(const Batch& batch);
@@ -47,6 +50,7 @@ class KeyValues final : public KeyValueCache {
     std::vector<Layer> layers;
     std::vector<Index> positions;
     Index next_position = 0;
+    Index longest = 0;  ///< tokens that it may have in the end; 0: unknown
     std::vector<Index> segments;
     std::vector<std::uint64_t> numbers;  ///< of the tokens: equal where sequences were the same
   };
@@ -57,7 +61,8 @@ class KeyValues final : public KeyValueCache {
     return one(sequence).layers[static_cast<std::size_t>(layer)];
   }
 
-  /// A copy in the memory of the spare sequence that shares most rows, which it takes, or its own.
+  /// A copy in the memory of the spare sequence that shares most rows, which it takes, or in memory
+  /// of its own if none shares any.
   Sequence copy_of(const Sequence& source, std::vector<Sequence>& spare) const;
 
   std::vector<Sequence> all_;

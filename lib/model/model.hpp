@@ -68,6 +68,10 @@ class KeyValueCache {
   virtual void select(std::span<const Index> from) = 0;
   /// Forgets the tokens of a sequence after the first `length`, of which it has as many.
   virtual void cut(Index sequence, Index length) = 0;
+  /// A sequence, and each copy of it, will have at most so many tokens: its memory grows to that of
+  /// these and no further. Beyond them, and without a call (or with 0), it may have room for twice
+  /// its tokens.
+  virtual void set_longest(Index sequence, Index tokens) = 0;
 };
 
 /// Which results are wanted.
@@ -171,8 +175,9 @@ class Model {
   /// Memory for sequences that are read in several runs (Request::cache). Requires that no token
   /// reads a later one. `own_masks`: the caller's masks guarantee it; otherwise the model's mask
   /// must be causal. The same results as those of one run, up to rounding. Bytes a token: 2 ·
-  /// layers · key heads · head size · those of a number. nullptr: the model cannot, since its rows
-  /// read later ones, or more of the earlier ones than keys and values.
+  /// layers · key heads · head size · those of a number, with KeyValueCache::set_longest().
+  /// nullptr: the model cannot, since its rows read later ones, or more of the earlier ones than
+  /// keys and values.
   virtual std::unique_ptr<KeyValueCache> make_cache(Index /*sequences*/, bool /*own_masks*/) const {
     return nullptr;
   }

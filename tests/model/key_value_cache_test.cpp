@@ -202,6 +202,39 @@ TEST_CASE("sequences are copied, moved and forgotten, and go on apart") {
   }
 }
 
+TEST_CASE("memory for a sequence grows to that of its longest and no further, and so for copies") {
+  const auto model = model_of_case("gpt2");
+  Texts texts = random_texts(model->design().vocab_size, {12, 12});
+  const auto cache = model->make_cache(2, false);
+  cache->set_longest(0, 11);
+  auto& rows = dynamic_cast<KeyValues<double>&>(*cache);
+  const auto read = [&](std::size_t from, std::size_t to) {
+    const std::vector<std::size_t> first(texts.size(), from), last(texts.size(), to);
+    run(*model, texts, first, last, false, cache.get());
+  };
+  read(0, 5);
+  CHECK(rows.room(0) == 5);
+  CHECK(rows.room(1) == 5);
+  texts.push_back(texts[0]);
+  texts.push_back(texts[1]);
+  cache->select(std::vector<Index>{0, 1, 0, 1});
+  CHECK(rows.room(2) == 5);
+  read(5, 6);
+  CHECK(rows.room(0) == 10);
+  CHECK(rows.room(1) == 10);
+  read(6, 11);
+  for (Index s = 0; s < 4; ++s) CHECK(rows.room(s) == (s % 2 == 0 ? 11 : 20));
+  // A text that is longer than expected is read as well.
+  read(11, 12);
+  CHECK(rows.room(2) == 22);
+  // Memory of another text is not taken.
+  cache->select(std::vector<Index>{0, 1});
+  cache->set_longest(0, 12);
+  cache->select(std::vector<Index>{0, 0});
+  CHECK(rows.room(0) == 12);
+  CHECK(rows.room(1) == 22);
+}
+
 TEST_CASE("what beams read is what each of their texts reads alone") {
   const auto model = model_of_case("gpt2");
   Draw draw(9, "beams");

@@ -173,14 +173,13 @@ std::vector<Generated> beam_search(const model::Model& model, std::span<const Pr
   const Index limit = model.design().max_position_embeddings;
   std::vector<Search> searches(prompts.size());
   for (std::size_t p = 0; p < prompts.size(); ++p) {
-    const Index length = std::ssize(prompts[p].ids);
-    MASQUE_CHECK(length > 0);
     Beam& beam = searches[p].open.emplace_back();
-    beam.text = {prompts[p].ids, length, prompts[p].source};
+    beam.text = open_text(prompts[p], options.max_new_tokens, limit);
     beam.place = static_cast<Index>(p);
     searches[p].longest = options.max_new_tokens;
     // The last token need not be read.
-    if (limit > 0) searches[p].longest = std::min(options.max_new_tokens, limit + 1 - length);
+    if (limit > 0)
+      searches[p].longest = std::min(options.max_new_tokens, limit + 1 - beam.text.prompt);
   }
   TextReader reader(model, options.to_target, std::ssize(prompts));
   std::vector<Index> from;

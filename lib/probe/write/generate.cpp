@@ -93,13 +93,9 @@ std::vector<Generated> generate(const model::Model& model, std::span<const Promp
   std::vector<Single> texts;
   texts.reserve(prompts.size() * static_cast<std::size_t>(options.num_return_sequences));
   for (std::size_t p = 0; p < prompts.size(); ++p) {
-    const Prompt& prompt = prompts[p];
-    MASQUE_CHECK(!prompt.ids.empty());
-    for (Index k = 0; k < options.num_return_sequences; ++k) {
-      texts.push_back({{prompt.ids, std::ssize(prompt.ids), prompt.source},
-                       {.id = prompt.id, .sample = k, .ids = {}},
-                       static_cast<Index>(p)});
-    }
+    const OpenText text = open_text(prompts[p], options.max_new_tokens, limit);
+    for (Index k = 0; k < options.num_return_sequences; ++k)
+      texts.push_back({text, {.id = prompts[p].id, .sample = k, .ids = {}}, static_cast<Index>(p)});
   }
   std::vector<Single*> open;
   open.reserve(texts.size());

@@ -138,10 +138,13 @@ class PassLogits final : public LogitRowObserver {
 /// How the model reads drafts: all of them, or the blocks that are not finished.
 class PassReader {
  public:
-  PassReader(const model::Model& model, const MaskedWriterOptions& options, Index drafts)
+  PassReader(const model::Model& model, const MaskedWriterOptions& options,
+             std::span<const Draft> drafts)
       : model_(model), options_(options), block_size_(options.cached_block_size) {
     MASQUE_CHECK(block_size_ == 0 || !options.mask_of);
-    if (block_size_ > 0) cache_ = model.make_cache(drafts, true);
+    if (block_size_ > 0) cache_ = model.make_cache(std::ssize(drafts), true);
+    for (std::size_t d = 0; cache_ != nullptr && d < drafts.size(); ++d)
+      cache_->set_longest(static_cast<Index>(d), std::ssize(drafts[d].text->sentence.ids));
   }
 
   /// Draft i is what from[i] was; those that nobody names are finished.
@@ -243,7 +246,7 @@ void write_masks(const model::Model& model, const NextPass& next,
                  const MaskedWriterOptions& options, std::span<Draft> drafts) {
   std::vector<OpenDraft> open(drafts.size());
   for (std::size_t d = 0; d < drafts.size(); ++d) open[d].draft = &drafts[d];
-  PassReader reader(model, options, std::ssize(drafts));
+  PassReader reader(model, options, drafts);
   std::vector<Index> from;
   for (Index pass = 0;; ++pass) {
     throw_if_interrupted();

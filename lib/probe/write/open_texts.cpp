@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
 #include "mask/expression.hpp"
 #include "probe/score/logit_rows.hpp"
 
@@ -44,6 +45,14 @@ void add_text(const OpenText& text, bool to_target, Index cached, model::Batch& 
 
 }  // namespace
 
+OpenText open_text(const Prompt& prompt, Index max_new_tokens, Index limit) {
+  const Index length = std::ssize(prompt.ids);
+  MASQUE_CHECK(length > 0 && max_new_tokens > 0);
+  Index longest = length + max_new_tokens - 1;
+  if (limit > 0) longest = std::min(longest, limit);
+  return {.ids = prompt.ids, .prompt = length, .source = prompt.source, .longest = longest};
+}
+
 TextReader::TextReader(const model::Model& model, bool to_target, Index texts)
     : model_(model), to_target_(to_target), cache_(model.make_cache(texts, to_target)) {}
 
@@ -54,7 +63,9 @@ void TextReader::read(std::span<const OpenText* const> texts, const TakeNext& ta
   request.cache = cache_.get();
   request.rows.reserve(texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const Index cached = cache_ != nullptr ? cache_->length(static_cast<Index>(i)) : 0;
+    const auto number = static_cast<Index>(i);
+    if (cache_ != nullptr) cache_->set_longest(number, texts[i]->longest);
+    const Index cached = cache_ != nullptr ? cache_->length(number) : 0;
     add_text(*texts[i], to_target_, cached, batch);
     request.rows.push_back(batch.begins.back() - 1);
   }

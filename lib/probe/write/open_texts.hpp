@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/model.hpp"
+#include "probe/write/generation.hpp"
 
 namespace masque::probe {
 
@@ -15,13 +16,19 @@ struct OpenText {
   std::vector<TokenId> ids;  ///< with the prompt
   Index prompt = 0;          ///< tokens of it
   Index source = 0;          ///< with to_target: tokens that read each other
+  Index longest = 0;         ///< most tokens of it that are read in the end
 };
+
+/// A prompt that goes on with at most max_new_tokens ≥ 1 tokens, of which the last one is not read,
+/// in a model of `limit` positions (0: of any number).
+OpenText open_text(const Prompt& prompt, Index max_new_tokens, Index limit);
 
 /// Gets the logits of the token after a text, by its number; a view that ends with the call.
 /// Several threads may call it at once for different texts.
 using TakeNext = std::function<void(std::size_t text, std::span<const double> logits)>;
 
-/// What a model has read of texts. Keeps keys and values of them where the model has a cache.
+/// What a model has read of texts. Keeps keys and values of them where the model has a cache, in
+/// memory for OpenText::longest tokens of each.
 class TextReader {
  public:
   /// `to_target`: UniLM's mask and segments. The model is borrowed.
