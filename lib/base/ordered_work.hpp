@@ -30,8 +30,9 @@ struct OrderedSteps {
 
 /// Reads items, works on them with `threads` threads (≤ 0: default_threads()), and writes them in
 /// the order of reading. Holds a few items per thread. An item whose work throws is still written,
-/// then the error is rethrown and nothing after it is written; an error of read() is rethrown when
-/// all items before it are written: output does not depend on the number of threads.
+/// unless by is_shortage() it may be half done; then the error is rethrown and nothing after it is
+/// written. An error of read() is rethrown when all items before it are written: output does not
+/// depend on the number of threads.
 template <class Item>
 void ordered_work(int threads, const OrderedSteps<Item>& steps);
 
@@ -102,7 +103,7 @@ class Ring {
       changed_.wait(lock, [&] { return next.done; });
     }
     ++written_;
-    steps_.write(next.item);
+    if (!is_shortage(next.error)) steps_.write(next.item);
     if (next.error) std::rethrow_exception(next.error);
   }
 
@@ -156,7 +157,7 @@ void ordered_work(int threads, const OrderedSteps<Item>& steps) {
     } catch (...) {  // rethrown below
       failed = std::current_exception();
     }
-    steps.write(item);
+    if (!is_shortage(failed)) steps.write(item);
     if (failed) std::rethrow_exception(failed);
   }
 }

@@ -70,6 +70,19 @@ int errno_of_function(const std::function<int()>& work) noexcept {
   }
 }
 
+bool is_shortage(const std::exception_ptr& error) noexcept {
+  if (!error) return false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    return true;
+  } catch (const std::system_error&) {
+    return true;
+  } catch (...) {  // the caller has it
+    return false;
+  }
+}
+
 std::exception_ptr caught(const std::function<void()>& work) {
   try {
     work();

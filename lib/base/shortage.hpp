@@ -1,6 +1,7 @@
 // What goes on when the system has no threads or no memory left.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -20,5 +21,9 @@ template <class Work>
 int errno_of(const Work& work) noexcept {
   return errno_of_function(std::cref(work));
 }
+
+/// Whether an error is one of memory or of threads. Such an error may come between any two
+/// statements: what was in the making is half done, and must neither be used nor written.
+bool is_shortage(const std::exception_ptr& error) noexcept;
 
 }  // namespace masque

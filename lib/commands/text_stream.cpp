@@ -9,6 +9,7 @@
 #include "base/line_shard.hpp"
 #include "base/os.hpp"
 #include "base/parallel.hpp"
+#include "base/shortage.hpp"
 
 namespace masque::commands {
 
@@ -76,10 +77,10 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
       session.flush();
     }
   });
-  work.flush();
+  if (!is_shortage(failed)) work.flush();
   session.clear_progress();
   if (failed) {
-    // What was found before it is good, whatever kind of error it is.
+    // What was printed before it is good, whatever kind of error it is.
     session.flush_quietly();
     std::rethrow_exception(failed);
   }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -88,6 +89,24 @@ TEST_CASE("an error of the work ends the stream after its item, for any number o
     steps.write = [&](int& item) { out += std::to_string(item) + " "; };
     CHECK_THROWS_WITH_AS(ordered_work(threads, steps), "item: 7", InputError);
     CHECK(out == "0 1 2 3 4 5 6 7 ");
+  }
+}
+
+TEST_CASE("an item that there was no memory for is not written: it may be half done") {
+  for (const int threads : {1, 2, 5}) {
+    int next = 0;
+    std::string out;
+    OrderedSteps<int> steps;
+    steps.read = [&](int& item) {
+      item = next++;
+      return item < 100;
+    };
+    steps.work = [](int& item, int) {
+      if (item == 7) throw std::bad_alloc();
+    };
+    steps.write = [&](int& item) { out += std::to_string(item) + " "; };
+    CHECK_THROWS_AS(ordered_work(threads, steps), std::bad_alloc);
+    CHECK(out == "0 1 2 3 4 5 6 ");
   }
 }
 
