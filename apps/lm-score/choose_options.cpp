@@ -29,6 +29,8 @@ probe::ClozeEncoder make_encoder(const ChooseOptions& o, const commands::OpenedM
   }
   if (scoring.options.kind == probe::ScoreKind::kMdlm)
     throw UsageError("--kind mdlm: a bound from draws, expected another kind");
+  if (scoring.options.kind == probe::ScoreKind::kMaskless)
+    throw UsageError("--kind maskless: one number a text, expected a kind of tokens");
   const text::Tokenizer& tokenizer = *opened.tokenizer;
   const std::optional<TokenId> mask = tokenizer.roles().mask;
   return {tokenizer,

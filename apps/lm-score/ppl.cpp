@@ -30,6 +30,10 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
     throw InputError(opened.path,
                      "energies, which are not normalised, have no perplexity: expected "
                      "a model that predicts tokens");
+  if (scoring.options.kind == probe::ScoreKind::kMaskless)
+    throw InputError(opened.path,
+                     "one number a text, which is no probability, has no perplexity: expected a "
+                     "model that predicts tokens");
   probe::Perplexity sum;
   probe::TextScorer scorer(*opened.model, scoring.options,
                            [&](probe::ScoredSentence&& s) { sum.add(s); });

@@ -123,6 +123,10 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   cli::need_stream(command);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
   commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
+  if (scoring.options.kind == probe::ScoreKind::kMaskless && (o.per_token || o.word.per_word)) {
+    throw UsageError(fmt::format("{} with --kind maskless: one number a text, expected none",
+                                 o.per_token ? "--per-token" : "--per-word"));
+  }
   std::optional<WordRows> words;
   if (o.word.per_word) words.emplace(o.word, scoring, opened, session);
   ScorePrinter printer(o, opened, scoring, words ? &*words : nullptr, session);
@@ -162,6 +166,8 @@ void declare_score(cli::Command& tool) {
             "log-probabilities of words, with the probability that the word ends");
   c.example("lm-score score mdlm/ --kind mdlm --draws 128 < text",
             "masked diffusion: a bound of each log-likelihood, and its error");
+  c.example("lm-score score student/ --kind maskless < text",
+            "one pass of a model that lm-train classify has taught another one's scores");
   c.example("lm-score score gpt2/ --policy slide:512 < text", "long lines through windows");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);

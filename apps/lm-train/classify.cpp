@@ -23,8 +23,8 @@ namespace {
 constexpr std::int64_t kTimesReported = 10;  // times that the loss is reported
 
 /// Updates of one seed; returns metrics.jsonl.
-std::string learn(train::ClassifyRun& run, std::int64_t steps, const std::string& what,
-                  cli::Session& session) {
+std::string learn(train::ClassifyRun& run, train::ProblemType problem, std::int64_t steps,
+                  const std::string& what, cli::Session& session) {
   std::string metrics;
   const std::int64_t every = std::max<std::int64_t>(1, steps / kTimesReported);
   double sum = 0;
@@ -32,7 +32,8 @@ std::string learn(train::ClassifyRun& run, std::int64_t steps, const std::string
   loop.report = [&](const train::StepReport& r) {
     JsonWriter json(metrics);
     json.begin_object().member("step", r.step).member("loss", r.loss.mean());
-    json.member("accuracy", r.loss.accuracy()).member("learning_rate", r.learning_rate);
+    if (problem == train::ProblemType::kSingleLabel) json.member("accuracy", r.loss.accuracy());
+    json.member("learning_rate", r.learning_rate);
     json.member("gradient_norm", r.gradient_norm).end_object();
     metrics += '\n';
     sum += r.loss.mean();
@@ -109,7 +110,10 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
       const std::string trained = run.trained_count() < run.parameter_count()
                                       ? fmt::format(" ({} trained)", run.trained_count())
                                       : "";
-      session.note(fmt::format("{} labels, {} texts, {} parameters{}, {} steps", all.names.size(),
+      const std::string what = o.problem == train::ProblemType::kRegression
+                                   ? "a number a text"
+                                   : fmt::format("{} labels", all.names.size());
+      session.note(fmt::format("{}, {} texts, {} parameters{}, {} steps", what,
                                all.train.read.corpus.size(), run.parameter_count(), trained,
                                all.steps));
     }
@@ -117,15 +121,15 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
                                    ? join(*o.output, fmt::format("seed-{}", seed))
                                    : o.output.value_or("");
     const Settings settings = settings_of(all, given, run);
-    const auto kept = o.resume ? find_record(folder, settings) : std::nullopt;
+    const auto kept = o.resume ? find_record(folder, settings, o.problem) : std::nullopt;
     if (!table) start_folder(o, table.emplace(o, session), session);
     if (kept) {
       session.note(fmt::format("{} is done", folder));
       table->add(seed, *kept);
       continue;
     }
-    const std::string metrics =
-        learn(run, all.steps, o.seeds > 1 ? fmt::format("seed {}: ", seed) : "", session);
+    const std::string metrics = learn(run, o.problem, all.steps,
+                                      o.seeds > 1 ? fmt::format("seed {}: ", seed) : "", session);
     const train::Classified found = run.classify(all.judged().texts);
     const SeedResult result = result_of(found);
     table->add(seed, result);
@@ -133,7 +137,7 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
     run.save(folder, all.tokenizer,
              {{"metrics.jsonl", metrics},
               {"predictions.tsv", predictions(found, all.names)},
-              {"result.json", record_text(settings, result)}});
+              {"result.json", record_text(settings, o.problem, result)}});
     if (o.seeds == 1) session.say_if_interrupted(fmt::format("{} is written", folder));
     table->keep();
   }

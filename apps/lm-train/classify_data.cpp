@@ -33,6 +33,7 @@ train::ClassifierStart open_start(const ClassifyCommand& o, const text::Tokenize
     return train::start_of(recipe, tokenizer);
   }
   train::ClassifierStart start = train::start_of(*o.model, o.mask == "full");
+  if (start.problem != o.problem) start.names.clear();
   if (tokens > start.design.vocab_size) {
     throw InputError(tokenizer.parts().path,
                      fmt::format("{} tokens, expected at most the {} of the model", tokens,
@@ -90,6 +91,36 @@ std::vector<std::string> choose_names(const ClassifyCommand& o, const train::Cla
   return train::label_names(texts);
 }
 
+/// Of regression: its numbers, and that there is something to learn.
+void open_numbers(const ClassifyCommand& o, ClassifyData& all, cli::Session& session) {
+  train::LabelledTexts& learnt = all.train.texts;
+  if (o.epochs == 0 && all.start.names.empty()) {
+    throw InputError(*o.model, fmt::format("no layer of one number, expected a model of regression "
+                                           "with {} 0",
+                                           field("epochs")));
+  }
+  if (!all.start.names.empty())
+    session.note(fmt::format("{}: goes on with its layer of one number", *o.model));
+  const bool same =
+      std::ranges::all_of(learnt.numbers, [&](double x) { return x == learnt.numbers.front(); });
+  if (same && o.epochs != 0) {
+    throw InputError(all.train.read.path,
+                     fmt::format("all numbers are {}, expected at least two different ones",
+                                 learnt.numbers.front()));
+  }
+  all.names = {"LABEL_0"};
+}
+
+/// What `read` has to be learnt or predicted.
+train::LabelledTexts texts_of(const ClassifyCommand& o, const LabelledData& data,
+                              const std::vector<std::string>& names) {
+  if (o.problem == train::ProblemType::kRegression) {
+    return {&data.read.corpus, std::vector<TokenId>(data.read.labels.size(), 0),
+            train::label_values(data.read)};
+  }
+  return {&data.read.corpus, train::label_numbers(data.read, names), {}};
+}
+
 void check_pooling(const ClassifyData& all) {
   if (all.steps > 0 || !all.start.pooling || all.pooling == *all.start.pooling) return;
   throw UsageError(fmt::format("{} {}: with {} 0 expected that of the model, {}", field("pooling"),
@@ -118,13 +149,18 @@ void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& sessio
   train::LabelledOptions reading = labelled_options(o);
   reading.length = choose_length(o, all.start);
   all.train.read = train::read_labelled(o.text, all.tokenizer, reading);
-  name_by_number(all.train.read, all.start);
-  all.names = choose_names(o, all.start, all.train.read, session);
-  all.train.texts = {&all.train.read.corpus, train::label_numbers(all.train.read, all.names)};
+  if (o.problem == train::ProblemType::kRegression) {
+    all.train.texts = texts_of(o, all.train, {});
+    open_numbers(o, all, session);
+  } else {
+    name_by_number(all.train.read, all.start);
+    all.names = choose_names(o, all.start, all.train.read, session);
+    all.train.texts = texts_of(o, all.train, all.names);
+  }
   if (o.eval_data) {
     LabelledData& eval = all.eval.emplace();
     eval.read = train::read_labelled(*o.eval_data, all.tokenizer, reading);
-    eval.texts = {&eval.read.corpus, train::label_numbers(eval.read, all.names)};
+    eval.texts = texts_of(o, eval, all.names);
   }
   all.steps = choose_steps(o, all.train.read.corpus.size());
   all.pooling = o.pooling.value_or(all.start.pooling.value_or(train::ClassifierPooling::kFirst));

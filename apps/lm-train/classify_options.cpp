@@ -82,6 +82,10 @@ void declare_classify(cli::Command& tool) {
       "lm-train classify RTE/train.tsv --model bert/ --text-columns 1,2 --label-column 3 "
       "--layer-decay 0.8 --drop 0.15 --mask 'window(64)' -o model",
       "lower rates for lower layers, DropToken, and a mask that the folder keeps");
+  c.example(
+      "lm-score score bert/ --no-header < text | cut -f2 | paste text - | lm-train classify - "
+      "--model bert/ --problem-type regression -o student",
+      "one pass for what costs one a token: lm-score score student --kind maskless");
   c.argument("TSV", o->text,
              "texts and labels, one a line, columns between tabs; - is standard input");
   c.option("--model", "CHECKPOINT", o->model,
@@ -96,6 +100,8 @@ void declare_classify(cli::Command& tool) {
   c.flag("--header", o->header, "the first line names the columns");
   c.option("--eval-data", "TSV", o->eval_data,
            "texts that are judged at the end, with the same columns [those that are learnt]");
+  c.choice("--problem-type", o->problem, train::problem_types(),
+           "what the column of labels has: names, or numbers to predict (squared error)");
   c.choice(
       "--pooling", o->pooling, train::pooling_names(),
       "what stands for a text: the first token through BERT's pooler, or the mean of all [cls; "

@@ -16,6 +16,7 @@ struct ClassifyCommand : commands::TrainingOptions {
   std::string text_columns = "1", label_column = "2";
   bool header = false, resume = false;
   std::optional<train::ClassifierPooling> pooling;
+  train::ProblemType problem = train::ProblemType::kSingleLabel;
   std::string mask = "model";
   std::optional<std::int64_t> length, steps;
   std::optional<double> epochs;

@@ -1,5 +1,6 @@
 #include "classify_results.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -12,16 +13,24 @@
 #include "base/json_writer.hpp"
 #include "base/output_file.hpp"
 #include "probe/statistics/bootstrap.hpp"
+#include "probe/statistics/correlation.hpp"
 
 namespace masque::lm_train {
 
 namespace {
 
-constexpr std::array<const char*, kMeasures> kNames = {"loss", "accuracy", "f1", "mcc"};
+using Names = std::array<const char*, kMeasures>;
 
-std::vector<std::string> columns() {
+const Names& measure_names(train::ProblemType problem) {
+  static constexpr Names kLabels = {"loss", "accuracy", "f1", "mcc"};
+  static constexpr Names kNumbers = {"loss", "rmse", "pearson", "spearman"};
+  return problem == train::ProblemType::kRegression ? kNumbers : kLabels;
+}
+
+std::vector<std::string> columns(train::ProblemType problem) {
   std::vector<std::string> all = {"seed", "data", "texts"};
-  all.insert(all.end(), kNames.begin(), kNames.end());
+  const Names& names = measure_names(problem);
+  all.insert(all.end(), names.begin(), names.end());
   return all;
 }
 
@@ -34,12 +43,29 @@ const JsonValue& member(const JsonValue& of, std::string_view name, const std::s
 }  // namespace
 
 SeedResult result_of(const train::Classified& found) {
+  if (!found.numbers.empty()) {
+    double squares = 0;
+    for (std::size_t i = 0; i < found.numbers.size(); ++i) {
+      const double error = found.predicted_numbers[i] - found.numbers[i];
+      squares += error * error;
+    }
+    return {found.numbers.size(),
+            {found.report.mean(), std::sqrt(squares / static_cast<double>(found.numbers.size())),
+             probe::pearson(found.numbers, found.predicted_numbers),
+             probe::spearman(found.numbers, found.predicted_numbers)}};
+  }
   const probe::Confusion& c = found.confusion;
   return {c.total(), {found.report.mean(), c.accuracy(), c.f1(), c.mcc()}};
 }
 
 std::string predictions(const train::Classified& found, const std::vector<std::string>& names) {
   std::string out = "id\tlabel\tpredicted";
+  if (!found.numbers.empty()) {
+    out += '\n';
+    for (std::size_t i = 0; i < found.numbers.size(); ++i)
+      out += fmt::format("{}\t{}\t{:.7g}\n", i, found.numbers[i], found.predicted_numbers[i]);
+    return out;
+  }
   for (const std::string& name : names) out += fmt::format("\tp({})", escape(name));
   out += '\n';
   const std::size_t width = names.size();
@@ -53,18 +79,21 @@ std::string predictions(const train::Classified& found, const std::vector<std::s
   return out;
 }
 
-std::string record_text(const Settings& settings, const SeedResult& result) {
+std::string record_text(const Settings& settings, train::ProblemType problem,
+                        const SeedResult& result) {
   std::string text;
   JsonWriter json(text, JsonLayout::kLines);
   json.begin_object().key("settings").begin_object();
   for (const auto& [name, value] : settings) json.member(name, value);
   json.end_object().member("texts", result.texts);
-  for (std::size_t i = 0; i < kMeasures; ++i) json.member(kNames[i], result.measures[i]);
+  for (std::size_t i = 0; i < kMeasures; ++i)
+    json.member(measure_names(problem)[i], result.measures[i]);
   json.end_object();
   return text + "\n";
 }
 
-std::optional<SeedResult> find_record(const std::string& folder, const Settings& settings) {
+std::optional<SeedResult> find_record(const std::string& folder, const Settings& settings,
+                                      train::ProblemType problem) {
   if (!exists(folder)) return std::nullopt;
   const std::string path = join(folder, "result.json");
   if (!is_folder(folder) || !exists(path))
@@ -81,8 +110,9 @@ std::optional<SeedResult> find_record(const std::string& folder, const Settings&
   SeedResult result;
   result.texts = member(root, "texts", path).integer().value_or(0);
   for (std::size_t i = 0; i < kMeasures; ++i) {
-    result.measures[i] =
-        member(root, kNames[i], path).number().value_or(std::numeric_limits<double>::quiet_NaN());
+    result.measures[i] = member(root, measure_names(problem)[i], path)
+                             .number()
+                             .value_or(std::numeric_limits<double>::quiet_NaN());
   }
   return result;
 }
@@ -91,8 +121,8 @@ Results::Results(const ClassifyCommand& options, cli::Session& session)
     : options_(options),
       session_(session),
       data_(options.eval_data.value_or(options.text)),
-      table_(session, options.common, columns()),
-      text_(fmt::format("{}\n", fmt::join(columns(), "\t"))) {}
+      table_(session, options.common, columns(options.problem)),
+      text_(fmt::format("{}\n", fmt::join(columns(options.problem), "\t"))) {}
 
 void Results::add(std::uint64_t seed, const SeedResult& result) {
   for (std::size_t i = 0; i < kMeasures; ++i) columns_[i].push_back(result.measures[i]);
@@ -100,7 +130,8 @@ void Results::add(std::uint64_t seed, const SeedResult& result) {
   print(seed, result.texts, result.measures);
   // A terminal's table is aligned, and so comes at the end alone.
   if (session_.stdout_is_terminal() && !options_.common.json)
-    session_.note(fmt::format("seed {}: accuracy {:.4f}", seed, result.measures[1]));
+    session_.note(fmt::format("seed {}: {} {:.4f}", seed, measure_names(options_.problem)[1],
+                              result.measures[1]));
   session_.flush_quietly();
 }
 

@@ -13,7 +13,9 @@
 
 namespace masque::lm_train {
 
-constexpr std::size_t kMeasures = 4;  ///< loss, accuracy, F1, Matthews' correlation
+/// Loss, accuracy, F1, Matthews' correlation; of regression loss (in units of the variance of what
+/// was learnt), root of the mean squared error, Pearson's and Spearman's correlation.
+constexpr std::size_t kMeasures = 4;
 
 struct SeedResult {
   std::uint64_t texts = 0;
@@ -29,10 +31,12 @@ std::string predictions(const train::Classified& found, const std::vector<std::s
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// result.json of a seed's folder.
-std::string record_text(const Settings& settings, const SeedResult& result);
+std::string record_text(const Settings& settings, train::ProblemType problem,
+                        const SeedResult& result);
 /// The result that stands in `folder`; none if there is no such folder. Throws InputError if it is
 /// one of something else, or of other settings, by the first that differs.
-std::optional<SeedResult> find_record(const std::string& folder, const Settings& settings);
+std::optional<SeedResult> find_record(const std::string& folder, const Settings& settings,
+                                      train::ProblemType problem);
 
 /// A row for each seed, then mean and deviation; on stdout, of several seeds also DIR/results.tsv.
 class Results {

@@ -25,6 +25,7 @@ std::string_view head_text(model::HeadKind kind) {
     case model::HeadKind::kMasked: return "masked head";
     case model::HeadKind::kCausal: return "causal head";
     case model::HeadKind::kEnergy: return "energies";
+    case model::HeadKind::kText: return "regression head";
     case model::HeadKind::kDiscriminator: break;
   }
   return "discriminator";

@@ -30,7 +30,8 @@ void add_max_length(cli::Command& command, std::optional<std::int64_t>& tokens,
 /// Help of --kind and --policy, which commands may say in other words.
 struct ScoringHelp {
   std::string kind =
-      "what is summed [by the model's head: pll, tta, causal, electra or electric]; mdlm: a bound";
+      "what is summed [by the model's head: pll, tta, causal, electra, electric or maskless]; "
+      "mdlm: a bound";
   std::string policy =
       "for a text that is too long: error, chunk, slide:STRIDE, first or last [error]";
 };

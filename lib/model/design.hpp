@@ -88,11 +88,13 @@ enum class HeadKind {
   kCausal,         ///< a vocabulary at each position: the next token
   kDiscriminator,  ///< one logit a position: replaced (> 0) or original
   kEnergy,         ///< one number a position, Electric's energy E: p(token | others) ∝ exp(−E)
+  kText,  ///< one number a text, of its first token's state (model/checkpoint/text_head.hpp)
 };
 
-/// Whether a head says one number for each position, and not one for each token.
+/// Whether a head gives one number for each position, and not one for each token; of kText only
+/// that of the first position means something.
 inline bool has_one_number(HeadKind kind) {
-  return kind == HeadKind::kDiscriminator || kind == HeadKind::kEnergy;
+  return kind == HeadKind::kDiscriminator || kind == HeadKind::kEnergy || kind == HeadKind::kText;
 }
 
 struct HeadDesign {

@@ -81,6 +81,7 @@ print lm-score score model < text
 print lm-score score model --kind pll-word-l2r --json --per-token < text
 print lm-score score causal --per-word --no-bos < text
 print lm-score score model --kind mdlm --draws 3 < text
+print lm-score score student --kind maskless < text
 print lm-score pairs model pairs.jsonl
 print lm-score ppl model < text
 print lm-score choose model --pattern "X the [MASK]" --labels a=cat,b=w7 --label-column 2 --calibrate labelled.tsv
@@ -112,6 +113,7 @@ run lm-train text -o out --tokenizer vocab.txt --objective mdlm --block-size 2 -
 run lm-train pairs -o out --tokenizer vocab.txt --objective correct --pairs --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
 run lm-train text -o out --init in --steps 2 --batch-size 2 --length 8
 run lm-train classify labelled.tsv -o out --model in --steps 2 --batch-size 2
+run lm-train classify numbers.tsv -o out --model in --problem-type regression --steps 2 --batch-size 2
 out ckpt new in/config.json -o out --seed 5
 print ckpt ls in
 print ckpt stats in
@@ -153,6 +155,9 @@ make_inputs() {
   printf 'cat\tw7\nw8\tw9\tw10\n' >vocab.sets
   printf 'the cat w8\tthe cat w7\nw8 w9 w10\tw8 w9 the\n' >pairs
   echo '{"model_type": "masque", "vocab_size": 45, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "mask_token_id": 4, "detector": {}}' >soft.json
+  # A model that gives a number to a text.
+  printf 'the cat\t-2\nw8 w9\t1\ncat\t-1.5\nw10\t0\n' >numbers.tsv
+  lm-train classify numbers.tsv --model in --problem-type regression --steps 1 --batch-size 2 -o student -q >none || return
   ckpt new soft.json -o soft -q && cp in/vocab.txt soft && rm soft.json || return
   seq 44 -1 0 >order
   for i in 5 6 7 8 9 10; do echo "{\"ids\":[2,$i,3,6,3],\"seg\":[0,0,0,1,1]}"; done >segments.jsonl

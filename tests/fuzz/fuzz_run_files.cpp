@@ -19,10 +19,13 @@ void result(std::string_view text) {
   static const test::TempFolder folder = test::TempFolder::in_memory();
   const lm_train::Settings settings = {{"seed", "0"}, {"learning_rate", "0.005"}};
   test::write_file(folder / "result.json", text);
-  const auto found = lm_train::find_record(folder.path(), settings);
+  const auto found =
+      lm_train::find_record(folder.path(), settings, train::ProblemType::kSingleLabel);
   test::require(found.has_value(), "no result in a folder that has one");
-  test::write_file(folder / "result.json", lm_train::record_text(settings, *found));
-  const auto again = lm_train::find_record(folder.path(), settings);
+  test::write_file(folder / "result.json",
+                   lm_train::record_text(settings, train::ProblemType::kSingleLabel, *found));
+  const auto again =
+      lm_train::find_record(folder.path(), settings, train::ProblemType::kSingleLabel);
   test::require(again && again->texts == found->texts, "another number of texts");
 }
 

@@ -178,6 +178,38 @@ TEST_CASE("the score of energies is the sum of what they are below 0") {
         doctest::Approx(expected).epsilon(1e-14));
 }
 
+TEST_CASE("the score of regression is what its head gives to the first token") {
+  FakeModel model(HeadKind::kText);
+  const double whole = fake_logits(kText.ids, 0, 12, [](Index) { return true; })[0];
+  const std::vector<ScoredSentence> found =
+      scored(model, {.kind = ScoreKind::kMaskless}, {kText, sentence({}, {}), kText});
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].score == doctest::Approx(whole).epsilon(1e-14));
+  CHECK(found[2].score == found[0].score);
+  CHECK(found[0].tokens == 6);
+  CHECK(found[1].score == 0);
+  CHECK(found[1].tokens == 0);
+  for (const std::optional<double>& value : found[0].log_probabilities) CHECK_FALSE(value);
+
+  // Pieces of a long text, or a part of it.
+  model.design_to_change().max_position_embeddings = 5;
+  const auto part = [](Index begin, Index end) {
+    return fake_logits(part_of(kText, begin, end).ids, 0, 12, [](Index) { return true; })[0];
+  };
+  const auto cut = [&](LengthPolicy::Kind policy) {
+    return scored(model, {.kind = ScoreKind::kMaskless, .policy = {policy}}, {kText})[0];
+  };
+  CHECK(cut(LengthPolicy::Kind::kChunk).score ==
+        doctest::Approx(part(0, 3) + part(3, 6)).epsilon(1e-14));
+  CHECK(cut(LengthPolicy::Kind::kChunk).tokens == 6);
+  CHECK(cut(LengthPolicy::Kind::kLast).score == doctest::Approx(part(3, 6)).epsilon(1e-14));
+  CHECK(cut(LengthPolicy::Kind::kLast).tokens == 3);
+  CHECK_THROWS_AS(
+      TextScorer(model, {.kind = ScoreKind::kMaskless, .policy = {LengthPolicy::Kind::kSlide, 2}},
+                 [](ScoredSentence&&) {}),
+      UsageError);
+}
+
 TEST_CASE("long texts are refused, or read as the policy says") {
   FakeModel model(HeadKind::kMasked);
   model.design_to_change().max_position_embeddings = 5;  // three tokens of text
@@ -255,6 +287,7 @@ TEST_CASE("kinds that a model cannot do are refused") {
   const FakeModel bare(HeadKind::kNone);
   const FakeModel electra(HeadKind::kDiscriminator);
   const FakeModel electric(HeadKind::kEnergy);
+  const FakeModel regression(HeadKind::kText);
   FakeModel towers(HeadKind::kMasked);
   model::set_towers(towers.design_to_change());
   const model::ModelOptions usual;
@@ -264,6 +297,7 @@ TEST_CASE("kinds that a model cannot do are refused") {
                                     {&towers, ScoreKind::kTta},
                                     {&electra, ScoreKind::kElectra},
                                     {&electric, ScoreKind::kElectric},
+                                    {&regression, ScoreKind::kMaskless},
                                     {&xlnet, ScoreKind::kPll}}) {
     CHECK(default_kind(model->design(), usual) == kind);
     CHECK_NOTHROW(check_kind(kind, model->design(), usual));
@@ -271,6 +305,11 @@ TEST_CASE("kinds that a model cannot do are refused") {
   CHECK_THROWS_AS(default_kind(bare.design(), usual), InputError);
   CHECK(problem(ScoreKind::kPll, gpt, usual) ==
         "kind pll: the model has a causal head, expected a masked head");
+  CHECK(problem(ScoreKind::kMaskless, bert, usual) ==
+        "kind maskless: the model has a masked head, expected one number a text (lm-train classify "
+        "with problem_type regression)");
+  CHECK(problem(ScoreKind::kPll, regression, usual) ==
+        "kind pll: the model has one number a text, expected a masked head");
   CHECK(problem(ScoreKind::kElectra, bert, usual) ==
         "kind electra: the model has a masked head, expected a discriminator");
   CHECK(problem(ScoreKind::kElectra, electric, usual) ==

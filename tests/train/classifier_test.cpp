@@ -29,6 +29,9 @@ struct Case {
   model::Design design;
   ClassifierPooling pooling = ClassifierPooling::kFirst;
   double dropout = 0;
+  ProblemType problem = ProblemType::kSingleLabel;
+
+  Index outputs() const { return problem == ProblemType::kRegression ? 1 : kLabels; }
 };
 
 model::Design headless(model::Streams streams, model::DefaultMask mask) {
@@ -51,7 +54,11 @@ std::vector<Case> cases() {
       {"mean, dropout", headless(Streams::kOne, DefaultMask::kFull), ClassifierPooling::kMean, 0.3},
       {"T-TA", headless(Streams::kFixedKeys, DefaultMask::kOthers)},
       {"T-TA without its diagonal", headless(Streams::kFixedKeys, DefaultMask::kFull)},
-      {"causal, mean", headless(Streams::kOne, DefaultMask::kCausal), ClassifierPooling::kMean}};
+      {"causal, mean", headless(Streams::kOne, DefaultMask::kCausal), ClassifierPooling::kMean},
+      {"regression", headless(Streams::kOne, DefaultMask::kFull), ClassifierPooling::kFirst, 0.3,
+       ProblemType::kRegression},
+      {"regression, mean", headless(Streams::kFixedKeys, DefaultMask::kOthers),
+       ClassifierPooling::kMean, 0, ProblemType::kRegression}};
 }
 
 DropoutOptions noise_of(const Case& one) {
@@ -62,7 +69,8 @@ DropoutOptions noise_of(const Case& one) {
   return noise;
 }
 
-std::vector<Example> examples_of(ClassifierPooling pooling) {
+std::vector<Example> examples_of(ClassifierPooling pooling,
+                                 ProblemType problem = ProblemType::kSingleLabel) {
   std::vector<Example> out;
   const std::vector<std::vector<TokenId>> texts{{2, 7, 4, 9, 3}, {2, 12, 3}, {2, 5, 6, 3}};
   const std::vector<std::vector<Index>> segments{{0, 0, 0, 1, 1}, {0, 0, 0}, {0, 1, 1, 1}};
@@ -72,7 +80,10 @@ std::vector<Example> examples_of(ClassifierPooling pooling) {
     e.segments = segments[t];
     const Index rows = pooling == ClassifierPooling::kFirst ? 1 : e.size();
     for (Index i = 0; i < rows; ++i) e.rows.push_back(i);
-    e.targets.assign(static_cast<std::size_t>(rows), static_cast<TokenId>(2 - t));
+    const auto count = static_cast<std::size_t>(rows);
+    const bool regression = problem == ProblemType::kRegression;
+    e.targets.assign(count, regression ? 0 : static_cast<TokenId>(2 - t));
+    if (regression) e.offsets.assign(count, 0.9 * static_cast<double>(t) - 1.1);
     out.push_back(std::move(e));
   }
   return out;
@@ -85,7 +96,7 @@ struct Built {
 
   explicit Built(const Case& one) {
     model = add_model(model::plan_of(one.design), nullptr, "", ParameterMap(), parameters);
-    classifier = add_classifier(one.design.hidden_size, kLabels, one.pooling, "", parameters);
+    classifier = add_classifier(one.design.hidden_size, one.outputs(), one.pooling, "", parameters);
   }
 };
 
@@ -114,9 +125,11 @@ Complex complex_loss(Built<double>& from, const Case& one,
   head.prepare();
   ExampleChunk chunk;
   std::vector<TokenId> labels;
-  for (const Example& e : examples_of(one.pooling)) {
+  std::vector<double> offsets;
+  for (const Example& e : examples_of(one.pooling, one.problem)) {
     chunk.add(e);
     labels.push_back(e.targets.front());
+    if (!e.offsets.empty()) offsets.push_back(e.offsets.front());
   }
   Tape<Complex> tape;
   const DropoutOptions noise = noise_of(one);
@@ -125,7 +138,7 @@ Complex complex_loss(Built<double>& from, const Case& one,
   Matrix<Complex> pooled(chunk.sequences(), one.design.hidden_size);
   pool_forward<Complex>(chunk, one.pooling, last.view(), pooled.view());
   const std::vector<double> weights(labels.size(), 1.0);
-  ClassifierTask<Complex> task{pooled.view(), labels, weights};
+  ClassifierTask<Complex> task{pooled.view(), labels, weights, offsets};
   task.dropout = noise.hidden_dropout;
   task.stream = RandomStream(noise.seed, "dropout classifier", noise.step);
   return head.run(task, {}).loss;
@@ -154,9 +167,10 @@ TEST_CASE("gradients of classifiers are those of complex steps") {
     CAPTURE(one.name);
     Built<double> built = filled(one);
     Classifier<double> classifier(one.design, built.model, built.classifier, one.pooling,
-                                  built.parameters, kernel::Precision::kF64);
+                                  built.parameters, kernel::Precision::kF64, one.problem);
     classifier.prepare();
-    const LossReport report = classifier.train(examples_of(one.pooling), 1, noise_of(one));
+    const LossReport report =
+        classifier.train(examples_of(one.pooling, one.problem), 1, noise_of(one));
     CHECK(report.rows == 3);
     const Complex plain = complex_loss(built, one, [](Index, Index) { return 0.0; });
     CHECK(report.loss == doctest::Approx(plain.real()).epsilon(1e-12));

@@ -37,7 +37,7 @@ TEST_CASE("a text is judged whole, and learnt without other tokens in each epoch
   const Sequence text(7, 12);
   const ClassifyExamples examples(dropping_options(0.5), ClassifierPooling::kMean,
                                   labelled_design());
-  const Example whole = examples.whole(text.item(), 1);
+  const Example whole = examples.whole(text.item(), {.label = 1});
   CHECK(whole.ids == text.ids);
   CHECK(whole.positions.empty());
   CHECK(whole.rows.size() == 12);
@@ -45,7 +45,7 @@ TEST_CASE("a text is judged whole, and learnt without other tokens in each epoch
   CHECK_FALSE(whole.mask);
   std::set<std::vector<TokenId>> different;
   for (std::uint64_t epoch = 0; epoch < 8; ++epoch) {
-    const Example some = examples.dropped(text.item(), epoch, 1);
+    const Example some = examples.dropped(text.item(), epoch, {.label = 1});
     different.insert(some.ids);
     REQUIRE(some.positions.size() == some.ids.size());
     for (std::size_t i = 0; i < some.ids.size(); ++i)
@@ -54,12 +54,12 @@ TEST_CASE("a text is judged whole, and learnt without other tokens in each epoch
     CHECK(some.rows.size() == some.ids.size());
     CHECK(some.ids.front() == 2);
     CHECK(some.ids.back() == 3);
-    CHECK(examples.dropped(text.item(), epoch, 1).ids == some.ids);
+    CHECK(examples.dropped(text.item(), epoch, {.label = 1}).ids == some.ids);
   }
   CHECK(different.size() > 4);
   ClassifyTextOptions none = dropping_options(0);
   CHECK(ClassifyExamples(none, ClassifierPooling::kFirst, labelled_design())
-            .dropped(text.item(), 3, 0)
+            .dropped(text.item(), 3, {.label = 0})
             .ids == text.ids);
 }
 
@@ -68,8 +68,8 @@ TEST_CASE("a mask is one of the tokens that are left, and fits the pooling") {
   ClassifyTextOptions options = dropping_options(0.5);
   options.mask = "window(1)";
   const ClassifyExamples examples(options, ClassifierPooling::kFirst, labelled_design());
-  for (const Example& example :
-       {examples.whole(text.item(), 0), examples.dropped(text.item(), 0, 0)}) {
+  for (const Example& example : {examples.whole(text.item(), {.label = 0}),
+                                 examples.dropped(text.item(), 0, {.label = 0})}) {
     REQUIRE(example.mask);
     CHECK(bits_of(example.mask, example.size()) == bits_of("window(1)", example.size()));
     CHECK(example.rows == std::vector<Index>{0});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "model/checkpoint/text_head.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 
 namespace masque::model {
@@ -24,8 +25,9 @@ LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
                      "albert_config.json or electra_config.json");
   }
   const Family& family = choose_family(*config, options.family);
-  LoadPlan plan = find_tensors(family.plan(FamilyConfig(*config)), checkpoint,
-                               store::NamedTensors(checkpoint, config));
+  ModelPlan tensors = family.plan(FamilyConfig(*config));
+  choose_text_head(FamilyConfig(*config), tensors);
+  LoadPlan plan = find_tensors(tensors, checkpoint, store::NamedTensors(checkpoint, config));
   // Comparing them costs little next to reading.
   check_bundle_sums(checkpoint);
   LoadedModel<T> loaded;

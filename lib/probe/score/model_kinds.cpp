@@ -18,6 +18,7 @@ std::string_view head_name(HeadKind kind) {
     case HeadKind::kMasked: return "a masked head";
     case HeadKind::kCausal: return "a causal head";
     case HeadKind::kEnergy: return "energies";
+    case HeadKind::kText: return "one number a text";
     case HeadKind::kDiscriminator: break;
   }
   return "a discriminator";
@@ -29,6 +30,7 @@ ScoreKind default_kind(const model::Design& design, const model::ModelOptions& o
   switch (design.head.kind) {
     case HeadKind::kDiscriminator: return ScoreKind::kElectra;
     case HeadKind::kEnergy: return ScoreKind::kElectric;
+    case HeadKind::kText: return ScoreKind::kMaskless;
     case HeadKind::kCausal:
       return design.streams == Streams::kTwo ? ScoreKind::kPll : ScoreKind::kCausal;
     case HeadKind::kMasked: {
@@ -65,6 +67,11 @@ void check_kind(ScoreKind kind, const model::Design& design, const model::ModelO
   }
   if (kind == ScoreKind::kElectric) {
     if (head != HeadKind::kEnergy) refuse("energies, as Electric has them");
+    return;
+  }
+  if (kind == ScoreKind::kMaskless) {
+    if (head != HeadKind::kText)
+      refuse("one number a text (lm-train classify with problem_type regression)");
     return;
   }
   if (kind == ScoreKind::kCausal) {

@@ -7,7 +7,8 @@
 namespace masque::probe {
 
 /// What the head and the streams of a model are made for: masked heads pll, those of T-TA tta,
-/// causal heads causal, discriminators electra. Throws InputError if the model has no head.
+/// causal heads causal, discriminators electra, energies electric, regression maskless. Throws
+/// InputError if the model has no head.
 ScoreKind default_kind(const model::Design& design, const model::ModelOptions& options);
 
 /// Throws InputError if the kind is not what the model computes: another head is needed, or it

@@ -17,6 +17,7 @@ enum class ScoreKind {
   kCausal,        ///< one pass; each position predicts the next token
   kElectra,       ///< one pass of a discriminator: log σ(−logit), that a token is original
   kElectric,      ///< one pass: −E, the energy of a token: Clark et al. 2020, arXiv:2012.08561
+  kMaskless,      ///< one pass: a number learnt for whole texts: Salazar 2020
   kMdlm,          ///< a bound, by drawn sets of hidden tokens: probe/score/likelihood_bound.hpp
 };
 

@@ -71,6 +71,12 @@ TextScorer::TextScorer(const model::Model& model, const ScoreOptions& options, S
               options.kind == ScoreKind::kMdlm ? options.mask : std::nullopt) {
   const bool bound = options.kind == ScoreKind::kMdlm;
   MASQUE_CHECK(!bound || (options.draws >= 2 && !two_streams_));
+  if (options.kind == ScoreKind::kMaskless && options.policy.kind == LengthPolicy::Kind::kSlide) {
+    throw UsageError(
+        fmt::format("{} {} with {} maskless: windows that overlap would count tokens twice, "
+                    "expected another one",
+                    field("policy"), policy_text(options.policy), field("kind")));
+  }
   MASQUE_CHECK(options.sets.empty() || (options.kind == ScoreKind::kCausal && !two_streams_));
   if ((is_masked(options.kind) || bound) && !two_streams_ && !options.mask) {
     throw InputError(fmt::format("{} {}: the tokenizer has no mask token, expected one",
@@ -117,6 +123,7 @@ void TextScorer::add(std::uint64_t id, Sentence sentence, Index begin, Index end
   MASQUE_CHECK(!length_problem(sentence));
   const Index tokens = sentence.tokens();
   MASQUE_CHECK(0 <= begin && begin <= end && end <= tokens);
+  MASQUE_CHECK(options_.kind != ScoreKind::kMaskless || end - begin == tokens);
   const Index fits = longest_ ? *longest_ - sentence.prefix - sentence.suffix : tokens;
   const Index capacity = std::max<Index>(fits, 1);
   // What a bound is given stands in front of it.
@@ -146,6 +153,8 @@ void TextScorer::add_window(Pending& pending, const Window& window) {
     add_masked(pending, window, part);
   } else if (options_.kind == ScoreKind::kMdlm) {
     add_bound(pending, window, part);
+  } else if (options_.kind == ScoreKind::kMaskless) {
+    add_whole(pending, window, part);
   } else {
     add_pass(pending, window, part);
   }
@@ -263,6 +272,19 @@ void TextScorer::add_pass(Pending& pending, const Window& window, const Sentence
   add_job(std::move(job));
 }
 
+void TextScorer::add_whole(Pending& pending, const Window& window, const Sentence& part) {
+  if (part.tokens() == 0) return;
+  Job job;
+  job.ids = part.ids;
+  job.segments = part.segments;
+  if (options_.mask_of) job.mask = options_.mask_of(part.ids);
+  job.rows.push_back(0);
+  // Windows do not overlap: each has a place of its own, and others stay 0.
+  job.out.push_back(&pending.values[static_cast<std::size_t>(window.begin)]);
+  pending.scored.tokens += part.tokens();
+  add_job(std::move(job));
+}
+
 void TextScorer::add_job(Job job) {
   runner_.add(std::move(job));
   ++jobs_;
@@ -273,6 +295,9 @@ void TextScorer::deliver() {
     Pending& pending = pending_.front();
     ScoredSentence& scored = pending.scored;
     if (options_.kind == ScoreKind::kMdlm) sum_bound(pending);
+    if (options_.kind == ScoreKind::kMaskless) {
+      for (const double value : pending.values) scored.score += value;
+    }
     for (std::size_t i = 0; i < scored.log_probabilities.size(); ++i) {
       if (!scored.log_probabilities[i]) continue;
       const double value = score_of(options_.kind, pending.values[i]);

@@ -42,10 +42,12 @@ struct ScoredSentence {
   Sentence sentence;
   /// Of each token of the text: its log-probability in nats, of kMdlm its share of the bound. Empty
   /// where nothing was scored: the first token of a causal model without a begin token, what kFirst
-  /// and kLast leave out.
+  /// and kLast leave out; all of kMaskless.
   std::vector<std::optional<double>> log_probabilities;
-  Index tokens = 0;  ///< how many were scored
-  double score = 0;  ///< sum of their log-probabilities, in the order of the text
+  Index tokens = 0;  ///< how many were scored; of kMaskless, read
+  /// Sum of their log-probabilities, in the order of the text; of kMaskless, of the numbers of the
+  /// windows.
+  double score = 0;
   /// Of kMdlm: the variance of the score over other draws (variance_of_mean).
   std::optional<double> score_variance;
   /// With ScoreOptions::sets, for each token of the text and for what comes after the last one:
@@ -69,7 +71,7 @@ class TextScorer {
   std::optional<std::string> length_problem(const Sentence& sentence) const;
   /// Adds a sentence without such a problem; runs batches as they fill.
   void add(std::uint64_t id, Sentence sentence);
-  /// The same, but of the text's tokens only those of [begin, end) are scored.
+  /// The same, but of the text's tokens only those of [begin, end) are scored: all of kMaskless.
   void add(std::uint64_t id, Sentence sentence, Index begin, Index end);
   /// Runs what waits: every sentence has then been given to the sink.
   void flush();
@@ -92,6 +94,7 @@ class TextScorer {
   void add_bound(Pending& pending, const Window& window, const Sentence& part);
   void sum_bound(Pending& pending) const;
   void add_pass(Pending& pending, const Window& window, const Sentence& part);
+  void add_whole(Pending& pending, const Window& window, const Sentence& part);
   void add_job(Job job);
   void deliver();
 

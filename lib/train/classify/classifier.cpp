@@ -53,6 +53,17 @@ NameTable<ClassifierPooling> pooling_names() {
   return kNames;
 }
 
+NameTable<ProblemType> problem_types() {
+  static constexpr std::array<std::pair<std::string_view, ProblemType>, 2> kNames{
+      {{"single_label_classification", ProblemType::kSingleLabel},
+       {"regression", ProblemType::kRegression}}};
+  return kNames;
+}
+
+std::string_view problem_type_name(ProblemType problem) {
+  return name_in(problem_types(), problem);
+}
+
 std::string_view pooling_name(ClassifierPooling pooling) {
   return name_in(pooling_names(), pooling);
 }
@@ -129,25 +140,11 @@ LossSums<T> ClassifierHead<T>::run(const ClassifierTask<T>& task, MatrixView<T> 
     kernel::activation_forward<T>(kernel::Activation::kTanh, active_.view());
   }
   kernel::dropout_forward<T>(task.dropout, task.stream, task.first, active_.view());
-  probabilities_.resize(n, labels_.outputs());
-  labels_.forward(active_.view(), probabilities_.view());
-  LossSums<T> sums;
-  for (Index i = 0; i < n; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    bool right = false;
-    const T loss = softmax_loss<T>(probabilities_.view().row_span(i),
-                                   static_cast<std::size_t>(task.labels[at]), right);
-    sums.loss += static_cast<decltype(sums.loss)>(loss) * task.row_weights[at];
-    if (right) ++sums.correct;
-  }
+  outputs_.resize(n, labels_.outputs());
+  labels_.forward(active_.view(), outputs_.view());
+  const LossSums<T> sums = losses(task, d_pooled.data != nullptr);
   if constexpr (!std::is_same_v<T, std::complex<double>>) {
     if (d_pooled.data == nullptr) return sums;
-    d_logits_ = Matrix<T>::copy(probabilities_.view());
-    for (Index i = 0; i < n; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      d_logits_.view().at(i, task.labels[at]) -= T(1);
-      for (T& x : d_logits_.view().row_span(i)) x *= static_cast<T>(task.row_weights[at]);
-    }
     d_active_.resize(n, active_.columns());
     labels_.backward(active_.view(), d_logits_.view(), false, d_active_.view());
     kernel::dropout_backward<T>(task.dropout, task.stream, task.first, d_active_.view());
@@ -167,12 +164,43 @@ LossSums<T> ClassifierHead<T>::run(const ClassifierTask<T>& task, MatrixView<T> 
 }
 
 template <class T>
+LossSums<T> ClassifierHead<T>::losses(const ClassifierTask<T>& task, bool d) {
+  const bool regression = !task.offsets.empty();
+  MASQUE_CHECK(!regression || outputs_.columns() == 1);
+  LossSums<T> sums;
+  if (d) d_logits_.resize(outputs_.rows(), outputs_.columns());
+  for (Index i = 0; i < outputs_.rows(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const std::span<T> row = outputs_.view().row_span(i);
+    bool right = false;
+    const T error = regression ? row[0] + static_cast<T>(task.offsets[at]) : T{};
+    const T loss = regression
+                       ? error * error
+                       : softmax_loss<T>(row, static_cast<std::size_t>(task.labels[at]), right);
+    sums.loss += static_cast<decltype(sums.loss)>(loss) * task.row_weights[at];
+    if (right) ++sums.correct;
+    if (!d) continue;
+    const std::span<T> d_row = d_logits_.view().row_span(i);
+    std::ranges::copy(row, d_row.begin());
+    if (regression) {
+      d_row[0] = error + error;
+    } else {
+      d_row[static_cast<std::size_t>(task.labels[at])] -= T(1);
+    }
+    for (T& x : d_row) x *= static_cast<T>(task.row_weights[at]);
+  }
+  return sums;
+}
+
+template <class T>
 Classifier<T>::Classifier(const model::Design& design, const ParameterMap& model_map,
                           const ParameterMap& map, ClassifierPooling pooling,
-                          Parameters<T>& parameters, kernel::Precision precision)
+                          Parameters<T>& parameters, kernel::Precision precision,
+                          ProblemType problem)
     : encoder_(design, model_map, parameters, precision),
       head_(map, parameters, precision),
-      pooling_(pooling) {}
+      pooling_(pooling),
+      problem_(problem) {}
 
 template <class T>
 void Classifier<T>::prepare() {
@@ -182,7 +210,7 @@ void Classifier<T>::prepare() {
 
 template <class T>
 LossReport Classifier<T>::run(std::span<const Example> examples, double scale,
-                              const DropoutOptions* dropout, std::vector<double>* probabilities) {
+                              const DropoutOptions* dropout, std::vector<double>* outputs) {
   LossReport report;
   DropoutOptions own;
   if (dropout != nullptr) own = *dropout;
@@ -196,11 +224,14 @@ LossReport Classifier<T>::run(std::span<const Example> examples, double scale,
     pooled_.resize(texts, width);
     pool_forward<T>(chunk, pooling_, last_.view(), pooled_.view());
     std::vector<TokenId> labels;
-    labels.reserve(static_cast<std::size_t>(texts));
-    for (Index s = 0; s < texts; ++s)
-      labels.push_back(chunk.targets[static_cast<std::size_t>(wanted_of(chunk, s).first)]);
+    std::vector<double> offsets;
+    for (Index s = 0; s < texts; ++s) {
+      const auto first = static_cast<std::size_t>(wanted_of(chunk, s).first);
+      labels.push_back(chunk.targets[first]);
+      if (problem_ == ProblemType::kRegression) offsets.push_back(chunk.offsets[first]);
+    }
     const std::vector<double> weights(labels.size(), scale);
-    ClassifierTask<T> task{pooled_.view(), labels, weights};
+    ClassifierTask<T> task{pooled_.view(), labels, weights, offsets};
     task.dropout = own.hidden_dropout;
     task.stream = RandomStream(own.seed, "dropout classifier", own.step);
     task.first = static_cast<std::uint64_t>(report.rows * width);
@@ -211,10 +242,10 @@ LossReport Classifier<T>::run(std::span<const Example> examples, double scale,
     report.correct += sums.correct;
     report.rows += texts;
     report.weight += static_cast<double>(texts);
-    if (probabilities != nullptr) {
+    if (outputs != nullptr) {
       for (Index s = 0; s < texts; ++s) {
-        const std::span<const T> row = head_.probabilities().row_span(s);
-        probabilities->insert(probabilities->end(), row.begin(), row.end());
+        const std::span<const T> row = head_.outputs().row_span(s);
+        outputs->insert(outputs->end(), row.begin(), row.end());
       }
     }
     if (dropout != nullptr) {
@@ -236,8 +267,8 @@ LossReport Classifier<T>::train(std::span<const Example> examples, double scale,
 
 template <class T>
 LossReport Classifier<T>::evaluate(std::span<const Example> examples,
-                                   std::vector<double>* probabilities) {
-  return run(examples, 1, nullptr, probabilities);
+                                   std::vector<double>* outputs) {
+  return run(examples, 1, nullptr, outputs);
 }
 
 #define MASQUE_INSTANTIATE(T)                                                               \

@@ -1,4 +1,5 @@
-// A label for a text: an encoder, its states pooled, a dense layer over the labels.
+// A label or a number for a text: an encoder, its states pooled, a dense layer over the labels, or
+// of one output.
 #pragma once
 
 #include <span>
@@ -24,6 +25,16 @@ enum class ClassifierPooling {
 NameTable<ClassifierPooling> pooling_names();
 std::string_view pooling_name(ClassifierPooling pooling);
 
+/// What is learnt of a text.
+enum class ProblemType {
+  kSingleLabel,  ///< one of several labels: cross-entropy
+  kRegression,   ///< a number: squared error
+};
+
+/// "single_label_classification" or "regression", as config.json has it.
+NameTable<ProblemType> problem_types();
+std::string_view problem_type_name(ProblemType problem);
+
 /// Adds a classifier's parameters, zeros: PREFIXpooler.dense.* (hidden size, hidden size) of
 /// kFirst, and classifier.* (labels, hidden size). The map has the pooler at
 /// Role::kHeadTransform and the labels at Role::kDecoder.
@@ -44,9 +55,11 @@ void pool_backward(const ExampleChunk& chunk, ClassifierPooling pooling,
 /// Texts that a classifier judges.
 template <class T>
 struct ClassifierTask {
-  MatrixView<const T> pooled;            ///< (texts, hidden size)
-  std::span<const TokenId> labels;       ///< one a text
-  std::span<const double> row_weights;   ///< of the losses
+  MatrixView<const T> pooled;           ///< (texts, hidden size)
+  std::span<const TokenId> labels;      ///< one a text
+  std::span<const double> row_weights;  ///< of the losses
+  /// Of regression: one a text, added to the only output, whose square is the loss; empty: labels.
+  std::span<const double> offsets;
   double dropout = 0;                    ///< in front of the labels' layer
   RandomStream stream{0, "classifier"};  ///< of dropout
   std::uint64_t first = 0;               ///< its first number
@@ -60,46 +73,53 @@ class ClassifierHead {
 
   /// After every change of the values.
   void prepare();
-  /// Σ weight · −log softmax(logits)[label]. With `d_pooled` (filled; texts, hidden size) also all
+  /// Σ weight · −log softmax(logits)[label], of regression Σ weight · (output + offset)². With
+  /// `d_pooled` (filled; texts, hidden size) also all
   /// gradients, added to those of the parameters.
   LossSums<T> run(const ClassifierTask<T>& task, MatrixView<T> d_pooled);
-  /// softmax(logits) of the last run: (texts, labels).
-  MatrixView<const T> probabilities() const { return probabilities_.view(); }
+  /// softmax(logits) of the last run, of regression the outputs without offsets: (texts, labels).
+  MatrixView<const T> outputs() const { return outputs_.view(); }
 
  private:
   Dense<T> pooler_, labels_;
-  Matrix<T> raw_, active_, probabilities_, d_logits_, d_active_, d_raw_;
+  /// Losses of all texts from the logits in outputs_; d_logits_ ← d loss / d logit if `d`.
+  LossSums<T> losses(const ClassifierTask<T>& task, bool d);
+
+  Matrix<T> raw_, active_, outputs_, d_logits_, d_active_, d_raw_;
 };
 
 /// Encoder and head over examples in chunks. An example's rows are those that pooling reads, the
-/// target of each is the label. T is float or double. For one thread; kernels use all, and results
+/// target of each is the label; of regression, its offset is the number times −1. T is float or
+/// double. For one thread; kernels use all, and results
 /// do not depend on their number.
 template <class T>
 class Classifier {
  public:
   /// `parameters` must stay; `map` is that of add_classifier.
   Classifier(const model::Design& design, const ParameterMap& model_map, const ParameterMap& map,
-             ClassifierPooling pooling, Parameters<T>& parameters, kernel::Precision precision);
+             ClassifierPooling pooling, Parameters<T>& parameters, kernel::Precision precision,
+             ProblemType problem = ProblemType::kSingleLabel);
 
   const model::Design& design() const { return encoder_.design(); }
   /// After every change of the values.
   void prepare();
   /// Adds the gradients of Σ scale · loss to those of the parameters. A report's rows are texts.
   LossReport train(std::span<const Example> examples, double scale, const DropoutOptions& dropout);
-  /// Losses without dropout; the probabilities of all labels are appended to `probabilities`.
-  LossReport evaluate(std::span<const Example> examples,
-                      std::vector<double>* probabilities = nullptr);
+  /// Losses without dropout; the probabilities of all labels, or the number, of each text are
+  /// appended to `outputs`.
+  LossReport evaluate(std::span<const Example> examples, std::vector<double>* outputs = nullptr);
 
   /// As Network::chunk_rows.
   Index chunk_rows = 1024;
 
  private:
   LossReport run(std::span<const Example> examples, double scale, const DropoutOptions* dropout,
-                 std::vector<double>* probabilities);
+                 std::vector<double>* outputs);
 
   Encoder<T> encoder_;
   ClassifierHead<T> head_;
   ClassifierPooling pooling_;
+  ProblemType problem_;
   Tape<T> tape_;
   Matrix<T> last_, d_last_, pooled_, d_pooled_;
 };

@@ -52,21 +52,22 @@ void ClassifyExamples::check(const Corpus& corpus) const {
   }
 }
 
-Example ClassifyExamples::whole(const CorpusItem& item, TokenId label) const {
-  return example(dropped_record(item, 0, nullptr), label);
+Example ClassifyExamples::whole(const CorpusItem& item, const TextTarget& target) const {
+  return example(dropped_record(item, 0, nullptr), target);
 }
 
 Example ClassifyExamples::dropped(const CorpusItem& item, std::uint64_t epoch,
-                                  TokenId label) const {
-  return example(dropped_record(item, epoch, drop_.get()), label);
+                                  const TextTarget& target) const {
+  return example(dropped_record(item, epoch, drop_.get()), target);
 }
 
-Example ClassifyExamples::example(records::Record record, TokenId label) const {
+Example ClassifyExamples::example(records::Record record, const TextTarget& target) const {
   record.seg.present = record.seg.present && segments_;
   Example example = example_of(record);
   const Index rows = pooling_ == ClassifierPooling::kFirst ? 1 : example.size();
   for (Index i = 0; i < rows; ++i) example.rows.push_back(i);
-  example.targets.assign(static_cast<std::size_t>(rows), label);
+  example.targets.assign(static_cast<std::size_t>(rows), target.label);
+  example.offsets.assign(static_cast<std::size_t>(rows), -target.number);
   if (mask_) example.mask = mask_of(example.ids);
   return example;
 }

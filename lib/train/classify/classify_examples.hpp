@@ -14,6 +14,12 @@
 
 namespace masque::train {
 
+/// What is learnt of a text.
+struct TextTarget {
+  TokenId label = 0;
+  double number = 0;  ///< of regression, with the label 0
+};
+
 struct ClassifyTextOptions {
   /// An expression of the mask language for every text, in training and judgement, which the folder
   /// keeps; none: the model's mask.
@@ -34,13 +40,14 @@ class ClassifyExamples {
   /// Throws UsageError and InputError for texts that cannot be taken: longer ones than the model,
   /// lengths that the mask has not, first tokens that read themselves alone where they are pooled.
   void check(const Corpus& corpus) const;
-  /// As it is judged. The rows are those that pooling reads, the target of each is the label.
-  Example whole(const CorpusItem& item, TokenId label) const;
+  /// As it is judged. The rows are those that pooling reads, the target of each is the label, its
+  /// offset the number times −1.
+  Example whole(const CorpusItem& item, const TextTarget& target) const;
   /// As it is learnt in an epoch.
-  Example dropped(const CorpusItem& item, std::uint64_t epoch, TokenId label) const;
+  Example dropped(const CorpusItem& item, std::uint64_t epoch, const TextTarget& target) const;
 
  private:
-  Example example(records::Record record, TokenId label) const;
+  Example example(records::Record record, const TextTarget& target) const;
   mask::Mask mask_of(std::span<const TokenId> ids) const;
 
   ClassifierPooling pooling_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <deque>
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include "model/checkpoint/placed.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/masks.hpp"
+#include "probe/statistics/moments.hpp"
 #include "store/names/named_tensors.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 #include "tensor/convert.hpp"
@@ -27,6 +29,9 @@ namespace masque::train {
 using model::Role;
 
 namespace {
+
+/// The name of regression's one output in config.json.
+constexpr const char* kNumber = "LABEL_0";
 
 /// Of config.json: what a classifier's texts read, if not what the model says.
 constexpr const char* kMaskKey = "classifier_mask";
@@ -82,13 +87,19 @@ std::optional<ClassifierPooling> pooling_of(const JsonValue& config,
 void read_labels(const std::string& folder, const store::Checkpoint& checkpoint,
                  const store::NamedTensors& tensors, ClassifierStart& start) {
   const store::TensorInfo* weight = checkpoint.find("classifier.weight");
-  if (weight == nullptr || weight->shape.size() != 2 || weight->shape[0] < 2) return;
+  if (weight == nullptr || weight->shape.size() != 2) return;
   const std::string path = join(folder, "config.json");
   const JsonValue config = parse_json_file(read_text(path, std::uint64_t{1} << 24), path);
+  const JsonValue* type = config.find("problem_type");
+  if (type != nullptr && type->text == problem_type_name(ProblemType::kRegression))
+    start.problem = ProblemType::kRegression;
+  if ((start.problem == ProblemType::kRegression) != (weight->shape[0] == 1)) return;
   const std::optional<ClassifierPooling> pooling =
       pooling_of(config, checkpoint, start.pooler_weight.rows() > 0);
   if (!pooling) return;
-  const std::vector<std::string> names = names_of(config, weight->shape[0]);
+  std::vector<std::string> names = names_of(config, weight->shape[0]);
+  // transformers leaves out the names that every config has.
+  if (names.empty() && start.problem == ProblemType::kRegression) names = {kNumber};
   const auto width = static_cast<std::uint64_t>(start.design.hidden_size);
   start.label_weight = read_floats(checkpoint, tensors, "classifier.weight", {names.size(), width});
   start.label_bias = read_floats(checkpoint, tensors, "classifier.bias", {names.size()});
@@ -112,9 +123,8 @@ void copy_to(MatrixView<const float> from, MatrixView<float> to) {
 /// A classifier on the items of its corpus.
 class ClassifyRun::Loss final : public StepLoss {
  public:
-  Loss(Classifier<float>& classifier, const ClassifyExamples& examples,
-       const std::vector<TokenId>& labels)
-      : classifier_(classifier), examples_(examples), labels_(labels) {}
+  explicit Loss(const ClassifyRun& run)
+      : run_(run), classifier_(*run.classifier_), examples_(*run.examples_) {}
 
   void check(const Corpus& corpus) const override { examples_.check(corpus); }
   void prepare() override { classifier_.prepare(); }
@@ -123,20 +133,20 @@ class ClassifyRun::Loss final : public StepLoss {
     std::vector<Example> batch;
     batch.reserve(items.size());
     for (const StepItem& item : items)
-      batch.push_back(examples_.dropped(item.item, item.epoch, label_of(item)));
+      batch.push_back(examples_.dropped(item.item, item.epoch, target_of(item)));
     return report_of(batch,
                      classifier_.train(batch, 1 / static_cast<double>(batch.size()), dropout));
   }
   StepLosses evaluate(std::span<const StepItem> items) override {
     std::vector<Example> batch;
     batch.reserve(items.size());
-    for (const StepItem& item : items) batch.push_back(examples_.whole(item.item, label_of(item)));
+    for (const StepItem& item : items) batch.push_back(examples_.whole(item.item, target_of(item)));
     return report_of(batch, classifier_.evaluate(batch));
   }
 
  private:
-  TokenId label_of(const StepItem& item) const {
-    return labels_[static_cast<std::size_t>(item.item.number)];
+  TextTarget target_of(const StepItem& item) const {
+    return run_.target(run_.texts_, static_cast<Index>(item.item.number));
   }
   static StepLosses report_of(std::span<const Example> batch, const LossReport& report) {
     StepLosses losses;
@@ -145,9 +155,9 @@ class ClassifyRun::Loss final : public StepLoss {
     return losses;
   }
 
+  const ClassifyRun& run_;
   Classifier<float>& classifier_;
   const ClassifyExamples& examples_;
-  const std::vector<TokenId>& labels_;
 };
 
 ClassifierStart start_of(const std::string& checkpoint, bool full_mask) {
@@ -200,6 +210,13 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
         fmt::format("{} cls: the first token of a causal model reads itself alone, expected mean",
                     field("pooling")));
   }
+  if (problem() == ProblemType::kRegression) {
+    probe::Moments moments;
+    for (const double number : texts_.numbers) moments.add(number);
+    mean_ = moments.mean;
+    deviation_ = std::sqrt(moments.sum_squares / static_cast<double>(moments.n));
+    if (deviation_ == 0) deviation_ = 1;
+  }
   if (start.model && usage_error_message([&] { model::plan_of(design_); })) family_ = start.model;
   const model::ModelPlan plan = family_ ? family_->plan(design_) : model::plan_of(design_);
   prefix_ = plan.prefix;
@@ -209,13 +226,13 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
                         is_bert_ ? prefix_ : "", parameters_);
   start_parameters(start);
   classifier_ = std::make_unique<Classifier<float>>(design_, model_map_, map_, options.pooling,
-                                                    parameters_, options.precision);
+                                                    parameters_, options.precision, problem());
   classifier_->chunk_rows = options.chunk_rows;
   const Index layers = model::count_layers(design_);
   const std::array<TrainedNetwork, 2> parts{{{layers, &model_map_}, {layers, &map_}}};
   choose_trained(options.trained, parts, parameters_);
   examples_ = std::make_unique<const ClassifyExamples>(options.texts, options.pooling, design_);
-  loss_ = std::make_unique<Loss>(*classifier_, *examples_, texts_.labels);
+  loss_ = std::make_unique<Loss>(*this);
   trainer_ = std::make_unique<Trainer>(*loss_, parameters_, *texts_.corpus, options.trainer);
 }
 
@@ -232,6 +249,13 @@ void ClassifyRun::start_parameters(const ClassifierStart& start) {
   if (!start.names.empty() && start.names == names_) {
     copy_to(start.label_weight.view(), parameters_.value(map_.weight(Role::kDecoder)));
     copy_to(start.label_bias.view(), parameters_.value(map_.bias(Role::kDecoder)));
+    for (const bool bias : {false, true}) {
+      const Index at = bias ? map_.bias(Role::kDecoder) : map_.weight(Role::kDecoder);
+      for (Index i = 0; problem() == ProblemType::kRegression && i < parameters_[at].size(); ++i) {
+        float& x = parameters_.value(at).data[i];
+        x = static_cast<float>((static_cast<double>(x) - (bias ? mean_ : 0)) / deviation_);
+      }
+    }
   }
   const Index pooler = map_.weight(Role::kHeadTransform);
   if (pooler == ParameterMap::kNone || start.pooler_weight.rows() == 0 ||
@@ -241,21 +265,38 @@ void ClassifyRun::start_parameters(const ClassifierStart& start) {
   copy_to(start.pooler_bias.view(), parameters_.value(map_.bias(Role::kHeadTransform)));
 }
 
+ProblemType ClassifyRun::problem() const {
+  return texts_.numbers.empty() ? ProblemType::kSingleLabel : ProblemType::kRegression;
+}
+
+TextTarget ClassifyRun::target(const LabelledTexts& texts, Index item) const {
+  const auto at = static_cast<std::size_t>(item);
+  if (texts.numbers.empty()) return {.label = texts.labels[at]};
+  return {.number = (texts.numbers[at] - mean_) / deviation_};
+}
+
 Classified ClassifyRun::classify(const LabelledTexts& texts) {
   constexpr Index kBatch = 64;
   const Index labels = std::ssize(names_);
   loss_->check(*texts.corpus);
   classifier_->prepare();
-  Classified out{{}, probe::Confusion(labels), texts.labels, {}, {}};
+  Classified out{
+      {}, probe::Confusion(std::max<Index>(labels, 2)), texts.labels, {}, {}, texts.numbers, {}};
+  std::vector<double> outputs;
   std::vector<Example> batch;
   const Index count = texts.corpus->size();
   for (Index i = 0; i < count; ++i) {
-    batch.push_back(
-        examples_->whole(texts.corpus->item(i), texts.labels[static_cast<std::size_t>(i)]));
+    batch.push_back(examples_->whole(texts.corpus->item(i), target(texts, i)));
     if (std::ssize(batch) < kBatch && i + 1 < count) continue;
-    out.report.add(classifier_->evaluate(batch, &out.probabilities));
+    out.report.add(classifier_->evaluate(batch, &outputs));
     batch.clear();
   }
+  if (problem() == ProblemType::kRegression) {
+    for (const double output : outputs)
+      out.predicted_numbers.push_back(mean_ + deviation_ * output);
+    return out;
+  }
+  out.probabilities = std::move(outputs);
   out.predicted.reserve(static_cast<std::size_t>(count));
   for (Index i = 0; i < count; ++i) {
     const auto row = out.probabilities.begin() + i * labels;
@@ -269,16 +310,21 @@ std::string digest_of(const LabelledTexts& texts) {
   const std::unique_ptr<Hasher> hasher = make_xxh3();
   hasher->add(as_bytes(texts.corpus->digest()));
   hasher->add(std::as_bytes(std::span(texts.labels)));
+  hasher->add(std::as_bytes(std::span(texts.numbers)));
   return hasher->digest();
 }
 
 std::vector<std::pair<std::string, std::string>> ClassifyRun::facts() {
-  return {{"pooling", std::string(pooling_name(options_.pooling))},
-          {"mask", options_.texts.mask.value_or("model")},
-          {"labels", fmt::format("{}", fmt::join(names_, "\t"))},
-          {"learnt", digest_of(texts_)},
-          {"config", xxh3_of(as_bytes(config_text()))},
-          {"start", xxh3_of(std::as_bytes(std::span<const float>(parameters_.values())))}};
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {"pooling", std::string(pooling_name(options_.pooling))},
+      {"mask", options_.texts.mask.value_or("model")},
+      {"labels", fmt::format("{}", fmt::join(names_, "\t"))},
+      {"learnt", digest_of(texts_)},
+      {"config", xxh3_of(as_bytes(config_text()))},
+      {"start", xxh3_of(std::as_bytes(std::span<const float>(parameters_.values())))}};
+  if (problem() == ProblemType::kRegression)
+    facts.emplace_back("problem_type", problem_type_name(problem()));
+  return facts;
 }
 
 std::string ClassifyRun::config_text() const {
@@ -308,7 +354,7 @@ std::string ClassifyRun::config_text() const {
   text = set_json_member(text, {"label2id"}, numbers);
   if (options_.texts.mask)
     text = set_json_member(text, {kMaskKey}, quote_json(*options_.texts.mask));
-  text = set_json_member(text, {"problem_type"}, R"("single_label_classification")");
+  text = set_json_member(text, {"problem_type"}, quote_json(problem_type_name(problem())));
   return set_json_member(text, {"classifier_pooling"}, quote_json(pooling_name(options_.pooling)));
 }
 
@@ -317,13 +363,20 @@ void ClassifyRun::save(const std::string& folder, const text::Tokenizer& tokeniz
   const model::ModelWeights<float> weights = weights_of(design_, model_map_, parameters_);
   model::ModelFiles model = family_ ? family_->files(design_, weights, {}, false)
                                     : model::model_files(design_, weights, {});
-  map_.for_each([&](Role /*role*/, bool bias, Index /*layer*/, Index /*part*/, Index at) {
+  std::deque<std::vector<float>> given_units;
+  map_.for_each([&](Role role, bool bias, Index /*layer*/, Index /*part*/, Index at) {
     const MatrixView<float> value = parameters_.value(at);
     const auto rows = static_cast<std::uint64_t>(value.rows);
     const auto columns = static_cast<std::uint64_t>(value.columns);
+    std::span<const float> saved(value.data, static_cast<std::size_t>(value.rows * value.columns));
+    if (role == Role::kDecoder && problem() == ProblemType::kRegression) {
+      std::vector<float>& own = given_units.emplace_back(saved.begin(), saved.end());
+      for (float& x : own)
+        x = static_cast<float>(deviation_ * static_cast<double>(x) + (bias ? mean_ : 0));
+      saved = own;
+    }
     model.weights.tensors.push_back(
-        float_tensor(parameters_[at].name, bias ? Shape{columns} : Shape{rows, columns},
-                     {value.data, static_cast<std::size_t>(value.rows * value.columns)}));
+        float_tensor(parameters_[at].name, bias ? Shape{columns} : Shape{rows, columns}, saved));
   });
   std::ranges::sort(model.weights.tensors, {},
                     [](const store::OutputTensor& t) { return t.info.name; });

@@ -27,7 +27,8 @@ struct ClassifierStart {
   Matrix<float> pooler_weight, pooler_bias;
   /// Of a checkpoint that classifies as ClassifyRun does: its labels in the order of their numbers,
   /// their layer, and how it pools; none where it has no such layer, or another head under it.
-  std::vector<std::string> names;
+  std::vector<std::string> names;  ///< of regression one
+  ProblemType problem = ProblemType::kSingleLabel;
   Matrix<float> label_weight, label_bias;
   std::optional<ClassifierPooling> pooling;
   /// Of such a checkpoint: the mask that it was trained with in place of the model's.
@@ -54,26 +55,32 @@ struct ClassifyOptions {
 
 /// What a classifier makes of texts.
 struct Classified {
-  LossReport report;
-  probe::Confusion confusion;
-  std::vector<TokenId> labels, predicted;  ///< one a text
-  std::vector<double> probabilities;       ///< (texts, labels)
+  LossReport report;           ///< of regression, of numbers in standard units (ClassifyRun)
+  probe::Confusion confusion;  ///< of regression nothing
+  std::vector<TokenId> labels, predicted;          ///< one a text
+  std::vector<double> probabilities;               ///< (texts, labels)
+  std::vector<double> numbers, predicted_numbers;  ///< of regression, one a text; else empty
 };
 
-/// Labels of a corpus: texts, and the number of each one's label.
+/// Labels of a corpus: texts, and the number of each one's label, or of regression the numbers
+/// themselves with labels of 0.
 struct LabelledTexts {
   const Corpus* corpus = nullptr;  ///< must stay
   std::vector<TokenId> labels;
+  std::vector<double> numbers;
 };
 
-/// XXH3 of the corpus and of the labels' numbers.
+/// XXH3 of the corpus, of the labels' numbers and of the numbers.
 std::string digest_of(const LabelledTexts& texts);
 
-/// One run of a seed. For one thread; kernels use all, and no byte depends on their number.
+/// One run of a seed. Regression learns numbers less their mean, over their standard deviation, and
+/// saves a layer that gives them as they are. For one thread; kernels use all, and no byte depends
+/// on their number.
 class ClassifyRun {
  public:
   /// `start` is read here alone; the corpus must stay. `names` are those of the labels: where they
-  /// are the start's, its layer goes on, else a new one starts at random. Throws UsageError for
+  /// are the start's, its layer goes on, else a new one starts at random. Texts with numbers are
+  /// regression: of one name, and of two different numbers at least. Throws UsageError for
   /// designs that cannot be trained, pooling that does not fit the mask, a mask that is none, and
   /// texts longer than the model.
   ClassifyRun(const ClassifierStart& start, const ClassifyOptions& options,
@@ -101,11 +108,14 @@ class ClassifyRun {
  private:
   class Loss;
   void start_parameters(const ClassifierStart& start);
+  TextTarget target(const LabelledTexts& texts, Index item) const;
+  ProblemType problem() const;
   std::string config_text() const;
 
   ClassifyOptions options_;
   std::vector<std::string> names_;
   LabelledTexts texts_;
+  double mean_ = 0, deviation_ = 1;  ///< of the numbers that are learnt
   model::Design design_;
   /// Where the design is one of its family alone; else plan_of's family is written.
   std::shared_ptr<const model::StartingModel> family_;

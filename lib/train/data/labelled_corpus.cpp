@@ -1,6 +1,7 @@
 #include "train/data/labelled_corpus.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -132,6 +133,21 @@ std::vector<std::string> label_names(const LabelledCorpus& corpus) {
     std::ranges::stable_sort(
         names, {}, [](const std::string& name) { return *parse_number<std::int64_t>(name); });
   return names;
+}
+
+std::vector<double> label_values(const LabelledCorpus& corpus) {
+  std::vector<double> values;
+  values.reserve(corpus.labels.size());
+  for (const std::string& label : corpus.labels) {
+    const std::optional<double> value = parse_number<double>(label);
+    if (!value || !std::isfinite(*value)) {
+      throw InputError(corpus.path,
+                       fmt::format("line {}: '{}', expected a number to learn",
+                                   corpus.first_line + std::ssize(values), escape(label)));
+    }
+    values.push_back(*value);
+  }
+  return values;
 }
 
 std::vector<TokenId> label_numbers(const LabelledCorpus& corpus,
