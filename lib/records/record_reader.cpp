@@ -22,6 +22,11 @@ struct JsonRecordReader::State {
 
 namespace {
 
+// simdjson looks for the best of its implementations on first use, in functions that end the
+// program where there is no memory: so they are used before main.
+[[maybe_unused]] const bool kSimdjsonChosen =
+    !simdjson::get_active_implementation()->name().empty();
+
 using Problem = std::optional<std::string>;
 
 Problem wrong(std::string_view key, std::string_view expected) {

@@ -1,6 +1,6 @@
 #include "model/checkpoint/text_head.hpp"
 
-#include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "model/masks.hpp"
 
 namespace masque::model {
