@@ -77,6 +77,10 @@ void check_options(const Options& o) {
 cli::ExitCode run_scored(const Options& o, const commands::OpenedModel& opened,
                          const cli::Command& command, cli::Session& session) {
   const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
+  if (scoring.options.kind == probe::ScoreKind::kMaskless)
+    throw InputError(opened.path,
+                     "one number a text, which is no probability: expected a model that predicts "
+                     "tokens");
   probe::Ablation ablation(*opened.model, scoring.options);
   commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) {

@@ -29,7 +29,8 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   commands::check_sequences(o.sequences, command);
   const commands::OpenedModel opened =
       commands::open_model(o.open, o.open.model, !o.sequences.records, session);
-  if (request.logits && opened.model->design().head.kind == model::HeadKind::kNone)
+  const model::HeadKind head = opened.model->design().head.kind;
+  if (request.logits && (head == model::HeadKind::kNone || head == model::HeadKind::kText))
     throw InputError(o.open.model, "the model has no head, expected one for --what logits");
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
   cli::ExitCode code = cli::ExitCode::kDone;

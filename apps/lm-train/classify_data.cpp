@@ -95,18 +95,23 @@ std::vector<std::string> choose_names(const ClassifyCommand& o, const train::Cla
 void open_numbers(const ClassifyCommand& o, ClassifyData& all, cli::Session& session) {
   train::LabelledTexts& learnt = all.train.texts;
   if (o.epochs == 0 && all.start.names.empty()) {
-    throw InputError(*o.model, fmt::format("no layer of one number, expected a model of regression "
-                                           "with {} 0",
-                                           field("epochs")));
+    throw InputError(
+        *o.model,
+        fmt::format("no layer of one number, expected a model of regression of one number "
+                    "with {} 0",
+                    field("epochs")));
   }
   if (!all.start.names.empty())
     session.note(fmt::format("{}: goes on with its layer of one number", *o.model));
-  const bool same =
-      std::ranges::all_of(learnt.numbers, [&](double x) { return x == learnt.numbers.front(); });
-  if (same && o.epochs != 0) {
+  const auto [least, most] = std::ranges::minmax(learnt.numbers);
+  // What is nearer than that is the same number in a float.
+  constexpr double kNearest = 1e-6;
+  const double size = std::max(std::abs(least), std::abs(most));
+  if (o.epochs != 0 && !(most - least > std::max(1e-30, kNearest * size))) {
     throw InputError(all.train.read.path,
-                     fmt::format("all numbers are {}, expected at least two different ones",
-                                 learnt.numbers.front()));
+                     fmt::format("numbers from {} to {}, expected some that differ by more than a "
+                                 "millionth of the largest",
+                                 least, most));
   }
   all.names = {"LABEL_0"};
 }

@@ -49,10 +49,15 @@ SeedResult result_of(const train::Classified& found) {
       const double error = found.predicted_numbers[i] - found.numbers[i];
       squares += error * error;
     }
-    return {found.numbers.size(),
-            {found.report.mean(), std::sqrt(squares / static_cast<double>(found.numbers.size())),
-             probe::pearson(found.numbers, found.predicted_numbers),
-             probe::spearman(found.numbers, found.predicted_numbers)}};
+    SeedResult result{
+        found.numbers.size(),
+        {found.report.mean(), std::sqrt(squares / static_cast<double>(found.numbers.size())),
+         probe::pearson(found.numbers, found.predicted_numbers),
+         probe::spearman(found.numbers, found.predicted_numbers)}};
+    // Without a sign, whatever the processor gives it.
+    for (double& value : result.measures)
+      if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();
+    return result;
   }
   const probe::Confusion& c = found.confusion;
   return {c.total(), {found.report.mean(), c.accuracy(), c.f1(), c.mcc()}};

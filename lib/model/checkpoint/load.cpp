@@ -26,8 +26,9 @@ LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
   }
   const Family& family = choose_family(*config, options.family);
   ModelPlan tensors = family.plan(FamilyConfig(*config));
-  choose_text_head(FamilyConfig(*config), tensors);
-  LoadPlan plan = find_tensors(tensors, checkpoint, store::NamedTensors(checkpoint, config));
+  const store::NamedTensors names(checkpoint, config);
+  choose_text_head(FamilyConfig(*config), names, tensors);
+  LoadPlan plan = find_tensors(tensors, checkpoint, names);
   // Comparing them costs little next to reading.
   check_bundle_sums(checkpoint);
   LoadedModel<T> loaded;

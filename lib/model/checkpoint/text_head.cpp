@@ -1,13 +1,38 @@
 #include "model/checkpoint/text_head.hpp"
 
+#include <fmt/format.h>
+
+#include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "model/masks.hpp"
 
 namespace masque::model {
 
-void choose_text_head(const FamilyConfig& config, ModelPlan& plan) {
-  if (config.text("problem_type", "") != "regression") return;
-  if (config.text("classifier_pooling", "cls") != "cls") return;
+namespace {
+
+bool has(const store::NamedTensors& tensors, const ModelPlan& plan, const std::string& name,
+         const Shape& shape) {
+  for (const std::string& prefix : {plan.prefix, std::string()}) {
+    const store::TensorInfo* tensor = tensors.find(prefix + name);
+    if (tensor != nullptr) return tensor->shape == shape;
+  }
+  return false;
+}
+
+}  // namespace
+
+void choose_text_head(const FamilyConfig& config, const store::NamedTensors& tensors,
+                      ModelPlan& plan) {
+  const auto text = [&](const char* name) { return config.raw().string(name).value_or(""); };
+  if (text("problem_type") != "regression") return;
+  const std::string pooling = text("classifier_pooling");
+  if (pooling != "cls" && (plan.design.family != "bert" || !pooling.empty())) return;
+  const auto width = static_cast<std::uint64_t>(plan.design.hidden_size);
+  if (!has(tensors, plan, "classifier.weight", {1, width}) ||
+      !has(tensors, plan, "classifier.bias", {1}) ||
+      !has(tensors, plan, "pooler.dense.weight", {width, width}) ||
+      !has(tensors, plan, "pooler.dense.bias", {width}))
+    return;
   HeadPlan head;
   head.design.kind = HeadKind::kText;
   head.design.transform = true;
@@ -18,12 +43,12 @@ void choose_text_head(const FamilyConfig& config, ModelPlan& plan) {
   head.decoder = "classifier.weight";
   head.rows = {{"~pooler.dense|pooler.dense", {Role::kHeadTransform}},
                {"classifier.bias", {Role::kDecoder}, Parts::kBiasTensor}};
-  plan.heads = {std::move(head)};
+  plan.heads.insert(plan.heads.begin(), std::move(head));
   plan.headless = false;
-  const std::string mask = config.text("classifier_mask", "");
+  const std::string mask = text("classifier_mask");
   if (mask.empty()) return;
-  if (usage_error_message([&] { set_mask(mask, plan.design); }))
-    config.refuse("classifier_mask", "a mask as mask-viz takes it");
+  if (const auto problem = usage_error_message([&] { set_mask(mask, plan.design); }))
+    throw InputError(config.raw().path(), fmt::format("classifier_mask: {}", *problem));
 }
 
 }  // namespace masque::model

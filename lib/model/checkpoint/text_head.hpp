@@ -2,13 +2,17 @@
 #pragma once
 
 #include "model/family.hpp"
+#include "store/names/named_tensors.hpp"
 
 namespace masque::model {
 
-/// Of a config.json with "problem_type": "regression" that pools the first token, as transformers'
-/// BertForSequenceClassification with one label and `lm-train classify` have it: the heads of the
-/// plan give way to HeadKind::kText, w · tanh(pooler.dense(first state)) + b, and its mask to
-/// `classifier_mask`. Else nothing changes. Throws InputError if that mask is none.
-void choose_text_head(const FamilyConfig& config, ModelPlan& plan);
+/// The head w · tanh(pooler.dense(first state)) + b of HeadKind::kText stands before the plan's own
+/// heads, and the plan's mask becomes `classifier_mask`, if the checkpoint has just this: a
+/// config.json with "problem_type": "regression", the layers pooler.dense (hidden, hidden) and
+/// classifier (1, hidden) with biases, and either family BERT (transformers'
+/// BertForSequenceClassification with one label) or "classifier_pooling": "cls", as
+/// `lm-train classify` writes it. Else nothing changes. Throws InputError if that mask is none.
+void choose_text_head(const FamilyConfig& config, const store::NamedTensors& tensors,
+                      ModelPlan& plan);
 
 }  // namespace masque::model

@@ -22,7 +22,9 @@ Batch batch_of(std::span<const CheckVariant> variants) {
 model::Request request_of(const model::Model& model) {
   model::Request request;
   request.hidden_states = true;
-  const bool head = model.design().head.kind != model::HeadKind::kNone;
+  // A number of the whole text stands at no position.
+  const model::HeadKind kind = model.design().head.kind;
+  const bool head = kind != model::HeadKind::kNone && kind != model::HeadKind::kText;
   request.logits = head;
   request.last_states = !head;
   return request;

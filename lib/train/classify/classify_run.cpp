@@ -210,7 +210,7 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
         fmt::format("{} cls: the first token of a causal model reads itself alone, expected mean",
                     field("pooling")));
   }
-  if (problem() == ProblemType::kRegression) {
+  if (problem() == ProblemType::kRegression && options.trainer.schedule.plan().steps() > 0) {
     probe::Moments moments;
     for (const double number : texts_.numbers) moments.add(number);
     mean_ = moments.mean;
@@ -249,13 +249,7 @@ void ClassifyRun::start_parameters(const ClassifierStart& start) {
   if (!start.names.empty() && start.names == names_) {
     copy_to(start.label_weight.view(), parameters_.value(map_.weight(Role::kDecoder)));
     copy_to(start.label_bias.view(), parameters_.value(map_.bias(Role::kDecoder)));
-    for (const bool bias : {false, true}) {
-      const Index at = bias ? map_.bias(Role::kDecoder) : map_.weight(Role::kDecoder);
-      for (Index i = 0; problem() == ProblemType::kRegression && i < parameters_[at].size(); ++i) {
-        float& x = parameters_.value(at).data[i];
-        x = static_cast<float>((static_cast<double>(x) - (bias ? mean_ : 0)) / deviation_);
-      }
-    }
+    if (problem() == ProblemType::kRegression) standardise();
   }
   const Index pooler = map_.weight(Role::kHeadTransform);
   if (pooler == ParameterMap::kNone || start.pooler_weight.rows() == 0 ||
@@ -263,6 +257,16 @@ void ClassifyRun::start_parameters(const ClassifierStart& start) {
     return;
   copy_to(start.pooler_weight.view(), parameters_.value(pooler));
   copy_to(start.pooler_bias.view(), parameters_.value(map_.bias(Role::kHeadTransform)));
+}
+
+void ClassifyRun::standardise() {
+  for (const bool bias : {false, true}) {
+    const Index at = bias ? map_.bias(Role::kDecoder) : map_.weight(Role::kDecoder);
+    for (Index i = 0; i < parameters_[at].size(); ++i) {
+      float& x = parameters_.value(at).data[i];
+      x = static_cast<float>((static_cast<double>(x) - (bias ? mean_ : 0)) / deviation_);
+    }
+  }
 }
 
 ProblemType ClassifyRun::problem() const {
@@ -315,15 +319,18 @@ std::string digest_of(const LabelledTexts& texts) {
 }
 
 std::vector<std::pair<std::string, std::string>> ClassifyRun::facts() {
-  std::vector<std::pair<std::string, std::string>> facts = {
+  // Folders of labels are older than the word.
+  std::vector<std::pair<std::string, std::string>> facts;
+  if (problem() == ProblemType::kRegression)
+    facts.emplace_back("problem_type", problem_type_name(problem()));
+  const std::vector<std::pair<std::string, std::string>> others = {
       {"pooling", std::string(pooling_name(options_.pooling))},
       {"mask", options_.texts.mask.value_or("model")},
       {"labels", fmt::format("{}", fmt::join(names_, "\t"))},
       {"learnt", digest_of(texts_)},
       {"config", xxh3_of(as_bytes(config_text()))},
       {"start", xxh3_of(std::as_bytes(std::span<const float>(parameters_.values())))}};
-  if (problem() == ProblemType::kRegression)
-    facts.emplace_back("problem_type", problem_type_name(problem()));
+  facts.insert(facts.end(), others.begin(), others.end());
   return facts;
 }
 

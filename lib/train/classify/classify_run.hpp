@@ -74,8 +74,8 @@ struct LabelledTexts {
 std::string digest_of(const LabelledTexts& texts);
 
 /// One run of a seed. Regression learns numbers less their mean, over their standard deviation, and
-/// saves a layer that gives them as they are. For one thread; kernels use all, and no byte depends
-/// on their number.
+/// saves a layer that gives them as they are; without a step its units are those of the numbers.
+/// For one thread; kernels use all, and no byte depends on their number.
 class ClassifyRun {
  public:
   /// `start` is read here alone; the corpus must stay. `names` are those of the labels: where they
@@ -109,6 +109,8 @@ class ClassifyRun {
   class Loss;
   void start_parameters(const ClassifierStart& start);
   TextTarget target(const LabelledTexts& texts, Index item) const;
+  /// The layer of a start that goes on, in standard units.
+  void standardise();
   ProblemType problem() const;
   std::string config_text() const;
 

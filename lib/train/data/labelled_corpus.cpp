@@ -135,14 +135,17 @@ std::vector<std::string> label_names(const LabelledCorpus& corpus) {
   return names;
 }
 
+/// Models hold floats, and squares of such numbers must be some.
+constexpr double kLargestValue = 1e30;
+
 std::vector<double> label_values(const LabelledCorpus& corpus) {
   std::vector<double> values;
   values.reserve(corpus.labels.size());
   for (const std::string& label : corpus.labels) {
     const std::optional<double> value = parse_number<double>(label);
-    if (!value || !std::isfinite(*value)) {
+    if (!value || !(std::abs(*value) <= kLargestValue)) {
       throw InputError(corpus.path,
-                       fmt::format("line {}: '{}', expected a number to learn",
+                       fmt::format("line {}: '{}', expected a number of at most 1e30",
                                    corpus.first_line + std::ssize(values), escape(label)));
     }
     values.push_back(*value);

@@ -36,7 +36,8 @@ LabelledCorpus read_labelled(const std::string& path, const text::Tokenizer& tok
 /// there is but one.
 std::vector<std::string> label_names(const LabelledCorpus& corpus);
 
-/// Each item's label as a number. Throws InputError for one that is no finite number, by line.
+/// Each item's label as a number. Throws InputError for one that is no number of at
+/// most 1e30, by line.
 std::vector<double> label_values(const LabelledCorpus& corpus);
 
 /// Each item's label as its place among `names`. Throws InputError for one that is not among them,
