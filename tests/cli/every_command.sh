@@ -114,6 +114,8 @@ run lm-train pairs -o out --tokenizer vocab.txt --objective correct --pairs --st
 run lm-train text -o out --init in --steps 2 --batch-size 2 --length 8
 run lm-train classify labelled.tsv -o out --model in --steps 2 --batch-size 2
 run lm-train classify numbers.tsv -o out --model in --problem-type regression --steps 2 --batch-size 2
+out ckpt-grow width in -o out --how unequal
+print ckpt-grow check in other < text
 out ckpt new in/config.json -o out --seed 5
 print ckpt ls in
 print ckpt stats in

@@ -113,6 +113,7 @@ for ((turn = 0; turn < turns; ++turn)); do
   interrupt - lm-train text -o output --tokenizer vocab.txt --steps 1000000
   interrupt words lm-write generate "$data/model/gpt2" --tokenizer vocab.txt --num-beams 3
   interrupt words lm-write generate bert --tokenizer vocab.txt --kind masked --how gibbs --length 4 --sweeps 1000000
+  interrupt words ckpt-grow check bert bert --tokenizer vocab.txt
   interrupt - length-gen run --task copy --train-length 1-10 --eval-lengths 10,20,40 --steps 100000 --position rope,alibi -o output
   interrupt - ckpt check --finite large.safetensors
   interrupt - ckpt stats large.safetensors

@@ -1,0 +1,89 @@
+// ckpt-grow check: whether two models have the same function on a text.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "cli/table.hpp"
+#include "commands.hpp"
+#include "commands/open_model.hpp"
+#include "commands/result_format.hpp"
+#include "commands/text_stream.hpp"
+#include "grow/compare_models.hpp"
+
+namespace masque::ckpt_grow {
+
+namespace {
+
+struct Options {
+  commands::OpenModelOptions open;
+  std::string second;
+  commands::StreamOptions stream;
+  double tolerance = 1e-9;
+  std::optional<std::int64_t> max_length;
+};
+
+void print(const grow::ModelDifference& found, const Options& o, cli::Session& session) {
+  cli::Table table(session, o.open.common, {"what", "largest_difference", "largest_value"});
+  const auto row = [&](const char* what, const std::optional<double>& difference, double value) {
+    if (!difference) return;
+    table.row({what,
+               cli::Cell::raw(fmt::format("{:.3g}", *difference), cli::Cell(*difference).json()),
+               cli::Cell::raw(fmt::format("{:.3g}", value), cli::Cell(value).json())});
+  };
+  row("logits", found.logits, found.largest_logit);
+  row("states", found.states, found.largest_state);
+  table.finish();
+}
+
+cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
+  session.configure(o.open.common);
+  cli::need_stream(command);
+  const commands::OpenedModel first = commands::open_model(o.open, o.open.model, true, session);
+  const commands::OpenedModel second = commands::open_model(o.open, o.second, false, session);
+  grow::ModelComparison comparison(*first.model, *second.model);
+  const Index limit = o.max_length.value_or(first.model->design().max_position_embeddings);
+  const bool has_segments = first.model->design().type_vocab_size > 1;
+  commands::LineWork work;
+  work.label = "comparing";
+  work.use = [&](std::uint64_t id, std::string_view line) {
+    const text::Encoding encoding = first.tokenizer->encode(line, {.special = true});
+    const std::vector<Index> segments(encoding.type_ids.begin(), encoding.type_ids.end());
+    const std::vector<TokenId>& ids = encoding.ids;
+    if (limit > 0 && std::ssize(ids) > limit)
+      commands::refuse_line(o.stream, id,
+                            fmt::format("{} tokens, expected at most {}", ids.size(), limit));
+    comparison.add(ids, has_segments ? segments : std::vector<Index>());
+  };
+  work.flush = [] {};
+  const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
+  const grow::ModelDifference& found = comparison.result();
+  if (found.tokens == 0) throw InputError(input_name(o.stream.file), "no line with a token");
+  session.note(fmt::format("{} sequences, {} tokens, {}", found.sequences, found.tokens,
+                           kernel::precision_name(first.model->precision())));
+  print(found, o, session);
+  const bool same =
+      found.logits.value_or(0) <= o.tolerance && found.states.value_or(0) <= o.tolerance;
+  return code != cli::ExitCode::kDone || same ? code : cli::ExitCode::kFound;
+}
+
+}  // namespace
+
+void declare_check(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  o->open.precision = kernel::Precision::kF64;
+  cli::Command& c = tool.subcommand("check", "whether two models give the same logits and states");
+  c.example("ckpt-grow check bert-base-uncased/ wide/ < text",
+            "in f64; exit code 1 if they differ");
+  commands::add_open_options(c, o->open);
+  c.argument("SECOND", o->second, "the model that is compared with it, a folder");
+  c.option("--tolerance", "X", o->tolerance, cli::AllowedRange{0, 1e9},
+           "largest difference of logits or states that counts as none [1e-9]");
+  c.option("--max-length", "N", o->max_length, cli::AllowedRange{1, 1e6},
+           "most tokens of a line [what the model reads]");
+  commands::add_stream(c, o->stream);
+  cli::add_table(c, o->open.common);
+  c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
+}
+
+}  // namespace masque::ckpt_grow

@@ -1,0 +1,112 @@
+#include "grow/compare_models.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
+namespace masque::grow {
+
+namespace {
+
+/// Keeps logits and states of one sequence as doubles.
+class KeptResults : public model::Observer {
+ public:
+  void hidden_states(Index, Index state, MatrixView<const float> rows) override {
+    keep(states(state), rows);
+  }
+  void hidden_states(Index, Index state, MatrixView<const double> rows) override {
+    keep(states(state), rows);
+  }
+  void logits(Index, Index first, MatrixView<const float> rows) override { put(first, rows); }
+  void logits(Index, Index first, MatrixView<const double> rows) override { put(first, rows); }
+
+  std::vector<std::vector<double>> all_states;
+  std::vector<double> all_logits;
+
+ private:
+  std::vector<double>& states(Index state) {
+    const auto at = static_cast<std::size_t>(state);
+    if (at >= all_states.size()) all_states.resize(at + 1);
+    return all_states[at];
+  }
+  template <class T>
+  static void keep(std::vector<double>& to, MatrixView<const T> rows) {
+    to.clear();
+    for (Index i = 0; i < rows.rows; ++i)
+      to.insert(to.end(), rows.row_span(i).begin(), rows.row_span(i).end());
+  }
+  template <class T>
+  void put(Index first, MatrixView<const T> rows) {
+    const auto begin = static_cast<std::size_t>(first * rows.columns);
+    all_logits.resize(
+        std::max(all_logits.size(), begin + static_cast<std::size_t>(rows.rows * rows.columns)));
+    for (Index i = 0; i < rows.rows; ++i)
+      std::ranges::copy(rows.row_span(i), all_logits.begin() + static_cast<std::ptrdiff_t>(
+                                                                   (first + i) * rows.columns));
+  }
+};
+
+/// NaN, where there is one, is the largest.
+void raise(double& largest, double value) {
+  if (!(value <= largest)) largest = value;
+}
+
+}  // namespace
+
+ModelComparison::ModelComparison(const model::Model& first, const model::Model& second)
+    : first_(first), second_(second) {
+  const model::Design& a = first.design();
+  const model::Design& b = second.design();
+  if (a.vocab_size != b.vocab_size) {
+    throw UsageError(fmt::format("vocabularies of {} and {} tokens, expected the same",
+                                 a.vocab_size, b.vocab_size));
+  }
+  if (a.head.kind != b.head.kind) throw UsageError("heads of two kinds, expected the same");
+  logits_ = a.head.kind != model::HeadKind::kNone;
+  if (logits_) result_.logits = 0;
+  if (a.num_hidden_layers == b.num_hidden_layers && b.hidden_size % a.hidden_size == 0) {
+    copies_ = b.hidden_size / a.hidden_size;
+    result_.states = 0;
+  }
+}
+
+void ModelComparison::add(std::span<const TokenId> ids, std::span<const Index> segments) {
+  if (ids.empty()) return;
+  model::Batch batch;
+  batch.add(ids, {.segments = segments});
+  model::Request request;
+  request.hidden_states = true;
+  request.logits = logits_;
+  request.all_rows = logits_;
+  KeptResults a;
+  KeptResults b;
+  first_.run(batch, request, &a);
+  second_.run(batch, request, &b);
+  ++result_.sequences;
+  result_.tokens += ids.size();
+  if (result_.logits) {
+    MASQUE_CHECK(a.all_logits.size() == b.all_logits.size());
+    for (std::size_t i = 0; i < a.all_logits.size(); ++i) {
+      raise(result_.largest_logit, std::abs(a.all_logits[i]));
+      raise(*result_.logits, std::abs(a.all_logits[i] - b.all_logits[i]));
+    }
+  }
+  if (!result_.states) return;
+  const auto copies = static_cast<std::size_t>(copies_);
+  MASQUE_CHECK(a.all_states.size() == b.all_states.size());
+  for (std::size_t s = 0; s + 1 < a.all_states.size(); ++s) {
+    const std::vector<double>& own = a.all_states[s];
+    const std::vector<double>& other = b.all_states[s];
+    MASQUE_CHECK(other.size() == own.size() * copies);
+    for (std::size_t i = 0; i < other.size(); ++i) {
+      raise(result_.largest_state, std::abs(own[i / copies]));
+      raise(*result_.states, std::abs(own[i / copies] - other[i]));
+    }
+  }
+}
+
+}  // namespace masque::grow

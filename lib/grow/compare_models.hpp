@@ -1,0 +1,43 @@
+// How far two models are from each other on texts: logits, and hidden states of a wider model.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "model/model.hpp"
+
+namespace masque::grow {
+
+/// The largest differences over all tokens so far.
+struct ModelDifference {
+  std::uint64_t sequences = 0;
+  std::uint64_t tokens = 0;
+  /// Of logits, and the largest logit of the first model; nothing if one has no head.
+  std::optional<double> logits;
+  double largest_logit = 0;
+  /// Of hidden states but for the last layer's, where the second model has as many layers, and as
+  /// many copies of each state, next to each other; nothing else.
+  std::optional<double> states;
+  double largest_state = 0;
+};
+
+/// Runs both models on sequences, one at a time. They must stay. For one thread; kernels use all.
+class ModelComparison {
+ public:
+  /// Throws UsageError for models of different vocabularies or kinds of heads.
+  ModelComparison(const model::Model& first, const model::Model& second);
+
+  /// Every position reads what the model's own mask lets through. Memory: logits and states of the
+  /// sequence, of both models.
+  void add(std::span<const TokenId> ids, std::span<const Index> segments);
+  const ModelDifference& result() const { return result_; }
+
+ private:
+  const model::Model& first_;
+  const model::Model& second_;
+  bool logits_ = false;
+  Index copies_ = 0;  ///< of a state in the second model; 0: states are not compared
+  ModelDifference result_;
+};
+
+}  // namespace masque::grow

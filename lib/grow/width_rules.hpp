@@ -1,0 +1,65 @@
+// What a wider model is made of, tensor by tensor: every unit of the hidden states, of the heads
+// and of the feed-forward layers is there several times, and what reads it shares its weight.
+// Su 2021, kexue.fm/archives/8444; Chen et al. 2021, arXiv:2110.07143 (function-preserving
+// initialization); Samragh et al. 2024, arXiv:2409.12903 (symmetric expansion).
+//
+// Copies of whole heads keep head_size, and with it rotary angles, relative biases and the scale of
+// scores; copies of all states keep mean and variance, so norms keep their epsilon.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/name_table.hpp"
+#include "grow/unit_copies.hpp"
+#include "model/checkpoint/placed.hpp"
+#include "model/design.hpp"
+
+namespace masque::grow {
+
+/// How copies share the weight of what they are copies of.
+enum class WidthRule {
+  kEqual,    ///< each 1/factor: their gradients are equal, so they stay copies while training
+  kUnequal,  ///< shares drawn for each unit and tensor: training can part them
+};
+
+/// "equal", "unequal".
+NameTable<WidthRule> width_rules();
+
+/// The design with `factor` times the hidden size, heads and intermediate size; the embedding size
+/// too where it is the hidden size. Throws UsageError for what cannot be copied so: positions whose
+/// terms go with the width or the heads, mixers, a detector, a tied vocabulary without a norm in
+/// front of it.
+model::Design wider_design(const model::Design& design, Index factor);
+
+/// The norm that must divide what meets a tied vocabulary, which has `factor` copies of each
+/// column.
+struct DividedNorm {
+  model::Role role = model::Role::kFinalNorm;
+  Index layer = 0;
+};
+/// Of a design with a tied vocabulary; none else, and none where the embedding size stays. Throws
+/// UsageError as wider_design.
+std::optional<DividedNorm> divided_norm(const model::Design& design);
+
+/// How a tensor grows.
+struct TensorGrowth {
+  UnitCopies rows, columns;  ///< of the (out, in) matrix; a vector has one row
+  double scale = 1;          ///< of all elements
+  Shape shape;               ///< in the file, afterwards
+  bool transposed = false;   ///< in the file it is (in, out)
+};
+
+struct WidthSettings {
+  model::Design before, after;
+  Index factor = 2;
+  WidthRule rule = WidthRule::kEqual;
+  std::uint64_t seed = 0;
+};
+
+/// The growth of a tensor of the model. `name` names its stream of random shares.
+TensorGrowth grow_tensor(const WidthSettings& settings, const model::PlacedTensor& tensor,
+                         const std::string& name);
+
+}  // namespace masque::grow
