@@ -106,9 +106,9 @@ void Session::write_stdout(std::string_view text) const {
 
 void Session::flush_quietly() noexcept {
   if (stdout_closed_ || buffer_.empty()) return;
-  if (::write(STDOUT_FILENO, buffer_.data(), buffer_.size()) < 0)
-    return;  // the error is reported anyway
-  buffer_.clear();
+  const ssize_t written = ::write(STDOUT_FILENO, buffer_.data(), buffer_.size());
+  // What was not written stays: the next flush writes it, or reports the error.
+  if (written > 0) buffer_.erase(0, static_cast<std::size_t>(written));
 }
 
 std::string Session::toned(Tone tone, std::string_view text) const {

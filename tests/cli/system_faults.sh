@@ -81,6 +81,8 @@ judge_call() { # KIND COMMAND CODE CALL
       if [[ $3 = 139 && $injected =~ (mmap\(NULL,\ 26[0-9]{4},\ PROT_READ\|PROT_WRITE|mprotect\() ]] ||
         { [ "$3" = 4 ] && grep -q 'could not create a primitive' "$work/run.err"; }; then
         echo x >>"$work/library"
+      elif [[ $3 = "$clean" && $injected = *'write(1,'* ]] && cmp -s "$work/clean.out" "$work/run.out"; then
+        :  # rows of lm-train classify: what did not arrive is written again with what follows
       elif [ "$3" = "$clean" ] && must_fail "$4"; then
         echo "exit $3 though a $4 failed"
       else
