@@ -78,7 +78,7 @@ void declare_check(cli::Command& tool) {
   commands::add_open_options(c, o->open);
   c.argument("SECOND", o->second, "the model that is compared with it, a folder");
   c.option("--tolerance", "X", o->tolerance, cli::AllowedRange{0, 1e9},
-           "largest difference of logits or states that counts as none [1e-9]");
+           "largest difference of logits or states that counts as none");
   c.option("--max-length", "N", o->max_length, cli::AllowedRange{1, 1e6},
            "most tokens of a line [what the model reads]");
   commands::add_stream(c, o->stream);

@@ -59,10 +59,10 @@ void declare_width(cli::Command& tool) {
             "copies that training can part");
   cli::add_checkpoint(c, o->in);
   c.option("-o,--output", "OUTPUT", o->out, "a new folder", cli::Need::kRequired);
-  c.option("--factor", "K", o->factor, cli::AllowedRange{2, 64}, "a whole number [2]");
+  c.option("--factor", "K", o->factor, cli::AllowedRange{2, 64}, "a whole number");
   c.choice("--how", o->rule, grow::width_rules(),
-           "how copies share the weight of what they are copies of [equal]");
-  c.option("--seed", "N", o->seed, "of the shares of --how unequal [0]");
+           "how copies share the weight of what they are copies of");
+  cli::add_seed(c, o->seed, "of the shares of --how unequal");
   commands::add_write_flags(c, o->write);
   cli::add_threads(c, o->common);
   cli::add_quiet(c, o->common);

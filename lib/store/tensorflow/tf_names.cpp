@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
 #include "base/registry.hpp"
