@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "complex_step.hpp"
+#include "model/checkpoint/save.hpp"
 #include "model/family.hpp"
 #include "model/masks.hpp"
 #include "records/mdlm.hpp"
