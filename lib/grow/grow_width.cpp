@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
-#include "base/json.hpp"
 #include "model/checkpoint/load.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "store/tensor_stats.hpp"
@@ -112,7 +111,7 @@ class Growth {
     change_config();
     for (const model::TensorPlan& tensor : found_.tensors) {
       replace(*tensor.info, grow_tensor(settings_, tensor.placed, tensor.info->name));
-      known_[tensor.info->name] = true;
+      known_.insert(tensor.info->name);
     }
     for (const store::TensorInfo& tensor : checkpoint_.tensors()) {
       if (!known_.contains(tensor.name)) grow_unused(tensor);
@@ -143,14 +142,10 @@ class Growth {
   }
 
   void change_config() {
-    std::string text = config_.text();
     const auto multiply = [&](std::string_view key) {
       const auto size = config_.size(key);
       if (!size) return;
-      const std::string value =
-          fmt::format("{}", *size * static_cast<std::uint64_t>(request_.factor));
-      text = set_json_member(text, {std::string(key)}, value);
-      edit_.set_config(key, value);
+      edit_.set_config(key, fmt::format("{}", *size * factor()));
     };
     for (const std::string_view key : kWidths) {
       if (key != "embedding_size" ||
@@ -160,8 +155,9 @@ class Growth {
     if (settings_.before.layer_kind == model::LayerKind::kTransformer) {
       for (const std::string_view key : kHeads) multiply(key);
     }
+    const auto text = edit_.file_text(store::config_name(checkpoint_.folder()));
     const model::ModelPlan wider =
-        family_.plan(model::FamilyConfig(store::ModelConfig::parse(text, config_.path())));
+        family_.plan(model::FamilyConfig(store::ModelConfig::parse(text.value(), config_.path())));
     model::Design expected = settings_.after;
     expected.head = wider.design.head;
     expected.notes = wider.design.notes;
@@ -240,7 +236,7 @@ class Growth {
   model::LoadPlan found_;
   surgery::CheckpointEdit edit_;
   WidthSettings settings_;
-  std::map<std::string, bool> known_;
+  std::set<std::string> known_;
   WidthReport report_;
 };
 

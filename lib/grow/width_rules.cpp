@@ -155,12 +155,10 @@ TensorGrowth grow_tensor(const WidthSettings& settings, const model::PlacedTenso
   TensorGrowth growth;
   const Role first = tensor.parts.front().role;
   const std::optional<DividedNorm> divided = divided_norm(settings.before);
-  const bool scaled_columns = tensor.vector && !tensor.bias;
-  if (tensor.vector && (scaled_columns || model::is_norm(first))) {
-    // Of GAU's γ and β one row each, which keep their size.
+  // A norm, its bias, or one state: no outputs.
+  if (tensor.vector && (!tensor.bias || model::is_norm(first))) {
     growth.rows = kept_units(1);
     growth.columns = grown_columns(settings, first, tensor.parts.front().part);
-    if (tensor.layout == model::TensorLayout::kNextRow) growth.columns = kept_units(tensor.columns);
   } else {
     UnitCopies outputs;
     Index begin = 0;
@@ -185,9 +183,7 @@ TensorGrowth grow_tensor(const WidthSettings& settings, const model::PlacedTenso
       share_unequally(growth.columns, settings.factor, RandomStream(settings.seed, name));
     }
   }
-  if (divided && first == divided->role &&
-      (first == Role::kHeadNorm || first == Role::kFinalNorm ||
-       tensor.parts.front().layer == divided->layer)) {
+  if (divided && first == divided->role && tensor.parts.front().layer == divided->layer) {
     // T5 divides by the root of the hidden size, too.
     growth.scale = settings.before.head.scale / settings.after.head.scale /
                    static_cast<double>(settings.factor);
@@ -202,7 +198,7 @@ TensorGrowth grow_tensor(const WidthSettings& settings, const model::PlacedTenso
   } else {
     const std::size_t out = growth.transposed ? 1 : 0;
     growth.shape[out] = static_cast<std::uint64_t>(growth.rows.size());
-    // A convolution has its kernel behind the columns.
+    // A convolution's kernel is a third size, which stays.
     growth.shape[1 - out] *= static_cast<std::uint64_t>(growth.columns.size() / tensor.columns);
   }
   return growth;

@@ -37,7 +37,7 @@ model::Design wider_design(const model::Design& design, Index factor);
 /// column.
 struct DividedNorm {
   model::Role role = model::Role::kFinalNorm;
-  Index layer = 0;
+  Index layer = 0;  ///< 0 of norms of the whole model
 };
 /// Of a design with a tied vocabulary; none else, and none where the embedding size stays. Throws
 /// UsageError as wider_design.

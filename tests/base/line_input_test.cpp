@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <new>
 #include <string>
 #include <thread>
@@ -74,38 +75,41 @@ TEST_CASE("a line that is too long is named, after the good ones") {
   }
 }
 
+namespace {
+
+/// Numbers 0 … 99 through `work`; `out` ← those that were written.
+void work_on_numbers(int threads, const std::function<void(int)>& work, std::string& out) {
+  int next = 0;
+  OrderedSteps<int> steps;
+  steps.read = [&](int& item) {
+    item = next++;
+    return item < 100;
+  };
+  steps.work = [&](int& item, int) { work(item); };
+  steps.write = [&](int& item) { out += std::to_string(item) + " "; };
+  ordered_work(threads, steps);
+}
+
+}  // namespace
+
 TEST_CASE("an error of the work ends the stream after its item, for any number of threads") {
+  const auto work = [](int item) {
+    if (item >= 7) throw InputError("item", std::to_string(item));
+  };
   for (const int threads : {1, 2, 5}) {
-    int next = 0;
     std::string out;
-    OrderedSteps<int> steps;
-    steps.read = [&](int& item) {
-      item = next++;
-      return item < 100;
-    };
-    steps.work = [](int& item, int) {
-      if (item >= 7) throw InputError("item", std::to_string(item));
-    };
-    steps.write = [&](int& item) { out += std::to_string(item) + " "; };
-    CHECK_THROWS_WITH_AS(ordered_work(threads, steps), "item: 7", InputError);
+    CHECK_THROWS_WITH_AS(work_on_numbers(threads, work, out), "item: 7", InputError);
     CHECK(out == "0 1 2 3 4 5 6 7 ");
   }
 }
 
 TEST_CASE("an item that there was no memory for is not written: it may be half done") {
+  const auto work = [](int item) {
+    if (item == 7) throw std::bad_alloc();
+  };
   for (const int threads : {1, 2, 5}) {
-    int next = 0;
     std::string out;
-    OrderedSteps<int> steps;
-    steps.read = [&](int& item) {
-      item = next++;
-      return item < 100;
-    };
-    steps.work = [](int& item, int) {
-      if (item == 7) throw std::bad_alloc();
-    };
-    steps.write = [&](int& item) { out += std::to_string(item) + " "; };
-    CHECK_THROWS_AS(ordered_work(threads, steps), std::bad_alloc);
+    CHECK_THROWS_AS(work_on_numbers(threads, work, out), std::bad_alloc);
     CHECK(out == "0 1 2 3 4 5 6 ");
   }
 }

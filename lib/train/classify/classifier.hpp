@@ -74,24 +74,22 @@ class ClassifierHead {
   /// After every change of the values.
   void prepare();
   /// Σ weight · −log softmax(logits)[label], of regression Σ weight · (output + offset)². With
-  /// `d_pooled` (filled; texts, hidden size) also all
-  /// gradients, added to those of the parameters.
+  /// `d_pooled` (filled; texts, hidden size) also all gradients, added to those of the parameters.
   LossSums<T> run(const ClassifierTask<T>& task, MatrixView<T> d_pooled);
   /// softmax(logits) of the last run, of regression the outputs without offsets: (texts, labels).
   MatrixView<const T> outputs() const { return outputs_.view(); }
 
  private:
-  Dense<T> pooler_, labels_;
   /// Losses of all texts from the logits in outputs_; d_logits_ ← d loss / d logit if `d`.
   LossSums<T> losses(const ClassifierTask<T>& task, bool d);
 
+  Dense<T> pooler_, labels_;
   Matrix<T> raw_, active_, outputs_, d_logits_, d_active_, d_raw_;
 };
 
 /// Encoder and head over examples in chunks. An example's rows are those that pooling reads, the
 /// target of each is the label; of regression, its offset is the number times −1. T is float or
-/// double. For one thread; kernels use all, and results
-/// do not depend on their number.
+/// double. For one thread; kernels use all, and results do not depend on their number.
 template <class T>
 class Classifier {
  public:
