@@ -7,10 +7,13 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/interrupt.hpp"
 
 namespace masque::mask {
 
 namespace {
+
+constexpr std::size_t kWordsBetweenPolls = std::size_t{1} << 20;
 
 class BitNode final : public MaskNode {
  public:
@@ -32,7 +35,13 @@ BitMatrix::BitMatrix(Index rows, Index columns)
         fmt::format("a matrix of {} × {} bits would take {:.3g} GB, expected at most {:.3g}", rows,
                     columns, bytes * 1e-9, static_cast<double>(kMaxBytes) * 1e-9));
   }
-  data_.assign(static_cast<std::size_t>(rows * words_), 0);
+  // Piece by piece: where memory is touched for the first time, gigabytes of it take seconds.
+  const auto size = static_cast<std::size_t>(rows * words_);
+  data_.reserve(size);
+  while (data_.size() < size) {
+    throw_if_interrupted();
+    data_.resize(std::min(size, data_.size() + kWordsBetweenPolls));
+  }
 }
 
 std::uint64_t BitMatrix::bits(Index row, Index column, int n) const {
@@ -45,7 +54,11 @@ std::uint64_t BitMatrix::bits(Index row, Index column, int n) const {
 
 std::uint64_t BitMatrix::count() const {
   std::uint64_t sum = 0;
-  for (const std::uint64_t word : data_) sum += static_cast<std::uint64_t>(std::popcount(word));
+  for (Index i = 0; i < rows_; ++i) {
+    throw_if_interrupted();
+    const std::uint64_t* words = row_words(i);
+    for (Index w = 0; w < words_; ++w) sum += static_cast<std::uint64_t>(std::popcount(words[w]));
+  }
   return sum;
 }
 
@@ -53,6 +66,7 @@ BitMatrix to_bits(const Mask& mask) {
   const auto [queries, keys] = mask.lengths();
   BitMatrix out(queries, keys);
   for (Index q = 0; q < queries; ++q) {
+    throw_if_interrupted();
     std::uint64_t* words = out.row_words(q);
     for (Index k0 = 0; k0 < keys; k0 += 64) {
       words[k0 / 64] = mask.bits(q, k0, static_cast<int>(std::min<Index>(64, keys - k0)));

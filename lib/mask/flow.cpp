@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/interrupt.hpp"
 #include "base/parallel.hpp"
 #include "base/vectorize.hpp"
 
@@ -122,6 +123,7 @@ class Follower {
     const auto words = static_cast<std::size_t>(out.words());
     parallel_for((n_ + 63) / 64, request_.threads, [&](Index block) {
       for (Index i = block * 64; i < std::min(n_, block * 64 + 64); ++i) {
+        throw_if_interrupted();
         std::uint64_t* row = out.row_words(i);
         bool any = false;
         for_each_key(mask, i, [&](Index k) {
@@ -146,6 +148,7 @@ class Follower {
     }
     for (const Forbidden& rule : request_.forbidden) {
       for (Index i = rule.positions.begin; i < rule.positions.end; ++i) {
+        throw_if_interrupted();
         for (Index j = rule.tokens.begin; j < rule.tokens.end; ++j) forbidden_.set(i, j);
       }
     }
@@ -154,6 +157,7 @@ class Follower {
   void note_leaks(const BitMatrix& reach) {
     if (!has_rule_) return;
     for (Index i = 0; i < n_; ++i) {
+      throw_if_interrupted();
       for (Index w = 0; w < reach.words(); ++w) {
         leaked_.row_words(i)[w] |= reach.row_words(i)[w] & forbidden_.row_words(i)[w];
       }
@@ -166,6 +170,7 @@ class Follower {
     field.minimum = n_;
     std::uint64_t total = 0;
     for (Index i = 0; i < n_; ++i) {
+      throw_if_interrupted();
       Index count = 0;
       Index first = -1;
       Index last = -1;
@@ -190,6 +195,7 @@ class Follower {
   /// The smallest token that leaks in a reach matrix that leaks.
   Index first_leaking_token(const BitMatrix& reach) const {
     for (Index w = 0; w < reach.words(); ++w) {
+      throw_if_interrupted();
       std::uint64_t any = 0;
       for (Index i = 0; i < n_; ++i) any |= reach.row_words(i)[w] & forbidden_.row_words(i)[w];
       if (any != 0) return w * 64 + std::countr_zero(any);
@@ -236,6 +242,7 @@ class Follower {
         if (any || request_.residual == Residual::kOn) own[static_cast<std::size_t>(row)] = true;
       };
       for (Index i = 0; i < n_; ++i) {
+        throw_if_interrupted();
         const auto at = static_cast<std::size_t>(i);
         if (now.query[at]) {
           back(layer_mask(layer), i, before.query,
@@ -266,6 +273,7 @@ class Follower {
              (request_.residual == Residual::kOn || sees_a_key(mask, row));
     };
     for (Index i = 0; i < n_; ++i) {
+      throw_if_interrupted();
       const auto at = static_cast<std::size_t>(i);
       if (alive.query[at] &&
           reads(layer_mask(layer), i, !from.content, from.content == content_is_read(layer))) {
@@ -362,6 +370,7 @@ FlowResult follow_towers(const FlowRequest& request) {
   both.reach = BitMatrix(n, n);
   const auto words = static_cast<std::size_t>(both.reach.words());
   for (Index i = 0; i < n; ++i) {
+    throw_if_interrupted();
     if (i > 0) unite(both.reach.row_words(i), first.reach.row_words(i - 1), words);
     if (i + 1 < n) unite(both.reach.row_words(i), second.reach.row_words(i + 1), words);
   }
