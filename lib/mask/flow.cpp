@@ -389,20 +389,4 @@ FlowResult follow_flow(const FlowRequest& request) {
   return request.towers ? follow_towers(request) : Follower(request).run();
 }
 
-std::string path_text(const std::vector<FlowStep>& path, bool two_streams) {
-  std::string out;
-  for (const FlowStep& step : path) {
-    if (step.layer == 0) {
-      out = fmt::format("token {}", step.position);
-    } else {
-      out += fmt::format(" -> layer {} {} {}", step.layer,
-                         !two_streams   ? "position"
-                         : step.content ? "content"
-                                        : "query",
-                         step.position);
-    }
-  }
-  return out;
-}
-
 }  // namespace masque::mask
