@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "cli/table.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/text_stream.hpp"
+#include "difference_table.hpp"
 #include "grow/compare_models.hpp"
 
 namespace masque::ckpt_grow {
@@ -22,19 +22,6 @@ struct Options {
   double tolerance = 1e-9;
   std::optional<std::int64_t> max_length;
 };
-
-void print(const grow::ModelDifference& found, const Options& o, cli::Session& session) {
-  cli::Table table(session, o.open.common, {"what", "largest_difference", "largest_value"});
-  const auto row = [&](const char* what, const std::optional<double>& difference, double value) {
-    if (!difference) return;
-    table.row({what,
-               cli::Cell::raw(fmt::format("{:.3g}", *difference), cli::Cell(*difference).json()),
-               cli::Cell::raw(fmt::format("{:.3g}", value), cli::Cell(value).json())});
-  };
-  row("logits", found.logits, found.largest_logit);
-  row("states", found.states, found.largest_state);
-  table.finish();
-}
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.open.common);
@@ -61,7 +48,9 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   if (found.tokens == 0) throw InputError(input_name(o.stream.file), "no line with a token");
   session.note(fmt::format("{} sequences, {} tokens, {}", found.sequences, found.tokens,
                            kernel::precision_name(first.model->precision())));
-  print(found, o, session);
+  DifferenceTable table(session, o.open.common);
+  table.add(found, first.model->precision());
+  table.finish();
   const bool same =
       found.logits.value_or(0) <= o.tolerance && found.states.value_or(0) <= o.tolerance;
   return code != cli::ExitCode::kDone || same ? code : cli::ExitCode::kFound;

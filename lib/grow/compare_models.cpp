@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/random.hpp"
 
 namespace masque::grow {
 
@@ -68,7 +69,8 @@ ModelComparison::ModelComparison(const model::Model& first, const model::Model& 
   if (a.head.kind != b.head.kind) throw UsageError("heads of two kinds, expected the same");
   logits_ = a.head.kind != model::HeadKind::kNone;
   if (logits_) result_.logits = 0;
-  if (a.num_hidden_layers == b.num_hidden_layers && b.hidden_size % a.hidden_size == 0) {
+  same_layers_ = a.num_hidden_layers == b.num_hidden_layers;
+  if ((same_layers_ || !logits_) && b.hidden_size % a.hidden_size == 0) {
     copies_ = b.hidden_size / a.hidden_size;
     result_.states = 0;
   }
@@ -97,16 +99,38 @@ void ModelComparison::add(std::span<const TokenId> ids, std::span<const Index> s
   }
   if (!result_.states) return;
   const auto copies = static_cast<std::size_t>(copies_);
-  MASQUE_CHECK(a.all_states.size() == b.all_states.size());
-  for (std::size_t s = 0; s + 1 < a.all_states.size(); ++s) {
-    const std::vector<double>& own = a.all_states[s];
-    const std::vector<double>& other = b.all_states[s];
+  const auto compare = [&](const std::vector<double>& own, const std::vector<double>& other) {
     MASQUE_CHECK(other.size() == own.size() * copies);
     for (std::size_t i = 0; i < other.size(); ++i) {
       raise(result_.largest_state, std::abs(own[i / copies]));
       raise(*result_.states, std::abs(own[i / copies] - other[i]));
     }
+  };
+  for (std::size_t s = 0; same_layers_ && s + 1 < a.all_states.size(); ++s)
+    compare(a.all_states[s], b.all_states[s]);
+  if (!logits_) compare(a.all_states.back(), b.all_states.back());
+}
+
+ModelDifference compare_on_drawn_tokens(const model::Model& first, const model::Model& second,
+                                        std::uint64_t seed) {
+  constexpr Index kSequences = 4;
+  constexpr Index kMostTokens = 64;
+  const model::Design& design = first.design();
+  const Index limit = design.max_position_embeddings;
+  const Index most = limit > 0 ? std::min(limit, kMostTokens) : kMostTokens;
+  ModelComparison comparison(first, second);
+  Draw draw(seed, "tokens of a comparison");
+  for (Index i = 1; i <= kSequences; ++i) {
+    std::vector<TokenId> ids;
+    while (std::ssize(ids) < std::max<Index>(1, most * i / kSequences)) {
+      const Index id = draw.below(design.vocab_size);
+      // Some families count positions by what is no padding.
+      if (design.vocab_size > 1 && id == design.pad_token_id) continue;
+      ids.push_back(static_cast<TokenId>(id));
+    }
+    comparison.add(ids, {});
   }
+  return comparison.result();
 }
 
 }  // namespace masque::grow

@@ -15,8 +15,9 @@ struct ModelDifference {
   /// Of logits, and the largest logit of the first model; nothing if one has no head.
   std::optional<double> logits;
   double largest_logit = 0;
-  /// Of hidden states but for the last layer's, where the second model has as many layers, and as
-  /// many copies of each state, next to each other; nothing else.
+  /// Of hidden states, where the second model has as many copies of each state, next to each other:
+  /// of models with a head and as many layers all but the last, which a norm may have divided;
+  /// without a head the last ones, and of as many layers all. Nothing else.
   std::optional<double> states;
   double largest_state = 0;
 };
@@ -37,7 +38,13 @@ class ModelComparison {
   const model::Model& second_;
   bool logits_ = false;
   Index copies_ = 0;  ///< of a state in the second model; 0: states are not compared
+  bool same_layers_ = false;
   ModelDifference result_;
 };
+
+/// Compares models without a tokenizer, on four sequences of at most 64 tokens that are drawn from
+/// the vocabulary. Throws as ModelComparison.
+ModelDifference compare_on_drawn_tokens(const model::Model& first, const model::Model& second,
+                                        std::uint64_t seed);
 
 }  // namespace masque::grow

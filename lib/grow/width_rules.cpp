@@ -154,7 +154,8 @@ TensorGrowth grow_tensor(const WidthSettings& settings, const model::PlacedTenso
                          const std::string& name) {
   TensorGrowth growth;
   const Role first = tensor.parts.front().role;
-  const std::optional<DividedNorm> divided = divided_norm(settings.before);
+  const std::optional<DividedNorm> divided =
+      settings.factor > 1 ? divided_norm(settings.before) : std::nullopt;
   // A norm, its bias, or one state: no outputs.
   if (tensor.vector && (!tensor.bias || model::is_norm(first))) {
     growth.rows = kept_units(1);
@@ -197,8 +198,12 @@ TensorGrowth grow_tensor(const WidthSettings& settings, const model::PlacedTenso
     }
   } else {
     const std::size_t out = growth.transposed ? 1 : 0;
-    growth.shape[out] = static_cast<std::uint64_t>(growth.rows.size());
-    // A convolution's kernel is a third size, which stays.
+    if (growth.shape.size() == 2) {
+      growth.shape[out] = static_cast<std::uint64_t>(growth.rows.size());
+    } else {
+      growth.shape[out] *= static_cast<std::uint64_t>(growth.rows.size() / tensor.rows);
+    }
+    // The third size stays: of a convolution's kernel, or of a head.
     growth.shape[1 - out] *= static_cast<std::uint64_t>(growth.columns.size() / tensor.columns);
   }
   return growth;

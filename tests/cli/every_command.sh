@@ -115,6 +115,8 @@ run lm-train text -o out --init in --steps 2 --batch-size 2 --length 8
 run lm-train classify labelled.tsv -o out --model in --steps 2 --batch-size 2
 run lm-train classify numbers.tsv -o out --model in --problem-type regression --steps 2 --batch-size 2
 out ckpt-grow width in -o out --how unequal
+out ckpt-grow depth in -o out --layers 3
+out ckpt-grow both in -o out --layers 3 --verify
 print ckpt-grow check in other < text
 out ckpt new in/config.json -o out --seed 5
 print ckpt ls in

@@ -1,0 +1,130 @@
+#include "run_growth.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "cli/shared_options.hpp"
+#include "commands/open_model.hpp"
+#include "difference_table.hpp"
+
+namespace masque::ckpt_grow {
+
+namespace {
+
+std::string sizes(const model::Design& design) {
+  return fmt::format("{} layers, {} wide, {} head{}, {} intermediate", design.num_hidden_layers,
+                     design.hidden_size, design.num_attention_heads,
+                     design.num_attention_heads == 1 ? "" : "s", design.intermediate_size);
+}
+
+/// The rules that were used: "width equal, depth zero".
+std::string rules(const grow::GrowthRequest& request) {
+  std::string text;
+  if (request.factor > 1)
+    text += fmt::format("width {}", name_in(grow::width_rules(), request.width));
+  if (request.layers > 0) {
+    text += fmt::format("{}depth {}", text.empty() ? "" : ", ",
+                        name_in(grow::depth_rules(), request.depth));
+  }
+  if (request.noise > 0) text += fmt::format(", noise {:g}", request.noise);
+  return text;
+}
+
+std::string sameness_text(const grow::GrowthReport& report) {
+  switch (report.sameness) {
+    case grow::Sameness::kExact: return "the function is the same";
+    case grow::Sameness::kRounded:
+      return "the function is the same but for the rounding of what is stored";
+    case grow::Sameness::kEpsilon:
+      return fmt::format("the function is the same up to the norms' epsilon, {:g}",
+                         report.before.norm.epsilon);
+    case grow::Sameness::kOther: return "another function";
+  }
+  return {};
+}
+
+/// The largest difference in f64 that a function may have which should be the same, as a share of
+/// the largest value. What is stored as floats is rounded to 6e-8 of each weight.
+double tolerance(const grow::GrowthReport& report) {
+  switch (report.sameness) {
+    case grow::Sameness::kExact: return 1e-12;
+    case grow::Sameness::kRounded: return 1e-5;
+    case grow::Sameness::kEpsilon: return std::max(1e-5, 100 * report.before.norm.epsilon);
+    case grow::Sameness::kOther: break;
+  }
+  return 0;
+}
+
+/// Whether the larger model does what was said of it.
+bool verified(const GrowthOptions& o, const grow::GrowthReport& report, cli::Session& session) {
+  bool same = true;
+  DifferenceTable table(session, o.common, true);
+  for (const kernel::Precision precision : {kernel::Precision::kF64, kernel::Precision::kF32}) {
+    commands::OpenModelOptions open;
+    open.precision = precision;
+    open.common = o.common;
+    open.common.quiet = true;
+    const commands::OpenedModel small = commands::open_model(open, o.in, false, session);
+    const commands::OpenedModel large = commands::open_model(open, o.out, false, session);
+    const grow::ModelDifference found =
+        grow::compare_on_drawn_tokens(*small.model, *large.model, o.seed.value_or(0));
+    table.add(found, precision);
+    if (precision != kernel::Precision::kF64 || report.sameness == grow::Sameness::kOther) continue;
+    const double most = tolerance(report);
+    same = found.logits.value_or(0) <= most * std::max(1.0, found.largest_logit) &&
+           found.states.value_or(0) <= most * std::max(1.0, found.largest_state);
+  }
+  table.finish();
+  return same;
+}
+
+}  // namespace
+
+void add_folders(cli::Command& command, GrowthOptions& options) {
+  cli::add_checkpoint(command, options.in);
+  command.option("-o,--output", "OUTPUT", options.out, "a new folder", cli::Need::kRequired);
+}
+
+void add_growth(cli::Command& command, GrowthOptions& options) {
+  command.option("--noise", "S", options.request.noise, cli::AllowedRange{0, 10},
+                 "normal noise on copied matrices of layers, as a share of each row's root mean "
+                 "square");
+  cli::add_seed(command, options.seed, "of unequal shares, --noise and --verify");
+  command.flag("--verify", options.verify,
+               "runs both models on drawn tokens, in f64 and f32, and prints the largest "
+               "differences; exit code 1 if they are more than they should be");
+  commands::add_write_flags(command, options.write);
+  cli::add_threads(command, options.common);
+  cli::add_table(command, options.common);
+  cli::add_quiet(command, options.common);
+}
+
+cli::ExitCode run_growth(const GrowthOptions& o, cli::Session& session) {
+  session.configure(o.common);
+  const bool draws = o.verify || o.request.noise > 0 ||
+                     (o.request.factor > 1 && o.request.width == grow::WidthRule::kUnequal);
+  if (o.seed && !draws)
+    throw UsageError("--seed: nothing is drawn, expected it with unequal, --noise or --verify");
+  if (o.common.json && !o.verify) throw UsageError("--json: expected --verify, which prints");
+  if (o.deeper && !o.layers) throw UsageError("no --layers N, expected those of the deeper model");
+  grow::GrowthRequest request = o.request;
+  request.layers = o.layers.value_or(0);
+  request.seed = o.seed.value_or(0);
+  grow::ModelGrowth growth(o.in, request);
+  const grow::GrowthReport& report = growth.report();
+  session.note(
+      fmt::format("{}: {} -> {}", report.before.family, sizes(report.before), sizes(report.after)));
+  session.note(fmt::format("{}: {}", rules(request), sameness_text(report)));
+  for (const std::string& note : report.notes) session.note(note);
+  const auto options = commands::write_options(o.write, o.common, session);
+  for (const std::string& note : growth.write(o.out, options)) session.note(note);
+  session.note(fmt::format("{} tensors grown, {} added, {} as they were", report.grown,
+                           report.added, report.kept));
+  session.detail_time();
+  if (o.verify && !verified(o, report, session)) return cli::ExitCode::kFound;
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace masque::ckpt_grow

@@ -1,0 +1,104 @@
+#include "grow/depth_rules.hpp"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "model/checkpoint/placed.hpp"
+
+namespace masque::grow {
+
+namespace {
+
+using model::Design;
+using model::Role;
+
+bool stands_after_its_layer(DepthRule rule) {
+  return rule == DepthRule::kIdentity || rule == DepthRule::kInterleave;
+}
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw UsageError(fmt::format("no deeper model: {}", why));
+}
+
+void check_identity(const Design& design) {
+  if (model::count_layers(design) != design.num_hidden_layers)
+    refuse("layers share their weights, so none can add nothing; expected how interleave or stack");
+  if (design.variants.previous_scores != model::PreviousScores::kNone)
+    refuse("an added layer changes the scores that go from layer to layer");
+}
+
+/// The norm that a layer of a post-norm model ends with.
+Role last_norm(const Design& design, Index layer) {
+  if (design.layer_kind == model::LayerKind::kGatedAttention) return Role::kAttentionNorm;
+  // DeBERTa's convolution follows the first layer, with a norm of its own.
+  if (design.convolution_size > 0 && layer == 0) return Role::kConvolutionNorm;
+  return Role::kFeedForwardNorm;
+}
+
+}  // namespace
+
+NameTable<DepthRule> depth_rules() {
+  static constexpr std::array<std::pair<std::string_view, DepthRule>, 4> kNames{
+      {{"identity", DepthRule::kIdentity},
+       {"zero", DepthRule::kZero},
+       {"interleave", DepthRule::kInterleave},
+       {"stack", DepthRule::kStack}}};
+  return kNames;
+}
+
+bool keeps_function(DepthRule rule) {
+  return rule == DepthRule::kIdentity || rule == DepthRule::kZero;
+}
+
+std::vector<LayerCopy> deeper_layers(const Design& design, Index layers, DepthRule rule) {
+  const Index before = design.num_hidden_layers;
+  if (layers <= before) {
+    throw UsageError(
+        fmt::format("{} {}, expected more than the model's {}", field("layers"), layers, before));
+  }
+  const Index stacks = design.streams == model::Streams::kTowers ? 2 : 1;
+  if (layers % stacks != 0) refuse("two towers have an even number of layers");
+  if (keeps_function(rule)) check_identity(design);
+  const Index own = before / stacks;
+  const Index deep = layers / stacks;
+  std::vector<LayerCopy> copies;
+  copies.reserve(static_cast<std::size_t>(layers));
+  for (Index stack = 0; stack < stacks; ++stack) {
+    Index last = -1;
+    for (Index i = 0; i < deep; ++i) {
+      const Index from = stands_after_its_layer(rule) ? i * own / deep : i % own;
+      const bool added = stands_after_its_layer(rule) ? from == last : i >= own;
+      copies.push_back({stack * own + from, added});
+      last = from;
+    }
+  }
+  return copies;
+}
+
+bool moves_norms(const Design& design, DepthRule rule) {
+  return keeps_function(rule) && design.norm_placement == model::NormPlacement::kPost;
+}
+
+LayerTensor layer_tensor(const Design& design, std::span<const LayerCopy> copies, DepthRule rule,
+                         Role role, bool bias, Index layer) {
+  const LayerCopy& copy = copies[static_cast<std::size_t>(layer)];
+  LayerTensor tensor{role, copy.from, std::nullopt};
+  if (!keeps_function(rule)) return tensor;
+  if (copy.added && (role == Role::kOutput || role == Role::kDown)) tensor.constant = 0;
+  if (!moves_norms(design, rule) || !model::is_norm(role)) return tensor;
+  const auto is_added = [&](Index i) {
+    return i < std::ssize(copies) && copies[static_cast<std::size_t>(i)].added;
+  };
+  // The layer below that is not added: of the run of added layers the last one ends as it did.
+  Index below = layer;
+  while (is_added(below)) --below;
+  const Index ended = copies[static_cast<std::size_t>(below)].from;
+  const bool ends = role == (copy.added ? last_norm(design, 1) : last_norm(design, copy.from));
+  if (ends && copy.added && !is_added(layer + 1)) return {last_norm(design, ended), ended, {}};
+  if (copy.added || (ends && is_added(layer + 1))) tensor.constant = bias ? 0 : 1;
+  return tensor;
+}
+
+}  // namespace masque::grow

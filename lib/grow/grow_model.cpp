@@ -1,0 +1,389 @@
+#include "grow/grow_model.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/file.hpp"
+#include "grow/grown_config.hpp"
+#include "grow/grown_elements.hpp"
+#include "model/checkpoint/load.hpp"
+#include "store/gguf/gguf_names.hpp"
+#include "store/tensor_stats.hpp"
+#include "store/tensorflow/tf_plan.hpp"
+#include "surgery/edit/checkpoint_edit.hpp"
+
+namespace masque::grow {
+
+namespace {
+
+using model::Role;
+
+constexpr const char* kTrainingState = "training.safetensors";
+
+store::ModelConfig config_of(const store::Checkpoint& checkpoint) {
+  auto config = store::find_config(checkpoint);
+  if (!config || !checkpoint.is_folder())
+    throw InputError(checkpoint.path(), "no config.json, expected a folder with one");
+  return *std::move(config);
+}
+
+bool is_of_layers(const model::TensorRow& row) {
+  return !row.detector && row.name.find("{l}") != std::string::npos;
+}
+
+/// Whether noise may go on it.
+bool is_matrix_of_layers(const model::PlacedTensor& tensor) {
+  return !tensor.vector && !tensor.bias && tensor.parts.front().role <= Role::kGatedInput;
+}
+
+std::vector<LayerCopy> same_layers(const model::Design& design) {
+  std::vector<LayerCopy> copies;
+  for (Index i = 0; i < design.num_hidden_layers; ++i) copies.push_back({i, false});
+  return copies;
+}
+
+}  // namespace
+
+class ModelGrowth::Plan {
+ public:
+  Plan(const std::string& in, const GrowthRequest& request);
+
+  const GrowthReport& report() const { return report_; }
+
+  std::vector<std::string> write(const std::string& out, store::WriteOptions options) {
+    options.input = checkpoint_.path();
+    return surgery::write_edit(edit_, out, std::move(options));
+  }
+
+ private:
+  bool wider() const { return request_.factor > 1; }
+  bool deeper() const { return request_.layers > 0; }
+  std::uint64_t factor() const { return static_cast<std::uint64_t>(request_.factor); }
+
+  void change_config();
+  model::ModelPlan planned_again() const;
+  void check_planned(const model::ModelPlan& larger);
+  void grow_layers(const model::ModelPlan& larger);
+  void grow_rest();
+  void grow_unused(const store::TensorInfo& tensor);
+  void set(const std::string& name, const std::string& neighbour, GrownTensor tensor);
+  void set_in_place(const store::TensorInfo& tensor, TensorGrowth growth,
+                    std::optional<double> constant = std::nullopt);
+  TensorGrowth growth_of(const model::TensorPlan& tensor) const;
+  const model::TensorPlan* with_role(Role role, Index layer, bool bias) const;
+  std::string spelled_as(const model::TensorPlan& known, const model::PlacedTensor& wanted) const;
+  void judge();
+
+  GrowthRequest request_;
+  store::Checkpoint checkpoint_;
+  store::ModelConfig config_;
+  store::NamedTensors names_;
+  const model::Family& family_;
+  model::ModelPlan plan_;
+  model::LoadPlan found_;
+  surgery::CheckpointEdit edit_;
+  WidthSettings settings_;
+  std::vector<LayerCopy> layers_;  ///< of the larger model
+  std::set<std::string> known_;    ///< names of the file's tensors that are settled
+  GrowthReport report_;
+};
+
+ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
+    : request_(request),
+      checkpoint_(store::open_checkpoint(in)),
+      config_(config_of(checkpoint_)),
+      names_(checkpoint_, config_),
+      family_(model::choose_family(config_, "")),
+      plan_(family_.plan(model::FamilyConfig(config_))),
+      found_(model::find_tensors(plan_, checkpoint_, names_)),
+      edit_(checkpoint_) {
+  if (request.factor < 1 || (!wider() && !deeper()))
+    throw UsageError(fmt::format("{} {}, expected 2 or more", field("factor"), request.factor));
+  store::check_whole_gguf(checkpoint_);
+  const model::Design& before = found_.design;
+  settings_ = {before, wider() ? wider_design(before, request.factor) : before, request.factor,
+               request.width, request.seed};
+  layers_ = deeper() ? deeper_layers(before, request.layers, request.depth) : same_layers(before);
+  change_config();
+  if (deeper()) {
+    const model::ModelPlan larger = planned_again();
+    grow_layers(larger);
+  }
+  grow_rest();
+  for (const store::TensorInfo& tensor : checkpoint_.tensors()) {
+    if (!known_.contains(tensor.name)) grow_unused(tensor);
+  }
+  if (exists(join(checkpoint_.folder(), kTrainingState))) {
+    edit_.drop_file(kTrainingState);
+    report_.notes.push_back(
+        fmt::format("{}: the optimizer's moments are left out", kTrainingState));
+  }
+  judge();
+}
+
+/// How the functions relate, of the strongest change.
+void ModelGrowth::Plan::judge() {
+  report_.before = settings_.before;
+  report_.after = settings_.after;
+  const bool rounded =
+      wider() && (request_.width != WidthRule::kEqual || !std::has_single_bit(factor()) ||
+                  settings_.before.head.scale != settings_.after.head.scale);
+  if (rounded) report_.sameness = Sameness::kRounded;
+  if (deeper() && moves_norms(settings_.before, request_.depth))
+    report_.sameness = Sameness::kEpsilon;
+  const bool noisy = request_.noise > 0 && (wider() || !keeps_function(request_.depth));
+  if (noisy || (deeper() && !keeps_function(request_.depth))) report_.sameness = Sameness::kOther;
+}
+
+model::ModelPlan ModelGrowth::Plan::planned_again() const {
+  const auto text = edit_.file_text(store::config_name(checkpoint_.folder()));
+  return family_.plan(model::FamilyConfig(store::ModelConfig::parse(text.value(), config_.path())));
+}
+
+void ModelGrowth::Plan::change_config() {
+  if (wider()) set_widths(edit_, config_, settings_.before, request_.factor);
+  if (deeper()) set_layers(edit_, config_, settings_.before, layers_);
+  check_planned(planned_again());
+}
+
+/// Whether the new config says the larger model, layer by layer.
+void ModelGrowth::Plan::check_planned(const model::ModelPlan& larger) {
+  model::Design& after = settings_.after;
+  if (deeper()) {
+    after.num_hidden_layers = request_.layers;
+    after.layers = larger.design.layers;
+    after.variants.mask = larger.design.variants.mask;
+    const bool shared = model::count_layers(settings_.before) != settings_.before.num_hidden_layers;
+    for (std::size_t i = 0; i < std::min(layers_.size(), after.layers.size()); ++i) {
+      const LayerCopy& copy = layers_[i];
+      // What an added layer does with its scores changes nothing, or is another function anyway.
+      if (copy.added || (!keeps_function(request_.depth) && !shared)) continue;
+      model::LayerDesign expected = settings_.before.layers[static_cast<std::size_t>(copy.from)];
+      if (!shared) expected.weights = static_cast<Index>(i);
+      if (after.layers[i] == expected) continue;
+      throw UsageError(
+          fmt::format("no deeper model: layer {} of family {} would be layer {}, which has other "
+                      "{}; expected how zero or stack",
+                      copy.from, family_.name, i, shared ? "weights" : "windows or scores"));
+    }
+  }
+  model::Design expected = after;
+  expected.head = larger.design.head;
+  expected.notes = larger.design.notes;
+  if (!same_design(larger.design, expected)) {
+    throw InputError(
+        config_.path(),
+        fmt::format("family {} cannot say the larger model: {} layers, {} × {}, {} heads of {}",
+                    family_.name, expected.num_hidden_layers, expected.hidden_size,
+                    expected.intermediate_size, expected.num_attention_heads, expected.head_size));
+  }
+  const auto same_kind = [&](const model::HeadPlan& head) {
+    return head.design.kind == found_.design.head.kind;
+  };
+  const auto head = std::ranges::find_if(larger.heads, same_kind);
+  if (head != larger.heads.end()) after.head.scale = head->design.scale;
+}
+
+TensorGrowth ModelGrowth::Plan::growth_of(const model::TensorPlan& tensor) const {
+  return grow_tensor(settings_, tensor.placed, tensor.info->name);
+}
+
+const model::TensorPlan* ModelGrowth::Plan::with_role(Role role, Index layer, bool bias) const {
+  const auto found = std::ranges::find_if(found_.tensors, [&](const model::TensorPlan& tensor) {
+    const model::TensorPart& part = tensor.placed.parts.front();
+    return !tensor.placed.detector && part.role == role && part.layer == layer &&
+           tensor.placed.bias == bias;
+  });
+  return found == found_.tensors.end() ? nullptr : &*found;
+}
+
+/// The name of another layer's tensor, in the spelling that the file has of this one's.
+std::string ModelGrowth::Plan::spelled_as(const model::TensorPlan& known,
+                                          const model::PlacedTensor& wanted) const {
+  std::vector<std::string> spellings;
+  model::for_spellings(wanted.names, [&](std::string_view name) { spellings.emplace_back(name); });
+  std::size_t at = 0;
+  std::string found;
+  model::for_spellings(known.placed.names, [&](std::string_view name) {
+    const std::string& own = spellings.at(at++);
+    for (const std::string& prefix : {plan_.prefix, std::string()}) {
+      const auto full = [&](std::string_view one) {
+        return one.starts_with('~') ? prefix + std::string(one.substr(1)) : std::string(one);
+      };
+      for (const bool old : {false, true}) {
+        const auto spelled = [&](std::string_view one) {
+          return old ? model::old_norm_name(full(one)) : full(one);
+        };
+        const std::string before = spelled(name);
+        if (!found.empty() || before.empty()) continue;
+        if (names_.own_name(before) == known.info->name) found = names_.own_name(spelled(own));
+      }
+    }
+  });
+  MASQUE_CHECK(!found.empty());
+  return found;
+}
+
+/// Writes a tensor of the larger model, under a name that the file has or a new one.
+void ModelGrowth::Plan::set(const std::string& name, const std::string& neighbour,
+                            GrownTensor tensor) {
+  const store::TensorInfo* there = checkpoint_.find(name);
+  const DType dtype = there != nullptr ? there->dtype : tensor.from->dtype;
+  Shape shape = tensor.growth.shape;
+  store::Source source = grown_elements(checkpoint_, std::move(tensor), dtype);
+  if (there != nullptr) {
+    ++report_.grown;
+    known_.insert(name);
+    edit_.replace(name, std::move(shape), std::move(source));
+    return;
+  }
+  ++report_.added;
+  store::OutputTensor added;
+  added.info.name = name;
+  added.info.dtype = dtype;
+  added.info.shape = std::move(shape);
+  added.source = std::move(source);
+  edit_.add(std::move(added), neighbour);
+}
+
+void ModelGrowth::Plan::set_in_place(const store::TensorInfo& tensor, TensorGrowth growth,
+                                     std::optional<double> constant) {
+  known_.insert(tensor.name);
+  if (!constant && growth.shape == tensor.shape && growth.scale == 1) {
+    ++report_.kept;
+    return;
+  }
+  set(tensor.name, tensor.name, {&tensor, std::move(growth), constant, 0, {0, ""}});
+}
+
+/// The tensors of all layers of a deeper model.
+void ModelGrowth::Plan::grow_layers(const model::ModelPlan& larger) {
+  std::map<std::string, const model::TensorPlan*> by_names;
+  for (const model::TensorPlan& tensor : found_.tensors)
+    by_names.emplace(tensor.placed.names, &tensor);
+  model::Design after = settings_.after;
+  after.layers = larger.design.layers;
+  for (const model::TensorRow& row : plan_.rows) {
+    if (!is_of_layers(row)) continue;
+    std::map<std::pair<Index, bool>, const model::TensorPlan*> before;
+    for (const model::PlacedTensor& tensor : model::place_row(found_.design, row))
+      before[{tensor.parts.front().layer, tensor.bias}] = by_names.at(tensor.names);
+    for (const model::PlacedTensor& tensor : model::place_row(after, row)) {
+      const model::TensorPart& part = tensor.parts.front();
+      const Index layer = part.layer;
+      const auto first = std::ranges::find_if(
+          before, [&](const auto& one) { return one.first.second == tensor.bias; });
+      if (first == before.end()) continue;
+      const LayerTensor made =
+          layer_tensor(settings_.before, layers_, request_.depth, part.role, tensor.bias, layer);
+      const auto same_row = before.find({made.layer, tensor.bias});
+      const model::TensorPlan* from = made.role != part.role
+                                          ? with_role(made.role, made.layer, tensor.bias)
+                                      : same_row != before.end() ? same_row->second
+                                                                 : nullptr;
+      std::optional<double> constant = made.constant;
+      if (from == nullptr) {
+        // The first layer of a family has no such norm; a copy of it elsewhere does nothing with
+        // it.
+        from = first->second;
+        constant = tensor.bias ? 0 : 1;
+      }
+      const std::string name = spelled_as(*first->second, tensor);
+      const LayerCopy& copy = layers_[static_cast<std::size_t>(layer)];
+      GrownTensor grown{from->info, growth_of(*from), constant, 0, {request_.seed, name}};
+      // A norm that is divided for a tied vocabulary is the last one.
+      if (layer + 1 < std::ssize(layers_)) grown.growth.scale = 1;
+      if (is_matrix_of_layers(tensor) && (copy.added || wider())) grown.noise = request_.noise;
+      const bool as_it_is = name == from->info->name && !constant && grown.noise == 0 &&
+                            grown.growth.shape == from->info->shape && grown.growth.scale == 1;
+      if (as_it_is) {
+        known_.insert(name);
+        ++report_.kept;
+      } else {
+        set(name, before.rbegin()->second->info->name, std::move(grown));
+      }
+    }
+    for (const auto& [place, tensor] : before) known_.insert(tensor->info->name);
+  }
+}
+
+/// Tensors of the model outside its layers, or all if it has as many as before.
+void ModelGrowth::Plan::grow_rest() {
+  for (const model::TensorPlan& tensor : found_.tensors) {
+    if (known_.contains(tensor.info->name)) continue;
+    const Role role = tensor.placed.parts.front().role;
+    std::optional<double> constant;
+    if (deeper() && role == Role::kConvolutionNorm) {
+      constant =
+          layer_tensor(settings_.before, layers_, request_.depth, role, tensor.placed.bias, 0)
+              .constant;
+    }
+    if (request_.noise > 0 && is_matrix_of_layers(tensor.placed)) {
+      known_.insert(tensor.info->name);
+      set(tensor.info->name, tensor.info->name,
+          {tensor.info,
+           growth_of(tensor),
+           constant,
+           request_.noise,
+           {request_.seed, tensor.info->name}});
+      continue;
+    }
+    set_in_place(*tensor.info, growth_of(tensor), constant);
+  }
+}
+
+/// What no part of the model reads: copies of what it reads, poolers, classifiers, buffers.
+void ModelGrowth::Plan::grow_unused(const store::TensorInfo& tensor) {
+  if (!is_float(tensor.dtype) || !wider()) {
+    ++report_.kept;
+    return;
+  }
+  for (const model::TensorPlan& known : found_.tensors) {
+    if (known.info->shape != tensor.shape || known.info->dtype != tensor.dtype ||
+        !store::same_values(checkpoint_, *known.info, tensor))
+      continue;
+    set_in_place(tensor, growth_of(known));
+    return;
+  }
+  const auto width = static_cast<std::uint64_t>(settings_.before.hidden_size);
+  const bool reads = tensor.shape.size() == 2 && tensor.shape[1] == width;
+  const bool pooler = tensor.name.find("pooler.") != std::string::npos;
+  TensorGrowth growth;
+  growth.shape = tensor.shape;
+  if (reads && (pooler || tensor.shape[0] != width)) {
+    const auto rows = static_cast<Index>(tensor.shape[0]);
+    growth.rows = pooler ? repeated_units(rows, 1, request_.factor) : kept_units(rows);
+    growth.columns = repeated_units(settings_.before.hidden_size, 1, request_.factor);
+    share_equally(growth.columns, request_.factor);
+    growth.shape = {static_cast<std::uint64_t>(growth.rows.size()), width * factor()};
+  } else if (pooler && tensor.shape == Shape{width}) {
+    growth.rows = kept_units(1);
+    growth.columns = repeated_units(settings_.before.hidden_size, 1, request_.factor);
+    growth.shape = {width * factor()};
+  } else if (std::ranges::find(tensor.shape, width) != tensor.shape.end()) {
+    edit_.remove(tensor.name);
+    report_.notes.push_back(
+        fmt::format("'{}' is left out: no part of the model reads it", escape(tensor.name)));
+    return;
+  }
+  set_in_place(tensor, std::move(growth));
+}
+
+ModelGrowth::ModelGrowth(const std::string& in, const GrowthRequest& request)
+    : plan_(std::make_unique<Plan>(in, request)) {}
+
+ModelGrowth::~ModelGrowth() = default;
+
+const GrowthReport& ModelGrowth::report() const { return plan_->report(); }
+
+std::vector<std::string> ModelGrowth::write(const std::string& out, store::WriteOptions options) {
+  return plan_->write(out, std::move(options));
+}
+
+}  // namespace masque::grow

@@ -1,0 +1,67 @@
+// A larger checkpoint, wider or deeper or both, of a trained model of any family and format.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "grow/depth_rules.hpp"
+#include "grow/width_rules.hpp"
+#include "store/checkpoint_writer.hpp"
+
+namespace masque::grow {
+
+struct GrowthRequest {
+  Index factor = 1;  ///< of hidden size, heads and intermediate size; 1: the width stays
+  WidthRule width = WidthRule::kEqual;
+  Index layers = 0;  ///< of the deeper model; 0: the depth stays
+  DepthRule depth = DepthRule::kIdentity;
+  /// Standard deviation of normal noise on the matrices of layers that are copies, as a share of
+  /// the root mean square of each of their rows. Of a wider model all of them, else those of added
+  /// layers.
+  double noise = 0;
+  std::uint64_t seed = 0;  ///< of WidthRule::kUnequal and of noise
+};
+
+/// How the larger model's function relates to the small one's.
+enum class Sameness {
+  kExact,    ///< the same
+  kRounded,  ///< but for the rounding of numbers that are stored
+  kEpsilon,  ///< but for the epsilon of norms that normalize once more, and rounding
+  kOther,    ///< another one
+};
+
+struct GrowthReport {
+  model::Design before, after;
+  std::uint64_t grown = 0;  ///< tensors with other numbers or another shape
+  std::uint64_t added = 0;  ///< tensors of added layers
+  std::uint64_t kept = 0;   ///< tensors as they were
+  Sameness sameness = Sameness::kExact;
+  std::vector<std::string> notes;
+};
+
+/// A larger model, planned from the headers of a checkpoint before anything is written: the same
+/// names, types and format, with the sizes of config.json as asked. Tensors that no part of the
+/// model uses grow where their shape says how (a pooler, a classifier), else they are left out,
+/// with a note. For one thread.
+class ModelGrowth {
+ public:
+  /// Reads config and headers of a folder. Throws UsageError and InputError for what cannot grow:
+  /// as wider_design and deeper_layers, and for a family whose config.json cannot say the larger
+  /// design.
+  ModelGrowth(const std::string& in, const GrowthRequest& request);
+  ~ModelGrowth();
+
+  /// What will be written.
+  const GrowthReport& report() const;
+
+  /// Writes a new folder, once; returns notes. Numbers are computed in double and rounded once.
+  /// Memory: a few rows for each thread. Throws as surgery::write_edit; `out` is then as it was.
+  std::vector<std::string> write(const std::string& out, store::WriteOptions options);
+
+ private:
+  class Plan;
+  std::unique_ptr<Plan> plan_;
+};
+
+}  // namespace masque::grow

@@ -1,0 +1,94 @@
+#include "grow/grown_config.hpp"
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/json_writer.hpp"
+#include "mask/expression.hpp"
+
+namespace masque::grow {
+
+namespace {
+
+/// The keys of config.json that say a size, by all families.
+constexpr std::array<std::string_view, 13> kWidths = {
+    "hidden_size",    "n_embd",  "d_model",   "dim",     "intermediate_size",
+    "n_inner",        "d_ff",    "d_inner",   "ffn_dim", "hidden_dim",
+    "embedding_size", "n_embed", "inner_size"};
+constexpr std::array<std::string_view, 5> kHeads = {"num_attention_heads", "n_head", "num_heads",
+                                                    "n_heads", "num_key_value_heads"};
+constexpr std::array<std::string_view, 4> kLayers = {"num_hidden_layers", "n_layer", "n_layers",
+                                                     "num_layers"};
+
+}  // namespace
+
+void set_widths(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
+                const model::Design& before, Index factor) {
+  const auto multiply = [&](std::string_view key) {
+    const auto size = config.size(key);
+    if (!size) return;
+    edit.set_config(key, fmt::format("{}", *size * static_cast<std::uint64_t>(factor)));
+  };
+  for (const std::string_view key : kWidths) {
+    if (key != "embedding_size" || before.embedding_size == before.hidden_size) multiply(key);
+  }
+  if (before.layer_kind == model::LayerKind::kTransformer) {
+    for (const std::string_view key : kHeads) multiply(key);
+  }
+}
+
+void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
+                const model::Design& before, std::span<const LayerCopy> copies) {
+  const Index layers = std::ssize(copies);
+  bool stated = false;
+  for (const std::string_view key : kLayers) {
+    const auto count = config.size(key);
+    if (!count) continue;
+    stated = true;
+    // ALBERT's num_hidden_layers counts groups of inner layers.
+    const Index scaled = static_cast<Index>(*count) * layers;
+    if (scaled % before.num_hidden_layers != 0) {
+      throw UsageError(fmt::format("{} {}, expected a multiple of {}", field("layers"), layers,
+                                   before.num_hidden_layers / static_cast<Index>(*count)));
+    }
+    edit.set_config(key, fmt::format("{}", scaled / before.num_hidden_layers));
+  }
+  if (!stated)
+    throw InputError(config.path(), "no num_hidden_layers, expected the number of layers");
+  if (const auto types = config.strings("layer_types")) {
+    std::string text;
+    JsonWriter json(text);
+    json.begin_array();
+    for (const LayerCopy& layer : copies)
+      json.value((*types)[static_cast<std::size_t>(layer.from)]);
+    json.end_array();
+    edit.set_config("layer_types", text);
+  }
+  const std::vector<mask::MaskLayer> masks =
+      before.variants.mask.empty() ? std::vector<mask::MaskLayer>()
+                                   : mask::parse_open_mask_layers(before.variants.mask);
+  Index masked = 0;
+  for (const mask::MaskLayer& mask : masks) masked += mask.count;
+  if (masked != before.num_hidden_layers || masks.size() < 2) return;
+  std::vector<mask::MaskLayer> all;
+  for (const mask::MaskLayer& mask : masks)
+    all.insert(all.end(), static_cast<std::size_t>(mask.count), {1, mask.mask});
+  std::vector<mask::MaskLayer> deep;
+  for (const LayerCopy& layer : copies) {
+    const mask::MaskLayer& own = all[static_cast<std::size_t>(layer.from)];
+    if (!deep.empty() && deep.back().mask == own.mask) {
+      ++deep.back().count;
+    } else {
+      deep.push_back(own);
+    }
+  }
+  std::string text;
+  JsonWriter(text).value(mask::layers_text(deep));
+  edit.set_config("mask", text);
+}
+
+}  // namespace masque::grow

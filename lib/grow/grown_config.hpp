@@ -1,0 +1,23 @@
+// The larger sizes in config.json, under the names that the family has for them.
+#pragma once
+
+#include <span>
+
+#include "grow/depth_rules.hpp"
+#include "model/design.hpp"
+#include "store/config.hpp"
+#include "surgery/edit/checkpoint_edit.hpp"
+
+namespace masque::grow {
+
+/// Multiplies hidden size, intermediate size and heads; the embedding size too where it is the
+/// hidden size. `config` is the folder's, `before` its design.
+void set_widths(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
+                const model::Design& before, Index factor);
+
+/// Sets the number of layers to that of `copies`; lists with an item for each layer follow. Throws
+/// UsageError for a number that the config cannot say, and InputError for a config without one.
+void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
+                const model::Design& before, std::span<const LayerCopy> copies);
+
+}  // namespace masque::grow

@@ -1,0 +1,27 @@
+// The elements of a grown tensor, computed from the rows of the tensor that it is made from.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "grow/width_rules.hpp"
+#include "store/checkpoint.hpp"
+#include "store/transfer.hpp"
+
+namespace masque::grow {
+
+/// What a tensor of the larger model is made from.
+struct GrownTensor {
+  const store::TensorInfo* from = nullptr;
+  TensorGrowth growth;
+  std::optional<double> constant;  ///< of all elements, in place of those of `from`
+  /// Standard deviation of normal noise, as a share of each row's root mean square.
+  double noise = 0;
+  RandomStream stream{0, ""};  ///< of the noise; item r for row r of what is written
+};
+
+/// Its bytes in `dtype`, a floating-point type. Numbers are computed in double and rounded once.
+/// Memory: a row of both tensors for each thread. `checkpoint` must outlive it.
+store::Source grown_elements(const store::Checkpoint& checkpoint, GrownTensor tensor, DType dtype);
+
+}  // namespace masque::grow

@@ -1,0 +1,250 @@
+// Larger models of every family compute what the small ones do, or say why there is none.
+#include "grow/grow_model.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "grow/compare_models.hpp"
+#include "model/model.hpp"
+#include "support/message.hpp"
+#include "support/model_cases.hpp"
+#include "support/temp_folder.hpp"
+
+namespace masque::grow {
+namespace {
+
+using test::message_of;
+using test::ModelCase;
+using test::TempFolder;
+
+const char* const kNoWeights =
+    "no wider model: the tied vocabulary reads a norm without weights, which cannot divide; "
+    "expected an untied one";
+const char* const kXlnet =
+    "no wider model: XLNet's relative positions of another width are no copies";
+
+/// What has no wider model, and why.
+const std::map<std::string, std::string>& refused() {
+  static const std::map<std::string, std::string> kRefused = {
+      {"gau_alpha", kNoWeights}, {"gau_alpha_softmax", kNoWeights}, {"roformer_v2", kNoWeights},
+      {"xlnet", kXlnet},         {"xlnet_two_streams", kXlnet},     {"xlnet_uni", kXlnet}};
+  return kRefused;
+}
+
+GrowthReport grow(const std::string& in, const std::string& out, const GrowthRequest& request) {
+  ModelGrowth growth(in, request);
+  growth.write(out, {});
+  return growth.report();
+}
+
+std::unique_ptr<model::Model> open(const std::string& path) {
+  return model::open_model(path,
+                           {.precision = kernel::Precision::kF64, .mask_token_id = TokenId{4}});
+}
+
+ModelDifference difference(const ModelCase& one, const std::string& other) {
+  const std::unique_ptr<model::Model> first = open(one.folder);
+  const std::unique_ptr<model::Model> second = open(other);
+  ModelComparison comparison(*first, *second);
+  for (const test::ModelLine& line : one.lines) comparison.add(line.ids, line.segments);
+  return comparison.result();
+}
+
+ModelCase case_of(const std::string& name) {
+  for (const ModelCase& one : test::model_cases())
+    if (one.name == name) return one;
+  FAIL("no model ", name);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a wider model of every family gives the same logits and states") {
+  int compared = 0;
+  for (const ModelCase& one : test::model_cases()) {
+    CAPTURE(one.name);
+    const TempFolder folder;
+    const std::string wide = folder / "wide";
+    if (const auto why = refused().find(one.name); why != refused().end()) {
+      CHECK(message_of<UsageError>([&] { grow(one.folder, wide, {.factor = 2}); }) == why->second);
+      continue;
+    }
+    const GrowthReport report = grow(one.folder, wide, {.factor = 2});
+    CHECK(report.sameness == Sameness::kExact);
+    CHECK(report.after.hidden_size == 2 * report.before.hidden_size);
+    const ModelDifference found = difference(one, wide);
+    CHECK(found.tokens > 0);
+    CHECK(found.logits.value_or(0) <= 1e-14 * std::max(1.0, found.largest_logit));
+    REQUIRE(found.states);
+    CHECK(*found.states <= 1e-14 * std::max(1.0, found.largest_state));
+    CHECK(found.largest_state > 1);
+    ++compared;
+  }
+  CHECK(compared >= 40);
+}
+
+TEST_CASE("three copies, and copies with unequal shares, differ by the rounding of floats") {
+  for (const char* name : {"bert", "albert_groups", "llama", "gpt2", "deberta_v2_conv", "tta"}) {
+    CAPTURE(name);
+    const ModelCase one = case_of(name);
+    for (const GrowthRequest& request : {GrowthRequest{.factor = 3},
+                                         {.factor = 2, .width = WidthRule::kUnequal, .seed = 1},
+                                         {.factor = 3, .width = WidthRule::kUnequal, .seed = 1}}) {
+      const TempFolder folder;
+      CHECK(grow(one.folder, folder / "wide", request).sameness == Sameness::kRounded);
+      const ModelDifference found = difference(one, folder / "wide");
+      const double logits = found.logits.value_or(0);
+      CHECK(logits > 1e-12);
+      CHECK(logits <= 3e-6 * std::max(1.0, found.largest_logit));
+      CHECK(found.states.value_or(1) <= 3e-6 * std::max(1.0, found.largest_state));
+    }
+  }
+}
+
+TEST_CASE("shares are drawn from the seed, and other models are other models") {
+  const ModelCase one = case_of("bert");
+  const TempFolder folder;
+  const auto grown = [&](const char* name, std::uint64_t seed) {
+    grow(one.folder, folder / name, {.factor = 2, .width = WidthRule::kUnequal, .seed = seed});
+    return test::read_file(folder / name + "/model.safetensors");
+  };
+  const std::string first = grown("a", 1);
+  CHECK(first == grown("b", 1));
+  CHECK(first != grown("c", 2));
+  const ModelDifference found = difference(one, case_of("bert_gelu_new").folder);
+  CHECK(found.logits.value_or(0) > 0.1);
+  const std::unique_ptr<model::Model> bert = open(one.folder);
+  const std::unique_ptr<model::Model> bare = open(case_of("bert_headless").folder);
+  CHECK_THROWS_AS(ModelComparison(*bert, *bare), UsageError);
+}
+
+namespace {
+
+/// What cannot get layers that add nothing by a rule, and why.
+std::string refused_depth(const std::string& name, DepthRule rule) {
+  if (name.starts_with("albert"))
+    return "no deeper model: layers share their weights, so none can add nothing; expected how "
+           "interleave or stack";
+  if (rule == DepthRule::kIdentity && (name == "gpt2_layer_scale" || name == "modernbert"))
+    return "which has other windows or scores; expected how zero or stack";
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("layers that add nothing leave every model's function as it is") {
+  int exact = 0;
+  int up_to_epsilon = 0;
+  for (const ModelCase& one : test::model_cases()) {
+    for (const DepthRule rule : {DepthRule::kIdentity, DepthRule::kZero}) {
+      CAPTURE(one.name);
+      CAPTURE(name_in(depth_rules(), rule));
+      const TempFolder folder;
+      const std::string deep = folder / "deep";
+      const Index layers = open(one.folder)->design().num_hidden_layers;
+      for (const Index more : {Index{1}, layers + 1}) {
+        const GrowthRequest request{.layers = layers + more, .depth = rule};
+        if (const std::string why = refused_depth(one.name, rule); !why.empty()) {
+          CHECK(message_of<UsageError>([&] { grow(one.folder, deep, request); }).ends_with(why));
+          continue;
+        }
+        const std::string out = folder / std::to_string(more);
+        const GrowthReport report = grow(one.folder, out, request);
+        CHECK(report.after.num_hidden_layers == layers + more);
+        CHECK(report.added > 0);
+        const ModelDifference found = difference(one, out);
+        CHECK(found.tokens > 0);
+        const double largest = std::max({1.0, found.largest_logit, found.largest_state});
+        const double most = std::max(found.logits.value_or(0), found.states.value_or(0));
+        CHECK((found.logits || found.states));
+        if (report.sameness == Sameness::kExact) {
+          CHECK(most == 0);
+          ++exact;
+        } else {
+          CHECK(report.sameness == Sameness::kEpsilon);
+          CHECK(most <= 20 * report.before.norm.epsilon * largest);
+          ++up_to_epsilon;
+        }
+      }
+    }
+  }
+  CHECK(exact >= 20);
+  CHECK(up_to_epsilon >= 20);
+}
+
+TEST_CASE("width and depth in one pass are the two after each other") {
+  int compared = 0;
+  for (const ModelCase& one : test::model_cases()) {
+    if (refused().contains(one.name) || one.name.starts_with("albert")) continue;
+    CAPTURE(one.name);
+    const TempFolder folder;
+    const Index layers = 2 * open(one.folder)->design().num_hidden_layers;
+    const DepthRule rule = DepthRule::kZero;
+    const GrowthReport report =
+        grow(one.folder, folder / "both", {.factor = 2, .layers = layers, .depth = rule});
+    grow(one.folder, folder / "wide", {.factor = 2});
+    grow(folder / "wide", folder / "after", {.layers = layers, .depth = rule});
+    const ModelCase both{one.name, folder / "both", one.lines};
+    const ModelDifference apart = difference(both, folder / "after");
+    CHECK(apart.logits.value_or(0) == 0);
+    CHECK(apart.states.value_or(0) == 0);
+    CHECK(test::read_file(folder / "both/config.json") ==
+          test::read_file(folder / "after/config.json"));
+    const ModelDifference found = difference(one, folder / "both");
+    const double bound =
+        report.sameness == Sameness::kExact ? 1e-14 : 20 * report.before.norm.epsilon;
+    CHECK(found.logits.value_or(0) <= bound * std::max(1.0, found.largest_logit));
+    ++compared;
+  }
+  CHECK(compared >= 35);
+}
+
+TEST_CASE("copies of layers are another function, of the layers in the order of the rule") {
+  for (const char* name : {"bert", "gpt2", "albert", "deberta_v2_conv", "modernbert", "t5_gated"}) {
+    CAPTURE(name);
+    const ModelCase one = case_of(name);
+    const Index layers = open(one.folder)->design().num_hidden_layers;
+    for (const DepthRule rule : {DepthRule::kInterleave, DepthRule::kStack}) {
+      const TempFolder folder;
+      const GrowthReport report =
+          grow(one.folder, folder / "deep", {.layers = 2 * layers, .depth = rule});
+      CHECK(report.sameness == Sameness::kOther);
+      CHECK(difference(one, folder / "deep").logits.value_or(1) > 1e-3);
+    }
+  }
+  const model::Design bert = open(case_of("bert").folder)->design();
+  const auto from = [&](Index layers, DepthRule rule) {
+    std::string text;
+    for (const LayerCopy& copy : deeper_layers(bert, layers, rule))
+      text += std::to_string(copy.from) + (copy.added ? "+ " : " ");
+    return text;
+  };
+  REQUIRE(bert.num_hidden_layers == 2);
+  CHECK(from(5, DepthRule::kInterleave) == "0 0+ 0+ 1 1+ ");
+  CHECK(from(5, DepthRule::kIdentity) == "0 0+ 0+ 1 1+ ");
+  CHECK(from(5, DepthRule::kStack) == "0 1 0+ 1+ 0+ ");
+  CHECK(message_of<UsageError>([&] { deeper_layers(bert, 2, DepthRule::kStack); }) ==
+        "layers 2, expected more than the model's 2");
+}
+
+TEST_CASE("noise is on added layers, where the depth grows, and on all, where the width does") {
+  const ModelCase one = case_of("gpt2");
+  const TempFolder folder;
+  CHECK(grow(one.folder, folder / "deep", {.layers = 4, .noise = 0.1, .seed = 1}).sameness ==
+        Sameness::kExact);
+  CHECK(difference(one, folder / "deep").logits.value_or(1) == 0);
+  grow(one.folder, folder / "quiet", {.layers = 4});
+  CHECK(test::read_file(folder / "deep/model.safetensors") !=
+        test::read_file(folder / "quiet/model.safetensors"));
+  CHECK(grow(one.folder, folder / "wide", {.factor = 2, .noise = 0.01, .seed = 1}).sameness ==
+        Sameness::kOther);
+  const ModelDifference found = difference(one, folder / "wide");
+  CHECK(found.logits.value_or(0) > 1e-4);
+  CHECK(found.logits.value_or(1) < 0.3 * found.largest_logit);
+}
+
+}  // namespace masque::grow
