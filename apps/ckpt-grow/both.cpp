@@ -14,7 +14,7 @@ void declare_both(cli::Command& tool) {
   c.example("ckpt-grow both bert-base-uncased/ -o large/ --factor 2 --layers 24",
             "twice as wide and twice as deep");
   add_folders(c, *o);
-  c.option("--factor", "K", o->request.factor, cli::AllowedRange{2, 64}, "as of width");
+  c.option("--factor", "K", o->request.factor, cli::AllowedRange{1, 64}, "as of width");
   c.option("--layers", "N", o->layers, cli::AllowedRange{1, 100000}, "as of depth; to be given");
   c.choice("--width", o->request.width, grow::width_rules(), "as --how of width");
   c.choice("--depth", o->request.depth, grow::depth_rules(), "as --how of depth");

@@ -22,7 +22,7 @@ std::string sizes(const model::Design& design) {
 /// The rules that were used: "width equal, depth zero".
 std::string rules(const grow::GrowthRequest& request) {
   std::string text;
-  if (request.factor > 1)
+  if (request.factor != 1)
     text += fmt::format("width {}", name_in(grow::width_rules(), request.width));
   if (request.layers > 0) {
     text += fmt::format("{}depth {}", text.empty() ? "" : ", ",
@@ -91,7 +91,7 @@ void add_growth(cli::Command& command, GrowthOptions& options) {
   command.option("--noise", "S", options.request.noise, cli::AllowedRange{0, 10},
                  "normal noise on copied matrices of layers, as a share of each row's root mean "
                  "square");
-  cli::add_seed(command, options.seed, "of unequal shares, --noise and --verify");
+  cli::add_seed(command, options.seed, "of unequal, fpi, aki, --noise and --verify");
   command.flag("--verify", options.verify,
                "runs both models on drawn tokens, in f64 and f32, and prints the largest "
                "differences; exit code 1 if they are more than they should be");
@@ -104,9 +104,10 @@ void add_growth(cli::Command& command, GrowthOptions& options) {
 cli::ExitCode run_growth(const GrowthOptions& o, cli::Session& session) {
   session.configure(o.common);
   const bool draws = o.verify || o.request.noise > 0 ||
-                     (o.request.factor > 1 && o.request.width == grow::WidthRule::kUnequal);
+                     (o.request.factor != 1 && o.request.width != grow::WidthRule::kEqual);
   if (o.seed && !draws)
-    throw UsageError("--seed: nothing is drawn, expected it with unequal, --noise or --verify");
+    throw UsageError(
+        "--seed: nothing is drawn, expected it with unequal, fpi, aki, --noise or --verify");
   if (o.common.json && !o.verify) throw UsageError("--json: expected --verify, which prints");
   if (o.deeper && !o.layers) throw UsageError("no --layers N, expected those of the deeper model");
   grow::GrowthRequest request = o.request;

@@ -15,9 +15,11 @@ void declare_width(cli::Command& tool) {
   c.example("ckpt-grow width gpt2/ -o wide/ --how unequal --seed 1",
             "copies that training can part");
   add_folders(c, *o);
-  c.option("--factor", "K", o->request.factor, cli::AllowedRange{2, 64}, "a whole number");
+  c.option("--factor", "K", o->request.factor, cli::AllowedRange{1, 64},
+           "a whole number; with fpi and aki any that gives whole sizes");
   c.choice("--how", o->request.width, grow::width_rules(),
-           "how copies share the weight of what they are copies of");
+           "which units are copied, and how copies share the weight of what they are copies of: "
+           "equal and unequal keep the function, fpi and aki (bert2BERT) nearly");
   add_growth(c, *o);
   c.action([o](cli::Session& session) { return run_growth(*o, session); });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "base/file.hpp"
 #include "grow/grown_config.hpp"
 #include "grow/grown_elements.hpp"
+#include "grow/spelled_name.hpp"
 #include "model/checkpoint/load.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "store/tensor_stats.hpp"
@@ -62,9 +64,8 @@ class ModelGrowth::Plan {
   }
 
  private:
-  bool wider() const { return request_.factor > 1; }
+  bool wider() const { return request_.factor != 1; }
   bool deeper() const { return request_.layers > 0; }
-  std::uint64_t factor() const { return static_cast<std::uint64_t>(request_.factor); }
 
   void change_config();
   model::ModelPlan planned_again() const;
@@ -73,11 +74,10 @@ class ModelGrowth::Plan {
   void grow_rest();
   void grow_unused(const store::TensorInfo& tensor);
   void set(const std::string& name, const std::string& neighbour, GrownTensor tensor);
-  void set_in_place(const store::TensorInfo& tensor, TensorGrowth growth,
-                    std::optional<double> constant = std::nullopt);
+  void set_in_place(GrownTensor tensor);
   TensorGrowth growth_of(const model::TensorPlan& tensor) const;
+  GrownTensor grown(const model::TensorPlan& tensor, const std::string& name) const;
   const model::TensorPlan* with_role(Role role, Index layer, bool bias) const;
-  std::string spelled_as(const model::TensorPlan& known, const model::PlacedTensor& wanted) const;
   void judge();
 
   GrowthRequest request_;
@@ -103,11 +103,9 @@ ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
       plan_(family_.plan(model::FamilyConfig(config_))),
       found_(model::find_tensors(plan_, checkpoint_, names_)),
       edit_(checkpoint_) {
-  if (request.factor < 1 || (!wider() && !deeper()))
-    throw UsageError(fmt::format("{} {}, expected 2 or more", field("factor"), request.factor));
   store::check_whole_gguf(checkpoint_);
   const model::Design& before = found_.design;
-  settings_ = {before, wider() ? wider_design(before, request.factor) : before, request.factor,
+  settings_ = {before, wider() ? wider_design(before, request.factor, request.width) : before,
                request.width, request.seed};
   layers_ = deeper() ? deeper_layers(before, request.layers, request.depth) : same_layers(before);
   change_config();
@@ -131,12 +129,14 @@ ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
 void ModelGrowth::Plan::judge() {
   report_.before = settings_.before;
   report_.after = settings_.after;
-  const bool rounded =
-      wider() && (request_.width != WidthRule::kEqual || !std::has_single_bit(factor()) ||
-                  settings_.before.head.scale != settings_.after.head.scale);
-  if (rounded) report_.sameness = Sameness::kRounded;
+  const bool whole = request_.factor == std::floor(request_.factor);
+  const bool exact = whole && std::has_single_bit(static_cast<std::uint64_t>(request_.factor)) &&
+                     request_.width != WidthRule::kUnequal &&
+                     settings_.before.head.scale == settings_.after.head.scale;
+  if (wider() && !exact) report_.sameness = Sameness::kRounded;
   if (deeper() && moves_norms(settings_.before, request_.depth))
     report_.sameness = Sameness::kEpsilon;
+  if (wider() && (!whole || request_.width == WidthRule::kAki)) report_.sameness = Sameness::kOther;
   const bool noisy = request_.noise > 0 && (wider() || !keeps_function(request_.depth));
   if (noisy || (deeper() && !keeps_function(request_.depth))) report_.sameness = Sameness::kOther;
 }
@@ -194,6 +194,22 @@ TensorGrowth ModelGrowth::Plan::growth_of(const model::TensorPlan& tensor) const
   return grow_tensor(settings_, tensor.placed, tensor.info->name);
 }
 
+/// What a tensor under a name is made from, with noise of that name where the matrix may have it.
+GrownTensor ModelGrowth::Plan::grown(const model::TensorPlan& tensor,
+                                     const std::string& name) const {
+  const model::TensorPart& part = tensor.placed.parts.front();
+  const model::TensorPlan* next = request_.width == WidthRule::kAki
+                                      ? with_role(part.role, part.layer + 1, tensor.placed.bias)
+                                      : nullptr;
+  GrownTensor made;
+  made.from = tensor.info;
+  made.next = next == nullptr ? nullptr : next->info;
+  made.growth = growth_of(tensor);
+  made.stream = RandomStream(request_.seed, name);
+  if (is_matrix_of_layers(tensor.placed)) made.noise = request_.noise;
+  return made;
+}
+
 const model::TensorPlan* ModelGrowth::Plan::with_role(Role role, Index layer, bool bias) const {
   const auto found = std::ranges::find_if(found_.tensors, [&](const model::TensorPlan& tensor) {
     const model::TensorPart& part = tensor.placed.parts.front();
@@ -201,33 +217,6 @@ const model::TensorPlan* ModelGrowth::Plan::with_role(Role role, Index layer, bo
            tensor.placed.bias == bias;
   });
   return found == found_.tensors.end() ? nullptr : &*found;
-}
-
-/// The name of another layer's tensor, in the spelling that the file has of this one's.
-std::string ModelGrowth::Plan::spelled_as(const model::TensorPlan& known,
-                                          const model::PlacedTensor& wanted) const {
-  std::vector<std::string> spellings;
-  model::for_spellings(wanted.names, [&](std::string_view name) { spellings.emplace_back(name); });
-  std::size_t at = 0;
-  std::string found;
-  model::for_spellings(known.placed.names, [&](std::string_view name) {
-    const std::string& own = spellings.at(at++);
-    for (const std::string& prefix : {plan_.prefix, std::string()}) {
-      const auto full = [&](std::string_view one) {
-        return one.starts_with('~') ? prefix + std::string(one.substr(1)) : std::string(one);
-      };
-      for (const bool old : {false, true}) {
-        const auto spelled = [&](std::string_view one) {
-          return old ? model::old_norm_name(full(one)) : full(one);
-        };
-        const std::string before = spelled(name);
-        if (!found.empty() || before.empty()) continue;
-        if (names_.own_name(before) == known.info->name) found = names_.own_name(spelled(own));
-      }
-    }
-  });
-  MASQUE_CHECK(!found.empty());
-  return found;
 }
 
 /// Writes a tensor of the larger model, under a name that the file has or a new one.
@@ -252,14 +241,15 @@ void ModelGrowth::Plan::set(const std::string& name, const std::string& neighbou
   edit_.add(std::move(added), neighbour);
 }
 
-void ModelGrowth::Plan::set_in_place(const store::TensorInfo& tensor, TensorGrowth growth,
-                                     std::optional<double> constant) {
-  known_.insert(tensor.name);
-  if (!constant && growth.shape == tensor.shape && growth.scale == 1) {
+void ModelGrowth::Plan::set_in_place(GrownTensor tensor) {
+  const std::string name = tensor.from->name;
+  known_.insert(name);
+  if (!tensor.constant && tensor.noise == 0 && tensor.growth.shape == tensor.from->shape &&
+      tensor.growth.scale == 1) {
     ++report_.kept;
     return;
   }
-  set(tensor.name, tensor.name, {&tensor, std::move(growth), constant, 0, {0, ""}});
+  set(name, name, std::move(tensor));
 }
 
 /// The tensors of all layers of a deeper model.
@@ -294,19 +284,23 @@ void ModelGrowth::Plan::grow_layers(const model::ModelPlan& larger) {
         from = first->second;
         constant = tensor.bias ? 0 : 1;
       }
-      const std::string name = spelled_as(*first->second, tensor);
+      const std::string name = spelled_as(*first->second, tensor, plan_.prefix, names_);
       const LayerCopy& copy = layers_[static_cast<std::size_t>(layer)];
-      GrownTensor grown{from->info, growth_of(*from), constant, 0, {request_.seed, name}};
+      GrownTensor made_of = grown(*from, name);
+      made_of.constant = constant;
       // A norm that is divided for a tied vocabulary is the last one.
-      if (layer + 1 < std::ssize(layers_)) grown.growth.scale = 1;
-      if (is_matrix_of_layers(tensor) && (copy.added || wider())) grown.noise = request_.noise;
-      const bool as_it_is = name == from->info->name && !constant && grown.noise == 0 &&
-                            grown.growth.shape == from->info->shape && grown.growth.scale == 1;
+      if (layer + 1 < std::ssize(layers_) && model::is_norm(part.role)) {
+        made_of.growth.scale = 1;
+        made_of.growth.columns.share.clear();
+      }
+      if (!copy.added && !wider()) made_of.noise = 0;
+      const bool as_it_is = name == from->info->name && !constant && made_of.noise == 0 &&
+                            made_of.growth.shape == from->info->shape && made_of.growth.scale == 1;
       if (as_it_is) {
         known_.insert(name);
         ++report_.kept;
       } else {
-        set(name, before.rbegin()->second->info->name, std::move(grown));
+        set(name, before.rbegin()->second->info->name, std::move(made_of));
       }
     }
     for (const auto& [place, tensor] : before) known_.insert(tensor->info->name);
@@ -324,17 +318,9 @@ void ModelGrowth::Plan::grow_rest() {
           layer_tensor(settings_.before, layers_, request_.depth, role, tensor.placed.bias, 0)
               .constant;
     }
-    if (request_.noise > 0 && is_matrix_of_layers(tensor.placed)) {
-      known_.insert(tensor.info->name);
-      set(tensor.info->name, tensor.info->name,
-          {tensor.info,
-           growth_of(tensor),
-           constant,
-           request_.noise,
-           {request_.seed, tensor.info->name}});
-      continue;
-    }
-    set_in_place(*tensor.info, growth_of(tensor), constant);
+    GrownTensor made_of = grown(tensor, tensor.info->name);
+    made_of.constant = constant;
+    set_in_place(std::move(made_of));
   }
 }
 
@@ -348,31 +334,36 @@ void ModelGrowth::Plan::grow_unused(const store::TensorInfo& tensor) {
     if (known.info->shape != tensor.shape || known.info->dtype != tensor.dtype ||
         !store::same_values(checkpoint_, *known.info, tensor))
       continue;
-    set_in_place(tensor, growth_of(known));
+    GrownTensor copy = grown(known, known.info->name);
+    copy.from = &tensor;
+    set_in_place(std::move(copy));
     return;
   }
   const auto width = static_cast<std::uint64_t>(settings_.before.hidden_size);
+  const auto wide = static_cast<std::uint64_t>(settings_.after.hidden_size);
   const bool reads = tensor.shape.size() == 2 && tensor.shape[1] == width;
   const bool pooler = tensor.name.find("pooler.") != std::string::npos;
   TensorGrowth growth;
   growth.shape = tensor.shape;
   if (reads && (pooler || tensor.shape[0] != width)) {
-    const auto rows = static_cast<Index>(tensor.shape[0]);
-    growth.rows = pooler ? repeated_units(rows, 1, request_.factor) : kept_units(rows);
-    growth.columns = repeated_units(settings_.before.hidden_size, 1, request_.factor);
-    share_equally(growth.columns, request_.factor);
-    growth.shape = {static_cast<std::uint64_t>(growth.rows.size()), width * factor()};
+    growth.columns = hidden_units(settings_);
+    growth.rows = pooler ? growth.columns : kept_units(static_cast<Index>(tensor.shape[0]));
+    share_equally(growth.columns);
+    growth.shape = {static_cast<std::uint64_t>(growth.rows.size()), wide};
   } else if (pooler && tensor.shape == Shape{width}) {
     growth.rows = kept_units(1);
-    growth.columns = repeated_units(settings_.before.hidden_size, 1, request_.factor);
-    growth.shape = {width * factor()};
+    growth.columns = hidden_units(settings_);
+    growth.shape = {wide};
   } else if (std::ranges::find(tensor.shape, width) != tensor.shape.end()) {
     edit_.remove(tensor.name);
     report_.notes.push_back(
         fmt::format("'{}' is left out: no part of the model reads it", escape(tensor.name)));
     return;
   }
-  set_in_place(tensor, std::move(growth));
+  GrownTensor made_of;
+  made_of.from = &tensor;
+  made_of.growth = std::move(growth);
+  set_in_place(std::move(made_of));
 }
 
 ModelGrowth::ModelGrowth(const std::string& in, const GrowthRequest& request)

@@ -12,7 +12,7 @@
 namespace masque::grow {
 
 struct GrowthRequest {
-  Index factor = 1;  ///< of hidden size, heads and intermediate size; 1: the width stays
+  double factor = 1;  ///< of hidden size, heads and intermediate size; 1: the width stays
   WidthRule width = WidthRule::kEqual;
   Index layers = 0;  ///< of the deeper model; 0: the depth stays
   DepthRule depth = DepthRule::kIdentity;
@@ -20,7 +20,7 @@ struct GrowthRequest {
   /// the root mean square of each of their rows. Of a wider model all of them, else those of added
   /// layers.
   double noise = 0;
-  std::uint64_t seed = 0;  ///< of WidthRule::kUnequal and of noise
+  std::uint64_t seed = 0;  ///< of width rules that draw, and of noise
 };
 
 /// How the larger model's function relates to the small one's.

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/json_writer.hpp"
+#include "grow/width_rules.hpp"
 #include "mask/expression.hpp"
 
 namespace masque::grow {
@@ -27,11 +28,11 @@ constexpr std::array<std::string_view, 4> kLayers = {"num_hidden_layers", "n_lay
 }  // namespace
 
 void set_widths(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
-                const model::Design& before, Index factor) {
+                const model::Design& before, double factor) {
   const auto multiply = [&](std::string_view key) {
     const auto size = config.size(key);
     if (!size) return;
-    edit.set_config(key, fmt::format("{}", *size * static_cast<std::uint64_t>(factor)));
+    edit.set_config(key, fmt::format("{}", wider_size(static_cast<Index>(*size), factor, key)));
   };
   for (const std::string_view key : kWidths) {
     if (key != "embedding_size" || before.embedding_size == before.hidden_size) multiply(key);

@@ -13,7 +13,7 @@ namespace masque::grow {
 /// Multiplies hidden size, intermediate size and heads; the embedding size too where it is the
 /// hidden size. `config` is the folder's, `before` its design.
 void set_widths(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
-                const model::Design& before, Index factor);
+                const model::Design& before, double factor);
 
 /// Sets the number of layers to that of `copies`; lists with an item for each layer follow. Throws
 /// UsageError for a number that the config cannot say, and InputError for a config without one.

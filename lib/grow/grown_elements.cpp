@@ -38,21 +38,15 @@ class Elements {
 
   /// Rows `first` … of the output.
   void fill(std::uint64_t first, MutableBytes out) const {
-    std::vector<std::byte> bytes(width_ * dtype_bits(tensor_.from->dtype) / 8);
-    std::vector<double> before(width_);
+    Row own{tensor_.from, -1, {}};
+    Row next{tensor_.next, -1, {}};
     std::vector<double> after(static_cast<std::size_t>(inner_.size()));
     std::vector<double> noise(tensor_.noise > 0 ? after.size() : 0);
     if (tensor_.constant) std::ranges::fill(after, *tensor_.constant);
-    Index loaded = -1;
     for (std::size_t at = 0; at < out.size(); at += row_bytes(), ++first) {
       const auto row = static_cast<std::size_t>(first);
       if (!tensor_.constant) {
-        if (outer_.from[row] != loaded) {
-          loaded = outer_.from[row];
-          checkpoint_.read(*tensor_.from, static_cast<std::uint64_t>(loaded) * bytes.size(), bytes);
-          to_double(tensor_.from->dtype, bytes, before);
-        }
-        grow_row(row, before, after);
+        grow_row(row, own, next, after);
         if (!noise.empty()) add_noise(row, noise, after);
       }
       from_double(dtype_, after, out.subspan(at, row_bytes()));
@@ -60,12 +54,34 @@ class Elements {
   }
 
  private:
-  void grow_row(std::size_t row, const std::vector<double>& before,
-                std::vector<double>& after) const {
+  /// The row of a tensor that was read last.
+  struct Row {
+    const store::TensorInfo* tensor;
+    Index number;
+    std::vector<double> values;
+  };
+
+  const std::vector<double>& read(Index number, Row& row) const {
+    if (row.number == number) return row.values;
+    row.number = number;
+    row.values.resize(width_);
+    std::vector<std::byte> bytes(width_ * dtype_bits(row.tensor->dtype) / 8);
+    checkpoint_.read(*row.tensor, static_cast<std::uint64_t>(number) * bytes.size(), bytes);
+    to_double(row.tensor->dtype, bytes, row.values);
+    return row.values;
+  }
+
+  void grow_row(std::size_t row, Row& own, Row& next, std::vector<double>& after) const {
     const double scale = tensor_.growth.scale * (outer_.share.empty() ? 1 : outer_.share[row]);
+    const Index from = outer_.from[row];
+    const bool all_next = next.tensor != nullptr && !outer_.next.empty() && outer_.next[row];
+    const std::vector<double>& before = read(from, all_next ? next : own);
+    const bool some_next = next.tensor != nullptr && !inner_.next.empty();
+    const std::vector<double>& before_next = some_next ? read(from, next) : before;
     for (std::size_t i = 0; i < after.size(); ++i) {
       const double share = inner_.share.empty() ? 1 : inner_.share[i];
-      after[i] = before[static_cast<std::size_t>(inner_.from[i])] * share * scale;
+      const std::vector<double>& source = some_next && inner_.next[i] ? before_next : before;
+      after[i] = source[static_cast<std::size_t>(inner_.from[i])] * share * scale;
     }
   }
 

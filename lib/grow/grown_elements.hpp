@@ -13,6 +13,8 @@ namespace masque::grow {
 /// What a tensor of the larger model is made from.
 struct GrownTensor {
   const store::TensorInfo* from = nullptr;
+  /// Of the next layer, for what UnitCopies::next marks; nullptr: those come from `from` too.
+  const store::TensorInfo* next = nullptr;
   TensorGrowth growth;
   std::optional<double> constant;  ///< of all elements, in place of those of `from`
   /// Standard deviation of normal noise, as a share of each row's root mean square.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -15,29 +16,71 @@ namespace {
 using model::Design;
 using model::Role;
 
-/// Elements of a unit along the rows and the columns of a role's weight.
-struct Blocks {
-  Index rows = 1;
-  Index columns = 1;
+/// What an axis of a tensor counts.
+enum class Unit { kKept, kHidden, kEmbedding, kHeads, kKeyHeads, kInner };
+
+/// Units along an axis, and elements of each.
+struct Axis {
+  Unit unit = Unit::kKept;
+  Index block = 1;
 };
 
-Blocks blocks_of(const Design& design, Role role) {
-  const Index value = model::head_value_size(design);
+/// What the head's transform gives to its norm and its vocabulary.
+Axis head_axis(const Design& design) {
+  const bool hidden = role_shape(design, Role::kHeadNorm).columns == design.hidden_size;
+  return {hidden ? Unit::kHidden : Unit::kEmbedding, 1};
+}
+
+/// Rows of a weight: outputs.
+Axis row_axis(const Design& design, Role role) {
   switch (role) {
     case Role::kQuery:
-    case Role::kKey:
     case Role::kRelative:
     case Role::kPositionKey:
-    case Role::kPositionQuery: return {design.head_size, 1};
-    case Role::kValue: return {value, 1};
+    case Role::kPositionQuery: return {Unit::kHeads, design.head_size};
+    case Role::kKey: return {Unit::kKeyHeads, design.head_size};
+    case Role::kValue: return {Unit::kKeyHeads, model::head_value_size(design)};
+    case Role::kUp:
+    case Role::kGate: return {Unit::kInner, 1};
     case Role::kOutput:
-      return {1, design.layer_kind == model::LayerKind::kGatedAttention ? 1 : value};
-    case Role::kConvolution: return {1, design.convolution_size};
+    case Role::kDown:
+    case Role::kConvolution:
+    case Role::kEmbeddingProjection: return {Unit::kHidden, 1};
+    case Role::kHeadTransform: return head_axis(design);
+    case Role::kTalkingBefore:
+    case Role::kTalkingAfter: return {Unit::kHeads, 1};
+    default: return {};
+  }
+}
+
+/// Columns: inputs, or the elements of a table's row.
+Axis column_axis(const Design& design, Role role) {
+  switch (role) {
+    case Role::kOutput:
+      if (design.layer_kind == model::LayerKind::kGatedAttention) return {Unit::kInner, 1};
+      return {Unit::kHeads, model::head_value_size(design)};
+    case Role::kDown: return {Unit::kInner, 1};
+    case Role::kConvolution: return {Unit::kHidden, design.convolution_size};
     case Role::kContentBias:
     case Role::kPositionBias:
     case Role::kSegmentBias:
-    case Role::kLayerSegmentTable: return {1, design.head_size};
-    default: return {};
+    case Role::kLayerSegmentTable: return {Unit::kHeads, design.head_size};
+    case Role::kTalkingBefore:
+    case Role::kTalkingAfter: return {Unit::kHeads, 1};
+    case Role::kRelativeTable:
+      if (design.position == model::PositionType::kT5) return {Unit::kHeads, 1};
+      return {Unit::kHidden, 1};
+    case Role::kDecoder:
+    case Role::kHeadNorm: return head_axis(design);
+    case Role::kEmbeddingProjection:
+    case Role::kEmbeddingNorm:
+    case Role::kWordTable:
+    case Role::kPositionTable:
+    case Role::kSegmentTable:
+    case Role::kQueryStart: return {Unit::kEmbedding, 1};
+    case Role::kGatedGamma:
+    case Role::kGatedBeta: return {};
+    default: return {Unit::kHidden, 1};
   }
 }
 
@@ -46,31 +89,91 @@ bool reads_columns(Role role) {
   return role <= Role::kDecoder || role == Role::kTalkingBefore || role == Role::kTalkingAfter;
 }
 
-UnitCopies grown_axis(Index before, Index after, Index block, Index factor) {
+/// Copies of `before` units as the rule has them. `purpose` and `layer` name the draw.
+UnitCopies copied(const WidthSettings& settings, Index before, Index after,
+                  std::string_view purpose, Index layer) {
   if (before == after) return kept_units(before);
-  MASQUE_CHECK(after == before * factor);
-  return repeated_units(before, block, factor);
+  return drawn_units(before, after,
+                     RandomStream(settings.seed, purpose, static_cast<std::uint64_t>(layer)));
+}
+
+UnitCopies copied_heads(const WidthSettings& settings, bool keys, Index layer) {
+  const Design& before = settings.before;
+  // One table of biases for the heads of all layers.
+  if (before.position == model::PositionType::kT5) layer = 0;
+  UnitCopies key_heads = copied(settings, before.num_key_value_heads,
+                                settings.after.num_key_value_heads, "heads", layer);
+  const Index group = before.num_attention_heads / before.num_key_value_heads;
+  return keys || group == 1 ? key_heads : in_blocks(key_heads, group);
+}
+
+UnitCopies units_of(const WidthSettings& settings, const Axis& axis, Index layer) {
+  const Design& before = settings.before;
+  const Design& after = settings.after;
+  switch (axis.unit) {
+    case Unit::kHidden: return hidden_units(settings);
+    case Unit::kEmbedding:
+      if (before.embedding_size == before.hidden_size) return hidden_units(settings);
+      return kept_units(before.embedding_size);
+    case Unit::kHeads: return copied_heads(settings, false, layer);
+    case Unit::kKeyHeads: return copied_heads(settings, true, layer);
+    case Unit::kInner:
+      return copied(settings, before.intermediate_size, after.intermediate_size,
+                    "feed-forward units", layer);
+    case Unit::kKept: break;
+  }
+  MASQUE_CHECK(false);
+  return {};
+}
+
+/// An axis of `before` elements. Two towers have the states of both, side by side.
+UnitCopies grown_axis(const WidthSettings& settings, const Axis& axis, Index before, Index layer) {
+  if (axis.unit == Unit::kKept) return kept_units(before);
+  const UnitCopies elements = in_blocks(units_of(settings, axis, layer), axis.block);
+  Index own = 0;
+  for (const Index from : elements.from) own = std::max(own, from + 1);
+  MASQUE_CHECK(own > 0 && before % own == 0);
+  UnitCopies all;
+  for (Index begin = 0; begin < before; begin += own) append_units(all, elements, begin);
+  return all;
 }
 
 /// Rows of a part of a tensor: outputs of a dense layer, or elements of its bias.
-UnitCopies grown_rows(const WidthSettings& settings, Role role, Index part) {
-  const Index before = role_shape(settings.before, role, part).rows;
-  const Index after = role_shape(settings.after, role, part).rows;
-  if (role == Role::kGatedInput) {
+UnitCopies grown_rows(const WidthSettings& settings, const model::TensorPart& part) {
+  const Index before = role_shape(settings.before, part.role, part.part).rows;
+  UnitCopies units;
+  if (part.role == Role::kGatedInput) {
     // u, v, then z, whose size stays.
     const Index fixed = settings.before.attention_key_size;
-    UnitCopies units = repeated_units(before - fixed, 1, settings.factor);
+    units = grown_axis(settings, {Unit::kInner, 1}, before - fixed, part.layer);
     append_units(units, kept_units(fixed), before - fixed);
-    MASQUE_CHECK(units.size() == after);
-    return units;
+  } else {
+    units = grown_axis(settings, row_axis(settings.before, part.role), before, part.layer);
   }
-  return grown_axis(before, after, blocks_of(settings.before, role).rows, settings.factor);
+  MASQUE_CHECK(units.size() == role_shape(settings.after, part.role, part.part).rows);
+  return units;
 }
 
-UnitCopies grown_columns(const WidthSettings& settings, Role role, Index part) {
-  return grown_axis(role_shape(settings.before, role, part).columns,
-                    role_shape(settings.after, role, part).columns,
-                    blocks_of(settings.before, role).columns, settings.factor);
+UnitCopies grown_columns(const WidthSettings& settings, const model::TensorPart& part) {
+  UnitCopies units =
+      grown_axis(settings, column_axis(settings.before, part.role),
+                 role_shape(settings.before, part.role, part.part).columns, part.layer);
+  MASQUE_CHECK(units.size() == role_shape(settings.after, part.role, part.part).columns);
+  return units;
+}
+
+/// Dense layers that every layer has: a next one too.
+bool is_in_layers(Role role) { return role <= Role::kGatedInput && role != Role::kConvolution; }
+
+/// Marks the second and further copies of every element.
+void take_copies_from_next(UnitCopies& units) {
+  std::vector<bool> seen;
+  for (const Index from : units.from) {
+    const auto at = static_cast<std::size_t>(from);
+    if (at >= seen.size()) seen.resize(at + 1, false);
+    units.next.push_back(seen[at]);
+    seen[at] = true;
+  }
 }
 
 [[noreturn]] void refuse(const std::string& why) {
@@ -105,9 +208,31 @@ bool has_tied_vocabulary(const Design& design) {
 }  // namespace
 
 NameTable<WidthRule> width_rules() {
-  static constexpr std::array<std::pair<std::string_view, WidthRule>, 2> kNames{
-      {{"equal", WidthRule::kEqual}, {"unequal", WidthRule::kUnequal}}};
+  static constexpr std::array<std::pair<std::string_view, WidthRule>, 4> kNames{
+      {{"equal", WidthRule::kEqual},
+       {"unequal", WidthRule::kUnequal},
+       {"fpi", WidthRule::kFpi},
+       {"aki", WidthRule::kAki}}};
   return kNames;
+}
+
+bool needs_whole_factor(WidthRule rule) {
+  return rule == WidthRule::kEqual || rule == WidthRule::kUnequal;
+}
+
+Index wider_size(Index size, double factor, std::string_view name) {
+  const double wider = static_cast<double>(size) * factor;
+  const double whole = std::round(wider);
+  if (std::abs(wider - whole) > 1e-6) {
+    throw UsageError(fmt::format("{} {:g}: {} {} would be {:g}, expected a whole number",
+                                 field("factor"), factor, name, size, wider));
+  }
+  return static_cast<Index>(whole);
+}
+
+UnitCopies hidden_units(const WidthSettings& settings) {
+  return copied(settings, settings.before.hidden_size, settings.after.hidden_size, "hidden states",
+                0);
 }
 
 std::optional<DividedNorm> divided_norm(const Design& design) {
@@ -133,19 +258,23 @@ std::optional<DividedNorm> divided_norm(const Design& design) {
   return DividedNorm{gated ? Role::kAttentionNorm : Role::kFeedForwardNorm, last};
 }
 
-Design wider_design(const Design& design, Index factor) {
+Design wider_design(const Design& design, double factor, WidthRule rule) {
+  if (factor <= 1 || (needs_whole_factor(rule) && factor != std::floor(factor))) {
+    throw UsageError(fmt::format("{} {:g}, expected {} above 1", field("factor"), factor,
+                                 needs_whole_factor(rule) ? "a whole number" : "a number"));
+  }
   check_positions(design);
   if (!design.variants.mixer.empty())
     refuse(fmt::format("mixer {}, expected attention", design.variants.mixer));
   if (design.variants.detector) refuse("a detector, expected a model without");
   static_cast<void>(divided_norm(design));
   Design wider = design;
-  wider.hidden_size *= factor;
-  wider.intermediate_size *= factor;
-  if (design.embedding_size == design.hidden_size) wider.embedding_size *= factor;
+  wider.hidden_size = wider_size(design.hidden_size, factor, "hidden size");
+  wider.intermediate_size = wider_size(design.intermediate_size, factor, "intermediate size");
+  if (design.embedding_size == design.hidden_size) wider.embedding_size = wider.hidden_size;
   if (design.layer_kind == model::LayerKind::kTransformer) {
-    wider.num_attention_heads *= factor;
-    wider.num_key_value_heads *= factor;
+    wider.num_attention_heads = wider_size(design.num_attention_heads, factor, "attention heads");
+    wider.num_key_value_heads = wider_size(design.num_key_value_heads, factor, "key-value heads");
   }
   return wider;
 }
@@ -154,43 +283,53 @@ TensorGrowth grow_tensor(const WidthSettings& settings, const model::PlacedTenso
                          const std::string& name) {
   TensorGrowth growth;
   const Role first = tensor.parts.front().role;
-  const std::optional<DividedNorm> divided =
-      settings.factor > 1 ? divided_norm(settings.before) : std::nullopt;
+  growth.transposed = tensor.layout == model::TensorLayout::kInOut;
+  growth.shape = tensor.shape;
+  if (settings.after.hidden_size == settings.before.hidden_size) {
+    growth.rows = kept_units(tensor.rows);
+    growth.columns = kept_units(tensor.columns);
+    return growth;
+  }
+  const std::optional<DividedNorm> divided = divided_norm(settings.before);
+  const model::TensorPart& part = tensor.parts.front();
   // A norm, its bias, or one state: no outputs.
   if (tensor.vector && (!tensor.bias || model::is_norm(first))) {
     growth.rows = kept_units(1);
-    growth.columns = grown_columns(settings, first, tensor.parts.front().part);
+    growth.columns = grown_columns(settings, part);
   } else {
     UnitCopies outputs;
     Index begin = 0;
-    for (const model::TensorPart& part : tensor.parts) {
-      append_units(outputs, grown_rows(settings, part.role, part.part), begin);
-      begin += role_shape(settings.before, part.role, part.part).rows;
+    for (const model::TensorPart& own : tensor.parts) {
+      UnitCopies rows = grown_rows(settings, own);
+      if (settings.rule == WidthRule::kAki && is_in_layers(first)) take_copies_from_next(rows);
+      append_units(outputs, rows, begin);
+      begin += role_shape(settings.before, own.role, own.part).rows;
     }
-    if (tensor.layout == model::TensorLayout::kHeadTriples)
-      outputs = repeated_units(begin, 3 * settings.before.head_size, settings.factor);
+    if (tensor.layout == model::TensorLayout::kHeadTriples) {
+      // Query, key and value of each head in turn.
+      outputs = in_blocks(copied_heads(settings, false, part.layer), 3 * settings.before.head_size);
+      if (settings.rule == WidthRule::kAki) take_copies_from_next(outputs);
+    }
     if (tensor.bias) {
       growth.rows = kept_units(1);
       growth.columns = std::move(outputs);
     } else {
       growth.rows = std::move(outputs);
-      growth.columns = grown_columns(settings, first, tensor.parts.front().part);
+      growth.columns = grown_columns(settings, part);
     }
   }
   if (!tensor.bias && reads_columns(first) && growth.columns.size() != tensor.columns) {
-    if (settings.rule == WidthRule::kEqual) {
-      share_equally(growth.columns, settings.factor);
+    if (settings.rule == WidthRule::kUnequal) {
+      share_unequally(growth.columns, RandomStream(settings.seed, name));
     } else {
-      share_unequally(growth.columns, settings.factor, RandomStream(settings.seed, name));
+      share_equally(growth.columns);
     }
   }
-  if (divided && first == divided->role && tensor.parts.front().layer == divided->layer) {
+  if (divided && first == divided->role && part.layer == divided->layer) {
+    share_equally(growth.columns);
     // T5 divides by the root of the hidden size, too.
-    growth.scale = settings.before.head.scale / settings.after.head.scale /
-                   static_cast<double>(settings.factor);
+    growth.scale = settings.before.head.scale / settings.after.head.scale;
   }
-  growth.transposed = tensor.layout == model::TensorLayout::kInOut;
-  growth.shape = tensor.shape;
   if (tensor.vector) {
     for (std::uint64_t& size : growth.shape) {
       if (size == static_cast<std::uint64_t>(tensor.columns))
@@ -201,10 +340,13 @@ TensorGrowth grow_tensor(const WidthSettings& settings, const model::PlacedTenso
     if (growth.shape.size() == 2) {
       growth.shape[out] = static_cast<std::uint64_t>(growth.rows.size());
     } else {
-      growth.shape[out] *= static_cast<std::uint64_t>(growth.rows.size() / tensor.rows);
+      growth.shape[out] = growth.shape[out] * static_cast<std::uint64_t>(growth.rows.size()) /
+                          static_cast<std::uint64_t>(tensor.rows);
     }
     // The third size stays: of a convolution's kernel, or of a head.
-    growth.shape[1 - out] *= static_cast<std::uint64_t>(growth.columns.size() / tensor.columns);
+    growth.shape[1 - out] = growth.shape[1 - out] *
+                            static_cast<std::uint64_t>(growth.columns.size()) /
+                            static_cast<std::uint64_t>(tensor.columns);
   }
   return growth;
 }

@@ -18,23 +18,38 @@
 
 namespace masque::grow {
 
-/// How copies share the weight of what they are copies of.
+/// Which units there are how often, and how copies share the weight of what they are copies of.
 enum class WidthRule {
-  kEqual,    ///< each 1/factor: their gradients are equal, so they stay copies while training
-  kUnequal,  ///< shares drawn for each unit and tensor: training can part them
+  /// All `factor` times, each with 1/factor: their gradients are equal, so they stay copies while
+  /// training.
+  kEqual,
+  kUnequal,  ///< all `factor` times, with shares drawn for each unit and tensor: training parts
+             ///< them
+  /// Any size: drawn ones once more than the others, and of k copies each has 1/k. With a whole
+  /// factor it is kEqual; else norms see other means and variances, so the function is another one:
+  /// bert2BERT's function-preserving initialization, which draws with replacement.
+  kFpi,
+  /// As kFpi, and second copies come from the next layer: bert2BERT's advanced knowledge
+  /// initialization.
+  kAki,
 };
 
-/// "equal", "unequal".
+/// "equal", "unequal", "fpi", "aki".
 NameTable<WidthRule> width_rules();
+
+/// Whether the rule wants a whole factor.
+bool needs_whole_factor(WidthRule rule);
+
+/// A size times `factor`. Throws UsageError if that is no whole number; `name` is the size's.
+Index wider_size(Index size, double factor, std::string_view name);
 
 /// The design with `factor` times the hidden size, heads and intermediate size; the embedding size
 /// too where it is the hidden size. Throws UsageError for what cannot be copied so: positions whose
 /// terms go with the width or the heads, mixers, a detector, a tied vocabulary without a norm in
-/// front of it.
-model::Design wider_design(const model::Design& design, Index factor);
+/// front of it, a factor that is not whole where the rule wants one.
+model::Design wider_design(const model::Design& design, double factor, WidthRule rule);
 
-/// The norm that must divide what meets a tied vocabulary, which has `factor` copies of each
-/// column.
+/// The norm that must divide what meets a tied vocabulary, which has copies of each column.
 struct DividedNorm {
   model::Role role = model::Role::kFinalNorm;
   Index layer = 0;  ///< 0 of norms of the whole model
@@ -53,10 +68,12 @@ struct TensorGrowth {
 
 struct WidthSettings {
   model::Design before, after;
-  Index factor = 2;
   WidthRule rule = WidthRule::kEqual;
   std::uint64_t seed = 0;
 };
+
+/// Copies of the hidden states.
+UnitCopies hidden_units(const WidthSettings& settings);
 
 /// The growth of a tensor of the model. `name` names its stream of random shares.
 TensorGrowth grow_tensor(const WidthSettings& settings, const model::PlacedTensor& tensor,

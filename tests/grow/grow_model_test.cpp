@@ -105,6 +105,21 @@ TEST_CASE("three copies, and copies with unequal shares, differ by the rounding 
   }
 }
 
+TEST_CASE("fpi with a whole factor is equal, copies of the next layer are another function") {
+  const ModelCase one = case_of("bert");
+  const TempFolder folder;
+  CHECK(grow(one.folder, folder / "fpi", {.factor = 2, .width = WidthRule::kFpi}).sameness ==
+        Sameness::kExact);
+  grow(one.folder, folder / "equal", {.factor = 2});
+  CHECK(test::read_file(folder / "fpi/model.safetensors") ==
+        test::read_file(folder / "equal/model.safetensors"));
+  CHECK(grow(one.folder, folder / "aki", {.factor = 2, .width = WidthRule::kAki}).sameness ==
+        Sameness::kOther);
+  CHECK(difference(one, folder / "aki").logits.value_or(0) > 1e-3);
+  CHECK(message_of<UsageError>([&] { grow(one.folder, folder / "none", {.factor = 1.5}); }) ==
+        "factor 1.5, expected a whole number above 1");
+}
+
 TEST_CASE("shares are drawn from the seed, and other models are other models") {
   const ModelCase one = case_of("bert");
   const TempFolder folder;
