@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# scripts/experiments/seq2seq --smoke: all rows and curves are there; what is done is not done again, and what is
+# scripts/experiments/seq2seq and growth, --smoke: all rows and curves are there; what is done is not done again, and what is
 # missing is made anew to the same bytes; another setting in the same folder is refused.
 #   tests/cli/experiments.sh BIN_DIR
 set -u
 MASQUE_BIN=$(cd "${1:?BIN_DIR, the folder of the tools}" && pwd)
 export MASQUE_BIN
-experiment=$(cd "$(dirname "$0")/../.." && pwd)/scripts/experiments/seq2seq
+experiments=$(cd "$(dirname "$0")/../.." && pwd)/scripts/experiments
+experiment=$experiments/seq2seq
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -33,4 +34,15 @@ cmp before.svg a/curves.svg || fail "another picture after losses"
 
 "$experiment" --smoke --pretrain 7 -o a >none 2>log && fail "other settings were taken"
 grep -q 'other settings' log || fail "no word about other settings"
+
+experiment=$experiments/growth
+"$experiment" --smoke -o b >first 2>log || { cat log; fail "growth"; }
+[ "$(cut -f 1 b/summary.tsv | tail -n +2 | tr '\n' ' ')" = "scratch equal unequal noise aki " ] || fail "rows of growth"
+[ "$(wc -l <b/results.tsv)" = 101 ] || fail "evaluations of growth"
+[ "$(grep -c '<circle' b/curves.svg)" = 100 ] || fail "dots of growth"
+# Exact copies stay copies; what differs from the start does not.
+awk -F '\t' '$1 == "equal" && $7 != 0 || $1 ~ /noise|aki/ && $7 < 0.4 { exit 1 }' b/summary.tsv || fail "pairs that parted: $(cut -f 1,7 b/summary.tsv | paste -sd ' ')"
+rm -r b/grown-aki-2 b/aki-2* b/unequal-1.parted
+"$experiment" --smoke -o b >second 2>log || fail "growth after losses"
+cmp first second || fail "other results of growth after losses"
 exit $((failures > 0))

@@ -1,0 +1,29 @@
+# shellcheck shell=bash
+# What experiments have in common. Sourced.
+
+# keep_settings NAME FOLDER SETTINGS: a folder with results of other settings is refused.
+keep_settings() {
+  mkdir -p "$2"
+  [ -e "$2/settings" ] || printf '%s\n' "$3" >"$2/settings"
+  [ "$3" = "$(cat "$2/settings")" ] || { printf '%s: %s holds a run with other settings: %s\n' "$1" "$2" "$(cat "$2/settings")" >&2; exit 2; }
+}
+
+# split_bible FOLDER: bible.txt, and of it train.txt and the last 3,000 verses as dev.txt.
+split_bible() {
+  [ -e "$1/bible.txt" ] || bible -f 'gen1:1-rev22:21' | sed 's/^[^ ]* *//' >"$1/bible.txt"
+  head -n -3000 "$1/bible.txt" >"$1/train.txt"
+  tail -n 3000 "$1/bible.txt" >"$1/dev.txt"
+}
+
+# make_clauses TRAIN DEV: 1,500 lines of made sentences, the same each time.
+make_clauses() {
+  awk -v train="$1" -v dev="$2" '
+    function pick(n) { state = state * 16807 % 2147483647; return int(state / 1000) % n + 1 }
+    BEGIN {
+      state = 1
+      subjects = split("dog cat bird child king queen", subject, " "); verbs = split("saw heard followed loved", verb, " ")
+      adjectives = split("old small quick", adjective, " ")
+      for (i = 0; i < 1500; ++i) print "the " adjective[pick(adjectives)] " " subject[pick(subjects)] " " verb[pick(verbs)] " a " \
+        subject[pick(subjects)] ", and the " subject[pick(subjects)] " " verb[pick(verbs)] " it." >(i < 1200 ? train : dev)
+    }'
+}
