@@ -11,6 +11,7 @@ void declare_check(cli::Command& tool);
 void declare_consistency(cli::Command& tool);
 void declare_probe(cli::Command& tool);
 void declare_ablate(cli::Command& tool);
+void declare_depth(cli::Command& tool);
 void declare_variants(cli::Command& tool);
 void declare_merge(cli::Command& tool);
 

@@ -18,6 +18,8 @@ print mask-viz identify mask.npy
 out mask-viz convert mask.npy --from forbid --to hf -o out.npy
 print attn-probe variants
 print attn-probe stats model --json < text
+print attn-probe depth model < text
+print attn-probe depth model --steps 2 --batch-size 2 < text
 out attn-probe stats model --draw js -o out.svg < text
 out attn-probe map model --text "the cat sat" -o out.html
 out attn-probe map model --text "the cat sat" -o out.npy

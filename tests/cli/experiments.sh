@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/experiments/seq2seq and growth, --smoke: all rows and curves are there; what is done is not done again, and what is
+# scripts/experiments/seq2seq, growth and depth, --smoke: all rows and curves are there; what is done is not done again, and what is
 # missing is made anew to the same bytes; another setting in the same folder is refused.
 #   tests/cli/experiments.sh BIN_DIR
 set -u
@@ -45,4 +45,12 @@ awk -F '\t' '$1 == "equal" && $7 != 0 || $1 ~ /noise|aki/ && $7 < 0.4 { exit 1 }
 rm -r b/grown-aki-2 b/aki-2* b/unequal-1.parted
 "$experiment" --smoke -o b >second 2>log || fail "growth after losses"
 cmp first second || fail "other results of growth after losses"
+
+experiment=$experiments/depth
+"$experiment" --smoke -o c >first 2>log || { cat log; fail "depth"; }
+[ "$(cut -f 1-4 c/summary.tsv | tail -n +2 | grep -c '	2	0$')" = 8 ] || fail "rows of depth: $(cat c/summary.tsv)"
+[ "$(grep -c '<circle' c/adam.svg)" = 16 ] && [ "$(grep -c '<circle' c/loss.svg)" = 16 ] || fail "dots of depth"
+rm -r c/pre-6-1.adam c/post-2-2.done c/deepnorm-2-1.change
+"$experiment" --smoke -o c >second 2>log || fail "depth after losses"
+cmp first second || fail "other results of depth after losses"
 exit $((failures > 0))

@@ -97,6 +97,8 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
       outputs.sampling->losses.resize(outputs.sampling->uniforms.size());
   }
   if (outputs.losses != nullptr) outputs.losses->clear();
+  if (outputs.layers != nullptr)
+    outputs.layers->assign(static_cast<std::size_t>(design().num_hidden_layers), {});
   Index rows = 0;
   for (const Example& example : examples) {
     rows += std::ssize(example.rows);
@@ -121,6 +123,7 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
     }
     last_.resize(wanted, last_width(design()));
     encoder_.forward(chunk, own, tape_, last_.view());
+    if (outputs.layers != nullptr) add_magnitudes<T>(design(), tape_, *outputs.layers);
     for (std::size_t k = 0; rewards_ && k < kDiversities; ++k)
       report.diversity[k] += tape_.diversity[k] / matrices;
     row_weights = chunk.weights;

@@ -9,6 +9,7 @@
 #include "model/family.hpp"
 #include "train/network/copy_gate.hpp"
 #include "train/network/encoder.hpp"
+#include "train/network/layer_magnitudes.hpp"
 #include "train/network/sample.hpp"
 
 namespace masque::train {
@@ -41,6 +42,8 @@ struct RunOutputs {
   Sampling* sampling = nullptr;  ///< tokens are drawn from what the vocabulary says at the rows
   std::vector<double>* losses = nullptr;  ///< ← one a row, unweighted; not of a copy gate
   Matrix<T>* last = nullptr;              ///< ← last states of the rows
+  /// ← of each layer, over all rows that went through it; not of two towers.
+  std::vector<LayerMagnitudes>* layers = nullptr;
 };
 
 /// T is float or double. For one thread; kernels use all threads, and results do not depend on

@@ -59,6 +59,14 @@ StepLosses TrainingRun::evaluate(const Corpus& corpus, Index most) {
   return train::evaluate(*loss_, corpus, most);
 }
 
+std::vector<Example> TrainingRun::first_examples(Index most) const {
+  MASQUE_CHECK(objective_ != nullptr);
+  std::vector<Example> examples;
+  for (Index i = 0; i < std::min(most, corpus_.size()); ++i)
+    examples.push_back(objective_->example(corpus_.item(i), 0));
+  return examples;
+}
+
 LossReport TrainingRun::evaluate_never_selected(Index most) {
   const auto sequences =
       static_cast<double>(trainer_->done()) * static_cast<double>(options_.trainer.batch_size);
@@ -85,6 +93,7 @@ TrainingRun::Other TrainingRun::other() const {
 void TrainingRun::add_other(const model::ModelWeights<float>& weights,
                             model::SaveOptions& options) const {
   const Other second = other();
+  MASQUE_CHECK(second.design != nullptr);
   const std::string folder = second.folder();
   // So far the files are the tokenizer's, which both models have.
   const std::vector<store::OutputExtra> tokenizer = options.files;

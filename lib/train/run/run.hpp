@@ -108,6 +108,11 @@ class TrainingRun {
   Network<float>& network() { return *network_; }
   /// The values of all networks.
   Parameters<float>& parameters() { return parameters_; }
+  /// The first `most` sequences of the corpus as its first epoch corrupts them; of one objective
+  /// alone.
+  std::vector<Example> first_examples(Index most) const;
+  /// Where the parameters of the network that is kept stand.
+  const ParameterMap& map() const { return map_; }
   /// Another trainer of the same values, on another corpus, which must stay.
   std::unique_ptr<Trainer> trainer_on(const Corpus& corpus, const TrainerOptions& options) {
     return std::make_unique<Trainer>(*loss_, parameters_, corpus, options);

@@ -1,0 +1,172 @@
+// attn-probe depth: what one update changes in a model, and how large its numbers are, by layer.
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "cli/shared_options.hpp"
+#include "cli/table.hpp"
+#include "commands.hpp"
+#include "commands/open_model.hpp"
+#include "commands/result_format.hpp"
+#include "commands/training_options.hpp"
+#include "kernel/parallel.hpp"
+#include "probe/score/sentence.hpp"
+#include "train/run/depth_probe.hpp"
+
+namespace masque::attn_probe {
+
+namespace {
+
+constexpr Index kLength = 64;
+
+struct Options {
+  std::string model, text = "-";
+  std::optional<std::string> tokenizer, objective;
+  train::FirstUpdate optimizer = train::FirstUpdate::kAdam;
+  double learning_rate = 1e-3;
+  std::optional<std::int64_t> length;
+  std::int64_t sequences = 32;
+  std::optional<std::int64_t> steps, batch_size;
+  std::optional<std::int64_t> digits;
+  cli::CommonOptions common;
+};
+
+/// What the model was made for.
+std::string objective_of(const model::Design& design) {
+  if (design.streams == model::Streams::kFixedKeys) return "tta";
+  if (design.streams == model::Streams::kTwo) return "plm";
+  if (design.head.kind == model::HeadKind::kMasked) return "mlm";
+  if (design.head.kind == model::HeadKind::kCausal) return "clm";
+  throw UsageError("no head for tokens, expected --objective");
+}
+
+train::RunOptions run_options(const Options& o, const std::string& objective) {
+  commands::TrainingOptions training;
+  training.objective = objective;
+  training.learning_rate = o.learning_rate;
+  training.weight_decay = 0;
+  training.clip = 0;
+  training.warmup = 0;
+  training.decay = train::Decay::kConstant;
+  training.batch_size = o.batch_size.value_or(32);
+  if (o.optimizer == train::FirstUpdate::kLamb) training.optimizer = train::Optimizer::kLamb;
+  train::RunOptions options = commands::run_options(training, o.steps.value_or(1), o.common.seed);
+  return options;
+}
+
+void check(const Options& o) {
+  if (!o.steps && o.batch_size)
+    throw UsageError("--batch-size is of training, expected it with --steps");
+  if (o.steps && o.optimizer == train::FirstUpdate::kSgd)
+    throw UsageError("--optimizer sgd with --steps: expected adam or lamb");
+  if (train::has_two_networks(o.objective.value_or("")))
+    throw UsageError(fmt::format("--objective {}: expected one of one network", *o.objective));
+}
+
+void follow(const Options& o, train::TrainingRun& run, const commands::ResultFormat& format,
+            cli::Session& session) {
+  cli::Table table(session, o.common, {"step", "loss", "gradient", "change"});
+  train::follow_change(run, o.sequences, [&](const train::StepChange& step) {
+    table.row(
+        {step.step, format.cell(step.loss), format.cell(step.gradient), format.cell(step.change)});
+  });
+  table.finish();
+}
+
+void probe(const Options& o, train::TrainingRun& run, const commands::ResultFormat& format,
+           cli::Session& session) {
+  const train::DepthReport report =
+      train::probe_depth(run, o.optimizer, o.learning_rate, o.sequences);
+  session.note(fmt::format("{} position{}; loss {} before an update, {} after it; gradient {}",
+                           report.rows, report.rows == 1 ? "" : "s", format.text(report.loss),
+                           format.text(report.loss_after), format.text(report.gradient)));
+  cli::Table table(session, o.common,
+                   {"layer", "change", "update", "gradient", "state", "attention_branch",
+                    "feed_forward_branch", "attention_norm_input", "feed_forward_norm_input"});
+  Index number = 0;
+  for (const train::DepthLayer& layer : report.layers) {
+    table.row({number++, format.cell(layer.change), format.cell(layer.update),
+               format.cell(layer.gradient), format.cell(layer.state),
+               format.cell(layer.attention_branch), format.cell(layer.feed_forward_branch),
+               format.cell(layer.attention_norm_input),
+               format.cell(layer.feed_forward_norm_input)});
+  }
+  table.row({std::string("all"), format.cell(report.change), "", format.cell(report.gradient), "",
+             "", "", "", ""});
+  table.finish();
+}
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  check(o);
+  kernel::set_threads(o.common.threads);
+  const auto start = std::make_shared<const model::StartingModel>(o.model);
+  const std::string objective = o.objective ? *o.objective : objective_of(start->design());
+  train::check_objective(objective);
+  const text::Tokenizer tokenizer =
+      text::Tokenizer::open(o.tokenizer.value_or(o.model), {.model = o.model});
+  train::CorpusOptions reading;
+  const Index most = start->design().max_position_embeddings;
+  reading.length = o.length.value_or(most > 0 ? std::min<Index>(kLength, most) : kLength);
+  reading.threads = o.common.threads;
+  if (objective == "clm") reading.begin = probe::begin_token(tokenizer);
+  train::RunOptions options = run_options(o, objective);
+  options.init = start;
+  options.design.max_position_embeddings = reading.length;
+  train::TrainingRun training(std::move(options), tokenizer,
+                              train::read_corpus(o.text, tokenizer, reading));
+  for (const std::string& name : training.new_tensors())
+    session.note(fmt::format("{}: not in the checkpoint, starts anew", name));
+  session.note(fmt::format("{}: {}, {} layers, {}", o.model, training.family(),
+                           training.design().num_hidden_layers, objective));
+  const auto format = commands::ResultFormat::of(kernel::Precision::kF32, o.digits);
+  if (o.steps) {
+    follow(o, training, format, session);
+  } else {
+    probe(o, training, format, session);
+  }
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_depth(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand(
+      "depth", "what one update changes in a model, as a whole and by each layer alone");
+  c.example("attn-probe depth bert-base-uncased/ < text",
+            "change, gradient, sizes of states, branches and norm inputs of every layer");
+  c.example(
+      "lm-train text -o deep --tokenizer vocab.txt --norm-placement deepnorm "
+      "--num-hidden-layers 50 --steps 0 && attn-probe depth deep --steps 20 < text",
+      "a new model of 50 layers: how far its function moves in 20 updates without warm-up");
+  cli::add_checkpoint(c, o->model, "MODEL");
+  c.option("--input", "FILE", o->text, "lines of text; - is standard input");
+  c.option("--tokenizer", "PATH", o->tokenizer, "a tokenizer as tok takes it [the folder's]");
+  c.option("--objective", "NAME", o->objective,
+           "as of lm-train, of one network [by the head: mlm, tta, plm or clm]");
+  c.choice("--optimizer", o->optimizer, train::first_updates(),
+           "whose first update is made, without warm-up, clipping and weight decay");
+  c.option("--learning-rate", "X", o->learning_rate, cli::AllowedRange{1e-12, 1e6},
+           "of that update, and of --steps");
+  c.option("--steps", "N", o->steps, cli::AllowedRange{1, 1e9},
+           "trains so many updates at that rate, and prints after each how far the function has "
+           "moved since the start");
+  c.option("--batch-size", "N", o->batch_size, cli::AllowedRange{1, 1e6},
+           "with --steps: sequences of an update [32]");
+  c.option("--sequences", "N", o->sequences, cli::AllowedRange{1, 1e6},
+           "the first ones of the text, on which the change is measured");
+  c.option("--length", "N", o->length, cli::AllowedRange{3, 1e6},
+           "tokens of a longer line are cut");
+  commands::add_digits(c, o->digits);
+  cli::add_seed(c, o->common);
+  cli::add_threads(c, o->common);
+  cli::add_quiet(c, o->common);
+  cli::add_table(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::attn_probe

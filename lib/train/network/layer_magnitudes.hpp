@@ -1,0 +1,31 @@
+// How large the numbers in each layer of a pass are.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "model/design.hpp"
+#include "train/network/tape.hpp"
+
+namespace masque::train {
+
+/// Of one layer: sums of squares over the rows of passes; root_mean_square() of each is what is
+/// asked. Of gated attention units, which have no feed-forward layer, those of it are 0.
+struct LayerMagnitudes {
+  double numbers = 0;                  ///< rows · hidden size
+  double state = 0;                    ///< after the layer
+  double attention_branch = 0;         ///< what attention adds to the residual
+  double feed_forward_branch = 0;      ///< what the feed-forward layer adds
+  double attention_norm_input = 0;     ///< what the norm of attention reads
+  double feed_forward_norm_input = 0;  ///< what that of the feed-forward layer reads
+
+  double root_mean_square(double sum) const;
+};
+
+/// Adds those of a pass forward, of the queries' stream where there are two, to `layers`, one for
+/// each layer of the design. Of the last layer the rows that were wanted.
+template <class T>
+void add_magnitudes(const model::Design& design, const Tape<T>& tape,
+                    std::span<LayerMagnitudes> layers);
+
+}  // namespace masque::train
