@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -70,7 +70,7 @@ class NumberReader {
     array.dtype = DType::kF64;
     array.shape = {rows, columns.value_or(0)};
     array.data.resize(values_.size() * sizeof(double));
-    std::memcpy(array.data.data(), values_.data(), array.data.size());
+    std::ranges::copy(std::as_bytes(std::span(values_)), array.data.begin());
     return array;
   }
 

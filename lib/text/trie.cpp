@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <tuple>
 
 #include "base/error.hpp"
@@ -20,7 +19,7 @@ struct SortKey {
 
 std::uint64_t front_of(std::string_view text) {
   std::array<unsigned char, 8> bytes{};
-  std::memcpy(bytes.data(), text.data(), std::min<std::size_t>(text.size(), 8));
+  std::ranges::copy(text.substr(0, 8), bytes.begin());
   std::uint64_t out = 0;
   for (const unsigned char byte : bytes) out = out << 8 | byte;
   return out;
