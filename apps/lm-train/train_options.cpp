@@ -211,6 +211,7 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
   if (o.diversity) run.diversity = train::parse_diversity(*o.diversity);
   run.settings.emplace_back("diversity", o.diversity.value_or("none"));
   commands::add_trained_settings(o, run);
+  run.recompute = o.recompute;
   run.mask = o.mask.value_or("");
   run.streams = o.streams;
   run.settings.emplace_back("mask", o.mask.value_or("objective's"));
@@ -290,6 +291,9 @@ void declare_train(cli::Command& c, const Launch& launch) {
   commands::declare_optimizer(c, *o);
   commands::declare_trained(c, *o);
   commands::add_chunk_tokens(c, o->chunk_tokens);
+  c.choice("--recompute", o->recompute, train::recompute_names(),
+           "computes what layers keep for the backward pass once more: the memory of one layer, "
+           "a third more work, the same bits; auto: where a chunk would keep more than 2 GiB");
   cli::add_seed(c, o->common);
   cli::add_threads(c, o->common);
   cli::add_quiet(c, o->common);

@@ -13,6 +13,7 @@ namespace masque::lm_train {
 struct TrainOptions : commands::TrainingOptions {
   std::string text;
   std::string output;
+  train::Recompute recompute = train::Recompute::kAuto;
   std::optional<std::string> init, init_generator;
   std::optional<std::string> tokenizer;  ///< of lm-train: none only with init
   std::optional<std::string> requested_format;

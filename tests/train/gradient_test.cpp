@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/error.hpp"
 #include "base/random.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/checkpoint/starting_model.hpp"
@@ -114,6 +115,43 @@ TEST_CASE("gradients of every variant and family are those of complex steps") {
       CHECK(std::abs(found - expected) <= 1e-9 * std::max(1.0, std::max(largest, std::abs(found))));
     }
   }
+}
+
+TEST_CASE("layers that are computed once more for the backward pass give the same bits") {
+  int compared = 0;
+  int refused = 0;
+  for (const NetworkCase& one : all_cases()) {
+    CAPTURE(one.name);
+    const std::vector<Example> examples = small_examples(one.design);
+    const auto train = [&](Recompute recompute, double& loss) {
+      Built built = build(one);
+      Network<double> network(one.design, built.map, built.parameters, kernel::Precision::kF64);
+      network.set_recompute(recompute);
+      network.chunk_rows = 5;  // a chunk for each sequence
+      network.prepare();
+      DropoutOptions dropout;
+      dropout.hidden_dropout = 0.2;
+      loss = network.train(examples, 1, dropout).loss;
+      const std::span<double> gradients = built.parameters.gradients();
+      return std::vector<double>(gradients.begin(), gradients.end());
+    };
+    double kept = 0;
+    double again = 0;
+    const std::vector<double> expected = train(Recompute::kOff, kept);
+    const bool shares_scores = one.design.variants.talking_heads != model::TalkingHeads::kNone ||
+                               one.design.variants.previous_scores != model::PreviousScores::kNone;
+    if (shares_scores) {
+      CHECK_THROWS_AS(train(Recompute::kOn, again), UsageError);
+      ++refused;
+      continue;
+    }
+    const std::vector<double> found = train(Recompute::kOn, again);
+    CHECK(kept == again);
+    CHECK(expected == found);
+    ++compared;
+  }
+  CHECK(compared > 80);
+  CHECK(refused > 0);
 }
 
 TEST_CASE("what is trained computes what inference computes") {

@@ -15,6 +15,15 @@ namespace masque::model {
 
 namespace forward {
 
+/// layer_forward, then what a pass that keeps its layers wants of it: `run` has show_layer(l,
+/// stream) with kKeeps.
+template <class Run>
+void one_layer(Run& run, Index l, typename Run::Stream& stream, typename Run::Stream& source,
+               MatrixView<const typename Run::Number> m) {
+  layer_forward(run, l, stream, source, m);
+  if constexpr (Run::kKeeps) run.show_layer(l, stream);
+}
+
 template <class Run>
 void one_stream(Run& run) {
   using T = typename Run::Number;
@@ -27,9 +36,9 @@ void one_stream(Run& run) {
       auto& selected = run.selected();
       kernel::embedding_forward<T, Index>(run.states(l, content), selected.rows,
                                           run.states(l, selected));
-      return layer_forward(run, l, selected, content, run.states(l, content));
+      return one_layer(run, l, selected, content, run.states(l, content));
     }
-    layer_forward(run, l, content, content, run.states(l, content));
+    one_layer(run, l, content, content, run.states(l, content));
     run.show_states(l + 1, content);
   }
 }
@@ -52,7 +61,7 @@ void separate_queries(Run& run) {
   for (Index l = 0; l < run.design().num_hidden_layers; ++l) {
     auto& source = l == 0 || run.fixed_keys() ? content : selected;
     const Index read = run.fixed_keys() ? 0 : l;
-    layer_forward(run, l, selected, source, run.states(read, source));
+    one_layer(run, l, selected, source, run.states(read, source));
     run.show_states(l + 1, selected);
   }
 }
@@ -68,10 +77,10 @@ void two_streams(Run& run) {
   run.show_states(0, query);
   const Index layers = run.design().num_hidden_layers;
   for (Index l = 0; l < layers; ++l) {
-    layer_forward(run, l, query, content, run.states(l, content));
+    one_layer(run, l, query, content, run.states(l, content));
     run.show_states(l + 1, query);
     if (l + 1 == layers && !run.shows()) continue;
-    layer_forward(run, l, content, content, run.states(l, content));
+    one_layer(run, l, content, content, run.states(l, content));
     run.show_states(l + 1, content);
   }
 }
@@ -88,7 +97,7 @@ void two_towers(Run& run) {
   run.show_states(0, content);
   for (Index l = 0; l < layers; ++l) {
     auto& tower = l < half ? content : second;
-    layer_forward(run, l, tower, tower, run.states(l, tower));
+    one_layer(run, l, tower, tower, run.states(l, tower));
     run.show_states(l + 1, tower);
   }
 }

@@ -32,6 +32,9 @@ class CorrectionLoss final : public StepLoss {
   StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& dropout) override;
   StepLosses evaluate(std::span<const StepItem> items) override;
 
+  /// As Encoder::set_recompute.
+  void set_recompute(Recompute recompute) { encoder_.set_recompute(recompute); }
+
   /// Rows that go through the layers together, whole sequences: it bounds the memory.
   Index chunk_rows = 1024;
 

@@ -52,6 +52,8 @@ ElectraLoss<T>::ElectraLoss(const ElectraLossOptions& options, const ElectraMode
   check_adversarial();
   generator_.chunk_rows = second_.chunk_rows = options.chunk_rows;
   if (options.diversity) second_.reward_diversity(*options.diversity);
+  generator_.set_recompute(options.recompute);
+  second_.set_recompute(options.recompute);
   model.generator_map.for_each([&](Role, bool, Index, Index, Index parameter) {
     of_generator_[static_cast<std::size_t>(parameter)] = true;
   });

@@ -20,6 +20,7 @@ struct ElectraLossOptions {
   bool hands_over = true;  ///< else the second network starts its stage from the weights it has
   kernel::Precision precision = kernel::Precision::kF32;
   Index chunk_rows = 2048;
+  Recompute recompute = Recompute::kAuto;
   bool pairs = false;                    ///< the corpus may have second segments
   std::optional<Diversities> diversity;  ///< Network::reward_diversity of the second network
 };

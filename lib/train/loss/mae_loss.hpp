@@ -27,6 +27,12 @@ class MaeLoss final : public StepLoss {
   StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& dropout) override;
   StepLosses evaluate(std::span<const StepItem> items) override;
 
+  /// Of both networks, as Encoder::set_recompute.
+  void set_recompute(Recompute recompute) {
+    encoder_.set_recompute(recompute);
+    decoder_.set_recompute(recompute);
+  }
+
   /// Rows that go through the decoder's layers together, whole sequences: it bounds the memory.
   Index chunk_rows = 1024;
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/name_table.hpp"
 #include "model/masks.hpp"
 #include "nn/mixer.hpp"
 #include "nn/position_scheme.hpp"
@@ -31,6 +32,17 @@ struct DropoutOptions {
   /// Of randomized positions; none: positions as they are.
   std::optional<std::uint64_t> draw;
 };
+
+/// Whether the backward pass computes what a layer keeps for it once more, from the layer's input,
+/// instead of keeping it: a third more time for a forward pass, and the memory of one layer. It
+/// changes no bit.
+enum class Recompute {
+  kAuto,  ///< where a chunk would keep more than 2 GiB
+  kOn,
+  kOff,
+};
+/// "auto", "on", "off".
+NameTable<Recompute> recompute_names();
 
 /// One layer's dense parts and norms; which of them exist depends on the design.
 template <class T>
@@ -64,6 +76,9 @@ class Encoder {
           kernel::Precision precision);
 
   const model::Design& design() const { return design_; }
+  /// Throws UsageError for kOn with weights of all heads at once (talking heads, scores of the
+  /// layer before, measured diversity), which other layers read.
+  void set_recompute(Recompute recompute);
   /// Packs the weights, and looks at what is trained: after every change of either.
   void prepare();
   /// Whether the backward pass has anything to do, as prepare() has seen it.
@@ -107,8 +122,9 @@ class Encoder {
   std::vector<nn::MixerParameter> mixer_parameters_;
   /// Talking heads, scores of the layer before, diversity: weights of all heads exist at once.
   bool materialized_ = false;
-  bool measures_ = false;                ///< the diversity of attention
-  bool large_ = false;                   ///< what can be made again is not kept
+  bool measures_ = false;  ///< the diversity of attention
+  bool large_ = false;     ///< what can be made again is not kept
+  Recompute recompute_ = Recompute::kAuto;
   std::vector<EncoderLayer<T>> layers_;  ///< one for each different LayerDesign::weights
   Dense<T> projection_;
   TrainedNorm<T> embedding_norm_, final_norm_, relative_norm_;

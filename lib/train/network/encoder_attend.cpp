@@ -58,7 +58,7 @@ typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, Stream& stream, cons
   const auto wanted = [&](Index parameter) {
     return gradients ? gradient(parameter) : MatrixView<T>();
   };
-  const LayerTape<T>& tape = stream.layers[static_cast<std::size_t>(l)];
+  const LayerTape<T>& tape = memory(l, stream);
   const Index table = map.weight(Role::kRelativeTable);
   in.table = value(table);
   in.d_table = wanted(table);

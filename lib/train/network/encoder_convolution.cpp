@@ -9,7 +9,7 @@ template <class T>
 void EncoderRun<T>::convolve_backward(Index l, Stream& stream, MatrixView<const T> x,
                                       MatrixView<const T> d_y, MatrixView<T> d_sum,
                                       MatrixView<T> d_x) {
-  LayerTape<T>& tape = stream.layers[static_cast<std::size_t>(l)];
+  LayerTape<T>& tape = memory(l, stream);
   zero_rows<T>(d_sum);
   layer(l).convolution_norm.backward(tape.convolution_sum.view(), d_y, d_sum);
   Matrix<T> d_convolved = Matrix<T>::zero(x.rows, x.columns);

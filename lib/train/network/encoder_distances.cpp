@@ -46,7 +46,7 @@ void EncoderRun<T>::distances_backward() {
 
 template <class T>
 void EncoderRun<T>::project_distances(Index l, Stream& stream) {
-  LayerTape<T>& tape = stream.layers[static_cast<std::size_t>(l)];
+  LayerTape<T>& tape = memory(l, stream);
   const EncoderLayer<T>& own = layer(l);
   const auto project = [&](const Dense<T>& dense, Matrix<T>& out) {
     if (dense.empty()) return;

@@ -62,7 +62,7 @@ void EncoderRun<T>::gated_backward(Index l, Stream& stream, Stream& source, Matr
                                    MatrixView<const T> d_out, MatrixView<T> d_x,
                                    MatrixView<T> d_m) {
   const auto at = static_cast<std::size_t>(l);
-  LayerTape<T>& tape = stream.layers[at];
+  LayerTape<T>& tape = memory(l, stream);
   const EncoderLayer<T>& own = layer(l);
   const Index w = weights_of(l);
   const MatrixView<const T> x = stream.x[at].view();

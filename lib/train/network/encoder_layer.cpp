@@ -103,7 +103,7 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
   if (design_.layer_kind == model::LayerKind::kGatedAttention)
     return gated_backward(l, stream, source, m, d_out, d_x, d_m);
   const auto at = static_cast<std::size_t>(l);
-  LayerTape<T>& tape = stream.layers[at];
+  LayerTape<T>& tape = memory(l, stream);
   const EncoderLayer<T>& own = layer(l);
   const MatrixView<const T> x = stream.x[at].view();
   const bool post = design_.norm_placement == NormPlacement::kPost;

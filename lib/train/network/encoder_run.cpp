@@ -12,6 +12,24 @@
 
 namespace masque::train {
 
+NameTable<Recompute> recompute_names() {
+  static constexpr std::array<std::pair<std::string_view, Recompute>, 3> kNames{
+      {{"auto", Recompute::kAuto}, {"on", Recompute::kOn}, {"off", Recompute::kOff}}};
+  return kNames;
+}
+
+template <class T>
+void Encoder<T>::set_recompute(Recompute recompute) {
+  if (recompute == Recompute::kOn && materialized_) {
+    throw UsageError(fmt::format(
+        "{} on: expected off with talking heads, scores of the layer before and diversity, which "
+        "need the weights of all heads at once",
+        field("recompute")));
+  }
+  recompute_ = recompute;
+  if (detector_) detector_->encoder.set_recompute(recompute);
+}
+
 template <class T>
 void Encoder<T>::forward(const ExampleChunk& chunk, const DropoutOptions& dropout, Tape<T>& tape,
                          MatrixView<T> last) const {
@@ -43,11 +61,38 @@ model::StreamFlow EncoderRun<T>::flow() const {
 }
 
 template <class T>
+bool EncoderRun<T>::recomputes() const {
+  if (encoder_.materialized_ || encoder_.recompute_ == Recompute::kOff) return false;
+  if (encoder_.recompute_ == Recompute::kOn) return true;
+  // What a layer keeps of a row, about: normed states and sums, projections, context, and what the
+  // feed-forward layer reads and gives.
+  const Index heads = design_.num_attention_heads + 2 * design_.num_key_value_heads;
+  const Index wide = design_.intermediate_size * (design_.gated ? 3 : 2);
+  const Index of_row = 4 * design_.hidden_size + heads * design_.head_size + wide;
+  const double bytes = static_cast<double>(design_.num_hidden_layers) *
+                       static_cast<double>(chunk_.rows()) * static_cast<double>(of_row) * sizeof(T);
+  return bytes > static_cast<double>(std::uint64_t{2} << 30);
+}
+
+template <class T>
+void EncoderRun<T>::show_layer(Index l, Stream& stream) const {
+  if (tape_.magnitudes == nullptr || two_towers()) return;
+  // Of XLNet the queries are asked.
+  if (two_streams() && &stream == &tape_.content) return;
+  const auto at = static_cast<std::size_t>(l);
+  if constexpr (!std::is_same_v<T, std::complex<double>>) {
+    add_magnitudes<T>(design_, stream.x[at].view(), stream.x[at + 1].view(), memory(l, stream),
+                      (*tape_.magnitudes)[at]);
+  }
+}
+
+template <class T>
 void EncoderRun<T>::make_streams() {
   const auto layers = static_cast<std::size_t>(design_.num_hidden_layers);
+  tape_.recomputes = recomputes();
   for (Stream* stream : {&tape_.content, &tape_.selected}) {
     stream->x.resize(layers + 1);
-    stream->layers.resize(layers);
+    stream->layers.resize(tape_.recomputes ? std::min<std::size_t>(1, layers) : layers);
   }
   tape_.masks.clear();
   tape_.rotary.clear();
@@ -115,6 +160,7 @@ void EncoderRun<T>::part_towers(MatrixView<const T> d_last) {
 
 template <class T>
 void EncoderRun<T>::backward(MatrixView<const T> d_last) {
+  tape_.magnitudes = nullptr;  // layers that are computed once more are not counted again
   Stream& content = tape_.content;
   Stream& query = tape_.selected;
   const Index width = design_.hidden_size;
@@ -174,6 +220,7 @@ void EncoderRun<T>::backward_layers(Index lowest) {
     before.resize(stream.count(), width);
     zero_rows<T>(before.view());
     const bool own = &stream == &content || two_towers();
+    if (tape_.recomputes) model::layer_forward(*this, l, stream, own ? stream : content, m);
     layer_backward(l, stream, own ? stream : content, m, d.view(), before.view(),
                    own ? before.view() : d_m);
     std::swap(before, d);

@@ -39,7 +39,7 @@ class EncoderRun {
   }
   MatrixView<const T> matrix(Role role, Index l) const;
   LayerTape<T>& memory(Index l, Stream& stream) const {
-    return stream.layers[static_cast<std::size_t>(l)];
+    return stream.layers[tape_.recomputes ? 0 : static_cast<std::size_t>(l)];
   }
   MatrixView<T> states(Index l, Stream& stream) const {
     return model::resized(stream.x[static_cast<std::size_t>(l)], stream.count(),
@@ -60,7 +60,8 @@ class EncoderRun {
   bool two_towers() const { return design_.streams == model::Streams::kTowers; }
   static bool starts_from_mask() { return true; }
   TokenId mask_token() const { return design_.mask_token_id.value_or(0); }
-  void show_states(Index /*state*/, const Stream& /*stream*/) const {}
+  static void show_states(Index /*state*/, const Stream& /*stream*/) {}
+  void show_layer(Index l, Stream& stream) const;
   static bool shows() { return false; }
   const TrainedNorm<T>* final_norm() const { return present(encoder_.final_norm_); }
   MatrixView<T> unnormed(MatrixView<T> last) {
@@ -113,6 +114,7 @@ class EncoderRun {
 
   // encoder_run.cpp
   void make_streams();
+  bool recomputes() const;
   void backward_layers(Index lowest);
   /// Adds to the gradients of the last states of both towers.
   void part_towers(MatrixView<const T> d_last);

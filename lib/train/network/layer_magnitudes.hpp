@@ -1,11 +1,8 @@
 // How large the numbers in each layer of a pass are.
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "model/design.hpp"
-#include "train/network/tape.hpp"
+#include "model/forward/layer_memory.hpp"
 
 namespace masque::train {
 
@@ -22,10 +19,9 @@ struct LayerMagnitudes {
   double root_mean_square(double sum) const;
 };
 
-/// Adds those of a pass forward, of the queries' stream where there are two, to `layers`, one for
-/// each layer of the design. Of the last layer the rows that were wanted.
+/// Adds those of a pass through a layer: x before it, y after it, and what it keeps.
 template <class T>
-void add_magnitudes(const model::Design& design, const Tape<T>& tape,
-                    std::span<LayerMagnitudes> layers);
+void add_magnitudes(const model::Design& design, MatrixView<const T> x, MatrixView<const T> y,
+                    const model::LayerMemory<T>& own, LayerMagnitudes& to);
 
 }  // namespace masque::train

@@ -122,8 +122,8 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
       continue;
     }
     last_.resize(wanted, last_width(design()));
+    tape_.magnitudes = outputs.layers;
     encoder_.forward(chunk, own, tape_, last_.view());
-    if (outputs.layers != nullptr) add_magnitudes<T>(design(), tape_, *outputs.layers);
     for (std::size_t k = 0; rewards_ && k < kDiversities; ++k)
       report.diversity[k] += tape_.diversity[k] / matrices;
     row_weights = chunk.weights;

@@ -56,6 +56,8 @@ class Network {
           kernel::Precision precision, const CopyGateParameters& gate = {});
 
   const model::Design& design() const { return encoder_.design(); }
+  /// As Encoder::set_recompute.
+  void set_recompute(Recompute recompute) { encoder_.set_recompute(recompute); }
   /// After every change of the values, and of what is trained.
   void prepare();
 

@@ -12,6 +12,7 @@
 #include "nn/position_scheme.hpp"
 #include "tensor/matrix.hpp"
 #include "train/network/diversity.hpp"
+#include "train/network/layer_magnitudes.hpp"
 
 namespace masque::train {
 
@@ -25,10 +26,10 @@ struct LayerTape : model::LayerMemory<T> {
 /// Rows that go through the layers together, and their states.
 template <class T>
 struct StreamTape : model::StreamRows {
-  std::vector<TokenId> ids;  ///< what was embedded
-  std::vector<Matrix<T>> x;  ///< before each layer, and after the last
-  std::vector<LayerTape<T>> layers;
-  Matrix<T> embedded, normed;  ///< in front of the embedding norm, and after it
+  std::vector<TokenId> ids;          ///< what was embedded
+  std::vector<Matrix<T>> x;          ///< before each layer, and after the last
+  std::vector<LayerTape<T>> layers;  ///< one with Tape::recomputes
+  Matrix<T> embedded, normed;        ///< in front of the embedding norm, and after it
 };
 
 template <class T>
@@ -47,6 +48,9 @@ struct SoftMaskTape : model::SoftMaskMemory<T> {
 template <class T>
 struct Tape {
   StreamTape<T> content, selected;
+  /// Each stream has the memory of one layer alone, which the backward pass fills again from
+  /// StreamTape::x.
+  bool recomputes = false;
   bool split = false;  ///< `selected` is used: T-TA, two streams, or a last layer of wanted rows
   SoftMaskTape<T> soft_mask;
   model::StreamMasks masks;
@@ -62,6 +66,8 @@ struct Tape {
   /// them.
   Matrix<T> given, d_given;
   bool wants_given = true;  ///< whether these gradients are made
+  /// Forward: where there is a place for it, each layer's are added; not of two towers.
+  std::vector<LayerMagnitudes>* magnitudes = nullptr;
   // Gradients, of the backward pass.
   Matrix<T> d_content, d_query, d_state;
   std::vector<Matrix<T>> scratch;

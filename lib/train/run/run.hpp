@@ -57,6 +57,7 @@ struct RunOptions {
   kernel::Precision precision = kernel::Precision::kF32;
   double initializer_range = 0.02;
   Index chunk_rows = 1024;
+  Recompute recompute = Recompute::kAuto;  ///< changes no bit: not one of `settings`
   /// All options that decide the bytes, as they were given; a run goes on only with the same.
   std::vector<std::pair<std::string, std::string>> settings;
 };

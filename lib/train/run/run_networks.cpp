@@ -216,6 +216,7 @@ void TrainingRun::make_one() {
   network_->chunk_rows = options_.chunk_rows;
   if (const auto token = objective_->never_predicted()) network_->exclude(*token);
   if (options_.diversity) network_->reward_diversity(*options_.diversity);
+  network_->set_recompute(options_.recompute);
   loss_ = std::make_unique<ObjectiveLoss>(*network_, *objective_);
 }
 

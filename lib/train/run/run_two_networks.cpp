@@ -133,6 +133,7 @@ ElectraLossOptions TrainingRun::electra_options(const ElectraVariant& variant) c
   electra.hands_over = !options_.init;
   electra.precision = options_.precision;
   electra.chunk_rows = options_.chunk_rows;
+  electra.recompute = options_.recompute;
   electra.pairs = requested.pairs;
   electra.diversity = options_.diversity;
   return electra;
@@ -181,6 +182,7 @@ void TrainingRun::make_mae() {
   }
   auto loss = std::make_unique<MaeLoss<float>>(requested, model, parameters_, options_.precision);
   loss->chunk_rows = options_.chunk_rows;
+  loss->set_recompute(options_.recompute);
   loss_ = std::move(loss);
 }
 
@@ -205,6 +207,7 @@ void TrainingRun::make_correction() {
   auto loss = std::make_unique<CorrectionLoss<float>>(
       design_, map_, parameters_, options_.precision, options_.correction_weight);
   loss->chunk_rows = options_.chunk_rows;
+  loss->set_recompute(options_.recompute);
   loss_ = std::move(loss);
 }
 
