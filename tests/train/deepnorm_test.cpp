@@ -8,6 +8,8 @@
 //   SGD    N (β/α)²   the same at any depth with DeepNorm, α = (2N)^1/4, β = (8N)^-1/4
 //   Adam   N β/α      steps do not depend on the size of gradients: √N with DeepNorm, the same at
 //                     any depth for α = √(2N), β = 1/α (https://kexue.fm/archives/8978)
+//   LAMB   N (β/α) β  steps are as large as the weights, too: the same at any depth for α = 1,
+//                     β = 1/√(2N)
 //
 // and N with post-norm. That is said of the weights of sublayers: the goal of the paper is a change
 // F(θ − η ∂L/∂θ) − F(θ) that does not grow, its theorem sums over their parameters, and β is of
@@ -120,7 +122,7 @@ class Chosen final : public StepLoss {
   StepLoss& loss_;
 };
 
-enum class Rule { kSgd, kAdam, kAdamOfAll };
+enum class Rule { kSgd, kAdam, kAdamOfAll, kLamb };
 
 void descend(Chosen& loss, const Corpus& corpus, double rate, Parameters<float>& parameters) {
   std::vector<StepItem> items;
@@ -148,7 +150,8 @@ double change(const DesignRecipe& recipe, double residual_scale, Rule rule, std:
   } else {
     TrainerOptions options;
     options.batch_size = kSequences;
-    options.schedule.learning_rate = 1e-4;
+    options.schedule.learning_rate = rule == Rule::kLamb ? 1e-3 : 1e-4;
+    if (rule == Rule::kLamb) options.optimizer = Optimizer::kLamb;
     options.schedule.decay = Decay::kConstant;
     options.weight_decay = 0;
     Trainer(loss, model.parameters, corpus, options).step();
@@ -195,6 +198,12 @@ TEST_CASE("DeepNorm's constants are the published ones, for encoders and decoder
     CHECK(scale_of(su) * scale_of(su) ==
           doctest::Approx(2.0 * static_cast<double>(row.layers)).epsilon(1e-14));
     CHECK(scale_of(su) * residual_gain(su) == doctest::Approx(1).epsilon(1e-14));
+    const DesignRecipe sgd = recipe_of(row.layers, "deepnorm_su_sgd");
+    CHECK(scale_of(sgd) == doctest::Approx(row.scale).epsilon(5e-4));
+    CHECK(scale_of(sgd) * residual_gain(sgd) == doctest::Approx(1).epsilon(1e-14));
+    const DesignRecipe lamb = recipe_of(row.layers, "deepnorm_su_lamb");
+    CHECK(scale_of(lamb) == 1);
+    CHECK(residual_gain(lamb) == residual_gain(su));
   }
   for (const char* placement : {"post", "pre", "parallel"}) {
     CHECK(scale_of(recipe_of(12, placement)) == 1);
@@ -203,7 +212,7 @@ TEST_CASE("DeepNorm's constants are the published ones, for encoders and decoder
 }
 
 TEST_CASE("DeepNorm's weights start as Xavier's, with the gain in the residual branches alone") {
-  for (const char* placement : {"deepnorm", "deepnorm_su"}) {
+  for (const char* placement : {"deepnorm", "deepnorm_su", "deepnorm_su_sgd", "deepnorm_su_lamb"}) {
     CAPTURE(placement);
     const DesignRecipe recipe = recipe_of(2, placement, 64);
     Started model(recipe, scale_of(recipe), 3);
@@ -239,8 +248,10 @@ TEST_CASE("one update changes a deep model as much as a shallow one with DeepNor
   for (const Row& row :
        {Row{Rule::kSgd, "deepnorm", true, 0}, Row{Rule::kSgd, "deepnorm", false, 0.5},
         Row{Rule::kSgd, "deepnorm_su", true, -1}, Row{Rule::kSgd, "post", true, 1},
-        Row{Rule::kAdam, "deepnorm_su", true, 0}, Row{Rule::kAdam, "deepnorm_su", false, 0.5},
-        Row{Rule::kAdam, "deepnorm", true, 0.5}, Row{Rule::kAdam, "post", true, 1}}) {
+        Row{Rule::kSgd, "deepnorm_su_sgd", true, 0}, Row{Rule::kLamb, "deepnorm_su_lamb", true, 0},
+        Row{Rule::kLamb, "post", true, 1}, Row{Rule::kAdam, "deepnorm_su", true, 0},
+        Row{Rule::kAdam, "deepnorm_su", false, 0.5}, Row{Rule::kAdam, "deepnorm", true, 0.5},
+        Row{Rule::kAdam, "post", true, 1}}) {
     CAPTURE(row.placement);
     CAPTURE(row.scaled);
     CAPTURE(row.power);

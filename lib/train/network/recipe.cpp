@@ -63,12 +63,13 @@ void set_norms(const DesignRecipe& recipe, Design& design) {
   if (placement == "pre" || placement == "parallel") {
     design.norm_placement = placement == "pre" ? NormPlacement::kPre : NormPlacement::kParallel;
     design.final_norm = true;
-  } else if (placement == "post" || placement == "deepnorm" || placement == "deepnorm_su") {
+  } else if (placement == "post" || is_deepnorm(placement)) {
     design.norm_placement = NormPlacement::kPost;
     design.embedding_norm = design.norm;
     design.variants.residual_scale = deepnorm_of(recipe).residual_scale;
   } else {
-    refuse("norm_placement", placement, "post, pre, parallel, deepnorm or deepnorm_su");
+    refuse("norm_placement", placement,
+           "post, pre, parallel, deepnorm, deepnorm_su, deepnorm_su_sgd or deepnorm_su_lamb");
   }
 }
 

@@ -22,7 +22,7 @@ struct DesignRecipe {
   std::string position = "learned";        ///< "learned", "sinusoidal", "rope", "none", or a scheme
   bool position_shared = false;
   std::string normalizer = "softmax";
-  std::string norm_placement = "post";  ///< "post", "pre", "parallel", "deepnorm", "deepnorm_su"
+  std::string norm_placement = "post";  ///< "post", "pre", "parallel", or one of deepnorm()
   std::string norm = "layer";           ///< "layer", "rms"
   std::string hidden_act;               ///< empty: gelu; silu of gated units
   bool gated = false;                   ///< the feed-forward layer
