@@ -163,7 +163,8 @@ void declare_design(cli::Command& c, TrainingOptions& o, const std::string& seve
   c.option("--normalizer", "NAME", d.normalizer,
            "of attention, as attn-probe variants lists them" + several);
   c.option("--norm-placement", "WHERE", d.norm_placement,
-           "post, pre, parallel, deepnorm, or with gains for an optimizer deepnorm_su (Adam), "
+           "post, pre, parallel, sandwich, rezero, deepnorm, or with gains for an optimizer "
+           "deepnorm_su (Adam), "
            "deepnorm_su_sgd or deepnorm_su_lamb" +
                several);
   c.option("--norm", "KIND", d.norm, "layer or rms");

@@ -29,6 +29,19 @@ void check_identity(const Design& design) {
     refuse("an added layer changes the scores that go from layer to layer");
 }
 
+/// Whether a tensor is the last one of what a part of a layer adds: zeros there add nothing.
+bool ends_branch(const Design& design, Role role) {
+  switch (design.norm_placement) {
+    case model::NormPlacement::kReZero:
+      return role == Role::kAttentionScale || role == Role::kFeedForwardScale;
+    case model::NormPlacement::kSandwich:
+      if (design.norm_weights)
+        return role == Role::kAttentionOutputNorm || role == Role::kFeedForwardOutputNorm;
+      [[fallthrough]];
+    default: return role == Role::kOutput || role == Role::kDown;
+  }
+}
+
 /// The norm that a layer of a post-norm model ends with.
 Role last_norm(const Design& design, Index layer) {
   if (design.layer_kind == model::LayerKind::kGatedAttention) return Role::kAttentionNorm;
@@ -86,7 +99,7 @@ LayerTensor layer_tensor(const Design& design, std::span<const LayerCopy> copies
   const LayerCopy& copy = copies[static_cast<std::size_t>(layer)];
   LayerTensor tensor{role, copy.from, std::nullopt};
   if (!keeps_function(rule)) return tensor;
-  if (copy.added && (role == Role::kOutput || role == Role::kDown)) tensor.constant = 0;
+  if (copy.added && ends_branch(design, role)) tensor.constant = 0;
   if (!moves_norms(design, rule) || !model::is_norm(role)) return tensor;
   const auto is_added = [&](Index i) {
     return i < std::ssize(copies) && copies[static_cast<std::size_t>(i)].added;

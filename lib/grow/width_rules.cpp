@@ -79,7 +79,9 @@ Axis column_axis(const Design& design, Role role) {
     case Role::kSegmentTable:
     case Role::kQueryStart: return {Unit::kEmbedding, 1};
     case Role::kGatedGamma:
-    case Role::kGatedBeta: return {};
+    case Role::kGatedBeta:
+    case Role::kAttentionScale:
+    case Role::kFeedForwardScale: return {};
     default: return {Unit::kHidden, 1};
   }
 }

@@ -28,6 +28,12 @@ enum class NormPlacement {
   kPost,      ///< x ← norm(x + f(x))
   kPre,       ///< x ← x + f(norm(x)), and a norm after the last layer
   kParallel,  ///< x ← x + attention(norm1(x)) + feed_forward(norm2(x)): GPT-NeoX
+  /// x ← x + norm'(f(norm(x))), and a norm after the last layer. Ding et al. 2021,
+  /// arXiv:2105.13290.
+  kSandwich,
+  /// x ← x + α f(x), α a number of each part that starts at 0, without norms in layers. Bachlechner
+  /// et al. 2020, arXiv:2003.04887.
+  kReZero,
 };
 
 enum class LayerKind {
@@ -161,6 +167,11 @@ struct VariantDesign {
 
   bool operator==(const VariantDesign&) const = default;
 };
+
+/// Whether the parts of a layer read norms of the states.
+inline bool norms_input(NormPlacement placement) {
+  return placement != NormPlacement::kPost && placement != NormPlacement::kReZero;
+}
 
 /// A model without its weights.
 struct Design {

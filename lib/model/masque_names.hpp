@@ -17,9 +17,11 @@ namespace masque::model {
 template <class E, std::size_t N>
 using Words = std::array<std::pair<std::string_view, E>, N>;
 
-inline constexpr Words<NormPlacement, 3> kNormPlacements{{{"post", NormPlacement::kPost},
+inline constexpr Words<NormPlacement, 5> kNormPlacements{{{"post", NormPlacement::kPost},
                                                           {"pre", NormPlacement::kPre},
-                                                          {"parallel", NormPlacement::kParallel}}};
+                                                          {"parallel", NormPlacement::kParallel},
+                                                          {"sandwich", NormPlacement::kSandwich},
+                                                          {"rezero", NormPlacement::kReZero}}};
 inline constexpr Words<kernel::Norm, 2> kNorms{
     {{"layer", kernel::Norm::kLayer}, {"rms", kernel::Norm::kRms}}};
 inline constexpr Words<LayerKind, 2> kLayerKinds{

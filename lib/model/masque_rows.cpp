@@ -64,7 +64,11 @@ void add_layers(const Design& design, Rows& to) {
     to.dense(attention + "value", Role::kValue);
   }
   to.dense(attention + "output", Role::kOutput);
-  to.norm(attention + "norm", Role::kAttentionNorm);
+  const bool sandwich = design.norm_placement == NormPlacement::kSandwich;
+  const bool scaled = design.norm_placement == NormPlacement::kReZero;
+  if (!scaled) to.norm(attention + "norm", Role::kAttentionNorm);
+  if (sandwich) to.norm(attention + "output_norm", Role::kAttentionOutputNorm);
+  if (scaled) to.tensor(attention + "scale", Role::kAttentionScale);
   const TalkingHeads talking = design.variants.talking_heads;
   if (talking == TalkingHeads::kBefore || talking == TalkingHeads::kBoth) {
     to.tensor(attention + "talking_before", Role::kTalkingBefore);
@@ -75,7 +79,9 @@ void add_layers(const Design& design, Rows& to) {
   to.dense(feed_forward + "up", Role::kUp);
   if (design.gated) to.dense(feed_forward + "gate", Role::kGate);
   to.dense(feed_forward + "down", Role::kDown);
-  to.norm(feed_forward + "norm", Role::kFeedForwardNorm);
+  if (!scaled) to.norm(feed_forward + "norm", Role::kFeedForwardNorm);
+  if (sandwich) to.norm(feed_forward + "output_norm", Role::kFeedForwardOutputNorm);
+  if (scaled) to.tensor(feed_forward + "scale", Role::kFeedForwardScale);
 }
 
 void add_positions(const Design& design, Rows& to) {

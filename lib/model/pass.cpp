@@ -102,6 +102,8 @@ MatrixView<const T> Pass<T>::matrix(Role role, Index l) const {
     case Role::kQueryStart: return model_.query_start.view;
     case Role::kGatedGamma: return model_.layer(l).gated_gamma.view;
     case Role::kGatedBeta: return model_.layer(l).gated_beta.view;
+    case Role::kAttentionScale: return model_.layer(l).attention_scale.view;
+    case Role::kFeedForwardScale: return model_.layer(l).feed_forward_scale.view;
     default: break;
   }
   check_failed("a role that forward.hpp names", __FILE__, __LINE__);

@@ -49,6 +49,8 @@ struct PreparedLayer {
   kernel::Linear<T> up;  ///< gated: gate, then up, side by side
   kernel::Linear<T> down;
   PreparedNorm<T> feed_forward_norm;
+  PreparedNorm<T> attention_output_norm, feed_forward_output_norm;
+  Weight<T> attention_scale, feed_forward_scale;
   // XLNet
   kernel::Linear<T> relative;
   Weight<T> content_bias, position_bias, segment_bias, segment_table;

@@ -99,16 +99,24 @@ RoleShape role_shape(const Design& design, Role role, Index part) {
     case Role::kFeedForwardNorm:
     case Role::kConvolutionNorm:
     case Role::kRelativeNorm:
+    case Role::kAttentionOutputNorm:
+    case Role::kFeedForwardOutputNorm:
     case Role::kFinalNorm: return {1, hidden};
+    case Role::kAttentionScale:
+    case Role::kFeedForwardScale: return {1, 1};
     default: return table_shape(design, role);
   }
 }
 
-bool is_norm(Role role) { return role >= Role::kEmbeddingNorm && role <= Role::kHeadNorm; }
+bool is_norm(Role role) {
+  return (role >= Role::kEmbeddingNorm && role <= Role::kHeadNorm) ||
+         role == Role::kAttentionOutputNorm || role == Role::kFeedForwardOutputNorm;
+}
 
 bool is_vector(Role role) {
   return is_norm(role) || role == Role::kQueryStart || role == Role::kContentBias ||
-         role == Role::kPositionBias || role == Role::kSegmentBias;
+         role == Role::kPositionBias || role == Role::kSegmentBias ||
+         role == Role::kAttentionScale || role == Role::kFeedForwardScale;
 }
 
 namespace {
@@ -142,6 +150,8 @@ NormWeights<T>* norm_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role r
     case Role::kAttentionNorm: return &layer.attention_norm;
     case Role::kFeedForwardNorm: return &layer.feed_forward_norm;
     case Role::kConvolutionNorm: return &layer.convolution_norm;
+    case Role::kAttentionOutputNorm: return &layer.attention_output_norm;
+    case Role::kFeedForwardOutputNorm: return &layer.feed_forward_output_norm;
     case Role::kRelativeNorm: return &weights.relative_norm;
     case Role::kFinalNorm: return &weights.final_norm;
     case Role::kHeadNorm: return &weights.head_norm;
@@ -165,6 +175,8 @@ Weight<T>* single_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role role
     case Role::kGatedBeta: return &layer.gated_beta;
     case Role::kTalkingBefore: return &layer.talking_before;
     case Role::kTalkingAfter: return &layer.talking_after;
+    case Role::kAttentionScale: return &layer.attention_scale;
+    case Role::kFeedForwardScale: return &layer.feed_forward_scale;
     default: return nullptr;
   }
 }

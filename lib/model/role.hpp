@@ -53,6 +53,11 @@ enum class Role {
   kPositionPart,        ///< parameter of VariantDesign::position, of a layer
   kSharedPositionPart,  ///< of the input, or of all layers
   kMixerPart,
+  // norms of what the parts of a layer give, and the numbers that it is multiplied by
+  kAttentionOutputNorm,
+  kFeedForwardOutputNorm,
+  kAttentionScale,
+  kFeedForwardScale,
 };
 
 /// Rows (outputs) and columns (inputs) that a design gives to a role's weight; a vector is one row.

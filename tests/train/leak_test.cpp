@@ -97,7 +97,7 @@ std::vector<Combination> all_structures() {
 std::vector<Combination> all_combinations() {
   std::vector<Combination> all;
   for (const Combination& structure : all_structures()) {
-    for (const char* where : {"post", "pre", "parallel", "deepnorm", "deepnorm_su"}) {
+    for (const char* where : {"post", "pre", "parallel", "sandwich", "deepnorm", "deepnorm_su"}) {
       for (const std::string& position : all_positions()) {
         Combination& one = all.emplace_back(structure);
         one.recipe.norm_placement = where;
@@ -118,7 +118,8 @@ bool adds_positions(const Combination& c) {
 /// Whether there is such a design: what no layer has together is the only reason to leave one out.
 bool can_be(const Combination& c) {
   if (c.recipe.layer_kind == "gated_attention")
-    return c.recipe.talking_heads == "none" && c.recipe.norm_placement != "parallel";
+    return c.recipe.talking_heads == "none" && c.recipe.norm_placement != "parallel" &&
+           c.recipe.norm_placement != "sandwich";
   return c.recipe.mixer.empty() || adds_positions(c) || c.recipe.position == "none";
 }
 

@@ -69,6 +69,27 @@ std::vector<NetworkCase> network_cases() {
     d.norm_placement = NormPlacement::kPre;
     d.final_norm = true;
   });
+  for (const auto& [name, placement] : {std::pair("sandwich", NormPlacement::kSandwich),
+                                        std::pair("rezero", NormPlacement::kReZero)}) {
+    add(name, [placement = placement](Design& d) {
+      d.norm_placement = placement;
+      if (placement == NormPlacement::kSandwich) {
+        d.embedding_norm.reset();
+        d.final_norm = true;
+      }
+    });
+  }
+  add("sandwich without weights of norms, gated", [](Design& d) {
+    d.norm_placement = NormPlacement::kSandwich;
+    d.norm_weights = false;
+    d.gated = true;
+    d.final_norm = true;
+  });
+  add("rezero, T-TA", [](Design& d) {
+    d.norm_placement = NormPlacement::kReZero;
+    d.streams = Streams::kFixedKeys;
+    d.mask = DefaultMask::kOthers;
+  });
   add("parallel", [](Design& d) {
     d.norm_placement = NormPlacement::kParallel;
     d.final_norm = true;

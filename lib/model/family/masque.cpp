@@ -76,8 +76,9 @@ void read_norms(Design& design, const FamilyConfig& config) {
   design.norm.kind = read_word(config, "norm", kNorms, kernel::Norm::kLayer);
   design.norm.epsilon = config.positive("layer_norm_eps", 1e-12);
   design.norm_weights = config.flag("norm_weights", true);
-  if (config.flag("embedding_norm", post)) design.embedding_norm = design.norm;
-  design.final_norm = config.flag("final_norm", !post);
+  const bool input = norms_input(design.norm_placement);
+  if (config.flag("embedding_norm", !input)) design.embedding_norm = design.norm;
+  design.final_norm = config.flag("final_norm", input);
   design.variants.residual_scale = config.positive("residual_scale", 1);
   if (!post && design.variants.residual_scale != 1) {
     config.refuse("residual_scale", "1: only norm_placement post has another");
@@ -198,7 +199,8 @@ Design read_design(const FamilyConfig& config) {
   design.embedding_scale = config.positive("embedding_scale", 1);
   read_own_heads(design, config);
   read_norms(design, config);
-  if (gated_attention && design.norm_placement == NormPlacement::kParallel) {
+  if (gated_attention && design.norm_placement != NormPlacement::kPost &&
+      design.norm_placement != NormPlacement::kPre) {
     config.refuse("norm_placement", "\"post\" or \"pre\" with gated attention");
   }
   read_position(design, config);
@@ -256,6 +258,8 @@ const Family kFamily{
              {R"("type_vocab_size": 2, "embedding_size": 64, "gated": true, "talking_heads": "both")",
               R"("layer_kind": "gated_attention", "streams": "two", "position": "none")",
               R"("norm_placement": "pre")",
+              R"("norm_placement": "sandwich")",
+              R"("norm_placement": "rezero")",
               R"("detector": {"hidden_size": 64, "num_attention_heads": 1}, "mask_token_id": 0)"}},
 };
 const FamilyRegistration kRegistration{kFamily};

@@ -3,6 +3,8 @@
 //   post-norm   s = α x + attention(x, m);   u = norm(s);  t = α u + ffn(u);  y = norm(t)
 //   pre-norm    s = x + attention(norm(x), norm(m));       y = s + ffn(norm(s))
 //   parallel    y = x + attention(norm(x), norm(m)) + ffn(norm(x))
+//   sandwich    s = x + norm'(attention(norm(x), norm(m))); y = s + norm'(ffn(norm(s)))
+//   ReZero      s = x + α attention(x, m);                  y = s + α' ffn(s)
 //
 // x: the states of the stream, m: those that keys and values are made of. A pass that keeps nothing
 // writes y over x.
@@ -11,10 +13,12 @@
 #include <algorithm>
 
 #include "kernel/activation.hpp"
+#include "kernel/parallel.hpp"
 #include "model/forward/convolution_windows.hpp"
 #include "model/forward/forward.hpp"
 #include "model/forward/gated_layer_forward.hpp"
 #include "model/forward/layer_memory.hpp"
+#include "model/role.hpp"
 
 namespace masque::model {
 
@@ -112,6 +116,28 @@ void add_convolution(Run& run, Index l, const typename Run::Stream& stream, Laye
                                                             y);
 }
 
+/// The residual of x and what a part of a layer gives, its norm or a multiple of it: as residual().
+/// `kept` ← the branch as it was, where a pass keeps it and it is changed.
+template <class Run, class Norm, class T>
+MatrixView<T> add_branch(Run& run, Index l, const Norm& norm, Role scale, Matrix<T>& kept,
+                         MatrixView<const T> x, MatrixView<T> branch, MatrixView<T> own) {
+  const NormPlacement placement = run.design().norm_placement;
+  const bool sandwich = placement == NormPlacement::kSandwich;
+  if (sandwich || placement == NormPlacement::kReZero) {
+    if constexpr (Run::kKeeps)
+      kernel::copy_rows<T>(branch, resized(kept, branch.rows, branch.columns));
+    if (sandwich) {
+      norm.forward(branch, branch);
+    } else {
+      const T alpha = run.matrix(scale, l).at(0, 0);
+      kernel::for_rows(branch.rows, branch.columns, [&](Index i) {
+        for (T& value : branch.row_span(i)) value *= alpha;
+      });
+    }
+  }
+  return residual<Run, T>(x, branch, own);
+}
+
 /// Fills run.states(l + 1, stream). `m`: the states of `source` that it reads.
 template <class Run>
 void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run::Stream& source,
@@ -130,7 +156,7 @@ void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run
   const Matrix<T> before = convolved && !Run::kKeeps ? Matrix<T>::copy(x) : Matrix<T>();
   MatrixView<const T> input = x;
   MatrixView<const T> source_input = m;
-  if (!post && design.layers[static_cast<std::size_t>(l)].input_norm) {
+  if (norms_input(design.norm_placement) && design.layers[static_cast<std::size_t>(l)].input_norm) {
     const MatrixView<T> normed = resized(own.normed, x.rows, x.columns);
     weights.attention_norm.forward(x, normed);
     input = source_input = normed;
@@ -155,15 +181,21 @@ void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run
     if (convolved) add_convolution<Run, T>(run, l, stream, own, Run::kKeeps ? x : before.view(), y);
     return;
   }
-  const MatrixView<T> middle = resized(Run::kKeeps ? own.middle : own.normed, x.rows, x.columns);
+  const bool normed = design.norm_placement != NormPlacement::kReZero;
   const bool parallel = design.norm_placement == NormPlacement::kParallel;
+  MatrixView<T> middle;
+  if (normed) middle = resized(Run::kKeeps ? own.middle : own.normed, x.rows, x.columns);
   if (parallel) weights.feed_forward_norm.forward(x, middle);
-  const MatrixView<T> sum = residual<Run, T>(x, attended, y);
-  if (!parallel) weights.feed_forward_norm.forward(sum, middle);
+  const MatrixView<T> sum =
+      add_branch<Run, Norm, T>(run, l, weights.attention_output_norm, Role::kAttentionScale,
+                               own.attention_branch, x, attended, y);
+  if (normed && !parallel) weights.feed_forward_norm.forward(sum, middle);
+  if (!normed) middle = sum;
   const MatrixView<T> branch = Run::kKeeps ? y : attended;
   feed_forward<Run, T>(run, l, own, middle, branch);
   run.drop(DropoutPlace::kFeedForward, l, stream, branch);
-  residual<Run, T>(sum, branch, y);
+  add_branch<Run, Norm, T>(run, l, weights.feed_forward_output_norm, Role::kFeedForwardScale,
+                           own.feed_forward_branch, sum, branch, y);
 }
 
 }  // namespace masque::model

@@ -79,6 +79,9 @@ SaneRow zero_norms(const LoadedModel<float>& model) {
     check(w.layers[l].attention_norm, fmt::format("layer {} attention norm", l + 1));
     check(w.layers[l].feed_forward_norm, fmt::format("layer {} feed-forward norm", l + 1));
     check(w.layers[l].convolution_norm, fmt::format("layer {} convolution norm", l + 1));
+    check(w.layers[l].attention_output_norm, fmt::format("layer {} attention output norm", l + 1));
+    check(w.layers[l].feed_forward_output_norm,
+          fmt::format("layer {} feed-forward output norm", l + 1));
   }
   check(w.final_norm, "final norm");
   check(w.head_norm, "head norm");

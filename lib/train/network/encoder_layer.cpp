@@ -26,7 +26,8 @@ enum : std::size_t {
   kDNormed,
   kDWide,
   kActive,
-  kDConvolved
+  kDConvolved,
+  kDBranch
 };
 
 }  // namespace
@@ -97,6 +98,28 @@ void EncoderRun<T>::feed_forward_backward(Index l, LayerTape<T>& tape, MatrixVie
 }
 
 template <class T>
+void EncoderRun<T>::branch_backward(Index l, const TrainedNorm<T>& norm, Role scale,
+                                    const Matrix<T>& branch, MatrixView<const T> d_sum,
+                                    MatrixView<T> d_branch) {
+  if (design_.norm_placement == NormPlacement::kSandwich)
+    return norm.backward(branch.view(), d_sum, d_branch);
+  if (design_.norm_placement != NormPlacement::kReZero) return kernel::add_to<T>(d_sum, d_branch);
+  const T alpha = matrix(scale, l).at(0, 0);
+  double slope = 0;
+  for (Index i = 0; i < d_sum.rows; ++i) {
+    const auto from = d_sum.row_span(i);
+    const auto own = branch.view().row_span(i);
+    const auto to = d_branch.row_span(i);
+    for (std::size_t j = 0; j < from.size(); ++j) {
+      slope += static_cast<double>(from[j]) * static_cast<double>(own[j]);
+      to[j] += alpha * from[j];
+    }
+  }
+  const MatrixView<T> d_alpha = gradient(encoder_.map_.weight(scale, weights_of(l)));
+  if (d_alpha.rows > 0) d_alpha.at(0, 0) += static_cast<T>(slope);
+}
+
+template <class T>
 void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> m,
                                    MatrixView<const T> d_out, MatrixView<T> d_x,
                                    MatrixView<T> d_m) {
@@ -108,6 +131,7 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
   const MatrixView<const T> x = stream.x[at].view();
   const bool post = design_.norm_placement == NormPlacement::kPost;
   const bool parallel = design_.norm_placement == NormPlacement::kParallel;
+  const bool rezero = design_.norm_placement == NormPlacement::kReZero;
   const double alpha = design_.variants.residual_scale;
   // After the feed-forward layer.
   const MatrixView<T> d_sum = zeros(kDSum, x.rows, x.columns);
@@ -123,12 +147,16 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
     own.feed_forward_norm.backward(tape.last_sum.view(), d_end, d_last);
     kernel::add_scaled<T>(alpha, d_last, d_middle);
   } else {
-    kernel::add_to<T>(d_out, d_last);
+    branch_backward(l, own.feed_forward_output_norm, Role::kFeedForwardScale,
+                    tape.feed_forward_branch, d_out, d_last);
     kernel::add_to<T>(d_out, d_sum);
   }
   drop_backward(DropoutPlace::kFeedForward, l, stream, d_last);
-  feed_forward_backward(l, tape, tape.middle.view(), d_last, d_middle);
-  if (post) {
+  feed_forward_backward(l, tape, rezero ? tape.sum.view() : tape.middle.view(), d_last,
+                        rezero ? d_sum : d_middle);
+  if (rezero) {
+    // The feed-forward layer reads the sum itself.
+  } else if (post) {
     own.attention_norm.backward(tape.sum.view(), d_middle, d_sum);
   } else if (parallel) {
     own.feed_forward_norm.backward(x, d_middle, d_x);
@@ -137,10 +165,16 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
   }
   // Attention.
   kernel::add_scaled<T>(post ? alpha : 1, d_sum, d_x);
-  drop_backward(DropoutPlace::kAttention, l, stream, d_sum);
+  MatrixView<T> d_branch = d_sum;
+  if (rezero || design_.norm_placement == NormPlacement::kSandwich) {
+    d_branch = zeros(kDBranch, x.rows, x.columns);
+    branch_backward(l, own.attention_output_norm, Role::kAttentionScale, tape.attention_branch,
+                    d_sum, d_branch);
+  }
+  drop_backward(DropoutPlace::kAttention, l, stream, d_branch);
   const MatrixView<T> d_context = scratch(kDContext, x.rows, tape.context.columns());
-  own.output.backward(tape.context.view(), d_sum, false, d_context);
-  if (post || !design_.layers[at].input_norm)
+  own.output.backward(tape.context.view(), d_branch, false, d_context);
+  if (!norms_input(design_.norm_placement) || !design_.layers[at].input_norm)
     return attention_backward(l, stream, source, x, m, d_context, d_x, d_m);
   const MatrixView<T> d_input = zeros(kDNormed, x.rows, x.columns);
   const bool same = &stream == &source;

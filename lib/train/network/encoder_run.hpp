@@ -147,6 +147,10 @@ class EncoderRun {
   /// pre-norm.
   void gated_input_backward(Index l, MatrixView<const T> x, MatrixView<const T> normed,
                             MatrixView<const T> d_raw, MatrixView<T> d_normed, MatrixView<T> d_x);
+  /// d_branch (which is added to) ← the gradient of what a part of a layer gives, from that of the
+  /// residual: model::add_branch backward. `branch` is what was kept of it.
+  void branch_backward(Index l, const TrainedNorm<T>& norm, Role scale, const Matrix<T>& branch,
+                       MatrixView<const T> d_sum, MatrixView<T> d_branch);
   /// d_x is added to.
   void feed_forward_backward(Index l, LayerTape<T>& tape, MatrixView<const T> x,
                              MatrixView<const T> d_y, MatrixView<T> d_x);

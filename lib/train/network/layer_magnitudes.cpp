@@ -56,6 +56,7 @@ void add_magnitudes(const model::Design& design, MatrixView<const T> x, MatrixVi
   to.attention_branch += squares_of_branch<T>(sum, post ? alpha : 1, x);
   to.feed_forward_branch += post ? squares_of_branch<T>(last_sum, alpha, own.middle.view())
                                  : squares_of_branch<T>(y, 1, sum);
+  if (design.norm_placement == model::NormPlacement::kReZero) return;  // it has no norms
   to.attention_norm_input += squares<T>(post ? sum : x);
   to.feed_forward_norm_input += squares<T>(post ? last_sum : parallel ? x : sum);
 }
