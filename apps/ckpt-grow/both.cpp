@@ -8,6 +8,7 @@ namespace masque::ckpt_grow {
 
 void declare_both(cli::Command& tool) {
   auto o = std::make_shared<GrowthOptions>();
+  o->wider = true;
   o->request.factor = 2;
   o->deeper = true;
   cli::Command& c = tool.subcommand("both", "width and depth at once");

@@ -38,26 +38,24 @@ std::string sameness_text(const grow::GrowthReport& report) {
     case grow::Sameness::kRounded:
       return "the function is the same but for the rounding of what is stored";
     case grow::Sameness::kEpsilon:
-      return fmt::format("the function is the same up to the norms' epsilon, {:g}",
-                         report.before.norm.epsilon);
+      return fmt::format("the function is the same up to the norms' epsilon, {:g}{}",
+                         report.before.norm.epsilon,
+                         report.rounded ? ", and the rounding of what is stored" : "");
     case grow::Sameness::kOther: return "another function";
   }
   return {};
 }
 
 /// The largest difference in f64 that a function may have which should be the same, as a share of
-/// the largest value. What is stored as floats is rounded to 6e-8 of each weight.
+/// the largest value, or of 1 if that is more.
 double tolerance(const grow::GrowthReport& report) {
-  switch (report.sameness) {
-    case grow::Sameness::kExact: return 1e-12;
-    case grow::Sameness::kRounded: return 1e-5;
-    case grow::Sameness::kEpsilon: return std::max(1e-5, 100 * report.before.norm.epsilon);
-    case grow::Sameness::kOther: break;
-  }
-  return 0;
+  double most = 1e-12;
+  if (report.rounded) most += 100 * report.unit_roundoff;
+  if (report.sameness == grow::Sameness::kEpsilon) most += 100 * report.before.norm.epsilon;
+  return most;
 }
 
-/// Whether the larger model does what was said of it.
+/// Whether the function is the same where it should be.
 bool verified(const GrowthOptions& o, const grow::GrowthReport& report, cli::Session& session) {
   bool same = true;
   DifferenceTable table(session, o.common, true);
@@ -89,8 +87,8 @@ void add_folders(cli::Command& command, GrowthOptions& options) {
 
 void add_growth(cli::Command& command, GrowthOptions& options) {
   command.option("--noise", "S", options.request.noise, cli::AllowedRange{0, 10},
-                 "normal noise on copied matrices of layers, as a share of each row's root mean "
-                 "square");
+                 "normal noise on the matrices of added layers, or of a wider model on those of "
+                 "all layers, as a share of each row's root mean square");
   cli::add_seed(command, options.seed, "of unequal, fpi, aki, --noise and --verify");
   command.flag("--verify", options.verify,
                "runs both models on drawn tokens, in f64 and f32, and prints the largest "
@@ -109,6 +107,8 @@ cli::ExitCode run_growth(const GrowthOptions& o, cli::Session& session) {
     throw UsageError(
         "--seed: nothing is drawn, expected it with unequal, fpi, aki, --noise or --verify");
   if (o.common.json && !o.verify) throw UsageError("--json: expected --verify, which prints");
+  if (o.wider && o.request.factor <= 1)
+    throw UsageError(fmt::format("--factor {}, expected more than 1", o.request.factor));
   if (o.deeper && !o.layers) throw UsageError("no --layers N, expected those of the deeper model");
   grow::GrowthRequest request = o.request;
   request.layers = o.layers.value_or(0);

@@ -13,6 +13,7 @@ namespace masque::ckpt_grow {
 struct GrowthOptions {
   std::string in, out;
   grow::GrowthRequest request;
+  bool wider = false;                  ///< the command has --factor
   bool deeper = false;                 ///< the command needs `layers`
   std::optional<std::int64_t> layers;  ///< of the request
   std::optional<std::uint64_t> seed;

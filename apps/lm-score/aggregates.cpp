@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
 #include "commands/result_format.hpp"
@@ -256,8 +257,8 @@ void Merger::add_line(const JsonValue& root) {
   const std::string& command = kReader.text(root, "command");
   const Provenance provenance = provenance_of(root);
   if (!command_.empty() && (command != command_ || provenance != provenance_)) {
-    throw InputError(fmt::format("{} of {}, expected {} of {} as before", command, provenance,
-                                 command_, provenance_));
+    throw InputError(fmt::format("{} of {}, expected {} of {} as before", escape(command),
+                                 provenance, command_, provenance_));
   }
   command_ = command;
   provenance_ = provenance;

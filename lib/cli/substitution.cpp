@@ -13,6 +13,7 @@ namespace {
 
 // A text is searched as often as it has bytes.
 constexpr std::size_t kMostNameBytes = 1024;
+constexpr std::size_t kMostResultBytes = 65536;  // $& and the like repeat the name at every match
 
 UsageError wrong(const std::string& word, std::string_view why) {
   return UsageError(fmt::format("'{}': {}", escape(word), why));
@@ -78,6 +79,10 @@ std::optional<std::string> Substitution::apply(const std::string& text) const {
   while (from <= text.size() && found.find(from)) {
     out.append(text, copied, found.begin() - copied);
     append_replacement(found, copied, text, out);
+    if (out.size() > kMostResultBytes) {
+      throw wrong(word_, fmt::format("a name of more than {} bytes, expected a shorter one",
+                                     kMostResultBytes));
+    }
     copied = found.end();
     from = copied + (found.begin() == copied ? 1 : 0);
   }

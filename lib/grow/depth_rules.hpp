@@ -40,9 +40,9 @@ struct LayerCopy {
 };
 
 /// The layers of a model with `layers` of them, from the lowest to the highest; of two towers those
-/// of each. Throws UsageError for fewer layers than there are and one, and for what has no layer
-/// that adds nothing, where the rule wants them: shared weights, scores that go from layer to
-/// layer.
+/// of each. Throws UsageError for no more layers than there are, for an odd number of two towers,
+/// and for what has no layer that adds nothing, where the rule wants them: shared weights, scores
+/// that go from layer to layer.
 std::vector<LayerCopy> deeper_layers(const model::Design& design, Index layers, DepthRule rule);
 
 /// What a tensor of a layer becomes.

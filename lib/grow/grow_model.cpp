@@ -1,8 +1,6 @@
 #include "grow/grow_model.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -13,6 +11,7 @@
 #include "base/file.hpp"
 #include "grow/grown_config.hpp"
 #include "grow/grown_elements.hpp"
+#include "grow/sameness.hpp"
 #include "grow/spelled_name.hpp"
 #include "model/checkpoint/load.hpp"
 #include "store/gguf/gguf_names.hpp"
@@ -78,7 +77,8 @@ class ModelGrowth::Plan {
   TensorGrowth growth_of(const model::TensorPlan& tensor) const;
   GrownTensor grown(const model::TensorPlan& tensor, const std::string& name) const;
   const model::TensorPlan* with_role(Role role, Index layer, bool bias) const;
-  void judge();
+  bool has_skipped() const;
+  bool is_skipped(const store::TensorInfo& tensor) const;
 
   GrowthRequest request_;
   store::Checkpoint checkpoint_;
@@ -91,6 +91,7 @@ class ModelGrowth::Plan {
   WidthSettings settings_;
   std::vector<LayerCopy> layers_;  ///< of the larger model
   std::set<std::string> known_;    ///< names of the file's tensors that are settled
+  std::uint64_t skipped_ = 0;      ///< tensors of a part that does not grow
   GrowthReport report_;
 };
 
@@ -117,28 +118,32 @@ ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
   for (const store::TensorInfo& tensor : checkpoint_.tensors()) {
     if (!known_.contains(tensor.name)) grow_unused(tensor);
   }
+  if (request.noise > 0 && !wider() && model::count_layers(before) != before.num_hidden_layers)
+    throw UsageError("noise on added layers: layers share their weights, expected none");
   if (exists(join(checkpoint_.folder(), kTrainingState))) {
     edit_.drop_file(kTrainingState);
     report_.notes.push_back(
         fmt::format("{}: the optimizer's moments are left out", kTrainingState));
   }
-  judge();
-}
-
-/// How the functions relate, of the strongest change.
-void ModelGrowth::Plan::judge() {
+  if (skipped_ > 0) {
+    report_.notes.push_back(
+        fmt::format("{} tensors of {} are left out", skipped_, plan_.skipped.front().what));
+  }
   report_.before = settings_.before;
   report_.after = settings_.after;
-  const bool whole = request_.factor == std::floor(request_.factor);
-  const bool exact = whole && std::has_single_bit(static_cast<std::uint64_t>(request_.factor)) &&
-                     request_.width != WidthRule::kUnequal &&
-                     settings_.before.head.scale == settings_.after.head.scale;
-  if (wider() && !exact) report_.sameness = Sameness::kRounded;
-  if (deeper() && moves_norms(settings_.before, request_.depth))
-    report_.sameness = Sameness::kEpsilon;
-  if (wider() && (!whole || request_.width == WidthRule::kAki)) report_.sameness = Sameness::kOther;
-  const bool noisy = request_.noise > 0 && (wider() || !keeps_function(request_.depth));
-  if (noisy || (deeper() && !keeps_function(request_.depth))) report_.sameness = Sameness::kOther;
+  judge(request_, found_, report_);
+}
+
+/// Whether a tensor is of a part that the family leaves out: T5's decoder.
+bool ModelGrowth::Plan::is_skipped(const store::TensorInfo& tensor) const {
+  return std::ranges::any_of(plan_.skipped, [&](const model::Skipped& part) {
+    return tensor.name.starts_with(part.prefix);
+  });
+}
+
+bool ModelGrowth::Plan::has_skipped() const {
+  const std::vector<store::TensorInfo>& all = checkpoint_.tensors();
+  return std::ranges::any_of(all, [&](const auto& tensor) { return is_skipped(tensor); });
 }
 
 model::ModelPlan ModelGrowth::Plan::planned_again() const {
@@ -148,7 +153,7 @@ model::ModelPlan ModelGrowth::Plan::planned_again() const {
 
 void ModelGrowth::Plan::change_config() {
   if (wider()) set_widths(edit_, config_, settings_.before, request_.factor);
-  if (deeper()) set_layers(edit_, config_, settings_.before, layers_);
+  if (deeper()) set_layers(edit_, config_, settings_.before, layers_, has_skipped());
   check_planned(planned_again());
 }
 
@@ -320,6 +325,7 @@ void ModelGrowth::Plan::grow_rest() {
     }
     GrownTensor made_of = grown(tensor, tensor.info->name);
     made_of.constant = constant;
+    if (!wider()) made_of.noise = 0;
     set_in_place(std::move(made_of));
   }
 }
@@ -328,6 +334,11 @@ void ModelGrowth::Plan::grow_rest() {
 void ModelGrowth::Plan::grow_unused(const store::TensorInfo& tensor) {
   if (!is_float(tensor.dtype) || !wider()) {
     ++report_.kept;
+    return;
+  }
+  if (is_skipped(tensor)) {
+    edit_.remove(tensor.name);
+    ++skipped_;
     return;
   }
   for (const model::TensorPlan& known : found_.tensors) {

@@ -37,6 +37,9 @@ struct GrowthReport {
   std::uint64_t added = 0;  ///< tensors of added layers
   std::uint64_t kept = 0;   ///< tensors as they were
   Sameness sameness = Sameness::kExact;
+  bool rounded = false;  ///< numbers that are stored are rounded, besides what `sameness` says
+  /// The largest error of rounding to the types of the model's tensors: 6e-8 of f32.
+  double unit_roundoff = 0;
   std::vector<std::string> notes;
 };
 

@@ -16,14 +16,16 @@ namespace masque::grow {
 namespace {
 
 /// The keys of config.json that say a size, by all families.
-constexpr std::array<std::string_view, 13> kWidths = {
-    "hidden_size",    "n_embd",  "d_model",   "dim",     "intermediate_size",
-    "n_inner",        "d_ff",    "d_inner",   "ffn_dim", "hidden_dim",
-    "embedding_size", "n_embed", "inner_size"};
+constexpr std::array<std::string_view, 12> kWidths = {
+    "hidden_size", "n_embd",  "d_model", "dim",        "intermediate_size", "n_inner",
+    "d_ff",        "d_inner", "ffn_dim", "hidden_dim", "n_embed",           "inner_size"};
 constexpr std::array<std::string_view, 5> kHeads = {"num_attention_heads", "n_head", "num_heads",
                                                     "n_heads", "num_key_value_heads"};
 constexpr std::array<std::string_view, 4> kLayers = {"num_hidden_layers", "n_layer", "n_layers",
                                                      "num_layers"};
+
+/// Sizes that stand beside the hidden size and are it, by all families.
+constexpr std::array<std::string_view, 2> kAlsoHidden = {"embedding_size", "pooler_hidden_size"};
 
 }  // namespace
 
@@ -34,8 +36,9 @@ void set_widths(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
     if (!size) return;
     edit.set_config(key, fmt::format("{}", wider_size(static_cast<Index>(*size), factor, key)));
   };
-  for (const std::string_view key : kWidths) {
-    if (key != "embedding_size" || before.embedding_size == before.hidden_size) multiply(key);
+  for (const std::string_view key : kWidths) multiply(key);
+  for (const std::string_view key : kAlsoHidden) {
+    if (config.size(key) == static_cast<std::uint64_t>(before.hidden_size)) multiply(key);
   }
   if (before.layer_kind == model::LayerKind::kTransformer) {
     for (const std::string_view key : kHeads) multiply(key);
@@ -43,7 +46,7 @@ void set_widths(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
 }
 
 void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
-                const model::Design& before, std::span<const LayerCopy> copies) {
+                const model::Design& before, std::span<const LayerCopy> copies, bool has_decoder) {
   const Index layers = std::ssize(copies);
   bool stated = false;
   for (const std::string_view key : kLayers) {
@@ -58,9 +61,16 @@ void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
     }
     edit.set_config(key, fmt::format("{}", scaled / before.num_hidden_layers));
   }
+  // transformers takes T5's decoder for as deep as the encoder unless its depth is said.
+  if (config.size("num_layers") && !config.size("num_decoder_layers") && has_decoder)
+    edit.set_config("num_decoder_layers", fmt::format("{}", before.num_hidden_layers));
   if (!stated)
     throw InputError(config.path(), "no num_hidden_layers, expected the number of layers");
   if (const auto types = config.strings("layer_types")) {
+    if (std::ssize(*types) != before.num_hidden_layers) {
+      throw InputError(config.path(), fmt::format("layer_types: {} items, expected {}",
+                                                  types->size(), before.num_hidden_layers));
+    }
     std::string text;
     JsonWriter json(text);
     json.begin_array();

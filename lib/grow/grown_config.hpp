@@ -15,9 +15,10 @@ namespace masque::grow {
 void set_widths(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
                 const model::Design& before, double factor);
 
-/// Sets the number of layers to that of `copies`; lists with an item for each layer follow. Throws
-/// UsageError for a number that the config cannot say, and InputError for a config without one.
+/// Sets the number of layers to that of `copies`; lists with an item for each layer follow, and
+/// with `has_decoder` the decoder keeps its number. Throws UsageError for a number that the config
+/// cannot say, and InputError for a config without one or with a list of another length.
 void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
-                const model::Design& before, std::span<const LayerCopy> copies);
+                const model::Design& before, std::span<const LayerCopy> copies, bool has_decoder);
 
 }  // namespace masque::grow

@@ -226,7 +226,7 @@ Index wider_size(Index size, double factor, std::string_view name) {
   const double wider = static_cast<double>(size) * factor;
   const double whole = std::round(wider);
   if (std::abs(wider - whole) > 1e-6) {
-    throw UsageError(fmt::format("{} {:g}: {} {} would be {:g}, expected a whole number",
+    throw UsageError(fmt::format("{} {}: {} {} would be {:g}, expected a whole number",
                                  field("factor"), factor, name, size, wider));
   }
   return static_cast<Index>(whole);
@@ -262,7 +262,7 @@ std::optional<DividedNorm> divided_norm(const Design& design) {
 
 Design wider_design(const Design& design, double factor, WidthRule rule) {
   if (factor <= 1 || (needs_whole_factor(rule) && factor != std::floor(factor))) {
-    throw UsageError(fmt::format("{} {:g}, expected {} above 1", field("factor"), factor,
+    throw UsageError(fmt::format("{} {}, expected {} above 1", field("factor"), factor,
                                  needs_whole_factor(rule) ? "a whole number" : "a number"));
   }
   check_positions(design);
@@ -273,6 +273,8 @@ Design wider_design(const Design& design, double factor, WidthRule rule) {
   Design wider = design;
   wider.hidden_size = wider_size(design.hidden_size, factor, "hidden size");
   wider.intermediate_size = wider_size(design.intermediate_size, factor, "intermediate size");
+  if (wider.hidden_size == design.hidden_size)
+    throw UsageError(fmt::format("{} {}: the width stays, expected more", field("factor"), factor));
   if (design.embedding_size == design.hidden_size) wider.embedding_size = wider.hidden_size;
   if (design.layer_kind == model::LayerKind::kTransformer) {
     wider.num_attention_heads = wider_size(design.num_attention_heads, factor, "attention heads");

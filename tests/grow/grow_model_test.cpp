@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "grow/compare_models.hpp"
 #include "model/model.hpp"
+#include "store/checkpoint.hpp"
 #include "support/message.hpp"
 #include "support/model_cases.hpp"
 #include "support/temp_folder.hpp"
@@ -260,6 +261,69 @@ TEST_CASE("noise is on added layers, where the depth grows, and on all, where th
   const ModelDifference found = difference(one, folder / "wide");
   CHECK(found.logits.value_or(0) > 1e-4);
   CHECK(found.logits.value_or(1) < 0.3 * found.largest_logit);
+}
+
+TEST_CASE("noise of a deeper model is on its added layers alone, whatever the family") {
+  for (const ModelCase& one : test::model_cases()) {
+    CAPTURE(one.name);
+    const TempFolder folder;
+    const Index layers = open(one.folder)->design().num_hidden_layers;
+    const GrowthRequest request{.layers = layers + 2, .depth = DepthRule::kZero, .noise = 0.2};
+    if (one.name == "albert_groups" || one.name == "albert_inner") continue;
+    if (one.name == "albert") {
+      CHECK(message_of<UsageError>([&] {
+              grow(one.folder, folder / "deep",
+                   {.layers = 2 * layers, .depth = DepthRule::kStack, .noise = 0.2});
+            }) == "noise on added layers: layers share their weights, expected none");
+      continue;
+    }
+    const GrowthReport report = grow(one.folder, folder / "deep", request);
+    CHECK(report.sameness != Sameness::kOther);
+    const ModelDifference found = difference(one, folder / "deep");
+    const double most = std::max(found.logits.value_or(0), found.states.value_or(0));
+    CHECK(most <= 100 * report.before.norm.epsilon);
+  }
+}
+
+TEST_CASE("copies of a stack are its layers, tensor by tensor") {
+  const ModelCase one = case_of("bert");
+  const TempFolder folder;
+  grow(one.folder, folder / "deep", {.layers = 5, .depth = DepthRule::kStack});
+  const store::Checkpoint small = store::open_checkpoint(one.folder);
+  const store::Checkpoint deep = store::open_checkpoint(folder / "deep");
+  int compared = 0;
+  for (const store::TensorInfo& tensor : deep.tensors()) {
+    const std::string begin = "bert.encoder.layer.";
+    if (!tensor.name.starts_with(begin)) continue;
+    const int layer = tensor.name[begin.size()] - '0';
+    const std::string from =
+        begin + std::to_string(layer % 2) + tensor.name.substr(begin.size() + 1);
+    std::vector<std::byte> own(tensor.elements() * 4);
+    std::vector<std::byte> expected(own.size());
+    deep.read(tensor, 0, own);
+    small.read(small.get(from), 0, expected);
+    CHECK(own == expected);
+    ++compared;
+  }
+  CHECK(compared == 5 * 16);
+}
+
+TEST_CASE("factors that leave the width, and lists of another length, are refused") {
+  const ModelCase one = case_of("bert");
+  const TempFolder folder;
+  CHECK(message_of<UsageError>([&] {
+          grow(one.folder, folder / "x", {.factor = 1.0000000001, .width = WidthRule::kFpi});
+        }).ends_with("the width stays, expected more"));
+  CHECK(message_of<UsageError>([&] { grow(one.folder, folder / "x", {.factor = 0.5}); }) ==
+        "factor 0.5, expected a whole number above 1");
+  std::string config = test::read_file(one.folder + "/config.json");
+  config.insert(config.find('{') + 1, R"("layer_types": ["a"],)");
+  test::write_file(folder / "bert/config.json", config);
+  test::write_file(folder / "bert/model.safetensors",
+                   test::read_file(one.folder + "/model.safetensors"));
+  CHECK(message_of<InputError>([&] {
+          grow(folder / "bert", folder / "x", {.layers = 3});
+        }).ends_with("layer_types: 1 items, expected 2"));
 }
 
 }  // namespace masque::grow

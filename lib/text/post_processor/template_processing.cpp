@@ -43,6 +43,8 @@ class TemplateProcessing final : public PostProcessor {
           out.back().push_back(token.id, token.token, {}, piece.type_id, true);
       }
     }
+    // A template without a text, of special tokens that were not asked for.
+    if (out.empty()) out.emplace_back();
     parts = std::move(out);
   }
 

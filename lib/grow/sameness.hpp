@@ -1,0 +1,13 @@
+// Whether a larger model has the function of the small one, by what was done to it.
+#pragma once
+
+#include "grow/grow_model.hpp"
+#include "model/checkpoint/load.hpp"
+
+namespace masque::grow {
+
+/// Sets `sameness`, `rounded` and `unit_roundoff` of a report that has both designs. `found`: the
+/// tensors of the small model, whose types those of the larger one have.
+void judge(const GrowthRequest& request, const model::LoadPlan& found, GrowthReport& report);
+
+}  // namespace masque::grow
