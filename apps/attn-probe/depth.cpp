@@ -36,6 +36,8 @@ struct Options {
 
 /// What the model was made for.
 std::string objective_of(const model::Design& design) {
+  if (design.streams == model::Streams::kTowers)
+    throw UsageError("two towers, expected one stack of layers");
   if (design.streams == model::Streams::kFixedKeys) return "tta";
   if (design.streams == model::Streams::kTwo) return "plm";
   if (design.head.kind == model::HeadKind::kMasked) return "mlm";
@@ -62,6 +64,8 @@ void check(const Options& o) {
     throw UsageError("--batch-size is of training, expected it with --steps");
   if (o.steps && o.optimizer == train::FirstUpdate::kSgd)
     throw UsageError("--optimizer sgd with --steps: expected adam or lamb");
+  if (o.objective == "records")
+    throw UsageError("--objective records: lines of text have no labels, expected another");
   if (train::has_two_networks(o.objective.value_or("")))
     throw UsageError(fmt::format("--objective {}: expected one of one network", *o.objective));
 }
@@ -110,6 +114,10 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
       text::Tokenizer::open(o.tokenizer.value_or(o.model), {.model = o.model});
   train::CorpusOptions reading;
   const Index most = start->design().max_position_embeddings;
+  if (o.length && most > 0 && *o.length > most) {
+    throw UsageError(
+        fmt::format("--length {}, expected at most the {} tokens of {}", *o.length, most, o.model));
+  }
   reading.length = o.length.value_or(most > 0 ? std::min<Index>(kLength, most) : kLength);
   reading.threads = o.common.threads;
   if (objective == "clm") reading.begin = probe::begin_token(tokenizer);

@@ -4,8 +4,8 @@
 
 int main(int argc, char** argv) {
   return masque::cli::run_tool(
-      "ckpt-grow", "makes larger models of trained ones, with the same function", argc, argv,
-      [](masque::cli::Command& tool) {
+      "ckpt-grow", "makes larger models of trained ones, as a rule with the same function", argc,
+      argv, [](masque::cli::Command& tool) {
         tool.example("ckpt-grow width bert-base-uncased/ -o wide/ --factor 2",
                      "twice the width: every logit stays what it was");
         tool.example("ckpt-grow depth gpt2/ -o deep/ --layers 18 --verify",

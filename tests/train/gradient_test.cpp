@@ -154,6 +154,25 @@ TEST_CASE("layers that are computed once more for the backward pass give the sam
   CHECK(refused > 0);
 }
 
+TEST_CASE("layers that are computed once more are not kept") {
+  const NetworkCase one{"post", small_design(), {}};
+  Built built = build(one);
+  Encoder<double> encoder(one.design, built.map, built.parameters, kernel::Precision::kF64);
+  const std::vector<Example> examples = small_examples(one.design);
+  for (const auto& [recompute, kept] :
+       {std::pair(Recompute::kOn, std::size_t{1}), std::pair(Recompute::kOff, std::size_t{2}),
+        std::pair(Recompute::kAuto, std::size_t{2})}) {
+    encoder.set_recompute(recompute);
+    encoder.prepare();
+    std::span<const Example> rest = examples;
+    const ExampleChunk chunk = take_chunk(rest, 100);
+    Tape<double> tape;
+    Matrix<double> last(static_cast<Index>(chunk.wanted.size()), one.design.hidden_size);
+    encoder.forward(chunk, {}, tape, last.view());
+    CHECK(tape.content.layers.size() == kept);
+  }
+}
+
 TEST_CASE("what is trained computes what inference computes") {
   for (const NetworkCase& one : all_cases()) {
     CAPTURE(one.name);

@@ -23,7 +23,7 @@ NameTable<FirstUpdate> first_updates();
 /// Of one layer; with shared weights `gradient`, `update` and `change` are 0 but for the first
 /// layer that has them.
 struct DepthLayer {
-  // Root mean squares, as LayerMagnitudes has them.
+  // Root mean squares, as LayerMagnitudes has them; in the last layer of rows with a loss alone.
   double state = 0;
   double attention_branch = 0, feed_forward_branch = 0;
   double attention_norm_input = 0, feed_forward_norm_input = 0;
