@@ -1,7 +1,7 @@
 // Whether a larger model has the function of the small one, by what was done to it.
 #pragma once
 
-#include "grow/grow_model.hpp"
+#include "grow/growth.hpp"
 #include "model/checkpoint/load.hpp"
 
 namespace masque::grow {

@@ -238,7 +238,7 @@ Counts check_objective(std::string_view name, const std::vector<Combination>& co
 
 TEST_CASE("what training takes does not leak and what it refuses as a leak does") {
   const std::vector<Combination> combinations = all_combinations();
-  CHECK(combinations.size() == (24 + nn::mixers().size()) * 5 * (nn::position_names().size() + 4));
+  CHECK(combinations.size() == (24 + nn::mixers().size()) * 6 * (nn::position_names().size() + 4));
   std::map<std::string, Counts, std::less<>> found;
   for (const ObjectiveKind* kind : objectives()) {
     const Counts& counts = found[std::string(kind->name)] =
