@@ -54,7 +54,7 @@ std::uint64_t BitMatrix::bits(Index row, Index column, int n) const {
 
 std::uint64_t BitMatrix::count() const {
   std::uint64_t sum = 0;
-  for (Index i = 0; i < rows_; ++i) {
+  for (Index i = 0; i < rows_ && words_ > 0; ++i) {
     throw_if_interrupted();
     const std::uint64_t* words = row_words(i);
     for (Index w = 0; w < words_; ++w) sum += static_cast<std::uint64_t>(std::popcount(words[w]));

@@ -94,6 +94,11 @@ mask::BitMatrix decode(const store::Array& array, const DecodeRequest& request, 
   }
   const std::uint64_t queries = shape[shape.size() - 2];
   const std::uint64_t keys = shape.back();
+  // Rows without cells take no bytes, so that a file of a few bytes could have any number of them.
+  if ((queries == 0) != (keys == 0)) {
+    throw InputError(request.path,
+                     fmt::format("a mask of {} × {} has no cells, expected some", queries, keys));
+  }
   mask::BitMatrix bits(static_cast<Index>(queries), static_cast<Index>(keys));
   const std::size_t row_bytes = keys * (dtype_bits(array.dtype) / 8);
   std::vector<double> row(keys);
