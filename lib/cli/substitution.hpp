@@ -21,7 +21,7 @@ class Substitution {
   explicit Substitution(const std::string& word);
 
   /// The text with every match replaced; nothing if there is none. Texts of more than 1024 bytes,
-  /// and matches that cannot be found in bounded time: UsageError.
+  /// results of more than 65536, and matches that cannot be found in bounded time: UsageError.
   std::optional<std::string> apply(const std::string& text) const;
 
  private:

@@ -66,16 +66,15 @@ class ModelGrowth::Plan {
   bool wider() const { return request_.factor != 1; }
   bool deeper() const { return request_.layers > 0; }
 
-  void change_config();
+  model::ModelPlan change_config();
   model::ModelPlan planned_again() const;
   void check_planned(const model::ModelPlan& larger);
   void grow_layers(const model::ModelPlan& larger);
   void grow_rest();
   void grow_unused(const store::TensorInfo& tensor);
   void set(const std::string& name, const std::string& neighbour, GrownTensor tensor);
-  void set_in_place(GrownTensor tensor);
   TensorGrowth growth_of(const model::TensorPlan& tensor) const;
-  GrownTensor grown(const model::TensorPlan& tensor, const std::string& name) const;
+  GrownTensor grown(const model::TensorPlan& tensor, const std::string& name, bool added) const;
   const model::TensorPlan* with_role(Role role, Index layer, bool bias) const;
   bool has_skipped() const;
   bool is_skipped(const store::TensorInfo& tensor) const;
@@ -109,11 +108,8 @@ ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
   settings_ = {before, wider() ? wider_design(before, request.factor, request.width) : before,
                request.width, request.seed};
   layers_ = deeper() ? deeper_layers(before, request.layers, request.depth) : same_layers(before);
-  change_config();
-  if (deeper()) {
-    const model::ModelPlan larger = planned_again();
-    grow_layers(larger);
-  }
+  const model::ModelPlan larger = change_config();
+  if (deeper()) grow_layers(larger);
   grow_rest();
   for (const store::TensorInfo& tensor : checkpoint_.tensors()) {
     if (!known_.contains(tensor.name)) grow_unused(tensor);
@@ -151,10 +147,13 @@ model::ModelPlan ModelGrowth::Plan::planned_again() const {
   return family_.plan(model::FamilyConfig(store::ModelConfig::parse(text.value(), config_.path())));
 }
 
-void ModelGrowth::Plan::change_config() {
+/// The plan of the larger model, as the new config says it.
+model::ModelPlan ModelGrowth::Plan::change_config() {
   if (wider()) set_widths(edit_, config_, settings_.before, request_.factor);
   if (deeper()) set_layers(edit_, config_, settings_.before, layers_, has_skipped());
-  check_planned(planned_again());
+  model::ModelPlan larger = planned_again();
+  check_planned(larger);
+  return larger;
 }
 
 /// Whether the new config says the larger model, layer by layer.
@@ -199,9 +198,10 @@ TensorGrowth ModelGrowth::Plan::growth_of(const model::TensorPlan& tensor) const
   return grow_tensor(settings_, tensor.placed, tensor.info->name);
 }
 
-/// What a tensor under a name is made from, with noise of that name where the matrix may have it.
-GrownTensor ModelGrowth::Plan::grown(const model::TensorPlan& tensor,
-                                     const std::string& name) const {
+/// What a tensor under a name is made from, with noise of that name on matrices of a wider model
+/// and of an added layer.
+GrownTensor ModelGrowth::Plan::grown(const model::TensorPlan& tensor, const std::string& name,
+                                     bool added) const {
   const model::TensorPart& part = tensor.placed.parts.front();
   const model::TensorPlan* next = request_.width == WidthRule::kAki
                                       ? with_role(part.role, part.layer + 1, tensor.placed.bias)
@@ -211,7 +211,7 @@ GrownTensor ModelGrowth::Plan::grown(const model::TensorPlan& tensor,
   made.next = next == nullptr ? nullptr : next->info;
   made.growth = growth_of(tensor);
   made.stream = RandomStream(request_.seed, name);
-  if (is_matrix_of_layers(tensor.placed)) made.noise = request_.noise;
+  if ((wider() || added) && is_matrix_of_layers(tensor.placed)) made.noise = request_.noise;
   return made;
 }
 
@@ -224,9 +224,17 @@ const model::TensorPlan* ModelGrowth::Plan::with_role(Role role, Index layer, bo
   return found == found_.tensors.end() ? nullptr : &*found;
 }
 
-/// Writes a tensor of the larger model, under a name that the file has or a new one.
+/// Writes a tensor of the larger model, under a name that the file has or a new one; one that is as
+/// it was stays.
 void ModelGrowth::Plan::set(const std::string& name, const std::string& neighbour,
                             GrownTensor tensor) {
+  const bool same = name == tensor.from->name && !tensor.constant && tensor.noise == 0 &&
+                    tensor.growth.shape == tensor.from->shape && tensor.growth.scale == 1;
+  if (same) {
+    known_.insert(name);
+    ++report_.kept;
+    return;
+  }
   const store::TensorInfo* there = checkpoint_.find(name);
   const DType dtype = there != nullptr ? there->dtype : tensor.from->dtype;
   Shape shape = tensor.growth.shape;
@@ -244,17 +252,6 @@ void ModelGrowth::Plan::set(const std::string& name, const std::string& neighbou
   added.info.shape = std::move(shape);
   added.source = std::move(source);
   edit_.add(std::move(added), neighbour);
-}
-
-void ModelGrowth::Plan::set_in_place(GrownTensor tensor) {
-  const std::string name = tensor.from->name;
-  known_.insert(name);
-  if (!tensor.constant && tensor.noise == 0 && tensor.growth.shape == tensor.from->shape &&
-      tensor.growth.scale == 1) {
-    ++report_.kept;
-    return;
-  }
-  set(name, name, std::move(tensor));
 }
 
 /// The tensors of all layers of a deeper model.
@@ -284,29 +281,20 @@ void ModelGrowth::Plan::grow_layers(const model::ModelPlan& larger) {
                                                                  : nullptr;
       std::optional<double> constant = made.constant;
       if (from == nullptr) {
-        // The first layer of a family has no such norm; a copy of it elsewhere does nothing with
-        // it.
+        // ModernBERT's first layer has no norm in front of attention; a copy of it elsewhere has.
         from = first->second;
         constant = tensor.bias ? 0 : 1;
       }
       const std::string name = spelled_as(*first->second, tensor, plan_.prefix, names_);
       const LayerCopy& copy = layers_[static_cast<std::size_t>(layer)];
-      GrownTensor made_of = grown(*from, name);
+      GrownTensor made_of = grown(*from, name, copy.added);
       made_of.constant = constant;
       // A norm that is divided for a tied vocabulary is the last one.
       if (layer + 1 < std::ssize(layers_) && model::is_norm(part.role)) {
         made_of.growth.scale = 1;
         made_of.growth.columns.share.clear();
       }
-      if (!copy.added && !wider()) made_of.noise = 0;
-      const bool as_it_is = name == from->info->name && !constant && made_of.noise == 0 &&
-                            made_of.growth.shape == from->info->shape && made_of.growth.scale == 1;
-      if (as_it_is) {
-        known_.insert(name);
-        ++report_.kept;
-      } else {
-        set(name, before.rbegin()->second->info->name, std::move(made_of));
-      }
+      set(name, before.rbegin()->second->info->name, std::move(made_of));
     }
     for (const auto& [place, tensor] : before) known_.insert(tensor->info->name);
   }
@@ -323,10 +311,9 @@ void ModelGrowth::Plan::grow_rest() {
           layer_tensor(settings_.before, layers_, request_.depth, role, tensor.placed.bias, 0)
               .constant;
     }
-    GrownTensor made_of = grown(tensor, tensor.info->name);
+    GrownTensor made_of = grown(tensor, tensor.info->name, false);
     made_of.constant = constant;
-    if (!wider()) made_of.noise = 0;
-    set_in_place(std::move(made_of));
+    set(tensor.info->name, tensor.info->name, std::move(made_of));
   }
 }
 
@@ -345,9 +332,9 @@ void ModelGrowth::Plan::grow_unused(const store::TensorInfo& tensor) {
     if (known.info->shape != tensor.shape || known.info->dtype != tensor.dtype ||
         !store::same_values(checkpoint_, *known.info, tensor))
       continue;
-    GrownTensor copy = grown(known, known.info->name);
+    GrownTensor copy = grown(known, known.info->name, false);
     copy.from = &tensor;
-    set_in_place(std::move(copy));
+    set(tensor.name, tensor.name, std::move(copy));
     return;
   }
   const auto width = static_cast<std::uint64_t>(settings_.before.hidden_size);
@@ -374,7 +361,7 @@ void ModelGrowth::Plan::grow_unused(const store::TensorInfo& tensor) {
   GrownTensor made_of;
   made_of.from = &tensor;
   made_of.growth = std::move(growth);
-  set_in_place(std::move(made_of));
+  set(tensor.name, tensor.name, std::move(made_of));
 }
 
 ModelGrowth::ModelGrowth(const std::string& in, const GrowthRequest& request)

@@ -1,4 +1,4 @@
-// What is asked of a larger model, and what is said of it.
+// The request for a larger model, and the report about it.
 #pragma once
 
 #include <string>
