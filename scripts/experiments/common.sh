@@ -27,3 +27,13 @@ make_clauses() {
         subject[pick(subjects)] ", and the " subject[pick(subjects)] " " verb[pick(verbs)] " it." >(i < 1200 ? train : dev)
     }'
 }
+
+# prepare_text SIZE: without text= of the caller that of --smoke or the Bible as text and dev; a vocabulary of SIZE tokens of it in $out/tok.
+prepare_text() {
+  if [ -z "$text" ]; then
+    text=$out/train.txt dev=$out/dev.txt
+    if [ "$smoke" = yes ]; then make_clauses "$text" "$dev"; else split_bible "$out"; fi
+  fi
+  : "${dev:?--text needs --eval-text}"
+  [ -e "$out/tok" ] || tok train "$out/tok" --size "$1" -q <"$text"
+}
