@@ -162,11 +162,13 @@ void declare_design(cli::Command& c, TrainingOptions& o, const std::string& seve
   c.flag("--position-shared", d.position_shared, "one set of its parameters for all layers");
   c.option("--normalizer", "NAME", d.normalizer,
            "of attention, as attn-probe variants lists them" + several);
-  c.option("--norm-placement", "WHERE", d.norm_placement,
-           "post, pre, parallel, sandwich, rezero, deepnorm, or with gains for an optimizer "
-           "deepnorm_su (Adam), "
-           "deepnorm_su_sgd or deepnorm_su_lamb" +
-               several);
+  c.option(
+      "--norm-placement", "WHERE", d.norm_placement,
+      "post, pre, parallel, sandwich, rezero, normformer, admin, deepnorm, or with gains for an "
+      "optimizer "
+      "deepnorm_su (Adam), "
+      "deepnorm_su_sgd or deepnorm_su_lamb" +
+          several);
   c.option("--norm", "KIND", d.norm, "layer or rms");
   c.option("--hidden-act", "NAME", d.hidden_act, "of the feed-forward layer [gelu; gated: silu]");
   c.flag("--gated", d.gated, "a feed-forward layer with a gate");

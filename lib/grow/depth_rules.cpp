@@ -37,7 +37,10 @@ bool ends_branch(const Design& design, Role role) {
     case model::NormPlacement::kSandwich:
       if (design.norm_weights)
         return role == Role::kAttentionOutputNorm || role == Role::kFeedForwardOutputNorm;
-      [[fallthrough]];
+      return role == Role::kOutput || role == Role::kDown;
+    case model::NormPlacement::kNormFormer:
+      return role == (design.norm_weights ? Role::kAttentionOutputNorm : Role::kOutput) ||
+             role == Role::kDown;
     default: return role == Role::kOutput || role == Role::kDown;
   }
 }
@@ -91,7 +94,7 @@ std::vector<LayerCopy> deeper_layers(const Design& design, Index layers, DepthRu
 }
 
 bool moves_norms(const Design& design, DepthRule rule) {
-  return keeps_function(rule) && design.norm_placement == model::NormPlacement::kPost;
+  return keeps_function(rule) && norms_sum(design.norm_placement);
 }
 
 LayerTensor layer_tensor(const Design& design, std::span<const LayerCopy> copies, DepthRule rule,
@@ -100,6 +103,8 @@ LayerTensor layer_tensor(const Design& design, std::span<const LayerCopy> copies
   LayerTensor tensor{role, copy.from, std::nullopt};
   if (!keeps_function(rule)) return tensor;
   if (copy.added && ends_branch(design, role)) tensor.constant = 0;
+  if (copy.added && (role == Role::kAttentionResidual || role == Role::kFeedForwardResidual))
+    tensor.constant = 1;
   if (!moves_norms(design, rule) || !model::is_norm(role)) return tensor;
   const auto is_added = [&](Index i) {
     return i < std::ssize(copies) && copies[static_cast<std::size_t>(i)].added;

@@ -59,14 +59,16 @@ Axis column_axis(const Design& design, Role role) {
     case Role::kOutput:
       if (design.layer_kind == model::LayerKind::kGatedAttention) return {Unit::kInner, 1};
       return {Unit::kHeads, model::head_value_size(design)};
-    case Role::kDown: return {Unit::kInner, 1};
+    case Role::kDown:
+    case Role::kFeedForwardInnerNorm: return {Unit::kInner, 1};
     case Role::kConvolution: return {Unit::kHidden, design.convolution_size};
     case Role::kContentBias:
     case Role::kPositionBias:
     case Role::kSegmentBias:
     case Role::kLayerSegmentTable: return {Unit::kHeads, design.head_size};
     case Role::kTalkingBefore:
-    case Role::kTalkingAfter: return {Unit::kHeads, 1};
+    case Role::kTalkingAfter:
+    case Role::kHeadScale: return {Unit::kHeads, 1};
     case Role::kRelativeTable:
       if (design.position == model::PositionType::kT5) return {Unit::kHeads, 1};
       return {Unit::kHidden, 1};
@@ -254,7 +256,7 @@ std::optional<DividedNorm> divided_norm(const Design& design) {
   const bool shared = std::ranges::count_if(design.layers, [&](const model::LayerDesign& layer) {
                         return layer.weights == last;
                       }) > 1;
-  if (design.norm_placement != model::NormPlacement::kPost || shared)
+  if (!norms_sum(design.norm_placement) || shared)
     refuse("the tied vocabulary reads no norm of its own; expected an untied one");
   const bool gated = design.layer_kind == model::LayerKind::kGatedAttention;
   return DividedNorm{gated ? Role::kAttentionNorm : Role::kFeedForwardNorm, last};

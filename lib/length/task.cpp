@@ -13,6 +13,7 @@
 #include "model/checkpoint/save.hpp"
 #include "train/data/record_example.hpp"
 #include "train/network/trained_positions.hpp"
+#include "train/run/residual_start.hpp"
 
 namespace masque::length {
 
@@ -92,6 +93,10 @@ class TaskLearner final : public Learner {
     network_ =
         std::make_unique<train::Network<float>>(design, map_, parameters_, options.precision);
     network_->chunk_rows = options.chunk_rows;
+    std::vector<train::Example> first;
+    for (Index i = 0; i < std::min<Index>(options.trainer.batch_size, corpus_.size()); ++i)
+      first.push_back(objective_->example(corpus_.item(i), 0));
+    start_residuals(first, map_, *network_, parameters_);
     loss_ = std::make_unique<train::ObjectiveLoss>(*network_, *objective_);
     trainer_ = std::make_unique<train::Trainer>(*loss_, parameters_, corpus_, options.trainer);
   }

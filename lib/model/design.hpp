@@ -34,6 +34,12 @@ enum class NormPlacement {
   /// x ← x + α f(x), α a number of each part that starts at 0, without norms in layers. Bachlechner
   /// et al. 2020, arXiv:2003.04887.
   kReZero,
+  /// x ← norm(ω ⊙ x + f(x)), ω a vector of each part. A new one starts from the sizes of what the
+  /// parts in front of it give (train/run/residual_start.hpp). Liu et al. 2020, arXiv:2004.08249.
+  kAdmin,
+  /// Pre-norm; a norm of what attention gives, a norm in front of the second feed-forward product,
+  /// and a number for each head. Shleifer et al. 2021, arXiv:2110.09456.
+  kNormFormer,
 };
 
 enum class LayerKind {
@@ -168,9 +174,22 @@ struct VariantDesign {
   bool operator==(const VariantDesign&) const = default;
 };
 
+/// Whether a norm follows the sum of the states and what a part of a layer gives.
+inline bool norms_sum(NormPlacement placement) {
+  return placement == NormPlacement::kPost || placement == NormPlacement::kAdmin;
+}
+
 /// Whether the parts of a layer read norms of the states.
 inline bool norms_input(NormPlacement placement) {
-  return placement != NormPlacement::kPost && placement != NormPlacement::kReZero;
+  return !norms_sum(placement) && placement != NormPlacement::kReZero;
+}
+
+/// Whether what attention, and what the feed-forward layer gives passes a norm in front of the sum.
+inline bool norms_attention_output(NormPlacement placement) {
+  return placement == NormPlacement::kSandwich || placement == NormPlacement::kNormFormer;
+}
+inline bool norms_feed_forward_output(NormPlacement placement) {
+  return placement == NormPlacement::kSandwich;
 }
 
 /// A model without its weights.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,11 +18,14 @@ namespace masque::model {
 template <class E, std::size_t N>
 using Words = std::array<std::pair<std::string_view, E>, N>;
 
-inline constexpr Words<NormPlacement, 5> kNormPlacements{{{"post", NormPlacement::kPost},
-                                                          {"pre", NormPlacement::kPre},
-                                                          {"parallel", NormPlacement::kParallel},
-                                                          {"sandwich", NormPlacement::kSandwich},
-                                                          {"rezero", NormPlacement::kReZero}}};
+inline constexpr Words<NormPlacement, 7> kNormPlacements{
+    {{"post", NormPlacement::kPost},
+     {"pre", NormPlacement::kPre},
+     {"parallel", NormPlacement::kParallel},
+     {"sandwich", NormPlacement::kSandwich},
+     {"rezero", NormPlacement::kReZero},
+     {"admin", NormPlacement::kAdmin},
+     {"normformer", NormPlacement::kNormFormer}}};
 inline constexpr Words<kernel::Norm, 2> kNorms{
     {{"layer", kernel::Norm::kLayer}, {"rms", kernel::Norm::kRms}}};
 inline constexpr Words<LayerKind, 2> kLayerKinds{
@@ -69,6 +73,15 @@ std::string_view word_of(const Words<E, N>& words, E value) {
   return {};
 }
 
+/// None: no such word.
+template <class E, std::size_t N>
+std::optional<E> find_word(const Words<E, N>& words, std::string_view given) {
+  for (const auto& [word, value] : words) {
+    if (word == given) return value;
+  }
+  return std::nullopt;
+}
+
 /// The value of an option's word; `fallback` if it is absent. Throws InputError that lists the
 /// words.
 template <class E, std::size_t N>
@@ -76,9 +89,7 @@ E read_word(const FamilyConfig& config, std::string_view name, const Words<E, N>
             E fallback) {
   if (!config.has(name)) return fallback;
   const std::string given = config.text(name, "");
-  for (const auto& [word, value] : words) {
-    if (word == given) return value;
-  }
+  if (const std::optional<E> found = find_word(words, given)) return *found;
   config.refuse(name, "one of " + comma_list(words, [](const auto& word) {
                         return fmt::format("\"{}\"", word.first);
                       }));

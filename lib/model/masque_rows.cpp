@@ -64,11 +64,14 @@ void add_layers(const Design& design, Rows& to) {
     to.dense(attention + "value", Role::kValue);
   }
   to.dense(attention + "output", Role::kOutput);
-  const bool sandwich = design.norm_placement == NormPlacement::kSandwich;
   const bool scaled = design.norm_placement == NormPlacement::kReZero;
+  const bool weighted = design.norm_placement == NormPlacement::kAdmin;
   if (!scaled) to.norm(attention + "norm", Role::kAttentionNorm);
-  if (sandwich) to.norm(attention + "output_norm", Role::kAttentionOutputNorm);
+  if (norms_attention_output(design.norm_placement))
+    to.norm(attention + "output_norm", Role::kAttentionOutputNorm);
   if (scaled) to.tensor(attention + "scale", Role::kAttentionScale);
+  if (weighted) to.tensor(attention + "residual", Role::kAttentionResidual);
+  if (scales_heads(design)) to.tensor(attention + "head_scale", Role::kHeadScale);
   const TalkingHeads talking = design.variants.talking_heads;
   if (talking == TalkingHeads::kBefore || talking == TalkingHeads::kBoth) {
     to.tensor(attention + "talking_before", Role::kTalkingBefore);
@@ -80,8 +83,12 @@ void add_layers(const Design& design, Rows& to) {
   if (design.gated) to.dense(feed_forward + "gate", Role::kGate);
   to.dense(feed_forward + "down", Role::kDown);
   if (!scaled) to.norm(feed_forward + "norm", Role::kFeedForwardNorm);
-  if (sandwich) to.norm(feed_forward + "output_norm", Role::kFeedForwardOutputNorm);
+  if (norms_feed_forward_output(design.norm_placement))
+    to.norm(feed_forward + "output_norm", Role::kFeedForwardOutputNorm);
   if (scaled) to.tensor(feed_forward + "scale", Role::kFeedForwardScale);
+  if (weighted) to.tensor(feed_forward + "residual", Role::kFeedForwardResidual);
+  if (design.norm_placement == NormPlacement::kNormFormer)
+    to.norm(feed_forward + "inner_norm", Role::kFeedForwardInnerNorm);
 }
 
 void add_positions(const Design& design, Rows& to) {

@@ -104,6 +104,9 @@ MatrixView<const T> Pass<T>::matrix(Role role, Index l) const {
     case Role::kGatedBeta: return model_.layer(l).gated_beta.view;
     case Role::kAttentionScale: return model_.layer(l).attention_scale.view;
     case Role::kFeedForwardScale: return model_.layer(l).feed_forward_scale.view;
+    case Role::kAttentionResidual: return model_.layer(l).attention_residual.view;
+    case Role::kFeedForwardResidual: return model_.layer(l).feed_forward_residual.view;
+    case Role::kHeadScale: return model_.layer(l).head_scale.view;
     default: break;
   }
   check_failed("a role that forward.hpp names", __FILE__, __LINE__);

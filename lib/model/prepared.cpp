@@ -71,8 +71,12 @@ void add_steps(const Design& design, const LayerWeights<T>& from, Precision prec
   to.convolution_norm = {design.norm, from.convolution_norm};
   to.attention_output_norm = {design.norm, from.attention_output_norm};
   to.feed_forward_output_norm = {design.norm, from.feed_forward_output_norm};
+  to.feed_forward_inner_norm = {design.norm, from.feed_forward_inner_norm};
   to.attention_scale = from.attention_scale;
   to.feed_forward_scale = from.feed_forward_scale;
+  to.attention_residual = from.attention_residual;
+  to.feed_forward_residual = from.feed_forward_residual;
+  to.head_scale = from.head_scale;
   to.content_bias = from.content_bias;
   to.position_bias = from.position_bias;
   to.segment_bias = from.segment_bias;

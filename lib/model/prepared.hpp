@@ -49,8 +49,9 @@ struct PreparedLayer {
   kernel::Linear<T> up;  ///< gated: gate, then up, side by side
   kernel::Linear<T> down;
   PreparedNorm<T> feed_forward_norm;
-  PreparedNorm<T> attention_output_norm, feed_forward_output_norm;
-  Weight<T> attention_scale, feed_forward_scale;
+  PreparedNorm<T> attention_output_norm, feed_forward_output_norm, feed_forward_inner_norm;
+  Weight<T> attention_scale, feed_forward_scale, attention_residual, feed_forward_residual;
+  Weight<T> head_scale;
   // XLNet
   kernel::Linear<T> relative;
   Weight<T> content_bias, position_bias, segment_bias, segment_table;

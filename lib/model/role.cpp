@@ -101,7 +101,11 @@ RoleShape role_shape(const Design& design, Role role, Index part) {
     case Role::kRelativeNorm:
     case Role::kAttentionOutputNorm:
     case Role::kFeedForwardOutputNorm:
+    case Role::kAttentionResidual:
+    case Role::kFeedForwardResidual:
     case Role::kFinalNorm: return {1, hidden};
+    case Role::kFeedForwardInnerNorm: return {1, inner};
+    case Role::kHeadScale: return {1, design.num_attention_heads};
     case Role::kAttentionScale:
     case Role::kFeedForwardScale: return {1, 1};
     default: return table_shape(design, role);
@@ -110,13 +114,14 @@ RoleShape role_shape(const Design& design, Role role, Index part) {
 
 bool is_norm(Role role) {
   return (role >= Role::kEmbeddingNorm && role <= Role::kHeadNorm) ||
-         role == Role::kAttentionOutputNorm || role == Role::kFeedForwardOutputNorm;
+         role == Role::kAttentionOutputNorm || role == Role::kFeedForwardOutputNorm ||
+         role == Role::kFeedForwardInnerNorm;
 }
 
 bool is_vector(Role role) {
   return is_norm(role) || role == Role::kQueryStart || role == Role::kContentBias ||
          role == Role::kPositionBias || role == Role::kSegmentBias ||
-         role == Role::kAttentionScale || role == Role::kFeedForwardScale;
+         (role >= Role::kAttentionScale && role <= Role::kHeadScale);
 }
 
 namespace {
@@ -152,6 +157,7 @@ NormWeights<T>* norm_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role r
     case Role::kConvolutionNorm: return &layer.convolution_norm;
     case Role::kAttentionOutputNorm: return &layer.attention_output_norm;
     case Role::kFeedForwardOutputNorm: return &layer.feed_forward_output_norm;
+    case Role::kFeedForwardInnerNorm: return &layer.feed_forward_inner_norm;
     case Role::kRelativeNorm: return &weights.relative_norm;
     case Role::kFinalNorm: return &weights.final_norm;
     case Role::kHeadNorm: return &weights.head_norm;
@@ -177,6 +183,9 @@ Weight<T>* single_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role role
     case Role::kTalkingAfter: return &layer.talking_after;
     case Role::kAttentionScale: return &layer.attention_scale;
     case Role::kFeedForwardScale: return &layer.feed_forward_scale;
+    case Role::kAttentionResidual: return &layer.attention_residual;
+    case Role::kFeedForwardResidual: return &layer.feed_forward_residual;
+    case Role::kHeadScale: return &layer.head_scale;
     default: return nullptr;
   }
 }

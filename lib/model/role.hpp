@@ -58,6 +58,10 @@ enum class Role {
   kFeedForwardOutputNorm,
   kAttentionScale,
   kFeedForwardScale,
+  kAttentionResidual,  ///< what the states are multiplied by in front of the sum
+  kFeedForwardResidual,
+  kHeadScale,
+  kFeedForwardInnerNorm,
 };
 
 /// Rows (outputs) and columns (inputs) that a design gives to a role's weight; a vector is one row.

@@ -58,6 +58,9 @@ StartValue StartValues::of(Role role, bool bias, Index part) const {
   if (bias || role == Role::kGatedBeta) return StartValue::constant(0);
   if (is_norm(role) || role == Role::kGatedGamma) return StartValue::constant(1);
   switch (role) {
+    case Role::kAttentionResidual:
+    case Role::kFeedForwardResidual:
+    case Role::kHeadScale: return StartValue::constant(1);
     case Role::kAttentionScale:
     case Role::kFeedForwardScale: return StartValue::constant(0);
     case Role::kPositionPart:

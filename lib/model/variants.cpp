@@ -192,4 +192,8 @@ Index context_width(const Design& design) {
   return design.num_attention_heads * head_value_size(design);
 }
 
+bool scales_heads(const Design& design) {
+  return design.norm_placement == NormPlacement::kNormFormer && design.variants.mixer.empty();
+}
+
 }  // namespace masque::model

@@ -82,4 +82,7 @@ DesignMasks mask_support(const Design& design);
 /// Columns of what attention, mixer or gated unit gives to the output projection.
 Index context_width(const Design& design);
 
+/// Whether what each head gives is multiplied by a number of its own (NormPlacement::kNormFormer).
+bool scales_heads(const Design& design);
+
 }  // namespace masque::model

@@ -46,8 +46,11 @@ struct LayerWeights {
   DenseWeights<T> gate;           ///< of gated layers: the half that the activation sees
   DenseWeights<T> down;
   NormWeights<T> feed_forward_norm;
-  NormWeights<T> attention_output_norm, feed_forward_output_norm;  ///< NormPlacement::kSandwich
-  Weight<T> attention_scale, feed_forward_scale;                   ///< kReZero: α
+  /// NormPlacement::kSandwich; kNormFormer has the first and the third
+  NormWeights<T> attention_output_norm, feed_forward_output_norm, feed_forward_inner_norm;
+  Weight<T> attention_scale, feed_forward_scale;        ///< kReZero: α
+  Weight<T> attention_residual, feed_forward_residual;  ///< kAdmin: ω
+  Weight<T> head_scale;                                 ///< kNormFormer
   // XLNet: vectors of heads · head size
   DenseWeights<T> relative;
   Weight<T> content_bias, position_bias, segment_bias;  ///< r_w_bias, r_r_bias, r_s_bias

@@ -48,8 +48,8 @@ cmp first second || fail "other results of growth after losses"
 
 experiment=$experiments/depth
 "$experiment" --smoke -o c >first 2>log || { cat log; fail "depth"; }
-[ "$(cut -f 1-4 c/summary.tsv | tail -n +2 | grep -c '	2	0$')" = 10 ] || fail "rows of depth: $(cat c/summary.tsv)"
-[ "$(grep -c '<circle' c/adam.svg)" = 20 ] && [ "$(grep -c '<circle' c/loss.svg)" = 20 ] || fail "dots of depth"
+[ "$(cut -f 1-4 c/summary.tsv | tail -n +2 | grep -c '	2	0$')" = 14 ] || fail "rows of depth: $(cat c/summary.tsv)"
+[ "$(grep -c '<circle' c/adam.svg)" = 28 ] && [ "$(grep -c '<circle' c/loss.svg)" = 28 ] || fail "dots of depth"
 rm -r c/pre-6-1.adam c/post-2-2.done c/deepnorm-2-1.change
 "$experiment" --smoke -o c >second 2>log || fail "depth after losses"
 cmp first second || fail "other results of depth after losses"

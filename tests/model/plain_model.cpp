@@ -120,23 +120,40 @@ class Plain {
   }
 
   M layer(const LayerWeights<double>& own, View x) {
-    const bool post = design_.norm_placement == NormPlacement::kPost;
+    const NormPlacement placement = design_.norm_placement;
+    const bool post = placement == NormPlacement::kPost || placement == NormPlacement::kAdmin;
+    const bool rezero = placement == NormPlacement::kReZero;
     const double alpha = design_.variants.residual_scale;
-    const M input = post ? M::copy(x) : normed(x, design_.norm, own.attention_norm);
+    const M input = post || rezero ? M::copy(x) : normed(x, design_.norm, own.attention_norm);
     if (design_.layer_kind == LayerKind::kGatedAttention) {
       const M y = added(x, gated(own, input.view()).view(), alpha);
       return post ? normed(y.view(), design_.norm, own.attention_norm) : M::copy(y.view());
     }
-    const M first = dense(mixed(own, input.view()).view(), own.output);
-    M y = added(x, first.view(), alpha);
+    M first = dense(mixed(own, input.view()).view(), own.output);
+    if (placement == NormPlacement::kSandwich || placement == NormPlacement::kNormFormer)
+      first = normed(first.view(), design_.norm, own.attention_output_norm);
+    if (rezero) scale(first, own.attention_scale);
+    M states = M::copy(x);
+    scale(states, own.attention_residual);
+    M y = added(states.view(), first.view(), alpha);
     if (post) {
       y = normed(y.view(), design_.norm, own.attention_norm);
-      y = added(y.view(), feed_forward(own, y.view()).view(), alpha);
+      const M branch = feed_forward(own, y.view());
+      scale(y, own.feed_forward_residual);
+      y = added(y.view(), branch.view(), alpha);
       return normed(y.view(), design_.norm, own.feed_forward_norm);
     }
-    const bool parallel = design_.norm_placement == NormPlacement::kParallel;
+    if (rezero) {
+      M branch = feed_forward(own, y.view());
+      scale(branch, own.feed_forward_scale);
+      return added(y.view(), branch.view(), 1);
+    }
+    const bool parallel = placement == NormPlacement::kParallel;
     const M second = normed(parallel ? x : y.view(), design_.norm, own.feed_forward_norm);
-    return added(y.view(), feed_forward(own, second.view()).view(), 1);
+    M last = feed_forward(own, second.view());
+    if (placement == NormPlacement::kSandwich)
+      last = normed(last.view(), design_.norm, own.feed_forward_output_norm);
+    return added(y.view(), last.view(), 1);
   }
 
  private:
@@ -152,11 +169,26 @@ class Plain {
     return scheme_->terms(problem);
   }
 
+  /// Columns of x times the elements of a row, each for as many columns; no row: 1.
+  static void scale(M& x, const Weight<double>& row) {
+    if (!row) return;
+    const Index size = x.columns() / row.view.columns;
+    for (Index i = 0; i < x.rows(); ++i) {
+      for (Index c = 0; c < x.columns(); ++c) x.view().at(i, c) *= row.view.at(0, c / size);
+    }
+  }
+
   M feed_forward(const LayerWeights<double>& own, View x) const {
-    M up = dense(x, own.up);
-    if (!design_.gated) return dense(active(design_.activation, std::move(up)).view(), own.down);
-    const M gate = active(design_.activation, dense(x, own.gate));
-    return dense(times(gate.view(), up.view()).view(), own.down);
+    M inner = dense(x, own.up);
+    if (design_.gated) {
+      const M gate = active(design_.activation, dense(x, own.gate));
+      inner = times(gate.view(), inner.view());
+    } else {
+      inner = active(design_.activation, std::move(inner));
+    }
+    if (design_.norm_placement == NormPlacement::kNormFormer)
+      inner = normed(inner.view(), design_.norm, own.feed_forward_inner_norm);
+    return dense(inner.view(), own.down);
   }
 
   M mixed(const LayerWeights<double>& own, View x) {
@@ -167,8 +199,10 @@ class Plain {
       mixer->forward(nn::MixerProblem<double>{mixer_shape(design_), x, views, mask_}, y.view());
       return y;
     }
-    return attention(own, dense(x, own.query), dense(x, own.key), dense(x, own.value).view(),
-                     design_.num_attention_heads, design_.num_key_value_heads);
+    M y = attention(own, dense(x, own.query), dense(x, own.key), dense(x, own.value).view(),
+                    design_.num_attention_heads, design_.num_key_value_heads);
+    scale(y, own.head_scale);
+    return y;
   }
 
   M gated(const LayerWeights<double>& own, View x) {

@@ -63,7 +63,8 @@ void put(const Design& design, const PlacedTensor& tensor, const TensorPart& par
         seed + 10 * layer, weight);
   }
   const bool norm = is_norm(part.role) && !tensor.bias;
-  const bool gamma = part.role == Role::kGatedGamma;
+  const bool gamma = part.role == Role::kGatedGamma || part.role == Role::kAttentionResidual ||
+                     part.role == Role::kFeedForwardResidual;
   const double deviation = tensor.bias || norm || gamma ? 0.1 : 0.3;
   const RoleShape shape = role_shape(design, part.role, part.part);
   const bool rows = tensor.layout == TensorLayout::kNextRow;

@@ -23,7 +23,8 @@ constexpr Index kSequences = 6;
 /// A run on a text of a few lines.
 std::unique_ptr<TrainingRun> make_run(const TempFolder& folder, const std::string& placement,
                                       const std::string& objective = "clm",
-                                      Optimizer optimizer = Optimizer::kAdamW) {
+                                      Optimizer optimizer = Optimizer::kAdamW,
+                                      double initializer_range = 0.02) {
   std::string text;
   for (const char* line : {"the cat sat on the mat", "a dog ran", "the dog sat on a cat",
                            "on the mat a cat ran", "a mat sat", "the cat ran on the dog"})
@@ -40,6 +41,7 @@ std::unique_ptr<TrainingRun> make_run(const TempFolder& folder, const std::strin
   options.design.position = objective == "plm" ? "rope" : "learned";
   if (objective == "two-tower") options.design.num_hidden_layers = 4;
   options.design.norm_placement = placement;
+  options.initializer_range = initializer_range;
   options.trainer.batch_size = kSequences;
   options.trainer.optimizer = optimizer;
   options.trainer.clip = 0;
@@ -127,7 +129,7 @@ TEST_CASE("the first step of a training moves the function as the depth probe sa
 }
 
 TEST_CASE("sizes of states are those of inference, branches and norm inputs fit together") {
-  for (const std::string placement : {"post", "pre", "parallel", "deepnorm"}) {
+  for (const std::string placement : {"post", "pre", "parallel", "deepnorm", "normformer"}) {
     CAPTURE(placement);
     const TempFolder folder;
     const auto run = make_run(folder, placement);
@@ -167,6 +169,41 @@ TEST_CASE("sizes of states are those of inference, branches and norm inputs fit 
       CHECK(layer.feed_forward_branch > 0);
     }
   }
+}
+
+TEST_CASE("Admin starts from the sizes of the parts in front") {
+  for (const char* objective : {"clm", "tta", "plm"}) {
+    CAPTURE(objective);
+    const TempFolder folder;
+    // With ω = 1 it is the post-norm model of the same seed.
+    const auto make = [&](const char* placement) {
+      return make_run(folder, placement, objective, Optimizer::kAdamW, 0.3);
+    };
+    const DepthReport report = probe_depth(*make("post"), FirstUpdate::kSgd, 0.01, kSequences);
+    const auto run = make("admin");
+    double sum = 1;
+    const auto check = [&](model::Role role, Index layer, double branch) {
+      for (const float weight : run->parameters().value(run->map().weight(role, layer)).row_span(0))
+        CHECK(static_cast<double>(weight) == doctest::Approx(std::sqrt(sum)).epsilon(1e-6));
+      sum += branch * branch;
+    };
+    for (std::size_t l = 0; l < report.layers.size(); ++l) {
+      const auto layer = static_cast<Index>(l);
+      check(model::Role::kAttentionResidual, layer, report.layers[l].attention_branch);
+      check(model::Role::kFeedForwardResidual, layer, report.layers[l].feed_forward_branch);
+    }
+    CHECK(sum > 2);
+    // What its own parts give is told apart from the weighted states.
+    const DepthReport own = probe_depth(*run, FirstUpdate::kSgd, 0.01, kSequences);
+    CHECK(own.layers[0].attention_branch ==
+          doctest::Approx(report.layers[0].attention_branch).epsilon(1e-5));
+  }
+  const TempFolder folder;
+  CHECK(test::message_of<UsageError>([&] {
+          make_run(folder, "admin", "electra");
+        }).starts_with("norm_placement admin with objective electra: "));
+  CHECK(test::message_of<UsageError>([&] { make_run(folder, "admin", "two-tower"); }) ==
+        "norm_placement admin with two towers: expected one stack of layers");
 }
 
 TEST_CASE("the depth probe reads T-TA, masked and permuted models, and refuses two towers") {

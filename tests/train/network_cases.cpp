@@ -69,11 +69,13 @@ std::vector<NetworkCase> network_cases() {
     d.norm_placement = NormPlacement::kPre;
     d.final_norm = true;
   });
-  for (const auto& [name, placement] : {std::pair("sandwich", NormPlacement::kSandwich),
-                                        std::pair("rezero", NormPlacement::kReZero)}) {
+  for (const auto& [name, placement] :
+       {std::pair("sandwich", NormPlacement::kSandwich),
+        std::pair("rezero", NormPlacement::kReZero), std::pair("admin", NormPlacement::kAdmin),
+        std::pair("normformer", NormPlacement::kNormFormer)}) {
     add(name, [placement = placement](Design& d) {
       d.norm_placement = placement;
-      if (placement == NormPlacement::kSandwich) {
+      if (norms_input(placement)) {
         d.embedding_norm.reset();
         d.final_norm = true;
       }
@@ -85,11 +87,28 @@ std::vector<NetworkCase> network_cases() {
     d.gated = true;
     d.final_norm = true;
   });
-  add("rezero, T-TA", [](Design& d) {
-    d.norm_placement = NormPlacement::kReZero;
-    d.streams = Streams::kFixedKeys;
-    d.mask = DefaultMask::kOthers;
+  add("normformer, gated, grouped keys, value size", [](Design& d) {
+    d.norm_placement = NormPlacement::kNormFormer;
+    d.norm.kind = d.embedding_norm->kind = d.head.norm->kind = kernel::Norm::kRms;
+    d.gated = true;
+    d.num_key_value_heads = 1;
+    d.value_size = 3;
+    d.final_norm = true;
   });
+  add("normformer without weights of norms, with a mixer", [](Design& d) {
+    d.norm_placement = NormPlacement::kNormFormer;
+    d.norm_weights = false;
+    d.variants.mixer = "fnet";
+    d.final_norm = true;
+  });
+  for (const auto& [name, placement] : {std::pair("rezero, T-TA", NormPlacement::kReZero),
+                                        std::pair("admin, T-TA", NormPlacement::kAdmin)}) {
+    add(name, [placement = placement](Design& d) {
+      d.norm_placement = placement;
+      d.streams = Streams::kFixedKeys;
+      d.mask = DefaultMask::kOthers;
+    });
+  }
   add("parallel", [](Design& d) {
     d.norm_placement = NormPlacement::kParallel;
     d.final_norm = true;

@@ -258,7 +258,8 @@ const Family kFamily{
              {R"("type_vocab_size": 2, "embedding_size": 64, "gated": true, "talking_heads": "both")",
               R"("layer_kind": "gated_attention", "streams": "two", "position": "none")",
               R"("norm_placement": "pre")", R"("norm_placement": "sandwich")",
-              R"("norm_placement": "rezero")",
+              R"("norm_placement": "rezero")", R"("norm_placement": "admin")",
+              R"("norm_placement": "normformer")",
               R"("detector": {"hidden_size": 64, "num_attention_heads": 1}, "mask_token_id": 0)"}},
 };
 const FamilyRegistration kRegistration{kFamily};

@@ -14,23 +14,10 @@
 #include "kernel/parallel.hpp"
 #include "model/forward/forward.hpp"
 #include "model/forward/layer_memory.hpp"
+#include "model/forward/scaled_columns.hpp"
 #include "model/role.hpp"
 
 namespace masque::model {
-
-/// out ← γ ⊙ z + β with row `which` of γ and β (without data: 0).
-template <class T>
-void scale_columns(MatrixView<const T> z, MatrixView<const T> gamma, MatrixView<const T> beta,
-                   Index which, MatrixView<T> out) {
-  const T* const scale = gamma.row(which);
-  const T* const shift = beta.data != nullptr ? beta.row(which) : nullptr;
-  kernel::for_rows(z.rows, z.columns, [&](Index i) {
-    const T* from = z.row(i);
-    T* to = out.row(i);
-    for (Index c = 0; c < z.columns; ++c) to[c] = from[c] * scale[c];
-    for (Index c = 0; shift != nullptr && c < z.columns; ++c) to[c] += shift[c];
-  });
-}
 
 /// As layer_forward.
 template <class Run>
@@ -42,7 +29,7 @@ void gated_layer_forward(Run& run, Index l, typename Run::Stream& stream,
   LayerMemory<T>& own = run.memory(l, stream);
   const MatrixView<T> x = run.states(l, stream);
   const MatrixView<T> y = run.states(l + 1, stream);
-  const bool post = design.norm_placement == NormPlacement::kPost;
+  const bool post = norms_sum(design.norm_placement);
   const MatrixView<T> branch = post || !Run::kKeeps ? resized(own.sum, x.rows, x.columns) : y;
   if (run.skips_attention(l)) {
     for (Index i = 0; i < branch.rows; ++i) std::ranges::fill(branch.row_span(i), T{});

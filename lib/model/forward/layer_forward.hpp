@@ -5,6 +5,10 @@
 //   parallel    y = x + attention(norm(x), norm(m)) + ffn(norm(x))
 //   sandwich    s = x + norm'(attention(norm(x), norm(m))); y = s + norm'(ffn(norm(s)))
 //   ReZero      s = x + α attention(x, m);                  y = s + α' ffn(s)
+//   Admin       s = ω x + attention(x, m);   u = norm(s);  t = ω' u + ffn(u);  y = norm(t)
+//   NormFormer  s = x + norm'(attention(norm(x), norm(m))); y = s + ffn(norm(s))
+//               with a number for each head of attention and a norm in front of ffn's second
+//               product
 //
 // x: the states of the stream, m: those that keys and values are made of. A pass that keeps nothing
 // writes y over x.
@@ -18,7 +22,9 @@
 #include "model/forward/forward.hpp"
 #include "model/forward/gated_layer_forward.hpp"
 #include "model/forward/layer_memory.hpp"
+#include "model/forward/scaled_columns.hpp"
 #include "model/role.hpp"
+#include "model/variants.hpp"
 
 namespace masque::model {
 
@@ -43,10 +49,12 @@ void feed_forward(Run& run, Index l, LayerMemory<T>& own, MatrixView<const T> x,
   const auto& weights = run.layer(l);
   const Index wide = weights.up.outputs();
   const Index inner = design.gated ? wide / 2 : wide;
+  const bool normed = design.norm_placement == NormPlacement::kNormFormer;
   if constexpr (Run::kKeeps) {
     weights.up.forward(x, resized(own.wide, x.rows, wide));
     const MatrixView<T> active = run.active_memory(own, x.rows, inner);
     activate<T>(design, own.wide.view(), active);
+    if (normed) weights.feed_forward_inner_norm.forward(active, active);
     weights.down.forward(active, y);
   } else {
     // What lies between the products stays in the cache of one thread.
@@ -59,6 +67,7 @@ void feed_forward(Run& run, Index l, LayerMemory<T>& own, MatrixView<const T> x,
                          between);  // with the activation, but for a gate
       const MatrixView<T> active = between.middle_columns(0, inner);
       if (design.gated) activate<T>(design, between, active);
+      if (normed) weights.feed_forward_inner_norm.forward(active, active);
       weights.down.forward(active, y.middle_rows(first, count));
     }
   }
@@ -95,7 +104,12 @@ void attention_block(Run& run, Index l, typename Run::Stream& stream, typename R
     run.attend(l, stream, source, heads, projected,
                resized(own.context, input.rows, heads.heads * heads.value_size));
   }
-  run.layer(l).output.forward(own.context.view(), own.sum.view());
+  MatrixView<T> read = own.context.view();
+  if (scales_heads(design)) {
+    if constexpr (Run::kKeeps) read = resized(own.scaled_context, read.rows, read.columns);
+    scale_heads<T>(own.context.view(), run.matrix(Role::kHeadScale, l), read);
+  }
+  run.layer(l).output.forward(read, own.sum.view());
 }
 
 /// DeBERTa's convolution next to its first layer: y ← norm(y + act(convolution(x))), x the layer's
@@ -116,18 +130,28 @@ void add_convolution(Run& run, Index l, const typename Run::Stream& stream, Laye
                                                             y);
 }
 
-/// The residual of x and what a part of a layer gives, its norm or a multiple of it: as residual().
-/// `kept` ← the branch as it was, where a pass keeps it and it is changed.
+/// As residual_norm(), with the α of the design or the ω of this part.
 template <class Run, class Norm, class T>
-MatrixView<T> add_branch(Run& run, Index l, const Norm& norm, Role scale, Matrix<T>& kept,
+void add_and_norm(Run& run, Index l, const Norm& norm, Role scale, MatrixView<const T> x,
+                  MatrixView<T> branch, MatrixView<T> y) {
+  const Design& design = run.design();
+  if (design.norm_placement != NormPlacement::kAdmin)
+    return residual_norm<Run, Norm, T>(norm, design.variants.residual_scale, x, branch, y);
+  add_scaled_columns<T>(x, run.matrix(scale, l), branch);
+  norm.forward(branch, y);
+}
+
+/// The residual of x and what a part of a layer gives, its norm (none: nullptr) or a multiple of
+/// it: as residual(). `kept` ← the branch as it was, where a pass keeps it and it is changed.
+template <class Run, class Norm, class T>
+MatrixView<T> add_branch(Run& run, Index l, const Norm* norm, Role scale, Matrix<T>& kept,
                          MatrixView<const T> x, MatrixView<T> branch, MatrixView<T> own) {
-  const NormPlacement placement = run.design().norm_placement;
-  const bool sandwich = placement == NormPlacement::kSandwich;
-  if (sandwich || placement == NormPlacement::kReZero) {
+  const bool rezero = run.design().norm_placement == NormPlacement::kReZero;
+  if (norm != nullptr || rezero) {
     if constexpr (Run::kKeeps)
       kernel::copy_rows<T>(branch, resized(kept, branch.rows, branch.columns));
-    if (sandwich) {
-      norm.forward(branch, branch);
+    if (norm != nullptr) {
+      norm->forward(branch, branch);
     } else {
       const T alpha = run.matrix(scale, l).at(0, 0);
       kernel::for_rows(branch.rows, branch.columns, [&](Index i) {
@@ -151,7 +175,7 @@ void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run
     return gated_layer_forward(run, l, stream, source, m);
   const auto& weights = run.layer(l);
   LayerMemory<T>& own = run.memory(l, stream);
-  const bool post = design.norm_placement == NormPlacement::kPost;
+  const bool post = norms_sum(design.norm_placement);
   const bool convolved = !weights.convolution.empty();
   const Matrix<T> before = convolved && !Run::kKeeps ? Matrix<T>::copy(x) : Matrix<T>();
   MatrixView<const T> input = x;
@@ -171,13 +195,14 @@ void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run
   run.drop(DropoutPlace::kAttention, l, stream, attended);
   using Norm = decltype(weights.attention_norm);
   if (post) {
-    const double alpha = design.variants.residual_scale;
     const MatrixView<T> middle = Run::kKeeps ? resized(own.middle, x.rows, x.columns) : y;
-    residual_norm<Run, Norm, T>(weights.attention_norm, alpha, x, attended, middle);
+    add_and_norm<Run, Norm, T>(run, l, weights.attention_norm, Role::kAttentionResidual, x,
+                               attended, middle);
     const MatrixView<T> branch = Run::kKeeps ? resized(own.last_sum, x.rows, x.columns) : attended;
     feed_forward<Run, T>(run, l, own, middle, branch);
     run.drop(DropoutPlace::kFeedForward, l, stream, branch);
-    residual_norm<Run, Norm, T>(weights.feed_forward_norm, alpha, middle, branch, y);
+    add_and_norm<Run, Norm, T>(run, l, weights.feed_forward_norm, Role::kFeedForwardResidual,
+                               middle, branch, y);
     if (convolved) add_convolution<Run, T>(run, l, stream, own, Run::kKeeps ? x : before.view(), y);
     return;
   }
@@ -186,16 +211,20 @@ void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run
   MatrixView<T> middle;
   if (normed) middle = resized(Run::kKeeps ? own.middle : own.normed, x.rows, x.columns);
   if (parallel) weights.feed_forward_norm.forward(x, middle);
-  const MatrixView<T> sum =
-      add_branch<Run, Norm, T>(run, l, weights.attention_output_norm, Role::kAttentionScale,
-                               own.attention_branch, x, attended, y);
+  const MatrixView<T> sum = add_branch<Run, Norm, T>(
+      run, l,
+      norms_attention_output(design.norm_placement) ? &weights.attention_output_norm : nullptr,
+      Role::kAttentionScale, own.attention_branch, x, attended, y);
   if (normed && !parallel) weights.feed_forward_norm.forward(sum, middle);
   if (!normed) middle = sum;
   const MatrixView<T> branch = Run::kKeeps ? y : attended;
   feed_forward<Run, T>(run, l, own, middle, branch);
   run.drop(DropoutPlace::kFeedForward, l, stream, branch);
-  add_branch<Run, Norm, T>(run, l, weights.feed_forward_output_norm, Role::kFeedForwardScale,
-                           own.feed_forward_branch, sum, branch, y);
+  add_branch<Run, Norm, T>(run, l,
+                           norms_feed_forward_output(design.norm_placement)
+                               ? &weights.feed_forward_output_norm
+                               : nullptr,
+                           Role::kFeedForwardScale, own.feed_forward_branch, sum, branch, y);
 }
 
 }  // namespace masque::model

@@ -19,8 +19,9 @@ struct LayerMemory {
   Matrix<T> wide;      ///< its first product; GAU: all that the input gives, after the activation
   Matrix<T> active;    ///< what its second product reads
   Matrix<T> last_sum;  ///< t: the residual after the feed-forward layer
-  /// kSandwich, kReZero: what the parts give, before its norm or its number.
+  /// kSandwich, kReZero, kNormFormer: what the parts give, before its norm or its number.
   Matrix<T> attention_branch, feed_forward_branch;
+  Matrix<T> scaled_context;     ///< kNormFormer: context, each head times its number
   Matrix<T> gate, source_gate;  ///< GAU: before the activation
   Matrix<T> queries, keys;      ///< GAU: scaled
   /// XLNet, DeBERTa: projected rows of distances, which queries meet; and those that keys meet.
@@ -30,26 +31,13 @@ struct LayerMemory {
   /// Calls visit(matrix) for all.
   template <class F>
   void for_each(const F& visit) {
-    for (Matrix<T>* matrix : {&normed,
-                              &source_normed,
-                              &projected,
-                              &source_projected,
-                              &context,
-                              &sum,
-                              &middle,
-                              &wide,
-                              &active,
-                              &last_sum,
-                              &attention_branch,
-                              &feed_forward_branch,
-                              &gate,
-                              &source_gate,
-                              &queries,
-                              &keys,
-                              &distance_keys,
-                              &distance_queries,
-                              &convolved,
-                              &convolution_sum})
+    for (Matrix<T>* matrix :
+         {&normed,         &source_normed, &projected,        &source_projected,
+          &context,        &sum,           &middle,           &wide,
+          &active,         &last_sum,      &attention_branch, &feed_forward_branch,
+          &scaled_context, &gate,          &source_gate,      &queries,
+          &keys,           &distance_keys, &distance_queries, &convolved,
+          &convolution_sum})
       visit(*matrix);
   }
 };

@@ -82,6 +82,8 @@ SaneRow zero_norms(const LoadedModel<float>& model) {
     check(w.layers[l].attention_output_norm, fmt::format("layer {} attention output norm", l + 1));
     check(w.layers[l].feed_forward_output_norm,
           fmt::format("layer {} feed-forward output norm", l + 1));
+    check(w.layers[l].feed_forward_inner_norm,
+          fmt::format("layer {} feed-forward inner norm", l + 1));
   }
   check(w.final_norm, "final norm");
   check(w.head_norm, "head norm");

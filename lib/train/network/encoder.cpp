@@ -73,6 +73,7 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& map, Parame
     layer.convolution_norm = norm(Role::kConvolutionNorm, l, design.norm);
     layer.attention_output_norm = norm(Role::kAttentionOutputNorm, l, design.norm);
     layer.feed_forward_output_norm = norm(Role::kFeedForwardOutputNorm, l, design.norm);
+    layer.feed_forward_inner_norm = norm(Role::kFeedForwardInnerNorm, l, design.norm);
     if (design.layer_kind == model::LayerKind::kGatedAttention) {
       layer.gated_input = dense({Role::kGatedInput}, l);
     } else {

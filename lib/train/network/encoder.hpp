@@ -54,7 +54,7 @@ struct EncoderLayer {
   Dense<T> distance_key, distance_query;  ///< XLNet, DeBERTa: of the distances
   Dense<T> convolution;                   ///< DeBERTa, next to the first layer
   TrainedNorm<T> attention_norm, feed_forward_norm, convolution_norm;
-  TrainedNorm<T> attention_output_norm, feed_forward_output_norm;  // kSandwich
+  TrainedNorm<T> attention_output_norm, feed_forward_output_norm, feed_forward_inner_norm;
 
   /// Calls visit(dense) for all.
   template <class F>

@@ -1,6 +1,7 @@
 // The backward pass through a gated attention unit (model/forward/gated_layer_forward.hpp).
 #include "kernel/activation.hpp"
 #include "train/network/encoder_run.hpp"
+#include "train/network/scaled_columns.hpp"
 
 namespace masque::train {
 
@@ -20,30 +21,6 @@ enum : std::size_t {
   kDSourceNormed
 };
 
-template <class T>
-void scale_columns_backward(MatrixView<const T> z, MatrixView<const T> gamma, Index which,
-                            MatrixView<const T> d_out, MatrixView<T> d_z, MatrixView<T> d_gamma,
-                            MatrixView<T> d_beta) {
-  const T* const scale = gamma.row(which);
-  kernel::for_rows(z.rows, z.columns, [&](Index i) {
-    const T* from = d_out.row(i);
-    T* to = d_z.row(i);
-    for (Index c = 0; c < z.columns; ++c) to[c] += from[c] * scale[c];
-  });
-  // In the order of the rows.
-  for (Index i = 0; d_gamma.data != nullptr && i < z.rows; ++i) {
-    const T* from = d_out.row(i);
-    const T* x = z.row(i);
-    T* to = d_gamma.row(which);
-    for (Index c = 0; c < z.columns; ++c) to[c] += from[c] * x[c];
-  }
-  for (Index i = 0; d_beta.data != nullptr && i < z.rows; ++i) {
-    const T* from = d_out.row(i);
-    T* to = d_beta.row(which);
-    for (Index c = 0; c < z.columns; ++c) to[c] += from[c];
-  }
-}
-
 }  // namespace
 
 template <class T>
@@ -51,8 +28,7 @@ void EncoderRun<T>::gated_input_backward(Index l, MatrixView<const T> x, MatrixV
                                          MatrixView<const T> d_raw, MatrixView<T> d_normed,
                                          MatrixView<T> d_x) {
   const EncoderLayer<T>& own = layer(l);
-  if (design_.norm_placement == model::NormPlacement::kPost)
-    return own.gated_input.backward(x, d_raw, true, d_x);
+  if (norms_sum(design_.norm_placement)) return own.gated_input.backward(x, d_raw, true, d_x);
   own.gated_input.backward(normed, d_raw, false, d_normed);
   own.attention_norm.backward(x, d_normed, d_x);
 }
@@ -69,7 +45,7 @@ void EncoderRun<T>::gated_backward(Index l, Stream& stream, Stream& source, Matr
   const bool same = &stream == &source;
   const Index e = design_.intermediate_size, s = design_.attention_key_size;
   const MatrixView<T> d_sum = zeros(kDSum, x.rows, x.columns);
-  const bool post = design_.norm_placement == model::NormPlacement::kPost;
+  const bool post = norms_sum(design_.norm_placement);
   if (post) {
     own.attention_norm.backward(tape.sum.view(), d_out, d_sum);
   } else {

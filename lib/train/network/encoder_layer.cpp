@@ -7,6 +7,7 @@
 #include "kernel/activation.hpp"
 #include "model/forward/layer_forward.hpp"
 #include "train/network/encoder_run.hpp"
+#include "train/network/scaled_columns.hpp"
 
 namespace masque::train {
 
@@ -27,7 +28,9 @@ enum : std::size_t {
   kDWide,
   kActive,
   kDConvolved,
-  kDBranch
+  kDBranch,
+  kDActive,
+  kInner
 };
 
 }  // namespace
@@ -78,15 +81,30 @@ void EncoderRun<T>::feed_forward_backward(Index l, LayerTape<T>& tape, MatrixVie
   const EncoderLayer<T>& own = layer(l);
   const Index inner = design_.intermediate_size;
   const MatrixView<T> d_wide = zeros(kDWide, x.rows, tape.wide.columns());
+  const bool normed = design_.norm_placement == NormPlacement::kNormFormer;
   // The same memory as d_context, which is made later.
-  const MatrixView<T> d_active = scratch(kDContext, x.rows, inner);
+  const MatrixView<T> d_active =
+      normed ? zeros(kDContext, x.rows, inner) : scratch(kDContext, x.rows, inner);
   MatrixView<const T> active = tape.active.view();
-  if (encoder_.large_) {
-    const MatrixView<T> again = scratch(kActive, x.rows, inner);
+  MatrixView<T> again;
+  if (encoder_.large_ || normed) {
+    again = scratch(kActive, x.rows, inner);
     model::activate<T>(design_, tape.wide.view(), again);
-    active = again;
   }
-  own.down.backward(active, d_y, false, d_active);
+  if (encoder_.large_) active = again;
+  if (normed) {
+    // What was kept is the norm; it reads the activation.
+    const MatrixView<T> d_inner = scratch(kDActive, x.rows, inner);
+    if (encoder_.large_) {
+      const MatrixView<T> inner_norm = scratch(kInner, x.rows, inner);
+      own.feed_forward_inner_norm.forward(again, inner_norm);
+      active = inner_norm;
+    }
+    own.down.backward(active, d_y, false, d_inner);
+    own.feed_forward_inner_norm.backward(again, d_inner, d_active);
+  } else {
+    own.down.backward(active, d_y, false, d_active);
+  }
   if (design_.gated) {
     kernel::gated_backward<T>(design_.activation, tape.wide.view().middle_columns(0, inner),
                               tape.wide.view().middle_columns(inner, inner), d_active,
@@ -98,11 +116,10 @@ void EncoderRun<T>::feed_forward_backward(Index l, LayerTape<T>& tape, MatrixVie
 }
 
 template <class T>
-void EncoderRun<T>::branch_backward(Index l, const TrainedNorm<T>& norm, Role scale,
+void EncoderRun<T>::branch_backward(Index l, const TrainedNorm<T>* norm, Role scale,
                                     const Matrix<T>& branch, MatrixView<const T> d_sum,
                                     MatrixView<T> d_branch) {
-  if (design_.norm_placement == NormPlacement::kSandwich)
-    return norm.backward(branch.view(), d_sum, d_branch);
+  if (norm != nullptr) return norm->backward(branch.view(), d_sum, d_branch);
   if (design_.norm_placement != NormPlacement::kReZero) return kernel::add_to<T>(d_sum, d_branch);
   const T alpha = matrix(scale, l).at(0, 0);
   double slope = 0;
@@ -120,6 +137,15 @@ void EncoderRun<T>::branch_backward(Index l, const TrainedNorm<T>& norm, Role sc
 }
 
 template <class T>
+void EncoderRun<T>::residual_backward(Index l, Role scale, MatrixView<const T> x,
+                                      MatrixView<const T> d_sum, MatrixView<T> d_x) {
+  if (design_.norm_placement != NormPlacement::kAdmin)
+    return kernel::add_scaled<T>(design_.variants.residual_scale, d_sum, d_x);
+  scale_columns_backward<T>(x, matrix(scale, l), 0, d_sum, d_x,
+                            gradient(encoder_.map_.weight(scale, weights_of(l))), {});
+}
+
+template <class T>
 void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> m,
                                    MatrixView<const T> d_out, MatrixView<T> d_x,
                                    MatrixView<T> d_m) {
@@ -129,10 +155,9 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
   LayerTape<T>& tape = memory(l, stream);
   const EncoderLayer<T>& own = layer(l);
   const MatrixView<const T> x = stream.x[at].view();
-  const bool post = design_.norm_placement == NormPlacement::kPost;
+  const bool post = norms_sum(design_.norm_placement);
   const bool parallel = design_.norm_placement == NormPlacement::kParallel;
   const bool rezero = design_.norm_placement == NormPlacement::kReZero;
-  const double alpha = design_.variants.residual_scale;
   // After the feed-forward layer.
   const MatrixView<T> d_sum = zeros(kDSum, x.rows, x.columns);
   const MatrixView<T> d_middle = zeros(kDMiddle, x.rows, x.columns);
@@ -145,10 +170,12 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
       d_end = d_convolved;
     }
     own.feed_forward_norm.backward(tape.last_sum.view(), d_end, d_last);
-    kernel::add_scaled<T>(alpha, d_last, d_middle);
+    residual_backward(l, Role::kFeedForwardResidual, tape.middle.view(), d_last, d_middle);
   } else {
-    branch_backward(l, own.feed_forward_output_norm, Role::kFeedForwardScale,
-                    tape.feed_forward_branch, d_out, d_last);
+    branch_backward(
+        l,
+        norms_feed_forward_output(design_.norm_placement) ? &own.feed_forward_output_norm : nullptr,
+        Role::kFeedForwardScale, tape.feed_forward_branch, d_out, d_last);
     kernel::add_to<T>(d_out, d_sum);
   }
   drop_backward(DropoutPlace::kFeedForward, l, stream, d_last);
@@ -164,16 +191,23 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
     own.feed_forward_norm.backward(tape.sum.view(), d_middle, d_sum);
   }
   // Attention.
-  kernel::add_scaled<T>(post ? alpha : 1, d_sum, d_x);
+  residual_backward(l, Role::kAttentionResidual, x, d_sum, d_x);
   MatrixView<T> d_branch = d_sum;
-  if (rezero || design_.norm_placement == NormPlacement::kSandwich) {
+  const bool normed = norms_attention_output(design_.norm_placement);
+  if (rezero || normed) {
     d_branch = zeros(kDBranch, x.rows, x.columns);
-    branch_backward(l, own.attention_output_norm, Role::kAttentionScale, tape.attention_branch,
-                    d_sum, d_branch);
+    branch_backward(l, normed ? &own.attention_output_norm : nullptr, Role::kAttentionScale,
+                    tape.attention_branch, d_sum, d_branch);
   }
   drop_backward(DropoutPlace::kAttention, l, stream, d_branch);
   const MatrixView<T> d_context = scratch(kDContext, x.rows, tape.context.columns());
-  own.output.backward(tape.context.view(), d_branch, false, d_context);
+  const bool scaled = scales_heads(design_);
+  own.output.backward(scaled ? tape.scaled_context.view() : tape.context.view(), d_branch, false,
+                      d_context);
+  if (scaled) {
+    scale_heads_backward<T>(tape.context.view(), matrix(Role::kHeadScale, l), d_context,
+                            gradient(encoder_.map_.weight(Role::kHeadScale, weights_of(l))));
+  }
   if (!norms_input(design_.norm_placement) || !design_.layers[at].input_norm)
     return attention_backward(l, stream, source, x, m, d_context, d_x, d_m);
   const MatrixView<T> d_input = zeros(kDNormed, x.rows, x.columns);

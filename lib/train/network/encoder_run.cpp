@@ -81,8 +81,10 @@ void EncoderRun<T>::show_layer(Index l, Stream& stream) const {
   if (two_streams() && &stream == &tape_.content) return;
   const auto at = static_cast<std::size_t>(l);
   if constexpr (!std::is_same_v<T, std::complex<double>>) {
-    add_magnitudes<T>(design_, stream.x[at].view(), stream.x[at + 1].view(), memory(l, stream),
-                      (*tape_.magnitudes)[at]);
+    const ResidualWeights<T> weights{matrix(Role::kAttentionResidual, l),
+                                     matrix(Role::kFeedForwardResidual, l)};
+    add_magnitudes<T>(design_, weights, stream.x[at].view(), stream.x[at + 1].view(),
+                      memory(l, stream), (*tape_.magnitudes)[at]);
   }
 }
 

@@ -149,8 +149,12 @@ class EncoderRun {
                             MatrixView<const T> d_raw, MatrixView<T> d_normed, MatrixView<T> d_x);
   /// d_branch (which is added to) ← the gradient of what a part of a layer gives, from that of the
   /// residual: model::add_branch backward. `branch` is what was kept of it.
-  void branch_backward(Index l, const TrainedNorm<T>& norm, Role scale, const Matrix<T>& branch,
+  void branch_backward(Index l, const TrainedNorm<T>* norm, Role scale, const Matrix<T>& branch,
                        MatrixView<const T> d_sum, MatrixView<T> d_branch);
+  /// d_x (which is added to) ← the gradient of the states x that the residual d_sum has; `scale`:
+  /// the role of ω.
+  void residual_backward(Index l, Role scale, MatrixView<const T> x, MatrixView<const T> d_sum,
+                         MatrixView<T> d_x);
   /// d_x is added to.
   void feed_forward_backward(Index l, LayerTape<T>& tape, MatrixView<const T> x,
                              MatrixView<const T> d_y, MatrixView<T> d_x);

@@ -16,15 +16,19 @@ double squares(MatrixView<const T> x) {
   return sum;
 }
 
-/// Σ (sum − scale · residual)²
+/// Σ (sum − scale · ω ⊙ residual)²; ω without data: 1.
 template <class T>
-double squares_of_branch(MatrixView<const T> sum, double scale, MatrixView<const T> residual) {
+double squares_of_branch(MatrixView<const T> sum, double scale, MatrixView<const T> weights,
+                         MatrixView<const T> residual) {
   double total = 0;
   for (Index i = 0; i < sum.rows; ++i) {
     const auto whole = sum.row_span(i);
     const auto own = residual.row_span(i);
     for (std::size_t j = 0; j < whole.size(); ++j) {
-      const double branch = static_cast<double>(whole[j]) - scale * static_cast<double>(own[j]);
+      double part = scale * static_cast<double>(own[j]);
+      if (weights.data != nullptr)
+        part *= static_cast<double>(weights.at(0, static_cast<Index>(j)));
+      const double branch = static_cast<double>(whole[j]) - part;
       total += branch * branch;
     }
   }
@@ -38,9 +42,10 @@ double LayerMagnitudes::root_mean_square(double sum) const {
 }
 
 template <class T>
-void add_magnitudes(const model::Design& design, MatrixView<const T> x, MatrixView<const T> y,
-                    const model::LayerMemory<T>& own, LayerMagnitudes& to) {
-  const bool post = design.norm_placement == model::NormPlacement::kPost;
+void add_magnitudes(const model::Design& design, const ResidualWeights<T>& weights,
+                    MatrixView<const T> x, MatrixView<const T> y, const model::LayerMemory<T>& own,
+                    LayerMagnitudes& to) {
+  const bool post = norms_sum(design.norm_placement);
   const bool parallel = design.norm_placement == model::NormPlacement::kParallel;
   const double alpha = design.variants.residual_scale;
   const MatrixView<const T> sum = own.sum.view();
@@ -48,21 +53,22 @@ void add_magnitudes(const model::Design& design, MatrixView<const T> x, MatrixVi
   to.state += squares<T>(y);
   if (design.layer_kind == model::LayerKind::kGatedAttention) {
     to.attention_norm_input += squares<T>(post ? sum : x);
-    to.attention_branch +=
-        post ? squares_of_branch<T>(sum, alpha, x) : squares_of_branch<T>(y, 1, x);
+    to.attention_branch += squares_of_branch<T>(post ? sum : y, alpha, weights.attention, x);
     return;
   }
   const MatrixView<const T> last_sum = own.last_sum.view();
-  to.attention_branch += squares_of_branch<T>(sum, post ? alpha : 1, x);
-  to.feed_forward_branch += post ? squares_of_branch<T>(last_sum, alpha, own.middle.view())
-                                 : squares_of_branch<T>(y, 1, sum);
+  to.attention_branch += squares_of_branch<T>(sum, alpha, weights.attention, x);
+  to.feed_forward_branch +=
+      post ? squares_of_branch<T>(last_sum, alpha, weights.feed_forward, own.middle.view())
+           : squares_of_branch<T>(y, 1, {}, sum);
   if (design.norm_placement == model::NormPlacement::kReZero) return;  // it has no norms
   to.attention_norm_input += squares<T>(post ? sum : x);
   to.feed_forward_norm_input += squares<T>(post ? last_sum : parallel ? x : sum);
 }
 
-#define MASQUE_INSTANTIATE(T)                                                                     \
-  template void add_magnitudes<T>(const model::Design&, MatrixView<const T>, MatrixView<const T>, \
+#define MASQUE_INSTANTIATE(T)                                                      \
+  template void add_magnitudes<T>(const model::Design&, const ResidualWeights<T>&, \
+                                  MatrixView<const T>, MatrixView<const T>,        \
                                   const model::LayerMemory<T>&, LayerMagnitudes&);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)

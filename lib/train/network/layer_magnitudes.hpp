@@ -19,10 +19,17 @@ struct LayerMagnitudes {
   double root_mean_square(double sum) const;
 };
 
+/// ω of NormPlacement::kAdmin; without data: another placement.
+template <class T>
+struct ResidualWeights {
+  MatrixView<const T> attention, feed_forward;
+};
+
 /// Adds those of a pass through a layer: x before it, y after it, and what it keeps. Of the last
 /// layer a pass may have made some rows alone: those that are wanted.
 template <class T>
-void add_magnitudes(const model::Design& design, MatrixView<const T> x, MatrixView<const T> y,
-                    const model::LayerMemory<T>& own, LayerMagnitudes& to);
+void add_magnitudes(const model::Design& design, const ResidualWeights<T>& weights,
+                    MatrixView<const T> x, MatrixView<const T> y, const model::LayerMemory<T>& own,
+                    LayerMagnitudes& to);
 
 }  // namespace masque::train

@@ -10,6 +10,7 @@
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
 #include "model/checkpoint/save.hpp"
+#include "model/masque_names.hpp"
 #include "model/variants.hpp"
 #include "nn/normalizer.hpp"
 #include "train/network/deepnorm.hpp"
@@ -60,23 +61,21 @@ void set_norms(const DesignRecipe& recipe, Design& design) {
   design.norm.kind = recipe.norm == "rms" ? kernel::Norm::kRms : kernel::Norm::kLayer;
   design.norm.epsilon = 1e-12;
   const std::string& placement = recipe.norm_placement;
-  if (placement == "pre" || placement == "parallel" || placement == "sandwich") {
-    design.norm_placement = placement == "pre"        ? NormPlacement::kPre
-                            : placement == "parallel" ? NormPlacement::kParallel
-                                                      : NormPlacement::kSandwich;
-    design.final_norm = true;
-  } else if (placement == "rezero") {
-    // Without it the states would be as small as embeddings start.
-    design.norm_placement = NormPlacement::kReZero;
-    design.embedding_norm = design.norm;
-  } else if (placement == "post" || is_deepnorm(placement)) {
+  if (is_deepnorm(placement)) {
     design.norm_placement = NormPlacement::kPost;
-    design.embedding_norm = design.norm;
     design.variants.residual_scale = deepnorm_of(recipe).residual_scale;
+  } else if (const auto found = model::find_word(model::kNormPlacements, placement)) {
+    design.norm_placement = *found;
   } else {
     refuse("norm_placement", placement,
-           "post, pre, parallel, sandwich, rezero, deepnorm, deepnorm_su, deepnorm_su_sgd or "
-           "deepnorm_su_lamb");
+           "post, pre, parallel, sandwich, rezero, normformer, admin, deepnorm, deepnorm_su, "
+           "deepnorm_su_sgd or deepnorm_su_lamb");
+  }
+  if (norms_input(design.norm_placement)) {
+    design.final_norm = true;
+  } else {
+    // ReZero: without it the states would be as small as embeddings start.
+    design.embedding_norm = design.norm;
   }
 }
 
@@ -92,8 +91,8 @@ void check_parts(const DesignRecipe& recipe, const Design& design) {
   if (design.layer_kind == model::LayerKind::kGatedAttention) {
     const std::string kind = named("layer_kind", recipe.layer_kind);
     if (recipe.gated) apart(field("gated"), kind, "its units are gated as they are, expected none");
-    if (recipe.norm_placement == "parallel" || recipe.norm_placement == "sandwich" ||
-        recipe.norm_placement == "rezero")
+    if (design.norm_placement != model::NormPlacement::kPost &&
+        design.norm_placement != model::NormPlacement::kPre)
       apart(named("norm_placement", recipe.norm_placement), kind,
             "a unit is one block, with nothing next to it, expected post or pre");
     if (recipe.talking_heads != "none") apart(talks, kind, "a unit has one head, expected none");

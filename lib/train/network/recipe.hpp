@@ -22,11 +22,10 @@ struct DesignRecipe {
   std::string position = "learned";        ///< "learned", "sinusoidal", "rope", "none", or a scheme
   bool position_shared = false;
   std::string normalizer = "softmax";
-  std::string norm_placement =
-      "post";  ///< "post", "pre", "parallel", "sandwich", "rezero", or one of deepnorm()
-  std::string norm = "layer";  ///< "layer", "rms"
-  std::string hidden_act;      ///< empty: gelu; silu of gated units
-  bool gated = false;          ///< the feed-forward layer
+  std::string norm_placement = "post";  ///< as in config.json, or one of deepnorm()
+  std::string norm = "layer";           ///< "layer", "rms"
+  std::string hidden_act;               ///< empty: gelu; silu of gated units
+  bool gated = false;                   ///< the feed-forward layer
   std::string mixer;
   std::string talking_heads = "none";    ///< "before", "after", "both"
   std::string previous_scores = "none";  ///< "one_layer", "accumulated"

@@ -11,6 +11,7 @@
 #include "model/variants.hpp"
 #include "train/run/leak_probe.hpp"
 #include "train/run/mask_check.hpp"
+#include "train/run/residual_start.hpp"
 #include "train/run/run.hpp"
 #include "train/run/starting_design.hpp"
 
@@ -49,6 +50,13 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
   if (has_two_networks(options_.objective) && !options_.mask.empty()) {
     throw UsageError(fmt::format("{} with {} {}: expected an objective of one network",
                                  field("mask"), field("objective"), options_.objective));
+  }
+  if (has_two_networks(options_.objective) && !options_.init &&
+      options_.design.norm_placement == "admin") {
+    throw UsageError(
+        fmt::format("{} admin with {} {}: its start is measured of one network, expected another "
+                    "placement or objective",
+                    field("norm_placement"), field("objective"), options_.objective));
   }
   if (variant != nullptr) {
     make_two(*variant);
@@ -217,6 +225,8 @@ void TrainingRun::make_one() {
   if (const auto token = objective_->never_predicted()) network_->exclude(*token);
   if (options_.diversity) network_->reward_diversity(*options_.diversity);
   network_->set_recompute(options_.recompute);
+  if (!options_.init)
+    start_residuals(first_examples(options_.trainer.batch_size), map_, *network_, parameters_);
   loss_ = std::make_unique<ObjectiveLoss>(*network_, *objective_);
 }
 

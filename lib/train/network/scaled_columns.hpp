@@ -1,0 +1,57 @@
+// The backward pass of model/forward/scaled_columns.hpp. Matrices of gradients that are not asked
+// for have no data. Sums over rows are in the order of the rows.
+#pragma once
+
+#include "kernel/parallel.hpp"
+#include "tensor/matrix.hpp"
+
+namespace masque::train {
+
+/// Of scale_columns() and, without β, of add_scaled_columns(): adds to the three gradients.
+template <class T>
+void scale_columns_backward(MatrixView<const T> z, MatrixView<const T> gamma, Index which,
+                            MatrixView<const T> d_out, MatrixView<T> d_z, MatrixView<T> d_gamma,
+                            MatrixView<T> d_beta) {
+  const T* const scale = gamma.row(which);
+  kernel::for_rows(z.rows, z.columns, [&](Index i) {
+    const T* from = d_out.row(i);
+    T* to = d_z.row(i);
+    for (Index c = 0; c < z.columns; ++c) to[c] += from[c] * scale[c];
+  });
+  for (Index i = 0; d_gamma.data != nullptr && i < z.rows; ++i) {
+    const T* from = d_out.row(i);
+    const T* x = z.row(i);
+    T* to = d_gamma.row(which);
+    for (Index c = 0; c < z.columns; ++c) to[c] += from[c] * x[c];
+  }
+  for (Index i = 0; d_beta.data != nullptr && i < z.rows; ++i) {
+    const T* from = d_out.row(i);
+    T* to = d_beta.row(which);
+    for (Index c = 0; c < z.columns; ++c) to[c] += from[c];
+  }
+}
+
+/// Of scale_heads(): d_out becomes the gradient of z; adds to d_gamma.
+template <class T>
+void scale_heads_backward(MatrixView<const T> z, MatrixView<const T> gamma, MatrixView<T> d_out,
+                          MatrixView<T> d_gamma) {
+  const Index size = z.columns / gamma.columns;
+  for (Index i = 0; d_gamma.data != nullptr && i < z.rows; ++i) {
+    const T* from = d_out.row(i);
+    const T* x = z.row(i);
+    for (Index h = 0; h < gamma.columns; ++h) {
+      T sum{};
+      for (Index c = h * size; c < (h + 1) * size; ++c) sum += from[c] * x[c];
+      d_gamma.at(0, h) += sum;
+    }
+  }
+  kernel::for_rows(z.rows, z.columns, [&](Index i) {
+    T* own = d_out.row(i);
+    for (Index h = 0; h < gamma.columns; ++h) {
+      const T scale = gamma.at(0, h);
+      for (Index c = h * size; c < (h + 1) * size; ++c) own[c] *= scale;
+    }
+  });
+}
+
+}  // namespace masque::train
