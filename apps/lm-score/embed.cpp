@@ -9,8 +9,7 @@
 #include "commands.hpp"
 #include "commands/result_format.hpp"
 #include "commands/text_stream.hpp"
-#include "store/checkpoint_writer.hpp"
-#include "store/numpy/array_writer.hpp"
+#include "commands/vector_file.hpp"
 #include "vector_options.hpp"
 
 namespace masque::lm_score {
@@ -28,19 +27,16 @@ class VectorOutput {
  public:
   VectorOutput(const Options& options, const OpenedVectors& opened, cli::Session& session)
       : options_(options),
-        wide_(opened.opened.model->precision() == kernel::Precision::kF64),
-        size_(opened.dim),
         number_(commands::ResultFormat::of(opened.opened.model->precision(),
                                            options.vectors.open.digits)),
         provenance_(opened.provenance),
-        session_(session) {}
+        session_(session) {
+    if (options.output)
+      file_.emplace(*options.output, "embeddings", opened.dim, opened.opened.model->precision());
+  }
 
   void add(std::uint64_t id, const std::vector<double>& vector) {
-    if (options_.output) {
-      for (const double value : vector) append(value);
-      ++count_;
-      return;
-    }
+    if (file_) return file_->add(vector);
     std::string out;
     if (options_.vectors.open.common.json) {
       JsonWriter json(out);
@@ -55,52 +51,21 @@ class VectorOutput {
 
   /// Writes the file, if one is requested.
   void finish() {
-    if (!options_.output) return;
-    const Shape shape{count_, static_cast<std::uint64_t>(size_)};
-    const DType dtype = wide_ ? DType::kF64 : DType::kF32;
-    const auto fill = [this](std::uint64_t offset, MutableBytes out) {
-      const auto begin = bytes_.begin() + static_cast<std::ptrdiff_t>(offset);
-      std::copy_n(begin, out.size(), out.begin());
-    };
-    if (options_.output->ends_with(".npy")) {
-      store::write_npy(*options_.output, dtype, shape, fill, 1);
-      return;
-    }
-    store::OutputTensor tensor{{"embeddings", dtype, shape, 0, bytes_.size(), 0},
-                               store::Computed{fill}};
-    store::write_checkpoint_file(*options_.output, {.tensors = {std::move(tensor)}},
-                                 {.threads = 1});
+    if (file_) file_->finish();
   }
 
  private:
-  void append(double value) {
-    if (wide_) {
-      append_bytes(value);
-    } else {
-      append_bytes(static_cast<float>(value));
-    }
-  }
-  template <class T>
-  void append_bytes(T value) {
-    const Bytes bytes = std::as_bytes(std::span(&value, 1));
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-  }
-
   const Options& options_;
-  bool wide_;
-  Index size_;
   commands::ResultFormat number_;
   std::string provenance_;
   cli::Session& session_;
-  std::vector<std::byte> bytes_;
-  std::uint64_t count_ = 0;
+  std::optional<commands::VectorFile> file_;
 };
 
 void check(const Options& o) {
   if (!o.output) return;
   if (o.vectors.open.common.json) throw UsageError("--json and -o, expected one");
-  if (!o.output->ends_with(".npy") && !o.output->ends_with(".safetensors"))
-    throw UsageError("-o: expected a name that ends in .npy or .safetensors");
+  commands::VectorFile::check_name(*o.output);
 }
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {

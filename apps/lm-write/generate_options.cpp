@@ -101,11 +101,7 @@ void add_way(JsonWriter& json, const GenerateOptions& o,
 
 }  // namespace
 
-void declare_generate_options(cli::Command& c, GenerateOptions& o) {
-  c.choice("--kind", o.kind, NameTable<Continuation>(kKindNames),
-           "the lines are beginnings, or sources whose target is wanted, or what masks follow");
-  c.option("--source", "FILE", o.source,
-           "the sources, a line for each line of standard input, which begins its target");
+void declare_text_options(cli::Command& c, GenerateOptions& o) {
   c.option("--max-new-tokens", "N", o.max_new_tokens, cli::AllowedRange{1, 1e9},
            "most tokens of a text; eos or sep ends it before, and so does the model's last "
            "position [20]");
@@ -127,6 +123,14 @@ void declare_generate_options(cli::Command& c, GenerateOptions& o) {
   c.choice("--early-stopping", o.early_stopping, probe::early_stopping_names(),
            "a search with N finished texts ends at once, when no open one seems better, or when "
            "none can become better [false]");
+}
+
+void declare_generate_options(cli::Command& c, GenerateOptions& o) {
+  c.choice("--kind", o.kind, NameTable<Continuation>(kKindNames),
+           "the lines are beginnings, or sources whose target is wanted, or what masks follow");
+  c.option("--source", "FILE", o.source,
+           "the sources, a line for each line of standard input, which begins its target");
+  declare_text_options(c, o);
   c.flag("--bos", o.bos,
          "puts the bos (or eos) token in front where the template has nothing there, as lm-train "
          "does; empty lines have it anyway");

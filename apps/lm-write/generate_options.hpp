@@ -54,6 +54,9 @@ struct GenerateOptions {
   std::int64_t new_tokens() const { return (masked() ? length : max_new_tokens).value_or(20); }
 };
 
+/// Those of texts that are written token by token: length, draws, beams.
+void declare_text_options(cli::Command& command, GenerateOptions& options);
+
 /// All but the options of the model and the stream.
 void declare_generate_options(cli::Command& command, GenerateOptions& options);
 

@@ -16,5 +16,6 @@ int main(int argc, char** argv) {
         masque::lm_write::declare_fill(tool);
         masque::lm_write::declare_correct(tool);
         masque::lm_write::declare_generate(tool);
+        masque::lm_write::declare_latent(tool);
       });
 }

@@ -72,14 +72,15 @@ std::vector<std::string_view> read_by(const std::string& objective) {
   return train::find_objective(objective == train::kMae ? "mae-mask" : objective).options;
 }
 
-constexpr std::array<std::string_view, 20> kObjectiveOptions{
-    "rate",      "unit",         "choice",
-    "span-p",    "span-longest", "split",
-    "replace",   "draws",        "fixed-selection",
-    "predict",   "perm-size",    "alpha",
-    "beta",      "source",       "mix",
-    "mae-ratio", "streams",      "mask",
-    "drop",      "block-size"};
+constexpr std::array<std::string_view, 23> kObjectiveOptions{
+    "rate",        "unit",         "choice",
+    "span-p",      "span-longest", "split",
+    "replace",     "draws",        "fixed-selection",
+    "predict",     "perm-size",    "alpha",
+    "beta",        "source",       "mix",
+    "mae-ratio",   "streams",      "mask",
+    "drop",        "block-size",   "latent-layers",
+    "latent-size", "kappa"};
 constexpr std::array<std::string_view, 7> kMaskedOptions{
     "rate", "unit", "choice", "span-p", "span-longest", "split", "replace"};
 

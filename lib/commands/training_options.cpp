@@ -40,6 +40,9 @@ void fill_objective(const TrainingOptions& o, std::uint64_t seed,
   requested.mae.min_keep = requested.drop.min_keep;
   requested.mdlm.batch_size = static_cast<std::uint64_t>(o.batch_size);
   requested.mdlm.block_size = static_cast<std::uint64_t>(o.block_size.value_or(0));
+  requested.latent_layers = o.latent_layers;
+  requested.latent_size = o.latent_size;
+  requested.kappa = o.kappa;
 }
 
 /// Everything that decides the bytes.
@@ -97,6 +100,9 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("mix", o.prefix.mix);
   set("mae_ratio", o.mae_ratio);
   if (o.block_size) set("block_size", *o.block_size);
+  if (o.latent_layers) set("latent_layers", *o.latent_layers);
+  if (o.latent_size) set("latent_size", *o.latent_size);
+  if (o.kappa) set("kappa", *o.kappa);
   set("drop", run.requested.drop.rate);
   set("min_keep", run.requested.drop.min_keep);
   set("renumber", o.drop.renumber);
@@ -235,6 +241,12 @@ void declare_objective(cli::Command& c, TrainingOptions& o) {
            "mae, mae-mask: share that is hidden");
   c.option("--block-size", "B", o.block_size, cli::AllowedRange{1, 1e6},
            "mdlm: blocks of so many tokens, written from left to right: block diffusion");
+  c.option("--latent-layers", "L", o.latent_layers, cli::AllowedRange{1, 1e4},
+           "univae: the last layers, with a bottleneck in front of each [a third, at most 4]");
+  c.option("--latent-size", "D", o.latent_size, cli::AllowedRange{2, 1e4},
+           "univae: numbers of each bottleneck, a point on a sphere [16]");
+  c.option("--kappa", "K", o.kappa, cli::AllowedRange{1e-6, 1e6},
+           "univae: concentration of the points that are drawn in training [32]");
   add_drop(c, o.drop,
            {.rate = "share of the tokens that are taken out",
             .min_keep = "tokens that --drop and mae leave at least [1]"});

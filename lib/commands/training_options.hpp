@@ -35,7 +35,8 @@ struct TrainingOptions {
   records::PermOptions perm;
   PrefixChoice prefix{.mix = "2:2:1:1"};
   double mae_ratio = 0.75;
-  std::optional<std::int64_t> block_size;
+  std::optional<std::int64_t> block_size, latent_layers, latent_size;
+  std::optional<double> kappa;
   DropChoice drop;
   bool allow_leak = false;
   std::int64_t chunk_tokens = 1024;

@@ -54,5 +54,7 @@ void Observer::last_states(Index, Index, MatrixView<const float>) {}
 void Observer::last_states(Index, Index, MatrixView<const double>) {}
 void Observer::detections(Index, MatrixView<const float>) {}
 void Observer::detections(Index, MatrixView<const double>) {}
+void Observer::latents(Index, Index, MatrixView<const float>) {}
+void Observer::latents(Index, Index, MatrixView<const double>) {}
 
 }  // namespace masque::model

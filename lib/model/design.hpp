@@ -147,6 +147,15 @@ struct DetectorDesign {
   bool operator==(const DetectorDesign&) const = default;
 };
 
+/// The bottlenecks of UniVAE, in front of the last layers: see forward/latent_forward.hpp.
+struct LatentDesign {
+  Index layers = 0;   ///< how many of the last layers have one; these also read the first token
+  Index size = 16;    ///< of the sphere's space
+  double kappa = 32;  ///< concentration of the von Mises–Fisher distribution while training
+
+  bool operator==(const LatentDesign&) const = default;
+};
+
 /// What only the family `masque` has. Names are those of nn's registries.
 struct VariantDesign {
   /// What layers may read, in the mask language: one for all or a list; a mask may leave words and
@@ -170,6 +179,7 @@ struct VariantDesign {
   double residual_scale = 1;  ///< α of DeepNorm: x ← norm(α x + f(x)); post-norm only
   /// Tokens are softly masked by it (model/forward/soft_mask_forward.hpp).
   std::optional<DetectorDesign> detector;
+  std::optional<LatentDesign> latent;
 
   bool operator==(const VariantDesign&) const = default;
 };

@@ -11,6 +11,7 @@
 #include "mask/bit_matrix.hpp"
 #include "mask/builtin.hpp"
 #include "mask/zoo.hpp"
+#include "model/variants.hpp"
 
 namespace masque::model {
 namespace {
@@ -49,6 +50,12 @@ mask::Mask window_of(std::span<const Index> places, Index window) {
 }
 
 }  // namespace
+
+mask::Mask first_key(mask::Lengths lengths) {
+  std::vector<bool> first(static_cast<std::size_t>(lengths.keys), false);
+  if (!first.empty()) first.front() = true;
+  return mask::columns(lengths, first);
+}
 
 std::string_view default_mask_name(DefaultMask mask) {
   switch (mask) {
@@ -169,12 +176,14 @@ LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>&
   if (design.mask != DefaultMask::kFull) usual = default_mask(design.mask);
   kinds_.reserve(layers);
   for (std::size_t l = 0; l < layers; ++l) {
-    const Kind kind = of_layer.empty() ? Kind{usual, design.layers[l].window}
-                                       : Kind{*of_layer[l], given.empty() ? design.layers[l].window
-                                                                          : std::nullopt};
+    Kind kind = of_layer.empty()
+                    ? Kind{usual, design.layers[l].window}
+                    : Kind{*of_layer[l], given.empty() ? design.layers[l].window : std::nullopt};
+    kind.latent = static_cast<Index>(l) >= first_latent_layer(design);
     std::size_t k = 0;
     while (k < different_.size() &&
-           !(different_[k].mask == kind.mask && different_[k].window == kind.window)) {
+           !(different_[k].mask == kind.mask && different_[k].window == kind.window &&
+             different_[k].latent == kind.latent)) {
       ++k;
     }
     if (k == different_.size()) different_.push_back(kind);
@@ -196,6 +205,7 @@ std::optional<mask::Mask> LayerMasks::bind(const Kind& kind, Index length,
                                              : window_of(places, *kind.window);
     mask = mask ? *mask & window : window;
   }
+  if (kind.latent && mask) mask = *mask | first_key(lengths);
   return mask;
 }
 

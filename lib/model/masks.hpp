@@ -51,6 +51,9 @@ std::optional<mask::MaskExpression> open_mask(const Design& design,
 std::optional<Index> causal_block_size(const Design& design,
                                        std::span<const mask::MaskLayer> given = {});
 
+/// What all queries read in layers with a latent bottleneck, besides their mask.
+mask::Mask first_key(mask::Lengths lengths);
+
 /// The masks of a model's layers. Thread-safe.
 class LayerMasks {
  public:
@@ -62,7 +65,8 @@ class LayerMasks {
   std::size_t kind(Index layer) const { return kinds_[static_cast<std::size_t>(layer)]; }
 
   /// What the queries `rows` (of a sequence of `length`; empty: all) may read; nullptr: everything.
-  /// `own` is the sequence's own mask, which replaces the model's except the windows of its layers.
+  /// `own` is the sequence's own mask, which replaces the model's except the windows of its layers
+  /// and the first key, which all queries read in layers with a latent bottleneck.
   /// These go by `places`, one a token; empty: 0, 1, …
   std::shared_ptr<const mask::BlockMap> blocks(std::size_t kind, Index length,
                                                std::span<const Index> rows,
@@ -73,6 +77,7 @@ class LayerMasks {
   struct Kind {
     std::optional<mask::MaskExpression> mask;  ///< none: full
     std::optional<Index> window;
+    bool latent = false;  ///< every query also reads the first key
   };
   std::optional<mask::Mask> bind(const Kind& kind, Index length,
                                  const std::optional<mask::Mask>& own,

@@ -7,6 +7,7 @@
 #include "base/parallel.hpp"
 #include "model/detector.hpp"
 #include "model/masks.hpp"
+#include "model/variants.hpp"
 
 namespace masque::model {
 
@@ -47,6 +48,27 @@ std::string detector_json(const DetectorDesign& detector) {
   json.member("hidden_size", detector.hidden_size);
   json.member("num_attention_heads", detector.num_attention_heads);
   json.member("intermediate_size", detector.intermediate_size).end_object();
+  return text;
+}
+
+void read_latent(const FamilyConfig& config, Design& design) {
+  if (!config.has("latent")) return;
+  const auto sizes = config.object("latent");
+  if (!sizes) config.refuse("latent", "an object of sizes");
+  LatentDesign own;
+  own.layers = sizes->layers({"num_hidden_layers"}, 1);
+  own.size = sizes->size({"size"}, own.size);
+  own.kappa = sizes->positive("kappa", own.kappa);
+  design.variants.latent = own;
+  if (const auto problem = usage_error_message([&] { check_latent(design); }))
+    throw InputError(config.raw().path(), fmt::format("latent: {}", *problem));
+}
+
+std::string latent_json(const LatentDesign& latent) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("num_hidden_layers", latent.layers);
+  json.member("size", latent.size).member("kappa", latent.kappa).end_object();
   return text;
 }
 

@@ -109,4 +109,10 @@ void read_detector(const FamilyConfig& config, Design& design);
 /// A detector as that option has it.
 std::string detector_json(const DetectorDesign& detector);
 
+/// Sets VariantDesign::latent from the member "latent", an object. Throws InputError for one that
+/// the design cannot have.
+void read_latent(const FamilyConfig& config, Design& design);
+/// Its JSON.
+std::string latent_json(const LatentDesign& latent);
+
 }  // namespace masque::model

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "model/variants.hpp"
 
 namespace masque::model {
@@ -113,6 +115,19 @@ std::vector<TensorRow> position_rows(const Design& design) {
   Rows rows(design);
   add_positions(design, rows);
   return std::move(rows.rows);
+}
+
+std::vector<TensorRow> latent_rows(const Design& design) {
+  std::vector<TensorRow> rows;
+  for (Index l = first_latent_layer(design); l < design.num_hidden_layers; ++l) {
+    for (const auto& [name, role] :
+         {std::pair{"input", Role::kLatentInput}, std::pair{"output", Role::kLatentOutput}}) {
+      TensorRow row{fmt::format("layers.{}.latent.{}", l, name), {role}, Parts::kTensor};
+      row.layer = design.layers[static_cast<std::size_t>(l)].weights;
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
 }
 
 HeadPlan masque_head(const Design& design, const HeadDesign& head) {

@@ -13,6 +13,9 @@ std::vector<TensorRow> masque_rows(const Design& design);
 /// Rows of what the position scheme of a design trains.
 std::vector<TensorRow> position_rows(const Design& design);
 
+/// Rows of the latent bottlenecks of a design; none without. Layers are numbered in their names.
+std::vector<TensorRow> latent_rows(const Design& design);
+
 /// The plan of a head that is there: not of HeadKind::kNone.
 HeadPlan masque_head(const Design& design, const HeadDesign& head);
 

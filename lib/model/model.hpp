@@ -37,6 +37,10 @@ struct Batch {
   std::vector<std::optional<mask::Mask>> masks;
   /// Two streams only, one a sequence: what the query stream may read; empty: no query stream.
   std::vector<std::optional<mask::Mask>> query_masks;
+  /// One a sequence: the points of all latent bottlenecks (VariantDesign::latent), from the first
+  /// layer on, each of the sphere's size, in place of what the model makes of the first token. Of
+  /// an empty one, and with an empty list, the model makes them.
+  std::vector<std::vector<double>> latents;
 
   Index sequences() const { return static_cast<Index>(begins.size()) - 1; }
   Index length(Index s) const {
@@ -83,6 +87,7 @@ struct Request {
   bool logits = false;            ///< of `rows`; of a discriminator one a row
   bool last_states = false;       ///< of `rows`: the last hidden state
   bool detections = false;        ///< of every token; of a model with a detector alone
+  bool latents = false;           ///< of every sequence; of a model with latent bottlenecks alone
   /// Rows of the batch (0 ≤ row < ids) whose logits, last states or log-probabilities are wanted,
   /// ascending; empty with `all_rows`. The last layer and the head work for these only.
   std::vector<Index> rows;
@@ -142,6 +147,10 @@ class Observer {
   /// (length, 1): how likely each token of a sequence is wrong.
   virtual void detections(Index sequence, MatrixView<const float> probabilities);
   virtual void detections(Index sequence, MatrixView<const double> probabilities);
+  /// (1, size): the point of a sequence at the bottleneck in front of a layer: μ of latent_forward,
+  /// or what was given.
+  virtual void latents(Index sequence, Index layer, MatrixView<const float> point);
+  virtual void latents(Index sequence, Index layer, MatrixView<const double> point);
 };
 
 struct ModelOptions {

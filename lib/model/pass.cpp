@@ -107,6 +107,8 @@ MatrixView<const T> Pass<T>::matrix(Role role, Index l) const {
     case Role::kAttentionResidual: return model_.layer(l).attention_residual.view;
     case Role::kFeedForwardResidual: return model_.layer(l).feed_forward_residual.view;
     case Role::kHeadScale: return model_.layer(l).head_scale.view;
+    case Role::kLatentInput: return model_.layer(l).latent_input.view;
+    case Role::kLatentOutput: return model_.layer(l).latent_output.view;
     default: break;
   }
   check_failed("a role that forward.hpp names", __FILE__, __LINE__);
@@ -148,6 +150,27 @@ void Pass<T>::show_detections() const {
                           .middle_rows(content_.begin(s), content_.count(s));
     note_overflow(rows);
     observer_->detections(chunk_.first_sequence + s, rows);
+  }
+}
+
+template <class T>
+std::span<const double> Pass<T>::given_latent(Index l, Index s) const {
+  if (batch_.latents.empty()) return {};
+  const std::span<const double> all =
+      batch_.latents[static_cast<std::size_t>(chunk_.first_sequence + s)];
+  if (all.empty()) return {};
+  const auto size = static_cast<std::size_t>(design_.variants.latent->size);
+  return all.subspan(static_cast<std::size_t>(l - first_latent_layer(design_)) * size, size);
+}
+
+template <class T>
+void Pass<T>::show_latents(Index l) const {
+  if (!request_.latents || observer_ == nullptr) return;
+  for (Index s = 0; s < chunk_.sequences(); ++s) {
+    if (content_.count(s) == 0 || !has_first_row(s)) continue;
+    const auto point = std::as_const(latent_.means).view().middle_rows(s, 1);
+    note_overflow(point);
+    observer_->latents(chunk_.first_sequence + s, l, point);
   }
 }
 
@@ -199,7 +222,9 @@ template <class T>
 void Pass<T>::run(MatrixView<T> last) {
   if (model_.detector != nullptr) static_cast<StreamRows&>(masked_) = content_;
   // A scheme that acts on the input may read neighbours, as a detector does.
-  if (!acts_on_input() && given_.data == nullptr && model_.detector == nullptr)
+  // The bottleneck of a first layer changes some of them.
+  if (!acts_on_input() && given_.data == nullptr && model_.detector == nullptr &&
+      first_latent_layer(design_) > 0)
     repeats_ = Repeats(content_ids(), content_.positions, content_.segments);
   streams_forward(*this, last);
   PassMemory<T>::own().shrink();

@@ -114,6 +114,15 @@ class Pass {
   void detect(MatrixView<const T> e, MatrixView<T> logits) const;
   void show_detections() const;
 
+  // latent_forward.hpp (pass.cpp)
+  LatentMemory<T>& latent_memory(Index /*l*/) { return latent_; }
+  bool has_first_row(Index s) const {
+    return cache_ == nullptr || cached_.count(s) == content_.count(s);
+  }
+  std::span<const double> given_latent(Index l, Index s) const;
+  static nn::SphereNoise latent_noise(Index /*l*/, Index /*s*/) { return {}; }
+  void show_latents(Index l) const;
+
   // layer_forward.hpp (pass_layer.cpp, pass_attend.cpp)
   Index panel_rows() const;
   bool skips_attention(Index l) const { return override_of(l) == AttentionOverride::kZero; }
@@ -181,6 +190,7 @@ class Pass {
   Stream masked_;  ///< of a model with a detector
   SoftMaskMemory<T> soft_mask_;
   MatrixView<const T> given_;  ///< of a detector: what it reads
+  LatentMemory<T> latent_;
 
   const nn::AttentionNormalizer* normalizer_;
   LayerMemory<T>& memory_;

@@ -87,6 +87,8 @@ void add_steps(const Design& design, const LayerWeights<T>& from, Precision prec
   to.talking_after = from.talking_after;
   to.position = PreparedParts<T>(from.position);
   to.mixer = PreparedParts<T>(from.mixer);
+  to.latent_input = from.latent_input;
+  to.latent_output = from.latent_output;
   steps.emplace_back([&, precision] { to.output = single(from.output, precision); });
   if (design.layer_kind == LayerKind::kGatedAttention) {
     steps.emplace_back([&, precision] {

@@ -65,6 +65,7 @@ struct PreparedLayer {
   // masque
   Weight<T> talking_before, talking_after;
   PreparedParts<T> position, mixer;
+  Weight<T> latent_input, latent_output;
 };
 
 /// Everything that a pass needs. Immutable; owns or borrows through Weight.

@@ -105,6 +105,8 @@ RoleShape role_shape(const Design& design, Role role, Index part) {
     case Role::kFeedForwardResidual:
     case Role::kFinalNorm: return {1, hidden};
     case Role::kFeedForwardInnerNorm: return {1, inner};
+    case Role::kLatentInput: return {design.variants.latent.value().size, hidden};
+    case Role::kLatentOutput: return {hidden, design.variants.latent.value().size};
     case Role::kHeadScale: return {1, design.num_attention_heads};
     case Role::kAttentionScale:
     case Role::kFeedForwardScale: return {1, 1};
@@ -186,6 +188,8 @@ Weight<T>* single_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role role
     case Role::kAttentionResidual: return &layer.attention_residual;
     case Role::kFeedForwardResidual: return &layer.feed_forward_residual;
     case Role::kHeadScale: return &layer.head_scale;
+    case Role::kLatentInput: return &layer.latent_input;
+    case Role::kLatentOutput: return &layer.latent_output;
     default: return nullptr;
   }
 }

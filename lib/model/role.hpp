@@ -62,6 +62,8 @@ enum class Role {
   kFeedForwardResidual,
   kHeadScale,
   kFeedForwardInnerNorm,
+  kLatentInput,  ///< of VariantDesign::latent: from states to the sphere, and back
+  kLatentOutput,
 };
 
 /// Rows (outputs) and columns (inputs) that a design gives to a role's weight; a vector is one row.

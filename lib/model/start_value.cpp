@@ -52,7 +52,10 @@ void fill_normal(const StartValue& start, const RandomStream& stream, std::uint6
 }  // namespace
 
 StartValues::StartValues(const Design& design, double range)
-    : range_(range), positions_(position_parameters(design)), mixers_(mixer_parameters(design)) {}
+    : range_(range),
+      hidden_size_(design.hidden_size),
+      positions_(position_parameters(design)),
+      mixers_(mixer_parameters(design)) {}
 
 StartValue StartValues::of(Role role, bool bias, Index part) const {
   if (bias || role == Role::kGatedBeta) return StartValue::constant(0);
@@ -75,6 +78,9 @@ StartValue StartValues::of(Role role, bool bias, Index part) const {
     }
     case Role::kTalkingBefore:
     case Role::kTalkingAfter: return {.kind = Kind::kIdentity};
+    case Role::kLatentInput:
+      return StartValue::normal(1 / std::sqrt(static_cast<double>(hidden_size_)));
+    case Role::kLatentOutput: return StartValue::normal(1);
     default: return StartValue::normal(range_);
   }
 }

@@ -46,7 +46,8 @@ struct StartRule {
 };
 
 /// The table by role: biases and β are 0, norms and γ are 1, talking heads start with the
-/// identity, the parameters of position schemes and mixers as these say, and all else is normal
+/// identity, the parameters of position schemes and mixers as these say, the matrices of a latent
+/// bottleneck so that numbers of it and states behind it have deviation 1, and all else is normal
 /// with deviation `range`.
 class StartValues {
  public:
@@ -57,6 +58,7 @@ class StartValues {
 
  private:
   double range_;
+  Index hidden_size_;
   std::vector<nn::PositionParameter> positions_;
   std::vector<nn::MixerParameter> mixers_;
 };

@@ -57,6 +57,12 @@ Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
     throw UsageError(fmt::format("two towers read their own layers: {} and {} do not apply",
                                  field("kv"), field("query")));
   }
+  if (model_.design.variants.latent && !plain) {
+    throw UsageError(
+        fmt::format("latent bottlenecks stand in a stream that reads its own layers: {} and {} do "
+                    "not apply",
+                    field("kv"), field("query")));
+  }
   if (model_.detector == nullptr) return;
   if (restricted_) {
     throw UsageError(
@@ -143,6 +149,14 @@ Batch Transformer<T>::checked(const Batch& batch, const KeyValues<T>* cache) con
                ? fmt::format("token type {}, expected 0 to {}", segment, design.type_vocab_size - 1)
                : fmt::format("token type {}, expected at least 0", segment));
     }
+  }
+  MASQUE_CHECK(batch.latents.empty() || std::ssize(batch.latents) == batch.sequences());
+  const std::optional<LatentDesign>& latent = design.variants.latent;
+  for (const std::vector<double>& points : batch.latents) {
+    if (points.empty()) continue;
+    const Index expected = latent ? latent->layers * latent->size : 0;
+    if (std::ssize(points) != expected)
+      fail(fmt::format("{} latent numbers, expected {}", points.size(), expected));
   }
   if (!batch.query_masks.empty() && !model_.query_start) {
     fail(fmt::format("a query stream, but {} has one stream", design.model_type));
@@ -236,6 +250,8 @@ std::vector<double> Transformer<T>::run(const Batch& given, const Request& reque
   if (model_.detector != nullptr) model_.detector->head();
   if (request.detections && model_.detector == nullptr)
     throw InputError(model_.path, "the model has no detector, expected one");
+  if (request.latents && !model_.design.variants.latent)
+    throw InputError(model_.path, "the model has no latent bottlenecks, expected some");
 
   Matrix<T> last(static_cast<Index>(rows.size()), last_width(model_.design));
   const ChunkPlan plan = cut_batch(batch, rows, kernel::threads());

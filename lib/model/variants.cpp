@@ -192,6 +192,29 @@ Index context_width(const Design& design) {
   return design.num_attention_heads * head_value_size(design);
 }
 
+Index first_latent_layer(const Design& design) {
+  const std::optional<LatentDesign>& latent = design.variants.latent;
+  return design.num_hidden_layers - (latent ? latent->layers : 0);
+}
+
+void check_latent(const Design& design) {
+  const std::optional<LatentDesign>& latent = design.variants.latent;
+  if (!latent) return;
+  const auto refuse = [](const std::string& found, std::string_view expected) {
+    throw UsageError(fmt::format("a latent bottleneck with {}, expected {}", found, expected));
+  };
+  if (latent->layers < 1 || latent->layers > design.num_hidden_layers)
+    refuse(fmt::format("{} layers", latent->layers),
+           fmt::format("1 to {}, as the model has", design.num_hidden_layers));
+  if (latent->size < 2) refuse(fmt::format("size {}", latent->size), "at least 2");
+  if (!(latent->kappa > 0 && latent->kappa <= 1e6))
+    refuse(fmt::format("kappa {}", latent->kappa), "more than 0 and at most 1e6");
+  if (design.streams != Streams::kOne) refuse("several streams", "one");
+  if (!design.variants.mixer.empty())
+    refuse(fmt::format("{} {}", field("mixer"), design.variants.mixer), "attention");
+  if (design.variants.detector) refuse("a detector", "a model without");
+}
+
 bool scales_heads(const Design& design) {
   return design.norm_placement == NormPlacement::kNormFormer && design.variants.mixer.empty();
 }

@@ -82,6 +82,13 @@ DesignMasks mask_support(const Design& design);
 /// Columns of what attention, mixer or gated unit gives to the output projection.
 Index context_width(const Design& design);
 
+/// The first layer with a latent bottleneck in front of it; num_hidden_layers if there is none.
+Index first_latent_layer(const Design& design);
+
+/// Throws UsageError if a design can have no bottleneck: of several streams, of mixers, with a
+/// detector, without as many layers, or of a sphere that is none.
+void check_latent(const Design& design);
+
 /// Whether what each head gives is multiplied by a number of its own (NormPlacement::kNormFormer).
 bool scales_heads(const Design& design);
 

@@ -67,6 +67,7 @@ struct LayerWeights {
   // as they list them
   Weight<T> talking_before, talking_after;
   std::vector<Weight<T>> position, mixer;
+  Weight<T> latent_input, latent_output;  ///< of layers with a bottleneck
 };
 
 template <class T>

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/experiments/seq2seq, growth and depth, --smoke: all rows and curves are there; what is done is not done again, and what is
+# scripts/experiments/seq2seq, growth, depth and univae, --smoke: all rows and curves are there; what is done is not done again, and what is
 # missing is made anew to the same bytes; another setting in the same folder is refused.
 #   tests/cli/experiments.sh BIN_DIR
 set -u
@@ -53,4 +53,12 @@ experiment=$experiments/depth
 rm -r c/pre-6-1.adam c/post-2-2.done c/deepnorm-2-1.change
 "$experiment" --smoke -o c >second 2>log || fail "depth after losses"
 cmp first second || fail "other results of depth after losses"
+
+experiment=$experiments/univae
+"$experiment" --smoke -o d >first 2>log || { cat log; fail "univae"; }
+[ "$(wc -l <d/summary.tsv)" = 7 ] && [ "$(wc -l <d/results.tsv)" = 13 ] && [ "$(wc -l <d/swaps.tsv)" = 7 ] || fail "rows of univae: $(cat first)"
+[ "$(grep -c '<circle' d/exact.svg)" = 12 ] || fail "dots of univae"
+rm -r d/k32-2* d/k8-1.texts d/k128-1.swaps
+"$experiment" --smoke -o d >second 2>log || fail "univae after losses"
+cmp first second || fail "other results of univae after losses"
 exit $((failures > 0))

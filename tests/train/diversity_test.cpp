@@ -45,7 +45,9 @@ Complex rewarded_loss(const model::Design& design, const ParameterMap& map,
   for (const Example& e : examples) chunk.add(e);
   Tape<Complex> tape;
   Matrix<Complex> last(std::ssize(chunk.wanted), last_width(design));
-  encoder.forward(chunk, {}, tape, last.view());
+  DropoutOptions drawn;
+  drawn.draws_latents = true;  // as training does
+  encoder.forward(chunk, drawn, tape, last.view());
   HeadTask<Complex> task{last.view(), chunk.targets, chunk.weights};
   task.offsets = chunk.offsets;
   Complex loss = head.run(task, {}).loss;

@@ -73,7 +73,9 @@ Complex complex_loss(const Built& built, const model::Design& design,
   for (const Example& e : examples) chunk.add(e);
   Tape<Complex> tape;
   Matrix<Complex> last(static_cast<Index>(chunk.wanted.size()), last_width(design));
-  encoder.forward(chunk, {}, tape, last.view());
+  DropoutOptions drawn;
+  drawn.draws_latents = true;  // as training does
+  encoder.forward(chunk, drawn, tape, last.view());
   HeadTask<Complex> task{last.view(), chunk.targets, chunk.weights};
   task.offsets = chunk.offsets;
   return head.run(task, {}).loss;

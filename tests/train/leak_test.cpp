@@ -125,7 +125,7 @@ bool can_be(const Combination& c) {
 
 /// Whether it has the streams of an objective.
 bool has_streams(const Combination& c, std::string_view objective) {
-  if (objective == "tta") return c.recipe.mixer.empty();
+  if (objective == "tta" || objective == "univae") return c.recipe.mixer.empty();
   if (objective == "two-tower") return c.recipe.mixer.empty() && c.recipe.previous_scores == "none";
   if (objective != "plm" && objective != "plm-hf") return true;
   return c.recipe.mixer.empty() && !adds_positions(c);

@@ -109,6 +109,15 @@ std::vector<NetworkCase> network_cases() {
       d.mask = DefaultMask::kOthers;
     });
   }
+  add("latent", [](Design& d) { d.variants.latent = {.layers = 1, .size = 3, .kappa = 5}; });
+  add("latent in every layer, pre, rotary", [](Design& d) {
+    d.variants.latent = {.layers = d.num_hidden_layers, .size = 2, .kappa = 20};
+    d.norm_placement = NormPlacement::kPre;
+    d.final_norm = true;
+    d.position = model::PositionType::kRotary;
+    for (LayerDesign& l : d.layers)
+      l.rotary = plain_rotary(kernel::RotaryLayout::kHalf, 10000, d.head_size);
+  });
   add("parallel", [](Design& d) {
     d.norm_placement = NormPlacement::kParallel;
     d.final_norm = true;

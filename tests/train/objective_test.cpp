@@ -32,13 +32,15 @@ bool same(const Example& a, const Example& b) {
 }
 
 TEST_CASE("every objective: well-formed examples, the same for the same place") {
-  const std::set<std::string_view> known{
-      "rate",      "unit",    "choice", "span_p",          "span_longest",
-      "split",     "replace", "draws",  "fixed_selection", "predict",
-      "perm_size", "alpha",   "beta",   "source",          "mix",
-      "mae_ratio", "drop",    "pairs",  "streams",         "mask",
-      "block_size"};
-  CHECK(objectives().size() == 10);
+  const std::set<std::string_view> known{"rate",          "unit",         "choice",
+                                         "span_p",        "span_longest", "split",
+                                         "replace",       "draws",        "fixed_selection",
+                                         "predict",       "perm_size",    "alpha",
+                                         "beta",          "source",       "mix",
+                                         "mae_ratio",     "drop",         "pairs",
+                                         "streams",       "mask",         "block_size",
+                                         "latent_layers", "latent_size",  "kappa"};
+  CHECK(objectives().size() == 11);
   for (const ObjectiveKind* kind : objectives()) {
     CAPTURE(kind->name);
     CHECK_FALSE(kind->summary.empty());
@@ -54,17 +56,44 @@ TEST_CASE("every objective: well-formed examples, the same for the same place") 
       differs = differs || !same(example, objective->example(sequence.item(), 4));
       REQUIRE(example.targets.size() == example.rows.size());
       CHECK(std::is_sorted(example.rows.begin(), example.rows.end(), std::less_equal<>()));
-      CHECK(example.ids.size() == n);
+      CHECK(example.ids.size() == (kind->name == "univae" ? 2 * n : n));
       for (const Index row : example.rows) CHECK((0 <= row && row < example.size()));
       if (example.mask)
         CHECK(example.mask->lengths() == mask::Lengths{example.size(), example.size()});
     }
     const bool random = kind->name != "tta" && kind->name != "two-tower" && kind->name != "clm" &&
-                        kind->name != "records";
+                        kind->name != "records" && kind->name != "univae";
     CHECK(differs == random);
   }
   CHECK(
       contains(message_of<UsageError>([] { find_objective("nsp"); }), "clm, mae-mask, mdlm, mlm"));
+}
+
+TEST_CASE("univae: the sequence twice, the second copy predicted under its mask") {
+  const Sequence sequence(5, 5);
+  const Example example = make_objective("univae")->example(sequence.item(), 0);
+  const std::vector<TokenId> first(example.ids.begin(), example.ids.begin() + 5);
+  CHECK(std::vector<TokenId>(example.ids.begin() + 5, example.ids.end()) == first);
+  CHECK(example.positions == std::vector<Index>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4});
+  CHECK(example.segments == std::vector<Index>{0, 0, 0, 0, 0, 1, 1, 1, 1, 1});
+  CHECK(example.rows == std::vector<Index>{5, 6, 7, 8});
+  CHECK(example.targets == std::vector<TokenId>(first.begin() + 1, first.end()));
+  REQUIRE(example.mask);
+  CHECK(example.mask->allows(2, 4));
+  CHECK_FALSE(example.mask->allows(7, 0));
+  CHECK(example.mask->allows(7, 6));
+  CHECK_FALSE(example.mask->allows(7, 8));
+  ObjectiveOptions options = objective_options();
+  options.latent_layers = 2;
+  options.latent_size = 5;
+  options.kappa = 9;
+  model::Design design;
+  design.num_hidden_layers = 12;
+  make_objective("univae")->adapt(design);
+  CHECK(design.variants.latent == model::LatentDesign{.layers = 4, .size = 16, .kappa = 32});
+  design.variants.latent.reset();
+  make_objective("univae", options)->adapt(design);
+  CHECK(design.variants.latent == model::LatentDesign{.layers = 2, .size = 5, .kappa = 9});
 }
 
 TEST_CASE("designs: defaults are filled in, contradictions refused") {
@@ -85,7 +114,9 @@ TEST_CASE("designs: defaults are filled in, contradictions refused") {
     CHECK((design.streams == model::Streams::kTwo) == kind->name.starts_with("plm"));
     CHECK((design.streams == model::Streams::kTowers) == (kind->name == "two-tower"));
     CHECK((design.variants.mask == "causal, reverse") == (kind->name == "two-tower"));
-    CHECK(design.type_vocab_size == (kind->name == "unilm" ? 2 : 0));
+    const bool twofold = kind->name == "unilm" || kind->name == "univae";
+    CHECK(design.type_vocab_size == (twofold ? 2 : 0));
+    CHECK(design.variants.latent.has_value() == (kind->name == "univae"));
     const model::Design before = design;
     objective->adapt(design);
     CHECK(design == before);

@@ -131,10 +131,10 @@ Example doubled(const Objective& clm, const Ordered& from) {
 /// something between word table and layers, or no attention over tokens.
 std::optional<model::Design> two_streams(const NetworkCase& one) {
   model::Design d = one.design;
-  if (d.variants.detector || !d.variants.mixer.empty() || d.streams == model::Streams::kFixedKeys ||
-      d.streams == model::Streams::kTowers || d.head.kind != model::HeadKind::kMasked ||
-      d.type_vocab_size > 0 || d.embedding_size != d.hidden_size ||
-      d.position == model::PositionType::kSinusoidal)
+  if (d.variants.detector || d.variants.latent || !d.variants.mixer.empty() ||
+      d.streams == model::Streams::kFixedKeys || d.streams == model::Streams::kTowers ||
+      d.head.kind != model::HeadKind::kMasked || d.type_vocab_size > 0 ||
+      d.embedding_size != d.hidden_size || d.position == model::PositionType::kSinusoidal)
     return {};
   const auto scheme = model::position_scheme(d);
   if (scheme != nullptr && scheme->facts().input) return {};

@@ -57,6 +57,7 @@ Design with_changes(const Design& base, const Design& wanted) {
   design.type_vocab_size = wanted.type_vocab_size;
   design.head = wanted.head;
   design.variants.detector = wanted.variants.detector;
+  design.variants.latent = wanted.variants.latent;
   if (!wanted.variants.position.empty()) {
     design.position = wanted.position;
     design.variants.position = wanted.variants.position;
@@ -112,6 +113,7 @@ Design read_changes(const FamilyConfig& changes, Design design) {
       }))
     throw InputError(changes.raw().path(), fmt::format("changes: {}", *problem));
   read_detector(changes, design);
+  read_latent(changes, design);
   return design;
 }
 
@@ -125,6 +127,7 @@ bool can_change(const Design& base, const Design& wanted) {
   if (wanted.streams == Streams::kTwo && (adds_position(wanted) || gated)) return false;
   if (!same_design(with_changes(base, wanted), wanted)) return false;
   if (usage_error_message([&] { detector_rows(wanted); })) return false;
+  if (usage_error_message([&] { check_latent(wanted); })) return false;
   // Tables of positions are as long as the model.
   return wanted.max_position_embeddings > 0 || !has_position_table(wanted);
 }
@@ -140,6 +143,10 @@ ModelPlan changed_plan(ModelPlan base, const Design& wanted) {
   plan.design = wanted;
   std::erase_if(plan.rows, [](const TensorRow& row) { return row.detector; });
   for (TensorRow& row : detector_rows(wanted)) plan.rows.push_back(std::move(row));
+  std::erase_if(plan.rows, [](const TensorRow& row) {
+    return row.roles.front() == Role::kLatentInput || row.roles.front() == Role::kLatentOutput;
+  });
+  for (TensorRow& row : latent_rows(wanted)) plan.rows.push_back(std::move(row));
   const auto tensor = [&](std::string name, Role role, Parts parts) {
     if (!has_role(plan, role)) plan.rows.push_back({std::move(name), {role}, parts});
   };
@@ -182,6 +189,7 @@ std::string changed_config(const std::string& text, const Design& wanted) {
   }
   if (wanted.variants.detector)
     json.raw_member("detector", detector_json(*wanted.variants.detector));
+  if (wanted.variants.latent) json.raw_member("latent", latent_json(*wanted.variants.latent));
   const bool known = std::ranges::any_of(
       plan.heads, [&](const HeadPlan& own) { return own.design.kind == wanted.head.kind; });
   if (!known && (wanted.head.kind != HeadKind::kNone || !plan.heads.empty()))

@@ -1,9 +1,9 @@
 // A checkpoint of a family with changes that its own config.json has no words for: another mask,
 // other streams, a normalizer, a position scheme, token types, a vocabulary on a model without
-// head, a discriminator. config.json keeps the family's keys; "model_type" is "masque", so that
-// programs that know nothing of the changes refuse it, "base_model_type" is the family's, and
-// "changes" says the rest. Tensors keep the family's names; new ones are named as those of the
-// family `masque`.
+// head, a discriminator, a detector, latent bottlenecks. config.json keeps the family's keys;
+// "model_type" is "masque", so that programs that know nothing of the changes refuse it,
+// "base_model_type" is the family's, and "changes" says the rest. Tensors keep the family's names;
+// new ones are named as those of the family `masque`.
 #pragma once
 
 #include <optional>

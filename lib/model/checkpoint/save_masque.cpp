@@ -73,6 +73,7 @@ void add_attention(const Design& design, ConfigText& to) {
   to.member("mask", mask_word(design));
   to.member("streams", word_of(kStreams, design.streams));
   if (variants.detector) to.raw_member("detector", detector_json(*variants.detector));
+  if (variants.latent) to.raw_member("latent", latent_json(*variants.latent));
 }
 
 void add_head(const HeadDesign& head, ConfigText& to) {

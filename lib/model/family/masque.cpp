@@ -208,6 +208,7 @@ Design read_design(const FamilyConfig& config) {
   read_mixer(design, config);
   read_streams(design, config);
   read_detector(config, design);
+  read_latent(config, design);
   return design;
 }
 
@@ -240,6 +241,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   plan.design = read_design(config);
   plan.rows = masque_rows(plan.design);
   for (TensorRow& row : detector_rows(plan.design)) plan.rows.push_back(std::move(row));
+  for (TensorRow& row : latent_rows(plan.design)) plan.rows.push_back(std::move(row));
   const HeadDesign head = read_head(plan.design, config);
   if (head.kind != HeadKind::kNone) plan.heads = {masque_head(plan.design, head)};
   return plan;
@@ -259,7 +261,7 @@ const Family kFamily{
               R"("layer_kind": "gated_attention", "streams": "two", "position": "none")",
               R"("norm_placement": "pre")", R"("norm_placement": "sandwich")",
               R"("norm_placement": "rezero")", R"("norm_placement": "admin")",
-              R"("norm_placement": "normformer")",
+              R"("norm_placement": "normformer")", R"("latent": {"num_hidden_layers": 1})",
               R"("detector": {"hidden_size": 64, "num_attention_heads": 1}, "mask_token_id": 0)"}},
 };
 const FamilyRegistration kRegistration{kFamily};

@@ -6,6 +6,7 @@
 
 #include "kernel/embedding.hpp"
 #include "model/forward/embed_forward.hpp"
+#include "model/forward/latent_forward.hpp"
 #include "model/forward/layer_forward.hpp"
 #include "model/forward/soft_mask_forward.hpp"
 #include "model/forward/stream.hpp"
@@ -29,8 +30,10 @@ void one_stream(Run& run) {
   using T = typename Run::Number;
   auto& content = run.content();
   const Index layers = run.design().num_hidden_layers;
+  const Index first_latent = first_latent_layer(run.design());
   run.show_states(0, content);
   for (Index l = 0; l < layers; ++l) {
+    if (l >= first_latent) latent_forward(run, l);
     if (l + 1 == layers && run.ends_narrow()) {
       // Of the last layer only the requested rows are computed.
       auto& selected = run.selected();

@@ -89,7 +89,7 @@ std::vector<Generated> generate(const model::Model& model, std::span<const Promp
     MASQUE_CHECK(!options.sampling.do_sample);
     return beam_search(model, prompts, options);
   }
-  const Index limit = model.design().max_position_embeddings;
+  const Index limit = prompts.empty() ? 0 : text_limit(model.design(), prompts.front());
   std::vector<Single> texts;
   texts.reserve(prompts.size() * static_cast<std::size_t>(options.num_return_sequences));
   for (std::size_t p = 0; p < prompts.size(); ++p) {

@@ -41,6 +41,9 @@ struct Prompt {
   /// With to_target: so many of the ids are the source and what separates it, at least one; the
   /// others begin the target.
   Index source = 0;
+  /// With to_target, of a model with latent bottlenecks: their points, which the text is written
+  /// from. The ids are one that the model does not read, as the source, and what begins the text.
+  std::vector<double> latents = {};
 };
 
 /// A text that was generated.

@@ -35,12 +35,27 @@ void add_text(const OpenText& text, bool to_target, Index cached, model::Batch& 
   const Index n = std::ssize(text.ids);
   std::vector<Index> segments(static_cast<std::size_t>(n), 1);
   std::fill_n(segments.begin(), text.source, 0);
-  const mask::Mask mask =
-      mask::parse_mask(fmt::format("unilm({},{})", text.source, n - text.source)).bind({n, n});
-  batch.add(ids, {.positions = {},
-                  .segments = std::span(segments).subspan(static_cast<std::size_t>(cached)),
-                  .mask = mask,
-                  .query_mask = {}});
+  const bool latent = !text.latents.empty();
+  const mask::Mask mask = mask::parse_mask(fmt::format("{}({},{})", latent ? "uniae" : "unilm",
+                                                       text.source, n - text.source))
+                              .bind({n, n});
+  std::vector<Index> positions;
+  if (latent) {
+    positions.resize(static_cast<std::size_t>(n));
+    for (Index i = text.source; i < n; ++i)
+      positions[static_cast<std::size_t>(i)] = i - text.source;
+  }
+  const auto fresh = [&](const std::vector<Index>& all) {
+    return all.empty() ? std::span<const Index>()
+                       : std::span<const Index>(all).subspan(static_cast<std::size_t>(cached));
+  };
+  batch.add(
+      ids,
+      {.positions = fresh(positions), .segments = fresh(segments), .mask = mask, .query_mask = {}});
+  if (latent) {
+    batch.latents.resize(static_cast<std::size_t>(batch.sequences()) - 1);
+    batch.latents.push_back(text.latents);
+  }
 }
 
 }  // namespace
@@ -50,7 +65,16 @@ OpenText open_text(const Prompt& prompt, Index max_new_tokens, Index limit) {
   MASQUE_CHECK(length > 0 && max_new_tokens > 0);
   Index longest = length + max_new_tokens - 1;
   if (limit > 0) longest = std::min(longest, limit);
-  return {.ids = prompt.ids, .prompt = length, .source = prompt.source, .longest = longest};
+  return {.ids = prompt.ids,
+          .prompt = length,
+          .source = prompt.source,
+          .longest = longest,
+          .latents = prompt.latents};
+}
+
+Index text_limit(const model::Design& design, const Prompt& prompt) {
+  const Index limit = design.max_position_embeddings;
+  return limit > 0 && !prompt.latents.empty() ? limit + prompt.source : limit;
 }
 
 TextReader::TextReader(const model::Model& model, bool to_target, Index texts)
@@ -69,6 +93,7 @@ void TextReader::read(std::span<const OpenText* const> texts, const TakeNext& ta
     add_text(*texts[i], to_target_, cached, batch);
     request.rows.push_back(batch.begins.back() - 1);
   }
+  if (!batch.latents.empty()) batch.latents.resize(static_cast<std::size_t>(batch.sequences()));
   NextRows rows(take);
   model_.run(batch, request, &rows);
 }

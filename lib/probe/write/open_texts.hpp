@@ -13,11 +13,16 @@ namespace masque::probe {
 
 /// A text on its way.
 struct OpenText {
-  std::vector<TokenId> ids;  ///< with the prompt
-  Index prompt = 0;          ///< tokens of it
-  Index source = 0;          ///< with to_target: tokens that read each other
-  Index longest = 0;         ///< most tokens of it that are read in the end
+  std::vector<TokenId> ids;          ///< with the prompt
+  Index prompt = 0;                  ///< tokens of it
+  Index source = 0;                  ///< with to_target: tokens that read each other
+  Index longest = 0;                 ///< most tokens of it that are read in the end
+  std::vector<double> latents = {};  ///< as Prompt has them
 };
+
+/// How many tokens such a text may have in a model; 0: any number. The one that stands for points
+/// of latent bottlenecks takes no position from the others.
+Index text_limit(const model::Design& design, const Prompt& prompt);
 
 /// A prompt that goes on with at most max_new_tokens ≥ 1 tokens, of which the last one is not read,
 /// in a model of `limit` positions (0: of any number).
@@ -31,7 +36,8 @@ using TakeNext = std::function<void(std::size_t text, std::span<const double> lo
 /// memory for OpenText::longest tokens of each.
 class TextReader {
  public:
-  /// `to_target`: UniLM's mask and segments. The model is borrowed.
+  /// `to_target`: UniLM's mask and segments; of texts with latents those of UniVAE, whose second
+  /// token has the first one's position. The model is borrowed.
   TextReader(const model::Model& model, bool to_target, Index texts);
 
   /// Reads what texts have since the last time, at least one token each; in the order of then.

@@ -38,9 +38,13 @@ struct ObjectiveOptions {
   records::PermOptions perm;
   records::PrefixOptions prefix{.mix = {2, 2, 1, 1}};
   records::MaeOptions mae;  ///< what mae-mask and mae hide
-  RecordNeeds records;      ///< of records
-  bool own_masks = false;   ///< the corpus has masks
-  bool pairs = false;       ///< the corpus has sources and targets
+  /// Fields of model::LatentDesign; none: those of the model, or a third of its layers and at most
+  /// four, 16 and 32.
+  std::optional<Index> latent_layers, latent_size;
+  std::optional<double> kappa;
+  RecordNeeds records;     ///< of records
+  bool own_masks = false;  ///< the corpus has masks
+  bool pairs = false;      ///< the corpus has sources and targets
   /// What all layers may read, in the mask language, where each example needs a mask of its own: it
   /// leaves words or a seed to the text, or is joined with the masks of a corpus. Empty: examples
   /// have the masks of the corpus alone.
@@ -120,7 +124,7 @@ struct ObjectiveKind {
   /// The options that it reads besides `seed` and `tokens`, so that others can be refused: "rate",
   /// "unit", "choice", "span_p", "span_longest", "split", "replace", "draws", "fixed_selection",
   /// "predict", "perm_size", "alpha", "beta", "source", "mix", "mae_ratio", "streams", "mask",
-  /// "drop", "block_size", "pairs".
+  /// "drop", "block_size", "pairs", "latent_layers", "latent_size", "kappa".
   std::vector<std::string_view> options;
   /// Throws UsageError for options that are wrong or do not go together.
   std::unique_ptr<const Objective> (*make)(const ObjectiveOptions& options);

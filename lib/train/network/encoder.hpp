@@ -31,6 +31,8 @@ struct DropoutOptions {
   Index first_row = 0;  ///< rows of the step before this chunk
   /// Of randomized positions; none: positions as they are.
   std::optional<std::uint64_t> draw;
+  /// Whether points of latent bottlenecks are drawn around their mean directions, or are these.
+  bool draws_latents = false;
 };
 
 /// Whether the backward pass computes what a layer keeps for it once more, from the layer's input,

@@ -130,6 +130,7 @@ void EncoderRun<T>::make_streams() {
 template <class T>
 void EncoderRun<T>::forward(MatrixView<T> last) {
   make_streams();
+  make_latents();
   tape_.diversity = {};
   make_distances();
   model::streams_forward(*this, last);
@@ -216,6 +217,7 @@ void EncoderRun<T>::backward_layers(Index lowest) {
   Stream& query = tape_.selected;
   const Index width = design_.hidden_size;
   const auto layers = static_cast<std::size_t>(design_.num_hidden_layers);
+  const Index first_latent = model::first_latent_layer(design_);
   Matrix<T> before;
   const auto step = [&](Index l, Stream& stream, Matrix<T>& d, MatrixView<const T> m,
                         MatrixView<T> d_m) {
@@ -248,6 +250,7 @@ void EncoderRun<T>::backward_layers(Index lowest) {
       kernel::embedding_backward<T, Index>(query.rows, tape_.d_query.view(),
                                            tape_.d_content.view());
     }
+    if (number >= first_latent) latent_backward(number, tape_.d_content.view());
   }
 }
 

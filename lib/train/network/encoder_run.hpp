@@ -89,6 +89,15 @@ class EncoderRun {
   void detect(MatrixView<const T> e, MatrixView<T> logits);
   static void show_detections() {}
 
+  // latent_forward.hpp (encoder_latent.cpp)
+  LatentTape<T>& latent_memory(Index l) {
+    return tape_.latents[static_cast<std::size_t>(l - model::first_latent_layer(design_))];
+  }
+  static bool has_first_row(Index /*s*/) { return true; }
+  static std::span<const double> given_latent(Index /*l*/, Index /*s*/) { return {}; }
+  nn::SphereNoise latent_noise(Index l, Index s);
+  static void show_latents(Index /*l*/) {}
+
   // layer_forward.hpp
   /// Memory of what the second product of a feed-forward layer reads; large models share one.
   MatrixView<T> active_memory(model::LayerMemory<T>& own, Index rows, Index columns) const;
@@ -158,6 +167,13 @@ class EncoderRun {
   /// d_x is added to.
   void feed_forward_backward(Index l, LayerTape<T>& tape, MatrixView<const T> x,
                              MatrixView<const T> d_y, MatrixView<T> d_x);
+
+  // encoder_latent.cpp
+  /// Draws the noise of all bottlenecks.
+  void make_latents();
+  /// d: the gradient of the states that layer l reads; becomes that of those in front of its
+  /// bottleneck.
+  void latent_backward(Index l, MatrixView<T> d);
 
   // encoder_distances.cpp
   void make_distances();

@@ -111,7 +111,10 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
         -(*rewards_)[k] / (matrices * static_cast<double>(std::max<Index>(1, report.sequences)));
   }
   DropoutOptions own;
-  if (dropout != nullptr) own = *dropout;
+  if (dropout != nullptr) {
+    own = *dropout;
+    own.draws_latents = true;
+  }
   std::vector<double> row_weights;
   while (!examples.empty()) {
     const ExampleChunk chunk = take_chunk(examples, chunk_rows);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "model/forward/latent_forward.hpp"
 #include "model/forward/layer_memory.hpp"
 #include "model/forward/rotary_tables.hpp"
 #include "model/forward/soft_mask_forward.hpp"
@@ -45,6 +46,13 @@ struct SoftMaskTape : model::SoftMaskMemory<T> {
   Matrix<T> d_last, d_plain, d_masked;  ///< of the backward pass
 };
 
+/// Of a latent bottleneck.
+template <class T>
+struct LatentTape : model::LatentMemory<T> {
+  std::vector<double> cosines;  ///< of nn::SphereNoise, one a sequence
+  Matrix<double> normal;        ///< the same, a row a sequence
+};
+
 template <class T>
 struct Tape {
   StreamTape<T> content, selected;
@@ -53,6 +61,7 @@ struct Tape {
   bool recomputes = false;
   bool split = false;  ///< `selected` is used: T-TA, two streams, or a last layer of wanted rows
   SoftMaskTape<T> soft_mask;
+  std::vector<LatentTape<T>> latents;  ///< one a bottleneck
   model::StreamMasks masks;
   model::RotaryTables<T> rotary;
   Matrix<T> last;                    ///< before the final norm

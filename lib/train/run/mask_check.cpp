@@ -12,6 +12,7 @@
 #include "mask/builtin.hpp"
 #include "mask/flow.hpp"
 #include "model/masks.hpp"
+#include "model/variants.hpp"
 
 namespace masque::train {
 
@@ -38,6 +39,8 @@ std::vector<mask::Mask> layers_of(const Example& example, const model::Design& d
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const std::optional<Index> window = design.layers[l].window;
     if (window) layers[l] = layers[l] & mask::band(lengths, -*window, *window);
+    if (static_cast<Index>(l) >= model::first_latent_layer(design))
+      layers[l] = layers[l] | model::first_key(lengths);
   }
   return layers;
 }

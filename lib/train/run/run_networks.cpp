@@ -9,6 +9,7 @@
 #include "base/parallel.hpp"
 #include "model/masks.hpp"
 #include "model/variants.hpp"
+#include "nn/von_mises_fisher.hpp"
 #include "train/run/leak_probe.hpp"
 #include "train/run/mask_check.hpp"
 #include "train/run/residual_start.hpp"
@@ -219,14 +220,21 @@ void TrainingRun::make_one() {
                     "rope, transformer_xl or the like",
                     field("objective"), options_.objective, field("position")));
   }
+  if (const auto& latent = design_.variants.latent) {
+    start_notes_.push_back(fmt::format(
+        "latent: {} points of {} numbers, kappa {}, each of {:.4g} nats at most", latent->layers,
+        latent->size, latent->kappa, nn::sphere_divergence(latent->size, latent->kappa)));
+  }
   start_network();
   network_ = std::make_unique<Network<float>>(design_, map_, parameters_, options_.precision);
   network_->chunk_rows = options_.chunk_rows;
   if (const auto token = objective_->never_predicted()) network_->exclude(*token);
   if (options_.diversity) network_->reward_diversity(*options_.diversity);
   network_->set_recompute(options_.recompute);
-  if (!options_.init)
+  if (!options_.init && design_.norm_placement == model::NormPlacement::kAdmin) {
+    objective_->check(corpus_);
     start_residuals(first_examples(options_.trainer.batch_size), map_, *network_, parameters_);
+  }
   loss_ = std::make_unique<ObjectiveLoss>(*network_, *objective_);
 }
 

@@ -1,0 +1,198 @@
+#include "latent_texts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json.hpp"
+#include "base/parallel.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
+#include "commands/text_stream.hpp"
+#include "probe/write/generate.hpp"
+#include "store/checkpoint.hpp"
+#include "text/template_tokens.hpp"
+
+namespace masque::lm_write {
+
+namespace {
+
+/// Brings each point to length 1. Throws InputError for one that has none.
+void normalize_points(const model::LatentDesign& latent, probe::LatentPoints& points) {
+  for (std::size_t first = 0; first < points.size();
+       first += static_cast<std::size_t>(latent.size)) {
+    double squares = 0;
+    for (Index k = 0; k < latent.size; ++k) {
+      const double x = points[first + static_cast<std::size_t>(k)];
+      squares += x * x;
+    }
+    if (!(squares > 0) || !std::isfinite(squares))
+      throw InputError("a point without a direction, expected numbers that are not all 0");
+    for (Index k = 0; k < latent.size; ++k)
+      points[first + static_cast<std::size_t>(k)] /= std::sqrt(squares);
+  }
+}
+
+void check_count(std::size_t found, const model::LatentDesign& latent) {
+  if (found != static_cast<std::size_t>(latent.layers * latent.size)) {
+    throw InputError(fmt::format("{} numbers, expected {}: {} points of {}", found,
+                                 latent.layers * latent.size, latent.layers, latent.size));
+  }
+}
+
+void add_numbers(const JsonValue& value, std::vector<double>& out) {
+  for (const JsonValue& item : value.items) {
+    if (item.is(JsonKind::kArray)) {
+      add_numbers(item, out);
+    } else if (const auto number = item.number()) {
+      out.push_back(*number);
+    } else {
+      throw InputError("latents: expected lists of numbers");
+    }
+  }
+}
+
+}  // namespace
+
+commands::OpenedModel open_latent_model(const commands::OpenModelOptions& options,
+                                        cli::Session& session) {
+  commands::OpenedModel opened = commands::open_model(options, options.model, true, session);
+  if (const auto problem =
+          input_error_message([&] { probe::check_latents(opened.model->design()); }))
+    throw InputError(opened.path, *problem);
+  return opened;
+}
+
+LatentLines::LatentLines(const commands::OpenedModel& opened, const commands::StreamOptions& stream,
+                         std::int64_t batch_tokens, std::size_t texts, Take take)
+    : opened_(opened),
+      stream_(stream),
+      texts_(texts),
+      take_(std::move(take)),
+      encoder_(*opened.model, batch_tokens, [this](std::uint64_t id, probe::LatentPoints&& points) {
+        waiting_.push_back(std::move(points));
+        if (waiting_.size() < texts_) return;
+        take_(id, std::move(waiting_));
+        waiting_.clear();
+      }) {}
+
+void LatentLines::add(std::uint64_t id, std::string_view line) {
+  const std::vector<std::string_view> parts =
+      texts_ == 1 ? std::vector<std::string_view>{line} : split(line, '\t');
+  if (parts.size() != texts_) {
+    commands::refuse_line(stream_, id,
+                          fmt::format("{} texts between tabs, expected {}", parts.size(), texts_));
+  }
+  std::vector<probe::Sentence> sentences;
+  for (const std::string_view part : parts) {
+    sentences.push_back(probe::encode_sentence(*opened_.tokenizer, part, {}));
+    if (const auto problem = encoder_.length_problem(sentences.back()))
+      commands::refuse_line(stream_, id, *problem);
+  }
+  for (const probe::Sentence& sentence : sentences) encoder_.add(id, sentence);
+}
+
+LatentWriter::LatentWriter(const GenerateOptions& options, const commands::OpenedModel& opened,
+                           Take take)
+    : options_(options), opened_(opened), take_(std::move(take)) {
+  generate_ = generate_options(options, opened);
+  const std::vector<TokenId> before = text::template_tokens(*opened.tokenizer, 1).before;
+  if (before.empty())
+    throw InputError(opened.path, "the tokenizer puts no token in front of a text, expected one");
+  begin_ = before.front();
+}
+
+void LatentWriter::add(std::uint64_t id, std::int64_t number, probe::LatentPoints points) {
+  probe::Prompt prompt;
+  prompt.id = id;
+  prompt.ids = {begin_, begin_};
+  prompt.source = 1;
+  prompt.latents = std::move(points);
+  prompts_.push_back(std::move(prompt));
+  numbers_.emplace_back(id, number);
+  const std::int64_t each =
+      options_.new_tokens() *
+      std::max<std::int64_t>(options_.num_return_sequences, generate_.beams.num_beams);
+  if (std::ssize(prompts_) * each >= options_.open.batch_tokens) flush();
+}
+
+void LatentWriter::flush() {
+  if (prompts_.empty()) return;
+  const std::vector<probe::Generated> texts = probe::generate(*opened_.model, prompts_, generate_);
+  const std::size_t each = texts.size() / prompts_.size();
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const probe::Generated& text = texts[i];
+    take_({.id = numbers_[i / each].first,
+           .number = numbers_[i / each].second,
+           .sample = text.sample,
+           .score = text.score,
+           .ids = text.ids,
+           .text = opened_.tokenizer->decode(text.ids, true),
+           .points = &prompts_[i / each].latents});
+  }
+  prompts_.clear();
+  numbers_.clear();
+}
+
+std::vector<probe::LatentPoints> read_points(const std::string& path,
+                                             const model::LatentDesign& latent) {
+  const store::Checkpoint file = store::open_checkpoint(path);
+  const std::vector<store::TensorInfo>& tensors = file.tensors();
+  const store::TensorInfo* tensor = file.find("latents");
+  if (tensor == nullptr && tensors.size() == 1) tensor = &tensors.front();
+  if (tensor == nullptr) throw InputError(path, "no tensor 'latents', expected one");
+  const auto width = static_cast<std::uint64_t>(latent.layers * latent.size);
+  const bool wide = tensor->dtype == DType::kF64;
+  if ((!wide && tensor->dtype != DType::kF32) || tensor->shape.size() != 2 ||
+      tensor->shape[1] != width) {
+    throw InputError(path, fmt::format("'{}': {} of type {}, expected (texts, {}) of F32 or F64",
+                                       escape(tensor->name), shape_text(tensor->shape),
+                                       dtype_name(tensor->dtype), width));
+  }
+  std::vector<probe::LatentPoints> all(static_cast<std::size_t>(tensor->shape[0]));
+  const std::size_t item = wide ? sizeof(double) : sizeof(float);
+  std::vector<std::byte> row(static_cast<std::size_t>(width) * item);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    file.read(*tensor, i * row.size(), row);
+    for (std::uint64_t k = 0; k < width; ++k) {
+      double value = 0;
+      if (wide) {
+        std::memcpy(&value, row.data() + k * item, item);
+      } else {
+        float narrow = 0;
+        std::memcpy(&narrow, row.data() + k * item, item);
+        value = static_cast<double>(narrow);
+      }
+      all[i].push_back(value);
+    }
+    if (const auto problem = input_error_message([&] { normalize_points(latent, all[i]); }))
+      throw InputError(path, fmt::format("row {}: {}", i + 1, *problem));
+  }
+  return all;
+}
+
+probe::LatentPoints parse_points(std::string_view line, const model::LatentDesign& latent) {
+  probe::LatentPoints points;
+  if (line.starts_with('{')) {
+    const JsonValue value = parse_json_file(line, "JSON");
+    const JsonValue* list = value.find("latents");
+    if (list == nullptr || !list->is(JsonKind::kArray))
+      throw InputError("no member 'latents', expected a list");
+    add_numbers(*list, points);
+  } else {
+    for (const std::string_view part : split(line, '\t')) {
+      const auto number = parse_number<double>(part);
+      if (!number) throw InputError(fmt::format("'{}', expected a number", escape(part)));
+      points.push_back(*number);
+    }
+  }
+  check_count(points.size(), latent);
+  normalize_points(latent, points);
+  return points;
+}
+
+}  // namespace masque::lm_write

@@ -1,0 +1,57 @@
+// Texts and the points of a model's latent bottlenecks (VariantDesign::latent): from one to the
+// other, between two, with parts exchanged. Su 2021, kexue.fm/archives/8475.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/model.hpp"
+#include "probe/score/sentence.hpp"
+
+namespace masque::probe {
+
+/// The points of all bottlenecks one after the other, from the first layer on; each has length 1.
+using LatentPoints = std::vector<double>;
+
+/// Throws InputError for a model without bottlenecks, or without a vocabulary to write with.
+void check_latents(const model::Design& design);
+
+/// Reads sentences into points, in order: the mean directions. A point does not depend on the other
+/// sentences. Memory: one batch.
+class LatentEncoder {
+ public:
+  using Sink = std::function<void(std::uint64_t id, LatentPoints&& points)>;
+
+  /// `model` is borrowed; check_latents() must hold.
+  LatentEncoder(const model::Model& model, Index batch_tokens, Sink sink);
+
+  /// What is wrong with the length of a sentence; nothing if it can be added.
+  std::optional<std::string> length_problem(const Sentence& sentence) const;
+  void add(std::uint64_t id, const Sentence& sentence);
+  void flush();
+
+ private:
+  const model::Model& model_;
+  Index batch_tokens_;
+  Sink sink_;
+  model::Batch batch_;
+  std::vector<std::uint64_t> ids_;
+};
+
+/// Points of text number `id`, uniform on each sphere: a function of seed and number.
+LatentPoints random_points(const model::LatentDesign& latent, std::uint64_t seed, std::uint64_t id);
+
+/// At a share from 0 to 1 of the way from a to b: on each sphere along the great circle, at equal
+/// angles. Between opposite points, where there are many such ways, through the origin: normalized.
+LatentPoints points_between(const model::LatentDesign& latent, const LatentPoints& a,
+                            const LatentPoints& b, double share);
+
+/// `a` with the point of one bottleneck from `b`, counted from 0.
+LatentPoints with_point_of(const model::LatentDesign& latent, const LatentPoints& a,
+                           const LatentPoints& b, Index bottleneck);
+
+}  // namespace masque::probe
