@@ -12,6 +12,7 @@
 #include "kernel/parallel.hpp"
 #include "log.hpp"
 #include "probe/score/sentence.hpp"
+#include "text/template_tokens.hpp"
 #include "train/run/folder_parts.hpp"
 #include "train/run/training_loop.hpp"
 #include "train_options.hpp"
@@ -82,6 +83,7 @@ class Loop {
   void go_on(train::PlannedSteps planned) {
     run_.resume(options_.output, planned);
     log_.go_on(join(options_.output, train::kMetricsName));
+    log_.go_on_timing(join(options_.output, train::kTimingName));
     saved_ = true;
     const std::int64_t done = trainer().done();
     if (done == trainer().steps()) {
@@ -165,7 +167,7 @@ class Loop {
   void save() {
     if (!ranks_.is_first()) return;
     const auto start = Clock::now();
-    train::RunFiles files{*log_.metrics(), log_.picture(), {}};
+    train::RunFiles files{*log_.metrics(), log_.picture(), log_.timing(), {}};
     if (plan_.time_budget && trainer().done() < steps()) files.spent_seconds = spent();
     run_.save(options_.output, saved_, files);
     saved_ = true;
@@ -183,6 +185,25 @@ class Loop {
   double save_seconds_ = 0;
   bool saved_ = false;
 };
+
+}  // namespace
+
+namespace {
+
+/// Its bottlenecks stand at the token that the tokenizer puts in front of a text.
+void check_univae(const text::Tokenizer& tokenizer, const train::CorpusOptions& reading) {
+  if (reading.format == train::CorpusFormat::kBlocks) {
+    throw UsageError(fmt::format("{} blocks with {} univae: sequences begin anywhere, expected {}",
+                                 field("format"), field("objective"), "lines"));
+  }
+  const text::TemplateTokens around = text::template_tokens(tokenizer, 1);
+  if (around.before.empty() || around.after.empty()) {
+    throw InputError(
+        fmt::format("{} univae: the tokenizer puts no token in front of a text or "
+                    "after it, expected one that does both",
+                    field("objective")));
+  }
+}
 
 }  // namespace
 
@@ -220,6 +241,7 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   for (const std::string& warning : tokenizer.warnings()) session.note(warning);
   if (o.start) check_vocabulary(tokenizer, o.tokenizer.value_or(*o.init), *o.start);
   const records::SimilarTokens similar = similar_of(o, tokenizer, session);
+  if (o.objective == "univae") check_univae(tokenizer, reading);
   // What a causal model reads in front of a line, where the template has nothing.
   if (o.objective == "clm") reading.begin = probe::begin_token(tokenizer);
   train::Corpus corpus = train::read_corpus(o.text, tokenizer, reading);

@@ -60,6 +60,7 @@ cli::ExitCode encode(const Options& o, const cli::Command& command, cli::Session
   session.configure(g.open.common);
   if (o.output) {
     if (g.open.common.json) throw UsageError("--json and -o, expected one");
+    if (g.open.digits) throw UsageError("--digits with -o: a file has all digits, expected none");
     commands::VectorFile::check_name(*o.output);
   }
   cli::need_stream(command);
@@ -97,8 +98,7 @@ cli::ExitCode encode(const Options& o, const cli::Command& command, cli::Session
 /// Prints texts that were written from points.
 class TextPrinter {
  public:
-  /// `number`: the name of Written::number, nullptr if it says nothing; `first`: what it is counted
-  /// from.
+  /// `number`: the name of Written::number; nullptr if it says nothing.
   TextPrinter(const GenerateOptions& options, const commands::OpenedModel& opened,
               const char* number, cli::Session& session)
       : options_(options),
@@ -124,6 +124,8 @@ class TextPrinter {
       json.begin_object().member("id", text.id);
       if (number_ != nullptr) json.member(number_, text.number);
       json.member("sample", text.sample).raw_member("score", digits_.json(text.score));
+      if (options_.beams()) json.raw_member("log_probability", digits_.json(text.log_probability));
+      json.member("ended", text.ended);
       for (const auto& [name, value] : more) {
         if (value) json.member(name, *value);
       }
@@ -162,6 +164,10 @@ cli::ExitCode decode(const Options& o, const cli::Command& command, cli::Session
   const GenerateOptions& g = o.generate;
   prepare(o, session);
   if (!o.latents) cli::need_stream(command);
+  for (const char* option : {"shard", "first-record", "invalid", "crlf", "max-line"}) {
+    if (o.latents && command.is_requested(option))
+      throw UsageError(fmt::format("--{} does nothing with --latents, expected none", option));
+  }
   const commands::OpenedModel opened = open_latent_model(g.open, session);
   TextPrinter printer(g, opened, nullptr, session);
   LatentWriter writer(g, opened, [&](const auto& text) { printer.print(text); });
@@ -327,8 +333,7 @@ void declare_common(cli::Command& c, Options& o, bool stream, bool writes) {
   if (writes) cli::add_no_header(c, o.generate.open.common);
 }
 
-template <class Run>
-void set_action(cli::Command& c, const std::shared_ptr<Options>& o, Run run) {
+void set_action(cli::Command& c, const std::shared_ptr<Options>& o, auto run) {
   c.action([o, &c, run](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/interrupt.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
 #include "base/parse_number.hpp"
@@ -25,15 +26,20 @@ namespace {
 void normalize_points(const model::LatentDesign& latent, probe::LatentPoints& points) {
   for (std::size_t first = 0; first < points.size();
        first += static_cast<std::size_t>(latent.size)) {
+    const std::span<double> point =
+        std::span(points).subspan(first, static_cast<std::size_t>(latent.size));
+    double largest = 0;
+    for (const double x : point) {
+      if (!std::isfinite(x)) throw InputError("a number that is not finite, expected finite ones");
+      largest = std::max(largest, std::abs(x));
+    }
+    if (largest == 0) throw InputError("a point of zeros, expected one with a direction");
     double squares = 0;
-    for (Index k = 0; k < latent.size; ++k) {
-      const double x = points[first + static_cast<std::size_t>(k)];
+    for (double& x : point) {
+      x /= largest;
       squares += x * x;
     }
-    if (!(squares > 0) || !std::isfinite(squares))
-      throw InputError("a point without a direction, expected numbers that are not all 0");
-    for (Index k = 0; k < latent.size; ++k)
-      points[first + static_cast<std::size_t>(k)] /= std::sqrt(squares);
+    for (double& x : point) x /= std::sqrt(squares);
   }
 }
 
@@ -44,15 +50,23 @@ void check_count(std::size_t found, const model::LatentDesign& latent) {
   }
 }
 
-void add_numbers(const JsonValue& value, std::vector<double>& out) {
-  for (const JsonValue& item : value.items) {
-    if (item.is(JsonKind::kArray)) {
-      add_numbers(item, out);
-    } else if (const auto number = item.number()) {
-      out.push_back(*number);
-    } else {
-      throw InputError("latents: expected lists of numbers");
+/// A list of numbers, or one of lists, one a point.
+void add_numbers(const JsonValue& list, const model::LatentDesign& latent,
+                 std::vector<double>& out) {
+  const auto add = [&](const JsonValue& value) {
+    const auto number = value.number();
+    if (!number) throw InputError("latents: expected numbers, or a list of them for each point");
+    out.push_back(*number);
+  };
+  for (const JsonValue& item : list.items) {
+    if (!item.is(JsonKind::kArray)) {
+      add(item);
+      continue;
     }
+    if (std::ssize(item.items) != latent.size)
+      throw InputError(fmt::format("latents: a point of {} numbers, expected {}", item.items.size(),
+                                   latent.size));
+    for (const JsonValue& number : item.items) add(number);
   }
 }
 
@@ -60,10 +74,15 @@ void add_numbers(const JsonValue& value, std::vector<double>& out) {
 
 commands::OpenedModel open_latent_model(const commands::OpenModelOptions& options,
                                         cli::Session& session) {
+  if (options.mask)
+    throw UsageError("--mask: points are made under the model's masks alone, expected none");
   commands::OpenedModel opened = commands::open_model(options, options.model, true, session);
   if (const auto problem =
           input_error_message([&] { probe::check_latents(opened.model->design()); }))
     throw InputError(opened.path, *problem);
+  const model::LatentDesign& latent = *opened.model->design().variants.latent;
+  session.note(fmt::format("{}: {}; latent bottlenecks: {}, of {} numbers", opened.path,
+                           opened.description(), latent.layers, latent.size));
   return opened;
 }
 
@@ -85,7 +104,7 @@ void LatentLines::add(std::uint64_t id, std::string_view line) {
       texts_ == 1 ? std::vector<std::string_view>{line} : split(line, '\t');
   if (parts.size() != texts_) {
     commands::refuse_line(stream_, id,
-                          fmt::format("{} texts between tabs, expected {}", parts.size(), texts_));
+                          fmt::format("texts between tabs: {}, expected {}", parts.size(), texts_));
   }
   std::vector<probe::Sentence> sentences;
   for (const std::string_view part : parts) {
@@ -130,6 +149,8 @@ void LatentWriter::flush() {
            .number = numbers_[i / each].second,
            .sample = text.sample,
            .score = text.score,
+           .log_probability = text.log_probability,
+           .ended = text.ended,
            .ids = text.ids,
            .text = opened_.tokenizer->decode(text.ids, true),
            .points = &prompts_[i / each].latents});
@@ -157,6 +178,7 @@ std::vector<probe::LatentPoints> read_points(const std::string& path,
   const std::size_t item = wide ? sizeof(double) : sizeof(float);
   std::vector<std::byte> row(static_cast<std::size_t>(width) * item);
   for (std::size_t i = 0; i < all.size(); ++i) {
+    throw_if_interrupted();
     file.read(*tensor, i * row.size(), row);
     for (std::uint64_t k = 0; k < width; ++k) {
       double value = 0;
@@ -177,12 +199,12 @@ std::vector<probe::LatentPoints> read_points(const std::string& path,
 
 probe::LatentPoints parse_points(std::string_view line, const model::LatentDesign& latent) {
   probe::LatentPoints points;
-  if (line.starts_with('{')) {
+  if (trim(line).starts_with('{')) {
     const JsonValue value = parse_json_file(line, "JSON");
     const JsonValue* list = value.find("latents");
     if (list == nullptr || !list->is(JsonKind::kArray))
       throw InputError("no member 'latents', expected a list");
-    add_numbers(*list, points);
+    add_numbers(*list, latent, points);
   } else {
     for (const std::string_view part : split(line, '\t')) {
       const auto number = parse_number<double>(part);

@@ -47,6 +47,8 @@ class LatentWriter {
     std::int64_t number = 0;  ///< what the caller counts: a step, a bottleneck
     std::int64_t sample = 0;
     double score = 0;
+    double log_probability = 0;
+    bool ended = false;
     std::vector<TokenId> ids;
     std::string text;
     const probe::LatentPoints* points = nullptr;  ///< until the call ends

@@ -74,6 +74,8 @@ std::vector<LayerCopy> deeper_layers(const Design& design, Index layers, DepthRu
     throw UsageError(
         fmt::format("{} {}, expected more than the model's {}", field("layers"), layers, before));
   }
+  if (design.variants.latent)
+    refuse("latent bottlenecks stand in front of its last layers, expected a model without");
   const Index stacks = design.streams == model::Streams::kTowers ? 2 : 1;
   if (layers % stacks != 0) refuse("two towers have an even number of layers");
   if (keeps_function(rule)) check_identity(design);

@@ -171,10 +171,16 @@ void ModelGrowth::Plan::check_planned(const model::ModelPlan& larger) {
       model::LayerDesign expected = settings_.before.layers[static_cast<std::size_t>(copy.from)];
       if (!shared) expected.weights = static_cast<Index>(i);
       if (after.layers[i] == expected) continue;
+      if (shared) {
+        throw UsageError(
+            fmt::format("no deeper model: layers of family {} share several sets of weights, and "
+                        "layer {} would get another set; expected a model with one",
+                        family_.name, i));
+      }
       throw UsageError(
           fmt::format("no deeper model: layer {} of family {} would be layer {}, which has other "
-                      "{}; expected how zero or stack",
-                      copy.from, family_.name, i, shared ? "weights" : "windows or scores"));
+                      "windows or scores; expected how zero or stack",
+                      copy.from, family_.name, i));
     }
   }
   model::Design expected = after;

@@ -45,7 +45,8 @@ Axis row_axis(const Design& design, Role role) {
     case Role::kOutput:
     case Role::kDown:
     case Role::kConvolution:
-    case Role::kEmbeddingProjection: return {Unit::kHidden, 1};
+    case Role::kEmbeddingProjection:
+    case Role::kLatentOutput: return {Unit::kHidden, 1};
     case Role::kHeadTransform: return head_axis(design);
     case Role::kTalkingBefore:
     case Role::kTalkingAfter: return {Unit::kHeads, 1};
@@ -83,14 +84,16 @@ Axis column_axis(const Design& design, Role role) {
     case Role::kGatedGamma:
     case Role::kGatedBeta:
     case Role::kAttentionScale:
-    case Role::kFeedForwardScale: return {};
+    case Role::kFeedForwardScale:
+    case Role::kLatentOutput: return {};
     default: return {Unit::kHidden, 1};
   }
 }
 
 /// Whether the columns are inputs, whose copies share the weight; else the tensor holds states.
 bool reads_columns(Role role) {
-  return role <= Role::kDecoder || role == Role::kTalkingBefore || role == Role::kTalkingAfter;
+  return role <= Role::kDecoder || role == Role::kTalkingBefore || role == Role::kTalkingAfter ||
+         role == Role::kLatentInput;
 }
 
 /// Copies of `before` units as the rule has them. `purpose` and `layer` name the draw.

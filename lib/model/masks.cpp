@@ -124,6 +124,10 @@ std::vector<mask::Mask> bind_layers(const Design& design, std::span<const mask::
     const Index count = list.size() == 1 ? design.num_hidden_layers : layer.count;
     masks.insert(masks.end(), static_cast<std::size_t>(count), layer.mask.bind_sequence(length));
   }
+  for (Index l = first_latent_layer(design); l < std::ssize(masks); ++l) {
+    mask::Mask& own = masks[static_cast<std::size_t>(l)];
+    own = own | first_key(own.lengths());
+  }
   return masks;
 }
 

@@ -32,8 +32,9 @@ void set_towers(Design& design);
 /// What a design says that its layers may read: a list, one for all, or nothing for all that is
 /// full. Windows of layers come on top.
 std::vector<mask::MaskLayer> own_masks(const Design& design);
-/// One mask a layer, for `length` tokens, from such a list; nothing: full. Windows of layers are
-/// left out. Throws UsageError for masks that do not fit.
+/// One mask a layer, for `length` tokens, from such a list; nothing: full. Layers with a latent
+/// bottleneck read the first token besides. Windows of layers are left out. Throws UsageError for
+/// masks that do not fit.
 std::vector<mask::Mask> bind_layers(const Design& design, std::span<const mask::MaskLayer> list,
                                     Index length);
 /// The one for all layers, for `length` tokens. Throws UsageError for a list, and for masks that do

@@ -213,6 +213,14 @@ void check_latent(const Design& design) {
   if (!design.variants.mixer.empty())
     refuse(fmt::format("{} {}", field("mixer"), design.variants.mixer), "attention");
   if (design.variants.detector) refuse("a detector", "a model without");
+  // Scores from below would carry the first token past its bottleneck.
+  if (design.variants.previous_scores != PreviousScores::kNone)
+    refuse(field("previous_scores"), "none");
+  for (Index l = first_latent_layer(design); l < std::ssize(design.layers); ++l) {
+    const Index weights = design.layers[static_cast<std::size_t>(l)].weights;
+    if (std::ranges::count(design.layers, weights, &LayerDesign::weights) > 1)
+      refuse("layers that share weights", "layers with weights of their own");
+  }
 }
 
 bool scales_heads(const Design& design) {

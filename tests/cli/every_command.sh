@@ -108,10 +108,18 @@ print lm-write generate model --kind masked --length 3 < text
 print lm-write generate model --kind masked --how gibbs --length 3 --sweeps 2 --json < text
 print lm-write generate model --kind masked --how mask-predict --length 3 --iterations 2 < text
 print lm-write generate model --kind masked --how random --length 3 --iterations 2 < text
+print lm-write latent encode latent --json < text
+out lm-write latent encode latent -o out.npy < text
+print lm-write latent decode latent --latents points.npy --max-new-tokens 3
+print lm-write latent sample latent --count 2 --max-new-tokens 3
+print lm-write latent interpolate latent --steps 3 --max-new-tokens 3 < pairs
+print lm-write latent swap latent --function-words vocab.txt --max-new-tokens 3 < pairs
 out lm-score dump model --what hidden_states,logits -o out.safetensors < text
 print lm-score merge ppl.jsonl
 run lm-train text -o out --tokenizer vocab.txt --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
 run lm-train text -o out --tokenizer vocab.txt --objective mdlm --block-size 2 --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
+run lm-train text -o out --tokenizer vocab.txt --objective univae --latent-layers 1 --latent-size 3 --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
+run lm-train text -o out --tokenizer vocab.txt --norm-placement admin --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
 run lm-train pairs -o out --tokenizer vocab.txt --objective correct --pairs --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
 run lm-train text -o out --init in --steps 2 --batch-size 2 --length 8
 run lm-train classify labelled.tsv -o out --model in --steps 2 --batch-size 2
@@ -165,6 +173,9 @@ make_inputs() {
   printf 'the cat\t-2\nw8 w9\t1\ncat\t-1.5\nw10\t0\n' >numbers.tsv
   lm-train classify numbers.tsv --model in --problem-type regression --steps 1 --batch-size 2 -o student -q >none || return
   ckpt new soft.json -o soft -q && cp in/vocab.txt soft && rm soft.json || return
+  echo '{"model_type": "masque", "vocab_size": 45, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 1, "type_vocab_size": 2, "max_position_embeddings": 16, "latent": {"num_hidden_layers": 1, "size": 3}}' >latent.json
+  ckpt new latent.json -o latent -q && cp in/vocab.txt latent && rm latent.json || return
+  lm-write latent encode latent -o points.npy -q <text || return
   seq 44 -1 0 >order
   for i in 5 6 7 8 9 10; do echo "{\"ids\":[2,$i,3,6,3],\"seg\":[0,0,0,1,1]}"; done >segments.jsonl
   rm -f none

@@ -43,6 +43,9 @@ hole large.safetensors "{\"embeddings.word_embeddings.weight\":{\"dtype\":\"F32\
 cp -r "$data/model/bert" bert
 { echo '[PAD]'; echo '[CLS]'; echo '[SEP]'; echo '[MASK]'; echo '[UNK]'; printf '%s\n' the cat sat on mat and dog ran after it; } >vocab.txt
 
+echo '{"model_type": "masque", "vocab_size": 45, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 1, "type_vocab_size": 2, "max_position_embeddings": 64, "latent": {"num_hidden_layers": 1, "size": 3}}' >latent.json
+ckpt new latent.json -o latent -q
+
 # Clock ticks that a process has computed; nothing once it is gone.
 computed() {
   local line
@@ -113,6 +116,8 @@ for ((turn = 0; turn < turns; ++turn)); do
   interrupt - lm-train text -o output --tokenizer vocab.txt --steps 1000000
   interrupt words lm-write generate "$data/model/gpt2" --tokenizer vocab.txt --num-beams 3
   interrupt words lm-write generate bert --tokenizer vocab.txt --kind masked --how gibbs --length 4 --sweeps 1000000
+  interrupt - lm-write latent sample latent --tokenizer vocab.txt --count 100000000
+  interrupt words lm-write latent encode latent --tokenizer vocab.txt
   interrupt words ckpt-grow check bert bert --tokenizer vocab.txt
   interrupt - length-gen run --task copy --train-length 1-10 --eval-lengths 10,20,40 --steps 100000 --position rope,alibi -o output
   interrupt - ckpt check --finite large.safetensors

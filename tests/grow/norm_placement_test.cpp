@@ -6,11 +6,13 @@
 
 #include <doctest/doctest.h>
 
+#include "base/error.hpp"
 #include "grow/compare_models.hpp"
 #include "grow/grow_model.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/model.hpp"
 #include "model/random_model.hpp"
+#include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
 namespace masque::grow {
@@ -97,6 +99,16 @@ TEST_CASE("norms at every place: wider, deeper, and both") {
     }
     CHECK(model.difference({.factor = 2, .width = WidthRule::kAki}, true, Sameness::kOther) > 1e-4);
   }
+}
+
+TEST_CASE("latent bottlenecks: wider with the same function, no deeper one") {
+  SmallModel model(R"("latent": {"num_hidden_layers": 2, "size": 3}, "position": "rope")");
+  CHECK(model.difference({.factor = 2}, false, Sameness::kExact) <= 1e-13);
+  // Norms see other means: close, and nothing more.
+  CHECK(model.difference({.factor = 1.5, .width = WidthRule::kFpi}, false, Sameness::kOther) < 1);
+  CHECK(test::message_of<UsageError>([&] {
+          model.difference({}, true, Sameness::kExact);
+        }).starts_with("no deeper model: latent bottlenecks"));
 }
 
 TEST_CASE("a tied vocabulary: both at once, with the norm that is divided in the last layer") {

@@ -87,6 +87,13 @@ TEST_CASE("mean cosine and divergence are those of closed forms and Bessel funct
   }
   CHECK(sphere_divergence(16, 1e-9) == doctest::Approx(0));
   CHECK(sphere_divergence(16, 64) > sphere_divergence(16, 32));
+  // Where Bessel functions and powers leave the range of numbers: A ≈ κ / (d/2 + √(d²/4 + κ²)).
+  for (const double kappa : {1.0, 1e4, 1e6}) {
+    const double about = kappa / (5000 + std::sqrt(5000.0 * 5000 + kappa * kappa));
+    CHECK(std::abs(mean_sphere_cosine(10000, kappa) - about) < 1e-3 * about);
+    CHECK(sphere_divergence(10000, kappa) > 0);
+    CHECK(std::isfinite(sphere_divergence(10000, kappa)));
+  }
 }
 
 TEST_CASE("samples have the drawn cosine, and gradients are those of complex steps") {

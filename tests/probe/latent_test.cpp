@@ -177,6 +177,10 @@ TEST_CASE("points between two, exchanged and drawn") {
   const LatentPoints end = points_between(latent, a, b, 1);
   CHECK(std::abs(end[1] - 1) < 1e-12);
   CHECK(std::abs(end[4] + 1) < 1e-12);
+  // Half of the way between opposite points stands at right angles to both.
+  const LatentPoints half = points_between(latent, a, b, 0.5);
+  CHECK(std::abs(half[4]) < 1e-12);
+  CHECK(std::abs(half[3] * half[3] + half[5] * half[5] - 1) < 1e-12);
   CHECK(with_point_of(latent, a, b, 1) == LatentPoints{1, 0, 0, 0, -1, 0});
   CHECK(with_point_of(latent, a, b, 0) == LatentPoints{0, 1, 0, 0, 1, 0});
   const LatentPoints drawn = random_points(latent, 5, 2);

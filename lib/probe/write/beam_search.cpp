@@ -170,9 +170,9 @@ void check_beams(const GenerateOptions& options, Index vocabulary) {
 
 std::vector<Generated> beam_search(const model::Model& model, std::span<const Prompt> prompts,
                                    const GenerateOptions& options) {
-  const Index limit = prompts.empty() ? 0 : text_limit(model.design(), prompts.front());
   std::vector<Search> searches(prompts.size());
   for (std::size_t p = 0; p < prompts.size(); ++p) {
+    const Index limit = text_limit(model.design(), prompts[p]);
     Beam& beam = searches[p].open.emplace_back();
     beam.text = open_text(prompts[p], options.max_new_tokens, limit);
     beam.place = static_cast<Index>(p);

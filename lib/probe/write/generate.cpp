@@ -44,9 +44,10 @@ void add_tokens(const GenerateOptions& options, std::span<Single* const> open, T
 }
 
 /// Takes out the texts that are at their end; the others get a place of their own.
-void close_texts(Index limit, std::vector<Single*>& open, TextReader& reader) {
+void close_texts(std::vector<Single*>& open, TextReader& reader) {
   std::erase_if(open, [&](const Single* single) {
-    return single->out.ended || (limit > 0 && std::ssize(single->text.ids) > limit);
+    const OpenText& text = single->text;
+    return single->out.ended || (text.limit > 0 && std::ssize(text.ids) > text.limit);
   });
   std::vector<Index> from;
   from.reserve(open.size());
@@ -69,6 +70,8 @@ void check_generation(const model::Design& design, bool to_target) {
         "a T-TA, which reads both sides of each token, expected a model that predicts the next "
         "one");
   }
+  if (design.variants.latent)
+    throw InputError("a model with latent bottlenecks, expected lm-write latent for it");
   if (to_target && design.head.kind == HeadKind::kMasked) {
     if (design.type_vocab_size >= 2) return;
     throw InputError(fmt::format("{} token types, expected two: of sources and targets",
@@ -89,11 +92,11 @@ std::vector<Generated> generate(const model::Model& model, std::span<const Promp
     MASQUE_CHECK(!options.sampling.do_sample);
     return beam_search(model, prompts, options);
   }
-  const Index limit = prompts.empty() ? 0 : text_limit(model.design(), prompts.front());
   std::vector<Single> texts;
   texts.reserve(prompts.size() * static_cast<std::size_t>(options.num_return_sequences));
   for (std::size_t p = 0; p < prompts.size(); ++p) {
-    const OpenText text = open_text(prompts[p], options.max_new_tokens, limit);
+    const OpenText text =
+        open_text(prompts[p], options.max_new_tokens, text_limit(model.design(), prompts[p]));
     for (Index k = 0; k < options.num_return_sequences; ++k)
       texts.push_back({text, {.id = prompts[p].id, .sample = k, .ids = {}}, static_cast<Index>(p)});
   }
@@ -105,7 +108,7 @@ std::vector<Generated> generate(const model::Model& model, std::span<const Promp
     throw_if_interrupted();
     add_tokens(options, open, reader);
     if (n == options.max_new_tokens) break;
-    close_texts(limit, open, reader);
+    close_texts(open, reader);
   }
   std::vector<Generated> out;
   out.reserve(texts.size());

@@ -122,6 +122,18 @@ LatentPoints points_between(const model::LatentDesign& latent, const LatentPoint
     const double left = circle ? std::sin((1 - share) * angle) / sine : 1 - share;
     const double right = circle ? std::sin(share * angle) / sine : share;
     for (std::size_t k = 0; k < size; ++k) points[first + k] = left * from[k] + right * to[k];
+    if (!circle && cosine < 0) {
+      // Of the great circles between opposite points the one through the axis that is farthest.
+      std::size_t axis = 0;
+      for (std::size_t k = 1; k < size; ++k) {
+        if (std::abs(from[k]) < std::abs(from[axis])) axis = k;
+      }
+      std::vector<double> across(size);
+      for (std::size_t k = 0; k < size; ++k) across[k] = (k == axis ? 1 : 0) - from[axis] * from[k];
+      normalize_point(across);
+      for (std::size_t k = 0; k < size; ++k)
+        points[first + k] = std::cos(share * angle) * from[k] + std::sin(share * angle) * across[k];
+    }
     normalize_point(std::span(points).subspan(first, size));
   });
   return points;

@@ -46,7 +46,7 @@ class LatentEncoder {
 LatentPoints random_points(const model::LatentDesign& latent, std::uint64_t seed, std::uint64_t id);
 
 /// At a share from 0 to 1 of the way from a to b: on each sphere along the great circle, at equal
-/// angles. Between opposite points, where there are many such ways, through the origin: normalized.
+/// angles. Between opposite points, where there are many such ways, by a fixed one.
 LatentPoints points_between(const model::LatentDesign& latent, const LatentPoints& a,
                             const LatentPoints& b, double share);
 

@@ -69,6 +69,7 @@ OpenText open_text(const Prompt& prompt, Index max_new_tokens, Index limit) {
           .prompt = length,
           .source = prompt.source,
           .longest = longest,
+          .limit = limit,
           .latents = prompt.latents};
 }
 

@@ -17,6 +17,7 @@ struct OpenText {
   Index prompt = 0;                  ///< tokens of it
   Index source = 0;                  ///< with to_target: tokens that read each other
   Index longest = 0;                 ///< most tokens of it that are read in the end
+  Index limit = 0;                   ///< most tokens of it in the model; 0: any number
   std::vector<double> latents = {};  ///< as Prompt has them
 };
 

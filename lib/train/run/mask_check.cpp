@@ -39,6 +39,7 @@ std::vector<mask::Mask> layers_of(const Example& example, const model::Design& d
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const std::optional<Index> window = design.layers[l].window;
     if (window) layers[l] = layers[l] & mask::band(lengths, -*window, *window);
+    // Beyond the window, too.
     if (static_cast<Index>(l) >= model::first_latent_layer(design))
       layers[l] = layers[l] | model::first_key(lengths);
   }

@@ -115,6 +115,11 @@ void TrainingRun::fill_in() {
                                    options_.objective, options_.init->path(), field("objective"),
                                    kCorrect));
     }
+    if (design_.variants.latent && options_.objective != "univae") {
+      throw UsageError(fmt::format("{} {}: {} has latent bottlenecks, expected {} univae",
+                                   field("objective"), options_.objective, options_.init->path(),
+                                   field("objective")));
+    }
     change_design(options_.changes, design_);
     check_corpus_length(corpus_);
     recipe = recipe_beside(design_, std::max(recipe.max_position_embeddings, longest));
@@ -222,8 +227,9 @@ void TrainingRun::make_one() {
   }
   if (const auto& latent = design_.variants.latent) {
     start_notes_.push_back(fmt::format(
-        "latent: {} points of {} numbers, kappa {}, each of {:.4g} nats at most", latent->layers,
-        latent->size, latent->kappa, nn::sphere_divergence(latent->size, latent->kappa)));
+        "latent bottlenecks: {}, of {} numbers, kappa {}: each says at most {:.4g} nats",
+        latent->layers, latent->size, latent->kappa,
+        nn::sphere_divergence(latent->size, latent->kappa)));
   }
   start_network();
   network_ = std::make_unique<Network<float>>(design_, map_, parameters_, options_.precision);
