@@ -7,10 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
-#include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
-#include "base/json.hpp"
 #include "base/json_writer.hpp"
 #include "base/line_input.hpp"
 #include "base/split.hpp"
@@ -143,8 +141,6 @@ void Log::step(const train::StepReport& r, std::int64_t steps) {
   add_parts(r.loss, "", json);
   json.end_object();
   append(text);
-  if (r.step % report_every(steps) == 0) timing_ += timing_line(r.step);
-  last_step_ = r.step;
   if (session_.shows_progress()) {
     session_.status([&] { return line(r.step, steps); });
     if (r.step != steps) return;
@@ -175,40 +171,6 @@ void Log::never_selected(std::int64_t step, const train::LossReport& r) {
   never_selected_ = step;
   session_.note(fmt::format("step {}: loss where training has none {}, accuracy {}", step,
                             shown(mean_of(r)), shown(accuracy_of(r))));
-}
-
-std::string Log::timing_line(std::int64_t step) const {
-  std::string text;
-  JsonWriter json(text);
-  const double all = seconds_before_ + seconds();
-  json.begin_object().member("step", step);
-  json.raw_member("seconds", fmt::format("{:.3f}", all));
-  json.raw_member("tokens", fmt::format("{:.0f}", tokens_before_ + tokens_));
-  json.raw_member("tokens_per_second", fmt::format("{:.1f}", tokens_per_second()));
-  json.end_object();
-  return text + '\n';
-}
-
-std::string Log::timing() const {
-  const bool there = last_step_ % report_every(run_.trainer().steps()) == 0;
-  return own_steps_ == 0 || there ? timing_ : timing_ + timing_line(last_step_);
-}
-
-void Log::go_on_timing(const std::string& path) {
-  if (!exists(path)) return;
-  timing_ = read_text(path, kLongestLine);
-  for_each_line(timing_, [&](std::string_view text) {
-    const JsonValue line = parse_json_file(text, path);
-    const auto number = [&](std::string_view name) {
-      const JsonValue* found = line.find(name);
-      const auto value = found == nullptr ? std::nullopt : found->number();
-      if (!value || !(*value >= 0))
-        throw InputError(path, fmt::format("no {} of a step, expected a number", name));
-      return *value;
-    };
-    seconds_before_ = number("seconds");
-    tokens_before_ = number("tokens");
-  });
 }
 
 std::string Log::picture() const {

@@ -22,8 +22,6 @@ class Log {
   const std::optional<ScratchFile>& metrics() const { return metrics_; }
   /// Begins with what an earlier process of the run wrote to `path`. Throws InputError.
   void go_on(const std::string& path);
-  /// The same with the times that it wrote, if it did. Throws InputError.
-  void go_on_timing(const std::string& path);
   /// Whether metrics() has such a line of a step.
   bool has_evaluation(std::int64_t step) const { return evaluated_ == step; }
   bool has_never_selected(std::int64_t step) const { return never_selected_ == step; }
@@ -34,9 +32,6 @@ class Log {
 
   /// An SVG of all steps that have a loss.
   std::string picture() const;
-  /// timing.jsonl: at the steps of reports, and at the last one, the seconds and tokens of training
-  /// so far, of all processes of the run.
-  std::string timing() const;
   /// Of all ranks together; 0 before the first step.
   double tokens_per_second() const;
 
@@ -45,7 +40,6 @@ class Log {
   void add_loss(std::int64_t step, double loss);
   void append(const std::string& line);
   std::string line(std::int64_t step, std::int64_t steps);
-  std::string timing_line(std::int64_t step) const;
   double seconds() const;
 
   const TrainOptions& options_;
@@ -54,10 +48,8 @@ class Log {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   LossCurve curve_;
   std::deque<double> recent_;  ///< losses of the last steps, as many as a report is about
-  std::int64_t own_steps_ = 0, last_step_ = 0;
+  std::int64_t own_steps_ = 0;
   double tokens_ = 0, operations_ = 0;
-  std::string timing_;                             ///< lines of timing.jsonl
-  double seconds_before_ = 0, tokens_before_ = 0;  ///< of earlier processes
   double peak_ = 0;  ///< operations a second of all ranks; 0: not measured, as nobody sees it
   std::int64_t evaluated_ = -1, never_selected_ = -1;  ///< the last steps with such a line
   std::optional<ScratchFile> metrics_;

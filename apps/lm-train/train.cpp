@@ -83,7 +83,6 @@ class Loop {
   void go_on(train::PlannedSteps planned) {
     run_.resume(options_.output, planned);
     log_.go_on(join(options_.output, train::kMetricsName));
-    log_.go_on_timing(join(options_.output, train::kTimingName));
     saved_ = true;
     const std::int64_t done = trainer().done();
     if (done == trainer().steps()) {
@@ -167,7 +166,7 @@ class Loop {
   void save() {
     if (!ranks_.is_first()) return;
     const auto start = Clock::now();
-    train::RunFiles files{*log_.metrics(), log_.picture(), log_.timing(), {}};
+    train::RunFiles files{*log_.metrics(), log_.picture(), {}};
     if (plan_.time_budget && trainer().done() < steps()) files.spent_seconds = spent();
     run_.save(options_.output, saved_, files);
     saved_ = true;

@@ -13,7 +13,6 @@
 namespace masque::train {
 
 inline constexpr const char* kMetricsName = "metrics.jsonl";
-inline constexpr const char* kTimingName = "timing.jsonl";
 
 /// Floats as a tensor to write; they must stay.
 store::OutputTensor float_tensor(const std::string& name, const Shape& shape,

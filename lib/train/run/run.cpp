@@ -168,7 +168,6 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
   if (second.design != nullptr) add_other(other_weights, options);
   options.files.push_back(metrics_file(files.metrics));
   if (!files.picture.empty()) options.files.push_back(text_file("loss.svg", files.picture));
-  if (!files.timing.empty()) options.files.push_back(text_file(kTimingName, files.timing));
   options.more.push_back(std::move(state));
   options.write.existing = replace ? Existing::kReplace : Existing::kRefuse;
   const model::ModelWeights<float> weights = weights_of(design_, map_, parameters_);

@@ -66,7 +66,6 @@ struct RunOptions {
 struct RunFiles {
   const ScratchFile& metrics;           ///< metrics.jsonl
   std::string picture;                  ///< loss.svg; empty: none
-  std::string timing = {};              ///< timing.jsonl; empty: none
   std::optional<double> spent_seconds;  ///< of a time that the run has; for spent_of()
 };
 
