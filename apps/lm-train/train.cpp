@@ -189,12 +189,24 @@ class Loop {
 
 namespace {
 
-/// Its bottlenecks stand at the token that the tokenizer puts in front of a text.
-void check_univae(const text::Tokenizer& tokenizer, const train::CorpusOptions& reading) {
-  if (reading.format == train::CorpusFormat::kBlocks) {
-    throw UsageError(fmt::format("{} blocks with {} univae: sequences begin anywhere, expected {}",
-                                 field("format"), field("objective"), "lines"));
+/// Whether the objective can take texts of that form, and standard input is asked for once.
+void check_format(const TrainOptions& o, const train::CorpusOptions& reading) {
+  if (o.text == "-" && o.eval_text == "-") {
+    throw UsageError(
+        fmt::format("{} -: the text is standard input, expected a file", field("eval")));
   }
+  const auto expect = [&](std::string_view format) {
+    throw UsageError(fmt::format("{} {}: expected {} {}", field("objective"), o.objective,
+                                 field("format"), format));
+  };
+  if (reading.labels && reading.format != train::CorpusFormat::kRecords) expect("records");
+  if (reading.corrections && reading.format != train::CorpusFormat::kPairs) expect("pairs");
+  // Blocks begin anywhere, not with the token that has the bottlenecks.
+  if (o.objective == "univae" && reading.format == train::CorpusFormat::kBlocks) expect("lines");
+}
+
+/// Bottlenecks stand at the token that the tokenizer puts in front of a text.
+void check_univae(const text::Tokenizer& tokenizer) {
   const text::TemplateTokens around = text::template_tokens(tokenizer, 1);
   if (around.before.empty() || around.after.empty()) {
     throw InputError(
@@ -214,17 +226,8 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   common.quiet = common.quiet || !ranks.is_first();
   session.configure(common);
   train::CorpusOptions reading = corpus_options(o);
-  if (reading.labels && reading.format != train::CorpusFormat::kRecords)
-    throw UsageError(
-        fmt::format("{} records: expected {} records", field("objective"), field("format")));
-  if (reading.corrections && reading.format != train::CorpusFormat::kPairs)
-    throw UsageError(
-        fmt::format("{} correct: expected {} pairs", field("objective"), field("format")));
+  check_format(o, reading);
   kernel::set_threads(o.common.threads);
-  if (o.text == "-" && o.eval_text == "-") {
-    throw UsageError(
-        fmt::format("{} -: the text is standard input, expected a file", field("eval")));
-  }
   if (ranks.count() > 1 && o.text == "-")
     throw UsageError("standard input is read once, expected a file for several processes");
   const bool goes_on = o.resume && train::TrainingRun::has_state(o.output);
@@ -240,7 +243,7 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   for (const std::string& warning : tokenizer.warnings()) session.note(warning);
   if (o.start) check_vocabulary(tokenizer, o.tokenizer.value_or(*o.init), *o.start);
   const records::SimilarTokens similar = similar_of(o, tokenizer, session);
-  if (o.objective == "univae") check_univae(tokenizer, reading);
+  if (o.objective == "univae") check_univae(tokenizer);
   // What a causal model reads in front of a line, where the template has nothing.
   if (o.objective == "clm") reading.begin = probe::begin_token(tokenizer);
   train::Corpus corpus = train::read_corpus(o.text, tokenizer, reading);
