@@ -189,7 +189,7 @@ class Loop {
 
 namespace {
 
-/// Whether the objective can take texts of that form, and standard input is asked for once.
+/// Whether the objective can take texts of that form, and standard input is read once.
 void check_format(const TrainOptions& o, const train::CorpusOptions& reading) {
   if (o.text == "-" && o.eval_text == "-") {
     throw UsageError(

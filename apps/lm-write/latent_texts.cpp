@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -16,6 +15,7 @@
 #include "commands/text_stream.hpp"
 #include "probe/write/generate.hpp"
 #include "store/checkpoint.hpp"
+#include "tensor/convert.hpp"
 #include "text/template_tokens.hpp"
 
 namespace masque::lm_write {
@@ -167,30 +167,19 @@ std::vector<probe::LatentPoints> read_points(const std::string& path,
   if (tensor == nullptr && tensors.size() == 1) tensor = &tensors.front();
   if (tensor == nullptr) throw InputError(path, "no tensor 'latents', expected one");
   const auto width = static_cast<std::uint64_t>(latent.layers * latent.size);
-  const bool wide = tensor->dtype == DType::kF64;
-  if ((!wide && tensor->dtype != DType::kF32) || tensor->shape.size() != 2 ||
+  if ((tensor->dtype != DType::kF64 && tensor->dtype != DType::kF32) || tensor->shape.size() != 2 ||
       tensor->shape[1] != width) {
     throw InputError(path, fmt::format("'{}': {} of type {}, expected (texts, {}) of F32 or F64",
                                        escape(tensor->name), shape_text(tensor->shape),
                                        dtype_name(tensor->dtype), width));
   }
   std::vector<probe::LatentPoints> all(static_cast<std::size_t>(tensor->shape[0]));
-  const std::size_t item = wide ? sizeof(double) : sizeof(float);
-  std::vector<std::byte> row(static_cast<std::size_t>(width) * item);
+  std::vector<std::byte> row(width * dtype_bits(tensor->dtype) / 8);
   for (std::size_t i = 0; i < all.size(); ++i) {
     throw_if_interrupted();
     file.read(*tensor, i * row.size(), row);
-    for (std::uint64_t k = 0; k < width; ++k) {
-      double value = 0;
-      if (wide) {
-        std::memcpy(&value, row.data() + k * item, item);
-      } else {
-        float narrow = 0;
-        std::memcpy(&narrow, row.data() + k * item, item);
-        value = static_cast<double>(narrow);
-      }
-      all[i].push_back(value);
-    }
+    all[i].resize(static_cast<std::size_t>(width));
+    to_double(tensor->dtype, row, all[i]);
     if (const auto problem = input_error_message([&] { normalize_points(latent, all[i]); }))
       throw InputError(path, fmt::format("row {}: {}", i + 1, *problem));
   }

@@ -93,10 +93,7 @@ class TaskLearner final : public Learner {
     network_ =
         std::make_unique<train::Network<float>>(design, map_, parameters_, options.precision);
     network_->chunk_rows = options.chunk_rows;
-    std::vector<train::Example> first;
-    for (Index i = 0; i < std::min<Index>(options.trainer.batch_size, corpus_.size()); ++i)
-      first.push_back(objective_->example(corpus_.item(i), 0));
-    start_residuals(first, map_, *network_, parameters_);
+    start_residuals(*objective_, corpus_, options.trainer.batch_size, map_, *network_, parameters_);
     loss_ = std::make_unique<train::ObjectiveLoss>(*network_, *objective_);
     trainer_ = std::make_unique<train::Trainer>(*loss_, parameters_, corpus_, options.trainer);
   }

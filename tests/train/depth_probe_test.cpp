@@ -193,7 +193,7 @@ TEST_CASE("Admin starts from the sizes of the parts in front") {
       check(model::Role::kFeedForwardResidual, layer, report.layers[l].feed_forward_branch);
     }
     CHECK(sum > 2);
-    // What its own parts give is told apart from the weighted states.
+    // What its own parts give does not include the weighted states.
     const DepthReport own = probe_depth(*run, FirstUpdate::kSgd, 0.01, kSequences);
     CHECK(own.layers[0].attention_branch ==
           doctest::Approx(report.layers[0].attention_branch).epsilon(1e-5));

@@ -99,6 +99,13 @@ Example Objective::example(const CorpusItem& item, std::uint64_t epoch) const {
   return masked(make(record), item, epoch);
 }
 
+std::vector<Example> first_examples(const Objective& objective, const Corpus& corpus, Index most) {
+  std::vector<Example> examples;
+  for (Index i = 0; i < std::min(most, corpus.size()); ++i)
+    examples.push_back(objective.example(corpus.item(i), 0));
+  return examples;
+}
+
 RecordNeeds record_needs(const Corpus& corpus) {
   RecordNeeds needs;
   needs.labels = corpus.labels();

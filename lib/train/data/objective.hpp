@@ -116,6 +116,9 @@ class Objective {
   std::optional<mask::MaskExpression> mask_;   ///< ObjectiveOptions::mask
 };
 
+/// Examples of the first `most` sequences of a corpus, in epoch 0.
+std::vector<Example> first_examples(const Objective& objective, const Corpus& corpus, Index most);
+
 /// What an objective says of itself. Texts are of one line.
 struct ObjectiveKind {
   std::string_view name;  ///< as on the command line

@@ -1,5 +1,5 @@
-// The backward pass of model/forward/scaled_columns.hpp. Matrices of gradients that are not asked
-// for have no data. Sums over rows are in the order of the rows.
+// The backward pass of model/forward/scaled_columns.hpp. Matrices of gradients that are not
+// wanted have no data. Sums over rows are in the order of the rows.
 #pragma once
 
 #include "kernel/parallel.hpp"

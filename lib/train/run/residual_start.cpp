@@ -9,18 +9,20 @@
 
 namespace masque::train {
 
-void start_residuals(std::span<const Example> examples, const ParameterMap& map,
-                     Network<float>& network, Parameters<float>& parameters) {
+void start_residuals(const Objective& objective, const Corpus& corpus, Index sequences,
+                     const ParameterMap& map, Network<float>& network,
+                     Parameters<float>& parameters) {
   using model::Role;
   const model::Design& design = network.design();
   if (design.norm_placement != model::NormPlacement::kAdmin) return;
   if (design.streams == model::Streams::kTowers)
     throw UsageError("norm_placement admin with two towers: expected one stack of layers");
+  objective.check(corpus);
   std::vector<LayerMagnitudes> layers;
   RunOutputs<float> outputs;
   outputs.layers = &layers;
   network.prepare();
-  network.evaluate(examples, outputs);
+  network.evaluate(first_examples(objective, corpus, sequences), outputs);
   double sum = 1;
   const auto start = [&](Role role, std::size_t layer, double squares) {
     const Index weights = design.layers[layer].weights;

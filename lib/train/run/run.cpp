@@ -61,10 +61,7 @@ StepLosses TrainingRun::evaluate(const Corpus& corpus, Index most) {
 
 std::vector<Example> TrainingRun::first_examples(Index most) const {
   MASQUE_CHECK(objective_ != nullptr);
-  std::vector<Example> examples;
-  for (Index i = 0; i < std::min(most, corpus_.size()); ++i)
-    examples.push_back(objective_->example(corpus_.item(i), 0));
-  return examples;
+  return train::first_examples(*objective_, corpus_, most);
 }
 
 LossReport TrainingRun::evaluate_never_selected(Index most) {

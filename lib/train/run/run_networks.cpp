@@ -237,9 +237,9 @@ void TrainingRun::make_one() {
   if (const auto token = objective_->never_predicted()) network_->exclude(*token);
   if (options_.diversity) network_->reward_diversity(*options_.diversity);
   network_->set_recompute(options_.recompute);
-  if (!options_.init && design_.norm_placement == model::NormPlacement::kAdmin) {
-    objective_->check(corpus_);
-    start_residuals(first_examples(options_.trainer.batch_size), map_, *network_, parameters_);
+  if (!options_.init) {
+    start_residuals(*objective_, corpus_, options_.trainer.batch_size, map_, *network_,
+                    parameters_);
   }
   loss_ = std::make_unique<ObjectiveLoss>(*network_, *objective_);
 }
