@@ -167,6 +167,9 @@ void check_given(const cli::Command& c, TrainOptions& o) {
   o.format = o.pairs ? "pairs" : o.requested_format.value_or("lines");
   commands::check_options(c, o, o.format == "pairs");
   check_init_generator(o);
+  if (o.init_moments && !o.init)
+    throw UsageError(
+        fmt::format("{} without {}: expected both", field("init_moments"), field("init")));
   o.range_requested = c.is_requested("initializer-range");
   if (!o.eval_text && o.mlm.draws == 0 && !o.mlm.fixed_selection)
     commands::refuse_unread(c, {"eval-every", "eval-sequences"},
@@ -202,6 +205,8 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
   }
   run.init = o.start;
   run.init_generator = o.generator_start;
+  run.init_moments = o.init_moments;
+  run.settings.emplace_back("init_moments", o.init_moments ? "yes" : "no");
   run.changes = o.changes;
   run.design.max_position_embeddings = o.length;
   run.settings.emplace_back("format", o.format);
@@ -255,6 +260,10 @@ void declare_train(cli::Command& c, const Launch& launch) {
       "--init", "MODEL", o->init,
       "starts from a checkpoint's weights, in place of a new model; the result keeps its names "
       "where its family has the design");
+  c.flag(
+      "--init-moments", o->init_moments,
+      "the optimizer starts with the moments in the folder of --init, as a run or ckpt-grow left "
+      "them [with none]");
   c.option("--init-generator", "MODEL", o->init_generator,
            "electra: what the generator starts from, next to --init [a new one]");
   c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it [that of --init]");

@@ -15,6 +15,7 @@ struct TrainOptions : commands::TrainingOptions {
   std::string output;
   train::Recompute recompute = train::Recompute::kAuto;
   std::optional<std::string> init, init_generator;
+  bool init_moments = false;
   std::optional<std::string> tokenizer;  ///< of lm-train: none only with init
   std::optional<std::string> requested_format;
   bool pairs = false;

@@ -11,9 +11,11 @@
 #include "base/file.hpp"
 #include "grow/grown_config.hpp"
 #include "grow/grown_elements.hpp"
+#include "grow/grown_moments.hpp"
 #include "grow/sameness.hpp"
 #include "grow/spelled_name.hpp"
 #include "model/checkpoint/load.hpp"
+#include "model/checkpoint/training_state.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_plan.hpp"
@@ -25,13 +27,10 @@ namespace {
 
 using model::Role;
 
-constexpr const char* kTrainingState = "training.safetensors";
-
-store::ModelConfig config_of(const store::Checkpoint& checkpoint) {
-  auto config = store::find_config(checkpoint);
-  if (!config || !checkpoint.is_folder())
-    throw InputError(checkpoint.path(), "no config.json, expected a folder with one");
-  return *std::move(config);
+store::ModelConfig config_of_folder(const store::Checkpoint& checkpoint) {
+  if (!checkpoint.is_folder())
+    throw InputError(checkpoint.path(), "a file, expected a folder with config.json");
+  return store::need_config(checkpoint);
 }
 
 bool is_of_layers(const model::TensorRow& row) {
@@ -72,6 +71,7 @@ class ModelGrowth::Plan {
   void grow_layers(const model::ModelPlan& larger);
   void grow_rest();
   void grow_unused(const store::TensorInfo& tensor);
+  void set_moments();
   void set(const std::string& name, const std::string& neighbour, GrownTensor tensor);
   TensorGrowth growth_of(const model::TensorPlan& tensor) const;
   GrownTensor grown(const model::TensorPlan& tensor, const std::string& name, bool added) const;
@@ -91,13 +91,15 @@ class ModelGrowth::Plan {
   std::vector<LayerCopy> layers_;  ///< of the larger model
   std::set<std::string> known_;    ///< names of the file's tensors that are settled
   std::uint64_t skipped_ = 0;      ///< tensors of a part that does not grow
+  std::optional<model::ModelPlan> larger_;
+  std::optional<GrownMoments> moments_;
   GrowthReport report_;
 };
 
 ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
     : request_(request),
       checkpoint_(store::open_checkpoint(in)),
-      config_(config_of(checkpoint_)),
+      config_(config_of_folder(checkpoint_)),
       names_(checkpoint_, config_),
       family_(model::choose_family(config_, "")),
       plan_(family_.plan(model::FamilyConfig(config_))),
@@ -108,19 +110,16 @@ ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
   settings_ = {before, wider() ? wider_design(before, request.factor, request.width) : before,
                request.width, request.seed};
   layers_ = deeper() ? deeper_layers(before, request.layers, request.depth) : same_layers(before);
-  const model::ModelPlan larger = change_config();
-  if (deeper()) grow_layers(larger);
+  larger_ = change_config();
+  moments_.emplace(checkpoint_.folder(), plan_, *larger_, settings_);
+  if (deeper()) grow_layers(*larger_);
   grow_rest();
   for (const store::TensorInfo& tensor : checkpoint_.tensors()) {
     if (!known_.contains(tensor.name)) grow_unused(tensor);
   }
   if (request.noise > 0 && !wider() && model::count_layers(before) != before.num_hidden_layers)
     throw UsageError("noise on added layers: layers share their weights, expected none");
-  if (exists(join(checkpoint_.folder(), kTrainingState))) {
-    edit_.drop_file(kTrainingState);
-    report_.notes.push_back(
-        fmt::format("{}: the optimizer's moments are left out", kTrainingState));
-  }
+  set_moments();
   if (skipped_ > 0) {
     report_.notes.push_back(
         fmt::format("{} tensors of {} are left out", skipped_, plan_.skipped.front().what));
@@ -300,6 +299,9 @@ void ModelGrowth::Plan::grow_layers(const model::ModelPlan& larger) {
         made_of.growth.scale = 1;
         made_of.growth.columns.share.clear();
       }
+      // Of an added layer in post-norm the last norm is the one that ended the layer below.
+      const bool moved = model::is_norm(part.role) && moves_norms(settings_.before, request_.depth);
+      moments_->add(from->placed, tensor, constant || (copy.added && !moved));
       set(name, before.rbegin()->second->info->name, std::move(made_of));
     }
     for (const auto& [place, tensor] : before) known_.insert(tensor->info->name);
@@ -319,6 +321,7 @@ void ModelGrowth::Plan::grow_rest() {
     }
     GrownTensor made_of = grown(tensor, tensor.info->name, false);
     made_of.constant = constant;
+    moments_->add(tensor.placed, tensor.placed, constant.has_value());
     set(tensor.info->name, tensor.info->name, std::move(made_of));
   }
 }
@@ -368,6 +371,17 @@ void ModelGrowth::Plan::grow_unused(const store::TensorInfo& tensor) {
   made_of.from = &tensor;
   made_of.growth = std::move(growth);
   set(tensor.name, tensor.name, std::move(made_of));
+}
+
+/// The state of the run that made the model: of it the moments alone fit another one.
+void ModelGrowth::Plan::set_moments() {
+  if (!moments_->has_state()) return;
+  edit_.drop_file(model::kTrainingStateName);
+  auto state = moments_->take();
+  report_.notes.push_back(fmt::format("{}: the optimizer's moments of {} parameters",
+                                      model::kTrainingStateName,
+                                      state ? state->tensors.size() / 2 : 0));
+  if (state) edit_.set_weights(*std::move(state));
 }
 
 ModelGrowth::ModelGrowth(const std::string& in, const GrowthRequest& request)

@@ -24,6 +24,10 @@ constexpr std::array<std::string_view, 5> kHeads = {"num_attention_heads", "n_he
 constexpr std::array<std::string_view, 4> kLayers = {"num_hidden_layers", "n_layer", "n_layers",
                                                      "num_layers"};
 
+/// What sentence-transformers pools: the hidden size, as a folder of its module says it.
+constexpr const char* kPoolingConfig = "1_Pooling/config.json";
+constexpr const char* kPooledSize = "word_embedding_dimension";
+
 /// Sizes that stand beside the hidden size and are it, by all families.
 constexpr std::array<std::string_view, 2> kAlsoHidden = {"embedding_size", "pooler_hidden_size"};
 
@@ -43,6 +47,14 @@ void set_widths(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
   if (before.layer_kind == model::LayerKind::kTransformer) {
     for (const std::string_view key : kHeads) multiply(key);
   }
+  const auto pooling = edit.file_text(kPoolingConfig);
+  if (!pooling) return;
+  const auto size = store::ModelConfig::parse(*pooling, kPoolingConfig).size(kPooledSize);
+  if (size != static_cast<std::uint64_t>(before.hidden_size)) return;
+  edit.set_file(
+      kPoolingConfig,
+      set_json_member(*pooling, {kPooledSize},
+                      fmt::format("{}", wider_size(before.hidden_size, factor, kPooledSize))));
 }
 
 void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,

@@ -57,6 +57,13 @@ computed() {
   echo $((${12} + ${13}))
 }
 
+# Whether a process is still to become the command that it was made for.
+is_shell() {
+  local name
+  { read -r name <"/proc/$1/comm"; } 2>/dev/null || return 1
+  [ "$name" = bash ] || [ "$name" = "${0##*/}" ] || [ "$name" = env ]
+}
+
 # A command under SIGINT: interrupt INPUT COMMAND…  (INPUT: a function above, or -). Background jobs of a shell ignore SIGINT, and
 # tools keep what they are given: env gives it back.
 interrupt() {
@@ -68,6 +75,8 @@ interrupt() {
     env --default-signal=INT "$@" < <($input 2>/dev/null) >/dev/null 2>err &
   fi
   pid=$!
+  # Until then it is this shell, and ignores the signal: on a busy machine that takes a while.
+  while is_shell "$pid"; do sleep 0.01; done
   sleep "0.$((RANDOM % 7 + 1))"
   if ! before=$(computed $pid); then
     wait $pid

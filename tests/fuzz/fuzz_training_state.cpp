@@ -4,6 +4,7 @@
 #include "support/memory_file.hpp"
 #include "support/temp_folder.hpp"
 #include "train/run/run.hpp"
+#include "train/run/trainer_state.hpp"
 
 namespace {
 
@@ -35,6 +36,10 @@ void check(std::string_view input) {
   test::write_file(folder / "training.safetensors", input);
   test::accepts([&] { train::TrainingRun::spent_of(folder.path()); });
   test::accepts([&] { train::TrainingRun::saved_setting(folder.path(), "steps"); });
+  test::accepts([&] {
+    const std::string path = folder / "training.safetensors";
+    train::read_moments(store::open_checkpoint(path), path, run->trainer(), run->parameters());
+  });
   if (!test::accepts([&] { run->resume(folder.path()); })) return;
   test::require(run->trainer().done() >= 0, "fewer than no steps");
 }

@@ -2,6 +2,7 @@
 #include "grow/grow_model.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -119,6 +120,21 @@ TEST_CASE("fpi with a whole factor is equal, copies of the next layer are anothe
   CHECK(difference(one, folder / "aki").logits.value_or(0) > 1e-3);
   CHECK(message_of<UsageError>([&] { grow(one.folder, folder / "none", {.factor = 1.5}); }) ==
         "factor 1.5, expected a whole number above 1");
+}
+
+TEST_CASE("the size that sentence-transformers pools follows the width") {
+  const TempFolder folder;
+  std::filesystem::copy(case_of("bert").folder, folder / "bert");
+  std::filesystem::create_directory(folder / "bert/1_Pooling");
+  const std::string name = "1_Pooling/config.json";
+  test::write_file(folder / "bert/" + name,
+                   R"({"word_embedding_dimension": 24, "pooling_mode_cls_token": true})");
+  grow(folder / "bert", folder / "wide", {.factor = 2});
+  CHECK(test::read_file(folder / "wide/" + name) ==
+        R"({"word_embedding_dimension": 48, "pooling_mode_cls_token": true})");
+  test::write_file(folder / "bert/" + name, R"({"word_embedding_dimension": 7})");
+  grow(folder / "bert", folder / "other", {.factor = 2});
+  CHECK(test::read_file(folder / "other/" + name) == R"({"word_embedding_dimension": 7})");
 }
 
 TEST_CASE("shares are drawn from the seed, and other models are other models") {

@@ -22,12 +22,6 @@ namespace masque::model {
 
 namespace {
 
-store::ModelConfig config_of_checkpoint(const store::Checkpoint& checkpoint) {
-  auto config = store::find_config(checkpoint);
-  if (!config) throw InputError(checkpoint.path(), "no config.json next to the weights");
-  return *std::move(config);
-}
-
 /// Whether two heads are the same but for the tie.
 bool alike(HeadDesign a, const HeadDesign& b) {
   a.tied = b.tied;
@@ -43,7 +37,7 @@ bool is_of_classifier(const store::TensorInfo& info) {
 
 StartingModel::StartingModel(const std::string& path)
     : checkpoint_(store::open_checkpoint(path)),
-      config_(config_of_checkpoint(checkpoint_)),
+      config_(store::need_config(checkpoint_)),
       names_(checkpoint_, config_),
       family_(choose_family(config_, "")),
       plan_(family_.plan(FamilyConfig(config_))),

@@ -207,6 +207,12 @@ std::optional<ModelConfig> find_config(const Checkpoint& checkpoint) {
   return ModelConfig::parse(std::move(text), config->path());
 }
 
+ModelConfig need_config(const Checkpoint& checkpoint) {
+  auto config = find_config(checkpoint);
+  if (!config) throw InputError(checkpoint.path(), "no config.json next to the weights");
+  return *std::move(config);
+}
+
 std::string tf_config(const ModelConfig& config) {
   if (config.tie_word_embeddings().value_or(true)) return config.text();
   return set_json_member(config.text(), {"tie_word_embeddings"}, "true");

@@ -31,6 +31,8 @@ TfPlan tf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& 
 /// TensorFlow's names gets what they tell: model_type, architectures, tie_word_embeddings; T-TA its
 /// type_vocab_size 0, RoFormerV2 norm_type and use_bias. The file's name stays its path.
 std::optional<ModelConfig> find_config(const Checkpoint& checkpoint);
+/// The same. Throws InputError if there is none.
+ModelConfig need_config(const Checkpoint& checkpoint);
 
 /// The text of the config that goes with TensorFlow's names: all fields are kept; one that says
 /// that the head is not tied says that it is.

@@ -83,6 +83,11 @@ void CheckpointEdit::set_file(const std::string& name, std::string text) {
   files_.insert_or_assign(name, std::move(text));
 }
 
+void CheckpointEdit::set_weights(store::OutputWeights weights) {
+  drop_file(weights.name);
+  other_weights_.push_back(std::move(weights));
+}
+
 void CheckpointEdit::drop_file(const std::string& name) {
   files_.insert_or_assign(name, std::nullopt);
 }
@@ -265,6 +270,7 @@ CheckpointEdit::Output CheckpointEdit::output(bool follow_links) {
     }
   }
   if (!checkpoint_->is_folder()) return out;
+  std::ranges::move(other_weights_, std::back_inserter(out.weights));
   const std::string& folder = checkpoint_->folder();
   for (auto& [name, text] : files_) {
     replaced.push_back(name);

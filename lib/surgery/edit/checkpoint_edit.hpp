@@ -42,6 +42,9 @@ class CheckpointEdit {
   void set_typed(store::TypedValue value);
   /// A file of the folder has this text, instead of what it had or as a new file. Only for folders.
   void set_file(const std::string& name, std::string text);
+  /// Another file of weights of the folder, in place of one of its name. Its sources must live
+  /// until it is written.
+  void set_weights(store::OutputWeights weights);
   /// A file of the folder is not copied.
   void drop_file(const std::string& name);
   /// A member of the folder's config, as JSON text. Does nothing if there is none; then false.
@@ -125,6 +128,7 @@ class CheckpointEdit {
   std::vector<Marker> markers_;
   std::map<std::string, store::TypedValue> typed_;
   std::map<std::string, std::optional<std::string>> files_;  ///< nothing: dropped
+  std::vector<store::OutputWeights> other_weights_;          ///< besides the checkpoint's own
 };
 
 /// Writes the changed checkpoint: a file to a file, a folder (or index) to a folder with every

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "kernel/parallel.hpp"
+#include "model/checkpoint/training_state.hpp"
 #include "model/detector.hpp"
 #include "model/variants.hpp"
 
@@ -26,11 +27,6 @@ bool decays(model::Role role, bool bias) {
   return role != Role::kGatedGamma && role != Role::kGatedBeta && role != Role::kTalkingBefore &&
          role != Role::kTalkingAfter && role != Role::kPositionPart &&
          role != Role::kSharedPositionPart;
-}
-
-/// Tells places apart that a file stacks in one tensor.
-std::string ending(const model::TensorPart& part, std::size_t parts) {
-  return parts < 2 ? std::string() : "#" + std::to_string(static_cast<int>(part.role));
 }
 
 }  // namespace
@@ -126,7 +122,7 @@ ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head
       if (parameter == ParameterMap::kNone) {
         const model::RoleShape shape = role_shape(design, part.role, part.part);
         Parameter p;
-        p.name = prefix + written_name(plan, tensor) + ending(part, tensor.parts.size());
+        p.name = prefix + parameter_name(plan, tensor, part);
         // Not the name, which depends on the family: models that differ in one place, and so
         // perhaps in their family, start alike in all others.
         p.start = fmt::format("{}{}role {}, layer {}, part {}", prefix,

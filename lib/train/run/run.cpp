@@ -13,6 +13,7 @@
 #include "base/parallel.hpp"
 #include "base/parse_number.hpp"
 #include "model/checkpoint/save.hpp"
+#include "model/checkpoint/training_state.hpp"
 #include "model/detector.hpp"
 #include "store/checkpoint.hpp"
 #include "train/network/operations.hpp"
@@ -24,7 +25,7 @@ namespace masque::train {
 
 namespace {
 
-constexpr const char* kStateName = "training.safetensors";
+using model::kTrainingStateName;
 
 /// Floats in a row.
 store::OutputTensor row_tensor(const std::string& name, std::span<const float> values) {
@@ -151,7 +152,7 @@ void TrainingRun::save_model(const std::string& folder, Index positions) const {
 
 void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& files) const {
   store::OutputWeights state = trainer_state(*trainer_, parameters_);
-  state.name = kStateName;
+  state.name = kTrainingStateName;
   for (const auto& [name, value] : facts()) state.metadata.emplace_back("masque." + name, value);
   if (files.spent_seconds)
     state.metadata.emplace_back("masque.spent", fmt::format("{}", *files.spent_seconds));
@@ -172,7 +173,7 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
 }
 
 bool TrainingRun::has_state(const std::string& folder) {
-  return !input_error_message([&] { InputFile::open(join(folder, kStateName)); });
+  return !input_error_message([&] { InputFile::open(join(folder, kTrainingStateName)); });
 }
 
 void TrainingRun::set_steps(std::int64_t steps) {
@@ -188,7 +189,7 @@ std::optional<double> TrainingRun::spent_of(const std::string& folder) {
   if (!text) return std::nullopt;
   const auto seconds = parse_number<double>(*text);
   if (!seconds || !(*seconds >= 0)) {
-    throw InputError(join(folder, kStateName),
+    throw InputError(join(folder, kTrainingStateName),
                      fmt::format("masque.spent: found {}, expected seconds", escape(*text)));
   }
   return seconds;
@@ -196,14 +197,14 @@ std::optional<double> TrainingRun::spent_of(const std::string& folder) {
 
 std::optional<std::string> TrainingRun::saved_setting(const std::string& folder,
                                                       const std::string& name) {
-  const std::string path = join(folder, kStateName);
+  const std::string path = join(folder, kTrainingStateName);
   const store::Checkpoint state = store::open_checkpoint(path);
   const std::string* found = state_fact(state, name);
   return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
 void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
-  const std::string path = join(folder, kStateName);
+  const std::string path = join(folder, kTrainingStateName);
   const store::Checkpoint state = store::open_checkpoint(path);
   // Without the same kind of start, other differences say little.
   const bool had_start = state_fact(state, "init") != nullptr;
@@ -228,6 +229,16 @@ void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
         path, fmt::format("{} was {}, expected {} as now", name, escape(was), escape(value)));
   }
   read_trainer_state(state, path, *trainer_, parameters_);
+}
+
+void TrainingRun::start_moments() {
+  const std::string path = join(options_.init->path(), kTrainingStateName);
+  const store::Checkpoint state = store::open_checkpoint(path);
+  const auto missing = read_moments(state, path, *trainer_, parameters_);
+  start_notes_.push_back(
+      fmt::format("the optimizer's moments have had {} updates", trainer_->state().updates_before));
+  for (const std::string& name : missing)
+    start_notes_.push_back(fmt::format("{}: no moments there, they start at 0", escape(name)));
 }
 
 double measure_speed(const RunOptions& options, const text::Tokenizer& tokenizer,

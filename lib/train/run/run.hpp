@@ -29,6 +29,8 @@ struct RunOptions {
   std::shared_ptr<const model::StartingModel> init;
   /// Of electra_variants(), with `init`: what the generator starts from; nullptr: a new one.
   std::shared_ptr<const model::StartingModel> init_generator;
+  /// With `init`: the optimizer starts with the moments in its folder (read_moments).
+  bool init_moments = false;
   DesignChanges changes;  ///< of the starting model's design
   DesignRecipe design;    ///< vocab_size and max_position_embeddings may be 0: as the corpus needs
   std::string objective = "mlm";  ///< of objectives(), electra_variants(), kMae or kCorrect
@@ -188,6 +190,7 @@ class TrainingRun {
   /// What messages call it.
   const std::string& path_of(const Other& second) const;
   void choose_trained();
+  void start_moments();
   void add_other(const model::ModelWeights<float>& weights, model::SaveOptions& options) const;
 
   RunOptions options_;

@@ -72,6 +72,7 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
   family_ = options_.init ? options_.init->family_of(design_) : model::config_of(design_).family;
   if (objective_) check_mask_lengths(design_, corpus_, options_.requested.drop.rate > 0);
   trainer_ = std::make_unique<Trainer>(*loss_, parameters_, corpus_, options_.trainer, ranks);
+  if (options_.init_moments) start_moments();
   if (ranks.count() > 1) {
     std::string all;
     for (const auto& [name, value] : facts()) all += fmt::format("{} {}\n", name, value);

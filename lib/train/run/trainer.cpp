@@ -83,6 +83,7 @@ void Trainer::update(StepReport& report) {
     const Parameter& p = parameters_[i];
     settings.step = p.trained ? loss_.update_of(i, report.step) : 0;
     if (settings.step == 0) continue;
+    settings.step += state_.updates_before;
     settings.learning_rate = report.learning_rate * p.rate;
     settings.weight_decay = p.decays ? options_.weight_decay : 0;
     const kernel::OptimizedTensor<float> tensor{part(parameters_.values(), p.offset, p),

@@ -43,9 +43,11 @@ struct StepReport {
   std::uint64_t epoch = 0;  ///< of its last sequence
 };
 
-/// What an optimizer keeps: one number for each of the gradients' memory.
+/// What an optimizer keeps.
 struct OptimizerState {
-  Matrix<float> first, second;
+  Matrix<float> first, second;  ///< moments: one number for each of the gradients' memory
+  /// Updates that the moments have had before the run: they are less biased than new ones.
+  std::int64_t updates_before = 0;
 };
 
 /// Trains parameters on a corpus. Everything that a step does is a function of options, corpus,

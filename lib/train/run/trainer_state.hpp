@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/checkpoint.hpp"
 #include "store/checkpoint_writer.hpp"
@@ -11,14 +12,22 @@
 
 namespace masque::train {
 
-/// The tensors `first`, `second` (the optimizer's moments) and `values`, each in one row, and
-/// `masque.step`. Borrows their memory: write it before the next step.
+/// For each parameter the tensors `value.NAME` and, if it is trained, `first.NAME` and
+/// `second.NAME` (the optimizer's moments), as (rows, columns); `masque.step`. Borrows their
+/// memory: write it before the next step.
 store::OutputWeights trainer_state(Trainer& trainer, Parameters<float>& parameters);
 
 /// Sets values, moments and step as they were. Throws InputError, which begins with `path`, for the
-/// state of another model.
+/// state of another model, and for a state without values.
 void read_trainer_state(const store::Checkpoint& state, const std::string& path, Trainer& trainer,
                         Parameters<float>& parameters);
+
+/// Sets the moments of a new run as another one, or ckpt-grow, has left them, and
+/// OptimizerState::updates_before. Returns the names of trained parameters that have none there of
+/// their shape, which stay 0. Throws InputError, which begins with `path`, if none has any, and for
+/// moments that are not finite or second ones below 0.
+std::vector<std::string> read_moments(const store::Checkpoint& state, const std::string& path,
+                                      Trainer& trainer, Parameters<float>& parameters);
 
 /// What a state says under `masque.NAME`; nullptr if nothing. Lives as long as the checkpoint.
 const std::string* state_fact(const store::Checkpoint& state, std::string_view name);

@@ -1,0 +1,109 @@
+#include "grow/grown_moments.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/file.hpp"
+#include "model/checkpoint/training_state.hpp"
+
+namespace masque::grow {
+
+namespace {
+
+/// Gives each of n copies that have the share s of a weight the share 1 / (n s) of its gradient.
+void share_gradients(UnitCopies& units) {
+  std::map<Index, double> copies;
+  for (const Index from : units.from) ++copies[from];
+  if (units.share.empty()) units.share.assign(units.from.size(), 1);
+  for (std::size_t i = 0; i < units.from.size(); ++i)
+    units.share[i] = 1 / (copies[units.from[i]] * units.share[i]);
+}
+
+void square(std::vector<double>& shares) {
+  for (double& share : shares) share *= share;
+}
+
+/// How moments of one place grow; `info` is the tensor that has them, as (rows, columns).
+TensorGrowth moments_growth(WidthSettings settings, const model::PlacedTensor& of,
+                            const model::TensorPart& part, const store::TensorInfo& info) {
+  // Unequal shares of a weight say nothing of its gradients, which depend on what reads its
+  // outputs.
+  if (settings.rule == WidthRule::kUnequal) settings.rule = WidthRule::kEqual;
+  model::PlacedTensor one;
+  one.shape = info.shape;
+  one.bias = of.bias;
+  one.vector = of.vector;
+  one.rows = static_cast<Index>(info.shape[0]);
+  one.columns = static_cast<Index>(info.shape[1]);
+  one.parts = {part};
+  TensorGrowth growth = grow_tensor(settings, one, info.name);
+  for (UnitCopies* units : {&growth.rows, &growth.columns}) {
+    units->next = {};
+    share_gradients(*units);
+  }
+  growth.scale = 1 / growth.scale;
+  growth.shape = {static_cast<std::uint64_t>(growth.rows.size()),
+                  static_cast<std::uint64_t>(growth.columns.size())};
+  return growth;
+}
+
+}  // namespace
+
+GrownMoments::GrownMoments(const std::string& folder, const model::ModelPlan& before,
+                           const model::ModelPlan& after, const WidthSettings& settings)
+    : before_(before), after_(after), settings_(settings) {
+  const std::string path = join(folder, model::kTrainingStateName);
+  if (exists(path)) state_ = store::open_checkpoint(path);
+}
+
+void GrownMoments::add(const model::PlacedTensor& from, const model::PlacedTensor& to, bool anew) {
+  if (!state_ || from.detector) return;
+  for (std::size_t k = 0; k < std::min(from.parts.size(), to.parts.size()); ++k) {
+    const std::string name = parameter_name(before_, from, from.parts[k]);
+    const std::string larger = parameter_name(after_, to, to.parts[k]);
+    for (const char* what : {model::kStateFirst, model::kStateSecond}) {
+      const store::TensorInfo* info = state_->find(model::state_tensor_name(what, name));
+      const auto shape = role_shape(settings_.before, from.parts[k].role, from.parts[k].part);
+      const auto fits = [&] {
+        const std::uint64_t elements = static_cast<std::uint64_t>(
+            from.bias && !model::is_norm(from.parts[k].role) ? shape.rows
+                                                             : shape.rows * shape.columns);
+        return is_float(info->dtype) && info->shape.size() == 2 && info->elements() == elements;
+      };
+      if (info == nullptr || !fits()) continue;
+      GrownTensor tensor;
+      tensor.from = info;
+      tensor.growth = moments_growth(settings_, from, from.parts[k], *info);
+      if (what == model::kStateSecond) {
+        square(tensor.growth.rows.share);
+        square(tensor.growth.columns.share);
+        tensor.growth.scale *= tensor.growth.scale;
+      } else if (anew) {
+        tensor.constant = 0;
+      }
+      store::OutputTensor out;
+      out.info.name = model::state_tensor_name(what, larger);
+      out.info.dtype = DType::kF32;
+      out.info.shape = tensor.growth.shape;
+      out.source = grown_elements(*state_, std::move(tensor), DType::kF32);
+      if (added_.insert(out.info.name).second) weights_.tensors.push_back(std::move(out));
+    }
+  }
+}
+
+std::optional<store::OutputWeights> GrownMoments::take() {
+  if (weights_.tensors.empty()) return std::nullopt;
+  weights_.name = model::kTrainingStateName;
+  std::ranges::sort(weights_.tensors, {}, [](const auto& tensor) { return tensor.info.name; });
+  const std::vector<std::string> kept = {fmt::format("masque.{}", model::kStateStep),
+                                         fmt::format("masque.{}", model::kStateUpdatesBefore)};
+  for (const auto& [name, value] : state_->files().front().content.metadata) {
+    if (std::ranges::find(kept, name) != kept.end()) weights_.metadata.emplace_back(name, value);
+  }
+  return std::move(weights_);
+}
+
+}  // namespace masque::grow
