@@ -21,7 +21,7 @@ struct Options {
   commands::OpenModelOptions open;
   commands::SequenceOptions input;
   OutputOptions output;
-  double sink_threshold = 0.3;
+  probe::HeadThresholds thresholds;
   std::int64_t rank = 0;
 };
 
@@ -38,7 +38,7 @@ Provenance provenance_of(const Options& o, const commands::OpenedModel& opened) 
   JsonWriter json(out);
   json.member("model", opened.path);
   json.member("precision", kernel::precision_name(opened.model->precision()));
-  json.member("sink_epsilon", o.sink_threshold);
+  json.member("sink_epsilon", o.thresholds.sink).member("near_distance", o.thresholds.near);
   commands::add_given(json, opened.given);
   if (o.input.no_special) json.member("no_special", true);
   return out;
@@ -57,7 +57,7 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
   probe::AttentionStats stats(*opened.model,
                               {.batch_tokens = o.open.batch_tokens,
-                               .sink_threshold = o.sink_threshold,
+                               .thresholds = o.thresholds,
                                .rank_sentences = static_cast<std::uint64_t>(o.rank)});
   commands::SequenceWork work;
   work.flush = [&] { stats.flush(); };
@@ -92,8 +92,10 @@ void declare_stats(cli::Command& tool) {
             "the whole table, and a picture of one field");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
-  c.option("--sink", "EPSILON", o->sink_threshold, cli::AllowedRange{0, 1},
+  c.option("--sink", "EPSILON", o->thresholds.sink, cli::AllowedRange{0, 1},
            "mass that a row gives to a sink");
+  c.option("--near", "K", o->thresholds.near, cli::AllowedRange{0, 1e6},
+           "distance up to which the field near counts");
   c.option("--rank", "N", o->rank, cli::AllowedRange{0, 1e9},
            "ranks of logits and maps of the first N sentences");
   add_output(c, o->output);

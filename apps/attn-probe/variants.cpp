@@ -24,6 +24,16 @@ struct Options {
   cli::CommonOptions common;
 };
 
+/// The options of lm-train for a variant.
+std::string options_of(const nn::VariantInfo& variant) {
+  std::string text;
+  for (auto [name, value] : variant.use) {
+    std::ranges::replace(name, '_', '-');
+    text += fmt::format("{}--{} {}", text.empty() ? "" : " ", name, value);
+  }
+  return text;
+}
+
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const std::vector<nn::VariantInfo> all = nn::variants();
@@ -35,10 +45,10 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
                                  fmt::join(kinds, " ")));
   }
   cli::Table table(session, o.common,
-                   {"kind", "name", "parameters", "masks", "exact", "cost", "source"});
+                   {"kind", "name", "parameters", "masks", "exact", "cost", "source", "use"});
   for (const nn::VariantInfo& v : all) {
     if (o.kind && v.kind != *o.kind) continue;
-    table.row({v.kind, v.name, v.parameters, v.masks, v.exact, v.cost, v.source});
+    table.row({v.kind, v.name, v.parameters, v.masks, v.exact, v.cost, v.source, options_of(v)});
   }
   table.finish();
   return cli::ExitCode::kDone;
@@ -49,7 +59,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 void declare_variants(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("variants", "every variant of attention that the library has");
-  c.example("attn-probe variants --kind position", "name, parameters, masks, cost, source");
+  c.example("attn-probe variants --kind position",
+            "name, parameters, masks, cost, source, and the options of lm-train to use it");
   c.option("--kind", "KIND", o->kind, "only normalizer, position, mixer, structure or evaluation");
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -81,7 +81,7 @@ Requested requested_of(const RunOptions& o) {
   train::DesignRecipe design = o.design;
   design.position = o.position.value_or(design.position);
   if (o.scale) design.normalizer = normalizers_of(o, requested.train_lengths);
-  requested.arms = length::make_arms(design);
+  requested.arms = length::make_arms(design, o.several_heads);
   request.arms = requested.arms.size();
   return requested;
 }

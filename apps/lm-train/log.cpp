@@ -73,12 +73,15 @@ void add_parts(const train::StepLosses& losses, std::string_view prefix, JsonWri
 
 }  // namespace
 
-Log::Log(const TrainOptions& options, train::TrainingRun& run, cli::Session& session)
+Log::Log(const TrainOptions& options, train::TrainingRun& run, bool goes_on, cli::Session& session)
     : options_(options), run_(run), session_(session) {
   if (session.shows_progress())
     peak_ = kernel::measure_product(options.precision) * options.launch->ranks().count();
-  if (options.launch->ranks().is_first()) metrics_.emplace(options.output);
-  begin_ = Clock::now();
+  if (options.launch->ranks().is_first()) {
+    metrics_.emplace(options.output);
+    if (options.timing) timing_.emplace(*options.timing, goes_on);
+  }
+  begin_ = last_step_ = Clock::now();
 }
 
 double Log::seconds() const { return std::max(seconds_since(begin_), 1e-9); }
@@ -115,6 +118,19 @@ void Log::append(const std::string& line) {
   if (metrics_) metrics_->append(line + '\n');
 }
 
+void Log::add_timing(const train::StepReport& r) {
+  if (!timing_) return;
+  const Clock::time_point now = Clock::now();
+  const double own = std::max(seconds_since(last_step_), 1e-9);
+  last_step_ = now;
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("step", r.step).member("seconds", own);
+  json.member("tokens_per_second", static_cast<double>(r.tokens) / own);
+  json.end_object();
+  timing_->append(text + '\n');
+}
+
 std::string Log::line(std::int64_t step, std::int64_t steps) {
   MeanLoss mean;
   for (const double loss : recent_) mean.add(loss);
@@ -141,6 +157,7 @@ void Log::step(const train::StepReport& r, std::int64_t steps) {
   add_parts(r.loss, "", json);
   json.end_object();
   append(text);
+  add_timing(r);
   if (session_.shows_progress()) {
     session_.status([&] { return line(r.step, steps); });
     if (r.step != steps) return;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/append_file.hpp"
 #include "base/scratch_file.hpp"
 #include "loss_curve.hpp"
 #include "metrics.hpp"
@@ -16,7 +17,8 @@ namespace masque::lm_train {
 class Log {
  public:
   /// All references must stay. Throws InputError if nothing can be written where the run will be.
-  Log(const TrainOptions& options, train::TrainingRun& run, cli::Session& session);
+  /// goes_on  whether TrainOptions::timing may hold what an earlier process of the run wrote
+  Log(const TrainOptions& options, train::TrainingRun& run, bool goes_on, cli::Session& session);
 
   /// Of the first rank alone.
   const std::optional<ScratchFile>& metrics() const { return metrics_; }
@@ -39,6 +41,7 @@ class Log {
   void add_line(const MetricsLine& line);
   void add_loss(std::int64_t step, double loss);
   void append(const std::string& line);
+  void add_timing(const train::StepReport& report);
   std::string line(std::int64_t step, std::int64_t steps);
   double seconds() const;
 
@@ -53,6 +56,8 @@ class Log {
   double peak_ = 0;  ///< operations a second of all ranks; 0: not measured, as nobody sees it
   std::int64_t evaluated_ = -1, never_selected_ = -1;  ///< the last steps with such a line
   std::optional<ScratchFile> metrics_;
+  std::optional<AppendFile> timing_;
+  std::chrono::steady_clock::time_point last_step_;  ///< its end
 };
 
 }  // namespace masque::lm_train

@@ -69,7 +69,7 @@ void check_vocabulary(const text::Tokenizer& tokenizer, const std::string& path,
 class Loop {
  public:
   Loop(const TrainOptions& options, train::TrainingRun& run,
-       const std::optional<train::Corpus>& eval, Plan plan, Clock::time_point begin,
+       const std::optional<train::Corpus>& eval, Plan plan, Clock::time_point begin, bool goes_on,
        cli::Session& session)
       : options_(options),
         run_(run),
@@ -78,7 +78,7 @@ class Loop {
         ranks_(options.launch->ranks()),
         begin_(begin),
         session_(session),
-        log_(options, run, session) {}
+        log_(options, run, goes_on, session) {}
 
   void go_on(train::PlannedSteps planned) {
     run_.resume(options_.output, planned);
@@ -285,7 +285,7 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
                     field("initializer_range"), field("init"), *o.init));
   }
   if (eval) run.check(*eval);
-  Loop loop(o, run, eval, std::move(plan), begin, session);
+  Loop loop(o, run, eval, std::move(plan), begin, goes_on, session);
   if (goes_on) {
     loop.go_on(planned);
   } else {

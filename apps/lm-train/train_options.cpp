@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/hash.hpp"
 #include "commands/run_options.hpp"
 #include "commands/similar_tokens.hpp"
@@ -167,6 +168,9 @@ void check_given(const cli::Command& c, TrainOptions& o) {
   o.format = o.pairs ? "pairs" : o.requested_format.value_or("lines");
   commands::check_options(c, o, o.format == "pairs");
   check_init_generator(o);
+  if (o.timing && o.timing->starts_with(join(o.output, "")))
+    throw UsageError(fmt::format("{} {}: in the folder of the model, expected a file outside",
+                                 field("timing"), *o.timing));
   if (o.init_moments && !o.init)
     throw UsageError(
         fmt::format("{} without {}: expected both", field("init_moments"), field("init")));
@@ -295,6 +299,9 @@ void declare_train(cli::Command& c, const Launch& launch) {
            "the first ones of that text");
   c.option("--checkpoint-every", "N", o->checkpoint_every, cli::AllowedRange{0, 1e9},
            "steps between checkpoints [0: one a minute]");
+  c.option("--timing", "FILE", o->timing,
+           "a line for each step: its seconds and tokens a second; outside of DIR, whose bytes do "
+           "not depend on time");
   c.flag("--resume", o->resume, "goes on with the run in DIR, if there is one");
   commands::declare_design(c, *o);
   commands::declare_optimizer(c, *o);

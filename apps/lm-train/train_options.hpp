@@ -26,6 +26,7 @@ struct TrainOptions : commands::TrainingOptions {
   std::int64_t eval_every = 0;
   std::int64_t eval_sequences = 1000;
   std::int64_t checkpoint_every = 0;
+  std::optional<std::string> timing;
   bool resume = false;
   bool ratio_requested = false;  ///< mae_ratio
   std::optional<double> generator_size, discriminator_weight;

@@ -123,19 +123,27 @@ bool can_share(const std::string& position) {
   return !scheme->facts().input && !scheme->parameters(shape).empty();
 }
 
-/// Whether a mixer has other parameters with other heads.
-bool has_heads(const std::string& name) {
+/// Whether a mixer has other parameters with another size.
+bool reads_size(const std::string& name, Index nn::MixerShape::*size) {
   const nn::Mixer* mixer = nn::find_mixer(name);
   if (mixer == nullptr) return true;  // refused later
-  const auto sizes_of = [&](Index heads) {
+  const auto sizes_of = [&](Index value) {
     std::vector<std::pair<Index, Index>> sizes;
-    nn::MixerShape shape{.tokens = 8, .hidden_size = 16, .num_attention_heads = heads};
+    nn::MixerShape shape{.tokens = 8, .hidden_size = 16, .num_attention_heads = 2};
+    shape.*size = value;
     for (const nn::MixerParameter& part : mixer->parameters(shape))
       sizes.emplace_back(part.rows, part.columns);
     return sizes;
   };
   return sizes_of(2) != sizes_of(4);
 }
+
+/// The sizes of mixers alone. What has taps has a distance between them, too.
+constexpr std::array<std::pair<std::string_view, Index nn::MixerShape::*>, 4> kMixerSizes{
+    {{"mixer-inner-size", &nn::MixerShape::inner_size},
+     {"mixer-attention-size", &nn::MixerShape::attention_size},
+     {"mixer-kernel-size", &nn::MixerShape::kernel_size},
+     {"mixer-dilation", &nn::MixerShape::kernel_size}}};
 
 /// An option that a design does not read.
 struct Unread {
@@ -151,18 +159,27 @@ std::vector<Unread> unread_by(const train::DesignRecipe& design, bool asks_to_sh
   const std::string& kind = design.layer_kind;
   if (kind == "gated_attention") {
     const std::string with = fmt::format("with {} {}", field("layer_kind"), kind);
-    add({"num-attention-heads", "head-size"}, with);
+    add({"num-attention-heads", "head-size", "value-size"}, with);
     // Other values are refused with the design.
     if (design.talking_heads == "none") add({"talking-heads"}, with);
   } else if (kind == "transformer") {
     add({"attention-key-size"}, fmt::format("without {} gated_attention", field("layer_kind")));
   }
-  if (const std::string& mixer = design.mixer; !mixer.empty()) {
+  const std::string& mixer = design.mixer;
+  for (const auto& [option, size] : kMixerSizes) {
+    if (mixer.empty()) {
+      add({option}, fmt::format("without {}", field("mixer")));
+    } else if (!reads_size(mixer, size)) {
+      add({option}, fmt::format("with {} {}", field("mixer"), mixer));
+    }
+  }
+  if (!mixer.empty()) {
     const std::string with = fmt::format("with {} {}", field("mixer"), mixer);
-    add({"normalizer", "scale", "head-size", "attention-dropout"}, with);
+    add({"normalizer", "scale", "head-size", "value-size", "attention-dropout"}, with);
     if (design.talking_heads == "none") add({"talking-heads"}, with);
     if (design.previous_scores == "none") add({"previous-scores"}, with);
-    if (!has_heads(mixer)) add({"num-attention-heads"}, with);
+    if (!reads_size(mixer, &nn::MixerShape::num_attention_heads))
+      add({"num-attention-heads"}, with);
   }
   if (asks_to_share && !can_share(design.position))
     add({"position-shared"}, fmt::format("with {} {}", field("position"), design.position));

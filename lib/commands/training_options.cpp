@@ -58,6 +58,7 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("hidden_size", o.hidden_size);
   set("num_attention_heads", o.num_attention_heads);
   set("head_size", run.design.head_size);
+  set("value_size", run.design.value_size);
   set("intermediate_size", run.design.intermediate_size);
   set("attention_key_size", o.attention_key_size);
   set("layer_kind", run.design.layer_kind);
@@ -69,6 +70,10 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("hidden_act", run.design.hidden_act);
   set("gated", run.design.gated);
   set("mixer", run.design.mixer);
+  set("mixer_inner_size", run.design.mixer_inner_size);
+  set("mixer_attention_size", run.design.mixer_attention_size);
+  set("mixer_kernel_size", run.design.mixer_kernel_size);
+  set("mixer_dilation", run.design.mixer_dilation);
   set("talking_heads", run.design.talking_heads);
   set("previous_scores", run.design.previous_scores);
   set("tie_word_embeddings", run.design.tie_word_embeddings);
@@ -120,6 +125,12 @@ train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std:
   run.design.hidden_size = o.hidden_size;
   run.design.num_attention_heads = o.num_attention_heads;
   run.design.head_size = o.head_size.value_or(0);
+  run.design.value_size = o.value_size.value_or(0);
+  run.design.mixer_inner_size = o.mixer_inner_size.value_or(run.design.mixer_inner_size);
+  run.design.mixer_attention_size =
+      o.mixer_attention_size.value_or(run.design.mixer_attention_size);
+  run.design.mixer_kernel_size = o.mixer_kernel_size.value_or(run.design.mixer_kernel_size);
+  run.design.mixer_dilation = o.mixer_dilation.value_or(run.design.mixer_dilation);
   run.design.intermediate_size = o.intermediate_size.value_or(0);
   run.design.attention_key_size = o.attention_key_size;
   run.design.tie_word_embeddings = !o.untied;
@@ -154,9 +165,16 @@ void declare_design(cli::Command& c, TrainingOptions& o, const std::string& seve
   train::DesignRecipe& d = o.design;
   c.option("--num-hidden-layers", "N", o.num_hidden_layers, cli::AllowedRange{1, 1000}, "layers");
   c.option("--hidden-size", "N", o.hidden_size, cli::AllowedRange{1, 1e5}, "width of the states");
-  c.option("--num-attention-heads", "N", o.num_attention_heads, cli::AllowedRange{1, 1e4}, "heads");
+  if (several.empty()) {
+    c.option("--num-attention-heads", "N", o.num_attention_heads, cli::AllowedRange{1, 1e4},
+             "heads");
+  } else {
+    c.option("--num-attention-heads", "N", o.several_heads, "heads" + several);
+  }
   c.option("--head-size", "N", o.head_size, cli::AllowedRange{1, 1e5},
            "of queries and keys [hidden size / heads]");
+  c.option("--value-size", "N", o.value_size, cli::AllowedRange{1, 1e5},
+           "of a head's values [hidden size / heads]");
   c.option("--intermediate-size", "N", o.intermediate_size, cli::AllowedRange{1, 1e6},
            "of the feed-forward layer [4 × hidden size; 2 × of gated units]");
   c.option("--attention-key-size", "N", o.attention_key_size, cli::AllowedRange{1, 1e5},
@@ -178,9 +196,20 @@ void declare_design(cli::Command& c, TrainingOptions& o, const std::string& seve
   c.option("--norm", "KIND", d.norm, "layer or rms");
   c.option("--hidden-act", "NAME", d.hidden_act, "of the feed-forward layer [gelu; gated: silu]");
   c.flag("--gated", d.gated, "a feed-forward layer with a gate");
-  c.option("--mixer", "NAME", d.mixer, "in place of attention, as attn-probe variants lists them");
-  c.option("--talking-heads", "WHERE", d.talking_heads, "none, before, after or both");
-  c.option("--previous-scores", "KIND", d.previous_scores, "none, one_layer or accumulated");
+  c.option("--mixer", "NAME", d.mixer,
+           "in place of attention, as attn-probe variants lists them" +
+               (several.empty() ? several : "; none is attention" + several));
+  c.option("--mixer-inner-size", "N", o.mixer_inner_size, cli::AllowedRange{1, 1e6},
+           "hidden units, rank or memories of a mixer [as its row of attn-probe variants says]");
+  c.option("--mixer-attention-size", "N", o.mixer_attention_size, cli::AllowedRange{1, 1e5},
+           "of amlp's tiny attention [64]");
+  c.option("--mixer-kernel-size", "N", o.mixer_kernel_size, cli::AllowedRange{1, 1e5},
+           "taps of a convolution [7]");
+  c.option("--mixer-dilation", "N", o.mixer_dilation, cli::AllowedRange{1, 1e5},
+           "distance between its taps [1]");
+  c.option("--talking-heads", "WHERE", d.talking_heads, "none, before, after or both" + several);
+  c.option("--previous-scores", "KIND", d.previous_scores,
+           "none, one_layer or accumulated" + several);
   c.flag("--untied", o.untied, "a vocabulary matrix of its own for the output");
 }
 

@@ -17,7 +17,10 @@ struct TrainingOptions {
   std::string objective = "mlm";
   // The design.
   std::int64_t num_hidden_layers = 4, hidden_size = 256, num_attention_heads = 4;
-  std::optional<std::int64_t> head_size, intermediate_size;
+  std::string several_heads = "4";  ///< in place of num_attention_heads, where it may be a list
+  std::optional<std::int64_t> head_size, value_size, intermediate_size;
+  std::optional<std::int64_t> mixer_inner_size, mixer_attention_size, mixer_kernel_size,
+      mixer_dilation;
   std::int64_t attention_key_size = 128;
   std::optional<std::string> position;
   train::DesignRecipe design;  ///< but for what stands above
@@ -43,7 +46,8 @@ struct TrainingOptions {
   train::TrainedOptions trained;
 };
 
-/// Sizes and variants; `several` is appended to the help of names that may be lists.
+/// Sizes and variants; `several` is appended to the help of what may be a list. Heads may then be
+/// one, too (TrainingOptions::several_heads).
 void declare_design(cli::Command& command, TrainingOptions& options,
                     const std::string& several = "");
 /// Throws UsageError for an option of declare_design that was requested, but for `changes`: the

@@ -16,12 +16,33 @@ namespace masque::length {
 namespace {
 
 constexpr Index kMostTokens = 1000000;
+constexpr Index kMostHeads = 10000;
 
+/// What may be a list.
 struct Choice {
   const char* name;
-  std::string train::DesignRecipe::*field;
-  std::vector<std::string> names;
+  std::string train::DesignRecipe::*field;  ///< nullptr: heads
+  bool tells = false;                       ///< whether its names say what they are of
+  std::vector<std::string> names = {};
 };
+
+Index heads_of(const std::string& text) {
+  const auto heads = parse_number<Index>(text);
+  if (!heads || *heads < 1 || *heads > kMostHeads) {
+    throw UsageError(fmt::format("{}: found '{}', expected numbers from 1 to {}",
+                                 field("num_attention_heads"), escape(text), kMostHeads));
+  }
+  return *heads;
+}
+
+void choose(const Choice& choice, const std::string& name, train::DesignRecipe& recipe) {
+  if (choice.field == nullptr) {
+    recipe.num_attention_heads = heads_of(name);
+  } else {
+    const bool attention = choice.field == &train::DesignRecipe::mixer && name == "none";
+    recipe.*choice.field = attention ? "" : name;
+  }
+}
 
 }  // namespace
 
@@ -65,15 +86,22 @@ std::vector<Index> parse_lengths(std::string_view name, std::string_view text, I
   return lengths;
 }
 
-std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe) {
-  std::array<Choice, 4> choices{{{"layer_kind", &train::DesignRecipe::layer_kind, {}},
-                                 {"norm_placement", &train::DesignRecipe::norm_placement, {}},
-                                 {"position", &train::DesignRecipe::position, {}},
-                                 {"normalizer", &train::DesignRecipe::normalizer, {}}}};
+std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe, std::string_view heads) {
+  using train::DesignRecipe;
+  std::array<Choice, 8> choices{{{"layer_kind", &DesignRecipe::layer_kind, true},
+                                 {"norm_placement", &DesignRecipe::norm_placement, true},
+                                 {"num_attention_heads", nullptr},
+                                 {"mixer", &DesignRecipe::mixer},
+                                 {"talking_heads", &DesignRecipe::talking_heads},
+                                 {"previous_scores", &DesignRecipe::previous_scores},
+                                 {"position", &DesignRecipe::position, true},
+                                 {"normalizer", &DesignRecipe::normalizer, true}}};
   bool varies = false;
   for (Choice& choice : choices) {
-    choice.names = split_names(choice.name, recipe.*choice.field);
-    if (choice.field == &train::DesignRecipe::position) {
+    std::string text = choice.field == nullptr ? std::string(heads) : recipe.*choice.field;
+    if (choice.field == &DesignRecipe::mixer && text.empty()) text = "none";
+    choice.names = split_names(choice.name, text);
+    if (choice.field == &DesignRecipe::position) {
       // One spelling of each, so that none is there twice.
       std::string spelled;
       for (const std::string& name : choice.names)
@@ -83,22 +111,26 @@ std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe) {
     varies = varies || choice.names.size() > 1;
   }
   std::vector<LengthArm> arms{{"", recipe}};
-  for (std::size_t c = 0; c < choices.size(); ++c) {
-    const Choice& choice = choices[c];
+  for (const Choice& choice : choices) {
+    // A single design is called by these two.
+    const bool always = !varies && (choice.field == &DesignRecipe::position ||
+                                    choice.field == &DesignRecipe::normalizer);
     std::vector<LengthArm> more;
     for (const LengthArm& arm : arms) {
       for (const std::string& name : choice.names) {
         LengthArm next = arm;
-        next.recipe.*choice.field = name;
-        if (choice.names.size() > 1 || (!varies && c >= 2))
-          next.name += (next.name.empty() ? "" : " ") + name;
+        choose(choice, name, next.recipe);
+        if (choice.names.size() > 1 || always) {
+          next.name += (next.name.empty() ? "" : " ") +
+                       (choice.tells ? name : fmt::format("{}={}", choice.name, name));
+        }
         more.push_back(std::move(next));
       }
     }
     arms = std::move(more);
   }
   for (const LengthArm& arm : arms) {
-    train::DesignRecipe checked = arm.recipe;
+    DesignRecipe checked = arm.recipe;
     checked.vocab_size = checked.max_position_embeddings = 1;
     design_of(checked);
   }

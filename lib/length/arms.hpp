@@ -22,8 +22,10 @@ struct LengthArm {
   train::DesignRecipe recipe;
 };
 
-/// Every combination of the names in `recipe`'s position, normalizer, norm_placement and
-/// layer_kind, each a list; the last one varies fastest. Throws UsageError for unknown words.
-std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe);
+/// Every combination of `heads` and of the names in `recipe`'s position, normalizer,
+/// norm_placement, layer_kind, mixer, talking_heads and previous_scores, each a list; the last one
+/// varies fastest. The mixer "none" is attention. Throws UsageError for unknown words and for what
+/// does not fit.
+std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe, std::string_view heads);
 
 }  // namespace masque::length

@@ -170,27 +170,33 @@ class Run {
 
 namespace {
 
-/// Of a design whose learned table ends: throws UsageError if something is to be scored that it
-/// never reaches, and says what only fine-tuned models reach.
+/// Of a design whose learned table ends: says which lengths it is not scored at, or only once it is
+/// fine-tuned. Throws UsageError if it reaches none.
 void check_table(const LengthRequest& request, const train::DesignRecipe& design) {
   const LengthSubject& subject = *request.subject;
-  const Index trained = subject.longest_trained();
-  Index positions = trained;
-  if (request.finetuning) {
-    for (const Index length : request.finetuning->lengths)
-      positions = std::max(positions, subject.tokens(length));
+  const std::vector<Index> scored = scored_lengths(request, design);
+  std::vector<Index> finetuned, never;
+  for (const Index length : request.eval_lengths) {
+    if (std::ranges::find(scored, length) != scored.end()) continue;
+    const bool reached =
+        request.finetuning && std::ranges::count(request.finetuning->lengths, length) > 0;
+    (reached ? finetuned : never).push_back(length);
   }
-  if (subject.longest_scored() > positions) {
-    throw UsageError(fmt::format(
-        "{} learned has {} positions, found sequences of {} to score, expected no longer "
-        "ones, or learned(alpha=0.4), which extends its table",
-        field("position"), positions, subject.longest_scored()));
+  const auto say = [&](const std::vector<Index>& lengths, std::string_view what) {
+    if (lengths.empty()) return;
+    request.note(fmt::format("{} learned: training reaches {} positions; length {}: {}",
+                             field("position"), subject.longest_trained(), fmt::join(lengths, ", "),
+                             what));
+  };
+  if (scored.empty() && finetuned.empty()) {
+    throw UsageError(
+        fmt::format("{} learned has {} positions, fewer than all lengths to score "
+                    "need; expected shorter ones, or learned(alpha=0.4), which "
+                    "extends its table",
+                    field("position"), subject.longest_trained()));
   }
-  if (scored_lengths(request, design).size() == request.eval_lengths.size()) return;
-  request.note(
-      fmt::format("{} learned: training reaches {} positions, longer sequences are scored after "
-                  "fine-tuning alone",
-                  field("position"), trained));
+  say(finetuned, "scored after fine-tuning alone");
+  say(never, "left out; learned(alpha=0.4) extends its table");
 }
 
 }  // namespace

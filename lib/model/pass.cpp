@@ -80,7 +80,8 @@ void Pass<T>::choose_flow() {
   } else {
     flow_ = StreamFlow::kSeparateQueries;
     // With fixed keys no row reads another row's states.
-    const bool some = fixed_keys() && !shows() && !convolved && !acts_on_input();
+    const bool some = fixed_keys() && !shows() && !convolved && !acts_on_input() &&
+                      model_.mixer == nullptr;  // which gives all rows at once
     if (!some) {
       static_cast<StreamRows&>(selected_) = content_;
       return;

@@ -49,8 +49,8 @@ Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
       restricted_(!options.masks.empty() || options.keys || options.query) {
   const bool plain =
       settings_.keys == mask::KeySource::kLayer && settings_.query == mask::QueryStart::kToken;
-  if (model_.mixer != nullptr && !plain) {
-    throw UsageError(fmt::format("{} has no queries and keys: {} and {} do not apply",
+  if (model_.mixer != nullptr && model_.mixer->info().reads_own && !plain) {
+    throw UsageError(fmt::format("{} reads each row's own states: {} and {} do not apply",
                                  model_.mixer->info().name, field("kv"), field("query")));
   }
   if (model_.design.streams == Streams::kTowers && !plain) {

@@ -64,6 +64,9 @@ void set_rotary(const RotaryDesign& rotary, Design& design);
 /// The mixer of `variants.mixer`; nullptr if that is empty. Throws UsageError for an unknown one.
 const nn::Mixer* mixer_of(const Design& design);
 nn::MixerShape mixer_shape(const Design& design);
+/// Why the mixer cannot stand in the design's streams; nothing if it can, and without one. Of T-TA
+/// it mixes the embeddings, with weights that do not depend on the row's own token.
+std::optional<std::string> mixer_problem(const Design& design);
 /// What it has, or nothing.
 std::vector<nn::MixerParameter> mixer_parameters(const Design& design);
 

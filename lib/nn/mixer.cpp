@@ -20,9 +20,14 @@ std::vector<VariantInfo> list() {
   out.reserve(mixers().size());
   for (const Mixer* mixer : mixers()) {
     const MixerInfo& info = mixer->info();
-    out.push_back({"mixer", std::string(info.name), std::string(info.parameters),
-                   std::string(masks_text(info.masks)), true, std::string(info.cost),
-                   std::string(info.source)});
+    out.push_back({"mixer",
+                   std::string(info.name),
+                   std::string(info.parameters),
+                   std::string(masks_text(info.masks)),
+                   true,
+                   std::string(info.cost),
+                   std::string(info.source),
+                   {{"mixer", std::string(info.name)}}});
   }
   return out;
 }

@@ -30,6 +30,7 @@ std::vector<VariantInfo> list_variants() {
     info.masks = "any";
     info.cost = normalizer->unit_length() == UnitLength::kNeither ? "h n²" : "h n² + n d";
     info.source = normalizer->source();
+    info.use = {{info.kind, info.name}};
     out.push_back(std::move(info));
   }
   return out;

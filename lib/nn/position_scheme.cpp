@@ -19,7 +19,10 @@ using PositionMakers = Makers<PositionScheme>;
 
 const VariantSource kVariants(+[] {
   std::vector<VariantInfo> all;
-  for (const std::string& name : position_names()) all.push_back(position_info(name));
+  for (const std::string& name : position_names()) {
+    all.push_back(position_info(name));
+    all.back().use = {{"position", name}};
+  }
   return all;
 });
 

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace masque::nn {
@@ -26,6 +27,9 @@ struct VariantInfo {
   bool exact = true;       ///< false: approximates what it stands for
   std::string cost;    ///< "n² d" and the like: multiplications of one layer, n tokens, width d
   std::string source;  ///< author, year, arXiv number or address
+  /// How a design has it: fields with their values, N for a size of the user's choice. Empty: tools
+  /// choose it themselves.
+  std::vector<std::pair<std::string, std::string>> use = {};
 };
 
 /// All variants of all registries, by kind, then name.

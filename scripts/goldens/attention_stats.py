@@ -31,6 +31,7 @@ import model_runs as runs
 DATA = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data"
 CASES = ("bert", "gpt2", "roberta")
 SINK = 0.3
+NEAR = 2
 
 
 def entropy(p):
@@ -99,7 +100,7 @@ def row_fields(p, ids, special, punctuation, seen):
         "diagonal": np.diagonal(p), "previous": np.diagonal(p, -1), "next": np.diagonal(p, 1), "first": p[:, 0],
         "special": p @ special, "punctuation": p @ punctuation, "max_weight": p.max(-1),
         "sparsity": p.sum(-1) ** 2 / (visible * (p**2).sum(-1)),
-        "induction": mass_on(after), "duplicate": mass_on(same),
+        "induction": mass_on(after), "duplicate": mass_on(same), "near": (p * (away <= NEAR)).sum(-1),
     }
 
 
@@ -129,6 +130,18 @@ class Totals:
             heads = heads / heads.sum(-1, keepdims=True)
             count = len(heads)
             own = [entropy(p) for p in heads]
+            if layer == 0:
+                lowest = heads
+                for h in range(count):
+                    for name in ("below_cosine", "below_js", "lowest_cosine", "lowest_js"):
+                        self.put(layer, h, name, [])
+            else:
+                for name, other in (("below", below), ("lowest", lowest)):
+                    for h in range(count):
+                        p, q = heads[h], other[h]
+                        self.put(layer, h, name + "_cosine", (p * q).sum() / np.sqrt((p * p).sum() * (q * q).sum()))
+                        self.put(layer, h, name + "_js", (entropy((p + q) / 2) - (entropy(p) + entropy(q)) / 2).mean())
+            below = heads
             js = np.zeros((count, count))
             for h in range(count):
                 for g in range(h + 1, count):

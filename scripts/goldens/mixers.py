@@ -99,15 +99,33 @@ def synthesizer_factorized_dense(x, mask, value, *p):
     return synthesize(x, mask, value, scores)
 
 
-def synthesizer_mixture(x, mask, value, mixture, w1, b1, w2, b2, r, query, key):
-    T = len(x)
-    share = np.exp(mixture[0]) / np.exp(mixture[0]).sum()
+KINDS = {
+    "dense": (dense_parameters(), lambda x, h, *p: two_layers(x, h, *p, N)),
+    "random": ([("random.weight", HEADS * N, N)], lambda x, h, r: part(r, h, N)),
+    "factorized_random": ([("random1.weight", HEADS * N, INNER), ("random2.weight", HEADS * N, INNER)],
+                          lambda x, h, r1, r2: part(r1, h, N) @ part(r2, h, N).T),
+    "vanilla": ([("query.weight", D, D), ("key.weight", D, D)],
+                lambda x, h, q, k: head(x @ q.T, h) @ head(x @ k.T, h).T / np.sqrt(SIZE)),
+}
 
-    def scores(h):
-        qk = head(x @ query.T, h) @ head(x @ key.T, h).T / np.sqrt(SIZE)
-        return (share[0] * two_layers(x, h, w1, b1, w2, b2, N)[:, :T] + share[1] * part(r, h, N)[:T, :T]
-                + share[2] * qk)
-    return synthesize(x, mask, value, scores)
+
+def mixture(name, kinds):
+    """A row of MIXERS: scores of several kinds, weighted by the softmax of trained numbers."""
+    parameters = [VALUE, ("mixture.weight", 1, len(kinds))] + [p for kind in kinds for p in KINDS[kind][0]]
+
+    def mix(x, mask, value, mixed, *rest):
+        share = np.exp(mixed[0]) / np.exp(mixed[0]).sum()
+        T = len(x)
+
+        def scores(h):
+            total, first = 0, 0
+            for alpha, kind in zip(share, kinds):
+                own, f = KINDS[kind]
+                total = total + alpha * f(x, h, *rest[first:first + len(own)])[:T, :T]
+                first += len(own)
+            return total
+        return synthesize(x, mask, value, scores)
+    return (mix, name, ANY, parameters)
 
 
 def resmlp(x, mask, alpha, beta, w, b, gamma):
@@ -231,14 +249,17 @@ MIXERS = [
      [("affine.weight", 1, D), ("affine.bias", 1, D), ("token.weight", N, N), ("token.bias", 1, N),
       ("scale.weight", 1, D)]),
     (synthesizer_dense, "synthesizer_dense", ANY, [VALUE] + dense_parameters()),
+    mixture("synthesizer_dense_random", ["dense", "random"]),
+    mixture("synthesizer_dense_vanilla", ["dense", "vanilla"]),
     (synthesizer_factorized_dense, "synthesizer_factorized_dense", ANY,
      [VALUE] + dense_parameters("left", A) + dense_parameters("right", B)),
     (synthesizer_factorized_random, "synthesizer_factorized_random", ANY,
      [VALUE, ("random1.weight", HEADS * N, INNER), ("random2.weight", HEADS * N, INNER)]),
+    mixture("synthesizer_factorized_random_vanilla", ["factorized_random", "vanilla"]),
     (synthesizer_random, "synthesizer_fixed", ANY, [VALUE, RANDOM]),
-    (synthesizer_mixture, "synthesizer_mixture", ANY,
-     [VALUE, ("mixture.weight", 1, 3)] + dense_parameters() + [RANDOM] + QKV[:2]),
+    mixture("synthesizer_mixture", ["dense", "random", "vanilla"]),
     (synthesizer_random, "synthesizer_random", ANY, [VALUE, RANDOM]),
+    mixture("synthesizer_random_vanilla", ["random", "vanilla"]),
 ]
 
 

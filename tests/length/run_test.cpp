@@ -39,14 +39,36 @@ TEST_CASE("arms are all combinations, named by what differs") {
   recipe.position = "rope,alibi";
   recipe.normalizer = "softmax,log_n(base=64)";
   std::vector<std::string> names;
-  for (const LengthArm& arm : make_arms(recipe)) {
+  for (const LengthArm& arm : make_arms(recipe, "2")) {
     names.push_back(arm.name);
     CHECK(arm.name == arm.recipe.position + " " + arm.recipe.normalizer);
   }
   CHECK(names == std::vector<std::string>{"rope softmax", "rope log_n(base=64)", "alibi softmax",
                                           "alibi log_n(base=64)"});
   recipe.normalizer = "softmax,no_such_name";
-  CHECK_THROWS_AS(make_arms(recipe), UsageError);
+  CHECK_THROWS_AS(make_arms(recipe, "2"), UsageError);
+}
+
+TEST_CASE("arms of heads, mixers and structures are named by what they are of") {
+  DesignRecipe recipe;
+  recipe.position = "none";
+  recipe.mixer = "none,gmlp";
+  std::vector<std::string> names;
+  for (const LengthArm& arm : make_arms(recipe, "1,4")) {
+    names.push_back(arm.name);
+    CHECK(arm.recipe.mixer == (arm.name.ends_with("gmlp") ? "gmlp" : ""));
+    CHECK(arm.recipe.num_attention_heads == (arm.name.find("heads=4") == arm.name.npos ? 1 : 4));
+  }
+  CHECK(names == std::vector<std::string>{
+                     "num_attention_heads=1 mixer=none", "num_attention_heads=1 mixer=gmlp",
+                     "num_attention_heads=4 mixer=none", "num_attention_heads=4 mixer=gmlp"});
+  recipe.mixer.clear();
+  recipe.talking_heads = "none,both";
+  recipe.previous_scores = "accumulated";
+  CHECK(make_arms(recipe, "4").at(1).name == "talking_heads=both");
+  CHECK(make_arms(recipe, "4").at(1).recipe.talking_heads == "both");
+  for (const char* heads : {"0", "x", "1,1", "3", ""})
+    CHECK_THROWS_AS(make_arms(recipe, heads), UsageError);
 }
 
 /// The stream that blocks hold, and its targets (−1: none), put together again.

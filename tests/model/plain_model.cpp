@@ -119,17 +119,23 @@ class Plain {
     return out;
   }
 
-  M layer(const LayerWeights<double>& own, View x) {
+  /// m: what keys and values are made of.
+  M layer(const LayerWeights<double>& own, View x) { return layer(own, x, x); }
+  M layer(const LayerWeights<double>& own, View x, View m) {
     const NormPlacement placement = design_.norm_placement;
     const bool post = placement == NormPlacement::kPost || placement == NormPlacement::kAdmin;
     const bool rezero = placement == NormPlacement::kReZero;
     const double alpha = design_.variants.residual_scale;
-    const M input = post || rezero ? M::copy(x) : normed(x, design_.norm, own.attention_norm);
+    const auto input_of = [&](View states) {
+      return post || rezero ? M::copy(states) : normed(states, design_.norm, own.attention_norm);
+    };
+    const M input = input_of(x);
+    const M source = input_of(m);
     if (design_.layer_kind == LayerKind::kGatedAttention) {
-      const M y = added(x, gated(own, input.view()).view(), alpha);
+      const M y = added(x, gated(own, input.view(), source.view()).view(), alpha);
       return post ? normed(y.view(), design_.norm, own.attention_norm) : M::copy(y.view());
     }
-    M first = dense(mixed(own, input.view()).view(), own.output);
+    M first = dense(mixed(own, input.view(), source.view()).view(), own.output);
     if (placement == NormPlacement::kSandwich || placement == NormPlacement::kNormFormer)
       first = normed(first.view(), design_.norm, own.attention_output_norm);
     if (rezero) scale(first, own.attention_scale);
@@ -191,26 +197,27 @@ class Plain {
     return dense(inner.view(), own.down);
   }
 
-  M mixed(const LayerWeights<double>& own, View x) {
+  M mixed(const LayerWeights<double>& own, View x, View m) {
     if (const nn::Mixer* mixer = mixer_of(design_)) {
       std::vector<View> views;
       for (const Weight<double>& part : own.mixer) views.push_back(part.view);
       M y(x.rows, x.columns);
-      mixer->forward(nn::MixerProblem<double>{mixer_shape(design_), x, views, mask_}, y.view());
+      mixer->forward(nn::MixerProblem<double>{mixer_shape(design_), m, views, mask_}, y.view());
       return y;
     }
-    M y = attention(own, dense(x, own.query), dense(x, own.key), dense(x, own.value).view(),
+    M y = attention(own, dense(x, own.query), dense(m, own.key), dense(m, own.value).view(),
                     design_.num_attention_heads, design_.num_key_value_heads);
     scale(y, own.head_scale);
     return y;
   }
 
-  M gated(const LayerWeights<double>& own, View x) {
+  M gated(const LayerWeights<double>& own, View x, View m) {
     const Index e = design_.intermediate_size;
     const Index s = design_.attention_key_size;
     const M wide = active(design_.activation, dense(x, own.gated_input));
+    const M source = active(design_.activation, dense(m, own.gated_input));
     const auto scaled = [&](Index which) {
-      M z = columns(wide.view(), 2 * e, s);
+      M z = columns((which == 0 ? wide : source).view(), 2 * e, s);
       for (Index i = 0; i < z.rows(); ++i) {
         for (Index c = 0; c < s; ++c) {
           z.view().at(i, c) *= own.gated_gamma.view.at(which, c);
@@ -219,7 +226,7 @@ class Plain {
       }
       return z;
     };
-    const M value = columns(wide.view(), e, e);
+    const M value = columns(source.view(), e, e);
     const M context = attention(own, scaled(0), scaled(1), value.view(), 1, 1);
     return dense(times(context.view(), wide.view().middle_columns(0, e)).view(), own.output);
   }
@@ -284,7 +291,10 @@ Matrix<double> plain_logits(const Design& design, const ModelWeights<double>& we
         x.view().at(i, c) = p * masked.view().at(i, c) + (1 - p) * embedded.view().at(i, c);
     }
   }
-  for (const LayerWeights<double>& layer : weights.layers) x = plain.layer(layer, x.view());
+  const bool fixed = design.streams == Streams::kFixedKeys;
+  if (fixed) x = plain.embed(std::vector<TokenId>(ids.size(), *design.mask_token_id));
+  for (const LayerWeights<double>& layer : weights.layers)
+    x = plain.layer(layer, x.view(), fixed ? embedded.view() : x.view());
   if (design.final_norm) x = normed(x.view(), design.norm, weights.final_norm);
   if (design.variants.detector) x = added(x.view(), embedded.view(), 1);
   if (design.head.transform) {

@@ -93,11 +93,11 @@ void check_variant(const Design& design) {
   const auto exact = open_model(path, kExact);
 
   const auto whole = run(*exact, {kIds})->rows[0];
-  if (design.streams == Streams::kOne) {
+  if (design.streams == Streams::kOne || design.streams == Streams::kFixedKeys) {
     std::optional<mask::BlockMap> mask;
-    if (design.mask == DefaultMask::kCausal) {
+    if (design.mask != DefaultMask::kFull) {
       const auto n = std::ssize(kIds);
-      mask.emplace(mask::parse_mask("causal").bind({n, n}));
+      mask.emplace(mask::parse_mask(default_mask_name(design.mask)).bind({n, n}));
     }
     const Matrix<double> plain =
         test::plain_logits(design, in_double(path), kIds, mask ? &*mask : nullptr);
@@ -283,6 +283,13 @@ TEST_CASE("models of every mixer") {
     check_variant(test::tiny_design(member + ", \"norm_placement\": \"pre\", \"gated\": true"));
     if (mixer->info().masks != nn::MaskSupport::kFull) {
       check_variant(test::tiny_design(member + ", \"mask\": \"causal\""));
+    }
+    const std::string tta = member + ", \"streams\": \"fixed_keys\"";
+    if (mixer->info().reads_own) {
+      CHECK_THROWS_AS(test::tiny_design(tta), InputError);
+    } else if (mixer->info().masks == nn::MaskSupport::kAny) {
+      check_variant(test::tiny_design(tta));
+      check_variant(test::tiny_design(tta + ", \"norm_placement\": \"pre\""));
     }
   }
 }
@@ -561,7 +568,10 @@ TEST_CASE("requests that a design cannot answer are refused") {
   CHECK_THROWS_AS(open_model(folder / "talks")->run(batch, level), UsageError);
   ModelOptions fixed;
   fixed.keys = mask::KeySource::kInput;
-  CHECK_THROWS_AS(open_model(folder / "mixed", fixed), UsageError);
+  CHECK_NOTHROW(open_model(folder / "mixed", fixed));
+  const Design gated = test::tiny_design(R"("mixer": "gmlp")");
+  save_model(folder / "gated", gated, test::random_weights<float>(gated, 5));
+  CHECK_THROWS_AS(open_model(folder / "gated", fixed), UsageError);
 }
 
 }  // namespace

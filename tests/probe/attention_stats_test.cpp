@@ -32,7 +32,7 @@ HeadSample sample_of(const Matrix<double>& weights) {
   std::vector<float> entropy(static_cast<std::size_t>(n));
   const std::vector<Index> visible(static_cast<std::size_t>(n), n);
   load_map(weights.view(), map.view(), mass.data());
-  return measure_head({map.view(), mass, visible, {}}, facts, 0.3, entropy);
+  return measure_head({map.view(), mass, visible, {}}, facts, {}, entropy);
 }
 
 template <class Weight>

@@ -125,7 +125,9 @@ bool can_be(const Combination& c) {
 
 /// Whether it has the streams of an objective.
 bool has_streams(const Combination& c, std::string_view objective) {
-  if (objective == "tta") return c.recipe.mixer.empty();
+  // What a row's own token decides is no T-TA's.
+  if (objective == "tta")
+    return c.recipe.mixer.empty() || !nn::find_mixer(c.recipe.mixer)->info().reads_own;
   if (objective == "two-tower" || objective == "univae")
     return c.recipe.mixer.empty() && c.recipe.previous_scores == "none";
   if (objective != "plm" && objective != "plm-hf") return true;

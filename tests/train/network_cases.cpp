@@ -256,6 +256,16 @@ std::vector<NetworkCase> network_cases() {
   for (const nn::Mixer* mixer : nn::mixers()) {
     add("mixer " + std::string(mixer->info().name),
         [&](Design& d) { d.variants.mixer = std::string(mixer->info().name); });
+    if (mixer->info().reads_own || mixer->info().masks != nn::MaskSupport::kAny) continue;
+    for (const bool pre : {false, true}) {
+      add("tta mixer " + std::string(mixer->info().name) + (pre ? " pre" : ""), [&](Design& d) {
+        d.variants.mixer = std::string(mixer->info().name);
+        d.streams = Streams::kFixedKeys;
+        d.mask = DefaultMask::kOthers;
+        if (pre) d.norm_placement = NormPlacement::kPre;
+        d.final_norm = pre;
+      });
+    }
   }
   add("gau pre", [](Design& d) {
     make_gated(d);

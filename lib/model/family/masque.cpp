@@ -178,7 +178,7 @@ void read_streams(Design& design, const FamilyConfig& config) {
   if (towers) check_variant(config, "streams", [&] { set_towers(design); });
   read_mask(config, design);
   if (design.streams == Streams::kOne) return;
-  if (!design.variants.mixer.empty()) config.refuse("streams", "\"one\": a mixer has no queries");
+  if (const auto problem = mixer_problem(design)) config.refuse("streams", "\"one\": " + *problem);
   if (design.streams == Streams::kTwo && adds_position(design)) {
     config.refuse("streams",
                   "another word than \"two\": a query stream does not see positions of the input");

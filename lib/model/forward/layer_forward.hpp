@@ -87,7 +87,8 @@ void attention_block(Run& run, Index l, typename Run::Stream& stream, typename R
     return;
   }
   if (run.mixer() != nullptr) {
-    run.mix(l, stream, input, resized(own.context, input.rows, design.hidden_size));
+    // Of T-TA the embeddings, of as many rows.
+    run.mix(l, stream, source_input, resized(own.context, input.rows, design.hidden_size));
   } else {
     const HeadSizes heads{design.num_attention_heads, design.num_key_value_heads, design.head_size,
                           head_value_size(design)};

@@ -3,6 +3,7 @@
 // Tay et al. 2020, arXiv:2005.00743. What B is, a class of scores says.
 #pragma once
 
+#include <cmath>
 #include <span>
 #include <vector>
 
@@ -187,6 +188,92 @@ struct RandomScores {
   static MatrixView<U> leading(const MixerProblem<T>& problem, MatrixView<U> r, Index head) {
     const Index tokens = problem.x.rows;
     return head_rows(problem.shape, r, head).middle_rows(0, tokens).middle_columns(0, tokens);
+  }
+};
+
+/// B = R₁ R₂ᵀ, both (n, inner).
+struct FactorizedRandomScores {
+  static constexpr std::size_t kParameters = 2;
+
+  static void declare(const MixerShape& shape, std::vector<MixerParameter>& out) {
+    const Index rank = shape.inner_size > 0 ? shape.inner_size : 8;
+    const Index rows = shape.num_attention_heads * shape.tokens;
+    // Scores of deviation 1, as those of synthesizer_random.
+    const double deviation = std::pow(static_cast<double>(rank), -0.25);
+    out.push_back({"random1.weight", rows, rank, 0, deviation});
+    out.push_back({"random2.weight", rows, rank, 0, deviation});
+  }
+
+  template <class T>
+  static Matrix<T> scores(const MixerProblem<T>& problem, std::size_t p, Index head) {
+    return project(leading(problem, problem.parameters[p], head),
+                   leading(problem, problem.parameters[p + 1], head));
+  }
+
+  template <class T>
+  static void backward(const MixerProblem<T>& problem, std::size_t p, Index head,
+                       MatrixView<const T> d_scores, const MixerGradients<T>& gradients) {
+    kernel::matmul_backward<T>(leading(problem, problem.parameters[p], head),
+                               leading(problem, problem.parameters[p + 1], head), d_scores,
+                               leading(problem, gradients.parameters[p], head),
+                               leading(problem, gradients.parameters[p + 1], head));
+  }
+
+ private:
+  template <class T, class U>
+  static MatrixView<U> leading(const MixerProblem<T>& problem, MatrixView<U> r, Index head) {
+    return head_rows(problem.shape, r, head).middle_rows(0, problem.x.rows);
+  }
+};
+
+/// B = q·k / √(head size), as vanilla attention has it.
+struct VanillaScores {
+  static constexpr std::size_t kParameters = 2;
+
+  static void declare(const MixerShape& shape, std::vector<MixerParameter>& out) {
+    out.push_back(weight_parameter("query.weight", shape.hidden_size, shape.hidden_size));
+    out.push_back(weight_parameter("key.weight", shape.hidden_size, shape.hidden_size));
+  }
+
+  template <class T>
+  static T scale(const MixerShape& shape) {
+    const Index size = shape.hidden_size / shape.num_attention_heads;
+    return static_cast<T>(1 / std::sqrt(static_cast<double>(size)));
+  }
+
+  /// The head's rows of W times x.
+  template <class T>
+  static Matrix<T> projected(const MixerProblem<T>& problem, std::size_t p, Index head) {
+    return project(problem.x, head_rows(problem.shape, problem.parameters[p], head));
+  }
+
+  template <class T>
+  static Matrix<T> scores(const MixerProblem<T>& problem, std::size_t p, Index head) {
+    const Matrix<T> query = projected(problem, p, head);
+    const Matrix<T> key = projected(problem, p + 1, head);
+    Matrix<T> out = project(query.view(), key.view());
+    for (T& score : out.span()) score *= scale<T>(problem.shape);
+    return out;
+  }
+
+  template <class T>
+  static void backward(const MixerProblem<T>& problem, std::size_t p, Index head,
+                       MatrixView<const T> d_scores, const MixerGradients<T>& gradients) {
+    const Matrix<T> query = projected(problem, p, head);
+    const Matrix<T> key = projected(problem, p + 1, head);
+    Matrix<T> d_products = Matrix<T>::copy(d_scores);
+    for (T& score : d_products.span()) score *= scale<T>(problem.shape);
+    Matrix<T> d_query = Matrix<T>::zero(query.rows(), query.columns());
+    Matrix<T> d_key = Matrix<T>::zero(key.rows(), key.columns());
+    kernel::matmul_backward<T>(query.view(), key.view(), d_products.view(), d_query.view(),
+                               d_key.view());
+    const auto back = [&](std::size_t k, const Matrix<T>& d_projected) {
+      kernel::matmul_backward<T>(problem.x, head_rows(problem.shape, problem.parameters[k], head),
+                                 d_projected.view(), gradients.x,
+                                 head_rows(problem.shape, gradients.parameters[k], head));
+    };
+    back(p, d_query);
+    back(p + 1, d_key);
   }
 };
 

@@ -1,8 +1,10 @@
 #include "probe/attention/attention_collector.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/error.hpp"
 #include "probe/attention/attention_ranks.hpp"
@@ -34,12 +36,75 @@ Moments spread_of_scores(MatrixView<const T> scores) {
 
 }  // namespace
 
-/// One layer of a sentence: maps and rows of all heads.
-struct AttentionCollector::Work {
-  SentenceFacts facts;
+/// The maps of a layer, as load_map leaves them.
+struct AttentionCollector::LayerMaps {
   Matrix<float> maps;     ///< (heads · n, padded n)
   Matrix<float> mass;     ///< (heads, n)
   Matrix<float> entropy;  ///< (heads, n)
+
+  void resize(Index heads, Index n) {
+    maps.resize(heads * n, padded(n));
+    mass.resize(heads, n);
+    entropy.resize(heads, n);
+  }
+  MatrixView<const float> map(Index head) const {
+    const Index n = mass.columns();
+    return maps.view().middle_rows(head * n, n);
+  }
+};
+
+namespace {
+
+/// Of two maps, over the rows that both have.
+struct MapSimilarity {
+  double cosine = std::numeric_limits<double>::quiet_NaN();      ///< of all their numbers
+  double divergence = std::numeric_limits<double>::quiet_NaN();  ///< mean of the rows'
+};
+
+/// Of `columns` (whole lanes) floats, in sums that do not wait for each other.
+double dot(const float* x, const float* y, Index columns) {
+  constexpr Index kSums = 16;
+  std::array<float, kSums> sums{};
+  Index j = 0;
+  for (; j + kSums <= columns; j += kSums) {
+    for (Index k = 0; k < kSums; ++k) sums[static_cast<std::size_t>(k)] += x[j + k] * y[j + k];
+  }
+  for (; j < columns; ++j) sums[0] += x[j] * y[j];
+  double sum = 0;
+  for (const float own : sums) sum += static_cast<double>(own);
+  return sum;
+}
+
+template <class Maps>
+MapSimilarity similarity(const Maps& a, const Maps& b, Index head, std::vector<float>& buffer) {
+  const MatrixView<const float> left = a.map(head), right = b.map(head);
+  double products = 0, of_left = 0, of_right = 0, divergence = 0, rows = 0;
+  for (Index i = 0; i < left.rows; ++i) {
+    if (!(a.mass.view().at(head, i) > 0) || !(b.mass.view().at(head, i) > 0)) continue;
+    const float *x = left.row(i), *y = right.row(i);
+    products += dot(x, y, left.columns);
+    of_left += dot(x, x, left.columns);
+    of_right += dot(y, y, left.columns);
+    const std::array<const float*, 2> both{x, y};
+    std::array<float, 4> mixed{};
+    mixture_entropies(both.data(), 2, left.columns, buffer.data(), mixed.data());
+    // Not below 0 but for rounding.
+    divergence += std::max(0.0, static_cast<double>(mixed[1]) -
+                                    0.5 * (static_cast<double>(a.entropy.view().at(head, i)) +
+                                           static_cast<double>(b.entropy.view().at(head, i))));
+    ++rows;
+  }
+  if (rows == 0) return {};
+  return {products / std::sqrt(of_left * of_right), divergence / rows};
+}
+
+}  // namespace
+
+/// One layer of a sentence: maps and rows of all heads. Of the layer below and of the lowest one
+/// the maps stay.
+struct AttentionCollector::Work : LayerMaps {
+  SentenceFacts facts;
+  LayerMaps below, lowest;
   Matrix<double> log_divisor;
   Matrix<Index> visible;
 
@@ -49,11 +114,12 @@ struct AttentionCollector::Work {
 };
 
 AttentionCollector::AttentionCollector(Index layers, Index heads, std::span<const MarkedItem> items,
-                                       double sink_threshold, Index ranked, bool score_spread)
+                                       const HeadThresholds& thresholds, Index ranked,
+                                       bool score_spread)
     : layers_(layers),
       heads_(heads),
       items_(items),
-      sink_threshold_(sink_threshold),
+      thresholds_(thresholds),
       ranked_(ranked),
       score_spread_(score_spread),
       samples_(items.size()),
@@ -75,9 +141,8 @@ void AttentionCollector::begin(Index s, Index length) {
   const MarkedItem& item = items_[at];
   MASQUE_CHECK(length == std::ssize(item.sequence.ids));
   work->facts = SentenceFacts(item.sequence.ids, item.special, item.punctuation);
-  work->maps.resize(heads_ * length, padded(length));
-  work->mass.resize(heads_, length);
-  work->entropy.resize(heads_, length);
+  for (LayerMaps* each : {static_cast<LayerMaps*>(work.get()), &work->below, &work->lowest})
+    each->resize(heads_, length);
   work->log_divisor.resize(heads_, length);
   work->visible.resize(heads_, length);
   work_[at] = std::move(work);
@@ -95,6 +160,7 @@ void AttentionCollector::take_states(Index s, Index state, MatrixView<const T> r
     begin(s, rows.rows);
   } else {
     compare_heads(s, state - 1);
+    compare_layers(s, state - 1);
   }
   samples_[at].states[static_cast<std::size_t>(state)] = state_collapse(rows);
   if (state < layers_) return;
@@ -129,7 +195,7 @@ void AttentionCollector::take_map(Index s, Index layer, Index head, MatrixView<c
   HeadSample& sample =
       samples_[static_cast<std::size_t>(s)].heads[static_cast<std::size_t>(layer * heads_ + head)];
   HeadSample own =
-      measure_head(measured, work.facts, sink_threshold_, work.entropy.view().row_span(head));
+      measure_head(measured, work.facts, thresholds_, work.entropy.view().row_span(head));
   if (s < ranked_) {
     own[HeadField::kLogitsRank] = sample[HeadField::kLogitsRank];
     own[HeadField::kLogitsEffectiveRank] = sample[HeadField::kLogitsEffectiveRank];
@@ -187,6 +253,30 @@ void AttentionCollector::compare_heads(Index s, Index layer) {
     sample.heads[static_cast<std::size_t>(layer * heads_ + h)][HeadField::kDivergence] = {
         1, sum / others, 0};
   }
+}
+
+void AttentionCollector::compare_layers(Index s, Index layer) {
+  Work& work = *work_[static_cast<std::size_t>(s)];
+  SentenceSample& sample = samples_[static_cast<std::size_t>(s)];
+  std::vector<float> buffer(static_cast<std::size_t>(padded(work.facts.size())));
+  const auto compare = [&](const LayerMaps& other, HeadField cosine, HeadField divergence) {
+    for (Index h = 0; h < heads_; ++h) {
+      const MapSimilarity found = similarity<LayerMaps>(work, other, h, buffer);
+      HeadSample& head = sample.heads[static_cast<std::size_t>(layer * heads_ + h)];
+      if (!std::isnan(found.cosine)) head[cosine] = {1, found.cosine, 0};
+      if (!std::isnan(found.divergence)) head[divergence] = {1, found.divergence, 0};
+    }
+  };
+  if (layer > 0) {
+    compare(work.below, HeadField::kBelowCosine, HeadField::kBelowDivergence);
+    compare(work.lowest, HeadField::kLowestCosine, HeadField::kLowestDivergence);
+  }
+  if (layer + 1 == layers_) return;
+  std::swap(static_cast<LayerMaps&>(work), work.below);
+  if (layer > 0) return;
+  std::ranges::copy(std::as_const(work.below.maps).span(), work.lowest.maps.span().begin());
+  std::ranges::copy(std::as_const(work.below.mass).span(), work.lowest.mass.span().begin());
+  std::ranges::copy(std::as_const(work.below.entropy).span(), work.lowest.entropy.span().begin());
 }
 
 void AttentionCollector::hidden_states(Index s, Index state, MatrixView<const float> rows) {

@@ -27,7 +27,7 @@ class AttentionCollector final : public model::Observer {
   /// Of a model of `layers` and `heads`; the first `ranked` of the items get ranks, all of them
   /// HeadSample::score_spread where that is wanted. Views must stay.
   AttentionCollector(Index layers, Index heads, std::span<const MarkedItem> items,
-                     double sink_threshold, Index ranked, bool score_spread);
+                     const HeadThresholds& thresholds, Index ranked, bool score_spread);
   ~AttentionCollector() override;
   AttentionCollector(const AttentionCollector&) = delete;
   AttentionCollector& operator=(const AttentionCollector&) = delete;
@@ -45,6 +45,7 @@ class AttentionCollector final : public model::Observer {
   const std::vector<SentenceSample>& samples() const { return samples_; }
 
  private:
+  struct LayerMaps;
   struct Work;
 
   template <class T>
@@ -55,11 +56,12 @@ class AttentionCollector final : public model::Observer {
   void take_map(Index s, Index layer, Index head, MatrixView<const T> weights);
   void begin(Index s, Index length);
   void compare_heads(Index s, Index layer);
+  void compare_layers(Index s, Index layer);
 
   Index layers_;
   Index heads_;
   std::span<const MarkedItem> items_;
-  double sink_threshold_;
+  HeadThresholds thresholds_;
   Index ranked_;
   bool score_spread_;
   std::vector<SentenceSample> samples_;

@@ -39,6 +39,11 @@ enum class HeadField {
   kLogitsEffectiveRank,
   kMapRank,
   kMapEffectiveRank,
+  kNear,
+  kBelowCosine,
+  kBelowDivergence,
+  kLowestCosine,
+  kLowestDivergence,
 };
 
 /// What a field is measured of.
@@ -56,7 +61,7 @@ struct HeadFieldInfo {
   std::string_view formula;
 };
 
-constexpr std::size_t kHeadFields = 29;
+constexpr std::size_t kHeadFields = 34;
 
 /// In the order of the enumeration.
 constexpr std::array<HeadFieldInfo, kHeadFields> kHeadFieldTable{{
@@ -95,6 +100,15 @@ constexpr std::array<HeadFieldInfo, kHeadFields> kHeadFieldTable{{
      "exp(H(s/sum s))"},
     {HeadField::kMapRank, "map_rank", MeasuredPer::kRank, "as logits_rank, of the map"},
     {HeadField::kMapEffectiveRank, "map_effective_rank", MeasuredPer::kRank, "exp(H(s/sum s))"},
+    {HeadField::kNear, "near", MeasuredPer::kRow, "sum of p_j, |j-i| <= k"},
+    {HeadField::kBelowCosine, "below_cosine", MeasuredPer::kSentence,
+     "cosine of the map and that of this head in the layer below"},
+    {HeadField::kBelowDivergence, "below_js", MeasuredPer::kSentence,
+     "mean JS to this head in the layer below"},
+    {HeadField::kLowestCosine, "lowest_cosine", MeasuredPer::kSentence,
+     "as below_cosine, of the lowest layer"},
+    {HeadField::kLowestDivergence, "lowest_js", MeasuredPer::kSentence,
+     "as below_js, of the lowest layer"},
 }};
 
 constexpr std::size_t index_of(HeadField field) { return static_cast<std::size_t>(field); }

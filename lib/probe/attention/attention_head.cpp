@@ -48,9 +48,9 @@ class Measure {
     for (Index i = 0; i < n_; ++i) kept_rows_ += kept(i) ? 1 : 0;
   }
 
-  HeadSample run(double sink_threshold, std::span<float> entropy) {
+  HeadSample run(const HeadThresholds& thresholds, std::span<float> entropy) {
     s_.resize(n_);
-    sum_rows(head_.map, facts_.columns(), static_cast<float>(sink_threshold), s_.buffer.data(),
+    sum_rows(head_.map, facts_.columns(), static_cast<float>(thresholds.sink), s_.buffer.data(),
              s_.rows.data(), s_.sums.data(), s_.counts.data());
     for (Index i = 0; i < n_; ++i) entropy[at(i)] = row(i).entropy;
     partition();
@@ -60,6 +60,7 @@ class Measure {
                 s_.spreads.data(), s_.squares.data());
     shape();
     positions();
+    near(thresholds.near);
     repeats();
     diversity();
     return sample_;
@@ -114,6 +115,15 @@ class Measure {
     if (facts_.knows_special()) rows(HeadField::kSpecial, [&](Index i) { return row(i).special; });
     if (facts_.knows_punctuation())
       rows(HeadField::kPunctuation, [&](Index i) { return row(i).punctuation; });
+  }
+
+  void near(Index most) {
+    rows(HeadField::kNear, [&](Index i) {
+      double sum = 0;
+      for (Index j = std::max<Index>(0, i - most); j <= std::min(n_ - 1, i + most); ++j)
+        sum += head_.map.at(i, j);
+      return sum;
+    });
   }
 
   double mass_on(Index i, std::span<const Index> keys) const {
@@ -224,10 +234,10 @@ SentenceFacts::SentenceFacts(std::span<const TokenId> ids, std::span<const std::
   }
 }
 
-HeadSample measure_head(const HeadMap& head, const SentenceFacts& facts, double sink_threshold,
-                        std::span<float> entropy) {
+HeadSample measure_head(const HeadMap& head, const SentenceFacts& facts,
+                        const HeadThresholds& thresholds, std::span<float> entropy) {
   thread_local HeadMemory scratch;
-  return Measure(head, facts, scratch).run(sink_threshold, entropy);
+  return Measure(head, facts, scratch).run(thresholds, entropy);
 }
 
 }  // namespace masque::probe

@@ -66,12 +66,17 @@ struct HeadMap {
   std::span<const double> log_divisor;  ///< model::AttentionRows; empty: no partition function
 };
 
-/// Every field but kDivergence and the ranks. entropy: of each row, as it is needed for
-/// kDivergence. sink_threshold  the mass that a column must have in a row (Gu 2024,
-/// arXiv:2410.10781: 0.3). Time: some 30 vector operations on each element, without a call of the
-/// math library.
-HeadSample measure_head(const HeadMap& head, const SentenceFacts& facts, double sink_threshold,
-                        std::span<float> entropy);
+/// What fields are measured by.
+struct HeadThresholds {
+  double sink = 0.3;  ///< the mass that a column must have in a row (Gu 2024, arXiv:2410.10781)
+  Index near = 2;     ///< the distance that kNear counts up to
+};
+
+/// Every field but the divergences, those of other layers, and the ranks. entropy: of each row, as
+/// it is needed for divergences. Time: some 30 vector operations on each element, without a call of
+/// the math library.
+HeadSample measure_head(const HeadMap& head, const SentenceFacts& facts,
+                        const HeadThresholds& thresholds, std::span<float> entropy);
 
 /// n, mean and sum of squares of some numbers.
 Moments moments_of(std::span<const double> values);

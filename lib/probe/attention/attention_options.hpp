@@ -4,13 +4,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "probe/attention/attention_head.hpp"
 #include "probe/score/sequence.hpp"
 
 namespace masque::probe {
 
 struct AttentionStatsOptions {
   Index batch_tokens = 8192;
-  double sink_threshold = 0.3;
+  HeadThresholds thresholds;
   std::uint64_t rank_sentences = 0;  ///< ranks of the first so many sentences
   bool score_spread = false;         ///< HeadTotals::score_spread is wanted
 };

@@ -62,8 +62,8 @@ void AttentionStats::flush() {
   const std::uint64_t unranked =
       options_.rank_sentences - std::min(options_.rank_sentences, totals_.sentences);
   const auto ranked = static_cast<Index>(std::min<std::uint64_t>(unranked, waiting_.size()));
-  AttentionCollector collector(totals_.layers, totals_.heads, waiting_, options_.sink_threshold,
-                               ranked, options_.score_spread);
+  AttentionCollector collector(totals_.layers, totals_.heads, waiting_, options_.thresholds, ranked,
+                               options_.score_spread);
   const model::Request request{.hidden_states = true,
                                .attentions = true,
                                .attention_rows = true,

@@ -120,11 +120,9 @@ void adapt_design(const DesignNeeds& needs, model::Design& design) {
   if (design.streams != needs.streams) {
     refuse(needs, name_of(design.streams), name_of(needs.streams));
   }
-  if (needs.streams != model::Streams::kOne && !design.variants.mixer.empty()) {
-    throw UsageError(
-        fmt::format("{} {} with {} {}: a mixer has no queries of their own, expected "
-                    "attention",
-                    field("objective"), needs.objective, field("mixer"), design.variants.mixer));
+  if (const auto problem = model::mixer_problem(design)) {
+    throw UsageError(fmt::format("{} {} with {} {}: {}", field("objective"), needs.objective,
+                                 field("mixer"), design.variants.mixer, *problem));
   }
   if (design.mask == model::DefaultMask::kFull) design.mask = needs.mask;
   const bool other = needs.other_mask && design.mask == model::DefaultMask::kOthers;

@@ -22,8 +22,7 @@ void check_trainable(const model::Design& design) {
   const auto refuse = [&](std::string_view what) {
     throw UsageError(fmt::format("{} cannot be trained: {}", design.family, what));
   };
-  if (!design.variants.mixer.empty() && design.streams != model::Streams::kOne)
-    refuse("a mixer reads one stream");
+  if (const auto problem = model::mixer_problem(design)) refuse(*problem);
   const auto scheme = model::position_scheme(design);
   if (scheme != nullptr && scheme->facts().input && design.streams == model::Streams::kTwo)
     refuse("a query stream has no input for its positions");

@@ -225,10 +225,11 @@ void EncoderRun<T>::attention_backward(Index l, Stream& stream, Stream& source,
                                        MatrixView<const T> input, MatrixView<const T> m,
                                        MatrixView<const T> d_context, MatrixView<T> d_input,
                                        MatrixView<T> d_m) {
-  if (encoder_.mixer_ != nullptr) return mix_backward(l, stream, input, d_context, d_input);
+  const bool same = &stream == &source;
+  if (encoder_.mixer_ != nullptr)
+    return mix_backward(l, stream, same ? input : m, d_context, same ? d_input : d_m);
   LayerTape<T>& tape = memory(l, stream);
   const EncoderLayer<T>& own = layer(l);
-  const bool same = &stream == &source;
   const HeadSizes heads{design_.num_attention_heads, design_.num_key_value_heads, design_.head_size,
                         model::head_value_size(design_)};
   const MatrixView<T> d_query = scratch(kDProjected, input.rows, tape.projected.columns());

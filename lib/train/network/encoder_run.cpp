@@ -116,8 +116,11 @@ void EncoderRun<T>::make_streams() {
   tape_.split = fixed_keys() || two_streams() || two_towers() || narrow_end;
   if (!tape_.split) return;
   Stream& query = tape_.selected;
-  if (two_towers()) {
+  const bool mixes = encoder_.mixer_ != nullptr;
+  if (two_towers() || (fixed_keys() && mixes)) {
     static_cast<model::StreamRows&>(query) = content;
+    query.ids.clear();
+    if (fixed_keys()) query.ids.assign(chunk_.ids.size(), mask_token());
     return;
   }
   const auto kind = two_streams() ? model::StreamKind::kQuery : model::StreamKind::kSelectedRows;
@@ -183,11 +186,11 @@ void EncoderRun<T>::backward(MatrixView<const T> d_last) {
     } else {
       kernel::add_to<T>(d_last, d_last_states.view());
     }
-    if (tape_.split) {
+    if (tape_.split && query.kind != model::StreamKind::kContent) {
       kernel::add_to<T>(d_last_states.view(), tape_.d_query.view());
     } else {
-      kernel::embedding_backward<T, Index>(chunk_.wanted, d_last_states.view(),
-                                           tape_.d_content.view());
+      Matrix<T>& d_rows = tape_.split ? tape_.d_query : tape_.d_content;
+      kernel::embedding_backward<T, Index>(chunk_.wanted, d_last_states.view(), d_rows.view());
     }
   }
   if (tape_.distances.rows() > 0)

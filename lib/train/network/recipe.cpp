@@ -126,6 +126,7 @@ DesignRecipe scaled_recipe(const DesignRecipe& recipe, double size) {
   own.hidden_size = scaled(recipe.hidden_size, size);
   own.intermediate_size = scaled(recipe.intermediate_size, size);
   own.attention_key_size = scaled(recipe.attention_key_size, size);
+  own.mixer_inner_size = scaled(recipe.mixer_inner_size, size);
   const Index wide = std::max<Index>(1, recipe.hidden_size / recipe.num_attention_heads);
   own.num_attention_heads = std::max<Index>(1, own.hidden_size / wide);
   while (own.hidden_size % own.num_attention_heads != 0) --own.num_attention_heads;
@@ -187,13 +188,15 @@ Design design_of(const DesignRecipe& recipe) {
     design.layer_kind = LayerKind::kGatedAttention;
     design.attention_key_size = design.head_size = recipe.attention_key_size;
   } else {
-    if (recipe.hidden_size % heads != 0) {
+    const bool own_sizes = recipe.head_size > 0 && recipe.value_size > 0;
+    if (recipe.hidden_size % heads != 0 && !own_sizes) {
       throw UsageError(fmt::format("{} {} is no multiple of {} {}", field("hidden_size"),
                                    recipe.hidden_size, field("num_attention_heads"), heads));
     }
     const Index even = recipe.hidden_size / heads;
     design.head_size = recipe.head_size > 0 ? recipe.head_size : even;
-    if (design.head_size != even) design.value_size = even;
+    const Index value_size = recipe.value_size > 0 ? recipe.value_size : even;
+    if (design.head_size != value_size) design.value_size = value_size;
   }
   design.intermediate_size = recipe.intermediate_size > 0
                                  ? recipe.intermediate_size
@@ -215,6 +218,10 @@ Design design_of(const DesignRecipe& recipe) {
   design.normalizer = recipe.normalizer;
   set_norms(recipe, design);
   design.variants.mixer = recipe.mixer;
+  design.variants.mixer_inner_size = recipe.mixer_inner_size;
+  design.variants.mixer_attention_size = recipe.mixer_attention_size;
+  design.variants.mixer_kernel_size = recipe.mixer_kernel_size;
+  design.variants.mixer_dilation = recipe.mixer_dilation;
   design.variants.talking_heads =
       choice<TalkingHeads>("talking_heads", recipe.talking_heads, "none, before, after or both",
                            {{"none", TalkingHeads::kNone},

@@ -15,6 +15,7 @@ struct DesignRecipe {
   Index hidden_size = 256;
   Index num_attention_heads = 4;
   Index head_size = 0;             ///< of queries and keys; 0: hidden size / heads
+  Index value_size = 0;            ///< of a head; 0: hidden size / heads
   Index intermediate_size = 0;     ///< 0: four times the hidden size, twice of gated units
   Index attention_key_size = 128;  ///< of gated attention units
   Index max_position_embeddings = 0;
@@ -27,6 +28,10 @@ struct DesignRecipe {
   std::string hidden_act;               ///< empty: gelu; silu of gated units
   bool gated = false;                   ///< the feed-forward layer
   std::string mixer;
+  Index mixer_inner_size = 0;  ///< this and what follows: fields of nn::MixerShape
+  Index mixer_attention_size = 64;
+  Index mixer_kernel_size = 7;
+  Index mixer_dilation = 1;
   std::string talking_heads = "none";    ///< "before", "after", "both"
   std::string previous_scores = "none";  ///< "one_layer", "accumulated"
   bool head_transform = true;            ///< a dense layer in front of the vocabulary

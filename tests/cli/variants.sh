@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Every row of attn-probe variants that a model can be trained with trains ten steps by the options that it names, is read again, and
+# shows no leak under the masks that it promises to obey.
+#   tests/cli/variants.sh BIN_DIR
+# Exit codes: 0 all as it should be; 1 a failure.
+set -u
+export LC_ALL=C
+
+bin=$(cd "${1:?BIN_DIR, the folder of the tools}" && pwd)
+export PATH=$bin:$PATH
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0 trained=0 checked=0
+
+printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' the a cat dog mat sat ran on >vocab.txt
+printf '%s\n' 'the cat sat on the mat' 'a dog ran' 'the dog sat on a cat' 'on the mat a cat ran' 'a mat sat' >text
+attn-probe variants --no-header >variants || exit 1
+# Fields may be empty, which read would skip between tabs.
+awk -F '\t' '{ print $1 "|" $2 "|" $4 "|" $8 }' variants >rows
+
+# NAME OBJECTIVE OPTIONS…
+try() {
+  local name=$1 objective=$2 predict
+  shift 2
+  rm -rf model
+  [[ " $* " == *" --objective "* ]] || set -- "$@" --objective "$objective"
+  if ! lm-train text -o model --tokenizer vocab.txt --steps 10 --length 12 --num-hidden-layers 2 --hidden-size 16 \
+    --intermediate-size 16 --batch-size 3 -q -j 1 "$@" 2>err; then
+    # Weights that a row's own token makes are no T-TA's.
+    [[ $name == mixer* ]] && [ "$objective" = tta ] && grep -q 'its own token whatever the mask' err && return
+    echo "$name: lm-train $*: $(cat err)"
+    failures=$((failures + 1))
+    return
+  fi
+  trained=$((trained + 1))
+  if ! ckpt check model >/dev/null 2>err || ! attn-probe stats model -q <text >out 2>err; then
+    # A mixer has no maps of attention.
+    if ! grep -q 'attention' err; then
+      echo "$name: $*: not read again: $(cat err)"
+      failures=$((failures + 1))
+      return
+    fi
+  fi
+  case $objective in
+    tta) predict=self ;;
+    clm) predict=next ;;
+    *) return ;;
+  esac
+  if ! attn-probe check leak model --predict $predict -q -j 1 <text >out 2>err; then
+    echo "$name: $*: leaks: $(cat out err)"
+    failures=$((failures + 1))
+    return
+  fi
+  checked=$((checked + 1))
+}
+
+while IFS='|' read -r kind name masks use; do
+  if [ -z "$use" ]; then
+    [ "$kind" = evaluation ] || { echo "$kind $name: no options for it"; failures=$((failures + 1)); }
+    continue
+  fi
+  # Sizes are the user's choice.
+  read -ra options <<<"${use/%N/4}"
+  # Positions inside of attention and those of the input: a mixer takes the latter alone.
+  [ "$kind" != mixer ] || options+=(--position none)
+  case $masks in
+    any) objectives='mlm clm tta' ;;
+    'full, causal') objectives='mlm clm' ;;
+    full) objectives='mlm' ;;
+    *) objectives='mlm' ;;
+  esac
+  for objective in $objectives; do try "$kind $name" "$objective" "${options[@]}"; done
+done <rows
+[ $failures -eq 0 ] || { echo "$failures failures"; exit 1; }
+echo "$trained models trained and read again, $checked without a leak"
+[ $trained -gt 150 ] && [ $checked -gt 90 ] || { echo "fewer than expected"; exit 1; }
