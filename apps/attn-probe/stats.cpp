@@ -55,10 +55,10 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   const commands::OpenedModel opened =
       commands::open_model(o.open, o.open.model, !o.input.records, session);
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
-  probe::AttentionStats stats(*opened.model,
-                              {.batch_tokens = o.open.batch_tokens,
-                               .thresholds = o.thresholds,
-                               .rank_sentences = static_cast<std::uint64_t>(o.rank)});
+  probe::AttentionStats stats(*opened.model, {.batch_tokens = o.open.batch_tokens,
+                                              .thresholds = o.thresholds,
+                                              .rank_sentences = static_cast<std::uint64_t>(o.rank),
+                                              .compares_layers = needs_layers(o.output)});
   commands::SequenceWork work;
   work.flush = [&] { stats.flush(); };
   work.use = [&](probe::Sequence&& sequence, std::string_view text) {

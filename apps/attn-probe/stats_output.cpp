@@ -239,6 +239,14 @@ void check_output(const OutputOptions& options, bool json) {
   if (options.picture) open_folder(folder_of(*options.picture));
 }
 
+bool needs_layers(const OutputOptions& options) {
+  const auto compares = [](const Column& column) {
+    return column.head >= probe::HeadField::kBelowCosine &&
+           column.head <= probe::HeadField::kLowestDivergence;
+  };
+  return std::ranges::any_of(chosen(options.fields), compares) || compares(drawn(options));
+}
+
 bool needs_ranks(const OutputOptions& options) {
   const auto is_rank = [](const Column& column) {
     return column.head &&

@@ -31,6 +31,9 @@ void check_output(const OutputOptions& options, bool json);
 /// Whether a field is shown or drawn that only `stats --rank` measures.
 bool needs_ranks(const OutputOptions& options);
 
+/// Whether a field is shown or drawn that compares layers.
+bool needs_layers(const OutputOptions& options);
+
 /// One row a head, after one of the embeddings if fields of states are shown; writes the picture.
 void print_stats(const probe::AttentionTotals& totals, const Provenance& provenance,
                  const OutputOptions& options, const commands::ResultFormat& format,

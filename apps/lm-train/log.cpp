@@ -67,21 +67,22 @@ void add_parts(const train::StepLosses& losses, std::string_view prefix, JsonWri
     add(part.name, part.judged ? "_loss" : "", mean_of(report));
     if (part.judged) add(part.name, "_accuracy", accuracy_of(report));
   }
+  if (!losses.detections.empty()) add("discriminator", "_auc", losses.detections.area());
   for (const train::Share& share : losses.shares)
     add(share.name, "", static_cast<double>(share.count) / static_cast<double>(share.of));
 }
 
 }  // namespace
 
-Log::Log(const TrainOptions& options, train::TrainingRun& run, bool goes_on, cli::Session& session)
+Log::Log(const TrainOptions& options, train::TrainingRun& run, cli::Session& session)
     : options_(options), run_(run), session_(session) {
   if (session.shows_progress())
     peak_ = kernel::measure_product(options.precision) * options.launch->ranks().count();
   if (options.launch->ranks().is_first()) {
     metrics_.emplace(options.output);
-    if (options.timing) timing_.emplace(*options.timing, goes_on);
+    if (options.timing) timing_.emplace(*options.timing, options.resume);
   }
-  begin_ = last_step_ = Clock::now();
+  begin_ = Clock::now();
 }
 
 double Log::seconds() const { return std::max(seconds_since(begin_), 1e-9); }
@@ -120,13 +121,10 @@ void Log::append(const std::string& line) {
 
 void Log::add_timing(const train::StepReport& r) {
   if (!timing_) return;
-  const Clock::time_point now = Clock::now();
-  const double own = std::max(seconds_since(last_step_), 1e-9);
-  last_step_ = now;
   std::string text;
   JsonWriter json(text);
-  json.begin_object().member("step", r.step).member("seconds", own);
-  json.member("tokens_per_second", static_cast<double>(r.tokens) / own);
+  json.begin_object().member("step", r.step).member("seconds", r.seconds);
+  json.member("tokens_per_second", static_cast<double>(r.tokens) / std::max(r.seconds, 1e-9));
   json.end_object();
   timing_->append(text + '\n');
 }

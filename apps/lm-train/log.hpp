@@ -17,8 +17,7 @@ namespace masque::lm_train {
 class Log {
  public:
   /// All references must stay. Throws InputError if nothing can be written where the run will be.
-  /// goes_on  whether TrainOptions::timing may hold what an earlier process of the run wrote
-  Log(const TrainOptions& options, train::TrainingRun& run, bool goes_on, cli::Session& session);
+  Log(const TrainOptions& options, train::TrainingRun& run, cli::Session& session);
 
   /// Of the first rank alone.
   const std::optional<ScratchFile>& metrics() const { return metrics_; }
@@ -57,7 +56,6 @@ class Log {
   std::int64_t evaluated_ = -1, never_selected_ = -1;  ///< the last steps with such a line
   std::optional<ScratchFile> metrics_;
   std::optional<AppendFile> timing_;
-  std::chrono::steady_clock::time_point last_step_;  ///< its end
 };
 
 }  // namespace masque::lm_train

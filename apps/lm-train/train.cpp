@@ -1,6 +1,7 @@
 // The loop of a training run: steps, what is reported of them, checkpoints.
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 
 #include <fmt/format.h>
@@ -69,7 +70,7 @@ void check_vocabulary(const text::Tokenizer& tokenizer, const std::string& path,
 class Loop {
  public:
   Loop(const TrainOptions& options, train::TrainingRun& run,
-       const std::optional<train::Corpus>& eval, Plan plan, Clock::time_point begin, bool goes_on,
+       const std::optional<train::Corpus>& eval, Plan plan, Clock::time_point begin,
        cli::Session& session)
       : options_(options),
         run_(run),
@@ -78,7 +79,7 @@ class Loop {
         ranks_(options.launch->ranks()),
         begin_(begin),
         session_(session),
-        log_(options, run, goes_on, session) {}
+        log_(options, run, session) {}
 
   void go_on(train::PlannedSteps planned) {
     run_.resume(options_.output, planned);
@@ -189,6 +190,16 @@ class Loop {
 
 namespace {
 
+/// Whether a file would stand in a folder, or in its place, there or not.
+bool is_inside(const std::string& file, const std::string& folder) {
+  const auto whole = [](const std::string& name) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(name));
+  };
+  const std::filesystem::path path = whole(file), outer = whole(folder);
+  const auto [left, right] = std::ranges::mismatch(outer, path);
+  return left == outer.end();
+}
+
 /// Whether the objective can take texts of that form, and standard input is read once.
 void check_format(const TrainOptions& o, const train::CorpusOptions& reading) {
   if (o.text == "-" && o.eval_text == "-") {
@@ -228,6 +239,9 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   train::CorpusOptions reading = corpus_options(o);
   check_format(o, reading);
   kernel::set_threads(o.common.threads);
+  if (o.timing && is_inside(*o.timing, o.output))
+    throw UsageError(fmt::format("{} {}: in the folder of the model, expected a file outside",
+                                 field("timing"), *o.timing));
   if (ranks.count() > 1 && o.text == "-")
     throw UsageError("standard input is read once, expected a file for several processes");
   const bool goes_on = o.resume && train::TrainingRun::has_state(o.output);
@@ -285,11 +299,14 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
                     field("initializer_range"), field("init"), *o.init));
   }
   if (eval) run.check(*eval);
-  Loop loop(o, run, eval, std::move(plan), begin, goes_on, session);
+  Loop loop(o, run, eval, std::move(plan), begin, session);
   if (goes_on) {
     loop.go_on(planned);
   } else {
     run.check_leak();
+    if (o.init_moments) {
+      for (const std::string& note : run.take_moments()) session.note(note);
+    }
   }
   const bool was_done = goes_on && run.trainer().done() == run.trainer().steps();
   loop.all();

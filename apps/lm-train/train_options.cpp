@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
 #include "base/hash.hpp"
 #include "commands/run_options.hpp"
 #include "commands/similar_tokens.hpp"
@@ -25,11 +24,14 @@ constexpr std::array<std::pair<std::string_view, model::Streams>, 3> kStreams{
 void add_electra(const TrainOptions& o, train::RunOptions& run) {
   const train::ElectraVariant* variant = train::find_electra(o.objective);
   if (variant == nullptr) {
-    if (!o.generator_size && !o.discriminator_weight && !o.switch_step && !o.adversarial) return;
+    if (!o.generator_size && !o.discriminator_weight && !o.switch_step && !o.adversarial &&
+        !o.shared_tables)
+      return;
     throw UsageError(fmt::format("{}: objective {} has no generator, expected none",
                                  field(o.generator_size         ? "generator_size"
                                        : o.discriminator_weight ? "discriminator_weight"
                                        : o.switch_step          ? "switch"
+                                       : o.shared_tables        ? "shared_tables"
                                                                 : "adversarial"),
                                  o.objective));
   }
@@ -37,6 +39,10 @@ void add_electra(const TrainOptions& o, train::RunOptions& run) {
   run.discriminator_weight = o.discriminator_weight;
   run.switch_step = o.switch_step.value_or(0);
   run.adversarial = o.adversarial;
+  if (o.shared_tables && o.switch_step)
+    throw UsageError(fmt::format("{} with {}: the two stages share nothing, expected one of them",
+                                 field("shared_tables"), field("switch")));
+  run.shared_tables = o.shared_tables.value_or(run.shared_tables);
   const auto set = [&](const char* name, const auto& value) {
     run.settings.emplace_back(name, fmt::format("{}", value));
   };
@@ -48,6 +54,7 @@ void add_electra(const TrainOptions& o, train::RunOptions& run) {
   set("discriminator_weight", o.discriminator_weight.value_or(variant->weight));
   set("switch", run.switch_step);
   set("adversarial", run.adversarial);
+  set("shared_tables", name_in(train::shared_tables_names(), run.shared_tables));
 }
 
 void add_mae(const TrainOptions& o, train::RunOptions& run) {
@@ -120,6 +127,9 @@ void declare_two_networks(cli::Command& c, TrainOptions& o) {
            "electra, electric: of the loss after the generator's [50; 1 of MLM]");
   c.option("--switch", "N", o.switch_step, cli::AllowedRange{1, 1e9},
            "electra: the generator alone for so many steps, then the other one alone");
+  c.choice("--shared-tables", o.shared_tables, train::shared_tables_names(),
+           "electra, electric: which tables the networks have together, where they fit: of words, "
+           "of words, positions and segments, or none [all]");
   c.flag("--adversarial", o.adversarial,
          "electra: the generator learns by REINFORCE to raise the discriminator's loss");
   c.option("--decoder-size", "R", o.decoder_size, cli::AllowedRange{1e-6, 1},
@@ -168,9 +178,6 @@ void check_given(const cli::Command& c, TrainOptions& o) {
   o.format = o.pairs ? "pairs" : o.requested_format.value_or("lines");
   commands::check_options(c, o, o.format == "pairs");
   check_init_generator(o);
-  if (o.timing && o.timing->starts_with(join(o.output, "")))
-    throw UsageError(fmt::format("{} {}: in the folder of the model, expected a file outside",
-                                 field("timing"), *o.timing));
   if (o.init_moments && !o.init)
     throw UsageError(
         fmt::format("{} without {}: expected both", field("init_moments"), field("init")));
@@ -209,7 +216,6 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
   }
   run.init = o.start;
   run.init_generator = o.generator_start;
-  run.init_moments = o.init_moments;
   run.settings.emplace_back("init_moments", o.init_moments ? "yes" : "no");
   run.changes = o.changes;
   run.design.max_position_embeddings = o.length;
@@ -290,8 +296,8 @@ void declare_train(cli::Command& c, const Launch& launch) {
   declare_two_networks(c, *o);
   commands::add_replace(c, o->replace);
   c.option("--diversity", "D:W,…", o->diversity,
-           "rewards differences of attention rows: weights of d1, d2, d3 and mi, d2:0.1,d3:0.1 "
-           "say; 0 measures alone");
+           "rewards differences of attention rows: weights of d1, d2, d3, mi, raw_d1, raw_d2 and "
+           "raw_d3, d2:0.1,d3:0.1 say; 0 measures alone");
   declare_masks(c, *o);
   c.option("--eval", "TEXT", o->eval_text, "other text, whose loss is reported");
   c.option("--eval-every", "N", o->eval_every, cli::AllowedRange{0, 1e9}, "steps [0: at the end]");
@@ -300,8 +306,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
   c.option("--checkpoint-every", "N", o->checkpoint_every, cli::AllowedRange{0, 1e9},
            "steps between checkpoints [0: one a minute]");
   c.option("--timing", "FILE", o->timing,
-           "a line for each step: its seconds and tokens a second; outside of DIR, whose bytes do "
-           "not depend on time");
+           "a JSON line for each step: its seconds and tokens a second; FILE must be outside DIR");
   c.flag("--resume", o->resume, "goes on with the run in DIR, if there is one");
   commands::declare_design(c, *o);
   commands::declare_optimizer(c, *o);

@@ -32,6 +32,7 @@ struct TrainOptions : commands::TrainingOptions {
   std::optional<double> generator_size, discriminator_weight;
   std::optional<std::int64_t> switch_step;
   bool adversarial = false;
+  std::optional<train::SharedTables> shared_tables;
   std::optional<double> decoder_size;
   std::optional<std::int64_t> decoder_layers;
   std::optional<double> detector_size, correction_weight;

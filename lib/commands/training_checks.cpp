@@ -181,6 +181,8 @@ std::vector<Unread> unread_by(const train::DesignRecipe& design, bool asks_to_sh
     if (!reads_size(mixer, &nn::MixerShape::num_attention_heads))
       add({"num-attention-heads"}, with);
   }
+  if (design.previous_scores == "none")
+    add({"score-noise", "score-dropout"}, fmt::format("without {}", field("previous_scores")));
   if (asks_to_share && !can_share(design.position))
     add({"position-shared"}, fmt::format("with {} {}", field("position"), design.position));
   return unread;
@@ -197,7 +199,12 @@ void check_designs(const cli::Command& command, std::span<const train::DesignRec
       return std::ranges::find(others, one.option, &Unread::option) == others.end();
     });
   }
-  for (const Unread& one : unread) refuse_unread(command, {one.option}, one.because);
+  // Of a starting model nothing is known yet: check_score_noise() looks at it.
+  const bool starts = command.is_requested("init") || command.is_requested("model");
+  for (const Unread& one : unread) {
+    if (!starts || !one.option.starts_with("score-"))
+      refuse_unread(command, {one.option}, one.because);
+  }
 }
 
 void check_design(const cli::Command& command, const TrainingOptions& o) {

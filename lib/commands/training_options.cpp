@@ -88,6 +88,8 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("clip", o.clip);
   set("dropout", o.dropout);
   set("attention_dropout", o.attention_dropout);
+  set("score_noise", o.score_noise);
+  set("score_dropout", o.score_dropout);
   set("initializer_range", o.initializer_range);
   set("rate", o.mlm.selection.rate);
   set("unit", static_cast<int>(selection.unit));
@@ -118,22 +120,26 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
 
 }  // namespace
 
+train::DesignRecipe design_with_sizes(const TrainingOptions& o) {
+  train::DesignRecipe design = o.design;
+  design.num_hidden_layers = o.num_hidden_layers;
+  design.hidden_size = o.hidden_size;
+  design.num_attention_heads = o.num_attention_heads;
+  design.head_size = o.head_size.value_or(0);
+  design.value_size = o.value_size.value_or(0);
+  design.mixer_inner_size = o.mixer_inner_size.value_or(design.mixer_inner_size);
+  design.mixer_attention_size = o.mixer_attention_size.value_or(design.mixer_attention_size);
+  design.mixer_kernel_size = o.mixer_kernel_size.value_or(design.mixer_kernel_size);
+  design.mixer_dilation = o.mixer_dilation.value_or(design.mixer_dilation);
+  design.intermediate_size = o.intermediate_size.value_or(0);
+  design.attention_key_size = o.attention_key_size;
+  design.tie_word_embeddings = !o.untied;
+  return design;
+}
+
 train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std::uint64_t seed) {
   train::RunOptions run;
-  run.design = o.design;
-  run.design.num_hidden_layers = o.num_hidden_layers;
-  run.design.hidden_size = o.hidden_size;
-  run.design.num_attention_heads = o.num_attention_heads;
-  run.design.head_size = o.head_size.value_or(0);
-  run.design.value_size = o.value_size.value_or(0);
-  run.design.mixer_inner_size = o.mixer_inner_size.value_or(run.design.mixer_inner_size);
-  run.design.mixer_attention_size =
-      o.mixer_attention_size.value_or(run.design.mixer_attention_size);
-  run.design.mixer_kernel_size = o.mixer_kernel_size.value_or(run.design.mixer_kernel_size);
-  run.design.mixer_dilation = o.mixer_dilation.value_or(run.design.mixer_dilation);
-  run.design.intermediate_size = o.intermediate_size.value_or(0);
-  run.design.attention_key_size = o.attention_key_size;
-  run.design.tie_word_embeddings = !o.untied;
+  run.design = design_with_sizes(o);
   // A query stream sees no positions of the input. With a mixer the objective is refused.
   const bool two_streams =
       (o.objective == "plm" || o.objective == "plm-hf") && o.design.mixer.empty();
@@ -152,6 +158,8 @@ train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std:
   trainer.clip = o.clip;
   trainer.hidden_dropout = o.dropout;
   trainer.attention_dropout = o.attention_dropout;
+  trainer.score_noise = o.score_noise;
+  trainer.score_dropout = o.score_dropout;
   trainer.seed = seed;
   run.precision = o.precision;
   run.initializer_range = o.initializer_range;
@@ -228,6 +236,10 @@ void declare_optimizer(cli::Command& c, TrainingOptions& o) {
            "after embeddings, attention and feed-forward");
   c.option("--attention-dropout", "P", o.attention_dropout, cli::AllowedRange{0, 0.95},
            "of attention weights");
+  c.option("--score-noise", "S", o.score_noise, cli::AllowedRange{0, 1e6},
+           "standard deviation of noise on the scores that --previous-scores hands on");
+  c.option("--score-dropout", "P", o.score_dropout, cli::AllowedRange{0, 0.95},
+           "of these scores, after the noise");
   c.option("--initializer-range", "X", o.initializer_range, cli::AllowedRange{1e-12, 1e3},
            "deviation of the weights at the start");
   add_training_precision(c, o.precision);

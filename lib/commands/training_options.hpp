@@ -28,7 +28,8 @@ struct TrainingOptions {
   // The optimizer.
   train::Optimizer optimizer = train::Optimizer::kAdamW;
   double learning_rate = 1e-3, weight_decay = 0.01, clip = 1, beta1 = 0.9, beta2 = 0.999;
-  double dropout = 0, attention_dropout = 0, initializer_range = 0.02, decay_floor = 0;
+  double dropout = 0, attention_dropout = 0, score_noise = 0, score_dropout = 0,
+         initializer_range = 0.02, decay_floor = 0;
   std::int64_t batch_size = 32;
   std::optional<std::int64_t> warmup;
   train::Decay decay = train::Decay::kLinear;
@@ -84,6 +85,9 @@ void declare_optimizer(cli::Command& command, TrainingOptions& options);
 void declare_trained(cli::Command& command, TrainingOptions& options);
 /// As settings of a run.
 void add_trained_settings(const TrainingOptions& options, train::RunOptions& run);
+
+/// The design with the sizes that stand apart from it.
+train::DesignRecipe design_with_sizes(const TrainingOptions& options);
 
 /// The options as the library takes them, with their settings; `steps` is known by then.
 train::RunOptions run_options(const TrainingOptions& options, std::int64_t steps,

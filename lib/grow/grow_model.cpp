@@ -377,11 +377,8 @@ void ModelGrowth::Plan::grow_unused(const store::TensorInfo& tensor) {
 void ModelGrowth::Plan::set_moments() {
   if (!moments_->has_state()) return;
   edit_.drop_file(model::kTrainingStateName);
-  auto state = moments_->take();
-  report_.notes.push_back(fmt::format("{}: the optimizer's moments of {} parameters",
-                                      model::kTrainingStateName,
-                                      state ? state->tensors.size() / 2 : 0));
-  if (state) edit_.set_weights(*std::move(state));
+  report_.notes.push_back(fmt::format("{}: {}", model::kTrainingStateName, moments_->summary()));
+  if (auto state = moments_->take()) edit_.set_weights(*std::move(state));
 }
 
 ModelGrowth::ModelGrowth(const std::string& in, const GrowthRequest& request)

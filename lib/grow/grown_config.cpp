@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/json_writer.hpp"
+#include "base/parallel.hpp"
 #include "grow/width_rules.hpp"
 #include "mask/expression.hpp"
 
@@ -49,8 +50,10 @@ void set_widths(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
   }
   const auto pooling = edit.file_text(kPoolingConfig);
   if (!pooling) return;
-  const auto size = store::ModelConfig::parse(*pooling, kPoolingConfig).size(kPooledSize);
-  if (size != static_cast<std::uint64_t>(before.hidden_size)) return;
+  std::optional<std::uint64_t> size;
+  const auto unknown = input_error_message(
+      [&] { size = store::ModelConfig::parse(*pooling, kPoolingConfig).size(kPooledSize); });
+  if (unknown || size != static_cast<std::uint64_t>(before.hidden_size)) return;
   edit.set_file(
       kPoolingConfig,
       set_json_member(*pooling, {kPooledSize},

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/file.hpp"
+#include "base/parallel.hpp"
 #include "model/checkpoint/training_state.hpp"
 
 namespace masque::grow {
@@ -56,7 +57,9 @@ GrownMoments::GrownMoments(const std::string& folder, const model::ModelPlan& be
                            const model::ModelPlan& after, const WidthSettings& settings)
     : before_(before), after_(after), settings_(settings) {
   const std::string path = join(folder, model::kTrainingStateName);
-  if (exists(path)) state_ = store::open_checkpoint(path);
+  has_state_ = exists(path);
+  if (!has_state_) return;
+  problem_ = input_error_message([&] { state_ = store::open_checkpoint(path); });
 }
 
 void GrownMoments::add(const model::PlacedTensor& from, const model::PlacedTensor& to, bool anew) {
@@ -64,19 +67,23 @@ void GrownMoments::add(const model::PlacedTensor& from, const model::PlacedTenso
   for (std::size_t k = 0; k < std::min(from.parts.size(), to.parts.size()); ++k) {
     const std::string name = parameter_name(before_, from, from.parts[k]);
     const std::string larger = parameter_name(after_, to, to.parts[k]);
-    for (const char* what : {model::kStateFirst, model::kStateSecond}) {
+    const model::RoleShape shape = parameter_shape(settings_.before, from, from.parts[k]);
+    const Shape expected{static_cast<std::uint64_t>(shape.rows),
+                         static_cast<std::uint64_t>(shape.columns)};
+    const auto find = [&](std::string_view what) {
       const store::TensorInfo* info = state_->find(model::state_tensor_name(what, name));
-      const auto shape = role_shape(settings_.before, from.parts[k].role, from.parts[k].part);
-      const auto fits = [&] {
-        const std::uint64_t elements = static_cast<std::uint64_t>(
-            from.bias && !model::is_norm(from.parts[k].role) ? shape.rows
-                                                             : shape.rows * shape.columns);
-        return is_float(info->dtype) && info->shape.size() == 2 && info->elements() == elements;
-      };
-      if (info == nullptr || !fits()) continue;
+      return info != nullptr && is_float(info->dtype) && info->shape == expected ? info : nullptr;
+    };
+    const store::TensorInfo* updates =
+        state_->find(model::state_tensor_name(model::kStateUpdates, name));
+    if (updates == nullptr || find(model::kStateFirst) == nullptr ||
+        find(model::kStateSecond) == nullptr || !added_.insert(larger).second)
+      continue;
+    used_.insert(name);
+    for (const std::string_view what : {model::kStateFirst, model::kStateSecond}) {
       GrownTensor tensor;
-      tensor.from = info;
-      tensor.growth = moments_growth(settings_, from, from.parts[k], *info);
+      tensor.from = find(what);
+      tensor.growth = moments_growth(settings_, from, from.parts[k], *tensor.from);
       if (what == model::kStateSecond) {
         square(tensor.growth.rows.share);
         square(tensor.growth.columns.share);
@@ -89,20 +96,32 @@ void GrownMoments::add(const model::PlacedTensor& from, const model::PlacedTenso
       out.info.dtype = DType::kF32;
       out.info.shape = tensor.growth.shape;
       out.source = grown_elements(*state_, std::move(tensor), DType::kF32);
-      if (added_.insert(out.info.name).second) weights_.tensors.push_back(std::move(out));
+      weights_.tensors.push_back(std::move(out));
     }
+    store::OutputTensor number;
+    number.info = *updates;
+    number.info.name = model::state_tensor_name(model::kStateUpdates, larger);
+    number.source = store::source_of(state_->files().front().file, *updates);
+    weights_.tensors.push_back(std::move(number));
   }
+}
+
+std::string GrownMoments::summary() const {
+  if (problem_) return *problem_ + ": left out";
+  std::size_t all = 0;
+  for (const store::TensorInfo& tensor : state_->tensors())
+    if (tensor.name.starts_with(model::state_tensor_name(model::kStateFirst, ""))) ++all;
+  if (added_.empty()) return "no moments of this model: left out";
+  std::string text = fmt::format("the optimizer's moments of {} parameters", added_.size());
+  const std::size_t others = all - std::min(all, used_.size());
+  if (others > 0) text += fmt::format("; those of {} others are left out", others);
+  return text;
 }
 
 std::optional<store::OutputWeights> GrownMoments::take() {
   if (weights_.tensors.empty()) return std::nullopt;
   weights_.name = model::kTrainingStateName;
   std::ranges::sort(weights_.tensors, {}, [](const auto& tensor) { return tensor.info.name; });
-  const std::vector<std::string> kept = {fmt::format("masque.{}", model::kStateStep),
-                                         fmt::format("masque.{}", model::kStateUpdatesBefore)};
-  for (const auto& [name, value] : state_->files().front().content.metadata) {
-    if (std::ranges::find(kept, name) != kept.end()) weights_.metadata.emplace_back(name, value);
-  }
   return std::move(weights_);
 }
 

@@ -25,8 +25,8 @@ namespace masque::grow {
 /// they grow as if all copies of a weight had equal gradients.
 class GrownMoments {
  public:
-  /// `folder` may have a state; what it does not have is left out. Throws InputError for one that
-  /// is no checkpoint. `settings` are the plan's.
+  /// `folder` may have a state; what it does not have is left out, and all of one that cannot be
+  /// read. Plans must stay. `settings` are the growth's.
   GrownMoments(const std::string& folder, const model::ModelPlan& before,
                const model::ModelPlan& after, const WidthSettings& settings);
 
@@ -36,19 +36,24 @@ class GrownMoments {
   /// than others.
   void add(const model::PlacedTensor& from, const model::PlacedTensor& to, bool anew);
 
+  /// What there is to say of the state, where there is one.
+  std::string summary() const;
+
   /// The state to write: moments without values, and the updates that they have had. Nothing if
-  /// there are none. This must outlive the writing. To be called once.
+  /// there are none. This must outlive the writing. To be called once, last.
   std::optional<store::OutputWeights> take();
 
   /// Whether the folder has a state.
-  bool has_state() const { return state_.has_value(); }
+  bool has_state() const { return has_state_; }
 
  private:
   const model::ModelPlan& before_;
   const model::ModelPlan& after_;
   WidthSettings settings_;
+  bool has_state_ = false;
   std::optional<store::Checkpoint> state_;
-  std::set<std::string> added_;
+  std::optional<std::string> problem_;  ///< of one that cannot be read
+  std::set<std::string> used_, added_;  ///< parameters of both models
   store::OutputWeights weights_;
 };
 

@@ -129,11 +129,15 @@ std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe, std::string_
     }
     arms = std::move(more);
   }
-  for (const LengthArm& arm : arms) {
+  std::vector<model::Design> designs;
+  std::erase_if(arms, [&](const LengthArm& arm) {
     DesignRecipe checked = arm.recipe;
     checked.vocab_size = checked.max_position_embeddings = 1;
-    design_of(checked);
-  }
+    const model::Design design = design_of(checked);
+    if (std::ranges::find(designs, design) != designs.end()) return true;
+    designs.push_back(design);
+    return false;
+  });
   return arms;
 }
 

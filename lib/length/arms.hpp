@@ -24,7 +24,8 @@ struct LengthArm {
 
 /// Every combination of `heads` and of the names in `recipe`'s position, normalizer,
 /// norm_placement, layer_kind, mixer, talking_heads and previous_scores, each a list; the last one
-/// varies fastest. The mixer "none" is attention. Throws UsageError for unknown words and for what
+/// varies fastest. The mixer "none" is attention. Of equal designs, as gated units with different
+/// numbers of heads, the first stays. Throws UsageError for unknown words and for what
 /// does not fit.
 std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe, std::string_view heads);
 

@@ -190,9 +190,8 @@ void check_table(const LengthRequest& request, const train::DesignRecipe& design
   };
   if (scored.empty() && finetuned.empty()) {
     throw UsageError(
-        fmt::format("{} learned has {} positions, fewer than all lengths to score "
-                    "need; expected shorter ones, or learned(alpha=0.4), which "
-                    "extends its table",
+        fmt::format("{} learned has {} positions, and every length to score needs more; expected "
+                    "shorter ones, or learned(alpha=0.4), which extends its table",
                     field("position"), subject.longest_trained()));
   }
   say(finetuned, "scored after fine-tuning alone");

@@ -149,8 +149,7 @@ const nn::Mixer* mixer_of(const Design& design) {
 std::optional<std::string> mixer_problem(const Design& design) {
   const nn::Mixer* mixer = mixer_of(design);
   if (mixer == nullptr || design.streams == Streams::kOne) return std::nullopt;
-  if (design.streams != Streams::kFixedKeys)
-    return "a mixer has no queries of their own, expected attention";
+  if (design.streams != Streams::kFixedKeys) return "a mixer reads one stream, expected attention";
   if (!mixer->info().reads_own) return std::nullopt;
   return "a row reads its own token whatever the mask, expected attention or a mixer whose weights "
          "do not depend on tokens, as synthesizer_random";

@@ -34,13 +34,16 @@ try() {
     return
   fi
   trained=$((trained + 1))
-  if ! ckpt check model >/dev/null 2>err || ! attn-probe stats model -q <text >out 2>err; then
-    # A mixer has no maps of attention.
-    if ! grep -q 'attention' err; then
-      echo "$name: $*: not read again: $(cat err)"
-      failures=$((failures + 1))
-      return
-    fi
+  if ! ckpt check model >/dev/null 2>err; then
+    echo "$name: $*: ckpt check: $(cat err)"
+    failures=$((failures + 1))
+    return
+  fi
+  # Mixers, and scores that do not follow from a head's own, have no maps.
+  if ! attn-probe stats model -q <text >out 2>err && ! grep -q 'no attention weights' err; then
+    echo "$name: $*: not read again: $(cat err)"
+    failures=$((failures + 1))
+    return
   fi
   case $objective in
     tta) predict=self ;;
@@ -61,7 +64,7 @@ while IFS='|' read -r kind name masks use; do
     continue
   fi
   # Sizes are the user's choice.
-  read -ra options <<<"${use/%N/4}"
+  read -ra options <<<"${use/%N/8}"
   # Positions inside of attention and those of the input: a mixer takes the latter alone.
   [ "$kind" != mixer ] || options+=(--position none)
   case $masks in

@@ -38,7 +38,8 @@ void check(std::string_view input) {
   test::accepts([&] { train::TrainingRun::saved_setting(folder.path(), "steps"); });
   test::accepts([&] {
     const std::string path = folder / "training.safetensors";
-    train::read_moments(store::open_checkpoint(path), path, run->trainer(), run->parameters());
+    const auto all = [](const std::string&) { return true; };
+    train::read_moments(store::open_checkpoint(path), path, all, run->trainer(), run->parameters());
   });
   if (!test::accepts([&] { run->resume(folder.path()); })) return;
   test::require(run->trainer().done() >= 0, "fewer than no steps");

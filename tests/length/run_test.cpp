@@ -67,6 +67,13 @@ TEST_CASE("arms of heads, mixers and structures are named by what they are of") 
   recipe.previous_scores = "accumulated";
   CHECK(make_arms(recipe, "4").at(1).name == "talking_heads=both");
   CHECK(make_arms(recipe, "4").at(1).recipe.talking_heads == "both");
+  recipe.talking_heads = "none";
+  recipe.layer_kind = "transformer,gated_attention";
+  CHECK(make_arms(recipe, "2,4").size() == 3);
+  recipe.layer_kind = "transformer";
+  recipe.hidden_size = 24;
+  CHECK(make_arms(recipe, "3").size() == 1);
+  recipe.hidden_size = 256;
   for (const char* heads : {"0", "x", "1,1", "3", ""})
     CHECK_THROWS_AS(make_arms(recipe, heads), UsageError);
 }

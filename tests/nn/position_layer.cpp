@@ -30,6 +30,9 @@ std::vector<std::string> spellings() {
                            "tupe(cls=true)",
                            "tupe(relative=true,cls=true,alpha=0)",
                            "urpe(clip=1)",
+                           "urpe(clip=2,scheme=t5(buckets=6))",
+                           "urpe(scheme=rope)",
+                           "urpe(clip=3,scheme=shaw(clip=2))",
                            "xpos(layout=half,scale_base=300)"}) {
     all.emplace_back(text);
   }

@@ -1,6 +1,7 @@
 // Position schemes with trained tables against other terms and formulas.
 #include <doctest/doctest.h>
 
+#include "base/error.hpp"
 #include "nn/position_scored.hpp"
 
 namespace masque::test {
@@ -148,6 +149,20 @@ TEST_CASE("urpe: weights times a number of the distance, and all ones change not
       }
     }
   }
+  const Scored both = score(Layer("urpe(clip=3,scheme=t5)"));
+  REQUIRE(both.in.parameters.size() == 2);
+  check_scores(both, [&](Index h, Index i, Index j) {
+    return both.product(h, i, j) +
+           both.in.parameters[1].view().at(nn::t5_bucket(j - i, 32, 128, true), h);
+  });
+  for (Index i = 0; i < 7; ++i) {
+    for (Index j = 0; j < 7; ++j) {
+      CHECK(both.saved.weights[1].view().at(i, j) ==
+            both.saved.soft[1].view().at(i, j) *
+                both.in.parameters[0].view().at(std::clamp<Index>(i - j, -3, 3) + 3, 1));
+    }
+  }
+  CHECK_THROWS_AS(nn::parse_position("urpe(scheme=urpe)"), UsageError);
   LayerInput<double> ones = smooth_input<double>(layer);
   ones.parameters = nn::start_position<double>(*layer.scheme, layer.shape, 1);
   const Layer none("none");

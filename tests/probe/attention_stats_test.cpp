@@ -12,6 +12,8 @@
 
 #include "base/json.hpp"
 #include "kernel/parallel.hpp"
+#include "model/checkpoint/save.hpp"
+#include "model/random_model.hpp"
 #include "probe/attention/attention_collector.hpp"
 #include "support/model_cases.hpp"
 #include "support/temp_folder.hpp"
@@ -145,7 +147,9 @@ AttentionTotals run(const test::ModelCase& one, kernel::Precision precision,
   const auto model = model::open_model(
       one.folder, {.precision = precision,
                    .mask_token_id = one.name == "tta" ? std::optional(4) : std::nullopt});
-  AttentionStats stats(*model, options);
+  AttentionStatsOptions all = options;
+  all.compares_layers = true;
+  AttentionStats stats(*model, all);
   for (const test::ModelLine& line : one.lines) {
     if (line.positions.empty()) stats.add(marked(line));
   }
@@ -215,6 +219,29 @@ TEST_CASE("every field as numpy has it") {
         }
       }
     }
+  }
+}
+
+TEST_CASE("layers are compared within their tower") {
+  const model::Design design =
+      model::test::tiny_design("\"num_hidden_layers\": 4, \"streams\": \"towers\"");
+  test::TempFolder folder;
+  model::save_model(folder / "towers", design, model::test::random_weights<float>(design, 5));
+  const auto model = model::open_model(folder / "towers");
+  AttentionStats stats(*model, {.compares_layers = true});
+  MarkedItem item;
+  item.sequence.ids = {2, 7, 9, 8, 11, 3};
+  stats.add(std::move(item));
+  stats.flush();
+  const AttentionTotals& totals = stats.totals();
+  REQUIRE(totals.layers == 4);
+  for (Index layer = 0; layer < 4; ++layer) {
+    const HeadTotals& head = totals.of(layer, 0);
+    const std::uint64_t compared = layer % 2 == 1 ? 1 : 0;
+    CHECK(head.count(HeadField::kBelowCosine) == compared);
+    CHECK(head.count(HeadField::kLowestDivergence) == compared);
+    if (compared == 1)
+      CHECK(head.mean(HeadField::kBelowCosine) == head.mean(HeadField::kLowestCosine));
   }
 }
 

@@ -112,8 +112,8 @@ class Chosen final : public StepLoss {
     return loss_.add_gradients(items, dropout);
   }
   StepLosses evaluate(std::span<const StepItem> items) override { return loss_.evaluate(items); }
-  std::int64_t update_of(Index parameter, std::int64_t step) const override {
-    return parameters.contains(parameter) ? step : 0;
+  bool updates(Index parameter, std::int64_t /*step*/) const override {
+    return parameters.contains(parameter);
   }
 
   std::set<Index> parameters;

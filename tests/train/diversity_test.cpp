@@ -60,12 +60,14 @@ Complex rewarded_loss(const model::Design& design, const ParameterMap& map,
 
 TEST_CASE("diversity: the reference table") {
   constexpr Index n = 8;
-  const auto check = [](const Matrix<double>& a, const Diversities& expected) {
+  const auto check = [](const Matrix<double>& a, const std::array<double, 4>& expected) {
     const Diversities found = measured(a);
-    for (std::size_t k = 0; k < kDiversities; ++k) {
+    for (std::size_t k = 0; k < expected.size(); ++k) {
       CAPTURE(kDiversityNames[k]);
       CHECK(std::abs(found[k] - expected[k]) < 5e-5);
     }
+    // Rows that sum to 1 are as they are.
+    for (std::size_t k = 4; k < kDiversities; ++k) CHECK(found[k] == doctest::Approx(found[k - 4]));
   };
   check(matrix_of(n, [](Index, Index) { return 1.0 / n; }), {0, 0, 0, 0});
   check(matrix_of(n, [](Index i, Index j) { return i == j ? 1.0 : 0.0; }), {0.3307, 0, 0, 2.0794});
@@ -88,7 +90,21 @@ TEST_CASE("diversity: rows are divided by their sums, empty ones left out") {
   }
   const Diversities of_a = measured(a);
   const Diversities of_b = measured(b);
-  for (std::size_t k = 0; k < kDiversities; ++k) CHECK(of_b[k] == doctest::Approx(of_a[k]));
+  for (std::size_t k = 0; k < 4; ++k) CHECK(of_b[k] == doctest::Approx(of_a[k]));
+  // By its formula, of the four rows that read something.
+  std::vector<double> columns;
+  for (Index j = 0; j < 4; ++j) {
+    double sum = 0, squares = 0;
+    for (Index i = 0; i < 5; ++i) sum += b.view().at(i, j);
+    for (const Index i : {0, 1, 3, 4}) squares += std::pow(b.view().at(i, j) - sum / 4, 2);
+    columns.push_back(std::sqrt(squares / 4));
+  }
+  const double mean = (columns[0] + columns[1] + columns[2] + columns[3]) / 4;
+  double squares = 0;
+  for (const double c : columns) squares += (c - mean) * (c - mean);
+  CHECK(of_b[4] == doctest::Approx(mean));
+  CHECK(of_b[5] == doctest::Approx(std::sqrt(squares / 4)));
+  CHECK(of_b[6] > 1.2 * of_a[6]);
   CHECK(measured(Matrix<double>::zero(3, 3)) == Diversities{});
 }
 
@@ -121,6 +137,7 @@ TEST_CASE("diversity: gradients by weights") {
 TEST_CASE("diversity: its words") {
   CHECK(parse_diversity("d2:0.1,d3:-2") == Diversities{0, 0.1, -2, 0});
   CHECK(parse_diversity("mi:1") == Diversities{0, 0, 0, 1});
+  CHECK(parse_diversity("raw_d2:1") == Diversities{0, 0, 0, 0, 0, 1, 0});
   CHECK(parse_diversity("d1:0") == Diversities{});
   for (const char* bad :
        {"", "d1", "d4:1", "d1:", "d1:x", "d1:1,", ",d1:1", "d1:inf", "d1=1", "mi:1,mi:2"}) {
@@ -130,7 +147,7 @@ TEST_CASE("diversity: its words") {
 }
 
 TEST_CASE("diversity: gradients of rewarded losses are those of complex steps") {
-  const Diversities rewards{0.8, 1.5, -0.6, 0.4};
+  const Diversities rewards{0.8, 1.5, -0.6, 0.4, 0.3, -0.7, 0.9};
   std::set<std::string> seen;
   for (const NetworkCase& one : network_cases()) {
     CAPTURE(one.name);
@@ -172,7 +189,7 @@ TEST_CASE("diversity: a sequence counts by itself, in any chunk, and only with a
   network.prepare();
   std::vector<Example> examples = small_examples(design);
   const double plain = network.evaluate(examples).loss;
-  network.reward_diversity({1, 1, 1, 1});
+  network.reward_diversity({1, 1, 1, 1, 1, 1, 1});
   examples.push_back(examples[0]);
   examples.back().rows.clear();
   examples.back().targets.clear();

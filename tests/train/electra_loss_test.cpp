@@ -305,6 +305,7 @@ TEST_CASE("steps of both networks go on from values, moments and number alone") 
           std::ranges::copy(whole.parameters.values(), later.parameters.values().begin());
           std::ranges::copy(trainer.state().first.span(), other.state().first.span().begin());
           std::ranges::copy(trainer.state().second.span(), other.state().second.span().begin());
+          other.state().updates = trainer.state().updates;
           other.set_done(3);
         }
         const double loss = trainer.step().loss.mean();
@@ -329,6 +330,58 @@ TEST_CASE("training lowers the losses of every variant") {
     CHECK(after.parts[0].report.mean() < before.parts[0].report.mean());
     CHECK(after.parts[1].report.mean() < before.parts[1].report.mean());
   }
+}
+
+TEST_CASE("the area under the ROC curve counts pairs") {
+  RankedScores scores;
+  CHECK(std::isnan(scores.area()));
+  const RandomStream stream(3, "scores");
+  for (std::uint64_t k = 0; k < 60; ++k) {
+    double x = 0;
+    stream.normal(k, 1, &x);
+    // Some are equal.
+    (k % 3 == 0 ? scores.positive : scores.negative).push_back(std::round(4 * x) / 4);
+  }
+  double pairs = 0;
+  for (const double a : scores.positive) {
+    for (const double b : scores.negative) pairs += a > b ? 1 : a == b ? 0.5 : 0;
+  }
+  CHECK(scores.area() == pairs / 20 / 40);
+  scores.negative.push_back(std::nan(""));
+  CHECK(std::isnan(scores.area()));
+  scores.positive = {1, 2};
+  scores.negative = {-INFINITY, 0};
+  CHECK(scores.area() == 1);
+}
+
+TEST_CASE("an evaluation ranks a discriminator's logits") {
+  const Corpus corpus = small_corpus();
+  const Pair<double> pair({"electra", 0.5});
+  pair.loss->prepare();
+  std::vector<StepItem> items;
+  for (Index i = 0; i < corpus.size(); ++i) items.push_back({corpus.item(i), 0});
+  const StepLosses losses = pair.loss->evaluate(items);
+  const LossReport& report = losses.parts.back().report;
+  const RankedScores& found = losses.detections;
+  CHECK(std::ssize(found.positive) + std::ssize(found.negative) == report.rows);
+  const auto above = [](const std::vector<double>& scores) {
+    return std::ranges::count_if(scores, [](double z) { return z > 0; });
+  };
+  CHECK(above(found.positive) == report.true_positives);
+  CHECK(above(found.positive) + above(found.negative) == report.predicted_replaced);
+  CHECK(found.area() > 0);
+  CHECK(found.area() < 1);
+  double loss = 0;
+  for (const double z : found.positive) loss += std::log1p(std::exp(-z));
+  for (const double z : found.negative) loss += std::log1p(std::exp(z));
+  CHECK(std::abs(loss - report.loss) < 1e-9);
+}
+
+TEST_CASE("tables that networks have together are chosen") {
+  CHECK(tables_apart(SharedTables::kAll).empty());
+  CHECK(tables_apart(SharedTables::kWords) ==
+        std::vector<model::Role>{model::Role::kPositionTable, model::Role::kSegmentTable});
+  CHECK(tables_apart(SharedTables::kNone).size() == 3);
 }
 
 TEST_CASE("a generator narrower than its tables has a projection, and sizes are refused") {

@@ -56,7 +56,7 @@ Built build(const NetworkCase& one) {
 /// Σ weight · loss of examples, by complex numbers.
 Complex complex_loss(const Built& built, const model::Design& design,
                      std::span<const Example> examples,
-                     const std::function<double(Index, Index)>& step) {
+                     const std::function<double(Index, Index)>& step, DropoutOptions drawn = {}) {
   Parameters<Complex> parameters;
   const ParameterMap map =
       add_model(built.plan, head_of(built.plan, design), "", ParameterMap(), parameters);
@@ -73,7 +73,6 @@ Complex complex_loss(const Built& built, const model::Design& design,
   for (const Example& e : examples) chunk.add(e);
   Tape<Complex> tape;
   Matrix<Complex> last(static_cast<Index>(chunk.wanted.size()), last_width(design));
-  DropoutOptions drawn;
   drawn.draws_latents = true;  // as training does
   encoder.forward(chunk, drawn, tape, last.view());
   HeadTask<Complex> task{last.view(), chunk.targets, chunk.weights};
@@ -117,6 +116,64 @@ TEST_CASE("gradients of every variant and family are those of complex steps") {
       CHECK(std::abs(found - expected) <= 1e-9 * std::max(1.0, std::max(largest, std::abs(found))));
     }
   }
+}
+
+TEST_CASE("gradients with noise and dropout on the scores that layers hand on") {
+  constexpr double kStep = 1e-40;
+  int compared = 0;
+  for (const NetworkCase& one : network_cases()) {
+    if (one.design.variants.previous_scores == model::PreviousScores::kNone) continue;
+    CAPTURE(one.name);
+    Built built = build(one);
+    const std::vector<Example> examples = small_examples(one.design);
+    Network<double> network(one.design, built.map, built.parameters, kernel::Precision::kF64);
+    network.prepare();
+    const double plain = network.evaluate(examples).loss;
+    for (const auto& [noise, dropout] : {std::pair(0.7, 0.0), {0.0, 0.4}, {0.5, 0.3}}) {
+      CAPTURE(noise);
+      CAPTURE(dropout);
+      DropoutOptions drawn;
+      drawn.score_noise = noise;
+      drawn.score_dropout = dropout;
+      drawn.seed = 8;
+      drawn.step = 3;
+      built.parameters.clear_gradients();
+      network.chunk_rows = 100;
+      const LossReport report = network.train(examples, 1, drawn);
+      CHECK(std::abs(report.loss - plain) > 1e-6);
+      CHECK(network.evaluate(examples).loss == plain);
+      std::vector<double> gradients(built.parameters.gradients().begin(),
+                                    built.parameters.gradients().end());
+      std::vector<double> direction(gradients.size());
+      RandomStream(9, "direction").normal(0, direction.size(), direction.data());
+      double expected = 0;
+      for (Index i = 0; i < built.parameters.count(); ++i) {
+        const Parameter& p = built.parameters[i];
+        for (Index k = 0; p.trained && k < p.size(); ++k) {
+          const auto at = static_cast<std::size_t>(p.gradient_offset + k);
+          expected += direction[at] * gradients[at];
+        }
+      }
+      const Complex moved = complex_loss(
+          built, one.design, examples,
+          [&](Index i, Index k) {
+            const Parameter& p = built.parameters[i];
+            return p.trained ? kStep * direction[static_cast<std::size_t>(p.gradient_offset + k)]
+                             : 0.0;
+          },
+          drawn);
+      CHECK(report.loss == doctest::Approx(moved.real()).epsilon(1e-12));
+      CHECK(std::abs(moved.imag() / kStep - expected) <= 1e-9 * std::max(1.0, std::abs(expected)));
+      // A sequence draws the same numbers in any chunk.
+      built.parameters.clear_gradients();
+      network.chunk_rows = 1;
+      CHECK(network.train(examples, 1, drawn).loss == doctest::Approx(report.loss).epsilon(1e-12));
+      for (std::size_t k = 0; k < gradients.size(); ++k)
+        CHECK(std::abs(built.parameters.gradients()[k] - gradients[k]) < 1e-10);
+      ++compared;
+    }
+  }
+  CHECK(compared > 10);
 }
 
 TEST_CASE("layers that are computed once more for the backward pass give the same bits") {

@@ -203,7 +203,7 @@ std::vector<NetworkCase> network_cases() {
     d.norm_placement = NormPlacement::kPre;
     d.final_norm = true;
   });
-  for (const char* name : {"rope", "transformer_xl", "xlnet", "t5", "urpe"}) {
+  for (const char* name : {"rope", "transformer_xl", "xlnet", "t5", "urpe", "urpe(scheme=t5)"}) {
     add(std::string("two streams with ") + name, [&](Design& d) {
       d.streams = Streams::kTwo;
       scheme(d, name);

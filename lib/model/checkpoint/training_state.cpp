@@ -15,4 +15,11 @@ std::string parameter_name(const ModelPlan& plan, const PlacedTensor& tensor,
   return name;
 }
 
+RoleShape parameter_shape(const Design& design, const PlacedTensor& tensor,
+                          const TensorPart& part) {
+  const RoleShape shape = role_shape(design, part.role, part.part);
+  if (!tensor.bias) return shape;
+  return {1, is_norm(part.role) ? shape.columns : shape.rows};
+}
+
 }  // namespace masque::model

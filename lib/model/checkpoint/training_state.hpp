@@ -12,16 +12,12 @@ namespace masque::model {
 /// The file of a folder.
 inline constexpr const char* kTrainingStateName = "training.safetensors";
 
-/// What a state has of each parameter: its value, and the running means of its gradient and of the
-/// gradient's square.
-inline constexpr const char* kStateValue = "value";
-inline constexpr const char* kStateFirst = "first";
-inline constexpr const char* kStateSecond = "second";
-
-/// The key of a state's updates, for `masque.` in the metadata: of the run, and of the moments
-/// before it.
-inline constexpr const char* kStateStep = "step";
-inline constexpr const char* kStateUpdatesBefore = "updates_before";
+/// What a state has of each parameter: its value; and of trained ones the running means of the
+/// gradient and of its square, and one number: how many updates these have had.
+inline constexpr std::string_view kStateValue = "value";
+inline constexpr std::string_view kStateFirst = "first";
+inline constexpr std::string_view kStateSecond = "second";
+inline constexpr std::string_view kStateUpdates = "updates";
 
 /// The tensor of a state: "first.embeddings.word_embeddings.weight".
 std::string state_tensor_name(std::string_view what, std::string_view parameter);
@@ -30,5 +26,9 @@ std::string state_tensor_name(std::string_view what, std::string_view parameter)
 /// several places that a file stacks in it "#" and the number of the role.
 std::string parameter_name(const ModelPlan& plan, const PlacedTensor& tensor,
                            const TensorPart& part);
+
+/// Its rows and columns in a state: those of the (out, in) matrix, a vector is one row. `design` is
+/// the tensor's: the model's, or its detector's.
+RoleShape parameter_shape(const Design& design, const PlacedTensor& tensor, const TensorPart& part);
 
 }  // namespace masque::model

@@ -113,15 +113,15 @@ struct AttentionCollector::Work : LayerMaps {
   }
 };
 
-AttentionCollector::AttentionCollector(Index layers, Index heads, std::span<const MarkedItem> items,
-                                       const HeadThresholds& thresholds, Index ranked,
-                                       bool score_spread)
+AttentionCollector::AttentionCollector(Index layers, Index heads, Index stack,
+                                       std::span<const MarkedItem> items,
+                                       const AttentionStatsOptions& options, Index ranked)
     : layers_(layers),
       heads_(heads),
+      stack_(stack),
       items_(items),
-      thresholds_(thresholds),
+      options_(options),
       ranked_(ranked),
-      score_spread_(score_spread),
       samples_(items.size()),
       work_(items.size()) {}
 
@@ -141,8 +141,11 @@ void AttentionCollector::begin(Index s, Index length) {
   const MarkedItem& item = items_[at];
   MASQUE_CHECK(length == std::ssize(item.sequence.ids));
   work->facts = SentenceFacts(item.sequence.ids, item.special, item.punctuation);
-  for (LayerMaps* each : {static_cast<LayerMaps*>(work.get()), &work->below, &work->lowest})
-    each->resize(heads_, length);
+  work->LayerMaps::resize(heads_, length);
+  if (options_.compares_layers) {
+    work->below.resize(heads_, length);
+    work->lowest.resize(heads_, length);
+  }
   work->log_divisor.resize(heads_, length);
   work->visible.resize(heads_, length);
   work_[at] = std::move(work);
@@ -160,7 +163,7 @@ void AttentionCollector::take_states(Index s, Index state, MatrixView<const T> r
     begin(s, rows.rows);
   } else {
     compare_heads(s, state - 1);
-    compare_layers(s, state - 1);
+    if (options_.compares_layers) compare_layers(s, state - 1);
   }
   samples_[at].states[static_cast<std::size_t>(state)] = state_collapse(rows);
   if (state < layers_) return;
@@ -176,7 +179,7 @@ void AttentionCollector::take_rows(Index s, Index layer, Index head,
   std::ranges::copy(rows.visible, work.visible.view().row(head));
   HeadSample& sample =
       samples_[static_cast<std::size_t>(s)].heads[static_cast<std::size_t>(layer * heads_ + head)];
-  if (score_spread_) sample.score_spread = spread_of_scores(rows.scores);
+  if (options_.score_spread) sample.score_spread = spread_of_scores(rows.scores);
   if (s >= ranked_) return;
   const HeadRanks ranks = ranks_of(rows.scores);
   if (std::isnan(ranks.numeric)) return;
@@ -195,7 +198,7 @@ void AttentionCollector::take_map(Index s, Index layer, Index head, MatrixView<c
   HeadSample& sample =
       samples_[static_cast<std::size_t>(s)].heads[static_cast<std::size_t>(layer * heads_ + head)];
   HeadSample own =
-      measure_head(measured, work.facts, thresholds_, work.entropy.view().row_span(head));
+      measure_head(measured, work.facts, options_.thresholds, work.entropy.view().row_span(head));
   if (s < ranked_) {
     own[HeadField::kLogitsRank] = sample[HeadField::kLogitsRank];
     own[HeadField::kLogitsEffectiveRank] = sample[HeadField::kLogitsEffectiveRank];
@@ -259,21 +262,21 @@ void AttentionCollector::compare_layers(Index s, Index layer) {
   Work& work = *work_[static_cast<std::size_t>(s)];
   SentenceSample& sample = samples_[static_cast<std::size_t>(s)];
   std::vector<float> buffer(static_cast<std::size_t>(padded(work.facts.size())));
-  const auto compare = [&](const LayerMaps& other, HeadField cosine, HeadField divergence) {
-    for (Index h = 0; h < heads_; ++h) {
-      const MapSimilarity found = similarity<LayerMaps>(work, other, h, buffer);
-      HeadSample& head = sample.heads[static_cast<std::size_t>(layer * heads_ + h)];
+  const Index place = layer % stack_;
+  for (Index h = 0; place > 0 && h < heads_; ++h) {
+    HeadSample& head = sample.heads[static_cast<std::size_t>(layer * heads_ + h)];
+    const auto put = [&](const MapSimilarity& found, HeadField cosine, HeadField divergence) {
       if (!std::isnan(found.cosine)) head[cosine] = {1, found.cosine, 0};
       if (!std::isnan(found.divergence)) head[divergence] = {1, found.divergence, 0};
-    }
-  };
-  if (layer > 0) {
-    compare(work.below, HeadField::kBelowCosine, HeadField::kBelowDivergence);
-    compare(work.lowest, HeadField::kLowestCosine, HeadField::kLowestDivergence);
+    };
+    const MapSimilarity below = similarity<LayerMaps>(work, work.below, h, buffer);
+    put(below, HeadField::kBelowCosine, HeadField::kBelowDivergence);
+    put(place == 1 ? below : similarity<LayerMaps>(work, work.lowest, h, buffer),
+        HeadField::kLowestCosine, HeadField::kLowestDivergence);
   }
   if (layer + 1 == layers_) return;
   std::swap(static_cast<LayerMaps&>(work), work.below);
-  if (layer > 0) return;
+  if (place > 0) return;
   std::ranges::copy(std::as_const(work.below.maps).span(), work.lowest.maps.span().begin());
   std::ranges::copy(std::as_const(work.below.mass).span(), work.lowest.mass.span().begin());
   std::ranges::copy(std::as_const(work.below.entropy).span(), work.lowest.entropy.span().begin());

@@ -25,9 +25,10 @@ struct SentenceSample {
 class AttentionCollector final : public model::Observer {
  public:
   /// Of a model of `layers` and `heads`; the first `ranked` of the items get ranks, all of them
-  /// HeadSample::score_spread where that is wanted. Views must stay.
-  AttentionCollector(Index layers, Index heads, std::span<const MarkedItem> items,
-                     const HeadThresholds& thresholds, Index ranked, bool score_spread);
+  /// what `options` want. Layers are compared in stacks of `stack`: those of a tower, or all. Views
+  /// must stay.
+  AttentionCollector(Index layers, Index heads, Index stack, std::span<const MarkedItem> items,
+                     const AttentionStatsOptions& options, Index ranked);
   ~AttentionCollector() override;
   AttentionCollector(const AttentionCollector&) = delete;
   AttentionCollector& operator=(const AttentionCollector&) = delete;
@@ -60,10 +61,10 @@ class AttentionCollector final : public model::Observer {
 
   Index layers_;
   Index heads_;
+  Index stack_;
   std::span<const MarkedItem> items_;
-  HeadThresholds thresholds_;
+  AttentionStatsOptions options_;
   Index ranked_;
-  bool score_spread_;
   std::vector<SentenceSample> samples_;
   std::vector<std::unique_ptr<Work>> work_;  ///< of the sentences that run
   std::mutex mutex_;

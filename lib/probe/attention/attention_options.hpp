@@ -14,6 +14,8 @@ struct AttentionStatsOptions {
   HeadThresholds thresholds;
   std::uint64_t rank_sentences = 0;  ///< ranks of the first so many sentences
   bool score_spread = false;         ///< HeadTotals::score_spread is wanted
+  /// The fields that compare layers are wanted: three times the memory of maps.
+  bool compares_layers = false;
 };
 
 /// A sequence with what is known of its tokens.

@@ -62,8 +62,10 @@ void AttentionStats::flush() {
   const std::uint64_t unranked =
       options_.rank_sentences - std::min(options_.rank_sentences, totals_.sentences);
   const auto ranked = static_cast<Index>(std::min<std::uint64_t>(unranked, waiting_.size()));
-  AttentionCollector collector(totals_.layers, totals_.heads, waiting_, options_.thresholds, ranked,
-                               options_.score_spread);
+  const model::Design& design = model_.design();
+  const Index stack =
+      design.streams == model::Streams::kTowers ? model::tower_layers(design) : totals_.layers;
+  AttentionCollector collector(totals_.layers, totals_.heads, stack, waiting_, options_, ranked);
   const model::Request request{.hidden_states = true,
                                .attentions = true,
                                .attention_rows = true,

@@ -201,6 +201,7 @@ ClassifyRun::~ClassifyRun() = default;
 ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& options,
                          std::vector<std::string> names, LabelledTexts texts)
     : options_(options), names_(std::move(names)), texts_(std::move(texts)), design_(start.design) {
+  check_score_noise(options.trainer, design_);
   if (design_.streams == model::Streams::kTwo)
     throw UsageError("a model of two streams, expected one of one stream");
   if (design_.streams == model::Streams::kTowers)

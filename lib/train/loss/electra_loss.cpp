@@ -16,6 +16,20 @@ namespace {
 /// −log σ(−z)
 double log1p_exp(double z) { return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z))); }
 
+/// Logits of a discriminator from the losses of its rows: −log σ(z) where a token was replaced,
+/// else −log σ(−z).
+RankedScores detections_of(std::span<const Example> examples, std::span<const double> losses) {
+  RankedScores scores;
+  std::size_t row = 0;
+  for (const Example& example : examples) {
+    for (const TokenId replaced : example.targets) {
+      const double z = std::log(std::expm1(losses[row++]));
+      (replaced != 0 ? scores.positive : scores.negative).push_back(replaced != 0 ? -z : z);
+    }
+  }
+  return scores;
+}
+
 bool of_head(Role role) {
   return role == Role::kHeadTransform || role == Role::kHeadNorm || role == Role::kDecoder;
 }
@@ -128,11 +142,9 @@ void ElectraLoss<T>::prepare() {
 }
 
 template <class T>
-std::int64_t ElectraLoss<T>::update_of(Index parameter, std::int64_t step) const {
-  if (options_.switch_step == 0) return step;
-  const bool generator = of_generator_[static_cast<std::size_t>(parameter)];
-  if (generator != first_stage(step)) return 0;
-  return generator ? step : step - options_.switch_step;
+bool ElectraLoss<T>::updates(Index parameter, std::int64_t step) const {
+  if (options_.switch_step == 0) return true;
+  return of_generator_[static_cast<std::size_t>(parameter)] == first_stage(step);
 }
 
 template <class T>
@@ -293,15 +305,17 @@ StepLosses ElectraLoss<T>::run(std::span<const StepItem> items, const DropoutOpt
   Share fake{"fake_rate"};
   const std::vector<Example> examples = second_examples(selected, sampling.tokens, fake);
   losses.shares.push_back(fake);
+  const bool vocabulary = model_.variant->vocabulary;
+  const bool ranks_rows = dropout == nullptr && !vocabulary;
   std::vector<double> row_losses;
   const LossReport report =
-      run_second(examples, dropout, model_.adversarial ? &row_losses : nullptr);
+      run_second(examples, dropout, model_.adversarial || ranks_rows ? &row_losses : nullptr);
+  if (ranks_rows) losses.detections = detections_of(examples, row_losses);
   if (model_.adversarial) {
     const Played played = reinforce(selected, sampling.tokens, row_losses, dropout);
     losses.parts.push_back({"reward", 0, played.reward, false});
     losses.parts.push_back({"baseline_loss", 1, played.baseline, false});
   }
-  const bool vocabulary = model_.variant->vocabulary;
   losses.parts.push_back({vocabulary ? "predictor" : "discriminator", options_.weight, report});
   if (!vocabulary) {
     losses.shares.push_back(

@@ -58,7 +58,7 @@ class ElectraLoss final : public StepLoss {
   void prepare() override;
   StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& dropout) override;
   StepLosses evaluate(std::span<const StepItem> items) override;
-  std::int64_t update_of(Index parameter, std::int64_t step) const override;
+  bool updates(Index parameter, std::int64_t step) const override;
 
  private:
   StepLosses run(std::span<const StepItem> items, const DropoutOptions* dropout);

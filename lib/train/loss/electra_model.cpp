@@ -100,6 +100,21 @@ model::Design generator_design(const ElectraVariant& variant, const DesignRecipe
   return design;
 }
 
+NameTable<SharedTables> shared_tables_names() {
+  static constexpr std::array<std::pair<std::string_view, SharedTables>, 3> kNames{
+      {{"none", SharedTables::kNone},
+       {"words", SharedTables::kWords},
+       {"all", SharedTables::kAll}}};
+  return kNames;
+}
+
+std::vector<model::Role> tables_apart(SharedTables shared) {
+  if (shared == SharedTables::kAll) return {};
+  std::vector<model::Role> apart(kSharedTables.begin(), kSharedTables.end());
+  if (shared == SharedTables::kWords) std::erase(apart, model::Role::kWordTable);
+  return apart;
+}
+
 template <class T>
 void add_electra(ElectraModel& model, bool shared, Parameters<T>& parameters) {
   const auto add = [&](const model::Design& design, const std::optional<model::ModelPlan>& own,

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/name_table.hpp"
 #include "model/checkpoint/placed.hpp"
 #include "train/data/objective.hpp"
 #include "train/network/copy_gate.hpp"
@@ -46,6 +47,17 @@ void adapt_generator(const ElectraVariant& variant, const ObjectiveOptions& requ
 model::Design generator_design(const ElectraVariant& variant, const DesignRecipe& recipe,
                                double size, const ObjectiveOptions& requested,
                                const model::Design& second);
+
+/// Which tables the networks have together, where they fit.
+enum class SharedTables {
+  kNone,
+  kWords,  ///< those of words alone
+  kAll,    ///< of words, positions and segments
+};
+/// "none", "words", "all".
+NameTable<SharedTables> shared_tables_names();
+/// The tables that each network then has of its own.
+std::vector<model::Role> tables_apart(SharedTables shared);
 
 /// Both, in one set of parameters.
 struct ElectraModel {

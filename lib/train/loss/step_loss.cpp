@@ -33,6 +33,7 @@ void StepLosses::add(const StepLosses& other) {
     shares[i].count += other.shares[i].count;
     shares[i].of += other.shares[i].of;
   }
+  detections.add(other.detections);
   tokens += other.tokens;
 }
 
@@ -60,7 +61,7 @@ void StepLoss::begin(std::int64_t /*step*/) {}
 
 void StepLoss::go_on(std::int64_t /*step*/) {}
 
-std::int64_t StepLoss::update_of(Index /*parameter*/, std::int64_t step) const { return step; }
+bool StepLoss::updates(Index /*parameter*/, std::int64_t /*step*/) const { return true; }
 
 std::vector<Example> ObjectiveLoss::examples(std::span<const StepItem> items) const {
   std::vector<Example> out;

@@ -7,6 +7,7 @@
 
 #include "train/data/corpus.hpp"
 #include "train/data/objective.hpp"
+#include "train/loss/ranked_scores.hpp"
 #include "train/loss/ranks.hpp"
 #include "train/network/network.hpp"
 
@@ -37,6 +38,8 @@ struct Share {
 struct StepLosses {
   std::vector<LossPart> parts;  ///< the network that is kept is the last
   std::vector<Share> shares;
+  /// Of an evaluation of a discriminator: its logits at replaced tokens (positive) and others.
+  RankedScores detections;
   Index tokens = 0;  ///< that the kept network was trained on
 
   /// Σ factor · mean loss of a row.
@@ -77,8 +80,8 @@ class StepLoss {
                                    const DropoutOptions& dropout) = 0;
   /// Losses alone, without dropout. For one rank.
   virtual StepLosses evaluate(std::span<const StepItem> items) = 0;
-  /// Which update of its own a parameter gets in `step`, from 1; 0: none, it stays as it is.
-  virtual std::int64_t update_of(Index parameter, std::int64_t step) const;
+  /// Whether `step` updates a parameter; else it stays as it is.
+  virtual bool updates(Index parameter, std::int64_t step) const;
 
  protected:
   Ranks& ranks() const { return *ranks_; }

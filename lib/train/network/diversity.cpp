@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
@@ -54,11 +55,15 @@ W ratio(W x, W y) {
   return y == W{} ? W{} : x / y;
 }
 
-/// The measures of a matrix of probabilities.
+/// D1, D2, D3 and the mutual information.
+constexpr std::size_t kMeasures = 4;
+using Slopes = std::array<double, kMeasures>;
+
+/// The measures of a matrix; mutual information is one of rows that sum to 1.
 template <class W>
 class Measure {
  public:
-  /// `p` has rows that sum to 1, at least one.
+  /// `p` has at least one row.
   explicit Measure(const Matrix<W>& p)
       : p_(p), m_(static_cast<double>(p.rows())), n_(static_cast<double>(p.columns())) {
     for (Index j = 0; j < p.columns(); ++j) {
@@ -70,15 +75,19 @@ class Measure {
       columns_.push_back(column.deviation);
     }
     for (Index i = 0; i < p.rows(); ++i) {
-      W squares{};
-      for (Index j = 0; j < p.columns(); ++j) squares += (at(i, j) - 1 / n_) * (at(i, j) - 1 / n_);
-      rows_.push_back(spread_of(W{1}, squares, n_).deviation);
+      W sum{}, squares{};
+      for (Index j = 0; j < p.columns(); ++j) sum += at(i, j);
+      for (Index j = 0; j < p.columns(); ++j)
+        squares += (at(i, j) - sum / n_) * (at(i, j) - sum / n_);
+      const Spread<W> row = spread_of(sum, squares, n_);
+      row_means_.push_back(row.mean);
+      rows_.push_back(row.deviation);
     }
     of_columns_ = spread_of(columns_);
     of_rows_ = spread_of(rows_);
   }
 
-  std::array<W, kDiversities> values() const {
+  std::array<W, kMeasures> values() const {
     using std::log;
     W information{};
     for (const W& mean : means_)
@@ -91,13 +100,13 @@ class Measure {
   }
 
   /// Σ_k slopes[k] · ∂D_k/∂p_ij, each element taken by itself.
-  W slope(Index i, Index j, const Diversities& slopes) const {
+  W slope(Index i, Index j, const Slopes& slopes) const {
     using std::log;
     const W& column = columns_[static_cast<std::size_t>(j)];
     const W& row = rows_[static_cast<std::size_t>(i)];
     const W& mean = means_[static_cast<std::size_t>(j)];
     const W by_column = ratio(at(i, j) - mean, m_ * column);
-    const W by_row = ratio(at(i, j) - 1 / n_, n_ * row);
+    const W by_row = ratio(at(i, j) - row_means_[static_cast<std::size_t>(i)], n_ * row);
     W sum = by_column * (slopes[0] / n_ +
                          slopes[1] * ratio(column - of_columns_.mean, n_ * of_columns_.deviation));
     sum += by_row * slopes[2] * ratio(row - of_rows_.mean, m_ * of_rows_.deviation);
@@ -111,7 +120,7 @@ class Measure {
 
   const Matrix<W>& p_;
   double m_, n_;
-  std::vector<W> means_, columns_, rows_;
+  std::vector<W> means_, columns_, row_means_, rows_;
   Spread<W> of_columns_, of_rows_;
 };
 
@@ -120,9 +129,9 @@ class Measure {
 Diversities parse_diversity(std::string_view text) {
   const auto refuse = [&] {
     throw UsageError(
-        fmt::format("{}: found '{}', expected different measures of d1, d2, d3 and mi with "
-                    "weights: d2:0.1,d3:0.1",
-                    field("diversity"), escape(text)));
+        fmt::format("{}: found '{}', expected different measures of {} with weights: "
+                    "d2:0.1,d3:0.1",
+                    field("diversity"), escape(text), fmt::join(kDiversityNames, ", ")));
   };
   Diversities out{};
   std::array<bool, kDiversities> given{};
@@ -156,32 +165,38 @@ std::array<Wide<T>, kDiversities> measure_diversity(MatrixView<const T> weights,
     sums.push_back(sum);
   }
   if (rows.empty()) return {};
+  Matrix<W> raw(std::ssize(rows), weights.columns);
   Matrix<W> p(std::ssize(rows), weights.columns);
   for (Index k = 0; k < p.rows(); ++k) {
     const auto at = static_cast<std::size_t>(k);
-    for (Index j = 0; j < p.columns(); ++j)
-      p.view().at(k, j) = static_cast<W>(weights.at(rows[at], j)) / sums[at];
+    for (Index j = 0; j < p.columns(); ++j) {
+      raw.view().at(k, j) = static_cast<W>(weights.at(rows[at], j));
+      p.view().at(k, j) = raw.view().at(k, j) / sums[at];
+    }
   }
-  const Measure<W> measure(p);
+  const Measure<W> measure(p), measure_raw(raw);
   if constexpr (!std::is_same_v<T, std::complex<double>>) {
+    const Slopes by_row{slopes[0], slopes[1], slopes[2], slopes[3]};
+    const Slopes as_is{slopes[4], slopes[5], slopes[6], 0};
     std::vector<W> own(static_cast<std::size_t>(p.columns()));
     for (Index k = 0; d_weights.data != nullptr && k < p.rows(); ++k) {
       const auto at = static_cast<std::size_t>(k);
       // Back through the division by the sum of the row.
       W inner{};
       for (Index j = 0; j < p.columns(); ++j) {
-        own[static_cast<std::size_t>(j)] = measure.slope(k, j, slopes);
+        own[static_cast<std::size_t>(j)] = measure.slope(k, j, by_row);
         inner += own[static_cast<std::size_t>(j)] * p.view().at(k, j);
       }
       for (Index j = 0; j < p.columns(); ++j) {
-        d_weights.at(rows[at], j) +=
-            static_cast<T>((own[static_cast<std::size_t>(j)] - inner) / sums[at]);
+        d_weights.at(rows[at], j) += static_cast<T>(
+            (own[static_cast<std::size_t>(j)] - inner) / sums[at] + measure_raw.slope(k, j, as_is));
       }
     }
   } else {
     MASQUE_CHECK(d_weights.data == nullptr);
   }
-  return measure.values();
+  const std::array<W, kMeasures> of_rows = measure.values(), of_raw = measure_raw.values();
+  return {of_rows[0], of_rows[1], of_rows[2], of_rows[3], of_raw[0], of_raw[1], of_raw[2]};
 }
 
 template std::array<double, kDiversities> measure_diversity(MatrixView<const float>,

@@ -6,6 +6,9 @@
 //     D2 = std_j c_j                         (columns differ in that)
 //     D3 = std_i r_i,  r_i = std_j A_ij      (rows differ in sharpness)
 //     MI = H(mean_i A_i) − mean_i H(A_i)     (mutual information of query and key, in nats)
+//
+// D1, D2 and D3 also of the weights as they are: the comments are about sigmoid attention, whose
+// rows have sums of their own.
 #pragma once
 
 #include <array>
@@ -17,9 +20,10 @@
 
 namespace masque::train {
 
-inline constexpr std::size_t kDiversities = 4;
-/// As on the command line and in metrics; attn-probe has the same names.
-inline constexpr std::array<std::string_view, kDiversities> kDiversityNames{"d1", "d2", "d3", "mi"};
+inline constexpr std::size_t kDiversities = 7;
+/// As on the command line and in metrics; attn-probe has the same names for the first four.
+inline constexpr std::array<std::string_view, kDiversities> kDiversityNames{
+    "d1", "d2", "d3", "mi", "raw_d1", "raw_d2", "raw_d3"};
 
 /// A number for each measure.
 using Diversities = std::array<double, kDiversities>;

@@ -26,6 +26,9 @@ namespace masque::train {
 struct DropoutOptions {
   double hidden_dropout = 0;     ///< after embeddings, attention and feed-forward
   double attention_dropout = 0;  ///< of weights
+  /// Of the scores that a layer hands on to the next one (model::PreviousScores): standard
+  /// deviation of normal noise on each, then dropout.
+  double score_noise = 0, score_dropout = 0;
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
   Index first_row = 0;  ///< rows of the step before this chunk

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "kernel/dropout.hpp"
 #include "kernel/parallel.hpp"
 #include "model/variants.hpp"
 #include "train/network/encoder_run.hpp"
@@ -30,14 +31,73 @@ Index Encoder<T>::attention_matrices() const {
 }
 
 template <class T>
-nn::MaterializedAttention<T> EncoderRun<T>::materialized(
-    Index l, const Stream& stream, std::size_t sequence, const Sequence& one,
-    std::vector<MatrixView<const T>>& previous) const {
+template <class Work>
+void EncoderRun<T>::for_score_rows(std::string_view purpose, Index l, const Stream& stream,
+                                   const Sequence& one, Index head, MatrixView<T> scores,
+                                   const Work& work) const {
+  // Numbers of a row: no sequence has more keys.
+  constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 20;
+  const bool query = &stream == &tape_.selected;
+  const RandomStream random(dropout_.seed, fmt::format("{} {} {}", purpose, l, query ? 1 : 0),
+                            dropout_.step);
+  for (Index i = 0; i < scores.rows; ++i) {
+    Index row = one.begin + i;
+    if (stream.kind != model::StreamKind::kContent)
+      row = stream.rows[static_cast<std::size_t>(row)];
+    const auto of_head =
+        static_cast<std::uint64_t>((dropout_.first_row + row) * design_.num_attention_heads + head);
+    work(random, of_head * kMostKeys, scores.middle_rows(i, 1));
+  }
+}
+
+template <class T>
+void EncoderRun<T>::drop_scores_backward(Index l, const Stream& stream, const Sequence& one,
+                                         std::span<Matrix<T>> d_scores) const {
+  if (dropout_.score_dropout == 0) return;
+  for (std::size_t h = 0; h < d_scores.size(); ++h) {
+    for_score_rows("score dropout", l, stream, one, static_cast<Index>(h), d_scores[h].view(),
+                   [&](const RandomStream& random, std::uint64_t first, MatrixView<T> row) {
+                     kernel::dropout_backward<T>(dropout_.score_dropout, random, first, row);
+                   });
+  }
+}
+
+template <class T>
+nn::MaterializedAttention<T> EncoderRun<T>::materialized(Index l, const Stream& stream,
+                                                         std::size_t sequence, const Sequence& one,
+                                                         std::vector<MatrixView<const T>>& previous,
+                                                         std::vector<Matrix<T>>& perturbed) const {
   const Index w = weights_of(l);
   if (design_.variants.previous_scores != PreviousScores::kNone && l > 0) {
     const LayerTape<T>& before = stream.layers[static_cast<std::size_t>(l) - 1];
-    for (const Matrix<T>& scores : before.materialized[sequence].scores)
-      previous.push_back(scores.view());
+    const std::vector<Matrix<T>>& all = before.materialized[sequence].scores;
+    perturbed.reserve(all.size());  // views of them stay
+    for (const Matrix<T>& scores : all) {
+      if (!perturbs_scores()) {
+        previous.push_back(scores.view());
+        continue;
+      }
+      const Index head = std::ssize(perturbed);
+      Matrix<T>& own = perturbed.emplace_back(Matrix<T>::copy(scores.view()));
+      if (dropout_.score_noise > 0) {
+        std::vector<double> noise(static_cast<std::size_t>(own.columns()));
+        for_score_rows("score noise", l, stream, one, head, own.view(),
+                       [&](const RandomStream& random, std::uint64_t first, MatrixView<T> row) {
+                         random.normal(first, noise.size(), noise.data());
+                         for (Index j = 0; j < row.columns; ++j) {
+                           row.at(0, j) += static_cast<T>(dropout_.score_noise *
+                                                          noise[static_cast<std::size_t>(j)]);
+                         }
+                       });
+      }
+      if (dropout_.score_dropout > 0) {
+        for_score_rows("score dropout", l, stream, one, head, own.view(),
+                       [&](const RandomStream& random, std::uint64_t first, MatrixView<T> row) {
+                         kernel::dropout_forward<T>(dropout_.score_dropout, random, first, row);
+                       });
+      }
+      previous.push_back(std::as_const(own).view());
+    }
   }
   return model::materialized_attention<T>(
       design_, one.attention.problem, value(encoder_.map_.weight(Role::kTalkingBefore, w)),
@@ -70,7 +130,9 @@ void EncoderRun<T>::materialized_forward(Index l, Stream& stream, std::span<Sequ
     const Sequence& one = all[s];
     if (one.count == 0) return;
     std::vector<MatrixView<const T>> previous;
-    const nn::MaterializedAttention<T> attention = materialized(l, stream, s, one, previous);
+    std::vector<Matrix<T>> perturbed;
+    const nn::MaterializedAttention<T> attention =
+        materialized(l, stream, s, one, previous, perturbed);
     nn::materialized_attention_forward<T>(attention, context.middle_rows(one.begin, one.count),
                                           &tape.materialized[s]);
   });
@@ -93,7 +155,9 @@ void EncoderRun<T>::materialized_backward(Index l, Stream& stream, std::span<Seq
     const Sequence& one = all[s];
     if (one.count == 0) continue;
     std::vector<MatrixView<const T>> previous;
-    const nn::MaterializedAttention<T> attention = materialized(l, stream, s, one, previous);
+    std::vector<Matrix<T>> perturbed;
+    const nn::MaterializedAttention<T> attention =
+        materialized(l, stream, s, one, previous, perturbed);
     std::vector<MatrixView<T>> d_previous;
     std::vector<MatrixView<const T>> d_own;
     if (hands_on && l > 0) {
@@ -130,6 +194,7 @@ void EncoderRun<T>::materialized_backward(Index l, Stream& stream, std::span<Seq
     }
     nn::materialized_attention_backward<T>(attention, tape.materialized[s],
                                            d_context.middle_rows(one.begin, one.count), gradients);
+    drop_scores_backward(l, stream, one, d_scores[s]);
   }
 }
 

@@ -210,9 +210,20 @@ class EncoderRun {
                             MatrixView<T> context);
   void materialized_backward(Index l, Stream& stream, std::span<Sequence> all,
                              MatrixView<const T> d_context, const model::Projected<T>& d_projected);
+  /// The attention of a sequence, with the scores of the layer before as views of the tape, or of
+  /// `perturbed` where they get noise or dropout.
   nn::MaterializedAttention<T> materialized(Index l, const Stream& stream, std::size_t sequence,
                                             const Sequence& one,
-                                            std::vector<MatrixView<const T>>& previous) const;
+                                            std::vector<MatrixView<const T>>& previous,
+                                            std::vector<Matrix<T>>& perturbed) const;
+  bool perturbs_scores() const { return dropout_.score_noise > 0 || dropout_.score_dropout > 0; }
+  /// Calls work(purpose's random stream, first number, row) for every row of a head's scores; no
+  /// cut into chunks changes the numbers.
+  template <class Work>
+  void for_score_rows(std::string_view purpose, Index l, const Stream& stream, const Sequence& one,
+                      Index head, MatrixView<T> scores, const Work& work) const;
+  void drop_scores_backward(Index l, const Stream& stream, const Sequence& one,
+                            std::span<Matrix<T>> d_scores) const;
 
   // encoder_mixer.cpp
   void mix_backward(Index l, Stream& stream, MatrixView<const T> x, MatrixView<const T> d_y,

@@ -120,7 +120,7 @@ ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head
       if (place(own) != ParameterMap::kNone) continue;
       Index parameter = tensor.detector ? ParameterMap::kNone : place(shared);
       if (parameter == ParameterMap::kNone) {
-        const model::RoleShape shape = role_shape(design, part.role, part.part);
+        const model::RoleShape shape = parameter_shape(design, tensor, part);
         Parameter p;
         p.name = prefix + parameter_name(plan, tensor, part);
         // Not the name, which depends on the family: models that differ in one place, and so
@@ -128,8 +128,8 @@ ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head
         p.start = fmt::format("{}{}role {}, layer {}, part {}", prefix,
                               tensor.detector ? "detector." : "", static_cast<int>(part.role),
                               part.layer, part.part);
-        p.rows = tensor.bias ? 1 : shape.rows;
-        p.columns = tensor.bias && !model::is_norm(part.role) ? shape.rows : shape.columns;
+        p.rows = shape.rows;
+        p.columns = shape.columns;
         p.decays = decays(part.role, tensor.bias);
         if (part.role == model::Role::kMixerPart) {
           p.trained = model::mixer_parameters(design)[static_cast<std::size_t>(part.part)].trained;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -27,6 +28,12 @@ struct Parameter {
 
   Index size() const { return rows * columns; }
 };
+
+/// The elements of a parameter in memory of all of them, where they begin at `first`.
+template <class T>
+std::span<T> elements_of(std::span<T> all, Index first, const Parameter& p) {
+  return all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(p.size()));
+}
 
 /// Tensors with values and gradients. T is float, double or std::complex<double>.
 template <class T>

@@ -231,14 +231,30 @@ void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
   read_trainer_state(state, path, *trainer_, parameters_);
 }
 
-void TrainingRun::start_moments() {
+std::vector<std::string> TrainingRun::take_moments() {
+  MASQUE_CHECK(options_.init != nullptr && trainer_->done() == 0);
+  if (!is_folder(options_.init->path())) {
+    throw InputError(options_.init->path(), fmt::format("a file, expected a folder with {} for {}",
+                                                        kTrainingStateName, field("init_moments")));
+  }
   const std::string path = join(options_.init->path(), kTrainingStateName);
   const store::Checkpoint state = store::open_checkpoint(path);
-  const auto missing = read_moments(state, path, *trainer_, parameters_);
-  start_notes_.push_back(
-      fmt::format("the optimizer's moments have had {} updates", trainer_->state().updates_before));
-  for (const std::string& name : missing)
-    start_notes_.push_back(fmt::format("{}: no moments there, they start at 0", escape(name)));
+  const std::string second = other().design != nullptr ? other().name + "." : std::string();
+  // What starts anew has nothing to do with moments of its name.
+  const auto takes = [&](const std::string& name) {
+    return std::ranges::find(new_tensors_, name) == new_tensors_.end() &&
+           (second.empty() || !name.starts_with(second));
+  };
+  const TakenMoments taken = read_moments(state, path, takes, *trainer_, parameters_);
+  std::vector<std::string> notes{fmt::format("moments of {} parameters, which have had {} updates",
+                                             taken.parameters, taken.updates)};
+  for (const std::string& name : taken.missing) {
+    if (second.empty() || !name.starts_with(second))
+      notes.push_back(fmt::format("{}: starts without moments", escape(name)));
+  }
+  if (!second.empty())
+    notes.push_back(fmt::format("{}: all of it starts without moments", other().name));
+  return notes;
 }
 
 double measure_speed(const RunOptions& options, const text::Tokenizer& tokenizer,

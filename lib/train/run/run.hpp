@@ -29,8 +29,6 @@ struct RunOptions {
   std::shared_ptr<const model::StartingModel> init;
   /// Of electra_variants(), with `init`: what the generator starts from; nullptr: a new one.
   std::shared_ptr<const model::StartingModel> init_generator;
-  /// With `init`: the optimizer starts with the moments in its folder (read_moments).
-  bool init_moments = false;
   DesignChanges changes;  ///< of the starting model's design
   DesignRecipe design;    ///< vocab_size and max_position_embeddings may be 0: as the corpus needs
   std::string objective = "mlm";  ///< of objectives(), electra_variants(), kMae or kCorrect
@@ -40,10 +38,11 @@ struct RunOptions {
   std::string mask;
   std::optional<model::Streams> streams;  ///< of records; none: record_needs()
   // Of electra_variants() alone:
-  double generator_size = 0.25;                ///< share of the widths
-  std::optional<double> discriminator_weight;  ///< none: the variant's
-  std::int64_t switch_step = 0;                ///< ElectraLossOptions::switch_step
-  bool adversarial = false;                    ///< ElectraModel::adversarial
+  double generator_size = 0.25;                     ///< share of the widths
+  std::optional<double> discriminator_weight;       ///< none: the variant's
+  std::int64_t switch_step = 0;                     ///< ElectraLossOptions::switch_step
+  SharedTables shared_tables = SharedTables::kAll;  ///< without a switch
+  bool adversarial = false;                         ///< ElectraModel::adversarial
   // Of kMae alone:
   double decoder_size = 0.5;  ///< share of the widths
   Index decoder_layers = 1;
@@ -150,6 +149,10 @@ class TrainingRun {
   static std::optional<double> spent_of(const std::string& folder);
   /// Trainer::set_steps, and the setting "steps".
   void set_steps(std::int64_t steps);
+  /// Of a run that starts from a checkpoint and has not begun: the optimizer starts with the
+  /// moments in the checkpoint's folder (read_moments), but for what starts anew and a second
+  /// network. Returns what there is to say, one line each. Throws InputError.
+  std::vector<std::string> take_moments();
   /// Goes on from a folder: values, optimizer and step are as they were saved. Its metrics are not
   /// read. Throws InputError if its settings, vocabulary or corpus are others, by name; with
   /// kOthers the setting "steps" may be another one, and the schedule is the own from here on.
@@ -190,7 +193,6 @@ class TrainingRun {
   /// What messages call it.
   const std::string& path_of(const Other& second) const;
   void choose_trained();
-  void start_moments();
   void add_other(const model::ModelWeights<float>& weights, model::SaveOptions& options) const;
 
   RunOptions options_;

@@ -72,7 +72,6 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
   family_ = options_.init ? options_.init->family_of(design_) : model::config_of(design_).family;
   if (objective_) check_mask_lengths(design_, corpus_, options_.requested.drop.rate > 0);
   trainer_ = std::make_unique<Trainer>(*loss_, parameters_, corpus_, options_.trainer, ranks);
-  if (options_.init_moments) start_moments();
   if (ranks.count() > 1) {
     std::string all;
     for (const auto& [name, value] : facts()) all += fmt::format("{} {}\n", name, value);
@@ -140,6 +139,7 @@ void TrainingRun::fill_in() {
 }
 
 void TrainingRun::check_dropout(const model::Design& design) const {
+  check_score_noise(options_.trainer, design);
   if (options_.trainer.attention_dropout == 0) return;
   const bool talks = design.variants.talking_heads != model::TalkingHeads::kNone;
   const bool scores = design.variants.previous_scores != model::PreviousScores::kNone;

@@ -1,5 +1,6 @@
 // What a run trains of an objective of two networks: ELECTRA's, those of masked autoencoding, and a
 // model with its detector.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -86,6 +87,8 @@ model::Design TrainingRun::made_generator(const ElectraVariant& variant) const {
 /// Adds the parameters of a model with a checkpoint, with their values at the start.
 void TrainingRun::start_electra(ElectraModel& model) {
   const bool shared = options_.switch_step == 0;
+  model.apart = tables_apart(options_.shared_tables);
+  std::vector<Role> different;
   const ModelWeights<float> weights =
       options_.init ? starting_weights(*options_.init, model.second) : ModelWeights<float>();
   ModelWeights<float> of_generator;
@@ -93,7 +96,11 @@ void TrainingRun::start_electra(ElectraModel& model) {
   if (options_.init_generator) {
     model.generator_plan = options_.init_generator->plan(model.generator);
     of_generator = starting_weights(*options_.init_generator, model.generator);
-    if (shared) model.apart = different_tables(model, weights, of_generator);
+    if (shared) different = different_tables(model, weights, of_generator);
+    std::erase_if(different, [&](Role role) {
+      return std::ranges::find(model.apart, role) != model.apart.end();
+    });
+    model.apart.insert(model.apart.end(), different.begin(), different.end());
   }
   add_electra(model, shared, parameters_);
   const StartOptions start{.seed = options_.trainer.seed,
@@ -111,7 +118,7 @@ void TrainingRun::start_electra(ElectraModel& model) {
   } else {
     const auto names = copy_weights(of_generator, model.generator_map, parameters_);
     new_tensors_.insert(new_tensors_.end(), names.begin(), names.end());
-    for (const Role role : model.apart) {
+    for (const Role role : different) {
       start_notes_.push_back(fmt::format("{}: other values than the model's, not shared",
                                          parameters_[model.generator_map.weight(role)].name));
     }

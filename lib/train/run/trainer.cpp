@@ -18,16 +18,19 @@ namespace {
 constexpr std::uint64_t kEvaluationEpoch = std::uint64_t{1} << 40;
 constexpr Index kEvaluationBatch = 64;
 
-std::span<float> part(std::span<float> of, Index first, const Parameter& p) {
-  return of.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(p.size()));
-}
-
 }  // namespace
 
 NameTable<Optimizer> optimizer_names() {
   static constexpr std::array<std::pair<std::string_view, Optimizer>, 2> kNames{
       {{"adamw", Optimizer::kAdamW}, {"lamb", Optimizer::kLamb}}};
   return kNames;
+}
+
+void check_score_noise(const TrainerOptions& options, const model::Design& design) {
+  if (options.score_noise == 0 && options.score_dropout == 0) return;
+  if (design.variants.previous_scores != model::PreviousScores::kNone) return;
+  throw UsageError(fmt::format("{}: no layer of the model hands on scores, expected 0",
+                               field(options.score_noise > 0 ? "score_noise" : "score_dropout")));
 }
 
 Trainer::Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& corpus,
@@ -47,6 +50,7 @@ Trainer::Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& co
   const auto size = static_cast<Index>(parameters.gradients().size());
   state_.first = Matrix<float>::zero(1, size);
   state_.second = Matrix<float>::zero(1, size);
+  state_.updates.assign(static_cast<std::size_t>(parameters.count()), 0);
 }
 
 std::vector<StepItem> Trainer::items(std::int64_t step) const {
@@ -81,15 +85,15 @@ void Trainer::update(StepReport& report) {
   if (options_.clip > 0) settings.gradient_scale = std::min(1.0, options_.clip / (norm + 1e-6));
   for (Index i = 0; i < parameters_.count(); ++i) {
     const Parameter& p = parameters_[i];
-    settings.step = p.trained ? loss_.update_of(i, report.step) : 0;
-    if (settings.step == 0) continue;
-    settings.step += state_.updates_before;
+    if (!p.trained || !loss_.updates(i, report.step)) continue;
+    settings.step = ++state_.updates[static_cast<std::size_t>(i)];
     settings.learning_rate = report.learning_rate * p.rate;
     settings.weight_decay = p.decays ? options_.weight_decay : 0;
-    const kernel::OptimizedTensor<float> tensor{part(parameters_.values(), p.offset, p),
-                                                part(parameters_.gradients(), p.gradient_offset, p),
-                                                part(state_.first.span(), p.gradient_offset, p),
-                                                part(state_.second.span(), p.gradient_offset, p)};
+    const kernel::OptimizedTensor<float> tensor{
+        elements_of(parameters_.values(), p.offset, p),
+        elements_of(parameters_.gradients(), p.gradient_offset, p),
+        elements_of(state_.first.span(), p.gradient_offset, p),
+        elements_of(state_.second.span(), p.gradient_offset, p)};
     if (options_.optimizer == Optimizer::kLamb) {
       kernel::lamb_update<float>(settings, tensor);
     } else {
@@ -120,6 +124,8 @@ StepReport Trainer::step() {
   DropoutOptions dropout;
   dropout.hidden_dropout = options_.hidden_dropout;
   dropout.attention_dropout = options_.attention_dropout;
+  dropout.score_noise = options_.score_noise;
+  dropout.score_dropout = options_.score_dropout;
   dropout.seed = options_.seed;
   dropout.step = static_cast<std::uint64_t>(report.step);
   dropout.draw = static_cast<std::uint64_t>(report.step) << 32;

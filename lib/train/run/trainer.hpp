@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/name_table.hpp"
+#include "model/design.hpp"
 #include "train/data/corpus.hpp"
 #include "train/data/order.hpp"
 #include "train/loss/ranks.hpp"
@@ -30,8 +31,12 @@ struct TrainerOptions {
   double clip = 1;  ///< largest norm of all gradients together; 0: none
   double hidden_dropout = 0;
   double attention_dropout = 0;
+  double score_noise = 0, score_dropout = 0;  ///< DropoutOptions::score_noise, score_dropout
   std::uint64_t seed = 0;
 };
+
+/// Throws UsageError for noise or dropout of scores that no layer of the design hands on.
+void check_score_noise(const TrainerOptions& options, const model::Design& design);
 
 /// One update.
 struct StepReport {
@@ -41,13 +46,14 @@ struct StepReport {
   double gradient_norm = 0;  ///< before clipping
   Index tokens = 0;
   std::uint64_t epoch = 0;  ///< of its last sequence
+  double seconds = 0;       ///< that it took; run_steps() fills it in
 };
 
 /// What an optimizer keeps.
 struct OptimizerState {
   Matrix<float> first, second;  ///< moments: one number for each of the gradients' memory
-  /// Updates that the moments have had before the run: they are less biased than new ones.
-  std::int64_t updates_before = 0;
+  /// Of each parameter: updates that its moments have had. Their bias goes by it.
+  std::vector<std::int64_t> updates;
 };
 
 /// Trains parameters on a corpus. Everything that a step does is a function of options, corpus,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <span>
@@ -20,30 +21,27 @@ namespace masque::train {
 
 namespace {
 
-// Sums of two of them are still whole numbers.
+constexpr const char* kStep = "step";
+// More than any run has, and a whole number in every sum.
 constexpr std::int64_t kMostUpdates = std::int64_t{1} << 60;
 
-/// One of the numbers that a state has of a parameter.
+/// One of the numbers that a state has of each element of a parameter.
 struct StatePart {
-  const char* what;
+  std::string_view what;
   std::span<float> numbers;
 };
-
-std::span<float> part(std::span<float> of, Index first, const Parameter& p) {
-  return of.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(p.size()));
-}
 
 std::vector<StatePart> moments_of(Trainer& trainer, const Parameter& p) {
   if (!p.trained) return {};
   OptimizerState& state = trainer.state();
-  return {{model::kStateFirst, part(state.first.span(), p.gradient_offset, p)},
-          {model::kStateSecond, part(state.second.span(), p.gradient_offset, p)}};
+  return {{model::kStateFirst, elements_of(state.first.span(), p.gradient_offset, p)},
+          {model::kStateSecond, elements_of(state.second.span(), p.gradient_offset, p)}};
 }
 
 std::vector<StatePart> parts_of(Trainer& trainer, Parameters<float>& parameters,
                                 const Parameter& p) {
   std::vector<StatePart> parts = moments_of(trainer, p);
-  parts.push_back({model::kStateValue, part(parameters.values(), p.offset, p)});
+  parts.push_back({model::kStateValue, elements_of(parameters.values(), p.offset, p)});
   return parts;
 }
 
@@ -55,33 +53,55 @@ bool fits(const store::TensorInfo& tensor, const Parameter& p) {
   return tensor.dtype == DType::kF32 && tensor.shape == shape_of(p);
 }
 
-/// A number of updates in a state's metadata; `otherwise`: if there is none.
-std::int64_t updates_of(const store::Checkpoint& state, const std::string& path, const char* name,
-                        std::optional<std::int64_t> otherwise) {
-  const std::string* text = state_fact(state, name);
-  if (text == nullptr && otherwise) return *otherwise;
-  const auto number = text == nullptr ? std::nullopt : parse_number<std::int64_t>(*text);
-  if (!number || *number < 0 || *number > kMostUpdates)
-    throw InputError(path, fmt::format("masque.{}: expected a whole number", name));
-  return *number;
+/// A whole number as a tensor of one element.
+store::OutputTensor number_tensor(const std::string& name, std::int64_t number) {
+  store::OutputTensor tensor;
+  tensor.info.name = name;
+  tensor.info.dtype = DType::kI64;
+  tensor.info.shape = {1};
+  std::string bytes(sizeof number, '\0');
+  std::memcpy(bytes.data(), &number, sizeof number);
+  tensor.source = store::Literal{std::move(bytes)};
+  return tensor;
+}
+
+const store::TensorInfo& need(const store::Checkpoint& state, const std::string& path,
+                              const std::string& name) {
+  const store::TensorInfo* tensor = state.find(name);
+  if (tensor != nullptr) return *tensor;
+  if (state.find("values") != nullptr)
+    throw InputError(path,
+                     "the state of an earlier version of this program, whose runs this one "
+                     "does not continue");
+  throw InputError(path, fmt::format("no '{}', expected the state of this run", escape(name)));
+}
+
+std::int64_t read_updates(const store::Checkpoint& state, const std::string& path,
+                          const Parameter& p) {
+  const std::string name = model::state_tensor_name(model::kStateUpdates, p.name);
+  const store::TensorInfo& tensor = need(state, path, name);
+  std::int64_t number = -1;
+  if (tensor.dtype == DType::kI64 && tensor.shape == Shape{1})
+    state.read(tensor, 0, std::as_writable_bytes(std::span(&number, 1)));
+  if (number < 0 || number > kMostUpdates)
+    throw InputError(path, fmt::format("{}: expected one whole number", escape(name)));
+  return number;
 }
 
 }  // namespace
 
 store::OutputWeights trainer_state(Trainer& trainer, Parameters<float>& parameters) {
   store::OutputWeights state;
-  const auto add = [&](const char* name, std::int64_t number) {
-    state.metadata.emplace_back(fmt::format("masque.{}", name), fmt::format("{}", number));
-  };
-  add(model::kStateStep, trainer.done());
-  if (trainer.state().updates_before > 0)
-    add(model::kStateUpdatesBefore, trainer.state().updates_before);
+  state.metadata.emplace_back(fmt::format("masque.{}", kStep), fmt::format("{}", trainer.done()));
   for (Index i = 0; i < parameters.count(); ++i) {
     const Parameter& p = parameters[i];
     for (const StatePart& own : parts_of(trainer, parameters, p)) {
       state.tensors.push_back(
           float_tensor(model::state_tensor_name(own.what, p.name), shape_of(p), own.numbers));
     }
+    if (!p.trained) continue;
+    state.tensors.push_back(number_tensor(model::state_tensor_name(model::kStateUpdates, p.name),
+                                          trainer.state().updates[static_cast<std::size_t>(i)]));
   }
   std::ranges::sort(state.tensors, {}, [](const auto& tensor) { return tensor.info.name; });
   return state;
@@ -93,38 +113,40 @@ void read_trainer_state(const store::Checkpoint& state, const std::string& path,
     const Parameter& p = parameters[i];
     for (const StatePart& own : parts_of(trainer, parameters, p)) {
       const std::string name = model::state_tensor_name(own.what, p.name);
-      const store::TensorInfo* tensor = state.find(name);
-      if (tensor == nullptr)
-        throw InputError(path,
-                         fmt::format("no '{}', expected the state of this run", escape(name)));
-      if (!fits(*tensor, p)) {
+      const store::TensorInfo& tensor = need(state, path, name);
+      if (!fits(tensor, p)) {
         throw InputError(path, fmt::format("{}: {}, expected {}", escape(name),
-                                           shape_text(tensor->shape), shape_text(shape_of(p))));
+                                           shape_text(tensor.shape), shape_text(shape_of(p))));
       }
-      state.read(*tensor, 0, std::as_writable_bytes(own.numbers));
+      state.read(tensor, 0, std::as_writable_bytes(own.numbers));
     }
+    if (p.trained)
+      trainer.state().updates[static_cast<std::size_t>(i)] = read_updates(state, path, p);
   }
-  trainer.state().updates_before = updates_of(state, path, model::kStateUpdatesBefore, 0);
-  trainer.set_done(updates_of(state, path, model::kStateStep, std::nullopt));
+  const std::string* text = state_fact(state, kStep);
+  const auto step = text == nullptr ? std::nullopt : parse_number<std::int64_t>(*text);
+  if (!step || *step < 0)
+    throw InputError(path, fmt::format("masque.{}: expected a whole number", kStep));
+  trainer.set_done(*step);
 }
 
-std::vector<std::string> read_moments(const store::Checkpoint& state, const std::string& path,
-                                      Trainer& trainer, Parameters<float>& parameters) {
-  std::vector<std::string> missing;
-  bool any = false;
+TakenMoments read_moments(const store::Checkpoint& state, const std::string& path,
+                          const std::function<bool(const std::string& name)>& takes,
+                          Trainer& trainer, Parameters<float>& parameters) {
+  TakenMoments taken;
   for (Index i = 0; i < parameters.count(); ++i) {
     const Parameter& p = parameters[i];
+    if (!p.trained) continue;
     const std::vector<StatePart> moments = moments_of(trainer, p);
     const auto there = [&](const StatePart& own) {
       const store::TensorInfo* tensor = state.find(model::state_tensor_name(own.what, p.name));
       return tensor != nullptr && fits(*tensor, p);
     };
-    if (!std::ranges::all_of(moments, there)) {
-      missing.push_back(p.name);
+    if (!takes(p.name) || !std::ranges::all_of(moments, there)) {
+      taken.missing.push_back(p.name);
       continue;
     }
     for (const StatePart& own : moments) {
-      any = true;
       const std::string name = model::state_tensor_name(own.what, p.name);
       state.read(state.get(name), 0, std::as_writable_bytes(own.numbers));
       const float least =
@@ -134,11 +156,14 @@ std::vector<std::string> read_moments(const store::Checkpoint& state, const std:
       if (bad != own.numbers.end())
         throw InputError(path, fmt::format("{}: {}, expected moments", escape(name), *bad));
     }
+    const std::int64_t updates = read_updates(state, path, p);
+    trainer.state().updates[static_cast<std::size_t>(i)] = updates;
+    taken.updates = std::max(taken.updates, updates);
+    ++taken.parameters;
   }
-  if (!any) throw InputError(path, "no moments of this model's parameters, expected some");
-  trainer.state().updates_before = updates_of(state, path, model::kStateStep, std::nullopt) +
-                                   updates_of(state, path, model::kStateUpdatesBefore, 0);
-  return missing;
+  if (taken.parameters == 0)
+    throw InputError(path, "no moments of this model's parameters, expected some");
+  return taken;
 }
 
 const std::string* state_fact(const store::Checkpoint& state, std::string_view name) {

@@ -4,6 +4,7 @@
 #include <exception>
 #include <optional>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
 #include "base/parallel.hpp"
@@ -46,7 +47,9 @@ class StepLoop {
     if (ranks_.count() > 1) together.emplace();
     signal_ = of_any(ranks_, noted_interrupt());
     if (signal_ != 0) throw Interrupted(signal_);
-    const StepReport report = trainer_.step();
+    const LoopClock::time_point begin = LoopClock::now();
+    StepReport report = trainer_.step();
+    report.seconds = seconds_since(begin);
     if (loop_.agree) loop_.agree();
     together.reset();
     if (loop_.report) loop_.report(report);

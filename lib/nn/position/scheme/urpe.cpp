@@ -1,8 +1,11 @@
 // urpe: weights after the normalizer times a trained c of the distance and the head, which starts
-// at 1. Distances beyond `clip` share the last.
+// at 1. Distances beyond `clip` share the last. What else positions do is another scheme's: the
+// paper's models have T5's biases, too, urpe(scheme=t5).
 #include <algorithm>
 #include <complex>
+#include <utility>
 
+#include "base/error.hpp"
 #include "base/named_arguments.hpp"
 #include "nn/position_scheme.hpp"
 
@@ -13,13 +16,30 @@ namespace {
 template <class T>
 class UrpeTerms final : public PositionTerms<T>, public WeightTerms<T> {
  public:
-  UrpeTerms(Index clip, const PositionProblem<T>& problem)
+  UrpeTerms(const PositionScheme& scheme, Index clip, PositionProblem<T> problem)
       : clip_(clip),
         positions_(problem.positions),
         factors_(problem.parameters[0]),
-        d_factors_(gradient_of(problem, 0)) {}
+        d_factors_(gradient_of(problem, 0)) {
+    problem.parameters = problem.parameters.subspan(1);
+    if (!problem.gradients.empty()) problem.gradients = problem.gradients.subspan(1);
+    inner_ = scheme.terms(problem);
+  }
 
+  void input(MatrixView<T> x) const override { inner_->input(x); }
+  void input_backward(MatrixView<const T> x, MatrixView<T> d_x) override {
+    inner_->input_backward(x, d_x);
+  }
+  void query_key(MatrixView<T> query, MatrixView<T> key) const override {
+    inner_->query_key(query, key);
+  }
+  void query_key_backward(MatrixView<T> d_query, MatrixView<T> d_key) override {
+    inner_->query_key_backward(d_query, d_key);
+  }
+  const ScoreBias<T>* bias() const override { return std::as_const(*inner_).bias(); }
+  ScoreTermsGradient<T>* bias_gradient() override { return inner_->bias_gradient(); }
   WeightTerms<T>* weight_terms() override { return this; }
+  ValueTerms<T>* value_terms() override { return inner_->value_terms(); }
 
   void multiply(Index head, MatrixView<T> weights) const override {
     for (Index i = 0; i < weights.rows; ++i) {
@@ -50,36 +70,50 @@ class UrpeTerms final : public PositionTerms<T>, public WeightTerms<T> {
   PositionIds positions_;
   MatrixView<const T> factors_;
   MatrixView<T> d_factors_;
+  std::unique_ptr<PositionTerms<T>> inner_;
 };
 
 class Urpe final : public PositionSchemeOf<Urpe> {
  public:
-  explicit Urpe(Index clip) : clip_(clip) {}
+  Urpe(std::shared_ptr<const PositionScheme> scheme, Index clip)
+      : scheme_(std::move(scheme)), clip_(clip) {}
 
   PositionFacts facts() const override {
-    PositionFacts facts;
+    PositionFacts facts = scheme_->facts();
     facts.weights = true;
+    facts.direction_aware = true;
     return facts;
   }
   VariantInfo info() const override {
-    return describe_position("factors (2 clip + 1, heads)", "n² heads",
+    return describe_position("factors (2 clip + 1, heads); those of the scheme", "n² heads",
                              "Luo et al. 2022, arXiv:2205.13401");
   }
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {
-    return {{"factors", 2 * clip_ + 1, shape.num_attention_heads, 1, 0, {}}};
+    std::vector<PositionParameter> all{
+        {"factors", 2 * clip_ + 1, shape.num_attention_heads, 1, 0, {}}};
+    for (PositionParameter& parameter : scheme_->parameters(shape))
+      all.push_back(std::move(parameter));
+    return all;
   }
+  double scale(const PositionShape& shape) const override { return scheme_->scale(shape); }
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
-    return std::make_unique<UrpeTerms<T>>(clip_, problem);
+    return std::make_unique<UrpeTerms<T>>(*scheme_, clip_, problem);
   }
 
  private:
+  std::shared_ptr<const PositionScheme> scheme_;
   Index clip_;
 };
 
 const PositionRegistration kRegistration(
     "urpe", [](NamedArguments& arguments) -> std::unique_ptr<PositionScheme> {
-      return std::make_unique<Urpe>(arguments.count("clip", 127, 0, 1 << 20));
+      const Index clip = arguments.count("clip", 127, 0, 1 << 20);
+      std::shared_ptr<const PositionScheme> scheme =
+          parse_position(arguments.text("scheme", "none"));
+      if (scheme->facts().weights)
+        throw UsageError("urpe: its scheme has factors of weights, expected another");
+      return std::make_unique<Urpe>(std::move(scheme), clip);
     });
 
 }  // namespace

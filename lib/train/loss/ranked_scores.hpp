@@ -1,0 +1,20 @@
+// How well a score tells two classes apart, whatever the threshold.
+#pragma once
+
+#include <vector>
+
+namespace masque::train {
+
+/// Scores of the numbers of two classes.
+struct RankedScores {
+  std::vector<double> positive, negative;
+
+  bool empty() const { return positive.empty() && negative.empty(); }
+  void add(const RankedScores& other);
+  /// The area under the receiver operating characteristic: the share of pairs whose positive has
+  /// the larger score, equal ones counted half. NaN without both classes, and for scores that are
+  /// NaN. Time: of sorting.
+  double area() const;
+};
+
+}  // namespace masque::train
