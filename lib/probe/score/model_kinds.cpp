@@ -48,6 +48,9 @@ ScoreKind default_kind(const model::Design& design, const model::ModelOptions& o
 
 void check_kind(ScoreKind kind, const model::Design& design, const model::ModelOptions& options) {
   const HeadKind head = design.head.kind;
+  // It predicts the second of two copies of a text, not tokens of one.
+  if (design.variants.latent)
+    throw InputError("a model with latent bottlenecks, expected lm-write latent for it");
   if (design.streams == Streams::kTwo &&
       (!options.masks.empty() || options.keys || options.query)) {
     throw UsageError(

@@ -231,6 +231,8 @@ std::vector<Index> places_of(const Sentence& sentence, TokenId mask) {
 void check_filling(const model::Design& design) {
   if (design.streams == model::Streams::kTwo)
     throw InputError("a model of two streams, expected one of one stream");
+  if (design.variants.latent)
+    throw InputError("a model with latent bottlenecks, expected lm-write latent for it");
   if (design.head.kind != model::HeadKind::kMasked)
     throw InputError("a model without a masked head, expected one");
 }

@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "base/named_arguments.hpp"
 #include "base/random.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/position/inner_terms.hpp"
 
 namespace masque::nn {
 
@@ -40,7 +40,7 @@ PositionShape longer(PositionShape shape, Index length) {
 
 /// The scheme's terms with positions of their own.
 template <class T>
-class RandomizedTerms final : public PositionTerms<T> {
+class RandomizedTerms final : public InnerTerms<T> {
  public:
   RandomizedTerms(const PositionScheme& scheme, Index length, std::uint64_t seed,
                   PositionProblem<T> problem)
@@ -50,23 +50,8 @@ class RandomizedTerms final : public PositionTerms<T> {
     problem.positions = {queries_, keys_};
     problem.draw.reset();
     problem.shape = longer(problem.shape, length);
-    inner_ = scheme.terms(problem);
+    this->inner_ = scheme.terms(problem);
   }
-
-  void input(MatrixView<T> x) const override { inner_->input(x); }
-  void input_backward(MatrixView<const T> x, MatrixView<T> d_x) override {
-    inner_->input_backward(x, d_x);
-  }
-  void query_key(MatrixView<T> query, MatrixView<T> key) const override {
-    inner_->query_key(query, key);
-  }
-  void query_key_backward(MatrixView<T> d_query, MatrixView<T> d_key) override {
-    inner_->query_key_backward(d_query, d_key);
-  }
-  const ScoreBias<T>* bias() const override { return std::as_const(*inner_).bias(); }
-  ScoreTermsGradient<T>* bias_gradient() override { return inner_->bias_gradient(); }
-  WeightTerms<T>* weight_terms() override { return inner_->weight_terms(); }
-  ValueTerms<T>* value_terms() override { return inner_->value_terms(); }
 
  private:
   /// The k-th smallest position becomes the k-th of the sample.
@@ -87,7 +72,6 @@ class RandomizedTerms final : public PositionTerms<T> {
 
   std::vector<Index> queries_;
   std::vector<Index> keys_;
-  std::unique_ptr<PositionTerms<T>> inner_;
 };
 
 class Randomized final : public PositionSchemeOf<Randomized> {

@@ -7,14 +7,14 @@
 
 #include "base/error.hpp"
 #include "base/named_arguments.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/position/inner_terms.hpp"
 
 namespace masque::nn {
 
 namespace {
 
 template <class T>
-class UrpeTerms final : public PositionTerms<T>, public WeightTerms<T> {
+class UrpeTerms final : public InnerTerms<T>, public WeightTerms<T> {
  public:
   UrpeTerms(const PositionScheme& scheme, Index clip, PositionProblem<T> problem)
       : clip_(clip),
@@ -23,23 +23,10 @@ class UrpeTerms final : public PositionTerms<T>, public WeightTerms<T> {
         d_factors_(gradient_of(problem, 0)) {
     problem.parameters = problem.parameters.subspan(1);
     if (!problem.gradients.empty()) problem.gradients = problem.gradients.subspan(1);
-    inner_ = scheme.terms(problem);
+    this->inner_ = scheme.terms(problem);
   }
 
-  void input(MatrixView<T> x) const override { inner_->input(x); }
-  void input_backward(MatrixView<const T> x, MatrixView<T> d_x) override {
-    inner_->input_backward(x, d_x);
-  }
-  void query_key(MatrixView<T> query, MatrixView<T> key) const override {
-    inner_->query_key(query, key);
-  }
-  void query_key_backward(MatrixView<T> d_query, MatrixView<T> d_key) override {
-    inner_->query_key_backward(d_query, d_key);
-  }
-  const ScoreBias<T>* bias() const override { return std::as_const(*inner_).bias(); }
-  ScoreTermsGradient<T>* bias_gradient() override { return inner_->bias_gradient(); }
   WeightTerms<T>* weight_terms() override { return this; }
-  ValueTerms<T>* value_terms() override { return inner_->value_terms(); }
 
   void multiply(Index head, MatrixView<T> weights) const override {
     for (Index i = 0; i < weights.rows; ++i) {
@@ -70,7 +57,6 @@ class UrpeTerms final : public PositionTerms<T>, public WeightTerms<T> {
   PositionIds positions_;
   MatrixView<const T> factors_;
   MatrixView<T> d_factors_;
-  std::unique_ptr<PositionTerms<T>> inner_;
 };
 
 class Urpe final : public PositionSchemeOf<Urpe> {
