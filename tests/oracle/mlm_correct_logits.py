@@ -67,6 +67,12 @@ def main():
     bad = 0
     for config in configs:
         name = os.path.basename(config).split(".")[0]
+        with open(config, encoding="utf-8") as file:
+            architecture = json.load(file)["architectures"][0]
+        # T5's encoder has no vocabulary for its outputs there.
+        if not hasattr(transformers, architecture) or architecture.endswith("EncoderModel"):
+            print(f"{name}\tnot in transformers")
+            continue
         with tempfile.TemporaryDirectory() as work:
             difference, moved = check(config, work, bin_dir)
         good = difference <= 1e-6 < moved
