@@ -227,6 +227,20 @@ void check_univae(const text::Tokenizer& tokenizer) {
   }
 }
 
+/// What is trained on what, and how it starts.
+void note_start(const train::TrainingRun& run, int processes, cli::Session& session) {
+  const std::string trained = run.trained_count() < run.parameter_count()
+                                  ? fmt::format(", {} of them trained", run.trained_count())
+                                  : "";
+  session.note(fmt::format("{}, {} parameters{}; {} sequences, {} tokens{}", run.family(),
+                           run.parameter_count(), trained, run.corpus().size(),
+                           run.corpus().tokens(),
+                           processes > 1 ? fmt::format("; {} processes", processes) : ""));
+  for (const std::string& name : run.new_tensors())
+    session.note(fmt::format("{}: not in the checkpoint, starts anew", name));
+  for (const std::string& note : run.start_notes()) session.note(note);
+}
+
 }  // namespace
 
 cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
@@ -282,16 +296,7 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
                                  *o.switch_step, plan.steps.steps()));
   }
   train::TrainingRun run(run_options(o, similar, plan.steps), tokenizer, std::move(corpus), ranks);
-  const std::string trained = run.trained_count() < run.parameter_count()
-                                  ? fmt::format(", {} of them trained", run.trained_count())
-                                  : "";
-  session.note(fmt::format("{}, {} parameters{}; {} sequences, {} tokens{}", run.family(),
-                           run.parameter_count(), trained, run.corpus().size(),
-                           run.corpus().tokens(),
-                           ranks.count() > 1 ? fmt::format("; {} processes", ranks.count()) : ""));
-  for (const std::string& name : run.new_tensors())
-    session.note(fmt::format("{}: not in the checkpoint, starts anew", name));
-  for (const std::string& note : run.start_notes()) session.note(note);
+  note_start(run, ranks.count(), session);
   if (o.range_requested && !run.reads_initializer_range()) {
     throw UsageError(
         fmt::format("{} does nothing with {} {}, of which nothing starts anew, "
