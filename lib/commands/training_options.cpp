@@ -128,9 +128,6 @@ train::DesignRecipe design_with_sizes(const TrainingOptions& o) {
   design.head_size = o.head_size.value_or(0);
   design.value_size = o.value_size.value_or(0);
   design.mixer_inner_size = o.mixer_inner_size.value_or(design.mixer_inner_size);
-  design.mixer_attention_size = o.mixer_attention_size.value_or(design.mixer_attention_size);
-  design.mixer_kernel_size = o.mixer_kernel_size.value_or(design.mixer_kernel_size);
-  design.mixer_dilation = o.mixer_dilation.value_or(design.mixer_dilation);
   design.intermediate_size = o.intermediate_size.value_or(0);
   design.attention_key_size = o.attention_key_size;
   design.tie_word_embeddings = !o.untied;
@@ -209,12 +206,12 @@ void declare_design(cli::Command& c, TrainingOptions& o, const std::string& seve
                (several.empty() ? several : "; none is attention" + several));
   c.option("--mixer-inner-size", "N", o.mixer_inner_size, cli::AllowedRange{1, 1e6},
            "hidden units, rank or memories of a mixer [as its row of attn-probe variants says]");
-  c.option("--mixer-attention-size", "N", o.mixer_attention_size, cli::AllowedRange{1, 1e5},
-           "of amlp's tiny attention [64]");
-  c.option("--mixer-kernel-size", "N", o.mixer_kernel_size, cli::AllowedRange{1, 1e5},
-           "taps of a convolution [7]");
-  c.option("--mixer-dilation", "N", o.mixer_dilation, cli::AllowedRange{1, 1e5},
-           "distance between its taps [1]");
+  c.option("--mixer-attention-size", "N", d.mixer_attention_size, cli::AllowedRange{1, 1e5},
+           "of amlp's tiny attention");
+  c.option("--mixer-kernel-size", "N", d.mixer_kernel_size, cli::AllowedRange{1, 1e5},
+           "taps of a convolution");
+  c.option("--mixer-dilation", "N", d.mixer_dilation, cli::AllowedRange{1, 1e5},
+           "distance between its taps");
   c.option("--talking-heads", "WHERE", d.talking_heads, "none, before, after or both" + several);
   c.option("--previous-scores", "KIND", d.previous_scores,
            "none, one_layer or accumulated" + several);

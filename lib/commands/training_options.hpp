@@ -19,8 +19,7 @@ struct TrainingOptions {
   std::int64_t num_hidden_layers = 4, hidden_size = 256, num_attention_heads = 4;
   std::string several_heads = "4";  ///< in place of num_attention_heads, where it may be a list
   std::optional<std::int64_t> head_size, value_size, intermediate_size;
-  std::optional<std::int64_t> mixer_inner_size, mixer_attention_size, mixer_kernel_size,
-      mixer_dilation;
+  std::optional<std::int64_t> mixer_inner_size;
   std::int64_t attention_key_size = 128;
   std::optional<std::string> position;
   train::DesignRecipe design;  ///< but for what stands above

@@ -1,6 +1,7 @@
 #include "grow/grown_moments.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -23,8 +24,13 @@ void share_gradients(UnitCopies& units) {
     units.share[i] = 1 / (copies[units.from[i]] * units.share[i]);
 }
 
-void square(std::vector<double>& shares) {
-  for (double& share : shares) share *= share;
+/// How squares of gradients grow where gradients grow so.
+TensorGrowth squared(TensorGrowth growth) {
+  for (UnitCopies* units : {&growth.rows, &growth.columns}) {
+    for (double& share : units->share) share *= share;
+  }
+  growth.scale *= growth.scale;
+  return growth;
 }
 
 /// How moments of one place grow; `info` is the tensor that has them, as (rows, columns).
@@ -57,9 +63,7 @@ GrownMoments::GrownMoments(const std::string& folder, const model::ModelPlan& be
                            const model::ModelPlan& after, const WidthSettings& settings)
     : before_(before), after_(after), settings_(settings) {
   const std::string path = join(folder, model::kTrainingStateName);
-  has_state_ = exists(path);
-  if (!has_state_) return;
-  problem_ = input_error_message([&] { state_ = store::open_checkpoint(path); });
+  if (exists(path)) problem_ = input_error_message([&] { state_ = store::open_checkpoint(path); });
 }
 
 void GrownMoments::add(const model::PlacedTensor& from, const model::PlacedTensor& to, bool anew) {
@@ -76,28 +80,25 @@ void GrownMoments::add(const model::PlacedTensor& from, const model::PlacedTenso
     };
     const store::TensorInfo* updates =
         state_->find(model::state_tensor_name(model::kStateUpdates, name));
-    if (updates == nullptr || find(model::kStateFirst) == nullptr ||
-        find(model::kStateSecond) == nullptr || !added_.insert(larger).second)
+    const store::TensorInfo* first = find(model::kStateFirst);
+    const store::TensorInfo* second = find(model::kStateSecond);
+    if (updates == nullptr || first == nullptr || second == nullptr ||
+        !added_.insert(larger).second)
       continue;
     used_.insert(name);
-    for (const std::string_view what : {model::kStateFirst, model::kStateSecond}) {
-      GrownTensor tensor;
-      tensor.from = find(what);
-      tensor.growth = moments_growth(settings_, from, from.parts[k], *tensor.from);
-      if (what == model::kStateSecond) {
-        square(tensor.growth.rows.share);
-        square(tensor.growth.columns.share);
-        tensor.growth.scale *= tensor.growth.scale;
-      } else if (anew) {
-        tensor.constant = 0;
-      }
+    const TensorGrowth growth = moments_growth(settings_, from, from.parts[k], *first);
+    const auto put = [&](std::string_view what, GrownTensor tensor) {
       store::OutputTensor out;
       out.info.name = model::state_tensor_name(what, larger);
       out.info.dtype = DType::kF32;
       out.info.shape = tensor.growth.shape;
       out.source = grown_elements(*state_, std::move(tensor), DType::kF32);
       weights_.tensors.push_back(std::move(out));
-    }
+    };
+    GrownTensor of_first{.from = first, .growth = growth};
+    if (anew) of_first.constant = 0;
+    put(model::kStateFirst, std::move(of_first));
+    put(model::kStateSecond, {.from = second, .growth = squared(growth)});
     store::OutputTensor number;
     number.info = *updates;
     number.info.name = model::state_tensor_name(model::kStateUpdates, larger);

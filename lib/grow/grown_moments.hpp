@@ -6,12 +6,9 @@
 // mean of gradients, grows as they do, and the second, a mean of squares, by the square of that.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 
 #include "grow/grown_elements.hpp"
 #include "grow/width_rules.hpp"
@@ -44,13 +41,12 @@ class GrownMoments {
   std::optional<store::OutputWeights> take();
 
   /// Whether the folder has a state.
-  bool has_state() const { return has_state_; }
+  bool has_state() const { return state_ || problem_; }
 
  private:
   const model::ModelPlan& before_;
   const model::ModelPlan& after_;
   WidthSettings settings_;
-  bool has_state_ = false;
   std::optional<store::Checkpoint> state_;
   std::optional<std::string> problem_;  ///< of one that cannot be read
   std::set<std::string> used_, added_;  ///< parameters of both models

@@ -22,7 +22,7 @@ constexpr Index kMostHeads = 10000;
 struct Choice {
   const char* name;
   std::string train::DesignRecipe::*field;  ///< nullptr: heads
-  bool tells = false;                       ///< whether its names say what they are of
+  bool bare_names = false;                  ///< whether a name is clear without the field's
   std::vector<std::string> names = {};
 };
 
@@ -122,7 +122,7 @@ std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe, std::string_
         choose(choice, name, next.recipe);
         if (choice.names.size() > 1 || always) {
           next.name += (next.name.empty() ? "" : " ") +
-                       (choice.tells ? name : fmt::format("{}={}", choice.name, name));
+                       (choice.bare_names ? name : fmt::format("{}={}", choice.name, name));
         }
         more.push_back(std::move(next));
       }

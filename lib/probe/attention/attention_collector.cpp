@@ -34,6 +34,13 @@ Moments spread_of_scores(MatrixView<const T> scores) {
   return moments_of(spreads);
 }
 
+/// The Jensen–Shannon divergence of two rows, from the entropy of their mixture and their own. Not
+/// below 0 but for rounding.
+double divergence_of(float mixed, float a, float b) {
+  return std::max(
+      0.0, static_cast<double>(mixed) - 0.5 * (static_cast<double>(a) + static_cast<double>(b)));
+}
+
 }  // namespace
 
 /// The maps of a layer, as load_map leaves them.
@@ -88,10 +95,8 @@ MapSimilarity similarity(const Maps& a, const Maps& b, Index head, std::vector<f
     const std::array<const float*, 2> both{x, y};
     std::array<float, 4> mixed{};
     mixture_entropies(both.data(), 2, left.columns, buffer.data(), mixed.data());
-    // Not below 0 but for rounding.
-    divergence += std::max(0.0, static_cast<double>(mixed[1]) -
-                                    0.5 * (static_cast<double>(a.entropy.view().at(head, i)) +
-                                           static_cast<double>(b.entropy.view().at(head, i))));
+    divergence +=
+        divergence_of(mixed[1], a.entropy.view().at(head, i), b.entropy.view().at(head, i));
     ++rows;
   }
   if (rows == 0) return {};
@@ -230,10 +235,8 @@ void AttentionCollector::compare_heads(Index s, Index layer) {
       for (Index b = a + 1; b < heads_; ++b) {
         if (!(work.mass.view().at(b, i) > 0)) continue;
         const auto pair = static_cast<std::size_t>(a * heads_ + b);
-        // Not below 0 but for rounding.
-        sums[pair] += std::max(0.0, static_cast<double>(mixed[pair]) -
-                                        0.5 * (static_cast<double>(work.entropy.view().at(a, i)) +
-                                               static_cast<double>(work.entropy.view().at(b, i))));
+        sums[pair] +=
+            divergence_of(mixed[pair], work.entropy.view().at(a, i), work.entropy.view().at(b, i));
         ++counts[pair];
       }
     }

@@ -46,11 +46,14 @@ ScoreKind default_kind(const model::Design& design, const model::ModelOptions& o
   throw InputError("the model has no head, expected one that predicts tokens");
 }
 
-void check_kind(ScoreKind kind, const model::Design& design, const model::ModelOptions& options) {
-  const HeadKind head = design.head.kind;
-  // It predicts the second of two copies of a text, not tokens of one.
+void check_reads_one_text(const model::Design& design) {
   if (design.variants.latent)
     throw InputError("a model with latent bottlenecks, expected lm-write latent for it");
+}
+
+void check_kind(ScoreKind kind, const model::Design& design, const model::ModelOptions& options) {
+  const HeadKind head = design.head.kind;
+  check_reads_one_text(design);
   if (design.streams == Streams::kTwo &&
       (!options.masks.empty() || options.keys || options.query)) {
     throw UsageError(

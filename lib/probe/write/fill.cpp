@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
 #include "probe/score/batching.hpp"
+#include "probe/score/model_kinds.hpp"
 #include "probe/write/masked_generation.hpp"
 #include "probe/write/sampling.hpp"
 
@@ -231,8 +232,7 @@ std::vector<Index> places_of(const Sentence& sentence, TokenId mask) {
 void check_filling(const model::Design& design) {
   if (design.streams == model::Streams::kTwo)
     throw InputError("a model of two streams, expected one of one stream");
-  if (design.variants.latent)
-    throw InputError("a model with latent bottlenecks, expected lm-write latent for it");
+  check_reads_one_text(design);
   if (design.head.kind != model::HeadKind::kMasked)
     throw InputError("a model without a masked head, expected one");
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
+#include "probe/score/model_kinds.hpp"
 #include "probe/write/beam_search.hpp"
 #include "probe/write/open_texts.hpp"
 
@@ -70,8 +71,7 @@ void check_generation(const model::Design& design, bool to_target) {
         "a T-TA, which reads both sides of each token, expected a model that predicts the next "
         "one");
   }
-  if (design.variants.latent)
-    throw InputError("a model with latent bottlenecks, expected lm-write latent for it");
+  check_reads_one_text(design);
   if (to_target && design.head.kind == HeadKind::kMasked) {
     if (design.type_vocab_size >= 2) return;
     throw InputError(fmt::format("{} token types, expected two: of sources and targets",

@@ -128,7 +128,7 @@ class CheckpointEdit {
   std::vector<Marker> markers_;
   std::map<std::string, store::TypedValue> typed_;
   std::map<std::string, std::optional<std::string>> files_;  ///< nothing: dropped
-  std::vector<store::OutputWeights> other_weights_;          ///< besides the checkpoint's own
+  std::vector<store::OutputWeights> other_weights_;          ///< of set_weights()
 };
 
 /// Writes the changed checkpoint: a file to a file, a folder (or index) to a folder with every

@@ -1,4 +1,4 @@
-// How well a score tells two classes apart, whatever the threshold.
+// How well a score separates two classes, over all thresholds.
 #pragma once
 
 #include <vector>

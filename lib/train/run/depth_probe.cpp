@@ -139,8 +139,7 @@ class Probe {
 
  private:
   std::span<const float> gradient_of(const Parameter& p) {
-    return parameters_.gradients().subspan(static_cast<std::size_t>(p.gradient_offset),
-                                           static_cast<std::size_t>(p.size()));
+    return elements_of(parameters_.gradients(), p.gradient_offset, p);
   }
 
   /// All values after the update.
@@ -151,8 +150,7 @@ class Probe {
       const Parameter& p = parameters_[i];
       if (!p.trained) continue;
       const auto size = static_cast<std::size_t>(p.size());
-      const std::span<float> value =
-          std::span(after).subspan(static_cast<std::size_t>(p.offset), size);
+      const std::span<float> value = elements_of(std::span(after), p.offset, p);
       const std::span<const float> gradient = gradient_of(p);
       const double rate = learning_rate_ * p.rate;
       if (update_ == FirstUpdate::kSgd) {
