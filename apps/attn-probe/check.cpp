@@ -83,8 +83,14 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
   const model::Design& design = opened.model->design();
   const bool causal = design.head.kind == model::HeadKind::kCausal;
   probe::LeakRequest request;
-  request.prediction =
-      o.prediction.value_or(causal ? mask::Prediction::kNext : mask::Prediction::kSelf);
+  request.second_copy = design.variants.latent.has_value();
+  if (request.second_copy && o.prediction) {
+    throw UsageError(
+        "--predict: a model with latent bottlenecks predicts the next token of a second "
+        "copy, expected none");
+  }
+  request.prediction = o.prediction.value_or(
+      causal || request.second_copy ? mask::Prediction::kNext : mask::Prediction::kSelf);
   request.tokens = o.tokens;
   request.replacements = o.replacements;
   request.tolerance = o.tolerance.value_or(0);
@@ -101,6 +107,8 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
       input.query_mask = mask::parse_mask(self ? "tta" : "strict_causal").bind(lengths);
       input.mask = mask::parse_mask(self ? "full" : "causal").bind(lengths);
     }
+    if (request.second_copy)
+      input = probe::two_copies(input, design, request.seed, texts.front().text);
     probe::check_leak(*opened.model, texts.front().text, input, request, report);
   };
   const cli::ExitCode code = each_group(o, opened, command, 1, 1, session, check);

@@ -12,6 +12,7 @@ void declare_consistency(cli::Command& tool);
 void declare_probe(cli::Command& tool);
 void declare_ablate(cli::Command& tool);
 void declare_depth(cli::Command& tool);
+void declare_visible(cli::Command& tool);
 void declare_variants(cli::Command& tool);
 void declare_merge(cli::Command& tool);
 

@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
         masque::attn_probe::declare_probe(tool);
         masque::attn_probe::declare_ablate(tool);
         masque::attn_probe::declare_depth(tool);
+        masque::attn_probe::declare_visible(tool);
         masque::attn_probe::declare_variants(tool);
         masque::attn_probe::declare_merge(tool);
       });

@@ -84,7 +84,11 @@ void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget t
   auto o = std::make_shared<Options>();
   o->request.target = target;
   cli::Command& c = parent.subcommand(name, summary);
-  if (target == probe::ProbeTarget::kSegment) {
+  if (target == probe::ProbeTarget::kLabel) {
+    c.example(fmt::format("attn-probe probe {} electra-small-discriminator/ --records tagged.jsonl",
+                          name),
+              what);
+  } else if (target == probe::ProbeTarget::kSegment) {
     c.example(
         "paste a.txt b.txt | tok encode bert-base-uncased/ --pair --special --jsonl --with seg | "
         "attn-probe probe segment bert-base-uncased/ --records -",
@@ -148,6 +152,8 @@ void declare_probe(cli::Command& tool) {
                  "among the 50 most frequent");
   declare_states(parent, "segment", probe::ProbeTarget::kSegment, "which segment a state is of",
                  "of pairs of texts, as records with seg");
+  declare_states(parent, "label", probe::ProbeTarget::kLabel, "which label a token has",
+                 "parts of speech, names: records with a label for each token, -100 for none");
   auto o = std::make_shared<Options>();
   cli::Command& c =
       parent.subcommand("zero", "can positions be distinguished where all tokens are the same");

@@ -49,6 +49,9 @@ void add_perm(cli::Command& command, records::PermOptions& options, const std::s
   command.option("--alpha", "N", options.alpha,
                  whose + "context of a span of n targets: n·alpha/beta");
   command.option("--beta", "N", options.beta, whose + "see --alpha");
+  command.flag("--no-spans", options.no_spans, whose + "targets one by one, not in spans");
+  command.flag("--causal-blocks", options.causal_blocks,
+               whose + "no block of --perm-size reads a later one");
 }
 
 void add_prefix(cli::Command& command, PrefixChoice& options, const std::string& whose) {

@@ -10,6 +10,7 @@
 #include "commands/flow_options.hpp"
 #include "commands/run_options.hpp"
 #include "kernel/parallel.hpp"
+#include "model/layer_list.hpp"
 #include "model/masks.hpp"
 #include "nn/normalizer.hpp"
 #include "records/selection.hpp"
@@ -140,7 +141,8 @@ OpenedModel open_model(const OpenModelOptions& options, const std::string& folde
   opened.options.keys = options.keys;
   opened.options.query = options.query;
   if (options.normalizer) {
-    nn::parse_normalizer(*options.normalizer);  // also an empty name is refused
+    // Also an empty name is refused. How long a list must be the model says.
+    if (!model::is_layer_list(*options.normalizer)) nn::parse_normalizer(*options.normalizer);
     opened.options.normalizer = *options.normalizer;
   }
   std::optional<records::TokenTable> tokens;

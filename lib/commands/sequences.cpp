@@ -47,7 +47,8 @@ probe::Sequence item_of(const records::Record& record, std::uint64_t number,
   probe::Sequence item{.number = number,
                        .ids = record.ids,
                        .segments = indexes(record.seg),
-                       .positions = indexes(record.pos)};
+                       .positions = indexes(record.pos),
+                       .labels = indexes(record.labels)};
   check(item, design);
   if (!record.mask) return item;
   const auto length = static_cast<Index>(record.ids.size());

@@ -11,8 +11,8 @@
 #include "base/error.hpp"
 #include "cli/option_values.hpp"
 #include "commands/training_options.hpp"
+#include "model/variants.hpp"
 #include "nn/mixer.hpp"
-#include "nn/position_scheme.hpp"
 
 namespace masque::commands {
 
@@ -72,15 +72,16 @@ std::vector<std::string_view> read_by(const std::string& objective) {
   return train::find_objective(objective == train::kMae ? "mae-mask" : objective).options;
 }
 
-constexpr std::array<std::string_view, 23> kObjectiveOptions{
-    "rate",        "unit",         "choice",
-    "span-p",      "span-longest", "split",
-    "replace",     "draws",        "fixed-selection",
-    "predict",     "perm-size",    "alpha",
-    "beta",        "source",       "mix",
-    "mae-ratio",   "streams",      "mask",
-    "drop",        "block-size",   "latent-layers",
-    "latent-size", "kappa"};
+constexpr std::array<std::string_view, 25> kObjectiveOptions{
+    "rate",         "unit",         "choice",
+    "span-p",       "span-longest", "split",
+    "replace",      "draws",        "fixed-selection",
+    "predict",      "perm-size",    "alpha",
+    "beta",         "source",       "mix",
+    "mae-ratio",    "streams",      "mask",
+    "drop",         "block-size",   "latent-layers",
+    "latent-size",  "kappa",        "no-spans",
+    "causal-blocks"};
 constexpr std::array<std::string_view, 7> kMaskedOptions{
     "rate", "unit", "choice", "span-p", "span-longest", "split", "replace"};
 
@@ -113,14 +114,16 @@ void check_objective(const cli::Command& command, const TrainingOptions& o, bool
 }
 
 /// Whether a scheme has parameters that layers could share.
-bool can_share(const std::string& position) {
-  const auto scheme = nn::parse_position(position);
-  nn::PositionShape shape;
-  shape.hidden_size = 64;
-  shape.num_attention_heads = 2;
-  shape.head_size = shape.value_size = 32;
-  shape.max_position_embeddings = 16;
-  return !scheme->facts().input && !scheme->parameters(shape).empty();
+bool can_share(const train::DesignRecipe& recipe) {
+  model::Design design;
+  design.num_hidden_layers = recipe.num_hidden_layers;
+  design.hidden_size = design.embedding_size = 64;
+  design.num_attention_heads = 2;
+  design.head_size = 32;
+  design.max_position_embeddings = 16;
+  design.variants.position = recipe.position;
+  return !model::position_scheme(design)->facts().input &&
+         !model::position_parameters(design).empty();
 }
 
 /// Whether a mixer has other parameters with another size.
@@ -139,11 +142,12 @@ bool reads_size(const std::string& name, Index nn::MixerShape::*size) {
 }
 
 /// The sizes of mixers alone. What has taps has a distance between them, too.
-constexpr std::array<std::pair<std::string_view, Index nn::MixerShape::*>, 4> kMixerSizes{
+constexpr std::array<std::pair<std::string_view, Index nn::MixerShape::*>, 5> kMixerSizes{
     {{"mixer-inner-size", &nn::MixerShape::inner_size},
      {"mixer-attention-size", &nn::MixerShape::attention_size},
      {"mixer-kernel-size", &nn::MixerShape::kernel_size},
-     {"mixer-dilation", &nn::MixerShape::kernel_size}}};
+     {"mixer-dilation", &nn::MixerShape::kernel_size},
+     {"mixer-chunk-size", &nn::MixerShape::chunk_size}}};
 
 /// An option that a design does not read.
 struct Unread {
@@ -183,7 +187,7 @@ std::vector<Unread> unread_by(const train::DesignRecipe& design, bool asks_to_sh
   }
   if (design.previous_scores == "none")
     add({"score-noise", "score-dropout"}, fmt::format("without {}", field("previous_scores")));
-  if (asks_to_share && !can_share(design.position))
+  if (asks_to_share && !can_share(design))
     add({"position-shared"}, fmt::format("with {} {}", field("position"), design.position));
   return unread;
 }

@@ -66,6 +66,7 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("position_shared", run.design.position_shared);
   set("normalizer", run.design.normalizer);
   set("norm_placement", run.design.norm_placement);
+  set("input_residual", run.design.input_residual);
   set("norm", run.design.norm);
   set("hidden_act", run.design.hidden_act);
   set("gated", run.design.gated);
@@ -74,7 +75,10 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("mixer_attention_size", run.design.mixer_attention_size);
   set("mixer_kernel_size", run.design.mixer_kernel_size);
   set("mixer_dilation", run.design.mixer_dilation);
+  set("mixer_chunk_size", run.design.mixer_chunk_size);
   set("talking_heads", run.design.talking_heads);
+  set("softmax_heads", run.design.softmax_heads);
+  set("largest_keys", run.design.largest_keys);
   set("previous_scores", run.design.previous_scores);
   set("tie_word_embeddings", run.design.tie_word_embeddings);
   set("optimizer", name_in(train::optimizer_names(), o.optimizer));
@@ -103,6 +107,8 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("perm_size", o.perm.perm_size);
   set("alpha", o.perm.alpha);
   set("beta", o.perm.beta);
+  set("no_spans", o.perm.no_spans);
+  set("causal_blocks", o.perm.causal_blocks);
   set("source", o.prefix.source);
   set("mix", o.prefix.mix);
   set("mae_ratio", o.mae_ratio);
@@ -127,10 +133,13 @@ train::DesignRecipe design_with_sizes(const TrainingOptions& o) {
   design.num_attention_heads = o.num_attention_heads;
   design.head_size = o.head_size.value_or(0);
   design.value_size = o.value_size.value_or(0);
+  design.softmax_heads = o.softmax_heads.value_or(0);
+  design.largest_keys = o.largest_keys.value_or(0);
   design.mixer_inner_size = o.mixer_inner_size.value_or(design.mixer_inner_size);
   design.intermediate_size = o.intermediate_size.value_or(0);
   design.attention_key_size = o.attention_key_size;
   design.tie_word_embeddings = !o.untied;
+  design.input_residual = !o.no_input_residual;
   return design;
 }
 
@@ -198,6 +207,8 @@ void declare_design(cli::Command& c, TrainingOptions& o, const std::string& seve
       "deepnorm_su (Adam), "
       "deepnorm_su_sgd or deepnorm_su_lamb" +
           several);
+  c.flag("--no-input-residual", o.no_input_residual,
+         "tokens reach their own rows through the first layer's attention alone");
   c.option("--norm", "KIND", d.norm, "layer or rms");
   c.option("--hidden-act", "NAME", d.hidden_act, "of the feed-forward layer [gelu; gated: silu]");
   c.flag("--gated", d.gated, "a feed-forward layer with a gate");
@@ -207,12 +218,18 @@ void declare_design(cli::Command& c, TrainingOptions& o, const std::string& seve
   c.option("--mixer-inner-size", "N", o.mixer_inner_size, cli::AllowedRange{1, 1e6},
            "hidden units, rank or memories of a mixer [as its row of attn-probe variants says]");
   c.option("--mixer-attention-size", "N", d.mixer_attention_size, cli::AllowedRange{1, 1e5},
-           "of amlp's tiny attention");
+           "of amlp's tiny attention, and of mixed_chunk's queries and keys");
   c.option("--mixer-kernel-size", "N", d.mixer_kernel_size, cli::AllowedRange{1, 1e5},
            "taps of a convolution");
   c.option("--mixer-dilation", "N", d.mixer_dilation, cli::AllowedRange{1, 1e5},
            "distance between its taps");
+  c.option("--mixer-chunk-size", "N", d.mixer_chunk_size, cli::AllowedRange{1, 1e5},
+           "tokens of a chunk of mixed_chunk");
   c.option("--talking-heads", "WHERE", d.talking_heads, "none, before, after or both" + several);
+  c.option("--softmax-heads", "N", o.softmax_heads, cli::AllowedRange{1, 1e4},
+           "of talking heads on both sides: heads of weights in between [as many]");
+  c.option("--largest-keys", "K", o.largest_keys, cli::AllowedRange{1, 1e6},
+           "each query reads the keys with its K largest scores [all]");
   c.option("--previous-scores", "KIND", d.previous_scores,
            "none, one_layer or accumulated" + several);
   c.flag("--untied", o.untied, "a vocabulary matrix of its own for the output");

@@ -19,11 +19,11 @@ struct TrainingOptions {
   std::int64_t num_hidden_layers = 4, hidden_size = 256, num_attention_heads = 4;
   std::string several_heads = "4";  ///< in place of num_attention_heads, where it may be a list
   std::optional<std::int64_t> head_size, value_size, intermediate_size;
-  std::optional<std::int64_t> mixer_inner_size;
+  std::optional<std::int64_t> mixer_inner_size, softmax_heads, largest_keys;
   std::int64_t attention_key_size = 128;
   std::optional<std::string> position;
   train::DesignRecipe design;  ///< but for what stands above
-  bool untied = false;
+  bool untied = false, no_input_residual = false;
   // The optimizer.
   train::Optimizer optimizer = train::Optimizer::kAdamW;
   double learning_rate = 1e-3, weight_decay = 0.01, clip = 1, beta1 = 0.9, beta2 = 0.999;

@@ -1,11 +1,14 @@
 #include "grow/depth_rules.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "model/checkpoint/placed.hpp"
+#include "model/layer_list.hpp"
+#include "model/variants.hpp"
 
 namespace masque::grow {
 
@@ -76,6 +79,12 @@ std::vector<LayerCopy> deeper_layers(const Design& design, Index layers, DepthRu
   }
   if (design.variants.latent)
     refuse("latent bottlenecks stand in front of its last layers, expected a model without");
+  if (model::is_layer_list(design.variants.position) && !model::shares_position(design) &&
+      !model::position_parameters(design).empty())
+    refuse("some of its layers have positions with parameters of their own, others none");
+  const std::vector<bool> learns = model::layers_with_score_scale(design);
+  if (std::ranges::count(learns, learns.front()) != std::ssize(learns))
+    refuse("heads of some of its layers learn a scale of scores, others do not");
   const Index stacks = design.streams == model::Streams::kTowers ? 2 : 1;
   if (layers % stacks != 0) refuse("two towers have an even number of layers");
   if (keeps_function(rule)) check_identity(design);

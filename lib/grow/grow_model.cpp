@@ -162,6 +162,8 @@ void ModelGrowth::Plan::check_planned(const model::ModelPlan& larger) {
     after.num_hidden_layers = request_.layers;
     after.layers = larger.design.layers;
     after.variants.mask = larger.design.variants.mask;
+    after.variants.position = larger.design.variants.position;
+    after.normalizer = larger.design.normalizer;
     const bool shared = model::count_layers(settings_.before) != settings_.before.num_hidden_layers;
     for (std::size_t i = 0; i < std::min(layers_.size(), after.layers.size()); ++i) {
       const LayerCopy& copy = layers_[i];

@@ -10,7 +10,7 @@
 #include "base/json_writer.hpp"
 #include "base/parallel.hpp"
 #include "grow/width_rules.hpp"
-#include "mask/expression.hpp"
+#include "model/layer_list.hpp"
 
 namespace masque::grow {
 
@@ -31,6 +31,19 @@ constexpr const char* kPooledSize = "word_embedding_dimension";
 
 /// Sizes that stand beside the hidden size and are it, by all families.
 constexpr std::array<std::string_view, 2> kAlsoHidden = {"embedding_size", "pooler_hidden_size"};
+
+/// What layers have by a list (model/layer_list.hpp), their copies have too.
+void set_deeper_list(std::string_view key, const std::string& list, Index before,
+                     std::span<const LayerCopy> copies, surgery::CheckpointEdit& edit) {
+  if (!model::is_layer_list(list)) return;
+  const std::vector<std::string> all = model::layer_choices(list, before);
+  std::vector<std::string> deep;
+  deep.reserve(copies.size());
+  for (const LayerCopy& layer : copies) deep.push_back(all[static_cast<std::size_t>(layer.from)]);
+  std::string text;
+  JsonWriter(text).value(model::layer_list_text(deep));
+  edit.set_config(key, text);
+}
 
 }  // namespace
 
@@ -94,27 +107,9 @@ void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
     json.end_array();
     edit.set_config("layer_types", text);
   }
-  const std::vector<mask::MaskLayer> masks =
-      before.variants.mask.empty() ? std::vector<mask::MaskLayer>()
-                                   : mask::parse_open_mask_layers(before.variants.mask);
-  Index masked = 0;
-  for (const mask::MaskLayer& mask : masks) masked += mask.count;
-  if (masked != before.num_hidden_layers || masks.size() < 2) return;
-  std::vector<mask::MaskLayer> all;
-  for (const mask::MaskLayer& mask : masks)
-    all.insert(all.end(), static_cast<std::size_t>(mask.count), {1, mask.mask});
-  std::vector<mask::MaskLayer> deep;
-  for (const LayerCopy& layer : copies) {
-    const mask::MaskLayer& own = all[static_cast<std::size_t>(layer.from)];
-    if (!deep.empty() && deep.back().mask == own.mask) {
-      ++deep.back().count;
-    } else {
-      deep.push_back(own);
-    }
-  }
-  std::string text;
-  JsonWriter(text).value(mask::layers_text(deep));
-  edit.set_config("mask", text);
+  set_deeper_list("mask", before.variants.mask, before.num_hidden_layers, copies, edit);
+  set_deeper_list("position", before.variants.position, before.num_hidden_layers, copies, edit);
+  set_deeper_list("normalizer", before.normalizer, before.num_hidden_layers, copies, edit);
 }
 
 }  // namespace masque::grow

@@ -69,7 +69,8 @@ Axis column_axis(const Design& design, Role role) {
     case Role::kLayerSegmentTable: return {Unit::kHeads, design.head_size};
     case Role::kTalkingBefore:
     case Role::kTalkingAfter:
-    case Role::kHeadScale: return {Unit::kHeads, 1};
+    case Role::kHeadScale:
+    case Role::kScoreScale: return {Unit::kHeads, 1};
     case Role::kRelativeTable:
       if (design.position == model::PositionType::kT5) return {Unit::kHeads, 1};
       return {Unit::kHidden, 1};
@@ -196,6 +197,8 @@ void check_positions(const Design& design) {
       refuse("XLNet's relative positions of another width are no copies");
     default: break;
   }
+  if (design.variants.softmax_heads > 0)
+    refuse("talking heads whose number of softmax heads is their own are no copies");
   if (design.variants.position.empty()) return;
   const nn::PositionFacts facts = model::position_scheme(design)->facts();
   if (facts.input || facts.scores || facts.weights || facts.values ||

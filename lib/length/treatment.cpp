@@ -8,6 +8,7 @@
 #include "base/escape.hpp"
 #include "base/split.hpp"
 #include "length/arms.hpp"
+#include "model/layer_list.hpp"
 #include "nn/normalizer.hpp"
 
 namespace masque::length {
@@ -70,7 +71,7 @@ std::vector<LengthTreatment> make_treatments(const TreatmentLists& lists) {
   if (lists.windows) masks = parse_windows(*lists.windows);
   const std::vector<std::string> normalizers = split_names("normalizer", lists.normalizers);
   for (const std::string& normalizer : normalizers) {
-    if (normalizer != kOwn) nn::parse_normalizer(normalizer);
+    if (normalizer != kOwn && !model::is_layer_list(normalizer)) nn::parse_normalizer(normalizer);
   }
   std::vector<LengthTreatment> all;
   for (const std::string& name : split_names("position", lists.positions)) {

@@ -20,7 +20,7 @@ std::vector<bool> select_spans(Index n, const SpanSelection& selection,
     selected[at] = true;
     ++count;
   };
-  for (Index at = 0; at < n && count < selection.predict;) {
+  for (Index at = 0; selection.longest > 0 && at < n && count < selection.predict;) {
     const double u = draw.uniform() * total;
     Index span = 1 + (std::upper_bound(chances.begin(), chances.end(), u) - chances.begin());
     span = std::min({span, selection.longest, selection.predict - count});

@@ -15,7 +15,7 @@ struct SpanSelection {
   Index predict = 0;  ///< exactly so many positions
   Index alpha = 6;    ///< context of a span: n·alpha/beta pieces
   Index beta = 1;
-  Index longest = 5;  ///< spans of 1 … longest pieces, p(n) ∝ 1/n
+  Index longest = 5;  ///< spans of 1 … longest pieces, p(n) ∝ 1/n; 0: positions one by one
 };
 
 /// XLNet's _sample_mask on pieces that each begin a word: spans of n pieces inside contexts of

@@ -164,6 +164,7 @@ struct VariantDesign {
   std::string mask;
   /// A scheme of nn/position_scheme.hpp with its arguments; empty: Design::position counts, else
   /// that is kNone. It acts on the input where tables are added: in front of the embedding norm.
+  /// Or a list (layer_list.hpp) of one scheme and `none`: "3*rope, none".
   std::string position;
   /// Its parameters inside layers are one set for all layers; those of the input always are.
   bool position_shared = false;
@@ -174,9 +175,16 @@ struct VariantDesign {
   Index mixer_attention_size = 64;
   Index mixer_kernel_size = 7;
   Index mixer_dilation = 1;
+  Index mixer_chunk_size = 256;
   TalkingHeads talking_heads = TalkingHeads::kNone;
+  /// With TalkingHeads::kBoth: heads of weights between the two mixings; 0: num_attention_heads.
+  Index softmax_heads = 0;
+  Index largest_keys = 0;  ///< how many keys a query keeps, those of the largest scores; 0: all
   PreviousScores previous_scores = PreviousScores::kNone;
   double residual_scale = 1;  ///< α of DeepNorm: x ← norm(α x + f(x)); post-norm only
+  /// false: what the first layer's attention (or mixer, or gated unit) gives takes the place of the
+  /// embeddings, without their residual: a token reaches its own row through attention alone.
+  bool input_residual = true;
   /// Tokens are softly masked by it (model/forward/soft_mask_forward.hpp).
   std::optional<DetectorDesign> detector;
   std::optional<LatentDesign> latent;
@@ -237,7 +245,7 @@ struct Design {
   kernel::Activation activation = kernel::Activation::kGelu;
   bool gated = false;  ///< act(x W_gate) ⊙ (x W_up)
   double attention_scale = 1;
-  std::string normalizer = "softmax";
+  std::string normalizer = "softmax";  ///< of nn's, one for all layers or a list (layer_list.hpp)
   DefaultMask mask = DefaultMask::kFull;
   Streams streams = Streams::kOne;
   std::vector<LayerDesign> layers;  ///< num_hidden_layers of them

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "model/layer_list.hpp"
 #include "model/masque_rows.hpp"
 #include "model/rotary_config.hpp"
 #include "model/variants.hpp"
@@ -30,6 +31,8 @@ void check_softly_masked(const Design& design) {
       *design.mask_token_id >= design.vocab_size)
     refuse_detector("no mask token, expected one: mask_token_id");
   if (design.convolution_size > 0) refuse_detector("a convolution, expected none");
+  if (is_layer_list(design.normalizer) || is_layer_list(design.variants.position))
+    refuse_detector("lists of normalizers or positions by layer, expected one for all");
   const auto scheme = position_scheme(design);
   if (scheme != nullptr && scheme->facts().input) {
     refuse_detector(
@@ -86,6 +89,7 @@ Design detector_design(const Design& design) {
   Design detector = design;
   detector.notes.clear();
   detector.variants.detector.reset();
+  detector.variants.input_residual = true;
   detector.embedding_size = design.hidden_size;
   detector.embedding_norm.reset();
   detector.embedding_scale = 1;

@@ -1,5 +1,6 @@
 #include "model/masque_rows.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -93,12 +94,29 @@ void add_layers(const Design& design, Rows& to) {
     to.norm(feed_forward + "inner_norm", Role::kFeedForwardInnerNorm);
 }
 
+/// A tensor of the layers that have one: by the pattern of all layers where these are all, else one
+/// row a layer.
+void add_by_layer(const Design& design, const std::vector<bool>& layers, const std::string& name,
+                  Role role, Index part, Rows& to) {
+  if (std::ranges::find(layers, false) == layers.end())
+    return to.tensor("layers.{l}." + name, role, part);
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    if (!layers[l]) continue;
+    to.tensor(fmt::format("layers.{}.{}", l, name), role, part);
+    to.rows.back().layer = design.layers[l].weights;
+  }
+}
+
 void add_positions(const Design& design, Rows& to) {
-  const bool shared = shares_position(design);
   Index part = 0;
   for (const nn::PositionParameter& parameter : position_parameters(design)) {
-    to.tensor((shared ? "position." : "layers.{l}.position.") + parameter.name,
-              shared ? Role::kSharedPositionPart : Role::kPositionPart, part++);
+    const std::string name = "position." + parameter.name;
+    if (shares_position(design)) {
+      to.tensor(name, Role::kSharedPositionPart, part);
+    } else {
+      add_by_layer(design, layers_with_position(design), name, Role::kPositionPart, part, to);
+    }
+    ++part;
   }
 }
 
@@ -114,6 +132,13 @@ void add_mixers(const Design& design, Rows& to) {
 std::vector<TensorRow> position_rows(const Design& design) {
   Rows rows(design);
   add_positions(design, rows);
+  return std::move(rows.rows);
+}
+
+std::vector<TensorRow> score_scale_rows(const Design& design) {
+  Rows rows(design);
+  add_by_layer(design, layers_with_score_scale(design), "attention.score_scale", Role::kScoreScale,
+               0, rows);
   return std::move(rows.rows);
 }
 
@@ -159,6 +184,7 @@ std::vector<TensorRow> masque_rows(const Design& design) {
   }
   add_positions(design, rows);
   add_mixers(design, rows);
+  for (TensorRow& row : score_scale_rows(design)) rows.rows.push_back(std::move(row));
   if (design.final_norm) rows.norm("final_norm", Role::kFinalNorm);
   return std::move(rows.rows);
 }

@@ -12,6 +12,8 @@ std::vector<TensorRow> masque_rows(const Design& design);
 
 /// Rows of what the position scheme of a design trains.
 std::vector<TensorRow> position_rows(const Design& design);
+/// The scales of scores that heads learn (ssmax_learned).
+std::vector<TensorRow> score_scale_rows(const Design& design);
 
 /// Rows of the latent bottlenecks of a design; none without. Layers are numbered in their names.
 std::vector<TensorRow> latent_rows(const Design& design);

@@ -41,7 +41,6 @@ Pass<T>::Pass(const PreparedModel<T>& model, const LayerMasks& masks, const Pass
       observer_(observer),
       chunk_(chunk),
       cache_(cache),
-      normalizer_(settings.normalizer.get()),
       memory_(PassMemory<T>::own().layer) {
   const auto rows = [&](const std::vector<Index>& all) {
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(chunk_.first_row);
@@ -132,7 +131,10 @@ void Pass<T>::detect(MatrixView<const T> e, MatrixView<T> logits) const {
   all.wanted.resize(static_cast<std::size_t>(all.rows));
   std::iota(all.wanted.begin(), all.wanted.end(), Index{0});
   all.wanted_begins = all.begins;
-  const PassSettings settings{.normalizer = settings_.normalizer};
+  // One for all layers (settings_of), the model's own or another.
+  const PassSettings settings{
+      .normalizers = {static_cast<std::size_t>(detector.design.num_hidden_layers),
+                      settings_.normalizers.front()}};
   const Request nothing;
   Pass<T> pass(detector, *settings_.detector_masks, settings, batch_, nothing, nullptr, all,
                nullptr);

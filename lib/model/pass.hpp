@@ -30,7 +30,7 @@ struct PassSettings {
   mask::KeySource keys = mask::KeySource::kLayer;
   mask::QueryStart query = mask::QueryStart::kToken;
   TokenId mask_token_id = 0;  ///< of QueryStart::kPosition
-  std::shared_ptr<const nn::AttentionNormalizer> normalizer;
+  std::vector<std::shared_ptr<const nn::AttentionNormalizer>> normalizers;  ///< of each layer
   const LayerMasks* detector_masks = nullptr;  ///< of the model's detector
 };
 
@@ -192,7 +192,6 @@ class Pass {
   MatrixView<const T> given_;  ///< of a detector: what it reads
   LatentMemory<T> latent_;
 
-  const nn::AttentionNormalizer* normalizer_;
   LayerMemory<T>& memory_;
   Index keys_layer_ = -1;  ///< whose keys and values the memory holds
   RotaryTables<T> rotary_;

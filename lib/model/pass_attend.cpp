@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernel/parallel.hpp"
+#include "model/forward/score_scale.hpp"
 #include "model/pass.hpp"
 #include "nn/row_attention.hpp"
 
@@ -33,7 +34,8 @@ template <class T>
 std::unique_ptr<nn::PositionTerms<T>> Pass<T>::terms(Index layer, const StreamRows& stream,
                                                      Index sequence,
                                                      std::vector<Index>& counted) const {
-  if (!has_position_terms(design_)) return nullptr;
+  if (!has_position_terms(design_) || !model_.has_position[static_cast<std::size_t>(layer)])
+    return nullptr;
   const PreparedLayer<T>& weights = model_.layer(layer);
   PositionInputs<T> in;
   set_rows(stream, read_rows(), sequence, static_cast<bool>(model_.position_table), counted, in);
@@ -76,10 +78,10 @@ void Pass<T>::attend_sequence(Index layer, const StreamRows& stream, const HeadS
   std::vector<Index> counted;
   const std::unique_ptr<nn::PositionTerms<T>> terms = this->terms(layer, stream, sequence, counted);
   nn::AttentionProblem<T> problem = problem_of(layer, stream, heads, projected, sequence);
-  problem.normalizer = normalizer_;
+  problem.normalizer = settings_.normalizers[static_cast<std::size_t>(layer)].get();
   if (terms) problem.bias = terms->bias();
   Matrix<T> moved_query, moved_key;
-  if (model_.scheme_facts.query_key) {
+  if (terms && model_.scheme_facts.query_key) {
     moved_query = Matrix<T>::copy(problem.query);
     moved_key = Matrix<T>::copy(problem.key);
     terms->query_key(moved_query.view(), moved_key.view());
@@ -87,6 +89,14 @@ void Pass<T>::attend_sequence(Index layer, const StreamRows& stream, const HeadS
     problem.key = moved_key.view();
   }
   problem.blocks = blocks;
+  const PreparedLayer<T>& weights = model_.layer(layer);
+  const std::optional<double> offset = problem.normalizer->offset_of_learned();
+  if (offset && weights.score_scale) {
+    if (moved_query.rows() == 0) moved_query = Matrix<T>::copy(problem.query);
+    scale_queries<T>(weights.score_scale.view, *offset, blocks, keys, moved_query.view());
+    problem.query = moved_query.view();
+    problem.normalizer = nn::find_normalizer("softmax");
+  }
   problem.bf16 = model_.precision == kernel::Precision::kBf16;
   const bool mean = override_of(layer) == AttentionOverride::kMean;
   if (mean) {

@@ -77,6 +77,7 @@ void add_steps(const Design& design, const LayerWeights<T>& from, Precision prec
   to.attention_residual = from.attention_residual;
   to.feed_forward_residual = from.feed_forward_residual;
   to.head_scale = from.head_scale;
+  to.score_scale = from.score_scale;
   to.content_bias = from.content_bias;
   to.position_bias = from.position_bias;
   to.segment_bias = from.segment_bias;
@@ -117,6 +118,7 @@ template <class T>
 void prepare_variants(const ModelWeights<T>& weights, PreparedModel<T>& model) {
   const Design& design = model.design;
   model.scheme = position_scheme(design);
+  model.has_position = layers_with_position(design);
   if (model.scheme) {
     model.scheme_facts = model.scheme->facts();
     model.scheme_shape = position_shape(design);

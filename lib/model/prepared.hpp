@@ -51,7 +51,7 @@ struct PreparedLayer {
   PreparedNorm<T> feed_forward_norm;
   PreparedNorm<T> attention_output_norm, feed_forward_output_norm, feed_forward_inner_norm;
   Weight<T> attention_scale, feed_forward_scale, attention_residual, feed_forward_residual;
-  Weight<T> head_scale;
+  Weight<T> head_scale, score_scale;
   // XLNet
   kernel::Linear<T> relative;
   Weight<T> content_bias, position_bias, segment_bias, segment_table;
@@ -86,6 +86,7 @@ struct PreparedModel {
   /// Of VariantDesign; nullptr where it has none.
   std::shared_ptr<const nn::PositionScheme> scheme;
   nn::PositionFacts scheme_facts;
+  std::vector<bool> has_position;  ///< layers_with_position()
   nn::PositionShape scheme_shape;
   PreparedParts<T> shared_position;
   bool position_is_shared = false;

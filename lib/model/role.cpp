@@ -42,8 +42,8 @@ RoleShape table_shape(const Design& design, Role role) {
     case Role::kLayerSegmentTable: return {2, width};
     case Role::kGatedGamma:
     case Role::kGatedBeta: return {2, design.attention_key_size};
-    case Role::kTalkingBefore:
-    case Role::kTalkingAfter: return {design.num_attention_heads, design.num_attention_heads};
+    case Role::kTalkingBefore: return {softmax_heads(design), design.num_attention_heads};
+    case Role::kTalkingAfter: return {design.num_attention_heads, softmax_heads(design)};
     default: break;
   }
   MASQUE_CHECK(false);
@@ -107,7 +107,8 @@ RoleShape role_shape(const Design& design, Role role, Index part) {
     case Role::kFeedForwardInnerNorm: return {1, inner};
     case Role::kLatentInput: return {design.variants.latent.value().size, hidden};
     case Role::kLatentOutput: return {hidden, design.variants.latent.value().size};
-    case Role::kHeadScale: return {1, design.num_attention_heads};
+    case Role::kHeadScale:
+    case Role::kScoreScale: return {1, design.num_attention_heads};
     case Role::kAttentionScale:
     case Role::kFeedForwardScale: return {1, 1};
     default: return table_shape(design, role);
@@ -123,7 +124,7 @@ bool is_norm(Role role) {
 bool is_vector(Role role) {
   return is_norm(role) || role == Role::kQueryStart || role == Role::kContentBias ||
          role == Role::kPositionBias || role == Role::kSegmentBias ||
-         (role >= Role::kAttentionScale && role <= Role::kHeadScale);
+         (role >= Role::kAttentionScale && role <= Role::kScoreScale);
 }
 
 namespace {
@@ -188,6 +189,7 @@ Weight<T>* single_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role role
     case Role::kAttentionResidual: return &layer.attention_residual;
     case Role::kFeedForwardResidual: return &layer.feed_forward_residual;
     case Role::kHeadScale: return &layer.head_scale;
+    case Role::kScoreScale: return &layer.score_scale;
     case Role::kLatentInput: return &layer.latent_input;
     case Role::kLatentOutput: return &layer.latent_output;
     default: return nullptr;

@@ -61,6 +61,7 @@ enum class Role {
   kAttentionResidual,  ///< what the states are multiplied by in front of the sum
   kFeedForwardResidual,
   kHeadScale,
+  kScoreScale,  ///< s of each head, of a normalizer that learns it
   kFeedForwardInnerNorm,
   kLatentInput,  ///< of VariantDesign::latent: from states to the sphere, and back
   kLatentOutput,

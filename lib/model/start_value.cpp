@@ -55,7 +55,10 @@ StartValues::StartValues(const Design& design, double range)
     : range_(range),
       hidden_size_(design.hidden_size),
       positions_(position_parameters(design)),
-      mixers_(mixer_parameters(design)) {}
+      mixers_(mixer_parameters(design)),
+      score_scale_(start_of_score_scale(design)),
+      heads_(design.num_attention_heads),
+      softmax_heads_(softmax_heads(design)) {}
 
 StartValue StartValues::of(Role role, bool bias, Index part) const {
   if (bias || role == Role::kGatedBeta) return StartValue::constant(0);
@@ -64,6 +67,7 @@ StartValue StartValues::of(Role role, bool bias, Index part) const {
     case Role::kAttentionResidual:
     case Role::kFeedForwardResidual:
     case Role::kHeadScale: return StartValue::constant(1);
+    case Role::kScoreScale: return StartValue::constant(score_scale_);
     case Role::kAttentionScale:
     case Role::kFeedForwardScale: return StartValue::constant(0);
     case Role::kPositionPart:
@@ -77,7 +81,12 @@ StartValue StartValues::of(Role role, bool bias, Index part) const {
       return {.kind = Kind::kNormal, .mean = own.mean, .deviation = own.deviation};
     }
     case Role::kTalkingBefore:
-    case Role::kTalkingAfter: return {.kind = Kind::kIdentity};
+    case Role::kTalkingAfter: {
+      // Copies of heads would stay copies.
+      if (softmax_heads_ == heads_) return {.kind = Kind::kIdentity};
+      const Index inputs = role == Role::kTalkingBefore ? heads_ : softmax_heads_;
+      return StartValue::normal(1 / std::sqrt(static_cast<double>(inputs)));
+    }
     case Role::kLatentInput:
       return StartValue::normal(1 / std::sqrt(static_cast<double>(hidden_size_)));
     case Role::kLatentOutput: return StartValue::normal(1);

@@ -61,6 +61,8 @@ class StartValues {
   Index hidden_size_;
   std::vector<nn::PositionParameter> positions_;
   std::vector<nn::MixerParameter> mixers_;
+  double score_scale_;
+  Index heads_, softmax_heads_;
 };
 
 /// Fills `out` with the elements `first` … of a tensor of `columns` columns. A number depends on

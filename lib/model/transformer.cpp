@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/interrupt.hpp"
 #include "kernel/log_probability.hpp"
 #include "kernel/parallel.hpp"
 #include "model/forward/head_forward.hpp"
+#include "model/layer_list.hpp"
 #include "tensor/finite.hpp"
 
 namespace masque::model {
@@ -23,8 +25,14 @@ constexpr Index kLogitRows = 64;
 PassSettings settings_of(const Design& design, const ModelOptions& options) {
   const bool fixed = design.streams == Streams::kFixedKeys;
   PassSettings settings;
-  settings.normalizer =
-      nn::parse_normalizer(options.normalizer.empty() ? design.normalizer : options.normalizer);
+  const std::string& normalizer =
+      options.normalizer.empty() ? design.normalizer : options.normalizer;
+  if (design.variants.detector && is_layer_list(normalizer)) {
+    throw UsageError(
+        fmt::format("{} '{}' with a detector, whose layers are others; expected one for all",
+                    field("normalizer"), escape(normalizer)));
+  }
+  settings.normalizers = layer_normalizers(normalizer, design.num_hidden_layers);
   settings.keys = options.keys.value_or(fixed ? mask::KeySource::kInput : mask::KeySource::kLayer);
   settings.query =
       options.query.value_or(fixed ? mask::QueryStart::kPosition : mask::QueryStart::kToken);

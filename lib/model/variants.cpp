@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -9,28 +10,142 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/split.hpp"
+#include "model/layer_list.hpp"
 #include "model/rotary_config.hpp"
 #include "nn/position/rotary_terms.hpp"
 
 namespace masque::model {
 
-std::shared_ptr<const nn::PositionScheme> position_scheme(const Design& design) {
-  if (design.variants.position.empty()) return nullptr;
-  return nn::parse_position(design.variants.position);
-}
+namespace {
 
-nn::PositionShape position_shape(const Design& design) {
+constexpr std::string_view kNoPosition = "none";
+
+nn::PositionShape shape_of(const Design& design, const nn::PositionScheme* scheme) {
   const bool gated = design.layer_kind == LayerKind::kGatedAttention;
   nn::PositionShape shape;
-  shape.hidden_size = design.hidden_size;
-  if (const auto scheme = position_scheme(design); scheme && scheme->facts().input) {
-    shape.hidden_size = design.embedding_size;
-  }
+  shape.hidden_size =
+      scheme != nullptr && scheme->facts().input ? design.embedding_size : design.hidden_size;
   shape.num_attention_heads = gated ? 1 : design.num_attention_heads;
   shape.head_size = gated ? design.attention_key_size : design.head_size;
   shape.value_size = gated ? design.intermediate_size : head_value_size(design);
   shape.max_position_embeddings = design.max_position_embeddings;
   return shape;
+}
+
+std::vector<std::string> positions_of_layers(const Design& design) {
+  return layer_choices(design.variants.position, design.num_hidden_layers);
+}
+
+/// The scheme that some layers have and others do not.
+std::shared_ptr<const nn::PositionScheme> listed_scheme(const Design& design) {
+  const std::string& text = design.variants.position;
+  std::vector<std::string> names = positions_of_layers(design);
+  std::erase(names, kNoPosition);
+  if (names.empty()) return nn::parse_position(kNoPosition);
+  for (const std::string& name : names) {
+    if (name != names.front()) {
+      throw UsageError(fmt::format("'{}' has {} and {}, expected one scheme besides none",
+                                   escape(text), escape(names.front()), escape(name)));
+    }
+  }
+  auto scheme = nn::parse_position(names.front());
+  if (scheme->facts().input) {
+    throw UsageError(fmt::format("'{}': {} acts on the input of the first layer, expected no list",
+                                 escape(text), escape(names.front())));
+  }
+  if (scheme->scale(shape_of(design, scheme.get())) == 0) {
+    throw UsageError(fmt::format("'{}': {} makes the whole score, expected no list", escape(text),
+                                 escape(names.front())));
+  }
+  return scheme;
+}
+
+}  // namespace
+
+std::shared_ptr<const nn::PositionScheme> position_scheme(const Design& design) {
+  const std::string& text = design.variants.position;
+  if (text.empty()) return nullptr;
+  return is_layer_list(text) ? listed_scheme(design) : nn::parse_position(text);
+}
+
+std::vector<bool> layers_with_position(const Design& design) {
+  std::vector<bool> all(static_cast<std::size_t>(design.num_hidden_layers), true);
+  if (!is_layer_list(design.variants.position)) return all;
+  const std::vector<std::string> names = positions_of_layers(design);
+  for (std::size_t l = 0; l < all.size(); ++l) all[l] = names[l] != kNoPosition;
+  return all;
+}
+
+void scale_listed_layers(Design& design) {
+  if (!is_layer_list(design.variants.position)) return;
+  const nn::PositionShape shape = position_shape(design);
+  const double plain = 1 / std::sqrt(static_cast<double>(shape.head_size));
+  const double factor = plain / position_scheme(design)->scale(shape);
+  const std::vector<bool> has_position = layers_with_position(design);
+  for (std::size_t l = 0; l < has_position.size(); ++l)
+    design.layers[l].attention_scale = has_position[l] ? 1 : factor;
+}
+
+std::vector<std::shared_ptr<const nn::AttentionNormalizer>> layer_normalizers(std::string_view text,
+                                                                              Index layers) {
+  std::vector<std::shared_ptr<const nn::AttentionNormalizer>> all;
+  const std::vector<std::string> names = layer_choices(text, layers);
+  for (std::size_t l = 0; l < names.size(); ++l) {
+    const bool again = l > 0 && names[l] == names[l - 1];
+    all.push_back(again ? all.back() : nn::parse_normalizer(names[l]));
+  }
+  return all;
+}
+
+std::vector<bool> layers_with_score_scale(const Design& design) {
+  std::vector<bool> all;
+  if (!design.variants.mixer.empty()) {
+    all.resize(static_cast<std::size_t>(design.num_hidden_layers), false);
+    return all;
+  }
+  for (const auto& one : layer_normalizers(design.normalizer, design.num_hidden_layers))
+    all.push_back(one->offset_of_learned().has_value());
+  return all;
+}
+
+double start_of_score_scale(const Design& design) {
+  for (const auto& one : layer_normalizers(design.normalizer, design.num_hidden_layers)) {
+    if (one->offset_of_learned()) return one->parameters().front().value;
+  }
+  return 0;
+}
+
+void check_score_scale(const Design& design) {
+  const auto normalizers = layer_normalizers(design.normalizer, design.num_hidden_layers);
+  const double start = start_of_score_scale(design);
+  bool any = false;
+  for (const auto& one : normalizers) {
+    if (!one->offset_of_learned()) continue;
+    any = true;
+    if (one->parameters().front().value != start)
+      throw UsageError(fmt::format("'{}': one s to start from, expected the same in all layers",
+                                   escape(design.normalizer)));
+  }
+  if (!any || !design.variants.mixer.empty()) return;
+  const auto refuse = [&](std::string_view what) {
+    throw UsageError(fmt::format("'{}' multiplies queries: {}", escape(design.normalizer), what));
+  };
+  const auto scheme = position_scheme(design);
+  const bool own_terms = design.position == PositionType::kXlnet ||
+                         design.position == PositionType::kT5 ||
+                         design.position == PositionType::kDisentangled;
+  if (own_terms || (scheme && scheme->facts().scores))
+    refuse("positions add terms to scores, expected rope, learned, none or others without");
+  if (design.variants.talking_heads != TalkingHeads::kNone)
+    refuse("heads are mixed, expected talking_heads none");
+  if (design.variants.largest_keys > 0)
+    refuse("what a query sees depends on its scores, expected largest_keys 0");
+  if (design.variants.previous_scores != PreviousScores::kNone)
+    refuse("scores go on to the next layer, expected previous_scores none");
+}
+
+nn::PositionShape position_shape(const Design& design) {
+  return shape_of(design, position_scheme(design).get());
 }
 
 std::vector<nn::PositionParameter> position_parameters(const Design& design) {
@@ -95,12 +210,14 @@ bool positions_act_in_attention(const Design& design) {
 
 std::string position_text(std::string_view text) {
   const std::string_view spelled = trim(text);
+  if (is_layer_list(spelled)) return std::string(spelled);
   if (const auto parts = split_in_two(spelled, '('); parts && trim(parts->second) == ")")
     return std::string(trim(parts->first));
   return std::string(spelled);
 }
 
 void take_own_position(Design& design) {
+  if (is_layer_list(design.variants.position)) return;
   const auto scheme = position_scheme(design);
   const OwnPosition* own = scheme ? own_position(scheme->name()) : nullptr;
   if (own == nullptr) return;
@@ -120,6 +237,7 @@ void take_own_position(Design& design) {
 }
 
 std::optional<RotaryDesign> rotary_of(const Design& design) {
+  if (is_layer_list(design.variants.position)) return std::nullopt;
   const auto scheme = position_scheme(design);
   const auto* found = dynamic_cast<const nn::RotaryScheme*>(scheme.get());
   if (found == nullptr) return std::nullopt;
@@ -164,6 +282,7 @@ nn::MixerShape mixer_shape(const Design& design) {
   shape.attention_size = design.variants.mixer_attention_size;
   shape.kernel_size = design.variants.mixer_kernel_size;
   shape.dilation = design.variants.mixer_dilation;
+  shape.chunk_size = design.variants.mixer_chunk_size;
   return shape;
 }
 
@@ -175,7 +294,7 @@ std::vector<nn::MixerParameter> mixer_parameters(const Design& design) {
 
 bool needs_materialized_attention(const Design& design) {
   const VariantDesign& variants = design.variants;
-  if (variants.talking_heads != TalkingHeads::kNone) return true;
+  if (variants.talking_heads != TalkingHeads::kNone || variants.largest_keys > 0) return true;
   if (variants.previous_scores != PreviousScores::kNone) return true;
   const auto scheme = position_scheme(design);
   return scheme && (scheme->facts().weights || scheme->facts().values);
@@ -193,6 +312,29 @@ DesignMasks mask_support(const Design& design) {
   if (design.convolution_size > 0)
     add(nn::MaskSupport::kFull, "the convolution of its first layer");
   return least;
+}
+
+Index softmax_heads(const Design& design) {
+  const Index own = design.variants.softmax_heads;
+  return own > 0 ? own : design.num_attention_heads;
+}
+
+double residual_scale(const Design& design, Index layer) {
+  if (layer == 0 && !design.variants.input_residual) return 0;
+  return design.variants.residual_scale;
+}
+
+std::optional<std::string> input_residual_problem(const Design& design) {
+  if (design.variants.input_residual) return std::nullopt;
+  switch (design.norm_placement) {
+    case NormPlacement::kReZero:
+      return "ReZero starts with the residual alone, expected another norm placement";
+    case NormPlacement::kAdmin:
+      return "Admin weights the residual, expected another norm placement";
+    default: break;
+  }
+  if (design.streams == Streams::kOne) return std::nullopt;
+  return "only a model of one stream starts from embeddings of its tokens alone";
 }
 
 Index context_width(const Design& design) {

@@ -10,13 +10,35 @@
 
 #include "model/design.hpp"
 #include "nn/mixer.hpp"
+#include "nn/normalizer.hpp"
 #include "nn/position_scheme.hpp"
 
 namespace masque::model {
 
-/// The scheme of `variants.position`; nullptr if that is empty. Throws UsageError for an unknown
-/// one.
+/// The scheme of `variants.position`; nullptr if that is empty. Of a list (layer_list.hpp) the one
+/// that stands there besides `none`. Throws UsageError for an unknown one, and for lists of
+/// several.
 std::shared_ptr<const nn::PositionScheme> position_scheme(const Design& design);
+/// Of each layer, whether the scheme acts in it: in all but those for which a list says `none`.
+std::vector<bool> layers_with_position(const Design& design);
+
+/// With a list of positions, gives the layers without one scores scaled by 1/√(head size), whatever
+/// the scheme's scale is, in LayerDesign::attention_scale.
+void scale_listed_layers(Design& design);
+
+/// The normalizer of each layer, of one for all or a list. Throws UsageError for unknown ones and
+/// for a list of another length.
+std::vector<std::shared_ptr<const nn::AttentionNormalizer>> layer_normalizers(std::string_view text,
+                                                                              Index layers);
+
+/// Of each layer, whether its normalizer has a scale that its heads learn.
+std::vector<bool> layers_with_score_scale(const Design& design);
+/// Where these start; 0 without one.
+double start_of_score_scale(const Design& design);
+/// Throws UsageError if scales that heads learn cannot multiply queries: next to other terms of
+/// scores, heads that are mixed, scores of the layer before, or with several starts.
+void check_score_scale(const Design& design);
+
 /// The sizes that the scheme serves. One that acts on the input sees embedding_size columns.
 nn::PositionShape position_shape(const Design& design);
 /// What it trains, or nothing.
@@ -46,7 +68,7 @@ bool adds_position(const Design& design);
 /// Whether positions act on queries, keys, scores or values, which a mixer does not have.
 bool positions_act_in_attention(const Design& design);
 
-/// One spelling of a scheme: without parentheses where there are no arguments.
+/// One spelling of a scheme: without parentheses where there are no arguments. Lists stay.
 std::string position_text(std::string_view text);
 
 /// Puts masque's own terms in place of the scheme: of one without arguments, and of `rope` with
@@ -56,7 +78,7 @@ std::string position_text(std::string_view text);
 void take_own_position(Design& design);
 
 /// The angles of a scheme that only rotates queries and keys by their positions: `rope`,
-/// `rope_yarn` and the like. Nothing for other schemes, or none.
+/// `rope_yarn` and the like. Nothing for other schemes, for lists, or none.
 std::optional<RotaryDesign> rotary_of(const Design& design);
 /// Takes PositionType::kRotary with these angles, in all layers, in place of the scheme.
 void set_rotary(const RotaryDesign& rotary, Design& design);
@@ -81,6 +103,15 @@ struct DesignMasks {
 };
 /// Of its position scheme, its mixer and its convolution the one that obeys the fewest.
 DesignMasks mask_support(const Design& design);
+
+/// Heads whose scores are normalized: those between the two mixings of talking heads.
+Index softmax_heads(const Design& design);
+
+/// α of the residual that attention (or mixer, or gated unit) of a layer is added to: 0 without
+/// VariantDesign::input_residual in the first layer.
+double residual_scale(const Design& design, Index layer);
+/// Why a design cannot be without the residual of its input; nothing if it can, and with it.
+std::optional<std::string> input_residual_problem(const Design& design);
 
 /// Columns of what attention, mixer or gated unit gives to the output projection.
 Index context_width(const Design& design);

@@ -51,6 +51,7 @@ struct LayerWeights {
   Weight<T> attention_scale, feed_forward_scale;        ///< kReZero: α
   Weight<T> attention_residual, feed_forward_residual;  ///< kAdmin: ω
   Weight<T> head_scale;                                 ///< kNormFormer
+  Weight<T> score_scale;                                ///< normalizers that learn it
   // XLNet: vectors of heads · head size
   DenseWeights<T> relative;
   Weight<T> content_bias, position_bias, segment_bias;  ///< r_w_bias, r_r_bias, r_s_bias

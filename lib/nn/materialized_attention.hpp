@@ -50,7 +50,8 @@ class ValueTerms {
 
 /// Attention of one sequence. Views and pointers are borrowed; what is empty or null is left out.
 ///     s = scale · q·k + bias (+ s of the layer before);  s ← Λ_before s over heads
-///     a = normalizer(s, mask);  a ← Λ_after a over heads;  a ← a ⊙ c;  o = a v + Σ_j a_ij r_ij
+///     a = normalizer(s, mask, k largest);  a ← Λ_after a over heads;  a ← a ⊙ c;  o = a v + Σ_j
+///     a_ij r_ij
 /// `problem.num_heads` counts heads of scores; head h of n reads key or value head
 /// ⌊h · key heads / n⌋, n the number of heads of scores or of values. Sizes of keys and of values
 /// are those of their columns, independent of each other and of the numbers of heads.
@@ -65,6 +66,9 @@ struct MaterializedAttention {
   /// What the next layer gets as `previous`: without `previous` (RealFormer as bert4keras has it,
   /// one layer deep), else accumulated over all layers.
   bool pass_own_scores = false;
+  /// How many keys each query of each head of weights keeps, those with the largest scores, of
+  /// equal ones the first; the others are hidden. 0: all. Zhao et al. 2019, arXiv:1912.11637.
+  Index largest = 0;
   const WeightTerms<T>* weight_terms = nullptr;
   const ValueTerms<T>* value_terms = nullptr;
 };

@@ -27,8 +27,9 @@ std::vector<Matrix<T>> normalize(const MaterializedAttention<T>& attention, cons
   for (Index head = 0; head < heads.weights; ++head) {
     out.push_back(materialized::talk(attention.talking_before, head, scores));
     for (Index i = 0; i < out.back().rows(); ++i) {
-      mask.read(i);
-      reference::normalize_row(*attention.problem.normalizer, mask, out.back().view().row_span(i));
+      const std::span<T> row = out.back().view().row_span(i);
+      materialized::read_largest<T>(i, attention.largest, row, mask);
+      reference::normalize_row(*attention.problem.normalizer, mask, row);
     }
   }
   return out;

@@ -94,7 +94,7 @@ std::vector<Matrix<T>> normalizer_backward(const MaterializedAttention<T>& atten
     const MatrixView<T> d = d_normalized[static_cast<std::size_t>(head)].view();
     Matrix<T> weights = Matrix<T>::copy(mixed.view());
     for (Index i = 0; i < d.rows; ++i) {
-      mask.read(i);
+      materialized::read_largest<T>(i, attention.largest, mixed.view().row_span(i), mask);
       const auto division =
           reference::normalize_row(*problem.normalizer, mask, weights.view().row_span(i));
       reference::normalize_row_backward<T>(*problem.normalizer, mask, mixed.view().row_span(i),

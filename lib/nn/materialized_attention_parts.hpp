@@ -1,6 +1,11 @@
 // What the passes of materialized attention share.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
 #include "nn/attention_reference.hpp"
 #include "nn/materialized_attention.hpp"
 
@@ -68,6 +73,24 @@ Matrix<T> talk(MatrixView<const T> lambda, Index head, const std::vector<Matrix<
     add_scaled(x[static_cast<std::size_t>(from)].view(), lambda.at(head, from), out.view());
   }
   return out;
+}
+
+/// Reads what query i sees: of its visible keys those of the `largest` scores, of equal ones the
+/// first; 0: all. NaN counts as largest, so that it stays in the result.
+template <class T>
+void read_largest(Index i, Index largest, std::span<const T> scores, RowMask& mask) {
+  mask.read(i);
+  if (largest == 0 || mask.count() <= largest) return;
+  std::vector<std::pair<double, Index>> keys;
+  for (Index j = 0; j < std::ssize(scores); ++j) {
+    if (!mask.visible(j)) continue;
+    const double score = reference::real_part(scores[static_cast<std::size_t>(j)]);
+    keys.emplace_back(std::isnan(score) ? -HUGE_VAL : -score, j);
+  }
+  std::ranges::nth_element(keys, keys.begin() + largest);
+  std::vector<Index> kept;
+  for (Index k = 0; k < largest; ++k) kept.push_back(keys[static_cast<std::size_t>(k)].second);
+  mask.keep(kept);
 }
 
 /// The scores of each head before Λ_before, with those of the layer before.

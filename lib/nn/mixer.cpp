@@ -82,6 +82,7 @@ void check_shape(const MixerShape& shape) {
   positive("attention_size", shape.attention_size, 1);
   positive("kernel_size", shape.kernel_size, 1);
   positive("dilation", shape.dilation, 1);
+  positive("chunk_size", shape.chunk_size, 1);
   if (shape.hidden_size % shape.num_attention_heads != 0) {
     throw UsageError(fmt::format("hidden_size {} is not a multiple of num_attention_heads {}",
                                  shape.hidden_size, shape.num_attention_heads));

@@ -26,6 +26,7 @@ struct MixerShape {
   Index attention_size = 64;  ///< of the tiny attention
   Index kernel_size = 7;      ///< taps of a convolution
   Index dilation = 1;         ///< distance between taps
+  Index chunk_size = 256;     ///< tokens of a chunk
 };
 
 /// A parameter of a mixer, starting as mean + deviation · normal numbers.
@@ -102,8 +103,6 @@ const Mixer* find_mixer(std::string_view name);
 struct MixerRegistration {
   explicit MixerRegistration(std::unique_ptr<const Mixer> mixer);
 };
-
-/// "any", "full, causal" or "full".
 
 /// The parameters of a mixer as they start. T is float, double or std::complex<double>; a number is
 /// a function of seed, mixer, parameter and place alone. Throws as Mixer::parameters.

@@ -27,6 +27,7 @@ std::vector<VariantInfo> list_variants() {
     info.kind = "normalizer";
     info.name = normalizer->name();
     info.parameters = parameter_text(*normalizer);
+    if (normalizer->offset_of_learned()) info.parameters += "; s of each head is trained";
     info.masks = "any";
     info.cost = normalizer->unit_length() == UnitLength::kNeither ? "h n²" : "h n² + n d";
     info.source = normalizer->source();
@@ -44,6 +45,7 @@ double AttentionNormalizer::temperature(Index /*visible*/) const { return 1; }
 double AttentionNormalizer::constant(Index /*visible*/) const { return 1; }
 UnitLength AttentionNormalizer::unit_length() const { return UnitLength::kNeither; }
 bool AttentionNormalizer::scaled() const { return true; }
+std::optional<double> AttentionNormalizer::offset_of_learned() const { return std::nullopt; }
 std::vector<NormalizerParameter> AttentionNormalizer::parameters() const { return {}; }
 std::unique_ptr<const AttentionNormalizer> AttentionNormalizer::with(
     std::span<const double> /*values*/) const {

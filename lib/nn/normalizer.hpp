@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,9 @@ class AttentionNormalizer {
   virtual UnitLength unit_length() const;
   /// Whether q·k is multiplied by the scale of the problem (1/√d); else by 1.
   virtual bool scaled() const;
+  /// b of a normalizer whose t_i is s log n_i + b with an s that each head of a model learns; its
+  /// parameter `s` is where they start. Nothing: t_i is the same for all heads.
+  virtual std::optional<double> offset_of_learned() const;
   virtual std::vector<NormalizerParameter> parameters() const;
   /// The same with other values of `parameters()`, in their order and bounds. Only for those that
   /// have parameters.

@@ -26,4 +26,15 @@ void RowMask::read(Index query) {
   for (const std::uint64_t word : words_) count_ += std::popcount(word);
 }
 
+void RowMask::keep(std::span<const Index> keys) {
+  std::vector<std::uint64_t> kept(words_.size(), 0);
+  for (const Index key : keys)
+    kept[static_cast<std::size_t>(key / 64)] |= std::uint64_t{1} << (key % 64);
+  count_ = 0;
+  for (std::size_t w = 0; w < words_.size(); ++w) {
+    words_[w] &= kept[w];
+    count_ += std::popcount(words_[w]);
+  }
+}
+
 }  // namespace masque::nn

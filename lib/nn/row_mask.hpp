@@ -20,6 +20,8 @@ class RowMask {
   bool visible(Index key) const {
     return (words_[static_cast<std::size_t>(key / 64)] >> (key % 64) & 1) != 0;
   }
+  /// Of the visible keys, hides all but these.
+  void keep(std::span<const Index> keys);
   /// The whole row; bits after the last key are 0.
   std::span<const std::uint64_t> words() const { return words_; }
   /// n_i: the number of visible keys.

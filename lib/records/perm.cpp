@@ -69,7 +69,8 @@ class Perm final : public Corruption {
     }
     tally.ordinary += static_cast<std::uint64_t>(ordinary);
     // What was blocked stays blocked: documents, say.
-    const std::string order = order_text(draw, functional);
+    std::string order = order_text(draw, functional);
+    if (options_.causal_blocks) order += fmt::format(" & causal_blocks({})", options_.perm_size);
     record.mask = record.mask ? fmt::format("({}) & {}", *record.mask, order) : order;
   }
 
@@ -84,6 +85,7 @@ class Perm final : public Corruption {
         std::min<Index>(ordinary, std::llround(options_.predict * static_cast<double>(length)));
     request.selection.alpha = static_cast<Index>(options_.alpha);
     request.selection.beta = static_cast<Index>(options_.beta);
+    if (options_.no_spans) request.selection.longest = 0;
     request.functional = functional;
     return request;
   }
@@ -109,6 +111,14 @@ std::unique_ptr<Corruption> make_perm(const PermOptions& options, TokenTable tok
   check("alpha", options.alpha, 1);
   check("beta", options.beta, 1);
   check("perm_size", options.perm_size, 0);
+  if (options.causal_blocks && options.perm_size == 0) {
+    throw UsageError(fmt::format("{} without {}, expected the size of a block",
+                                 field("causal_blocks"), field("perm_size")));
+  }
+  if (options.hf && (options.no_spans || options.causal_blocks)) {
+    throw UsageError(fmt::format("{}: transformers' rule has spans in two halves, expected xlnet's",
+                                 field(options.no_spans ? "no_spans" : "causal_blocks")));
+  }
   if (options.hf && tokens.mask < 0)
     throw UsageError(fmt::format("there is no mask token, expected {}", field("mask_token")));
   return std::make_unique<Perm>(options, std::move(tokens));

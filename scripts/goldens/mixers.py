@@ -16,7 +16,7 @@ import torch.nn.functional as F
 
 OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "nn" / "mixers.tsv"
 
-N, D, HEADS, INNER, SMALL, TAPS, DILATION = SHAPE = (7, 6, 2, 4, 3, 4, 2)
+N, D, HEADS, INNER, SMALL, TAPS, DILATION, CHUNK = SHAPE = (7, 6, 2, 4, 3, 4, 2, 3)
 SIZE = D // HEADS
 
 
@@ -187,6 +187,30 @@ def aft(x, mask, query, key, value, w=None):
     return sigmoid(x @ query.T) * mean
 
 
+def linear_attention(x, mask, query, key, value):
+    """Pair by pair, as the masked kernel attention that it is."""
+    def features(w, h):
+        return torched(F.elu, head(x @ w.T, h)) + 1
+    out = []
+    for h in range(HEADS):
+        a = np.where(mask, features(query, h) @ features(key, h).T, 0)
+        out.append(a / a.sum(1, keepdims=True) @ head(x @ value.T, h))
+    return np.hstack(out)
+
+
+def mixed_chunk(x, mask, w_gate, w_value, w_shared, scale, offset, position):
+    u, v, z = (torched(F.silu, x @ w.T) for w in (w_gate, w_value, w_shared))
+    q, k, q_linear, k_linear = (scale[m] * z + offset[m] for m in range(4))
+    i = np.arange(len(x))
+    near = i[:, None] // CHUNK == i[None, :] // CHUNK
+    causal = not mask.all()
+    bias = position[0][np.clip(i[None, :] - i[:, None], 1 - CHUNK, CHUNK - 1) + CHUNK - 1]
+    squares = np.where(near & mask, np.maximum(q @ k.T / np.sqrt(SMALL) + bias, 0) ** 2, 0) / CHUNK
+    far = i[None, :] // CHUNK < i[:, None] // CHUNK if causal else np.ones_like(mask)
+    linear = np.where(far, q_linear @ k_linear.T, 0) / np.maximum(far.sum(1, keepdims=True), 1)
+    return u * ((squares + linear) @ v)
+
+
 def padding(mask):
     """Left and right, as fairseq's LightweightConv1d pads; all at the left where causal."""
     left = (TAPS - 1) // 2 if mask.all() else TAPS - 1
@@ -242,6 +266,10 @@ MIXERS = [
     (gmlp, "gmlp", ANY, GATED),
     (gmlp_toeplitz, "gmlp_toeplitz", ANY, TOEPLITZ),
     (light_convolution, "light_convolution", ANY[:2], GLU + [("kernel.weight", HEADS, TAPS)]),
+    (linear_attention, "linear_attention", ANY[:2], QKV),
+    (mixed_chunk, "mixed_chunk", ANY[:2],
+     [("gate.weight", D, D), VALUE, ("shared.weight", SMALL, D), ("scale.weight", 4, SMALL),
+      ("offset.weight", 4, SMALL), ("position.weight", 1, 2 * CHUNK - 1)]),
     (mlp_mixer, "mlp_mixer", ANY[:1],
      [("norm.weight", 1, D), ("norm.bias", 1, D), ("token1.weight", INNER, N), ("token1.bias", 1, INNER),
       ("token2.weight", N, INNER), ("token2.bias", 1, N)]),

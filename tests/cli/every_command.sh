@@ -33,8 +33,10 @@ print attn-probe probe zero model --length 8
 print attn-probe probe position model < text
 print attn-probe probe token model < text
 print attn-probe probe segment model --records segments.jsonl
+print attn-probe probe label model --records labels.jsonl
 print attn-probe probe scheme --position rope --length 8
 print attn-probe ablate model < text
+print attn-probe visible model < text
 print attn-probe merge stats.jsonl
 out embed-fix mlm-correct in -o out --verify
 out embed-fix add in covid -o out
@@ -178,6 +180,7 @@ make_inputs() {
   lm-write latent encode latent -o points.npy -q <text || return
   seq 44 -1 0 >order
   for i in 5 6 7 8 9 10; do echo "{\"ids\":[2,$i,3,6,3],\"seg\":[0,0,0,1,1]}"; done >segments.jsonl
+  sed 's/"seg"/"labels"/' segments.jsonl >labels.jsonl
   rm -f none
   printf '5 6 7 8 9 10 11 12\n13 14 15\n' >ids
   head -c 96 /dev/zero | tr '\0' '\005' >ids.bin

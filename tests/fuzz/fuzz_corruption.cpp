@@ -60,7 +60,7 @@ SelectionOptions selection(Options& o) {
 }
 
 std::unique_ptr<Corruption> corruption(Options& o) {
-  switch (o.next() % 9) {
+  switch (o.next() % 10) {
     case 0: return make_drop({o.share(), o.next() % 4, o.next() % 2 == 1, o.next()}, table());
     case 1: return make_mae({o.share(), o.next() % 4, o.next()}, table());
     case 2: {
@@ -73,8 +73,19 @@ std::unique_ptr<Corruption> corruption(Options& o) {
       return make_mlm(mlm, table());
     }
     case 3:
-      return make_perm({o.next() % 2 == 1, o.share(), o.next() % 9, 1 + o.next() % 7,
-                        1 + o.next() % 3, o.next()},
+      return make_perm({.hf = o.next() % 2 == 1,
+                        .predict = o.share(),
+                        .perm_size = o.next() % 9,
+                        .alpha = 1 + o.next() % 7,
+                        .beta = 1 + o.next() % 3,
+                        .seed = o.next()},
+                       table());
+    case 9:
+      return make_perm({.predict = o.share(),
+                        .perm_size = 1 + o.next() % 9,
+                        .no_spans = o.next() % 2 == 1,
+                        .causal_blocks = true,
+                        .seed = o.next()},
                        table());
     case 8:
       return make_mdlm(

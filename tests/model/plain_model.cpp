@@ -82,6 +82,8 @@ class Plain {
         weights_(weights),
         mask_(mask),
         scheme_(position_scheme(design)),
+        has_position_(layers_with_position(design)),
+        normalizers_(layer_normalizers(design.normalizer, design.num_hidden_layers)),
         positions_(static_cast<std::size_t>(length)) {
     std::iota(positions_.begin(), positions_.end(), Index{0});
   }
@@ -111,7 +113,8 @@ class Plain {
     Plain plain(own, weights, nullptr, x.rows);
     M h = M::copy(x);
     if (weights.embedding_projection.weight) h = dense(x, weights.embedding_projection);
-    for (const LayerWeights<double>& layer : weights.layers) h = plain.layer(layer, h.view());
+    for (const LayerWeights<double>& layer : weights.layers)
+      h = plain.layer(layer, h.view(), h.view());
     if (own.final_norm) h = normed(h.view(), own.norm, weights.final_norm);
     const M logits = dense(h.view(), weights.decoder);
     std::vector<double> out;
@@ -119,20 +122,27 @@ class Plain {
     return out;
   }
 
-  /// m: what keys and values are made of.
-  M layer(const LayerWeights<double>& own, View x) { return layer(own, x, x); }
+  /// The next layer. m: what keys and values are made of.
   M layer(const LayerWeights<double>& own, View x, View m) {
+    const M y = next_layer(own, x, m);
+    ++layer_;
+    return M::copy(y.view());
+  }
+
+ private:
+  M next_layer(const LayerWeights<double>& own, View x, View m) {
     const NormPlacement placement = design_.norm_placement;
     const bool post = placement == NormPlacement::kPost || placement == NormPlacement::kAdmin;
     const bool rezero = placement == NormPlacement::kReZero;
     const double alpha = design_.variants.residual_scale;
+    const double first_alpha = layer_ == 0 && !design_.variants.input_residual ? 0 : alpha;
     const auto input_of = [&](View states) {
       return post || rezero ? M::copy(states) : normed(states, design_.norm, own.attention_norm);
     };
     const M input = input_of(x);
     const M source = input_of(m);
     if (design_.layer_kind == LayerKind::kGatedAttention) {
-      const M y = added(x, gated(own, input.view(), source.view()).view(), alpha);
+      const M y = added(x, gated(own, input.view(), source.view()).view(), first_alpha);
       return post ? normed(y.view(), design_.norm, own.attention_norm) : M::copy(y.view());
     }
     M first = dense(mixed(own, input.view(), source.view()).view(), own.output);
@@ -141,7 +151,7 @@ class Plain {
     if (rezero) scale(first, own.attention_scale);
     M states = M::copy(x);
     scale(states, own.attention_residual);
-    M y = added(states.view(), first.view(), alpha);
+    M y = added(states.view(), first.view(), first_alpha);
     if (post) {
       y = normed(y.view(), design_.norm, own.attention_norm);
       const M branch = feed_forward(own, y.view());
@@ -162,7 +172,6 @@ class Plain {
     return added(y.view(), last.view(), 1);
   }
 
- private:
   std::unique_ptr<nn::PositionTerms<double>> terms(const std::vector<Weight<double>>& own) const {
     parameters_.clear();
     for (const Weight<double>& part : shares_position(design_) ? weights_.position : own) {
@@ -235,27 +244,43 @@ class Plain {
               Index groups) {
     std::unique_ptr<nn::PositionTerms<double>> at_work;
     nn::MaterializedAttention<double> attention;
-    if (scheme_ && !scheme_->facts().input) {
+    if (scheme_ && !scheme_->facts().input && has_position_.at(layer_)) {
       at_work = terms(own.position);
       at_work->query_key(query.view(), key.view());
       attention.problem.bias = at_work->bias();
       attention.weight_terms = at_work->weight_terms();
       attention.value_terms = at_work->value_terms();
     }
-    const auto normalizer = nn::parse_normalizer(design_.normalizer);
     attention.problem.query = query.view();
     attention.problem.key = key.view();
     attention.problem.value = value;
     attention.problem.num_heads = heads;
     attention.problem.num_key_value_heads = groups;
     attention.problem.scale = design_.attention_scale;
-    attention.problem.normalizer = normalizer.get();
+    if (scheme_ && !has_position_.at(layer_))
+      attention.problem.scale =
+          1 / std::sqrt(static_cast<double>(position_shape(design_).head_size));
+    attention.problem.normalizer = normalizers_.at(layer_).get();
     attention.problem.blocks = mask_;
+    if (own.score_scale) {
+      // Scores times s_h log n_i + b: of each query by itself.
+      const double offset = attention.problem.normalizer->offset_of_learned().value();
+      const Index size = query.columns() / heads;
+      for (Index i = 0; i < query.rows(); ++i) {
+        const Index n = mask_ != nullptr ? mask_->visible(i) : key.rows();
+        for (Index c = 0; c < query.columns(); ++c) {
+          query.view().at(i, c) *=
+              own.score_scale.view.at(0, c / size) * std::log(static_cast<double>(n)) + offset;
+        }
+      }
+      attention.problem.normalizer = nn::find_normalizer("softmax");
+    }
     attention.talking_before = own.talking_before.view;
     attention.talking_after = own.talking_after.view;
     std::vector<View> previous;
     for (const M& scores : previous_) previous.push_back(scores.view());
     attention.previous = previous;
+    attention.largest = design_.variants.largest_keys;
     const PreviousScores kind = design_.variants.previous_scores;
     attention.pass_own_scores = kind == PreviousScores::kOneLayer;
     M context(query.rows(), value.columns / groups * heads);
@@ -269,6 +294,9 @@ class Plain {
   const ModelWeights<double>& weights_;
   const mask::BlockMap* mask_;
   std::shared_ptr<const nn::PositionScheme> scheme_;
+  std::vector<bool> has_position_;
+  std::vector<std::shared_ptr<const nn::AttentionNormalizer>> normalizers_;
+  std::size_t layer_ = 0;
   std::vector<Index> positions_;
   mutable std::vector<View> parameters_;
   std::vector<M> previous_;

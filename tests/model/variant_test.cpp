@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "mask/expression.hpp"
 #include "model/checkpoint/save.hpp"
+#include "model/layer_list.hpp"
 #include "model/masks.hpp"
 #include "model/model.hpp"
 #include "model/random_model.hpp"
@@ -319,6 +320,12 @@ TEST_CASE("layers of the zoo: talking heads, previous scores, norms, sizes") {
   for (const char* members : {
            R"("talking_heads": "before")",
            R"("talking_heads": "after", "position": "alibi")",
+           R"("talking_heads": "both", "softmax_heads": 5)",
+           R"("talking_heads": "both", "softmax_heads": 1, "position": "urpe", "mask": "causal")",
+           R"("largest_keys": 3)",
+           R"("largest_keys": 2, "mask": "causal", "position": "alibi", "normalizer": "log_n")",
+           R"("largest_keys": 4, "talking_heads": "both", "streams": "fixed_keys")",
+           R"("largest_keys": 3, "layer_kind": "gated_attention", "attention_key_size": 6)",
            R"("talking_heads": "both", "position": "shaw", "norm_placement": "pre")",
            R"("previous_scores": "one_layer")",
            R"("previous_scores": "accumulated", "mask": "causal", "position": "rope")",
@@ -349,10 +356,64 @@ TEST_CASE("layers of the zoo: talking heads, previous scores, norms, sizes") {
            R"("type_vocab_size": 2, "tie_word_embeddings": false)",
            R"("embedding_norm": false, "final_norm": true, "position_embedding_type": "none")",
            R"("attention_scale": 0.7, "position_embedding_type": "none")",
+           R"("normalizer": "ssmax_learned", "mask": "causal", "num_key_value_heads": 1)",
+           R"x("normalizer": "ssmax_learned(bias=0.5)", "position": "urpe")x",
+           R"("normalizer": "ssmax_learned", "layer_kind": "gated_attention",
+              "attention_key_size": 6)",
+           R"("input_residual": false)",
+           R"("input_residual": false, "norm_placement": "pre", "mask": "causal")",
+           R"("input_residual": false, "norm_placement": "sandwich", "gated": true)",
+           R"("input_residual": false, "norm_placement": "parallel")",
+           R"("input_residual": false, "norm_placement": "normformer", "mixer": "gmlp")",
+           R"("input_residual": false, "layer_kind": "gated_attention", "attention_key_size": 6)",
+           R"("input_residual": false, "layer_kind": "gated_attention", "norm_placement": "pre",
+              "attention_key_size": 6)",
        }) {
     CAPTURE(members);
     check_variant(test::tiny_design(members));
   }
+}
+
+TEST_CASE("normalizers and positions by layer") {
+  for (const char* members : {
+           R"("normalizer": "softmax, log_n")",
+           R"x("normalizer": "softmax, ssmax_learned(s=0.6)")x",
+           R"("normalizer": "ssmax_learned, softmax", "position": "rope", "streams": "fixed_keys")",
+           R"x("normalizer": "l2, log_n(base=4, clip=2)", "mask": "causal")x",
+           R"("position": "rope, none")",
+           R"("position": "none, rope", "normalizer": "softmax, log_n", "mask": "causal")",
+           R"x("position": "alibi, none", "num_key_value_heads": 1)x",
+           R"x("position": "t5(buckets=4), none")x",
+           R"("position": "none, shaw", "talking_heads": "both")",
+           R"("position": "deberta, none")",
+           R"("position": "urpe, none", "previous_scores": "one_layer")",
+           R"("position": "none, t5", "position_shared": true)",
+           R"("position": "rope, none", "streams": "fixed_keys")",
+           R"("position": "none, rope", "normalizer": "squared_relu, softmax",
+              "layer_kind": "gated_attention", "attention_key_size": 6)",
+       }) {
+    CAPTURE(members);
+    const Design design = test::tiny_design(members);
+    check_variant(design);
+    const ModelWeights<double> weights = test::random_weights<double>(design, 1);
+    const std::vector<bool> has_position = layers_with_position(design);
+    if (shares_position(design)) continue;
+    for (std::size_t l = 0; l < has_position.size(); ++l) {
+      const std::size_t expected = has_position[l] ? position_parameters(design).size() : 0;
+      CHECK(weights.layers[l].position.size() == expected);
+    }
+  }
+  CHECK(is_layer_list("rope, none"));
+  CHECK(is_layer_list(" (3*rope , none) "));
+  CHECK(is_layer_list("4*rope"));
+  CHECK_FALSE(is_layer_list("rope_yarn(factor=8, length=512)"));
+  CHECK_FALSE(is_layer_list("(rope)"));
+  CHECK(layer_choices("(2*a(b, c), d)", 3) == std::vector<std::string>{"a(b, c)", "a(b, c)", "d"});
+  CHECK(layer_choices("a", 2) == std::vector<std::string>{"a", "a"});
+  CHECK(layer_list_text({"a", "a", "b"}) == "2*a, b");
+  CHECK(layer_list_text({"a", "a"}) == "a");
+  for (const char* text : {"a, b", "4*a", "9223372036854775807*a, 2*b", "0*a, 3*b", "-1*a, 4*b"})
+    CHECK_THROWS_AS(layer_choices(text, 3), UsageError);
 }
 
 TEST_CASE("masque's own positions are those of the registry") {
@@ -472,7 +533,24 @@ TEST_CASE("options that a design cannot have are refused by name") {
            std::pair{R"("position": "rop")", "position"},
            std::pair{R"x("position": "rope(bas=3)")x", "position"},
            std::pair{R"("normalizer": "soft")", "normalizer"},
+           std::pair{R"("normalizer": "softmax, soft")", "normalizer"},
+           std::pair{R"("normalizer": "ssmax_learned", "position": "alibi")", "multiplies queries"},
+           std::pair{R"("normalizer": "ssmax_learned", "talking_heads": "both")", "talking_heads"},
+           std::pair{R"("normalizer": "ssmax_learned", "previous_scores": "one_layer")",
+                     "previous_scores"},
+           std::pair{R"x("normalizer": "ssmax_learned, ssmax_learned(s=1)")x", "the same in all"},
+           std::pair{R"("normalizer": "softmax, l2, l2")", "list for more than 2 layers"},
+           std::pair{R"("position": "rope, alibi")", "one scheme besides none"},
+           std::pair{R"("position": "learned, none")", "acts on the input"},
+           std::pair{R"("position": "rerope, none")", "makes the whole score"},
+           std::pair{R"("position": "rope, none", "detector": {})", "lists"},
+           std::pair{R"("input_residual": false, "norm_placement": "rezero")", "input_residual"},
+           std::pair{R"("input_residual": false, "norm_placement": "admin")", "input_residual"},
+           std::pair{R"("input_residual": false, "streams": "fixed_keys")", "input_residual"},
            std::pair{R"("mixer": "gml")", "mixer"},
+           std::pair{R"("mixer": "gmlp", "largest_keys": 2)", "mixer"},
+           std::pair{R"("softmax_heads": 3)", "softmax_heads"},
+           std::pair{R"("softmax_heads": 3, "talking_heads": "before")", "softmax_heads"},
            std::pair{R"("mixer": "gmlp", "mixer_kernel_size": 0)", "mixer_kernel_size"},
            std::pair{R"("num_key_value_heads": 3)", "num_key_value_heads"},
        }) {

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "mask/bit_matrix.hpp"
+#include "mask/builtin.hpp"
 #include "nn/attention_gradients.hpp"
 #include "nn/materialized_example.hpp"
 
@@ -100,6 +102,54 @@ TEST_CASE("heads talk: scores before the normalizer, weights after it") {
     }
   }
   CHECK(distance(found, expected) < 1e-14);
+}
+
+TEST_CASE("the keys with the largest scores are a mask, and of equal ones the first stay") {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
+    CAPTURE(normalizer->name());
+    for (const char* text : {"full", "causal", "random(0.4,2)"}) {
+      CAPTURE(text);
+      for (const Index largest : {1, 3, 70, 80}) {
+        CAPTURE(largest);
+        const Index n = 70;
+        const mask::Mask mask = mask::parse_mask(text).bind({n, n});
+        const mask::BlockMap blocks(mask);
+        const Example<double> example({n, n, 1, 1, 3, 2});
+        nn::MaterializedAttention<double> attention;
+        attention.problem = example.problem(*normalizer, &blocks);
+        attention.largest = largest;
+        const nn::OperandProblem<double> operands(attention.problem);
+        Matrix<double> scores(n, n);
+        nn::reference::scores(operands.get(), 0, scores.view());
+        mask::BitMatrix bits(n, n);
+        for (Index i = 0; i < n; ++i) {
+          for (Index j = 0; j < n; ++j) {
+            Index larger = 0;
+            for (Index k = 0; k < n; ++k) {
+              if (mask.allows(i, k) && scores.view().at(i, k) > scores.view().at(i, j)) ++larger;
+            }
+            if (mask.allows(i, j) && larger < largest) bits.set(i, j);
+          }
+        }
+        const mask::BlockMap kept(mask::from_bits(std::move(bits)));
+        nn::AttentionProblem<double> expected = attention.problem;
+        expected.blocks = &kept;
+        CHECK(distance(run(attention, 2), define(expected)) == 0);
+      }
+    }
+  }
+  // All scores of a query of zeros are equal.
+  const Example<double> example({2, 5, 1, 1, 3, 2});
+  nn::MaterializedAttention<double> attention;
+  attention.problem = example.problem(normalizer("softmax"));
+  const Matrix<double> zeros = Matrix<double>::zero(2, 3);
+  attention.problem.query = zeros.view();
+  attention.largest = 2;
+  const Matrix<double> found = run(attention, 2);
+  for (Index e = 0; e < 2; ++e) {
+    const auto& value = attention.problem.value;
+    CHECK(std::abs(found.view().at(0, e) - (value.at(0, e) + value.at(1, e)) / 2) < 1e-15);
+  }
 }
 
 TEST_CASE("the size of keys is free of the number of heads and of the size of values") {

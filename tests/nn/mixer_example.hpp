@@ -20,6 +20,7 @@ inline nn::MixerShape small_shape() {
   shape.attention_size = 3;
   shape.kernel_size = 3;
   shape.dilation = 2;
+  shape.chunk_size = 3;
   return shape;
 }
 

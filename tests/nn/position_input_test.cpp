@@ -85,6 +85,49 @@ TEST_CASE("sinusoidal, recursive, complex_order and convolutional: their formula
   CHECK(v.view().at(2, 2) == doctest::Approx(plain + f.at(0, 2) + f.at(1, 2)));
 }
 
+/// The largest error of floater where dp/dt = tanh(p) in each column, whose solution is
+/// sinh p(t) = sinh p(0) e^t, or where dp/dt = tanh(t): p(t) = p(0) + log cosh t.
+double floater_error(std::string_view text, bool by_time) {
+  const Layer layer(text);
+  LayerInput<double> in = random_input<double>(layer);
+  for (std::size_t k = 1; k < in.parameters.size(); ++k) {
+    for (double& x : in.parameters[k].span()) x = 0;
+  }
+  for (Index d = 0; d < 8; ++d) {
+    in.parameters[4].view().at(d, d) = 1;
+    if (by_time) {
+      in.parameters[2].view().at(0, d) = 1;
+    } else {
+      in.parameters[1].view().at(d, d) = 1;
+    }
+  }
+  const Matrix<double> x = moved(layer, in);
+  double worst = 0;
+  for (Index i = 0; i < 7; ++i) {
+    const double t = 0.5 * number(i);
+    for (Index d = 0; d < 8; ++d) {
+      const double first = in.parameters[0].view().at(0, d);
+      const double expected = by_time ? first + std::log(std::cosh(t))
+                                      : std::asinh(std::sinh(first) * std::exp(t));
+      worst = std::max(worst, std::abs(x.view().at(i, d) - 1 - expected));
+    }
+  }
+  return worst;
+}
+
+TEST_CASE("floater solves its equation to fourth order") {
+  for (const bool by_time : {false, true}) {
+    CAPTURE(by_time);
+    const double coarse = floater_error("floater(step=0.5)", by_time);
+    const double fine = floater_error("floater(step=0.5,substeps=4)", by_time);
+    CHECK(coarse < 1e-3);
+    CHECK(fine < 5e-6);
+    // Four times as many steps: 4^4 = 256 in the limit.
+    CHECK(coarse / fine > 150);
+    CHECK(coarse / fine < 400);
+  }
+}
+
 /// The positions that a draw gives to consecutive tokens.
 std::vector<Index> drawn_positions(std::string_view text, Index tokens,
                                    std::optional<std::uint64_t> draw) {

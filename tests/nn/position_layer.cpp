@@ -12,6 +12,7 @@ std::vector<std::string> spellings() {
                            "deberta(span=4,position_buckets=4,max_relative_positions=9)",
                            "deberta(span=2)",
                            "leaky_rerope(window=2,factor=3,layout=half)",
+                           "floater(step=0.3,substeps=2,inner=5)",
                            "learned(alpha=0)",
                            "learned(alpha=0.7)",
                            "multiplicative(form=plain)",

@@ -298,7 +298,7 @@ TEST_CASE("every scheme is a row of the variants, with all its parameters") {
     }
   }
   CHECK(rows == nn::position_names());
-  CHECK(rows.size() == 27);
+  CHECK(rows.size() == 28);
   CHECK(nn::position_info("rope_pi").parameters == "layout=adjacent, base=10000, factor=8");
   CHECK(nn::position_info("shaw").parameters ==
         "clip=16; trained keys (2 clip + 1, head size), values (2 clip + 1, value size)");

@@ -15,6 +15,7 @@
 #include "model/checkpoint/save.hpp"
 #include "model/model.hpp"
 #include "model/random_model.hpp"
+#include "probe/check/check_leak.hpp"
 #include "probe/write/generate.hpp"
 #include "probe/write/latent_texts.hpp"
 #include "support/message.hpp"
@@ -128,6 +129,36 @@ TEST_CASE("the second copy knows of the first what the points say, and nothing e
     const LatentRows later = run_copies(*model, kFirstIds, changed, {});
     for (std::size_t i = 0; i + 1 < pair.rows.size(); ++i) CHECK(pair.rows[i] == later.rows[i]);
     CHECK(pair.rows.back() != later.rows.back());
+  }
+}
+
+TEST_CASE("replaced tokens: only the points let the first copy through") {
+  for (const char* members : {"", R"("position": "rope", "norm_placement": "pre")"}) {
+    CAPTURE(members);
+    test::TempFolder folder = test::TempFolder::in_memory();
+    const auto model = latent_model(folder / "model", *members == 0 ? "\"gated\": true" : members);
+    CheckInput text;
+    text.ids = {5, 17, 9, 30, 2};
+    LeakRequest request;
+    request.prediction = mask::Prediction::kNext;
+    request.second_copy = true;
+    const auto leaks = [&](const CheckInput& copies) {
+      LeakReport report;
+      check_leak(*model, 0, copies, request, report);
+      CHECK(report.pairs == 5 * 5 + (0 + 1 + 2 + 3 + 4));
+      return report.layers.back().pairs;
+    };
+    const CheckInput copies = two_copies(text, model->design(), 1, 0);
+    CHECK(leaks(copies) == 0);
+    // With the points that the model makes, every token of the first copy gets through.
+    CheckInput made = copies;
+    made.latents.clear();
+    CHECK(leaks(made) >= 25);
+    CheckInput open = copies;
+    open.mask = mask::parse_mask("full").bind({10, 10});
+    CHECK(leaks(open) >= 25);
+    CheckInput again = copies;
+    CHECK_THROWS_AS(two_copies(again, model->design(), 1, 0), InputError);
   }
 }
 

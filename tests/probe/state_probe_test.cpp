@@ -127,6 +127,33 @@ TEST_CASE("probes read what the states hold: ids and places of a known model") {
   CHECK_THROWS_AS(probe(ProbeTarget::kSegment, false), InputError);
 }
 
+TEST_CASE("probes of labels look at the tokens that have one") {
+  const FakeModel model(model::HeadKind::kNone);
+  ProbeRequest request;
+  request.target = ProbeTarget::kLabel;
+  request.ridge = 1e-9;
+  StateProbe states(model, request);
+  std::uint64_t labelled = 0, ones = 0;
+  for (Index t = 0; t < 20; ++t) {
+    Sequence sequence = probed_sequence(6 + t % 5, 12, t);
+    for (Index i = 0; i < sequence.size(); ++i) {
+      const bool none = i % 3 == 1;
+      const Index label = sequence.ids[static_cast<std::size_t>(i)] > 5 ? 7 : 2;
+      sequence.labels.push_back(none ? -100 : label);
+      const bool inside = i >= sequence.prefix && i < sequence.size() - sequence.suffix;
+      if (!none && inside) ++labelled;
+      if (!none && inside && label == 7) ++ones;
+    }
+    states.add(sequence);
+  }
+  const auto rows = states.fit();
+  CHECK(rows[0].rows == labelled);
+  CHECK(rows[0].baseline ==
+        static_cast<double>(std::max(ones, labelled - ones)) / static_cast<double>(labelled));
+  CHECK(rows[0].accuracy > 0.9);
+  CHECK_THROWS_AS(states.add(probed_sequence(6, 12, 1)), InputError);
+}
+
 TEST_CASE("probes: limits, hidden tokens, folds of whole texts") {
   const auto model = open_probed("bert");
   ProbeRequest request;

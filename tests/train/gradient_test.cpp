@@ -198,6 +198,7 @@ TEST_CASE("layers that are computed once more for the backward pass give the sam
     double again = 0;
     const std::vector<double> expected = train(Recompute::kOff, kept);
     const bool shares_scores = one.design.variants.talking_heads != model::TalkingHeads::kNone ||
+                               one.design.variants.largest_keys > 0 ||
                                one.design.variants.previous_scores != model::PreviousScores::kNone;
     if (shares_scores) {
       CHECK_THROWS_AS(train(Recompute::kOn, again), UsageError);

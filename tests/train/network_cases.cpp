@@ -53,6 +53,7 @@ void scheme(Design& d, std::string name) {
   d.variants.position = std::move(name);
   const auto found = model::position_scheme(d);
   d.attention_scale = found->scale(model::position_shape(d));
+  scale_listed_layers(d);
 }
 
 }  // namespace
@@ -306,6 +307,68 @@ std::vector<NetworkCase> network_cases() {
     d.variants.detector->num_attention_heads = 1;
   });
   add("alibi of a family", [](Design& d) { scheme(d, "alibi"); });
+  add("normalizers by layer", [](Design& d) { d.normalizer = "l2, log_n"; });
+  for (const char* list : {"rope, none", "none, t5", "shaw, none", "kerple_log, none"})
+    add(std::string("positions by layer: ") + list, [&](Design& d) { scheme(d, list); });
+  add("HWFA", [](Design& d) {
+    scheme(d, "rope, none");
+    d.normalizer = "softmax, log_n(base=4)";
+    set_mask("causal & window(1), causal", d);
+  });
+  add("gau with lists", [](Design& d) {
+    make_gated(d);
+    scheme(d, "none, rope");
+    d.normalizer = "softmax_plus, squared_relu";
+  });
+  add("more softmax heads", [](Design& d) {
+    d.variants.talking_heads = TalkingHeads::kBoth;
+    d.variants.softmax_heads = 3;
+  });
+  add("largest keys", [](Design& d) { d.variants.largest_keys = 2; });
+  add("largest keys, causal, rope", [&](Design& d) {
+    d.variants.largest_keys = 2;
+    scheme(d, "rope");
+    d.mask = DefaultMask::kCausal;
+    d.head.kind = HeadKind::kCausal;
+  });
+  for (const char* list : {"ssmax_learned", "softmax, ssmax_learned(s=0.2, bias=0.3)"}) {
+    add(std::string("learned scales, causal: ") + list, [&](Design& d) {
+      d.normalizer = list;
+      d.mask = DefaultMask::kCausal;
+      d.head.kind = HeadKind::kCausal;
+    });
+    add(std::string("learned scales, two streams: ") + list, [&](Design& d) {
+      d.normalizer = list;
+      scheme(d, "rope");
+      d.streams = Streams::kTwo;
+    });
+    add(std::string("learned scales, tta: ") + list, [&](Design& d) {
+      d.normalizer = list;
+      d.streams = Streams::kFixedKeys;
+      d.mask = DefaultMask::kOthers;
+    });
+  }
+  const auto without_input = [&](std::string name, const std::function<void(Design&)>& change) {
+    add("no residual of the input" + name, [&](Design& d) {
+      change(d);
+      d.variants.input_residual = false;
+    });
+  };
+  without_input("", [](Design&) {});
+  without_input(", pre", [](Design& d) {
+    d.norm_placement = NormPlacement::kPre;
+    d.final_norm = true;
+  });
+  without_input(", parallel", [](Design& d) {
+    d.norm_placement = NormPlacement::kParallel;
+    d.final_norm = true;
+  });
+  without_input(", gau", make_gated);
+  without_input(", gau pre", [](Design& d) {
+    make_gated(d);
+    d.norm_placement = NormPlacement::kPre;
+    d.final_norm = true;
+  });
   return cases;
 }
 

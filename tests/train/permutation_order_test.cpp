@@ -22,6 +22,7 @@
 #include "base/random.hpp"
 #include "mask/builtin.hpp"
 #include "model/checkpoint/save.hpp"
+#include "model/layer_list.hpp"
 #include "model/variants.hpp"
 #include "nn/position_scheme.hpp"
 #include "train/network/network.hpp"
@@ -127,14 +128,16 @@ Example doubled(const Objective& clm, const Ordered& from) {
   return out;
 }
 
-/// A design of three layers with two streams, its parts from a case; none for cases that have
-/// something between word table and layers, or no attention over tokens.
+/// A design of three layers (two where choices by layer are of two) with two streams, its parts
+/// from a case; none for cases that have something between word table and layers, or no attention
+/// over tokens.
 std::optional<model::Design> two_streams(const NetworkCase& one) {
   model::Design d = one.design;
   if (d.variants.detector || d.variants.latent || !d.variants.mixer.empty() ||
       d.streams == model::Streams::kFixedKeys || d.streams == model::Streams::kTowers ||
       d.head.kind != model::HeadKind::kMasked || d.type_vocab_size > 0 ||
-      d.embedding_size != d.hidden_size || d.position == model::PositionType::kSinusoidal)
+      d.embedding_size != d.hidden_size || d.position == model::PositionType::kSinusoidal ||
+      !d.variants.input_residual)
     return {};
   const auto scheme = model::position_scheme(d);
   if (scheme != nullptr && scheme->facts().input) return {};
@@ -144,7 +147,9 @@ std::optional<model::Design> two_streams(const NetworkCase& one) {
   }
   d.embedding_norm.reset();
   d.max_position_embeddings = 32;
-  if (d.num_hidden_layers == 2) {
+  const bool by_layer =
+      model::is_layer_list(d.normalizer) || model::is_layer_list(d.variants.position);
+  if (d.num_hidden_layers == 2 && !by_layer) {
     d.num_hidden_layers = 3;
     d.layers.push_back(d.layers.back());
     d.layers.back().weights = 2;

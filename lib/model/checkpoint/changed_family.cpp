@@ -63,6 +63,7 @@ Design with_changes(const Design& base, const Design& wanted) {
     design.variants.position = wanted.variants.position;
     design.variants.position_shared = wanted.variants.position_shared;
     design.attention_scale = wanted.attention_scale;
+    scale_listed_layers(design);
   }
   return design;
 }
@@ -105,11 +106,13 @@ Design read_changes(const FamilyConfig& changes, Design design) {
     design.variants.position_shared = changes.flag("position_shared", false);
   }
   if (const auto problem = usage_error_message([&] {
-        nn::parse_normalizer(design.normalizer);
+        layer_normalizers(design.normalizer, design.num_hidden_layers);
         const auto scheme = position_scheme(design);
         if (changes.has("position"))
           design.attention_scale =
               changes.number("attention_scale", scheme->scale(position_shape(design)));
+        scale_listed_layers(design);
+        check_score_scale(design);
       }))
     throw InputError(changes.raw().path(), fmt::format("changes: {}", *problem));
   read_detector(changes, design);
@@ -128,6 +131,7 @@ bool can_change(const Design& base, const Design& wanted) {
   if (!same_design(with_changes(base, wanted), wanted)) return false;
   if (usage_error_message([&] { detector_rows(wanted); })) return false;
   if (usage_error_message([&] { check_latent(wanted); })) return false;
+  if (usage_error_message([&] { check_score_scale(wanted); })) return false;
   // Tables of positions are as long as the model.
   return wanted.max_position_embeddings > 0 || !has_position_table(wanted);
 }
@@ -141,6 +145,9 @@ ModelPlan changed_plan(ModelPlan base, const Design& wanted) {
     for (TensorRow& row : position_rows(wanted)) plan.rows.push_back(std::move(row));
   }
   plan.design = wanted;
+  std::erase_if(plan.rows,
+                [](const TensorRow& row) { return row.roles.front() == Role::kScoreScale; });
+  for (TensorRow& row : score_scale_rows(wanted)) plan.rows.push_back(std::move(row));
   std::erase_if(plan.rows, [](const TensorRow& row) { return row.detector; });
   for (TensorRow& row : detector_rows(wanted)) plan.rows.push_back(std::move(row));
   std::erase_if(plan.rows, [](const TensorRow& row) {

@@ -35,6 +35,7 @@ void add_layer(const Design& design, ConfigText& to) {
   to.member("embedding_norm", design.embedding_norm.has_value());
   to.member("final_norm", design.final_norm);
   to.member("residual_scale", design.variants.residual_scale);
+  if (!design.variants.input_residual) to.member("input_residual", false);
   to.member("use_bias", design.use_bias);
   to.member("hidden_act", word_of(kActivations, design.activation));
   to.member("gated", design.gated);
@@ -62,6 +63,8 @@ void add_attention(const Design& design, ConfigText& to) {
   to.member("normalizer", design.normalizer);
   to.member("attention_scale", design.attention_scale);
   to.member("talking_heads", word_of(kTalkingHeads, variants.talking_heads));
+  if (variants.softmax_heads > 0) to.member("softmax_heads", variants.softmax_heads);
+  if (variants.largest_keys > 0) to.member("largest_keys", variants.largest_keys);
   to.member("previous_scores", word_of(kPreviousScores, variants.previous_scores));
   if (!variants.mixer.empty()) {
     to.member("mixer", variants.mixer);
@@ -69,6 +72,7 @@ void add_attention(const Design& design, ConfigText& to) {
     to.member("mixer_attention_size", variants.mixer_attention_size);
     to.member("mixer_kernel_size", variants.mixer_kernel_size);
     to.member("mixer_dilation", variants.mixer_dilation);
+    to.member("mixer_chunk_size", variants.mixer_chunk_size);
   }
   to.member("mask", mask_word(design));
   to.member("streams", word_of(kStreams, design.streams));

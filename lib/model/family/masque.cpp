@@ -83,6 +83,7 @@ void read_norms(Design& design, const FamilyConfig& config) {
   if (!post && design.variants.residual_scale != 1) {
     config.refuse("residual_scale", "1: only norm_placement post has another");
   }
+  design.variants.input_residual = config.flag("input_residual", true);
 }
 
 void read_own_position(Design& design, const FamilyConfig& config) {
@@ -125,7 +126,8 @@ void read_position(Design& design, const FamilyConfig& config) {
 
 void read_attention(Design& design, const FamilyConfig& config) {
   design.normalizer = config.text("normalizer", "softmax");
-  check_variant(config, "normalizer", [&] { nn::parse_normalizer(design.normalizer); });
+  check_variant(config, "normalizer",
+                [&] { layer_normalizers(design.normalizer, design.num_hidden_layers); });
   double scale = 1 / std::sqrt(static_cast<double>(design.head_size));
   if (const auto scheme = position_scheme(design)) {
     const nn::PositionShape shape = position_shape(design);
@@ -138,6 +140,7 @@ void read_attention(Design& design, const FamilyConfig& config) {
   if (scale == 0 && design.attention_scale != 0) {
     config.refuse("attention_scale", "0: the position scheme makes the whole score");
   }
+  scale_listed_layers(design);
   VariantDesign& variants = design.variants;
   variants.talking_heads = read_word(config, "talking_heads", kTalkingHeads, TalkingHeads::kNone);
   variants.previous_scores =
@@ -146,6 +149,14 @@ void read_attention(Design& design, const FamilyConfig& config) {
       variants.talking_heads != TalkingHeads::kNone) {
     config.refuse("talking_heads", "\"none\": gated attention has one head");
   }
+  variants.softmax_heads = config.count({"softmax_heads"}, 0);
+  if (variants.softmax_heads > kMostHeads)
+    config.refuse("softmax_heads", fmt::format("0 to {}", kMostHeads));
+  if (variants.softmax_heads == design.num_attention_heads) variants.softmax_heads = 0;
+  if (variants.softmax_heads > 0 && variants.talking_heads != TalkingHeads::kBoth)
+    config.refuse("softmax_heads", "num_attention_heads, or talking_heads \"both\"");
+  variants.largest_keys = config.count({"largest_keys"}, 0);
+  check_variant(config, "normalizer", [&] { check_score_scale(design); });
 }
 
 void read_mixer(Design& design, const FamilyConfig& config) {
@@ -156,13 +167,15 @@ void read_mixer(Design& design, const FamilyConfig& config) {
   variants.mixer_attention_size = config.size({"mixer_attention_size"}, 64);
   variants.mixer_kernel_size = config.size({"mixer_kernel_size"}, 7);
   variants.mixer_dilation = config.size({"mixer_dilation"}, 1);
+  variants.mixer_chunk_size = config.size({"mixer_chunk_size"}, 256);
   if (design.layer_kind == LayerKind::kGatedAttention) {
     config.refuse("mixer", "none: gated attention has no place for it");
   }
   if (needs_materialized_attention(design)) {
     config.refuse(
         "mixer",
-        "none with talking_heads, previous_scores and position schemes of weights and values");
+        "none with talking_heads, largest_keys, previous_scores and position schemes of weights and "
+        "values");
   }
   if (positions_act_in_attention(design)) {
     config.refuse("mixer", "none with positions that act on queries, keys or scores");
@@ -177,6 +190,8 @@ void read_streams(Design& design, const FamilyConfig& config) {
   const bool towers = design.streams == Streams::kTowers;
   if (towers) check_variant(config, "streams", [&] { set_towers(design); });
   read_mask(config, design);
+  if (const auto problem = input_residual_problem(design))
+    config.refuse("input_residual", "true: " + *problem);
   if (design.streams == Streams::kOne) return;
   if (const auto problem = mixer_problem(design)) config.refuse("streams", "\"one\": " + *problem);
   if (design.streams == Streams::kTwo && adds_position(design)) {

@@ -75,6 +75,7 @@ nn::MaterializedAttention<T> materialized_attention(const Design& design,
   attention.talking_before = talking_before;
   attention.talking_after = talking_after;
   attention.previous = previous;
+  attention.largest = design.variants.largest_keys;
   attention.pass_own_scores = design.variants.previous_scores == PreviousScores::kOneLayer;
   if (terms != nullptr) {
     attention.weight_terms = terms->weight_terms();

@@ -44,26 +44,31 @@ struct Projected {
   bool made = true;
 };
 
-/// y ← norm(α x + branch), the residual and norm of a post-norm block. A pass that keeps has the
-/// sum in `branch` afterwards. y may be x.
+/// y ← norm(α x + branch), the residual and norm of a post-norm block. α = 0: without x. A pass
+/// that keeps has the sum in `branch` afterwards. y may be x.
 template <class Run, class Norm, class T>
 void residual_norm(const Norm& norm, double alpha, MatrixView<const T> x, MatrixView<T> branch,
                    MatrixView<T> y) {
   if (alpha == 1)
     return norm.residual_forward(x, branch, Run::kKeeps ? branch : MatrixView<T>(), y);
-  kernel::add_scaled<T>(alpha, x, branch);
+  if (alpha != 0) kernel::add_scaled<T>(alpha, x, branch);
   norm.forward(branch, y);
 }
 
-/// The residual of a pre-norm block: x + branch, in `branch` where x is kept, else in x, whose
-/// memory is `own`.
+/// The residual of a pre-norm block: α x + branch, α 1 or 0, in `branch` where x is kept, else in
+/// x, whose memory is `own`.
 template <class Run, class T>
-MatrixView<T> residual(MatrixView<const T> x, MatrixView<T> branch, MatrixView<T> own) {
+MatrixView<T> residual(double alpha, MatrixView<const T> x, MatrixView<T> branch,
+                       MatrixView<T> own) {
   if constexpr (Run::kKeeps) {
-    kernel::add_to<T>(x, branch);
+    if (alpha != 0) kernel::add_to<T>(x, branch);
     return branch;
   } else {
-    kernel::add_to<T>(branch, own);
+    if (alpha != 0) {
+      kernel::add_to<T>(branch, own);
+    } else {
+      kernel::copy_rows<T>(branch, own);
+    }
     return own;
   }
 }

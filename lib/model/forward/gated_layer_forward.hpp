@@ -16,6 +16,7 @@
 #include "model/forward/layer_memory.hpp"
 #include "model/forward/scaled_columns.hpp"
 #include "model/role.hpp"
+#include "model/variants.hpp"
 
 namespace masque::model {
 
@@ -75,9 +76,9 @@ void gated_layer_forward(Run& run, Index l, typename Run::Stream& stream,
   run.drop(DropoutPlace::kAttention, l, stream, branch);
   if (post) {
     residual_norm<Run, decltype(weights.attention_norm), T>(
-        weights.attention_norm, design.variants.residual_scale, x, branch, y);
+        weights.attention_norm, residual_scale(design, l), x, branch, y);
   } else {
-    residual<Run, T>(x, branch, y);
+    residual<Run, T>(residual_scale(design, l), x, branch, y);
   }
 }
 

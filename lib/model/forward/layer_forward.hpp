@@ -131,22 +131,22 @@ void add_convolution(Run& run, Index l, const typename Run::Stream& stream, Laye
                                                             y);
 }
 
-/// As residual_norm(), with the α of the design or the ω of this part.
+/// As residual_norm(), with this α or the ω of this part.
 template <class Run, class Norm, class T>
-void add_and_norm(Run& run, Index l, const Norm& norm, Role scale, MatrixView<const T> x,
-                  MatrixView<T> branch, MatrixView<T> y) {
-  const Design& design = run.design();
-  if (design.norm_placement != NormPlacement::kAdmin)
-    return residual_norm<Run, Norm, T>(norm, design.variants.residual_scale, x, branch, y);
+void add_and_norm(Run& run, Index l, const Norm& norm, double alpha, Role scale,
+                  MatrixView<const T> x, MatrixView<T> branch, MatrixView<T> y) {
+  if (run.design().norm_placement != NormPlacement::kAdmin)
+    return residual_norm<Run, Norm, T>(norm, alpha, x, branch, y);
   add_scaled_columns<T>(x, run.matrix(scale, l), branch);
   norm.forward(branch, y);
 }
 
-/// The residual of x and what a part of a layer gives, its norm (none: nullptr) or a multiple of
-/// it: as residual(). `kept` ← the branch as it was, where a pass keeps it and it is changed.
+/// The residual α x and what a part of a layer gives, its norm (none: nullptr) or a multiple of it:
+/// as residual(). `kept` ← the branch as it was, where a pass keeps it and it is changed.
 template <class Run, class Norm, class T>
-MatrixView<T> add_branch(Run& run, Index l, const Norm* norm, Role scale, Matrix<T>& kept,
-                         MatrixView<const T> x, MatrixView<T> branch, MatrixView<T> own) {
+MatrixView<T> add_branch(Run& run, Index l, const Norm* norm, double alpha, Role scale,
+                         Matrix<T>& kept, MatrixView<const T> x, MatrixView<T> branch,
+                         MatrixView<T> own) {
   const bool rezero = run.design().norm_placement == NormPlacement::kReZero;
   if (norm != nullptr || rezero) {
     if constexpr (Run::kKeeps)
@@ -154,13 +154,13 @@ MatrixView<T> add_branch(Run& run, Index l, const Norm* norm, Role scale, Matrix
     if (norm != nullptr) {
       norm->forward(branch, branch);
     } else {
-      const T alpha = run.matrix(scale, l).at(0, 0);
+      const T number = run.matrix(scale, l).at(0, 0);
       kernel::for_rows(branch.rows, branch.columns, [&](Index i) {
-        for (T& value : branch.row_span(i)) value *= alpha;
+        for (T& value : branch.row_span(i)) value *= number;
       });
     }
   }
-  return residual<Run, T>(x, branch, own);
+  return residual<Run, T>(alpha, x, branch, own);
 }
 
 /// Fills run.states(l + 1, stream). `m`: the states of `source` that it reads.
@@ -197,13 +197,13 @@ void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run
   using Norm = decltype(weights.attention_norm);
   if (post) {
     const MatrixView<T> middle = Run::kKeeps ? resized(own.middle, x.rows, x.columns) : y;
-    add_and_norm<Run, Norm, T>(run, l, weights.attention_norm, Role::kAttentionResidual, x,
-                               attended, middle);
+    add_and_norm<Run, Norm, T>(run, l, weights.attention_norm, residual_scale(design, l),
+                               Role::kAttentionResidual, x, attended, middle);
     const MatrixView<T> branch = Run::kKeeps ? resized(own.last_sum, x.rows, x.columns) : attended;
     feed_forward<Run, T>(run, l, own, middle, branch);
     run.drop(DropoutPlace::kFeedForward, l, stream, branch);
-    add_and_norm<Run, Norm, T>(run, l, weights.feed_forward_norm, Role::kFeedForwardResidual,
-                               middle, branch, y);
+    add_and_norm<Run, Norm, T>(run, l, weights.feed_forward_norm, design.variants.residual_scale,
+                               Role::kFeedForwardResidual, middle, branch, y);
     if (convolved) add_convolution<Run, T>(run, l, stream, own, Run::kKeeps ? x : before.view(), y);
     return;
   }
@@ -215,7 +215,7 @@ void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run
   const MatrixView<T> sum = add_branch<Run, Norm, T>(
       run, l,
       norms_attention_output(design.norm_placement) ? &weights.attention_output_norm : nullptr,
-      Role::kAttentionScale, own.attention_branch, x, attended, y);
+      residual_scale(design, l), Role::kAttentionScale, own.attention_branch, x, attended, y);
   if (normed && !parallel) weights.feed_forward_norm.forward(sum, middle);
   if (!normed) middle = sum;
   const MatrixView<T> branch = Run::kKeeps ? y : attended;
@@ -225,7 +225,7 @@ void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run
                            norms_feed_forward_output(design.norm_placement)
                                ? &weights.feed_forward_output_norm
                                : nullptr,
-                           Role::kFeedForwardScale, own.feed_forward_branch, sum, branch, y);
+                           1, Role::kFeedForwardScale, own.feed_forward_branch, sum, branch, y);
 }
 
 }  // namespace masque::model

@@ -53,6 +53,20 @@ Matrix<T> transposed(MatrixView<const T> x) {
   return out;
 }
 
+/// The columns of a head in a matrix (rows, d).
+template <class T>
+MatrixView<T> head_columns(const MixerShape& shape, MatrixView<T> x, Index head) {
+  const Index size = shape.hidden_size / shape.num_attention_heads;
+  return x.middle_columns(head * size, size);
+}
+
+/// The rows of a head in a matrix of num_attention_heads parts.
+template <class T>
+MatrixView<T> head_rows(const MixerShape& shape, MatrixView<T> x, Index head) {
+  const Index rows = x.rows / shape.num_attention_heads;
+  return x.middle_rows(head * rows, rows);
+}
+
 /// x Wᵀ, W (outputs, inputs).
 template <class T>
 Matrix<T> project(MatrixView<const T> x, MatrixView<const T> weight) {

@@ -12,20 +12,6 @@
 
 namespace masque::nn::mixing {
 
-/// The columns of a head in a matrix (rows, d).
-template <class T>
-MatrixView<T> head_columns(const MixerShape& shape, MatrixView<T> x, Index head) {
-  const Index size = shape.hidden_size / shape.num_attention_heads;
-  return x.middle_columns(head * size, size);
-}
-
-/// The rows of a head in a matrix of num_attention_heads parts.
-template <class T>
-MatrixView<T> head_rows(const MixerShape& shape, MatrixView<T> x, Index head) {
-  const Index rows = x.rows / shape.num_attention_heads;
-  return x.middle_rows(head * rows, rows);
-}
-
 /// relu(x W₁ᵀ + b₁) W₂ᵀ + b₂ of each head, with its own weights: four parameters from `first` on.
 struct HeadLayers {
   std::size_t first;  ///< in the list of parameters

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "probe/write/latent_texts.hpp"
 
 namespace masque::probe {
 
@@ -28,11 +31,13 @@ TokenId other_token(std::uint32_t word, TokenId original, std::optional<TokenId>
   return id;
 }
 
-/// The outputs that must not depend on a token.
-std::vector<Index> forbidden_rows(mask::Prediction prediction, Index token) {
-  if (prediction == mask::Prediction::kSelf) return {token};
-  std::vector<Index> rows(static_cast<std::size_t>(token));
-  std::iota(rows.begin(), rows.end(), Index{0});
+/// The outputs that must not depend on a token of `length`.
+std::vector<Index> forbidden_rows(const LeakRequest& request, Index token, Index length) {
+  const Index first = request.second_copy ? length / 2 : 0;
+  const bool source = token < first;
+  if (request.prediction == mask::Prediction::kSelf && !source) return {token};
+  std::vector<Index> rows(static_cast<std::size_t>((source ? length : token) - first));
+  std::iota(rows.begin(), rows.end(), first);
   return rows;
 }
 
@@ -62,6 +67,23 @@ void add(std::span<const Matrix<double>> results, std::span<const CheckVariant> 
 
 }  // namespace
 
+CheckInput two_copies(const CheckInput& text, const model::Design& design, std::uint64_t seed,
+                      std::uint64_t number) {
+  if (text.mask || !text.positions.empty())
+    throw InputError("a mask or positions of its own, expected a text that stands there twice");
+  CheckInput out = text;
+  const Index n = text.size();
+  out.segments.clear();
+  for (Index copy = 0; copy < 2; ++copy) {
+    if (copy > 0) out.ids.insert(out.ids.end(), text.ids.begin(), text.ids.end());
+    for (Index i = 0; i < n; ++i) out.positions.push_back(i);
+    if (design.type_vocab_size > 1) out.segments.insert(out.segments.end(), text.ids.size(), copy);
+  }
+  out.mask = mask::parse_mask(fmt::format("uniae({},{})", n, n)).bind({2 * n, 2 * n});
+  out.latents = random_points(*design.variants.latent, seed, number);
+  return out;
+}
+
 std::optional<Index> LeakReport::first_layer() const {
   for (std::size_t l = 0; l < layers.size(); ++l) {
     if (layers[l].pairs > 0) return static_cast<Index>(l) + 1;
@@ -84,7 +106,7 @@ void check_leak(const model::Model& model, std::uint64_t text, const CheckInput&
   for (const Index token : spread(input.size(), request.tokens)) {
     const auto at = static_cast<std::size_t>(token);
     ++report.tokens;
-    const std::vector<Index> rows = forbidden_rows(request.prediction, token);
+    const std::vector<Index> rows = forbidden_rows(request, token, input.size());
     report.pairs += rows.size();
     if (rows.empty()) continue;
     std::vector<CheckVariant> variants(replacements, CheckVariant{input, &expected, rows, rows});

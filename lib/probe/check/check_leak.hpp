@@ -14,6 +14,9 @@ struct LeakRequest {
   /// kSelf: output i must not depend on token i. kNext: output i must not depend on tokens after
   /// i. kNone is not allowed.
   mask::Prediction prediction = mask::Prediction::kSelf;
+  /// A text is two copies (two_copies()), of which the second is predicted: its outputs must depend
+  /// on no token of the first, and by `prediction` on none of the second.
+  bool second_copy = false;
   Index tokens = 64;       ///< of a text, evenly spread; 0: all
   Index replacements = 3;  ///< random ones for each token
   double tolerance = 0;    ///< differences up to it do not count (check_run.hpp)
@@ -22,6 +25,12 @@ struct LeakRequest {
   /// Never put in: padding, which some families do not count.
   std::optional<TokenId> never;
 };
+
+/// A text as UniVAE (Design::variants.latent) reads it: twice, under its mask `uniae`, with given
+/// points at the bottlenecks (a function of seed and text), so that what reaches the second copy
+/// but through them shows. Throws InputError for a text with a mask or positions of its own.
+CheckInput two_copies(const CheckInput& text, const model::Design& design, std::uint64_t seed,
+                      std::uint64_t number);
 
 /// A token and an output that it must not reach.
 struct LeakPlace {

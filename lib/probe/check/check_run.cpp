@@ -15,7 +15,12 @@ using model::Batch;
 /// Sequences side by side.
 Batch batch_of(std::span<const CheckVariant> variants) {
   Batch batch;
-  for (const CheckVariant& v : variants) batch.add(v.input.ids, parts_of(v.input));
+  for (const CheckVariant& v : variants) {
+    batch.add(v.input.ids, parts_of(v.input));
+    if (v.input.latents.empty() && batch.latents.empty()) continue;
+    batch.latents.resize(static_cast<std::size_t>(batch.sequences()));
+    batch.latents.back() = v.input.latents;
+  }
   return batch;
 }
 

@@ -16,6 +16,7 @@ struct CheckInput {
   std::vector<Index> segments;           ///< empty: 0
   std::optional<mask::Mask> mask;        ///< none: the model's, or that of its options
   std::optional<mask::Mask> query_mask;  ///< two streams: what the query stream reads
+  std::vector<double> latents;           ///< as Batch::latents; empty: the model makes them
 
   Index size() const { return static_cast<Index>(ids.size()); }
 };

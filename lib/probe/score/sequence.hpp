@@ -19,6 +19,7 @@ struct Sequence {
   std::vector<TokenId> ids;
   std::vector<Index> segments;   ///< token types; empty: 0
   std::vector<Index> positions;  ///< empty: 0, 1, …
+  std::vector<Index> labels;     ///< of a record, −100: none; empty: it has none
   /// In place of the model's; of two-stream models what the query stream may read, while the
   /// content stream also reads itself.
   std::optional<mask::Mask> mask;

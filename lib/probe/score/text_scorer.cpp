@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "mask/bit_matrix.hpp"
 #include "model/variants.hpp"
+#include "probe/score/hiding.hpp"
 
 namespace masque::probe {
 
@@ -24,19 +24,6 @@ double log_sigmoid(double x) {
 double score_of(ScoreKind kind, double value) {
   if (kind == ScoreKind::kElectra) return log_sigmoid(-value);
   return kind == ScoreKind::kElectric ? -value : value;
-}
-
-/// Keys that are `hidden` are read by none but, with `self`, themselves.
-mask::Mask hiding(Index length, const std::vector<Index>& hidden, bool self) {
-  mask::BitMatrix bits(length, length);
-  std::vector<bool> seen(static_cast<std::size_t>(length), true);
-  for (const Index t : hidden) seen[static_cast<std::size_t>(t)] = false;
-  for (Index i = 0; i < length; ++i) {
-    for (Index j = 0; j < length; ++j) {
-      if (seen[static_cast<std::size_t>(j)] || (self && i == j)) bits.set(i, j);
-    }
-  }
-  return mask::from_bits(std::move(bits));
 }
 
 mask::Mask bound(std::string_view expression, Index length) {

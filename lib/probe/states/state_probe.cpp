@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "probe/score/corrupt.hpp"
 #include "probe/states/ridge.hpp"
+#include "records/record.hpp"
 
 namespace masque::probe {
 
@@ -102,7 +103,15 @@ void StateProbe::add(const Sequence& sequence) {
   if (full()) return;
   check_one_stream(sequence, model_.design());
   Sequence changed = sequence;
-  const auto numbers = selection_numbers(sequence, request_.seed, "probe");
+  auto numbers = selection_numbers(sequence, request_.seed, "probe");
+  if (request_.target == ProbeTarget::kLabel) {
+    if (sequence.labels.size() != sequence.ids.size())
+      throw InputError(
+          fmt::format("sequence {}: no labels, expected one for each token", sequence.number));
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (sequence.labels[i] == records::kNoLabel) numbers[i] = 2;
+    }
+  }
   std::vector<Index> rows = hidden_rows(numbers, request_.at_mask ? request_.rate : 1);
   rows.resize(std::min(rows.size(), static_cast<std::size_t>(request_.rows) - targets_.size()));
   for (const Index row : rows) {
@@ -116,6 +125,7 @@ void StateProbe::add(const Sequence& sequence) {
       case ProbeTarget::kSegment:
         targets_.push_back(sequence.segments.empty() ? 0 : sequence.segments[at]);
         break;
+      case ProbeTarget::kLabel: targets_.push_back(sequence.labels[at]); break;
     }
     texts_.push_back(added_);
   }

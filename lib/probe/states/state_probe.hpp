@@ -1,5 +1,5 @@
 // What can be read from the states of each layer by a linear map: the position, the token, the
-// segment.
+// segment, a label of each token.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,12 @@
 
 namespace masque::probe {
 
-enum class ProbeTarget { kPosition, kToken, kSegment };
+enum class ProbeTarget {
+  kPosition,
+  kToken,
+  kSegment,
+  kLabel,  ///< Sequence::labels, a class for each token; −100: not looked at
+};
 
 struct ProbeRequest {
   ProbeTarget target = ProbeTarget::kPosition;
@@ -46,7 +51,8 @@ class StateProbe {
   /// Enough rows were collected: more texts change nothing.
   bool full() const;
   /// Runs a text and keeps the states of its tokens, without those of the template. Memory: in all
-  /// request.rows · (layers + 1) · hidden size floats. Throws as Model::run does.
+  /// request.rows · (layers + 1) · hidden size floats. Throws as Model::run does, and InputError
+  /// for a text without labels where these are the target.
   void add(const Sequence& sequence);
   /// Throws InputError for less than two texts, and less than two targets.
   std::vector<ProbeRow> fit() const;

@@ -126,8 +126,9 @@ struct ObjectiveKind {
   std::string_view source;
   /// The options that it reads besides `seed` and `tokens`, so that others can be refused: "rate",
   /// "unit", "choice", "span_p", "span_longest", "split", "replace", "draws", "fixed_selection",
-  /// "predict", "perm_size", "alpha", "beta", "source", "mix", "mae_ratio", "streams", "mask",
-  /// "drop", "block_size", "pairs", "latent_layers", "latent_size", "kappa".
+  /// "predict", "perm_size", "alpha", "beta", "no_spans", "causal_blocks", "source", "mix",
+  /// "mae_ratio", "streams", "mask", "drop", "block_size", "pairs", "latent_layers", "latent_size",
+  /// "kappa".
   std::vector<std::string_view> options;
   /// Throws UsageError for options that are wrong or do not go together.
   std::unique_ptr<const Objective> (*make)(const ObjectiveOptions& options);

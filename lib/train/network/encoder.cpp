@@ -23,6 +23,8 @@ void check_trainable(const model::Design& design) {
     throw UsageError(fmt::format("{} cannot be trained: {}", design.family, what));
   };
   if (const auto problem = model::mixer_problem(design)) refuse(*problem);
+  if (const auto problem = model::input_residual_problem(design)) refuse(*problem);
+  model::check_score_scale(design);
   const auto scheme = model::position_scheme(design);
   if (scheme != nullptr && scheme->facts().input && design.streams == model::Streams::kTwo)
     refuse("a query stream has no input for its positions");
@@ -38,13 +40,15 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& map, Parame
       parameters_(&parameters),
       precision_(precision),
       masks_(design, {}),
-      normalizer_(nn::parse_normalizer(design.normalizer)),
+      normalizers_(model::layer_normalizers(design.normalizer, design.num_hidden_layers)),
       scheme_(model::position_scheme(design)),
+      has_position_(model::layers_with_position(design)),
       mixer_(model::mixer_of(design)),
       mixer_shape_(model::mixer_shape(design)) {
   check_trainable(design_);
   mixer_parameters_ = model::mixer_parameters(design);
   materialized_ = design.variants.talking_heads != model::TalkingHeads::kNone ||
+                  design.variants.largest_keys > 0 ||
                   design.variants.previous_scores != model::PreviousScores::kNone;
   const auto dense = [&](std::initializer_list<Role> roles, Index layer) {
     return Dense<T>(parameters, map_, roles, layer, precision);

@@ -82,8 +82,8 @@ class Encoder {
           kernel::Precision precision);
 
   const model::Design& design() const { return design_; }
-  /// Throws UsageError for kOn with weights of all heads at once (talking heads, scores of the
-  /// layer before, measured diversity), which other layers read.
+  /// Throws UsageError for kOn with weights of all heads at once (talking heads, largest keys,
+  /// scores of the layer before, measured diversity), which other layers read.
   void set_recompute(Recompute recompute);
   /// Packs the weights, and looks at what is trained: after every change of either.
   void prepare();
@@ -121,12 +121,14 @@ class Encoder {
   Parameters<T>* parameters_;
   kernel::Precision precision_;
   model::LayerMasks masks_;
-  std::shared_ptr<const nn::AttentionNormalizer> normalizer_;
+  std::vector<std::shared_ptr<const nn::AttentionNormalizer>> normalizers_;  ///< of each layer
   std::shared_ptr<const nn::PositionScheme> scheme_;
+  std::vector<bool> has_position_;  ///< model::layers_with_position()
   const nn::Mixer* mixer_ = nullptr;
   nn::MixerShape mixer_shape_;
   std::vector<nn::MixerParameter> mixer_parameters_;
-  /// Talking heads, scores of the layer before, diversity: weights of all heads exist at once.
+  /// Talking heads, largest scores, scores of the layer before, diversity: weights of all heads
+  /// exist at once.
   bool materialized_ = false;
   bool measures_ = false;  ///< the diversity of attention
   bool large_ = false;     ///< what can be made again is not kept

@@ -2,9 +2,11 @@
 #include <complex>
 
 #include "model/forward/attention_inputs.hpp"
+#include "model/forward/score_scale.hpp"
 #include "model/variants.hpp"
 #include "nn/differentiable_attention.hpp"
 #include "train/network/encoder_run.hpp"
+#include "train/network/scaled_columns.hpp"
 
 namespace masque::train {
 
@@ -27,12 +29,18 @@ const mask::BlockMap* EncoderRun<T>::blocks(Index l, Stream& stream, Index seque
 }
 
 template <class T>
+std::optional<double> EncoderRun<T>::score_offset(Index l) const {
+  return encoder_.normalizers_[static_cast<std::size_t>(l)]->offset_of_learned();
+}
+
+template <class T>
 typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, Stream& stream, const Stream& source,
                                                    Index sequence, bool gradients) {
   const ParameterMap& map = encoder_.map_;
   const Index w = weights_of(l);
   Terms made;
-  if (!model::has_position_terms(design_)) return made;
+  if (!model::has_position_terms(design_) || !encoder_.has_position_[static_cast<std::size_t>(l)])
+    return made;
   model::PositionInputs<T> in;
   const bool learned = map.weight(Role::kPositionTable) != ParameterMap::kNone;
   model::set_rows(stream, source, sequence, learned && !chunk_.sparse, made.counted, in);
@@ -93,7 +101,9 @@ auto EncoderRun<T>::sequences(Index l, Stream& stream, Stream& source, const Hea
     one.keys = source.count(s);
     nn::AttentionProblem<T>& problem = one.attention.problem;
     problem = model::attention_problem(design_, l, heads, stream, source, s, projected);
-    problem.normalizer = encoder_.normalizer_.get();
+    // Scales that heads learn multiply the queries.
+    problem.normalizer = score_offset(l) ? nn::find_normalizer("softmax")
+                                         : encoder_.normalizers_[static_cast<std::size_t>(l)].get();
     problem.blocks = blocks(l, stream, s);
     problem.bf16 = encoder_.precision_ == kernel::Precision::kBf16;
     if (one.count > 0) one.terms = terms(l, stream, source, s, gradients);
@@ -118,6 +128,12 @@ void EncoderRun<T>::attend(Index l, Stream& stream, Stream& source, const HeadSi
     if (one.terms.own == nullptr) continue;
     one.terms->query_key(projected.query.middle_rows(one.begin, one.count),
                          projected.key.middle_rows(one.source_begin, one.keys));
+  }
+  if (const auto offset = score_offset(l)) {
+    for (Sequence& one : all) {
+      model::scale_queries<T>(matrix(Role::kScoreScale, l), *offset, one.attention.problem.blocks,
+                              one.keys, projected.query.middle_rows(one.begin, one.count));
+    }
   }
   if constexpr (std::is_same_v<T, std::complex<double>>) {
     materialized_forward(l, stream, all, context);
@@ -169,6 +185,14 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& source, con
       items.push_back(item);
     }
     nn::differentiable_attention_backward<T>(items);
+  }
+  if (const auto offset = score_offset(l)) {
+    for (Sequence& one : all) {
+      scale_queries_backward<T>(matrix(Role::kScoreScale, l), *offset, one.attention.problem.blocks,
+                                one.keys, projected.query.middle_rows(one.begin, one.count),
+                                d_projected.query.middle_rows(one.begin, one.count),
+                                gradient(encoder_.map_.weight(Role::kScoreScale, weights_of(l))));
+    }
   }
   for (Sequence& one : all) {
     if (one.terms.own == nullptr) continue;

@@ -1,5 +1,6 @@
 // The backward pass through a gated attention unit (model/forward/gated_layer_forward.hpp).
 #include "kernel/activation.hpp"
+#include "model/variants.hpp"
 #include "train/network/encoder_run.hpp"
 #include "train/network/scaled_columns.hpp"
 
@@ -51,7 +52,8 @@ void EncoderRun<T>::gated_backward(Index l, Stream& stream, Stream& source, Matr
   } else {
     kernel::copy_rows<T>(d_out, d_sum);
   }
-  kernel::add_scaled<T>(post ? design_.variants.residual_scale : 1, d_sum, d_x);
+  if (const double alpha = model::residual_scale(design_, l); alpha != 0)
+    kernel::add_scaled<T>(alpha, d_sum, d_x);
   drop_backward(DropoutPlace::kAttention, l, stream, d_sum);
   const MatrixView<T> d_gated = scratch(kDGated, x.rows, e);
   own.output.backward(tape.active.view(), d_sum, false, d_gated);

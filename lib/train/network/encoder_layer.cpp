@@ -137,10 +137,12 @@ void EncoderRun<T>::branch_backward(Index l, const TrainedNorm<T>* norm, Role sc
 }
 
 template <class T>
-void EncoderRun<T>::residual_backward(Index l, Role scale, MatrixView<const T> x,
+void EncoderRun<T>::residual_backward(Index l, double alpha, Role scale, MatrixView<const T> x,
                                       MatrixView<const T> d_sum, MatrixView<T> d_x) {
-  if (design_.norm_placement != NormPlacement::kAdmin)
-    return kernel::add_scaled<T>(design_.variants.residual_scale, d_sum, d_x);
+  if (design_.norm_placement != NormPlacement::kAdmin) {
+    if (alpha != 0) kernel::add_scaled<T>(alpha, d_sum, d_x);
+    return;
+  }
   scale_columns_backward<T>(x, matrix(scale, l), 0, d_sum, d_x,
                             gradient(encoder_.map_.weight(scale, weights_of(l))), {});
 }
@@ -170,7 +172,8 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
       d_end = d_convolved;
     }
     own.feed_forward_norm.backward(tape.last_sum.view(), d_end, d_last);
-    residual_backward(l, Role::kFeedForwardResidual, tape.middle.view(), d_last, d_middle);
+    residual_backward(l, design_.variants.residual_scale, Role::kFeedForwardResidual,
+                      tape.middle.view(), d_last, d_middle);
   } else {
     branch_backward(
         l,
@@ -191,7 +194,7 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
     own.feed_forward_norm.backward(tape.sum.view(), d_middle, d_sum);
   }
   // Attention.
-  residual_backward(l, Role::kAttentionResidual, x, d_sum, d_x);
+  residual_backward(l, model::residual_scale(design_, l), Role::kAttentionResidual, x, d_sum, d_x);
   MatrixView<T> d_branch = d_sum;
   const bool normed = norms_attention_output(design_.norm_placement);
   if (rezero || normed) {

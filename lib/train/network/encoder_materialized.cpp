@@ -27,7 +27,7 @@ Index Encoder<T>::attention_matrices() const {
   const bool two = design_.streams == model::Streams::kTwo;
   const Index layers = design_.num_hidden_layers;
   // The content after the last layer is not computed.
-  return design_.num_attention_heads * (two ? 2 * layers - 1 : layers);
+  return model::softmax_heads(design_) * (two ? 2 * layers - 1 : layers);
 }
 
 template <class T>

@@ -21,10 +21,11 @@ NameTable<Recompute> recompute_names() {
 template <class T>
 void Encoder<T>::set_recompute(Recompute recompute) {
   if (recompute == Recompute::kOn && materialized_) {
-    throw UsageError(fmt::format(
-        "{} on: expected off with talking heads, scores of the layer before and diversity, which "
-        "need the weights of all heads at once",
-        field("recompute")));
+    throw UsageError(
+        fmt::format("{} on: expected off with talking heads, largest keys, scores of the layer "
+                    "before and diversity, which "
+                    "need the weights of all heads at once",
+                    field("recompute")));
   }
   recompute_ = recompute;
   if (detector_) detector_->encoder.set_recompute(recompute);
@@ -83,7 +84,7 @@ void EncoderRun<T>::show_layer(Index l, Stream& stream) const {
   if constexpr (!std::is_same_v<T, std::complex<double>>) {
     const ResidualWeights<T> weights{matrix(Role::kAttentionResidual, l),
                                      matrix(Role::kFeedForwardResidual, l)};
-    add_magnitudes<T>(design_, weights, stream.x[at].view(), stream.x[at + 1].view(),
+    add_magnitudes<T>(design_, l, weights, stream.x[at].view(), stream.x[at + 1].view(),
                       memory(l, stream), (*tape_.magnitudes)[at]);
   }
 }

@@ -121,6 +121,9 @@ class EncoderRun {
     nn::PositionTerms<T>* operator->() const { return own.get(); }
   };
 
+  /// Of a layer whose heads learn a scale of scores: the offset of its normalizer.
+  std::optional<double> score_offset(Index l) const;
+
   // encoder_run.cpp
   void make_streams();
   bool recomputes() const;
@@ -160,10 +163,10 @@ class EncoderRun {
   /// residual: model::add_branch backward. `branch` is what was kept of it.
   void branch_backward(Index l, const TrainedNorm<T>* norm, Role scale, const Matrix<T>& branch,
                        MatrixView<const T> d_sum, MatrixView<T> d_branch);
-  /// d_x (which is added to) ← the gradient of the states x that the residual d_sum has; `scale`:
-  /// the role of ω.
-  void residual_backward(Index l, Role scale, MatrixView<const T> x, MatrixView<const T> d_sum,
-                         MatrixView<T> d_x);
+  /// d_x (which is added to) ← the gradient of the states x that the residual α x has, of d_sum;
+  /// `scale`: the role of ω, where that stands in place of α.
+  void residual_backward(Index l, double alpha, Role scale, MatrixView<const T> x,
+                         MatrixView<const T> d_sum, MatrixView<T> d_x);
   /// d_x is added to.
   void feed_forward_backward(Index l, LayerTape<T>& tape, MatrixView<const T> x,
                              MatrixView<const T> d_y, MatrixView<T> d_x);

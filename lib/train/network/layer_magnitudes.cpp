@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernel/optimizer.hpp"
+#include "model/variants.hpp"
 
 namespace masque::train {
 
@@ -42,22 +43,23 @@ double LayerMagnitudes::root_mean_square(double sum) const {
 }
 
 template <class T>
-void add_magnitudes(const model::Design& design, const ResidualWeights<T>& weights,
+void add_magnitudes(const model::Design& design, Index l, const ResidualWeights<T>& weights,
                     MatrixView<const T> x, MatrixView<const T> y, const model::LayerMemory<T>& own,
                     LayerMagnitudes& to) {
   const bool post = norms_sum(design.norm_placement);
   const bool parallel = design.norm_placement == model::NormPlacement::kParallel;
   const double alpha = design.variants.residual_scale;
+  const double first_alpha = model::residual_scale(design, l);
   const MatrixView<const T> sum = own.sum.view();
   to.numbers += static_cast<double>(y.rows * y.columns);
   to.state += squares<T>(y);
   if (design.layer_kind == model::LayerKind::kGatedAttention) {
     to.attention_norm_input += squares<T>(post ? sum : x);
-    to.attention_branch += squares_of_branch<T>(post ? sum : y, alpha, weights.attention, x);
+    to.attention_branch += squares_of_branch<T>(post ? sum : y, first_alpha, weights.attention, x);
     return;
   }
   const MatrixView<const T> last_sum = own.last_sum.view();
-  to.attention_branch += squares_of_branch<T>(sum, alpha, weights.attention, x);
+  to.attention_branch += squares_of_branch<T>(sum, first_alpha, weights.attention, x);
   to.feed_forward_branch +=
       post ? squares_of_branch<T>(last_sum, alpha, weights.feed_forward, own.middle.view())
            : squares_of_branch<T>(y, 1, {}, sum);
@@ -66,9 +68,9 @@ void add_magnitudes(const model::Design& design, const ResidualWeights<T>& weigh
   to.feed_forward_norm_input += squares<T>(post ? last_sum : parallel ? x : sum);
 }
 
-#define MASQUE_INSTANTIATE(T)                                                      \
-  template void add_magnitudes<T>(const model::Design&, const ResidualWeights<T>&, \
-                                  MatrixView<const T>, MatrixView<const T>,        \
+#define MASQUE_INSTANTIATE(T)                                                             \
+  template void add_magnitudes<T>(const model::Design&, Index, const ResidualWeights<T>&, \
+                                  MatrixView<const T>, MatrixView<const T>,               \
                                   const model::LayerMemory<T>&, LayerMagnitudes&);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)

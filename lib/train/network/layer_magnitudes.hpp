@@ -25,10 +25,10 @@ struct ResidualWeights {
   MatrixView<const T> attention, feed_forward;
 };
 
-/// Adds those of a pass through a layer: x before it, y after it, and what it keeps. Of the last
+/// Adds those of a pass through layer l: x before it, y after it, and what it keeps. Of the last
 /// layer a pass may have made some rows alone: those that are wanted.
 template <class T>
-void add_magnitudes(const model::Design& design, const ResidualWeights<T>& weights,
+void add_magnitudes(const model::Design& design, Index l, const ResidualWeights<T>& weights,
                     MatrixView<const T> x, MatrixView<const T> y, const model::LayerMemory<T>& own,
                     LayerMagnitudes& to);
 

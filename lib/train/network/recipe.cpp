@@ -10,6 +10,7 @@
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
 #include "model/checkpoint/save.hpp"
+#include "model/layer_list.hpp"
 #include "model/masque_names.hpp"
 #include "model/variants.hpp"
 #include "nn/normalizer.hpp"
@@ -49,10 +50,22 @@ DeepNorm deepnorm_of(const DesignRecipe& recipe) {
 
 void set_position(const DesignRecipe& recipe, Design& design) {
   design.position = model::PositionType::kNone;
-  design.variants.position = model::position_text(recipe.position);
+  std::vector<std::string> choices =
+      model::layer_choices(recipe.position, design.num_hidden_layers);
+  for (std::string& one : choices) one = model::position_text(one);
+  design.variants.position = model::layer_list_text(choices);
   design.variants.position_shared = recipe.position_shared;
   design.attention_scale = model::position_scheme(design)->scale(model::position_shape(design));
+  model::scale_listed_layers(design);
   model::take_own_position(design);
+}
+
+void set_normalizer(const std::string& text, Design& design) {
+  about("normalizer", [&] {
+    model::layer_normalizers(text, design.num_hidden_layers);
+    design.normalizer =
+        model::layer_list_text(model::layer_choices(text, design.num_hidden_layers));
+  });
 }
 
 void set_norms(const DesignRecipe& recipe, Design& design) {
@@ -81,6 +94,8 @@ void set_norms(const DesignRecipe& recipe, Design& design) {
 
 /// Refuses parts that no layer has together, by the names of both.
 void check_parts(const DesignRecipe& recipe, const Design& design) {
+  if (const auto problem = model::input_residual_problem(design))
+    throw UsageError(fmt::format("{}: {}", field("no_input_residual"), *problem));
   const auto apart = [](const std::string& one, const std::string& other, std::string_view why) {
     throw UsageError(fmt::format("{} with {}: {}", one, other, why));
   };
@@ -104,6 +119,9 @@ void check_parts(const DesignRecipe& recipe, const Design& design) {
   about("mixer", [&] { model::mixer_of(design); });
   if (recipe.talking_heads != "none")
     apart(talks, mixer, "a mixer has no weights of attention, expected none");
+  if (recipe.largest_keys > 0)
+    apart(fmt::format("{} {}", field("largest_keys"), recipe.largest_keys), mixer,
+          "a mixer has no scores, expected none");
   if (recipe.previous_scores != "none")
     apart(named("previous_scores", recipe.previous_scores), mixer,
           "a mixer has no scores, expected none");
@@ -113,35 +131,18 @@ void check_parts(const DesignRecipe& recipe, const Design& design) {
           "input");
 }
 
-Index scaled(Index size, double by) {
-  return size == 0
-             ? 0
-             : std::max<Index>(1, static_cast<Index>(std::llround(by * static_cast<double>(size))));
-}
-
-}  // namespace
-
-DesignRecipe scaled_recipe(const DesignRecipe& recipe, double size) {
-  DesignRecipe own = recipe;
-  own.hidden_size = scaled(recipe.hidden_size, size);
-  own.intermediate_size = scaled(recipe.intermediate_size, size);
-  own.attention_key_size = scaled(recipe.attention_key_size, size);
-  own.mixer_inner_size = scaled(recipe.mixer_inner_size, size);
-  const Index wide = std::max<Index>(1, recipe.hidden_size / recipe.num_attention_heads);
-  own.num_attention_heads = std::max<Index>(1, own.hidden_size / wide);
-  while (own.hidden_size % own.num_attention_heads != 0) --own.num_attention_heads;
-  return own;
-}
-
-double residual_gain(const DesignRecipe& recipe) { return deepnorm_of(recipe).gain; }
-
-void change_design(const DesignChanges& changes, Design& design) {
-  if (changes.normalizer) {
-    about("normalizer", [&] { nn::parse_normalizer(*changes.normalizer); });
-    design.normalizer = *changes.normalizer;
-  }
-  if (!changes.position) return;
+/// DesignChanges::position.
+void change_position(const DesignChanges& changes, Design& design) {
   about("position", [&] {
+    // What a list set.
+    if (model::is_layer_list(design.variants.position)) {
+      for (model::LayerDesign& layer : design.layers) layer.attention_scale = 1;
+    }
+    const auto is_scaled = [](const model::LayerDesign& layer) {
+      return layer.attention_scale != 1;
+    };
+    if (model::is_layer_list(*changes.position) && std::ranges::any_of(design.layers, is_scaled))
+      throw UsageError("a list, but the model scales the scores of each layer in its own way");
     design.variants.position.clear();
     // Also after schemes and families that scale otherwise.
     design.attention_scale =
@@ -167,6 +168,34 @@ void change_design(const DesignChanges& changes, Design& design) {
     if (model::has_position_table(design) && design.max_position_embeddings == 0)
       throw UsageError("has parameters by place, but the model no longest sequence");
   });
+}
+
+Index scaled(Index size, double by) {
+  return size == 0
+             ? 0
+             : std::max<Index>(1, static_cast<Index>(std::llround(by * static_cast<double>(size))));
+}
+
+}  // namespace
+
+DesignRecipe scaled_recipe(const DesignRecipe& recipe, double size) {
+  DesignRecipe own = recipe;
+  own.hidden_size = scaled(recipe.hidden_size, size);
+  own.intermediate_size = scaled(recipe.intermediate_size, size);
+  own.attention_key_size = scaled(recipe.attention_key_size, size);
+  own.mixer_inner_size = scaled(recipe.mixer_inner_size, size);
+  const Index wide = std::max<Index>(1, recipe.hidden_size / recipe.num_attention_heads);
+  own.num_attention_heads = std::max<Index>(1, own.hidden_size / wide);
+  while (own.hidden_size % own.num_attention_heads != 0) --own.num_attention_heads;
+  return own;
+}
+
+double residual_gain(const DesignRecipe& recipe) { return deepnorm_of(recipe).gain; }
+
+void change_design(const DesignChanges& changes, Design& design) {
+  if (changes.normalizer) set_normalizer(*changes.normalizer, design);
+  if (changes.position) change_position(changes, design);
+  about("normalizer", [&] { model::check_score_scale(design); });
 }
 
 Design design_of(const DesignRecipe& recipe) {
@@ -214,26 +243,35 @@ Design design_of(const DesignRecipe& recipe) {
   if (!activation) refuse("hidden_act", act, "gelu, gelu_tanh, relu, squared_relu, silu, …");
   design.activation = *activation;
   design.gated = recipe.gated;
-  about("normalizer", [&] { nn::parse_normalizer(recipe.normalizer); });
-  design.normalizer = recipe.normalizer;
+  set_normalizer(recipe.normalizer, design);
   set_norms(recipe, design);
+  design.variants.input_residual = recipe.input_residual;
   design.variants.mixer = recipe.mixer;
   design.variants.mixer_inner_size = recipe.mixer_inner_size;
   design.variants.mixer_attention_size = recipe.mixer_attention_size;
   design.variants.mixer_kernel_size = recipe.mixer_kernel_size;
   design.variants.mixer_dilation = recipe.mixer_dilation;
+  design.variants.mixer_chunk_size = recipe.mixer_chunk_size;
   design.variants.talking_heads =
       choice<TalkingHeads>("talking_heads", recipe.talking_heads, "none, before, after or both",
                            {{"none", TalkingHeads::kNone},
                             {"before", TalkingHeads::kBefore},
                             {"after", TalkingHeads::kAfter},
                             {"both", TalkingHeads::kBoth}});
+  design.variants.largest_keys = recipe.largest_keys;
+  if (recipe.softmax_heads > 0 && design.variants.talking_heads != TalkingHeads::kBoth)
+    throw UsageError(fmt::format("{} {} with {} {}: heads that are not mixed, expected both",
+                                 field("softmax_heads"), recipe.softmax_heads,
+                                 field("talking_heads"), recipe.talking_heads));
+  if (recipe.softmax_heads != design.num_attention_heads)
+    design.variants.softmax_heads = recipe.softmax_heads;
   design.variants.previous_scores = choice<PreviousScores>(
       "previous_scores", recipe.previous_scores, "none, one_layer or accumulated",
       {{"none", PreviousScores::kNone},
        {"one_layer", PreviousScores::kOneLayer},
        {"accumulated", PreviousScores::kAccumulated}});
   about("position", [&] { set_position(recipe, design); });
+  about("normalizer", [&] { model::check_score_scale(design); });
   check_parts(recipe, design);
   design.head.transform = recipe.head_transform;
   if (recipe.head_transform) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel/parallel.hpp"
+#include "model/forward/score_scale.hpp"
 #include "tensor/matrix.hpp"
 
 namespace masque::train {
@@ -52,6 +53,28 @@ void scale_heads_backward(MatrixView<const T> z, MatrixView<const T> gamma, Matr
       for (Index c = h * size; c < (h + 1) * size; ++c) own[c] *= scale;
     }
   });
+}
+
+/// Of model::scale_queries(): d_query, that of the scaled queries, becomes that of the queries;
+/// adds to d_s. `scaled`: what scale_queries() left. A scale of 0, which a query that sees one key
+/// has where the offset is 0, adds nothing to d_s.
+template <class T>
+void scale_queries_backward(MatrixView<const T> s, double offset, const mask::BlockMap* blocks,
+                            Index keys, MatrixView<const T> scaled, MatrixView<T> d_query,
+                            MatrixView<T> d_s) {
+  const Index size = scaled.columns / s.columns;
+  for (Index i = 0; i < scaled.rows; ++i) {
+    const double log_n = model::log_visible(blocks, keys, i);
+    for (Index h = 0; h < s.columns; ++h) {
+      const T scale = model::score_scale(s.at(0, h), log_n, offset);
+      T sum{};
+      for (Index c = h * size; c < (h + 1) * size; ++c) {
+        sum += d_query.at(i, c) * scaled.at(i, c);
+        d_query.at(i, c) *= scale;
+      }
+      if (d_s.data != nullptr && scale != T{}) d_s.at(0, h) += sum * static_cast<T>(log_n) / scale;
+    }
+  }
 }
 
 }  // namespace masque::train

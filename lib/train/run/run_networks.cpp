@@ -143,11 +143,13 @@ void TrainingRun::check_dropout(const model::Design& design) const {
   if (options_.trainer.attention_dropout == 0) return;
   const bool talks = design.variants.talking_heads != model::TalkingHeads::kNone;
   const bool scores = design.variants.previous_scores != model::PreviousScores::kNone;
-  if (!options_.diversity && !talks && !scores && design.variants.mixer.empty()) return;
+  const bool largest = design.variants.largest_keys > 0;
+  if (!options_.diversity && !talks && !scores && !largest && design.variants.mixer.empty()) return;
   throw UsageError(fmt::format("{} with {}: its weights have no dropout, expected 0",
                                field("attention_dropout"),
                                field(options_.diversity              ? "diversity"
                                      : talks                         ? "talking_heads"
+                                     : largest                       ? "largest_keys"
                                      : design.variants.mixer.empty() ? "previous_scores"
                                                                      : "mixer")));
 }

@@ -74,11 +74,12 @@ std::unique_ptr<const Objective> make_hf(const ObjectiveOptions& options) {
   return std::make_unique<const Plm>(options, true);
 }
 
-const ObjectiveKind kPlm{"plm",
-                         "the last tokens of a random order, from those before them in it",
-                         "XLNet, Yang et al. 2019, arXiv:1906.08237",
-                         {"predict", "perm_size", "alpha", "beta", "drop", "pairs"},
-                         make_own};
+const ObjectiveKind kPlm{
+    "plm",
+    "the last tokens of a random order, from those before them in it",
+    "XLNet, Yang et al. 2019, arXiv:1906.08237",
+    {"predict", "perm_size", "alpha", "beta", "no_spans", "causal_blocks", "drop", "pairs"},
+    make_own};
 const ObjectiveRegistration kPlmRegistration{kPlm};
 
 const ObjectiveKind kPlmHf{"plm-hf",

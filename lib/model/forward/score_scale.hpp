@@ -1,0 +1,38 @@
+// Scores times a number that each head has learnt, and the logarithm of how many keys a query sees:
+// t_i = s_h log n_i + b, as the normalizer ssmax_learned has it. Without terms of scores besides
+// q·k it is the query that is multiplied.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "mask/block_map.hpp"
+#include "tensor/matrix.hpp"
+
+namespace masque::model {
+
+/// log n of query i, at least 0. `blocks`: what it sees of `keys`; nullptr: all.
+inline double log_visible(const mask::BlockMap* blocks, Index keys, Index i) {
+  const Index visible = blocks != nullptr ? blocks->visible(i) : keys;
+  return std::log(static_cast<double>(std::max<Index>(visible, 1)));
+}
+
+/// t of a head with s, of a query with log n.
+template <class T>
+T score_scale(const T& s, double log_n, double offset) {
+  return s * static_cast<T>(log_n) + static_cast<T>(offset);
+}
+
+/// Query i of head h times its t. `s`: (1, heads).
+template <class T>
+void scale_queries(MatrixView<const T> s, double offset, const mask::BlockMap* blocks, Index keys,
+                   MatrixView<T> query) {
+  const Index size = query.columns / s.columns;
+  for (Index i = 0; i < query.rows; ++i) {
+    const double log_n = log_visible(blocks, keys, i);
+    for (Index c = 0; c < query.columns; ++c)
+      query.at(i, c) *= score_scale(s.at(0, c / size), log_n, offset);
+  }
+}
+
+}  // namespace masque::model

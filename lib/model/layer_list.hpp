@@ -1,0 +1,24 @@
+// Choices for each layer of a model in one text: "3*softmax, log_n".
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.hpp"
+
+namespace masque::model {
+
+/// Whether a text is a list: items with commas between them, an item perhaps with the number of its
+/// layers in front, "3*rope, none". Parentheses around the whole list count for nothing; commas in
+/// those of an item are its own.
+bool is_layer_list(std::string_view text);
+
+/// What stands for each layer: `text` for all if it is no list. Throws UsageError for a list of
+/// another length.
+std::vector<std::string> layer_choices(std::string_view text, Index layers);
+
+/// The shortest text that says so: one item if it is the same for all layers.
+std::string layer_list_text(const std::vector<std::string>& choices);
+
+}  // namespace masque::model

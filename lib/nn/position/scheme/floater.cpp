@@ -1,0 +1,231 @@
+// floater: positions as a path p(t) that an ordinary differential equation moves along, added to
+// the input: dp/dt = h(t, p), p(0) trained, position i at t = i · step. h is a network of one
+// hidden layer that also reads the time,
+//     h(t, p) = tanh(p A + t a + b) B + c
+// and the equation is solved by the classical Runge–Kutta rule of fourth order, `substeps` of its
+// steps from one position to the next; gradients are those of what it computes. Every position is
+// reached from 0, so cost and memory grow with the largest position. Liu et al. 2020,
+// arXiv:2003.09229, equations 3 and 4, in front of the first layer.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <utility>
+
+#include "base/named_arguments.hpp"
+#include "nn/position_scheme.hpp"
+
+namespace masque::nn {
+
+namespace {
+
+/// h at one point, and what its backward pass reads.
+template <class T>
+struct Slope {
+  std::vector<T> point;   ///< p
+  std::vector<T> hidden;  ///< tanh(p A + t a + b)
+  std::vector<T> value;   ///< h
+  T time{};
+};
+
+template <class T>
+class FloaterTerms final : public PositionTerms<T> {
+ public:
+  FloaterTerms(double step, Index substeps, const PositionProblem<T>& problem)
+      : step_(static_cast<T>(step / static_cast<double>(substeps))),
+        substeps_(substeps),
+        positions_(problem.positions.keys),
+        parameters_(problem.parameters.begin(), problem.parameters.end()) {
+    for (std::size_t k = 0; k < parameters_.size(); ++k)
+      gradients_.push_back(gradient_of(problem, k));
+    Index last = 0;
+    for (const Index one : positions_) last = std::max(last, one);
+    const Index size = problem.shape.hidden_size;
+    rows_ = Matrix<T>(last * substeps_ + 1, size);
+    std::copy_n(parameters_[kFirst].row(0), size, rows_.view().row(0));
+    for (Index k = 0; k + 1 < rows_.rows(); ++k) {
+      const std::array<Slope<T>, 4> slopes = slopes_at(k);
+      for (Index d = 0; d < size; ++d) {
+        T sum{};
+        for (std::size_t s = 0; s < 4; ++s) sum += weight(s) * slopes[s].value[at(d)];
+        rows_.view().at(k + 1, d) = rows_.view().at(k, d) + step_ * sum;
+      }
+    }
+  }
+
+  void input(MatrixView<T> x) const override {
+    for (Index i = 0; i < x.rows; ++i) {
+      const T* row = rows_.view().row(row_of(i));
+      for (Index d = 0; d < x.columns; ++d) x.at(i, d) += row[d];
+    }
+  }
+
+  void input_backward(MatrixView<const T> /*x*/, MatrixView<T> d_x) override {
+    Matrix<T> d_rows = Matrix<T>::zero(rows_.rows(), rows_.columns());
+    for (Index i = 0; i < d_x.rows; ++i) {
+      T* row = d_rows.view().row(row_of(i));
+      for (Index d = 0; d < d_x.columns; ++d) row[d] += d_x.at(i, d);
+    }
+    for (Index k = rows_.rows() - 2; k >= 0; --k) step_backward(k, d_rows.view());
+    for (Index d = 0; d < rows_.columns(); ++d) add(kFirst, 0, d, d_rows.view().at(0, d));
+  }
+
+ private:
+  // Places of the parameters.
+  static constexpr std::size_t kFirst = 0;
+  static constexpr std::size_t kIn = 1;       ///< A (size, inner)
+  static constexpr std::size_t kTime = 2;     ///< a
+  static constexpr std::size_t kInBias = 3;   ///< b
+  static constexpr std::size_t kOut = 4;      ///< B (inner, size)
+  static constexpr std::size_t kOutBias = 5;  ///< c
+
+  static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+  /// Of the four slopes of a step.
+  static T weight(std::size_t slope) {
+    return static_cast<T>(slope == 0 || slope == 3 ? 1.0 / 6 : 1.0 / 3);
+  }
+  /// How far slope s goes along the one before it, and in time, in steps.
+  static T reach(std::size_t slope) {
+    return static_cast<T>(slope == 0 ? 0.0 : slope == 3 ? 1.0 : 0.5);
+  }
+
+  Index row_of(Index i) const { return std::max<Index>(positions_[at(i)], 0) * substeps_; }
+
+  void add(std::size_t parameter, Index row, Index column, T value) {
+    const MatrixView<T>& to = gradients_[parameter];
+    if (to.data != nullptr) to.at(row, column) += value;
+  }
+
+  Slope<T> slope_at(T time, std::vector<T> point) const {
+    const Index size = rows_.columns();
+    const Index inner = parameters_[kIn].columns;
+    Slope<T> out{std::move(point), std::vector<T>(at(inner)), std::vector<T>(at(size)), time};
+    for (Index e = 0; e < inner; ++e) {
+      T sum = time * parameters_[kTime].at(0, e) + parameters_[kInBias].at(0, e);
+      for (Index d = 0; d < size; ++d) sum += out.point[at(d)] * parameters_[kIn].at(d, e);
+      out.hidden[at(e)] = std::tanh(sum);
+    }
+    for (Index d = 0; d < size; ++d) {
+      T sum = parameters_[kOutBias].at(0, d);
+      for (Index e = 0; e < inner; ++e) sum += out.hidden[at(e)] * parameters_[kOut].at(e, d);
+      out.value[at(d)] = sum;
+    }
+    return out;
+  }
+
+  /// The four slopes of the step from row k.
+  std::array<Slope<T>, 4> slopes_at(Index k) const {
+    const T time = step_ * static_cast<T>(static_cast<double>(k));
+    std::array<Slope<T>, 4> slopes;
+    for (std::size_t s = 0; s < 4; ++s) {
+      std::vector<T> point(rows_.view().row(k), rows_.view().row(k) + rows_.columns());
+      for (std::size_t d = 0; s > 0 && d < point.size(); ++d)
+        point[d] += step_ * reach(s) * slopes[s - 1].value[d];
+      slopes[s] = slope_at(time + step_ * reach(s), std::move(point));
+    }
+    return slopes;
+  }
+
+  /// From the gradient by h to that by its point.
+  std::vector<T> slope_backward(const Slope<T>& slope, const std::vector<T>& d_value) {
+    const Index size = rows_.columns();
+    const Index inner = parameters_[kIn].columns;
+    std::vector<T> d_point(at(size), T{});
+    for (Index d = 0; d < size; ++d) add(kOutBias, 0, d, d_value[at(d)]);
+    for (Index e = 0; e < inner; ++e) {
+      const T hidden = slope.hidden[at(e)];
+      T d_hidden{};
+      for (Index d = 0; d < size; ++d) {
+        d_hidden += d_value[at(d)] * parameters_[kOut].at(e, d);
+        add(kOut, e, d, hidden * d_value[at(d)]);
+      }
+      const T d_sum = d_hidden * (T{1} - hidden * hidden);
+      add(kTime, 0, e, d_sum * slope.time);
+      add(kInBias, 0, e, d_sum);
+      for (Index d = 0; d < size; ++d) {
+        d_point[at(d)] += d_sum * parameters_[kIn].at(d, e);
+        add(kIn, d, e, d_sum * slope.point[at(d)]);
+      }
+    }
+    return d_point;
+  }
+
+  /// From the gradient by row k + 1 to that by row k.
+  void step_backward(Index k, MatrixView<T> d_rows) {
+    const std::array<Slope<T>, 4> slopes = slopes_at(k);
+    const auto size = at(d_rows.columns);
+    std::array<std::vector<T>, 4> d_values;
+    for (std::size_t s = 0; s < 4; ++s) {
+      d_values[s].resize(size);
+      for (std::size_t d = 0; d < size; ++d)
+        d_values[s][d] = step_ * weight(s) * d_rows.row(k + 1)[d];
+    }
+    for (std::size_t d = 0; d < size; ++d) d_rows.row(k)[d] += d_rows.row(k + 1)[d];
+    for (std::size_t s = 4; s-- > 0;) {
+      const std::vector<T> d_point = slope_backward(slopes[s], d_values[s]);
+      for (std::size_t d = 0; d < size; ++d) {
+        d_rows.row(k)[d] += d_point[d];
+        if (s > 0) d_values[s - 1][d] += step_ * reach(s) * d_point[d];
+      }
+    }
+  }
+
+  T step_;
+  Index substeps_;
+  std::span<const Index> positions_;
+  std::vector<MatrixView<const T>> parameters_;
+  std::vector<MatrixView<T>> gradients_;
+  Matrix<T> rows_;  // p after each step
+};
+
+class Floater final : public PositionSchemeOf<Floater> {
+ public:
+  Floater(double step, Index substeps, Index inner)
+      : step_(step), substeps_(substeps), inner_(inner) {}
+
+  PositionFacts facts() const override {
+    PositionFacts facts;
+    facts.input = true;
+    facts.relative = false;
+    return facts;
+  }
+  VariantInfo info() const override {
+    return describe_position(
+        "first (hidden_size), in (hidden_size, inner), time, in_bias (inner), out (inner, "
+        "hidden_size), out_bias (hidden_size)",
+        "8 n substeps d inner", "Liu et al. 2020, arXiv:2003.09229");
+  }
+  std::vector<PositionParameter> parameters(const PositionShape& shape) const override {
+    const Index size = shape.hidden_size;
+    const Index inner = inner_ > 0 ? inner_ : size;
+    const auto fan_in = [](Index inputs) { return 1 / std::sqrt(static_cast<double>(inputs)); };
+    return {{"first", 1, size, 0, 0.02, {}},
+            {"in", size, inner, 0, fan_in(size), {}},
+            {"time", 1, inner, 0, 0.02, {}},
+            {"in_bias", 1, inner, 0, 0.02, {}},
+            {"out", inner, size, 0, fan_in(inner), {}},
+            {"out_bias", 1, size, 0, 0.02, {}}};
+  }
+  template <class T>
+  std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
+    return std::make_unique<FloaterTerms<T>>(step_, substeps_, problem);
+  }
+
+ private:
+  double step_;
+  Index substeps_;
+  Index inner_;
+};
+
+const PositionRegistration kRegistration(
+    "floater", [](NamedArguments& arguments) -> std::unique_ptr<PositionScheme> {
+      const double step = arguments.number("step", 0.1, 1e-6, 10);
+      const Index substeps = arguments.count("substeps", 1, 1, 1000);
+      // 0: as wide as the input.
+      const Index inner = arguments.count("inner", 0, 0, 1 << 16);
+      return std::make_unique<Floater>(step, substeps, inner);
+    });
+
+}  // namespace
+
+}  // namespace masque::nn

@@ -1,0 +1,15 @@
+#include "probe/score/hiding.hpp"
+
+#include "mask/builtin.hpp"
+
+namespace masque::probe {
+
+mask::Mask hiding(Index length, const std::vector<Index>& hidden, bool self) {
+  const mask::Lengths lengths{length, length};
+  std::vector<bool> seen(static_cast<std::size_t>(length), true);
+  for (const Index t : hidden) seen[static_cast<std::size_t>(t)] = false;
+  const mask::Mask others = mask::columns(lengths, seen);
+  return self ? others | mask::band(lengths, 0, 0) : others;
+}
+
+}  // namespace masque::probe
