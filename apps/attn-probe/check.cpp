@@ -84,6 +84,12 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
   const bool causal = design.head.kind == model::HeadKind::kCausal;
   probe::LeakRequest request;
   request.second_copy = design.variants.latent.has_value();
+  const model::ModelOptions& given = opened.options;
+  if (request.second_copy && (!given.masks.empty() || given.keys || given.query)) {
+    throw UsageError(
+        "--mask, --kv and --query: the two copies of a model with latent bottlenecks are "
+        "read under its own mask, expected none of them");
+  }
   if (request.second_copy && o.prediction) {
     throw UsageError(
         "--predict: a model with latent bottlenecks predicts the next token of a second "

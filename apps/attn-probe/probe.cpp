@@ -29,6 +29,8 @@ struct Options {
 cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.open.common);
   commands::check_sequences(o.sequences, command);
+  if (o.request.target == probe::ProbeTarget::kLabel && !o.sequences.records)
+    throw UsageError("a text has no labels, expected --records");
   if ((o.rate || o.seed) && !o.request.at_mask)
     throw UsageError("--rate and --seed are of replaced tokens, expected --at mask with them");
   const commands::OpenedModel opened =

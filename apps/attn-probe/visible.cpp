@@ -47,6 +47,9 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   request.batch_tokens = o.open.batch_tokens;
   check_sequences(o.sequences, command);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
+  if (!opened.options.masks.empty() || opened.options.keys || opened.options.query) {
+    throw UsageError("--mask, --kv and --query: what is visible is drawn, expected none of them");
+  }
   request.mask = opened.tokenizer->roles().mask;
   std::unique_ptr<probe::VisibleContext> context;
   if (const auto problem = input_error_message([&] {

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "base/error.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "commands/corruption_options.hpp"
@@ -33,7 +34,9 @@ void declare_perm(cli::Command& tool) {
   commands::add_perm(c, o->perm);
   add_reading(c, o->stream);
   add_randomness(c, o->stream);
-  c.action([o](cli::Session& session) {
+  c.action([o, &c](cli::Session& session) {
+    if (o->perm.no_spans && (c.is_requested("alpha") || c.is_requested("beta")))
+      throw UsageError("--alpha and --beta are of spans, expected none with --no-spans");
     return run_corruption(o->stream, o->perm, records::make_perm, session);
   });
 }

@@ -113,7 +113,7 @@ void add_open_options(cli::Command& command, OpenModelOptions& options) {
   add_flow(command, options.keys, options.query);
   command.option("--normalizer", "NAME", options.normalizer,
                  "replaces the model's softmax, as attn-probe variants lists them: "
-                 "'log_n(base=512)'");
+                 "'log_n(base=512)'; or a list, one for each layer: '3*A, B'");
   add_threads(command, options.common);
   add_quiet(command, options.common);
   add_verbose(command, options.common);
@@ -142,7 +142,8 @@ OpenedModel open_model(const OpenModelOptions& options, const std::string& folde
   opened.options.query = options.query;
   if (options.normalizer) {
     // Also an empty name is refused. How long a list must be the model says.
-    if (!model::is_layer_list(*options.normalizer)) nn::parse_normalizer(*options.normalizer);
+    for (const std::string& one : model::listed_choices(*options.normalizer))
+      nn::parse_normalizer(one);
     opened.options.normalizer = *options.normalizer;
   }
   std::optional<records::TokenTable> tokens;

@@ -106,6 +106,8 @@ void check_objective(const cli::Command& command, const TrainingOptions& o, bool
     if (mix[1] == 0)
       refuse_unread(command, {"source"}, fmt::format("with {} {}", field("mix"), o.prefix.mix));
   }
+  if (o.perm.no_spans)
+    refuse_unread(command, {"alpha", "beta"}, fmt::format("with {}", field("no_spans")));
   if (o.mlm.selection.selection.choice != records::Choice::kSpan)
     refuse_unread(command, {"span-p", "span-longest"},
                   fmt::format("without {} span", field("choice")));

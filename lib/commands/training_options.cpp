@@ -176,6 +176,8 @@ train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std:
 }
 
 void declare_design(cli::Command& c, TrainingOptions& o, const std::string& several) {
+  const std::string lists = several.empty() ? "; or a list, one for each layer: '3*A, B'"
+                                            : "; a list by layer in parentheses";
   train::DesignRecipe& d = o.design;
   c.option("--num-hidden-layers", "N", o.num_hidden_layers, cli::AllowedRange{1, 1000}, "layers");
   c.option("--hidden-size", "N", o.hidden_size, cli::AllowedRange{1, 1e5}, "width of the states");
@@ -196,10 +198,10 @@ void declare_design(cli::Command& c, TrainingOptions& o, const std::string& seve
   c.option("--layer-kind", "KIND", d.layer_kind, "transformer or gated_attention" + several);
   c.option("--position", "SCHEME", o.position,
            "learned, sinusoidal, rope, none, or one that attn-probe variants lists" + several +
-               " [learned; rope of plm]");
+               lists + " [learned; rope of plm]");
   c.flag("--position-shared", d.position_shared, "one set of its parameters for all layers");
   c.option("--normalizer", "NAME", d.normalizer,
-           "of attention, as attn-probe variants lists them" + several);
+           "of attention, as attn-probe variants lists them" + several + lists);
   c.option(
       "--norm-placement", "WHERE", d.norm_placement,
       "post, pre, parallel, sandwich, rezero, normformer, admin, deepnorm, or with gains for an "

@@ -11,6 +11,7 @@
 #include "base/parallel.hpp"
 #include "grow/width_rules.hpp"
 #include "model/layer_list.hpp"
+#include "model/masks.hpp"
 
 namespace masque::grow {
 
@@ -32,11 +33,9 @@ constexpr const char* kPooledSize = "word_embedding_dimension";
 /// Sizes that stand beside the hidden size and are it, by all families.
 constexpr std::array<std::string_view, 2> kAlsoHidden = {"embedding_size", "pooler_hidden_size"};
 
-/// What layers have by a list (model/layer_list.hpp), their copies have too.
-void set_deeper_list(std::string_view key, const std::string& list, Index before,
+/// What layers have by a list, their copies have too. `all`: of each layer before.
+void set_deeper_list(std::string_view key, const std::vector<std::string>& all,
                      std::span<const LayerCopy> copies, surgery::CheckpointEdit& edit) {
-  if (!model::is_layer_list(list)) return;
-  const std::vector<std::string> all = model::layer_choices(list, before);
   std::vector<std::string> deep;
   deep.reserve(copies.size());
   for (const LayerCopy& layer : copies) deep.push_back(all[static_cast<std::size_t>(layer.from)]);
@@ -107,9 +106,17 @@ void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
     json.end_array();
     edit.set_config("layer_types", text);
   }
-  set_deeper_list("mask", before.variants.mask, before.num_hidden_layers, copies, edit);
-  set_deeper_list("position", before.variants.position, before.num_hidden_layers, copies, edit);
-  set_deeper_list("normalizer", before.normalizer, before.num_hidden_layers, copies, edit);
+  const auto choices = [&](const std::string& list) {
+    return model::layer_choices(list, before.num_hidden_layers);
+  };
+  if (model::is_layer_list(before.variants.position))
+    set_deeper_list("position", choices(before.variants.position), copies, edit);
+  if (model::is_layer_list(before.normalizer))
+    set_deeper_list("normalizer", choices(before.normalizer), copies, edit);
+  std::vector<std::string> masks;
+  for (const mask::MaskLayer& mask : model::own_masks(before))
+    masks.insert(masks.end(), static_cast<std::size_t>(mask.count), mask.mask.text());
+  if (masks.size() > 1) set_deeper_list("mask", masks, copies, edit);
 }
 
 }  // namespace masque::grow

@@ -16,6 +16,8 @@ namespace masque::length {
 namespace {
 
 constexpr const char* kOwn = "own";
+/// Of the length that the model was trained for.
+constexpr const char* kLogN = "log_n";
 
 /// "own; window(64); 3*window(16), full" → masks of treatments.
 std::vector<LengthTreatment> parse_masks(const std::string& text) {
@@ -51,7 +53,7 @@ model::ModelOptions LengthTreatment::options(Index trained, kernel::Precision pr
   model::ModelOptions options;
   options.precision = precision;
   options.masks = masks;
-  if (normalizer == "log_n") {
+  if (normalizer == kLogN) {
     // A base of 1 has no logarithm to divide by.
     const Index base = std::max<Index>(trained, 2);
     options.normalizer = fmt::format("log_n(base={}, clip={})", base, base);
@@ -71,7 +73,14 @@ std::vector<LengthTreatment> make_treatments(const TreatmentLists& lists) {
   if (lists.windows) masks = parse_windows(*lists.windows);
   const std::vector<std::string> normalizers = split_names("normalizer", lists.normalizers);
   for (const std::string& normalizer : normalizers) {
-    if (normalizer != kOwn && !model::is_layer_list(normalizer)) nn::parse_normalizer(normalizer);
+    if (normalizer == kOwn) continue;
+    for (const std::string& one : model::listed_choices(normalizer)) {
+      if (one == kLogN && model::is_layer_list(normalizer)) {
+        throw UsageError(fmt::format("{}: '{}' has log_n, expected log_n(base=N) in a list",
+                                     field("normalizer"), escape(normalizer)));
+      }
+      nn::parse_normalizer(one);
+    }
   }
   std::vector<LengthTreatment> all;
   for (const std::string& name : split_names("position", lists.positions)) {

@@ -16,6 +16,7 @@ namespace {
 struct Item {
   Index count = 1;
   std::string_view text;
+  bool counted = false;  ///< the count is written
 };
 
 /// Without blanks, and without parentheses around all of it.
@@ -35,7 +36,7 @@ Item item_of(std::string_view text) {
   const auto [count, rest] = split_at_first(text, '*');
   if (!rest) return {1, trim(text)};
   const auto number = parse_number<Index>(trim(count));
-  return number ? Item{*number, trim(*rest)} : Item{1, trim(text)};
+  return number ? Item{*number, trim(*rest), true} : Item{1, trim(text)};
 }
 
 std::vector<Item> items_of(std::string_view text) {
@@ -45,14 +46,25 @@ std::vector<Item> items_of(std::string_view text) {
   return items;
 }
 
-bool is_list(const std::vector<Item>& items) { return items.size() > 1 || items[0].count != 1; }
+bool is_list(const std::vector<Item>& items) { return items.size() > 1 || items[0].counted; }
 
 }  // namespace
 
 bool is_layer_list(std::string_view text) { return is_list(items_of(text)); }
 
+std::vector<std::string> listed_choices(std::string_view text) {
+  std::vector<std::string> choices;
+  for (const Item& item : items_of(text)) choices.emplace_back(item.text);
+  return choices;
+}
+
 std::vector<std::string> layer_choices(std::string_view text, Index layers) {
   const std::vector<Item> items = items_of(text);
+  for (const Item& item : items) {
+    if (item.text.empty())
+      throw UsageError(
+          fmt::format("'{}' names nothing for a layer, expected a name", escape(text)));
+  }
   if (!is_list(items))
     return std::vector(static_cast<std::size_t>(layers), std::string(items.front().text));
   std::vector<std::string> choices;
@@ -66,9 +78,9 @@ std::vector<std::string> layer_choices(std::string_view text, Index layers) {
       choices.insert(choices.end(), static_cast<std::size_t>(item.count), std::string(item.text));
   }
   if (count != layers) {
-    throw UsageError(fmt::format("'{}' is a list for {}{} layers, expected {}, as the model has",
+    throw UsageError(fmt::format("'{}' is a list for {}{} layer{}, expected {}, as the model has",
                                  escape(text), count > layers ? "more than " : "",
-                                 std::min(count, layers), layers));
+                                 std::min(count, layers), count == 1 ? "" : "s", layers));
   }
   return choices;
 }

@@ -14,8 +14,11 @@ namespace masque::model {
 /// those of an item are its own.
 bool is_layer_list(std::string_view text);
 
+/// The items, without their counts; the text itself if it is no list.
+std::vector<std::string> listed_choices(std::string_view text);
+
 /// What stands for each layer: `text` for all if it is no list. Throws UsageError for a list of
-/// another length.
+/// another length, and for nothing where a name is expected.
 std::vector<std::string> layer_choices(std::string_view text, Index layers);
 
 /// The shortest text that says so: one item if it is the same for all layers.

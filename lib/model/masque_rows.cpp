@@ -95,13 +95,16 @@ void add_layers(const Design& design, Rows& to) {
 }
 
 /// A tensor of the layers that have one: by the pattern of all layers where these are all, else one
-/// row a layer.
+/// row a layer, of those that share their weights the first.
 void add_by_layer(const Design& design, const std::vector<bool>& layers, const std::string& name,
                   Role role, Index part, Rows& to) {
   if (std::ranges::find(layers, false) == layers.end())
     return to.tensor("layers.{l}." + name, role, part);
+  std::vector<bool> made(layers.size(), false);
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    if (!layers[l]) continue;
+    const auto weights = static_cast<std::size_t>(design.layers[l].weights);
+    if (!layers[l] || made[weights]) continue;
+    made[weights] = true;
     to.tensor(fmt::format("layers.{}.{}", l, name), role, part);
     to.rows.back().layer = design.layers[l].weights;
   }

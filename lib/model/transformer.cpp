@@ -33,6 +33,13 @@ PassSettings settings_of(const Design& design, const ModelOptions& options) {
                     field("normalizer"), escape(normalizer)));
   }
   settings.normalizers = layer_normalizers(normalizer, design.num_hidden_layers);
+  const auto learned = [](const auto& one) { return one->offset_of_learned().has_value(); };
+  if (normalizer != design.normalizer && std::ranges::any_of(settings.normalizers, learned)) {
+    throw UsageError(
+        fmt::format("{} '{}': its s is learned in training, expected ssmax with a number, or the "
+                    "model's own, '{}'",
+                    field("normalizer"), escape(normalizer), escape(design.normalizer)));
+  }
   settings.keys = options.keys.value_or(fixed ? mask::KeySource::kInput : mask::KeySource::kLayer);
   settings.query =
       options.query.value_or(fixed ? mask::QueryStart::kPosition : mask::QueryStart::kToken);
@@ -96,7 +103,8 @@ void Transformer<T>::check_variants(const Request& request) const {
   }
   if (model_.materialized_attention && request.attention_rows) {
     throw UsageError(
-        "talking heads, scores of the layer before, and factors or terms after the normalizer "
+        "talking heads, largest keys, scores of the layer before, and factors or terms after the "
+        "normalizer "
         "have no attention weights that follow from a head's own scores");
   }
   if (model_.design.variants.previous_scores != PreviousScores::kNone &&

@@ -78,12 +78,17 @@ std::vector<bool> layers_with_position(const Design& design) {
 
 void scale_listed_layers(Design& design) {
   if (!is_layer_list(design.variants.position)) return;
-  const nn::PositionShape shape = position_shape(design);
-  const double plain = 1 / std::sqrt(static_cast<double>(shape.head_size));
-  const double factor = plain / position_scheme(design)->scale(shape);
   const std::vector<bool> has_position = layers_with_position(design);
-  for (std::size_t l = 0; l < has_position.size(); ++l)
-    design.layers[l].attention_scale = has_position[l] ? 1 : factor;
+  const auto is_scaled = [](const LayerDesign& layer) { return layer.attention_scale != 1; };
+  if (std::ranges::any_of(design.layers, is_scaled) || design.attention_scale == 0) {
+    throw UsageError(
+        fmt::format("'{}', but the model scales the scores of each layer in its own way",
+                    escape(design.variants.position)));
+  }
+  const double plain = 1 / std::sqrt(static_cast<double>(position_shape(design).head_size));
+  for (std::size_t l = 0; l < has_position.size(); ++l) {
+    if (!has_position[l]) design.layers[l].attention_scale = plain / design.attention_scale;
+  }
 }
 
 std::vector<std::shared_ptr<const nn::AttentionNormalizer>> layer_normalizers(std::string_view text,
@@ -106,6 +111,11 @@ std::vector<bool> layers_with_score_scale(const Design& design) {
   for (const auto& one : layer_normalizers(design.normalizer, design.num_hidden_layers))
     all.push_back(one->offset_of_learned().has_value());
   return all;
+}
+
+bool learns_score_scale(const Design& design) {
+  const std::vector<bool> all = layers_with_score_scale(design);
+  return std::ranges::find(all, true) != all.end();
 }
 
 double start_of_score_scale(const Design& design) {
@@ -292,10 +302,14 @@ std::vector<nn::MixerParameter> mixer_parameters(const Design& design) {
                           : std::vector<nn::MixerParameter>{};
 }
 
-bool needs_materialized_attention(const Design& design) {
+bool joins_heads(const Design& design) {
   const VariantDesign& variants = design.variants;
-  if (variants.talking_heads != TalkingHeads::kNone || variants.largest_keys > 0) return true;
-  if (variants.previous_scores != PreviousScores::kNone) return true;
+  return variants.talking_heads != TalkingHeads::kNone || variants.largest_keys > 0 ||
+         variants.previous_scores != PreviousScores::kNone;
+}
+
+bool needs_materialized_attention(const Design& design) {
+  if (joins_heads(design)) return true;
   const auto scheme = position_scheme(design);
   return scheme && (scheme->facts().weights || scheme->facts().values);
 }
@@ -331,6 +345,9 @@ std::optional<std::string> input_residual_problem(const Design& design) {
       return "ReZero starts with the residual alone, expected another norm placement";
     case NormPlacement::kAdmin:
       return "Admin weights the residual, expected another norm placement";
+    case NormPlacement::kParallel:
+      return "the feed-forward layer reads the embeddings next to attention, expected another norm "
+             "placement";
     default: break;
   }
   if (design.streams == Streams::kOne) return std::nullopt;

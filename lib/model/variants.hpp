@@ -23,7 +23,8 @@ std::shared_ptr<const nn::PositionScheme> position_scheme(const Design& design);
 std::vector<bool> layers_with_position(const Design& design);
 
 /// With a list of positions, gives the layers without one scores scaled by 1/√(head size), whatever
-/// the scheme's scale is, in LayerDesign::attention_scale.
+/// the scheme's scale is, in LayerDesign::attention_scale. Throws UsageError for a model whose
+/// layers have scales of their own.
 void scale_listed_layers(Design& design);
 
 /// The normalizer of each layer, of one for all or a list. Throws UsageError for unknown ones and
@@ -33,6 +34,8 @@ std::vector<std::shared_ptr<const nn::AttentionNormalizer>> layer_normalizers(st
 
 /// Of each layer, whether its normalizer has a scale that its heads learn.
 std::vector<bool> layers_with_score_scale(const Design& design);
+/// Whether any has.
+bool learns_score_scale(const Design& design);
 /// Where these start; 0 without one.
 double start_of_score_scale(const Design& design);
 /// Throws UsageError if scales that heads learn cannot multiply queries: next to other terms of
@@ -92,8 +95,12 @@ std::optional<std::string> mixer_problem(const Design& design);
 /// What it has, or nothing.
 std::vector<nn::MixerParameter> mixer_parameters(const Design& design);
 
+/// Whether the weights of all heads exist at once, also while training: talking heads, largest
+/// keys, scores of the layer before.
+bool joins_heads(const Design& design);
+
 /// Whether attention needs nn::materialized_attention_forward: talking heads, scores of the layer
-/// before, factors of weights, terms of values.
+/// before, largest keys, factors of weights, terms of values.
 bool needs_materialized_attention(const Design& design);
 
 /// Which masks a design obeys, and by what it is bound.

@@ -50,8 +50,8 @@ class ValueTerms {
 
 /// Attention of one sequence. Views and pointers are borrowed; what is empty or null is left out.
 ///     s = scale · q·k + bias (+ s of the layer before);  s ← Λ_before s over heads
-///     a = normalizer(s, mask, k largest);  a ← Λ_after a over heads;  a ← a ⊙ c;  o = a v + Σ_j
-///     a_ij r_ij
+///     a = normalizer(s, mask, k largest);  a ← Λ_after a over heads;  a ← a ⊙ c
+///     o = a v + Σ_j a_ij r_ij
 /// `problem.num_heads` counts heads of scores; head h of n reads key or value head
 /// ⌊h · key heads / n⌋, n the number of heads of scores or of values. Sizes of keys and of values
 /// are those of their columns, independent of each other and of the numbers of heads.

@@ -40,6 +40,18 @@ double PositionScheme::scale(const PositionShape& shape) const {
   return 1 / std::sqrt(static_cast<double>(shape.head_size));
 }
 
+void check_path(std::string_view scheme, Index position, Index steps, Index size) {
+  constexpr double kMostNumbers = 1 << 28;
+  if (static_cast<double>(position) * static_cast<double>(steps) * static_cast<double>(size) <=
+      kMostNumbers)
+    return;
+  throw UsageError(
+      fmt::format("position {} of {}, which reaches it from 0 in {} steps of {} numbers; "
+                  "expected at most {} numbers in all",
+                  position, scheme, static_cast<double>(position) * static_cast<double>(steps),
+                  size, kMostNumbers));
+}
+
 std::vector<std::string> position_names() { return PositionMakers::names(); }
 
 std::shared_ptr<const PositionScheme> parse_position(std::string_view text) {

@@ -128,6 +128,10 @@ class PositionScheme {
   std::string name_;
 };
 
+/// Throws UsageError for a scheme that reaches `position` from 0, `steps` rows of `size` numbers
+/// from one position to the next, if these were more than 2^28 numbers.
+void check_path(std::string_view scheme, Index position, Index steps, Index size);
+
 /// Whether parameters, gradients and positions fit (MASQUE_CHECK).
 template <class T>
 void check_position_problem(const PositionScheme& scheme, const PositionProblem<T>& problem);

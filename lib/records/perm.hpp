@@ -17,9 +17,11 @@ struct PermOptions {
 };
 
 /// Fills `labels` (the targets' ids) and `mask` (xlnet_order(…), whose list is the order of the
-/// hidden positions; with `causal_blocks` what causal_blocks(perm_size) lets through of it). Throws UsageError for a share that is not from 0 to 1, for alpha, beta and
-/// perm_size out of range, and for `hf` without a mask token. apply() throws InputError for a
-/// record that has labels, and with `hf` for one of odd length.
+/// hidden positions; with `causal_blocks` what causal_blocks(perm_size) lets through of it). Throws
+/// UsageError for a share that is not from 0 to 1, for alpha, beta and perm_size out of range, for
+/// `causal_blocks` without perm_size, and for `hf` with either of these two or without a mask
+/// token. apply() throws InputError for a record that has labels, and with `hf` for one of odd
+/// length.
 std::unique_ptr<Corruption> make_perm(const PermOptions& options, TokenTable tokens);
 
 }  // namespace masque::records

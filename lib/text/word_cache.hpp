@@ -106,7 +106,7 @@ class WordCache {
     if (slot.size != word.size() || std::memcmp(slot.text, word.data(), word.size()) != 0) {
       return false;
     }
-    std::memcpy(sink.reserve(slot.count), slot.ids, sizeof(TokenId) * slot.count);
+    std::copy_n(slot.ids, slot.count, sink.reserve(slot.count));
     sink.advance(slot.count);
     return true;
   }

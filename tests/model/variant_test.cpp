@@ -363,7 +363,6 @@ TEST_CASE("layers of the zoo: talking heads, previous scores, norms, sizes") {
            R"("input_residual": false)",
            R"("input_residual": false, "norm_placement": "pre", "mask": "causal")",
            R"("input_residual": false, "norm_placement": "sandwich", "gated": true)",
-           R"("input_residual": false, "norm_placement": "parallel")",
            R"("input_residual": false, "norm_placement": "normformer", "mixer": "gmlp")",
            R"("input_residual": false, "layer_kind": "gated_attention", "attention_key_size": 6)",
            R"("input_residual": false, "layer_kind": "gated_attention", "norm_placement": "pre",
@@ -406,13 +405,15 @@ TEST_CASE("normalizers and positions by layer") {
   CHECK(is_layer_list("rope, none"));
   CHECK(is_layer_list(" (3*rope , none) "));
   CHECK(is_layer_list("4*rope"));
+  CHECK(is_layer_list("1*rope"));
   CHECK_FALSE(is_layer_list("rope_yarn(factor=8, length=512)"));
   CHECK_FALSE(is_layer_list("(rope)"));
   CHECK(layer_choices("(2*a(b, c), d)", 3) == std::vector<std::string>{"a(b, c)", "a(b, c)", "d"});
   CHECK(layer_choices("a", 2) == std::vector<std::string>{"a", "a"});
   CHECK(layer_list_text({"a", "a", "b"}) == "2*a, b");
   CHECK(layer_list_text({"a", "a"}) == "a");
-  for (const char* text : {"a, b", "4*a", "9223372036854775807*a, 2*b", "0*a, 3*b", "-1*a, 4*b"})
+  for (const char* text : {"a, b", "4*a", "9223372036854775807*a, 2*b", "0*a, 3*b", "-1*a, 4*b", "",
+                           ",", "2*", "()", "(,)", "1*a"})
     CHECK_THROWS_AS(layer_choices(text, 3), UsageError);
 }
 
@@ -546,6 +547,9 @@ TEST_CASE("options that a design cannot have are refused by name") {
            std::pair{R"("position": "rope, none", "detector": {})", "lists"},
            std::pair{R"("input_residual": false, "norm_placement": "rezero")", "input_residual"},
            std::pair{R"("input_residual": false, "norm_placement": "admin")", "input_residual"},
+           std::pair{R"("input_residual": false, "norm_placement": "parallel")", "input_residual"},
+           std::pair{R"("position": "rope,")", "names nothing"},
+           std::pair{R"("position": "rope, none", "attention_scale": 0)", "in its own way"},
            std::pair{R"("input_residual": false, "streams": "fixed_keys")", "input_residual"},
            std::pair{R"("mixer": "gml")", "mixer"},
            std::pair{R"("mixer": "gmlp", "largest_keys": 2)", "mixer"},

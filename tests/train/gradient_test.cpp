@@ -9,6 +9,7 @@
 #include "model/checkpoint/save.hpp"
 #include "model/checkpoint/starting_model.hpp"
 #include "model/transformer.hpp"
+#include "model/variants.hpp"
 #include "support/model_cases.hpp"
 #include "train/family_cases.hpp"
 #include "train/network/network.hpp"
@@ -197,9 +198,7 @@ TEST_CASE("layers that are computed once more for the backward pass give the sam
     double kept = 0;
     double again = 0;
     const std::vector<double> expected = train(Recompute::kOff, kept);
-    const bool shares_scores = one.design.variants.talking_heads != model::TalkingHeads::kNone ||
-                               one.design.variants.largest_keys > 0 ||
-                               one.design.variants.previous_scores != model::PreviousScores::kNone;
+    const bool shares_scores = model::joins_heads(one.design);
     if (shares_scores) {
       CHECK_THROWS_AS(train(Recompute::kOn, again), UsageError);
       ++refused;

@@ -359,10 +359,6 @@ std::vector<NetworkCase> network_cases() {
     d.norm_placement = NormPlacement::kPre;
     d.final_norm = true;
   });
-  without_input(", parallel", [](Design& d) {
-    d.norm_placement = NormPlacement::kParallel;
-    d.final_norm = true;
-  });
   without_input(", gau", make_gated);
   without_input(", gau pre", [](Design& d) {
     make_gated(d);

@@ -137,7 +137,7 @@ std::optional<model::Design> two_streams(const NetworkCase& one) {
       d.streams == model::Streams::kFixedKeys || d.streams == model::Streams::kTowers ||
       d.head.kind != model::HeadKind::kMasked || d.type_vocab_size > 0 ||
       d.embedding_size != d.hidden_size || d.position == model::PositionType::kSinusoidal ||
-      !d.variants.input_residual)
+      !d.variants.input_residual || !d.variants.mask.empty())
     return {};
   const auto scheme = model::position_scheme(d);
   if (scheme != nullptr && scheme->facts().input) return {};

@@ -108,6 +108,8 @@ Design read_changes(const FamilyConfig& changes, Design design) {
   if (const auto problem = usage_error_message([&] {
         layer_normalizers(design.normalizer, design.num_hidden_layers);
         const auto scheme = position_scheme(design);
+        if (changes.has("position") && scheme == nullptr)
+          throw UsageError("position '', expected a scheme");
         if (changes.has("position"))
           design.attention_scale =
               changes.number("attention_scale", scheme->scale(position_shape(design)));

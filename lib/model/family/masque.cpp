@@ -140,7 +140,7 @@ void read_attention(Design& design, const FamilyConfig& config) {
   if (scale == 0 && design.attention_scale != 0) {
     config.refuse("attention_scale", "0: the position scheme makes the whole score");
   }
-  scale_listed_layers(design);
+  check_variant(config, "position", [&] { scale_listed_layers(design); });
   VariantDesign& variants = design.variants;
   variants.talking_heads = read_word(config, "talking_heads", kTalkingHeads, TalkingHeads::kNone);
   variants.previous_scores =
@@ -172,10 +172,10 @@ void read_mixer(Design& design, const FamilyConfig& config) {
     config.refuse("mixer", "none: gated attention has no place for it");
   }
   if (needs_materialized_attention(design)) {
-    config.refuse(
-        "mixer",
-        "none with talking_heads, largest_keys, previous_scores and position schemes of weights and "
-        "values");
+    config.refuse("mixer",
+                  "none with talking_heads, largest_keys, previous_scores and position schemes of "
+                  "weights and "
+                  "values");
   }
   if (positions_act_in_attention(design)) {
     config.refuse("mixer", "none with positions that act on queries, keys or scores");

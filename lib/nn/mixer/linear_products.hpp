@@ -22,8 +22,6 @@ void hide_following(MatrixView<T> a) {
   }
 }
 
-namespace detail {
-
 /// Work(first, rows) on the chunks from first to last; `forwards` is false: from last to first.
 template <class Work>
 void for_chunks(Index tokens, Index chunk, bool forwards, const Work& work) {
@@ -33,6 +31,8 @@ void for_chunks(Index tokens, Index chunk, bool forwards, const Work& work) {
     work(first, std::min(chunk, tokens - first));
   }
 }
+
+namespace detail {
 
 /// The products q·k of one chunk, those with a following token 0.
 template <class T>
@@ -55,7 +55,7 @@ void add_linear_products(Reach reach, Index chunk, MatrixView<const T> q, Matrix
     kernel::add_to<T>(product<T>(q, sums.view()).view(), out);
     return;
   }
-  detail::for_chunks(q.rows, chunk, true, [&](Index first, Index rows) {
+  for_chunks(q.rows, chunk, true, [&](Index first, Index rows) {
     const MatrixView<const T> own_q = q.middle_rows(first, rows);
     const MatrixView<const T> own_k = k.middle_rows(first, rows);
     const MatrixView<const T> own_v = v.middle_rows(first, rows);
@@ -95,11 +95,11 @@ void add_linear_products_backward(Reach reach, Index chunk, MatrixView<const T> 
     keys(0, q.rows);
     return;
   }
-  detail::for_chunks(q.rows, chunk, true, [&](Index first, Index rows) {
+  for_chunks(q.rows, chunk, true, [&](Index first, Index rows) {
     queries(first, rows);
     add_transposed_product<T>(k.middle_rows(first, rows), v.middle_rows(first, rows), sums.view());
   });
-  detail::for_chunks(q.rows, chunk, false, [&](Index first, Index rows) {
+  for_chunks(q.rows, chunk, false, [&](Index first, Index rows) {
     keys(first, rows);
     const MatrixView<const T> own_q = q.middle_rows(first, rows);
     const MatrixView<const T> own_d = d_out.middle_rows(first, rows);

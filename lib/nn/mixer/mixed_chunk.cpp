@@ -94,9 +94,7 @@ class MixedChunk final : public MixerOf<MixedChunk> {
 
   template <class T, class Work>
   static void for_chunks(const MixerProblem<T>& problem, const Work& work) {
-    const Index chunk = problem.shape.chunk_size;
-    for (Index first = 0; first < problem.x.rows; first += chunk)
-      work(first, std::min(chunk, problem.x.rows - first));
+    mixing::for_chunks(problem.x.rows, problem.shape.chunk_size, true, work);
   }
 
   /// Rows of x by the number of tokens in their reach; those without any stay (they are 0, or get

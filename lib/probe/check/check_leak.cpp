@@ -69,8 +69,11 @@ void add(std::span<const Matrix<double>> results, std::span<const CheckVariant> 
 
 CheckInput two_copies(const CheckInput& text, const model::Design& design, std::uint64_t seed,
                       std::uint64_t number) {
-  if (text.mask || !text.positions.empty())
-    throw InputError("a mask or positions of its own, expected a text that stands there twice");
+  const bool segments = std::ranges::any_of(text.segments, [](Index one) { return one != 0; });
+  if (text.mask || !text.positions.empty() || segments) {
+    throw InputError(
+        "a mask, positions or segments of its own, expected a text that stands there twice");
+  }
   CheckInput out = text;
   const Index n = text.size();
   out.segments.clear();

@@ -1,11 +1,14 @@
 #include "train/loss/mae_model.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "model/checkpoint/save.hpp"
+#include "model/layer_list.hpp"
 #include "train/data/record_example.hpp"
 #include "train/loss/shared_tables.hpp"
 
@@ -36,7 +39,16 @@ DesignRecipe decoder_recipe(const DesignRecipe& recipe, double size, Index layer
     throw UsageError(
         fmt::format("{}: found {}, expected more than 0, at most 1", field("decoder_size"), size));
   }
+  for (const auto& [name, text] :
+       {std::pair{"position", &recipe.position}, std::pair{"normalizer", &recipe.normalizer}}) {
+    if (!model::is_layer_list(*text)) continue;
+    throw UsageError(
+        fmt::format("{}: '{}' is a list for the encoder's layers, the decoder of {} {} "
+                    "has others; expected one for all",
+                    field(name), escape(*text), field("objective"), kMae));
+  }
   DesignRecipe own = scaled_recipe(recipe, size);
+  own.input_residual = true;  // it reads the encoder's states
   own.num_hidden_layers = layers;
   return own;
 }

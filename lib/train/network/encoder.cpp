@@ -47,9 +47,7 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& map, Parame
       mixer_shape_(model::mixer_shape(design)) {
   check_trainable(design_);
   mixer_parameters_ = model::mixer_parameters(design);
-  materialized_ = design.variants.talking_heads != model::TalkingHeads::kNone ||
-                  design.variants.largest_keys > 0 ||
-                  design.variants.previous_scores != model::PreviousScores::kNone;
+  materialized_ = model::joins_heads(design);
   const auto dense = [&](std::initializer_list<Role> roles, Index layer) {
     return Dense<T>(parameters, map_, roles, layer, precision);
   };

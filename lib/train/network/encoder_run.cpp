@@ -23,8 +23,7 @@ void Encoder<T>::set_recompute(Recompute recompute) {
   if (recompute == Recompute::kOn && materialized_) {
     throw UsageError(
         fmt::format("{} on: expected off with talking heads, largest keys, scores of the layer "
-                    "before and diversity, which "
-                    "need the weights of all heads at once",
+                    "before and diversity, which need the weights of all heads at once",
                     field("recompute")));
   }
   recompute_ = recompute;

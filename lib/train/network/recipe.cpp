@@ -138,11 +138,6 @@ void change_position(const DesignChanges& changes, Design& design) {
     if (model::is_layer_list(design.variants.position)) {
       for (model::LayerDesign& layer : design.layers) layer.attention_scale = 1;
     }
-    const auto is_scaled = [](const model::LayerDesign& layer) {
-      return layer.attention_scale != 1;
-    };
-    if (model::is_layer_list(*changes.position) && std::ranges::any_of(design.layers, is_scaled))
-      throw UsageError("a list, but the model scales the scores of each layer in its own way");
     design.variants.position.clear();
     // Also after schemes and families that scale otherwise.
     design.attention_scale =
@@ -193,7 +188,13 @@ DesignRecipe scaled_recipe(const DesignRecipe& recipe, double size) {
 double residual_gain(const DesignRecipe& recipe) { return deepnorm_of(recipe).gain; }
 
 void change_design(const DesignChanges& changes, Design& design) {
+  const bool learns = model::learns_score_scale(design);
+  const double start = model::start_of_score_scale(design);
   if (changes.normalizer) set_normalizer(*changes.normalizer, design);
+  if (learns && model::learns_score_scale(design) && model::start_of_score_scale(design) != start) {
+    throw UsageError(fmt::format("{}: '{}': the model's heads have learned their s, expected s={}",
+                                 field("normalizer"), escape(design.normalizer), start));
+  }
   if (changes.position) change_position(changes, design);
   about("normalizer", [&] { model::check_score_scale(design); });
 }

@@ -41,6 +41,7 @@ class FloaterTerms final : public PositionTerms<T> {
     Index last = 0;
     for (const Index one : positions_) last = std::max(last, one);
     const Index size = problem.shape.hidden_size;
+    check_path("floater", last, substeps_, size);
     rows_ = Matrix<T>(last * substeps_ + 1, size);
     std::copy_n(parameters_[kFirst].row(0), size, rows_.view().row(0));
     for (Index k = 0; k + 1 < rows_.rows(); ++k) {

@@ -26,6 +26,7 @@ class RecursiveTerms final : public PositionTerms<T> {
     const Index size = problem.shape.hidden_size;
     Index last = 0;
     for (const Index position : positions_) last = std::max(last, position);
+    check_path("recursive", last, 1, size);
     rows_ = Matrix<T>(last + 1, size);
     slopes_ = Matrix<T>(last, size);
     std::copy_n(problem.parameters[0].row(0), size, rows_.view().row(0));
