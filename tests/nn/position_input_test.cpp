@@ -107,8 +107,8 @@ double floater_error(std::string_view text, bool by_time) {
     const double t = 0.5 * number(i);
     for (Index d = 0; d < 8; ++d) {
       const double first = in.parameters[0].view().at(0, d);
-      const double expected = by_time ? first + std::log(std::cosh(t))
-                                      : std::asinh(std::sinh(first) * std::exp(t));
+      const double expected =
+          by_time ? first + std::log(std::cosh(t)) : std::asinh(std::sinh(first) * std::exp(t));
       worst = std::max(worst, std::abs(x.view().at(i, d) - 1 - expected));
     }
   }
