@@ -7,6 +7,8 @@ objdump=$1
 shift
 case $(uname -m) in x86_64) ;; *) exit 77 ;; esac
 command -v "$objdump" >/dev/null || exit 77
+# A sanitizer's checks stand in every loop.
+! grep -q -e __asan_init -e __tsan_init "$1" || exit 77
 # Without optimisation everything is on the stack.
 [ "$("$objdump" -d --no-show-raw-insn "$1" | grep -c vfmadd)" -gt 0 ] || exit 77
 # An innermost loop: from the target of a backward jump to the jump, with no other such jump inside.
