@@ -165,6 +165,15 @@ void change_position(const DesignChanges& changes, Design& design) {
   });
 }
 
+void set_mixer(const DesignRecipe& recipe, model::VariantDesign& variants) {
+  variants.mixer = recipe.mixer;
+  variants.mixer_inner_size = recipe.mixer_inner_size;
+  variants.mixer_attention_size = recipe.mixer_attention_size;
+  variants.mixer_kernel_size = recipe.mixer_kernel_size;
+  variants.mixer_dilation = recipe.mixer_dilation;
+  variants.mixer_chunk_size = recipe.mixer_chunk_size;
+}
+
 Index scaled(Index size, double by) {
   return size == 0
              ? 0
@@ -247,12 +256,7 @@ Design design_of(const DesignRecipe& recipe) {
   set_normalizer(recipe.normalizer, design);
   set_norms(recipe, design);
   design.variants.input_residual = recipe.input_residual;
-  design.variants.mixer = recipe.mixer;
-  design.variants.mixer_inner_size = recipe.mixer_inner_size;
-  design.variants.mixer_attention_size = recipe.mixer_attention_size;
-  design.variants.mixer_kernel_size = recipe.mixer_kernel_size;
-  design.variants.mixer_dilation = recipe.mixer_dilation;
-  design.variants.mixer_chunk_size = recipe.mixer_chunk_size;
+  set_mixer(recipe, design.variants);
   design.variants.talking_heads =
       choice<TalkingHeads>("talking_heads", recipe.talking_heads, "none, before, after or both",
                            {{"none", TalkingHeads::kNone},
