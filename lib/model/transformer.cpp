@@ -104,8 +104,7 @@ void Transformer<T>::check_variants(const Request& request) const {
   if (model_.materialized_attention && request.attention_rows) {
     throw UsageError(
         "talking heads, largest keys, scores of the layer before, and factors or terms after the "
-        "normalizer "
-        "have no attention weights that follow from a head's own scores");
+        "normalizer have no attention weights that follow from a head's own scores");
   }
   if (model_.design.variants.previous_scores != PreviousScores::kNone &&
       (has(AttentionOverride::kZero) || has(AttentionOverride::kMean))) {

@@ -128,15 +128,13 @@ double start_of_score_scale(const Design& design) {
 void check_score_scale(const Design& design) {
   const auto normalizers = layer_normalizers(design.normalizer, design.num_hidden_layers);
   const double start = start_of_score_scale(design);
-  bool any = false;
   for (const auto& one : normalizers) {
     if (!one->offset_of_learned()) continue;
-    any = true;
     if (one->parameters().front().value != start)
       throw UsageError(fmt::format("'{}': one s to start from, expected the same in all layers",
                                    escape(design.normalizer)));
   }
-  if (!any || !design.variants.mixer.empty()) return;
+  if (!learns_score_scale(design)) return;
   const auto refuse = [&](std::string_view what) {
     throw UsageError(fmt::format("'{}' multiplies queries: {}", escape(design.normalizer), what));
   };

@@ -174,8 +174,7 @@ void read_mixer(Design& design, const FamilyConfig& config) {
   if (needs_materialized_attention(design)) {
     config.refuse("mixer",
                   "none with talking_heads, largest_keys, previous_scores and position schemes of "
-                  "weights and "
-                  "values");
+                  "weights and values");
   }
   if (positions_act_in_attention(design)) {
     config.refuse("mixer", "none with positions that act on queries, keys or scores");

@@ -42,6 +42,8 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& map, Parame
       masks_(design, {}),
       normalizers_(model::layer_normalizers(design.normalizer, design.num_hidden_layers)),
       scheme_(model::position_scheme(design)),
+      scheme_shape_(model::position_shape(design)),
+      position_is_shared_(model::shares_position(design)),
       has_position_(model::layers_with_position(design)),
       mixer_(model::mixer_of(design)),
       mixer_shape_(model::mixer_shape(design)) {

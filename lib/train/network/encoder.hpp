@@ -123,6 +123,8 @@ class Encoder {
   model::LayerMasks masks_;
   std::vector<std::shared_ptr<const nn::AttentionNormalizer>> normalizers_;  ///< of each layer
   std::shared_ptr<const nn::PositionScheme> scheme_;
+  nn::PositionShape scheme_shape_;
+  bool position_is_shared_ = false;
   std::vector<bool> has_position_;  ///< model::layers_with_position()
   const nn::Mixer* mixer_ = nullptr;
   nn::MixerShape mixer_shape_;

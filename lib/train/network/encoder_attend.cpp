@@ -46,9 +46,9 @@ typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, Stream& stream, cons
   model::set_rows(stream, source, sequence, learned && !chunk_.sparse, made.counted, in);
   if (encoder_.scheme_ != nullptr) {
     in.scheme = encoder_.scheme_.get();
-    in.shape = model::position_shape(design_);
+    in.shape = encoder_.scheme_shape_;
     const std::size_t parameters = in.scheme->parameters(in.shape).size();
-    const bool shared = model::shares_position(design_);
+    const bool shared = encoder_.position_is_shared_;
     made.values.reserve(parameters);
     made.gradients.reserve(parameters);
     for (std::size_t k = 0; k < parameters; ++k) {

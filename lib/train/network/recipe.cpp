@@ -13,7 +13,6 @@
 #include "model/layer_list.hpp"
 #include "model/masque_names.hpp"
 #include "model/variants.hpp"
-#include "nn/normalizer.hpp"
 #include "train/network/deepnorm.hpp"
 
 namespace masque::train {

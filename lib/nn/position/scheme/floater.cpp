@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/named_arguments.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/position/path_terms.hpp"
 
 namespace masque::nn {
 
@@ -29,21 +29,15 @@ struct Slope {
 };
 
 template <class T>
-class FloaterTerms final : public PositionTerms<T> {
+class FloaterTerms final : public PathTerms<T> {
  public:
   FloaterTerms(double step, Index substeps, const PositionProblem<T>& problem)
-      : step_(static_cast<T>(step / static_cast<double>(substeps))),
-        substeps_(substeps),
-        positions_(problem.positions.keys),
+      : PathTerms<T>("floater", substeps, problem),
+        step_(static_cast<T>(step / static_cast<double>(substeps))),
         parameters_(problem.parameters.begin(), problem.parameters.end()) {
     for (std::size_t k = 0; k < parameters_.size(); ++k)
       gradients_.push_back(gradient_of(problem, k));
-    Index last = 0;
-    for (const Index one : positions_) last = std::max(last, one);
-    const Index size = problem.shape.hidden_size;
-    check_path("floater", last, substeps_, size);
-    rows_ = Matrix<T>(last * substeps_ + 1, size);
-    std::copy_n(parameters_[kFirst].row(0), size, rows_.view().row(0));
+    const Index size = rows_.columns();
     for (Index k = 0; k + 1 < rows_.rows(); ++k) {
       const std::array<Slope<T>, 4> slopes = slopes_at(k);
       for (Index d = 0; d < size; ++d) {
@@ -54,26 +48,10 @@ class FloaterTerms final : public PositionTerms<T> {
     }
   }
 
-  void input(MatrixView<T> x) const override {
-    for (Index i = 0; i < x.rows; ++i) {
-      const T* row = rows_.view().row(row_of(i));
-      for (Index d = 0; d < x.columns; ++d) x.at(i, d) += row[d];
-    }
-  }
-
-  void input_backward(MatrixView<const T> /*x*/, MatrixView<T> d_x) override {
-    Matrix<T> d_rows = Matrix<T>::zero(rows_.rows(), rows_.columns());
-    for (Index i = 0; i < d_x.rows; ++i) {
-      T* row = d_rows.view().row(row_of(i));
-      for (Index d = 0; d < d_x.columns; ++d) row[d] += d_x.at(i, d);
-    }
-    for (Index k = rows_.rows() - 2; k >= 0; --k) step_backward(k, d_rows.view());
-    for (Index d = 0; d < rows_.columns(); ++d) add(kFirst, 0, d, d_rows.view().at(0, d));
-  }
-
  private:
-  // Places of the parameters.
-  static constexpr std::size_t kFirst = 0;
+  using PathTerms<T>::rows_;  // p after each step
+
+  // Places of the parameters, after the first row.
   static constexpr std::size_t kIn = 1;       ///< A (size, inner)
   static constexpr std::size_t kTime = 2;     ///< a
   static constexpr std::size_t kInBias = 3;   ///< b
@@ -89,8 +67,6 @@ class FloaterTerms final : public PositionTerms<T> {
   static T reach(std::size_t slope) {
     return static_cast<T>(slope == 0 ? 0.0 : slope == 3 ? 1.0 : 0.5);
   }
-
-  Index row_of(Index i) const { return std::max<Index>(positions_[at(i)], 0) * substeps_; }
 
   void add(std::size_t parameter, Index row, Index column, T value) {
     const MatrixView<T>& to = gradients_[parameter];
@@ -151,8 +127,7 @@ class FloaterTerms final : public PositionTerms<T> {
     return d_point;
   }
 
-  /// From the gradient by row k + 1 to that by row k.
-  void step_backward(Index k, MatrixView<T> d_rows) {
+  void step_backward(Index k, MatrixView<T> d_rows) override {
     const std::array<Slope<T>, 4> slopes = slopes_at(k);
     const auto size = at(d_rows.columns);
     std::array<std::vector<T>, 4> d_values;
@@ -172,11 +147,8 @@ class FloaterTerms final : public PositionTerms<T> {
   }
 
   T step_;
-  Index substeps_;
-  std::span<const Index> positions_;
   std::vector<MatrixView<const T>> parameters_;
   std::vector<MatrixView<T>> gradients_;
-  Matrix<T> rows_;  // p after each step
 };
 
 class Floater final : public PositionSchemeOf<Floater> {
@@ -184,12 +156,7 @@ class Floater final : public PositionSchemeOf<Floater> {
   Floater(double step, Index substeps, Index inner)
       : step_(step), substeps_(substeps), inner_(inner) {}
 
-  PositionFacts facts() const override {
-    PositionFacts facts;
-    facts.input = true;
-    facts.relative = false;
-    return facts;
-  }
+  PositionFacts facts() const override { return path_facts(); }
   VariantInfo info() const override {
     return describe_position(
         "first (hidden_size), in (hidden_size, inner), time, in_bias (inner), out (inner, "

@@ -7,29 +7,24 @@
 #include <utility>
 
 #include "base/named_arguments.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/position/path_terms.hpp"
 
 namespace masque::nn {
 
 namespace {
 
 template <class T>
-class RecursiveTerms final : public PositionTerms<T> {
+class RecursiveTerms final : public PathTerms<T> {
  public:
   RecursiveTerms(double step, const PositionProblem<T>& problem)
-      : step_(static_cast<T>(step)),
-        positions_(problem.positions.keys),
+      : PathTerms<T>("recursive", 1, problem),
+        step_(static_cast<T>(step)),
         map_(problem.parameters[1]),
-        d_first_(gradient_of(problem, 0)),
         d_map_(gradient_of(problem, 1)),
         d_bias_(gradient_of(problem, 2)) {
-    const Index size = problem.shape.hidden_size;
-    Index last = 0;
-    for (const Index position : positions_) last = std::max(last, position);
-    check_path("recursive", last, 1, size);
-    rows_ = Matrix<T>(last + 1, size);
+    const Index size = rows_.columns();
+    const Index last = rows_.rows() - 1;
     slopes_ = Matrix<T>(last, size);
-    std::copy_n(problem.parameters[0].row(0), size, rows_.view().row(0));
     for (Index k = 0; k < last; ++k) {
       const T* from = rows_.view().row(k);
       for (Index e = 0; e < size; ++e) {
@@ -41,32 +36,10 @@ class RecursiveTerms final : public PositionTerms<T> {
     }
   }
 
-  void input(MatrixView<T> x) const override {
-    for (Index i = 0; i < x.rows; ++i) {
-      const T* row = rows_.view().row(position(i));
-      for (Index d = 0; d < x.columns; ++d) x.at(i, d) += row[d];
-    }
-  }
-
-  void input_backward(MatrixView<const T> /*x*/, MatrixView<T> d_x) override {
-    const Index size = rows_.columns();
-    Matrix<T> d_rows = Matrix<T>::zero(rows_.rows(), size);
-    for (Index i = 0; i < d_x.rows; ++i) {
-      T* row = d_rows.view().row(position(i));
-      for (Index d = 0; d < size; ++d) row[d] += d_x.at(i, d);
-    }
-    for (Index k = rows_.rows() - 2; k >= 0; --k) step_backward(k, d_rows.view());
-    if (d_first_.data == nullptr) return;
-    for (Index d = 0; d < size; ++d) d_first_.at(0, d) += d_rows.view().at(0, d);
-  }
-
  private:
-  Index position(Index i) const {
-    return std::max<Index>(positions_[static_cast<std::size_t>(i)], 0);
-  }
+  using PathTerms<T>::rows_;  // p_k
 
-  /// From the gradient by row k + 1 to that by row k.
-  void step_backward(Index k, MatrixView<T> d_rows) {
+  void step_backward(Index k, MatrixView<T> d_rows) override {
     const T* from = std::as_const(rows_).view().row(k);
     for (Index d = 0; d < d_rows.columns; ++d) d_rows.at(k, d) += d_rows.at(k + 1, d);
     for (Index e = 0; e < d_rows.columns; ++e) {
@@ -81,10 +54,8 @@ class RecursiveTerms final : public PositionTerms<T> {
   }
 
   T step_;
-  std::span<const Index> positions_;
   MatrixView<const T> map_;
-  MatrixView<T> d_first_, d_map_, d_bias_;
-  Matrix<T> rows_;    // p_k
+  MatrixView<T> d_map_, d_bias_;
   Matrix<T> slopes_;  // tanh(p_k A + b)
 };
 
@@ -92,12 +63,7 @@ class Recursive final : public PositionSchemeOf<Recursive> {
  public:
   explicit Recursive(double step) : step_(step) {}
 
-  PositionFacts facts() const override {
-    PositionFacts facts;
-    facts.input = true;
-    facts.relative = false;
-    return facts;
-  }
+  PositionFacts facts() const override { return path_facts(); }
   VariantInfo info() const override {
     return describe_position(
         "first (hidden_size), map (hidden_size, hidden_size), bias (hidden_size)", "n d²",
