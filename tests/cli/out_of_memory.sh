@@ -57,9 +57,10 @@ while read -r kind command; do
     may_leave=
     [[ $n != *+ ]] || may_leave=1
     wrong=$(judge "$kind" "$command" $code)
-    [ -z "$wrong" ] || { echo "allocation $n of $command: $wrong" && failures=$((failures + 1)); }
+    [ -z "$wrong" ] || { echo "allocation $n of $command: $wrong" | tee -a "$work/failures" && failures=$((failures + 1)); }
   done
   printf '%d\t%d\t%d\t%d\t%s\n' "$total" $runs $survived $((failures - before)) "$command"
 done <<<"$every_command"
 unharmed || failures=$((failures + 1))
+[ ! -e "$work/failures" ] || cat "$work/failures"  # once more where a log is cut in its middle
 [ $failures = 0 ]

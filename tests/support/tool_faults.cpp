@@ -3,7 +3,8 @@
 //   MASQUE_FAIL_ALLOCATION=N    the N-th one fails; N+: and all after it
 //   MASQUE_ALLOCATIONS=FILE     their number is written there when the tool ends
 // Those of oneDNN never fail: it goes on without looking (2.6), and the program ends by a signal;
-// nor those of libgomp, which oneDNN runs on: it ends the program itself. Nor do those by which
+// nor those of libgomp, which oneDNN runs on: it ends the program itself; nor those of libcrypto,
+// whose default context may be left with a lock that is null (3.0). Nor do those by which
 // glibc notes the destructor of a thread_local: it ends the program itself. What happens before
 // main is the loader's and the standard library's; nothing of the user's is open by then, and
 // nobody could catch what a static initialiser throws.
@@ -48,6 +49,7 @@ bool is_fatal_elsewhere() {
     found = ::dladdr(frames[i], &info) != 0 && info.dli_fname != nullptr &&
             (std::strstr(info.dli_fname, "libdnnl") != nullptr ||
              std::strstr(info.dli_fname, "libgomp") != nullptr ||
+             std::strstr(info.dli_fname, "libcrypto") != nullptr ||
              (info.dli_sname != nullptr &&
               std::strcmp(info.dli_sname, "__cxa_thread_atexit_impl") == 0));
   }
