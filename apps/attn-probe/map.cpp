@@ -111,7 +111,7 @@ std::vector<std::string> labels_of(const probe::Sequence& sequence) {
 
 void write_page(const Options& o, const model::Model& model, const probe::Sequence& sequence) {
   const model::Design& design = model.design();
-  const Index heads = design.num_attention_heads;
+  const Index heads = probe::HeadChoice{}.heads(design);
   std::vector<draw::HeadWeights> maps(static_cast<std::size_t>(design.num_hidden_layers * heads));
   probe::each_head(model, sequence, {}, [&](Index layer, Index head, MatrixView<const double> a) {
     maps[static_cast<std::size_t>(layer * heads + head)] =

@@ -63,6 +63,8 @@ void add_parts(const train::StepLosses& losses, std::string_view prefix, JsonWri
       add("diversity_", train::kDiversityNames[k],
           report.diversity[k] / static_cast<double>(report.sequences));
     }
+    if (report.coded > 0)
+      add("divergence", "", report.divergence / static_cast<double>(report.coded));
     if (part.name.empty()) continue;
     add(part.name, part.judged ? "_loss" : "", mean_of(report));
     if (part.judged) add(part.name, "_accuracy", accuracy_of(report));

@@ -174,8 +174,8 @@ cli::ExitCode decode(const Options& o, const cli::Command& command, cli::Session
   printer.header();
   if (o.latents) {
     std::uint64_t id = 0;
-    for (probe::LatentPoints& points : read_points(*o.latents, latent_of(opened)))
-      writer.add(id++, 0, std::move(points));
+    read_points(*o.latents, latent_of(opened),
+                [&](probe::LatentPoints&& points) { writer.add(id++, 0, std::move(points)); });
     writer.flush();
     return cli::ExitCode::kDone;
   }

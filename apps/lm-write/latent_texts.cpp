@@ -159,8 +159,8 @@ void LatentWriter::flush() {
   numbers_.clear();
 }
 
-std::vector<probe::LatentPoints> read_points(const std::string& path,
-                                             const model::LatentDesign& latent) {
+void read_points(const std::string& path, const model::LatentDesign& latent,
+                 const std::function<void(probe::LatentPoints&& points)>& take) {
   const store::Checkpoint file = store::open_checkpoint(path);
   const std::vector<store::TensorInfo>& tensors = file.tensors();
   const store::TensorInfo* tensor = file.find("latents");
@@ -173,17 +173,16 @@ std::vector<probe::LatentPoints> read_points(const std::string& path,
                                        escape(tensor->name), shape_text(tensor->shape),
                                        dtype_name(tensor->dtype), width));
   }
-  std::vector<probe::LatentPoints> all(static_cast<std::size_t>(tensor->shape[0]));
   std::vector<std::byte> row(width * dtype_bits(tensor->dtype) / 8);
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  for (std::uint64_t i = 0; i < tensor->shape[0]; ++i) {
     throw_if_interrupted();
     file.read(*tensor, i * row.size(), row);
-    all[i].resize(static_cast<std::size_t>(width));
-    to_double(tensor->dtype, row, all[i]);
-    if (const auto problem = input_error_message([&] { normalize_points(latent, all[i]); }))
+    probe::LatentPoints points(static_cast<std::size_t>(width));
+    to_double(tensor->dtype, row, points);
+    if (const auto problem = input_error_message([&] { normalize_points(latent, points); }))
       throw InputError(path, fmt::format("row {}: {}", i + 1, *problem));
+    take(std::move(points));
   }
-  return all;
 }
 
 probe::LatentPoints parse_points(std::string_view line, const model::LatentDesign& latent) {

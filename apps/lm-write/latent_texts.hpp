@@ -70,10 +70,11 @@ class LatentWriter {
   std::vector<std::pair<std::uint64_t, std::int64_t>> numbers_;
 };
 
-/// Points of a file, a row a text: .npy, or the tensor latents of a .safetensors. Each is brought
-/// to length 1. Throws InputError for other shapes than (texts, layers · size).
-std::vector<probe::LatentPoints> read_points(const std::string& path,
-                                             const model::LatentDesign& latent);
+/// Calls `take` with the points of each row of a file, a row a text: .npy, or the tensor latents of
+/// a .safetensors. They are brought to length 1. Throws InputError for other shapes than (texts,
+/// layers · size).
+void read_points(const std::string& path, const model::LatentDesign& latent,
+                 const std::function<void(probe::LatentPoints&& points)>& take);
 /// Points of a line as latent encode writes it: numbers between tabs, or a JSON object. Throws
 /// InputError.
 probe::LatentPoints parse_points(std::string_view line, const model::LatentDesign& latent);

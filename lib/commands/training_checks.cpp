@@ -72,16 +72,17 @@ std::vector<std::string_view> read_by(const std::string& objective) {
   return train::find_objective(objective == train::kMae ? "mae-mask" : objective).options;
 }
 
-constexpr std::array<std::string_view, 25> kObjectiveOptions{
-    "rate",         "unit",         "choice",
-    "span-p",       "span-longest", "split",
-    "replace",      "draws",        "fixed-selection",
-    "predict",      "perm-size",    "alpha",
-    "beta",         "source",       "mix",
-    "mae-ratio",    "streams",      "mask",
-    "drop",         "block-size",   "latent-layers",
-    "latent-size",  "kappa",        "no-spans",
-    "causal-blocks"};
+constexpr std::array<std::string_view, 30> kObjectiveOptions{
+    "rate",          "unit",         "choice",
+    "span-p",        "span-longest", "split",
+    "replace",       "draws",        "fixed-selection",
+    "predict",       "perm-size",    "alpha",
+    "beta",          "source",       "mix",
+    "mae-ratio",     "streams",      "mask",
+    "drop",          "block-size",   "latent-layers",
+    "latent-size",   "kappa",        "no-spans",
+    "causal-blocks", "memory",       "learned-kappa",
+    "kl-weight",     "kl-cycle",     "free-nats"};
 constexpr std::array<std::string_view, 7> kMaskedOptions{
     "rate", "unit", "choice", "span-p", "span-longest", "split", "replace"};
 
@@ -106,6 +107,14 @@ void check_objective(const cli::Command& command, const TrainingOptions& o, bool
     if (mix[1] == 0)
       refuse_unread(command, {"source"}, fmt::format("with {} {}", field("mix"), o.prefix.mix));
   }
+  if (o.objective != "mdlm" && !o.memory)
+    refuse_unread(command, {"block-size"}, fmt::format("without {}", field("memory")));
+  if (o.memory && *o.memory == 0 && !o.block_size)
+    throw UsageError(fmt::format("{} 0: expected {} too", field("memory"), field("block_size")));
+  // Of a starting model nothing is known yet.
+  if (!o.learned_kappa && !command.is_requested("init"))
+    refuse_unread(command, {"kl-weight", "kl-cycle", "free-nats"},
+                  fmt::format("without {}", field("learned_kappa")));
   if (o.perm.no_spans)
     refuse_unread(command, {"alpha", "beta"}, fmt::format("with {}", field("no_spans")));
   if (o.mlm.selection.selection.choice != records::Choice::kSpan)

@@ -40,9 +40,12 @@ void fill_objective(const TrainingOptions& o, std::uint64_t seed,
   requested.mae.min_keep = requested.drop.min_keep;
   requested.mdlm.batch_size = static_cast<std::uint64_t>(o.batch_size);
   requested.mdlm.block_size = static_cast<std::uint64_t>(o.block_size.value_or(0));
+  if (o.memory)
+    requested.memory = {.block_size = o.block_size.value_or(*o.memory), .memory = *o.memory};
   requested.latent_layers = o.latent_layers;
   requested.latent_size = o.latent_size;
   requested.kappa = o.kappa;
+  requested.learned_kappa = o.learned_kappa;
 }
 
 /// Everything that decides the bytes.
@@ -67,6 +70,7 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("normalizer", run.design.normalizer);
   set("norm_placement", run.design.norm_placement);
   set("input_residual", run.design.input_residual);
+  set("late_positions", run.design.late_positions);
   set("norm", run.design.norm);
   set("hidden_act", run.design.hidden_act);
   set("gated", run.design.gated);
@@ -78,6 +82,7 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("mixer_chunk_size", run.design.mixer_chunk_size);
   set("talking_heads", run.design.talking_heads);
   set("softmax_heads", run.design.softmax_heads);
+  set("value_heads", run.design.value_heads);
   set("largest_keys", run.design.largest_keys);
   set("previous_scores", run.design.previous_scores);
   set("tie_word_embeddings", run.design.tie_word_embeddings);
@@ -113,9 +118,16 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("mix", o.prefix.mix);
   set("mae_ratio", o.mae_ratio);
   if (o.block_size) set("block_size", *o.block_size);
+  if (o.memory) set("memory", *o.memory);
   if (o.latent_layers) set("latent_layers", *o.latent_layers);
   if (o.latent_size) set("latent_size", *o.latent_size);
   if (o.kappa) set("kappa", *o.kappa);
+  if (o.objective == "univae") {
+    set("learned_kappa", o.learned_kappa);
+    set("kl_weight", o.divergence.weight);
+    set("kl_cycle", o.divergence.cycle);
+    set("free_nats", o.divergence.free_nats);
+  }
   set("drop", run.requested.drop.rate);
   set("min_keep", run.requested.drop.min_keep);
   set("renumber", o.drop.renumber);
@@ -134,12 +146,14 @@ train::DesignRecipe design_with_sizes(const TrainingOptions& o) {
   design.head_size = o.head_size.value_or(0);
   design.value_size = o.value_size.value_or(0);
   design.softmax_heads = o.softmax_heads.value_or(0);
+  design.value_heads = o.value_heads.value_or(0);
   design.largest_keys = o.largest_keys.value_or(0);
   design.mixer_inner_size = o.mixer_inner_size.value_or(design.mixer_inner_size);
   design.intermediate_size = o.intermediate_size.value_or(0);
   design.attention_key_size = o.attention_key_size;
   design.tie_word_embeddings = !o.untied;
   design.input_residual = !o.no_input_residual;
+  design.late_positions = o.late_positions.value_or(0);
   return design;
 }
 
@@ -167,6 +181,7 @@ train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std:
   trainer.score_noise = o.score_noise;
   trainer.score_dropout = o.score_dropout;
   trainer.seed = seed;
+  run.divergence = o.divergence;
   run.precision = o.precision;
   run.initializer_range = o.initializer_range;
   run.chunk_rows = o.chunk_tokens;
@@ -200,6 +215,8 @@ void declare_design(cli::Command& c, TrainingOptions& o, const std::string& seve
            "learned, sinusoidal, rope, none, or one that attn-probe variants lists" + several +
                lists + " [learned; rope of plm]");
   c.flag("--position-shared", d.position_shared, "one set of its parameters for all layers");
+  c.option("--late-positions", "N", o.late_positions, cli::AllowedRange{1, 1000},
+           "learned absolute positions also join in front of the last N layers");
   c.option("--normalizer", "NAME", d.normalizer,
            "of attention, as attn-probe variants lists them" + several + lists);
   c.option(
@@ -230,6 +247,8 @@ void declare_design(cli::Command& c, TrainingOptions& o, const std::string& seve
   c.option("--talking-heads", "WHERE", d.talking_heads, "none, before, after or both" + several);
   c.option("--softmax-heads", "N", o.softmax_heads, cli::AllowedRange{1, 1e4},
            "of talking heads on both sides: heads of weights in between [as many]");
+  c.option("--value-heads", "N", o.value_heads, cli::AllowedRange{1, 1e4},
+           "of talking heads after the softmax: heads of values [as many]");
   c.option("--largest-keys", "K", o.largest_keys, cli::AllowedRange{1, 1e6},
            "each query reads the keys with its K largest scores [all]");
   c.option("--previous-scores", "KIND", d.previous_scores,
@@ -297,13 +316,26 @@ void declare_objective(cli::Command& c, TrainingOptions& o) {
   c.option("--mae-ratio", "P", o.mae_ratio, cli::AllowedRange{1e-6, 1},
            "mae, mae-mask: share that is hidden");
   c.option("--block-size", "B", o.block_size, cli::AllowedRange{1, 1e6},
-           "mdlm: blocks of so many tokens, written from left to right: block diffusion");
+           "mdlm: blocks of so many tokens, written from left to right: block diffusion; with "
+           "--memory [as many as that]");
+  c.option("--memory", "M", o.memory, cli::AllowedRange{0, 1e6},
+           "clm, mlm, plm: tokens read their own block of --block-size and M tokens before it, to "
+           "whose states no gradient goes: Transformer-XL");
   c.option("--latent-layers", "L", o.latent_layers, cli::AllowedRange{1, 1e4},
            "univae: the last layers, with a bottleneck in front of each [a third, at most 4]");
   c.option("--latent-size", "D", o.latent_size, cli::AllowedRange{2, 1e4},
            "univae: numbers of each bottleneck, a point on a sphere [16]");
   c.option("--kappa", "K", o.kappa, cli::AllowedRange{1e-6, 1e6},
            "univae: concentration of the points that are drawn in training [32]");
+  c.flag("--learned-kappa", o.learned_kappa,
+         "univae: each bottleneck learns its own from there on, and its KL divergence from the "
+         "uniform distribution joins the loss");
+  c.option("--kl-weight", "X", o.divergence.weight, cli::AllowedRange{0, 1e6},
+           "of the divergence, in a loss of nats a token");
+  c.option("--kl-cycle", "N", o.divergence.cycle, cli::AllowedRange{0, 1e9},
+           "the weight rises from 0 over the first half of every N steps; 0: it does not change");
+  c.option("--free-nats", "X", o.divergence.free_nats, cli::AllowedRange{0, 1e6},
+           "nats of each bottleneck that cost nothing");
   add_drop(c, o.drop,
            {.rate = "share of the tokens that are taken out",
             .min_keep = "tokens that --drop and mae leave at least [1]"});

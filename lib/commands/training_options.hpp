@@ -19,7 +19,8 @@ struct TrainingOptions {
   std::int64_t num_hidden_layers = 4, hidden_size = 256, num_attention_heads = 4;
   std::string several_heads = "4";  ///< in place of num_attention_heads, where it may be a list
   std::optional<std::int64_t> head_size, value_size, intermediate_size;
-  std::optional<std::int64_t> mixer_inner_size, softmax_heads, largest_keys;
+  std::optional<std::int64_t> mixer_inner_size, softmax_heads, value_heads, largest_keys,
+      late_positions;
   std::int64_t attention_key_size = 128;
   std::optional<std::string> position;
   train::DesignRecipe design;  ///< but for what stands above
@@ -38,8 +39,10 @@ struct TrainingOptions {
   records::PermOptions perm;
   PrefixChoice prefix{.mix = "2:2:1:1"};
   double mae_ratio = 0.75;
-  std::optional<std::int64_t> block_size, latent_layers, latent_size;
+  std::optional<std::int64_t> block_size, memory, latent_layers, latent_size;
   std::optional<double> kappa;
+  bool learned_kappa = false;
+  train::DivergenceLoss divergence;
   DropChoice drop;
   bool allow_leak = false;
   std::int64_t chunk_tokens = 1024;

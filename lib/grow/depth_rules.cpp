@@ -79,6 +79,8 @@ std::vector<LayerCopy> deeper_layers(const Design& design, Index layers, DepthRu
   }
   if (design.variants.latent)
     refuse("latent bottlenecks stand in front of its last layers, expected a model without");
+  if (design.variants.late_positions > 0)
+    refuse("absolute positions join in front of its last layers, expected a model without");
   if (model::is_layer_list(design.variants.position) && !model::shares_position(design) &&
       !model::position_parameters(design).empty())
     refuse("some of its layers have positions with parameters of their own, others none");

@@ -86,7 +86,8 @@ Axis column_axis(const Design& design, Role role) {
     case Role::kGatedBeta:
     case Role::kAttentionScale:
     case Role::kFeedForwardScale:
-    case Role::kLatentOutput: return {};
+    case Role::kLatentOutput:
+    case Role::kLatentKappa: return {};
     default: return {Unit::kHidden, 1};
   }
 }
@@ -199,6 +200,8 @@ void check_positions(const Design& design) {
   }
   if (design.variants.softmax_heads > 0)
     refuse("talking heads whose number of softmax heads is their own are no copies");
+  if (design.variants.value_heads > 0)
+    refuse("talking heads whose number of heads of values is their own are no copies");
   if (design.variants.position.empty()) return;
   const nn::PositionFacts facts = model::position_scheme(design)->facts();
   if (facts.input || facts.scores || facts.weights || facts.values ||

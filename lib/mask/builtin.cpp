@@ -88,26 +88,31 @@ class Modular final : public MaskNode {
 
 class ChunkBand final : public MaskNode {
  public:
-  ChunkBand(Index c, Index lo, Index hi, Index offset) : c_(c), lo_(lo), hi_(hi), offset_(offset) {}
+  ChunkBand(Index c, Index lo, Index hi, Index offset, Index key_offset)
+      : c_(c), lo_(lo), hi_(hi), offset_(offset), key_offset_(key_offset) {}
   bool allows(Index q, Index k) const override {
-    const Index d = (q + offset_) / c_ - k / c_;
+    const Index d = of_query(q) - of_key(k);
     return d >= lo_ && d <= hi_;
   }
   Cover cover(Range q, Range k) const override {
-    return cover_of((q.begin + offset_) / c_ - (k.end - 1) / c_,
-                    (q.end - 1 + offset_) / c_ - k.begin / c_, lo_, hi_);
+    return cover_of(of_query(q.begin) - of_key(k.end - 1), of_query(q.end - 1) - of_key(k.begin),
+                    lo_, hi_);
   }
   std::uint64_t bits(Index q, Index k0, int n) const override {
-    const Index chunk = (q + offset_) / c_;
-    return range_bits((chunk - hi_) * c_, (chunk - lo_ + 1) * c_, k0, n);
+    const Index chunk = of_query(q);
+    return range_bits((chunk - hi_) * c_, (chunk - lo_ + 1) * c_, k0 + key_offset_, n);
   }
   void tile(Range q, Range k, Tile& out) const override { tile_of_bits(*this, q, k, out); }
 
  private:
+  Index of_query(Index q) const { return (q + offset_) / c_; }
+  Index of_key(Index k) const { return (k + key_offset_) / c_; }
+
   Index c_;
   Index lo_;
   Index hi_;
   Index offset_;
+  Index key_offset_;
 };
 
 /// Flags with the number of set ones before each place.
@@ -225,8 +230,8 @@ Mask modular(Lengths lengths, Index period, Index offset) {
   return {std::make_shared<Modular>(period, offset), lengths};
 }
 
-Mask chunk_band(Lengths lengths, Index c, Index lo, Index hi, Index offset) {
-  return {std::make_shared<ChunkBand>(c, lo, hi, offset), lengths};
+Mask chunk_band(Lengths lengths, Index c, Index lo, Index hi, Index offset, Index key_offset) {
+  return {std::make_shared<ChunkBand>(c, lo, hi, offset, key_offset), lengths};
 }
 
 Mask columns(Lengths lengths, const std::vector<bool>& visible) {

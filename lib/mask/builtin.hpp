@@ -20,8 +20,9 @@ Mask band(Lengths lengths, Index lo, Index hi, Index offset = 0);
 /// (i + offset − j) mod period = 0.
 Mask modular(Lengths lengths, Index period, Index offset = 0);
 
-/// lo ≤ ⌊(i + offset)/c⌋ − ⌊j/c⌋ ≤ hi.
-Mask chunk_band(Lengths lengths, Index c, Index lo, Index hi, Index offset = 0);
+/// lo ≤ ⌊(i + offset)/c⌋ − ⌊(j + key_offset)/c⌋ ≤ hi.
+Mask chunk_band(Lengths lengths, Index c, Index lo, Index hi, Index offset = 0,
+                Index key_offset = 0);
 
 /// Keys with visible[j]; every row alike.
 Mask columns(Lengths lengths, const std::vector<bool>& visible);

@@ -128,6 +128,11 @@ enum class TalkingHeads {
   kBoth,
 };
 
+/// Whether weights are mixed.
+inline bool mixes_weights(TalkingHeads talking) {
+  return talking == TalkingHeads::kAfter || talking == TalkingHeads::kBoth;
+}
+
 /// What is added to the scores of a layer. RealFormer: He 2020, arXiv:2012.11747.
 enum class PreviousScores {
   kNone,
@@ -152,6 +157,8 @@ struct LatentDesign {
   Index layers = 0;   ///< how many of the last layers have one; these also read the first token
   Index size = 16;    ///< of the sphere's space
   double kappa = 32;  ///< concentration of the von Mises–Fisher distribution while training
+  /// Each bottleneck learns its own, from `kappa` on.
+  bool learned_kappa = false;
 
   bool operator==(const LatentDesign&) const = default;
 };
@@ -179,12 +186,16 @@ struct VariantDesign {
   TalkingHeads talking_heads = TalkingHeads::kNone;
   /// With TalkingHeads::kBoth: heads of weights between the two mixings; 0: num_attention_heads.
   Index softmax_heads = 0;
+  /// Where weights are mixed, heads of values, each with values of its own; 0: num_attention_heads.
+  Index value_heads = 0;
   Index largest_keys = 0;  ///< how many keys a query keeps, those of the largest scores; 0: all
   PreviousScores previous_scores = PreviousScores::kNone;
   double residual_scale = 1;  ///< α of DeepNorm: x ← norm(α x + f(x)); post-norm only
   /// false: what the first layer's attention (or mixer, or gated unit) gives takes the place of the
   /// embeddings, without their residual: a token reaches its own row through attention alone.
   bool input_residual = true;
+  /// Learned absolute positions join the states in front of so many of the last layers.
+  Index late_positions = 0;
   /// Tokens are softly masked by it (model/forward/soft_mask_forward.hpp).
   std::optional<DetectorDesign> detector;
   std::optional<LatentDesign> latent;

@@ -59,6 +59,7 @@ void read_latent(const FamilyConfig& config, Design& design) {
   own.layers = sizes->layers({"num_hidden_layers"}, 1);
   own.size = sizes->size({"size"}, own.size);
   own.kappa = sizes->positive("kappa", own.kappa);
+  own.learned_kappa = sizes->flag("learned_kappa", false);
   design.variants.latent = own;
   if (const auto problem = usage_error_message([&] { check_latent(design); }))
     throw InputError(config.raw().path(), fmt::format("latent: {}", *problem));
@@ -68,7 +69,9 @@ std::string latent_json(const LatentDesign& latent) {
   std::string text;
   JsonWriter json(text);
   json.begin_object().member("num_hidden_layers", latent.layers);
-  json.member("size", latent.size).member("kappa", latent.kappa).end_object();
+  json.member("size", latent.size).member("kappa", latent.kappa);
+  if (latent.learned_kappa) json.member("learned_kappa", true);
+  json.end_object();
   return text;
 }
 

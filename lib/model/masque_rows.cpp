@@ -47,6 +47,7 @@ void add_embeddings(const Design& design, Rows& to) {
     to.dense("embeddings.projection", Role::kEmbeddingProjection);
   }
   if (design.streams == Streams::kTwo) to.tensor("query_start", Role::kQueryStart);
+  if (design.variants.late_positions > 0) to.tensor("late_positions", Role::kLatePositions);
 }
 
 void add_gated_layers(const Design& design, Rows& to) {
@@ -79,9 +80,7 @@ void add_layers(const Design& design, Rows& to) {
   if (talking == TalkingHeads::kBefore || talking == TalkingHeads::kBoth) {
     to.tensor(attention + "talking_before", Role::kTalkingBefore);
   }
-  if (talking == TalkingHeads::kAfter || talking == TalkingHeads::kBoth) {
-    to.tensor(attention + "talking_after", Role::kTalkingAfter);
-  }
+  if (mixes_weights(talking)) to.tensor(attention + "talking_after", Role::kTalkingAfter);
   to.dense(feed_forward + "up", Role::kUp);
   if (design.gated) to.dense(feed_forward + "gate", Role::kGate);
   to.dense(feed_forward + "down", Role::kDown);
@@ -149,7 +148,9 @@ std::vector<TensorRow> latent_rows(const Design& design) {
   std::vector<TensorRow> rows;
   for (Index l = first_latent_layer(design); l < design.num_hidden_layers; ++l) {
     for (const auto& [name, role] :
-         {std::pair{"input", Role::kLatentInput}, std::pair{"output", Role::kLatentOutput}}) {
+         {std::pair{"input", Role::kLatentInput}, std::pair{"output", Role::kLatentOutput},
+          std::pair{"log_kappa", Role::kLatentKappa}}) {
+      if (role == Role::kLatentKappa && !design.variants.latent->learned_kappa) continue;
       TensorRow row{fmt::format("layers.{}.latent.{}", l, name), {role}, Parts::kTensor};
       row.layer = design.layers[static_cast<std::size_t>(l)].weights;
       rows.push_back(std::move(row));

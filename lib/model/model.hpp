@@ -133,7 +133,7 @@ class Observer {
                               const AttentionRows<float>& rows);
   virtual void attention_rows(Index sequence, Index layer, Index head,
                               const AttentionRows<double>& rows);
-  /// Weights (queries, keys) of a head.
+  /// Weights (queries, keys) of a head, one of value_heads() (model/variants.hpp).
   virtual void attention(Index sequence, Index layer, Index head, MatrixView<const float> weights);
   virtual void attention(Index sequence, Index layer, Index head, MatrixView<const double> weights);
   /// Whether logits() may be called for different sequences by several threads at once; else one

@@ -100,6 +100,7 @@ template <class T>
 MatrixView<const T> Pass<T>::matrix(Role role, Index l) const {
   switch (role) {
     case Role::kQueryStart: return model_.query_start.view;
+    case Role::kLatePositions: return model_.late_positions.view;
     case Role::kGatedGamma: return model_.layer(l).gated_gamma.view;
     case Role::kGatedBeta: return model_.layer(l).gated_beta.view;
     case Role::kAttentionScale: return model_.layer(l).attention_scale.view;

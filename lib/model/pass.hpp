@@ -120,7 +120,7 @@ class Pass {
     return cache_ == nullptr || cached_.count(s) == content_.count(s);
   }
   std::span<const double> given_latent(Index l, Index s) const;
-  static nn::SphereNoise latent_noise(Index /*l*/, Index /*s*/) { return {}; }
+  static nn::SphereNoise<T> latent_noise(Index /*l*/, Index /*s*/) { return {}; }
   void show_latents(Index l) const;
 
   // layer_forward.hpp (pass_layer.cpp, pass_attend.cpp)

@@ -100,8 +100,14 @@ void Pass<T>::attend_sequence(Index layer, const StreamRows& stream, const HeadS
   problem.bf16 = model_.precision == kernel::Precision::kBf16;
   const bool mean = override_of(layer) == AttentionOverride::kMean;
   if (mean) {
-    // Queries of zeros give every key the same score.
-    moved_query = Matrix<T>::zero(queries, problem.query.columns);
+    // Queries of zeros give every key the same score; without Λ each head of values needs one.
+    if (heads.value_heads > 0) {
+      problem.num_heads = problem.num_key_value_heads = heads.value_heads;
+      moved_key = Matrix<T>::zero(keys, heads.value_heads);
+      problem.key = moved_key.view();
+    }
+    moved_query =
+        Matrix<T>::zero(queries, heads.value_heads > 0 ? heads.value_heads : problem.query.columns);
     problem.query = moved_query.view();
     problem.bias = nullptr;
     problem.normalizer = nn::find_normalizer("softmax");

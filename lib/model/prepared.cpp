@@ -181,6 +181,7 @@ PreparedModel<T> prepare(LoadedModel<T> loaded, Precision precision) {
   }
   if (design.final_norm) model.final_norm = {design.norm, weights.final_norm};
   model.query_start = weights.query_start;
+  model.late_positions = weights.late_positions;
   model.relative_table = weights.relative_table;
   model.embedding_projection = single(weights.embedding_projection, precision);
 

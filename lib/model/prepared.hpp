@@ -79,7 +79,7 @@ struct PreparedModel {
   Weight<T> word_table, position_table, segment_table;
   PreparedNorm<T> embedding_norm;
   kernel::Linear<T> embedding_projection;
-  Weight<T> query_start;
+  Weight<T> query_start, late_positions;
   Weight<T> relative_table;
   std::vector<PreparedLayer<T>> layers;
   PreparedNorm<T> final_norm;

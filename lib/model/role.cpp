@@ -32,6 +32,7 @@ RoleShape table_shape(const Design& design, Role role) {
       return {design.max_position_embeddings + design.position_offset, design.embedding_size};
     case Role::kSegmentTable: return {design.type_vocab_size, design.embedding_size};
     case Role::kQueryStart: return {1, design.hidden_size};
+    case Role::kLatePositions: return {design.max_position_embeddings, design.hidden_size};
     case Role::kRelativeTable:
       return {relative_rows(design), design.position == PositionType::kDisentangled
                                          ? design.hidden_size
@@ -43,7 +44,7 @@ RoleShape table_shape(const Design& design, Role role) {
     case Role::kGatedGamma:
     case Role::kGatedBeta: return {2, design.attention_key_size};
     case Role::kTalkingBefore: return {softmax_heads(design), design.num_attention_heads};
-    case Role::kTalkingAfter: return {design.num_attention_heads, softmax_heads(design)};
+    case Role::kTalkingAfter: return {value_heads(design), softmax_heads(design)};
     default: break;
   }
   MASQUE_CHECK(false);
@@ -83,7 +84,7 @@ RoleShape role_shape(const Design& design, Role role, Index part) {
     case Role::kPositionKey:
     case Role::kPositionQuery: return {width, hidden};
     case Role::kKey: return {key_width, hidden};
-    case Role::kValue: return {design.num_key_value_heads * value_size, hidden};
+    case Role::kValue: return {projected_value_heads(design) * value_size, hidden};
     case Role::kOutput: return {hidden, context_width(design)};
     case Role::kUp:
     case Role::kGate: return {inner, hidden};
@@ -107,7 +108,8 @@ RoleShape role_shape(const Design& design, Role role, Index part) {
     case Role::kFeedForwardInnerNorm: return {1, inner};
     case Role::kLatentInput: return {design.variants.latent.value().size, hidden};
     case Role::kLatentOutput: return {hidden, design.variants.latent.value().size};
-    case Role::kHeadScale:
+    case Role::kLatentKappa: return {1, 1};
+    case Role::kHeadScale: return {1, value_heads(design)};
     case Role::kScoreScale: return {1, design.num_attention_heads};
     case Role::kAttentionScale:
     case Role::kFeedForwardScale: return {1, 1};
@@ -123,7 +125,7 @@ bool is_norm(Role role) {
 
 bool is_vector(Role role) {
   return is_norm(role) || role == Role::kQueryStart || role == Role::kContentBias ||
-         role == Role::kPositionBias || role == Role::kSegmentBias ||
+         role == Role::kPositionBias || role == Role::kSegmentBias || role == Role::kLatentKappa ||
          (role >= Role::kAttentionScale && role <= Role::kScoreScale);
 }
 
@@ -175,6 +177,7 @@ Weight<T>* single_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role role
     case Role::kPositionTable: return &weights.position_table;
     case Role::kSegmentTable: return &weights.segment_table;
     case Role::kQueryStart: return &weights.query_start;
+    case Role::kLatePositions: return &weights.late_positions;
     case Role::kRelativeTable: return &weights.relative_table;
     case Role::kContentBias: return &layer.content_bias;
     case Role::kPositionBias: return &layer.position_bias;
@@ -192,6 +195,7 @@ Weight<T>* single_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role role
     case Role::kScoreScale: return &layer.score_scale;
     case Role::kLatentInput: return &layer.latent_input;
     case Role::kLatentOutput: return &layer.latent_output;
+    case Role::kLatentKappa: return &layer.latent_kappa;
     default: return nullptr;
   }
 }

@@ -65,6 +65,8 @@ enum class Role {
   kFeedForwardInnerNorm,
   kLatentInput,  ///< of VariantDesign::latent: from states to the sphere, and back
   kLatentOutput,
+  kLatePositions,  ///< of VariantDesign::late_positions: a row a position
+  kLatentKappa,    ///< log κ of a bottleneck that learns it
 };
 
 /// Rows (outputs) and columns (inputs) that a design gives to a role's weight; a vector is one row.

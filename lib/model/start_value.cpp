@@ -49,6 +49,13 @@ void fill_normal(const StartValue& start, const RandomStream& stream, std::uint6
   for (double& value : out) value = start.mean + start.deviation * value;
 }
 
+/// Of Λ (outputs, inputs), which mixes heads.
+StartValue start_of_mixing(Index outputs, Index inputs) {
+  if (outputs == inputs) return {.kind = Kind::kIdentity};
+  // Copies of heads would stay copies.
+  return StartValue::normal(1 / std::sqrt(static_cast<double>(inputs)));
+}
+
 }  // namespace
 
 StartValues::StartValues(const Design& design, double range)
@@ -58,7 +65,9 @@ StartValues::StartValues(const Design& design, double range)
       mixers_(mixer_parameters(design)),
       score_scale_(start_of_score_scale(design)),
       heads_(design.num_attention_heads),
-      softmax_heads_(softmax_heads(design)) {}
+      softmax_heads_(softmax_heads(design)),
+      value_heads_(value_heads(design)),
+      kappa_(design.variants.latent ? design.variants.latent->kappa : 1) {}
 
 StartValue StartValues::of(Role role, bool bias, Index part) const {
   if (bias || role == Role::kGatedBeta) return StartValue::constant(0);
@@ -80,16 +89,12 @@ StartValue StartValues::of(Role role, bool bias, Index part) const {
       const nn::MixerParameter& own = mixers_[static_cast<std::size_t>(part)];
       return {.kind = Kind::kNormal, .mean = own.mean, .deviation = own.deviation};
     }
-    case Role::kTalkingBefore:
-    case Role::kTalkingAfter: {
-      // Copies of heads would stay copies.
-      if (softmax_heads_ == heads_) return {.kind = Kind::kIdentity};
-      const Index inputs = role == Role::kTalkingBefore ? heads_ : softmax_heads_;
-      return StartValue::normal(1 / std::sqrt(static_cast<double>(inputs)));
-    }
+    case Role::kTalkingBefore: return start_of_mixing(softmax_heads_, heads_);
+    case Role::kTalkingAfter: return start_of_mixing(value_heads_, softmax_heads_);
     case Role::kLatentInput:
       return StartValue::normal(1 / std::sqrt(static_cast<double>(hidden_size_)));
     case Role::kLatentOutput: return StartValue::normal(1);
+    case Role::kLatentKappa: return StartValue::constant(std::log(kappa_));
     default: return StartValue::normal(range_);
   }
 }

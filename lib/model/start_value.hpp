@@ -46,9 +46,9 @@ struct StartRule {
 };
 
 /// The table by role: biases and β are 0, norms and γ are 1, talking heads start with the
-/// identity, the parameters of position schemes and mixers as these say, the matrices of a latent
-/// bottleneck so that numbers of it and states behind it have deviation 1, and all else is normal
-/// with deviation `range`.
+/// identity where as many come out as go in, the parameters of position schemes and mixers as these
+/// say, the matrices of a latent bottleneck so that numbers of it and states behind it have
+/// deviation 1, and all else is normal with deviation `range`.
 class StartValues {
  public:
   StartValues(const Design& design, double range);
@@ -62,7 +62,8 @@ class StartValues {
   std::vector<nn::PositionParameter> positions_;
   std::vector<nn::MixerParameter> mixers_;
   double score_scale_;
-  Index heads_, softmax_heads_;
+  Index heads_, softmax_heads_, value_heads_;
+  double kappa_;
 };
 
 /// Fills `out` with the elements `first` … of a tensor of `columns` columns. A number depends on

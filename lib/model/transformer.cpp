@@ -78,6 +78,11 @@ Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
                     "not apply",
                     field("kv"), field("query")));
   }
+  if (model_.design.variants.late_positions > 0 && !plain) {
+    throw UsageError(fmt::format(
+        "late positions join a stream that reads its own layers: {} and {} do not apply",
+        field("kv"), field("query")));
+  }
   if (model_.detector == nullptr) return;
   if (restricted_) {
     throw UsageError(
@@ -150,8 +155,8 @@ Batch Transformer<T>::checked(const Batch& batch, const KeyValues<T>* cache) con
   number_positions(cache, result);
   const Index rows = model_.position_table ? model_.position_table.view.rows : 0;
   // A scheme of the zoo says itself what it does beyond the trained length.
-  const Index longest =
-      model_.scheme && model_.mixer == nullptr ? 0 : design.max_position_embeddings;
+  const bool any = model_.scheme && model_.mixer == nullptr && !model_.late_positions;
+  const Index longest = any ? 0 : design.max_position_embeddings;
   const Index limit = rows > 0 ? rows - design.position_offset : longest;
   for (const Index position : result.positions) {
     if (limit > 0 && position >= limit) {

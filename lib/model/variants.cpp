@@ -28,6 +28,7 @@ nn::PositionShape shape_of(const Design& design, const nn::PositionScheme* schem
   shape.num_attention_heads = gated ? 1 : design.num_attention_heads;
   shape.head_size = gated ? design.attention_key_size : design.head_size;
   shape.value_size = gated ? design.intermediate_size : head_value_size(design);
+  shape.value_heads = design.variants.value_heads;
   shape.max_position_embeddings = design.max_position_embeddings;
   return shape;
 }
@@ -331,62 +332,25 @@ Index softmax_heads(const Design& design) {
   return own > 0 ? own : design.num_attention_heads;
 }
 
+Index value_heads(const Design& design) {
+  const Index own = design.variants.value_heads;
+  return own > 0 ? own : design.num_attention_heads;
+}
+
+Index projected_value_heads(const Design& design) {
+  const Index own = design.variants.value_heads;
+  return own > 0 ? own : design.num_key_value_heads;
+}
+
 double residual_scale(const Design& design, Index layer) {
   if (layer == 0 && !design.variants.input_residual) return 0;
   return design.variants.residual_scale;
 }
 
-std::optional<std::string> input_residual_problem(const Design& design) {
-  if (design.variants.input_residual) return std::nullopt;
-  switch (design.norm_placement) {
-    case NormPlacement::kReZero:
-      return "ReZero starts with the residual alone, expected another norm placement";
-    case NormPlacement::kAdmin:
-      return "Admin weights the residual, expected another norm placement";
-    case NormPlacement::kParallel:
-      return "the feed-forward layer reads the embeddings next to attention, expected another norm "
-             "placement";
-    default: break;
-  }
-  if (design.streams == Streams::kOne) return std::nullopt;
-  return "only a model of one stream starts from embeddings of its tokens alone";
-}
-
 Index context_width(const Design& design) {
   if (design.layer_kind == LayerKind::kGatedAttention) return design.intermediate_size;
   if (!design.variants.mixer.empty()) return design.hidden_size;
-  return design.num_attention_heads * head_value_size(design);
-}
-
-Index first_latent_layer(const Design& design) {
-  const std::optional<LatentDesign>& latent = design.variants.latent;
-  return design.num_hidden_layers - (latent ? latent->layers : 0);
-}
-
-void check_latent(const Design& design) {
-  const std::optional<LatentDesign>& latent = design.variants.latent;
-  if (!latent) return;
-  const auto refuse = [](const std::string& found, std::string_view expected) {
-    throw UsageError(fmt::format("a latent bottleneck with {}, expected {}", found, expected));
-  };
-  if (latent->layers < 1 || latent->layers > design.num_hidden_layers)
-    refuse(fmt::format("{} layers", latent->layers),
-           fmt::format("1 to {}, as the model has", design.num_hidden_layers));
-  if (latent->size < 2) refuse(fmt::format("size {}", latent->size), "at least 2");
-  if (!(latent->kappa > 0 && latent->kappa <= 1e6))
-    refuse(fmt::format("kappa {}", latent->kappa), "more than 0 and at most 1e6");
-  if (design.streams != Streams::kOne) refuse("several streams", "one");
-  if (!design.variants.mixer.empty())
-    refuse(fmt::format("{} {}", field("mixer"), design.variants.mixer), "attention");
-  if (design.variants.detector) refuse("a detector", "a model without");
-  // Scores from below would carry the first token past its bottleneck.
-  if (design.variants.previous_scores != PreviousScores::kNone)
-    refuse(field("previous_scores"), "none");
-  for (Index l = first_latent_layer(design); l < std::ssize(design.layers); ++l) {
-    const Index weights = design.layers[static_cast<std::size_t>(l)].weights;
-    if (std::ranges::count(design.layers, weights, &LayerDesign::weights) > 1)
-      refuse("layers that share weights", "layers with weights of their own");
-  }
+  return value_heads(design) * head_value_size(design);
 }
 
 bool scales_heads(const Design& design) {

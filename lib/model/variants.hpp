@@ -113,12 +113,22 @@ DesignMasks mask_support(const Design& design);
 
 /// Heads whose scores are normalized: those between the two mixings of talking heads.
 Index softmax_heads(const Design& design);
+/// Heads of values, those of the context: what Λ after the normalizer gives. As many weights are
+/// shown of a layer (Observer::attention).
+Index value_heads(const Design& design);
+/// Heads in the columns of the value projection: heads of values may share them as they share keys.
+Index projected_value_heads(const Design& design);
 
 /// α of the residual that attention (or mixer, or gated unit) of a layer is added to: 0 without
 /// VariantDesign::input_residual in the first layer.
 double residual_scale(const Design& design, Index layer);
 /// Why a design cannot be without the residual of its input; nothing if it can, and with it.
 std::optional<std::string> input_residual_problem(const Design& design);
+
+/// In front of which layer VariantDesign::late_positions join; −1: nowhere.
+Index late_position_layer(const Design& design);
+/// Why a design cannot have its late positions; nothing if it can.
+std::optional<std::string> late_position_problem(const Design& design);
 
 /// Columns of what attention, mixer or gated unit gives to the output projection.
 Index context_width(const Design& design);

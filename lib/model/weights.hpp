@@ -64,11 +64,11 @@ struct LayerWeights {
   // GAU: hidden → 2e + s; γ and β of queries and keys: (2, s)
   DenseWeights<T> gated_input;
   Weight<T> gated_gamma, gated_beta;
-  // masque: Λ of talking heads (heads, heads); parameters of the position scheme and of the mixer,
+  // masque: Λ of talking heads (heads out, in); parameters of the position scheme and of the mixer,
   // as they list them
   Weight<T> talking_before, talking_after;
   std::vector<Weight<T>> position, mixer;
-  Weight<T> latent_input, latent_output;  ///< of layers with a bottleneck
+  Weight<T> latent_input, latent_output, latent_kappa;  ///< of layers with a bottleneck
 };
 
 template <class T>
@@ -78,6 +78,7 @@ struct ModelWeights {
   NormWeights<T> embedding_norm;
   DenseWeights<T> embedding_projection;
   Weight<T> query_start;     ///< XLNet's mask_emb
+  Weight<T> late_positions;  ///< (positions, hidden size)
   Weight<T> relative_table;  ///< T5, MPNet: (buckets, heads); DeBERTa: (2 · span, hidden)
   NormWeights<T> relative_norm;
   std::vector<Weight<T>> position;      ///< masque: of a scheme that acts on the input or is shared

@@ -37,6 +37,9 @@ struct DifferentiableGradients {
   ScoreTermsGradient<T>* bias = nullptr;
   WeightTerms<T>* weight_terms = nullptr;
   ValueTerms<T>* value_terms = nullptr;
+  /// With DifferentiableBackward::own_keys: what earlier keys and values get, in place of key and
+  /// value.
+  MatrixView<T> earlier_key = {}, earlier_value = {};
 };
 
 /// One sequence on its way forward.
@@ -55,6 +58,9 @@ struct DifferentiableBackward {
   MatrixView<const T> saved;
   MatrixView<const T> d_context;
   DifferentiableGradients<T> gradients;
+  /// Of each query the first key that is its own, those before it are earlier ones; empty: all keys
+  /// are its own.
+  std::span<const Index> own_keys = {};
 };
 
 /// Many sequences, of any shapes. T is float or double. Key heads of sequences run in parallel,

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -26,9 +27,11 @@ struct BackwardMemory {
   PaddedMatrix<T> weights, dropped, d;
   PaddedMatrix<T> d_context_pairs, row_pairs;
   std::vector<T> ones;
-  PaddedMatrix<T> d_query_tile;            ///< by scaled queries
-  PaddedMatrix<T> d_query;                 ///< of a head, by operands
-  PaddedMatrix<T> d_key, d_value;          ///< of a key head, by operands
+  PaddedMatrix<T> d_query_tile;    ///< by scaled queries
+  PaddedMatrix<T> d_query;         ///< of a head, by operands
+  PaddedMatrix<T> d_key, d_value;  ///< of a key head, by operands
+  PaddedMatrix<T> d_earlier_key, d_earlier_value;
+  PaddedMatrix<T> part;                    ///< of a tile, or a head: what own or earlier keys have
   std::vector<tile::GradientRow<T>> rows;  ///< of a block
 };
 
@@ -53,24 +56,37 @@ class Backward {
     s_.value_transposed.pack_transposed(s_.value.product(), operands_);
     d_key_ = s_.d_key.zeros(key.rows, width(key.columns));
     d_value_ = s_.d_value.zeros(key.rows, width(s_.value.product().columns));
+    if (parted()) {
+      d_earlier_key_ = s_.d_earlier_key.zeros(key.rows, d_key_.columns);
+      d_earlier_value_ = s_.d_earlier_value.zeros(key.rows, d_value_.columns);
+    }
     const Index heads = problem_.num_heads / groups;
     for (Index head = group_ * heads; head < (group_ + 1) * heads; ++head) run_head(head);
-    if (b_.gradients.key.data != nullptr) {
-      const auto to = reference::columns_of(b_.gradients.key, group_, groups);
-      const MatrixView<T> from = d_key_.middle_columns(0, to.columns);
-      if (unit_keys(normalizer)) {
-        unit_rows_backward<T>(key, 1, from, to);
-      } else {
-        add_rows(from, to);
-      }
-    }
-    if (b_.gradients.value.data != nullptr) {
-      const auto to = reference::columns_of(b_.gradients.value, group_, groups);
-      add_rows(d_value_.middle_columns(0, to.columns), to);
-    }
+    add_keys(key, d_key_, b_.gradients.key);
+    add_values(d_value_, b_.gradients.value);
+    if (!parted()) return;
+    add_keys(key, d_earlier_key_, b_.gradients.earlier_key);
+    add_values(d_earlier_value_, b_.gradients.earlier_value);
   }
 
  private:
+  /// Whether some keys are earlier ones.
+  bool parted() const { return !b_.own_keys.empty(); }
+  void add_keys(MatrixView<const T> key, MatrixView<T> sums, MatrixView<T> gradient) const {
+    if (gradient.data == nullptr) return;
+    const auto to = reference::columns_of(gradient, group_, problem_.num_key_value_heads);
+    const MatrixView<T> from = sums.middle_columns(0, to.columns);
+    if (unit_keys(*problem_.normalizer)) {
+      unit_rows_backward<T>(key, 1, from, to);
+    } else {
+      add_rows(from, to);
+    }
+  }
+  void add_values(MatrixView<T> sums, MatrixView<T> gradient) const {
+    if (gradient.data == nullptr) return;
+    const auto to = reference::columns_of(gradient, group_, problem_.num_key_value_heads);
+    add_rows(sums.middle_columns(0, to.columns), to);
+  }
   static Index width(Index columns) { return tile::round_up(columns, tile::kLanes<T>); }
   void add_rows(MatrixView<const T> from, MatrixView<T> to) const {
     tile::add_scaled_rows<T>(from, ones(static_cast<std::size_t>(to.rows)), to);
@@ -151,7 +167,7 @@ class Backward {
         for (Index r = 0; r < met.rows; ++r) std::copy_n(weights.row(r), columns, met.row(r));
       }
     }
-    add_value_products(met);
+    add_value_products(rows, met);
     make_d_scores(rows, weights, d);
     add_score_products(rows, d);
   }
@@ -183,18 +199,39 @@ class Backward {
       b_.gradients.weight_terms->multiply_backward(head_, part(weights), part(d));
     }
     for_blocks([&](Index first, mask::Range rows) {
-      add_value_products(met.middle_rows(first, rows.size()));
+      add_value_products(rows, met.middle_rows(first, rows.size()));
       make_d_scores(rows, weights.middle_rows(first, rows.size()),
                     d.middle_rows(first, rows.size()));
     });
-    if (b_.gradients.bias != nullptr) {
-      b_.gradients.bias->backward(head_, s_.query.plain(), s_.key.plain(), part(d), d_query_,
-                                  d_key_.middle_columns(0, s_.key.plain().columns));
-    }
+    if (b_.gradients.bias != nullptr) bias_backward(part(d));
     for_blocks([&](Index first, mask::Range rows) {
       add_score_products(rows, d.middle_rows(first, rows.size()));
       end_tile(rows);
     });
+  }
+
+  /// d (T, S): gradients of the scores that the terms were added to.
+  void bias_backward(MatrixView<const T> d) {
+    const MatrixView<const T> query = s_.query.plain(), key = s_.key.plain();
+    const auto backward = [&](MatrixView<const T> of, MatrixView<T> d_key) {
+      b_.gradients.bias->backward(head_, query, key, of, d_query_,
+                                  d_key.middle_columns(0, key.columns));
+    };
+    if (!parted()) return backward(d, d_key_);
+    const TileRun all{{0, d.columns}, 0};
+    backward(part_of(Keys::kOwn, 0, d, {&all, 1}), d_key_);
+    backward(part_of(Keys::kEarlier, 0, d, {&all, 1}), d_earlier_key_);
+  }
+
+  /// x with 0 where a key is not one of these; row 0 is query `first`.
+  MatrixView<T> part_of(Keys keys, Index first, MatrixView<const T> x,
+                        std::span<const TileRun> runs) {
+    const MatrixView<T> made = s_.part.shape(x.rows, x.columns);
+    copy_part<T>(keys, own_keys(first, x.rows), x, runs, made);
+    return made;
+  }
+  std::span<const Index> own_keys(Index first, Index count) const {
+    return b_.own_keys.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
   }
 
   /// Calls work(first query, rows of the block) with all keys of each block found.
@@ -275,8 +312,23 @@ class Backward {
     tile::score_gradients<T>(normalizer.map(), normalizer.divisor(), weights, numbers, d);
   }
 
-  /// Of each run: rows of its keys of `sums` += xᵀ · b. x becomes a rounded operand.
-  void add_transposed_products(MatrixView<T> x, const PackedMatrix<T>& b, MatrixView<T> sums) {
+  /// Of each run: rows of its keys of `sums` += xᵀ · b, of earlier keys those of `earlier`. x
+  /// becomes a rounded operand. The rows are those from rows.begin of the block on.
+  void add_transposed_products(mask::Range rows, MatrixView<T> x, const PackedMatrix<T>& b,
+                               MatrixView<T> sums, MatrixView<T> earlier) {
+    if (!parted()) return add_transposed_products(x, b, sums, {0, problem_.key.rows});
+    const Index first = s_.block.first() + rows.begin;
+    const auto [least, most] = std::ranges::minmax(own_keys(first, rows.size()));
+    add_transposed_products(part_of(Keys::kOwn, first, x, s_.block.runs()), b, sums,
+                            {least, problem_.key.rows});
+    add_transposed_products(part_of(Keys::kEarlier, first, x, s_.block.runs()), b, earlier,
+                            {0, most});
+    if (operands_ == Operands::kRounded) to_left_operand(x, operands_);
+  }
+
+  /// The same of runs with a key of `some_keys`, all into `sums`.
+  void add_transposed_products(MatrixView<T> x, const PackedMatrix<T>& b, MatrixView<T> sums,
+                               mask::Range some_keys) {
     MatrixView<const T> left = x;
     if constexpr (std::is_same_v<T, float>) {
       if (pairs()) {
@@ -287,6 +339,7 @@ class Backward {
     }
     if (operands_ == Operands::kRounded) to_left_operand(x, operands_);
     for (const TileRun& run : s_.block.runs()) {
+      if (run.keys.end <= some_keys.begin || run.keys.begin >= some_keys.end) continue;
       const Index keys = keys_of(run, problem_.key.rows);
       const MatrixView<const T> some = left.middle_columns(run.column, keys);
       const MatrixView<T> to = sums.middle_rows(run.keys.begin, keys);
@@ -301,8 +354,8 @@ class Backward {
   }
 
   /// d_value += aᵀ d_context.
-  void add_value_products(MatrixView<T> weights) {
-    add_transposed_products(weights, s_.packed_d_context, d_value_);
+  void add_value_products(mask::Range rows, MatrixView<T> weights) {
+    add_transposed_products(rows, weights, s_.packed_d_context, d_value_, d_earlier_value_);
   }
 
   /// d_query += d K and d_key += dᵀ Q. The rows are those from rows.begin of the block on.
@@ -311,7 +364,7 @@ class Backward {
       const T factor = s_.block.factors()[static_cast<std::size_t>(rows.begin + r)];
       tile::multiply_row<T>(d.row_span(r), factor, d.row(r));
     }
-    add_transposed_products(d, s_.packed_query, d_key_);
+    add_transposed_products(rows, d, s_.packed_query, d_key_, d_earlier_key_);
     if (pairs()) to_left_operand(d, operands_);
     for (const TileRun& run : s_.block.runs()) {
       add_product<T>(d, run, keys_of(run, problem_.key.rows), s_.packed_key, d_query_tile_);
@@ -325,7 +378,7 @@ class Backward {
   BackwardMemory<T>& s_;
   Index head_ = 0;
   std::unique_ptr<HeadBias<T>> bias_;
-  MatrixView<T> d_key_, d_value_, d_query_, d_query_tile_;
+  MatrixView<T> d_key_, d_value_, d_earlier_key_, d_earlier_value_, d_query_, d_query_tile_;
   MatrixView<const T> d_context_;
 };
 

@@ -1,5 +1,6 @@
 #include "nn/differentiable_attention_block.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
@@ -136,6 +137,24 @@ void drop(const DifferentiableAttention<T>& attention, Index head, Index first,
 }
 
 template <class T>
+void copy_part(Keys keys, std::span<const Index> own_keys, MatrixView<const T> x,
+               std::span<const TileRun> runs, MatrixView<T> to) {
+  for (Index r = 0; r < x.rows; ++r) {
+    std::copy_n(x.row(r), x.columns, to.row(r));
+    for (const TileRun& run : runs) {
+      const Index own = own_keys[static_cast<std::size_t>(r)];
+      const Index border = std::clamp(own, run.keys.begin, run.keys.end) - run.keys.begin;
+      T* const begin = to.row(r) + run.column;
+      if (keys == Keys::kOwn) {
+        std::fill(begin, begin + border, T{});
+      } else {
+        std::fill(begin + border, begin + run.keys.size(), T{});
+      }
+    }
+  }
+}
+
+template <class T>
 MatrixView<const T> left_operand(MatrixView<const T> x, Operands operands,
                                  PaddedMatrix<T>& memory) {
   if constexpr (std::is_same_v<T, float>) {
@@ -189,6 +208,8 @@ void add_product(MatrixView<const T> x, const TileRun& run, Index keys, const Pa
   template class QueryBlock<T>;                                                                 \
   template void drop(const DifferentiableAttention<T>&, Index, Index, std::span<const TileRun>, \
                      MatrixView<T>);                                                            \
+  template void copy_part(Keys, std::span<const Index>, MatrixView<const T>,                    \
+                          std::span<const TileRun>, MatrixView<T>);                             \
   template MatrixView<const T> left_operand(MatrixView<const T>, Operands, PaddedMatrix<T>&);   \
   template void to_left_operand(MatrixView<T>, Operands);                                       \
   template void multiply_rows(MatrixView<const T>, const PackedMatrix<T>&, Index,               \

@@ -150,6 +150,13 @@ template <class T>
 void drop(const DifferentiableAttention<T>& attention, Index head, Index first,
           std::span<const TileRun> runs, MatrixView<T> x);
 
+/// Keys by DifferentiableBackward::own_keys.
+enum class Keys { kOwn, kEarlier };
+/// to ← x, with 0 where a key of the runs is not one of `keys`. `own_keys`: of each row.
+template <class T>
+void copy_part(Keys keys, std::span<const Index> own_keys, MatrixView<const T> x,
+               std::span<const TileRun> runs, MatrixView<T> to);
+
 /// Rows of x as the left operand of a product: `memory` holds them unless they can stay.
 template <class T>
 MatrixView<const T> left_operand(MatrixView<const T> x, Operands operands, PaddedMatrix<T>& memory);

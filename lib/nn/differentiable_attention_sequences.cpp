@@ -47,7 +47,10 @@ void check_gradients(const DifferentiableBackward<T>& s) {
   MASQUE_CHECK(s.context.rows == s.d_context.rows && s.context.columns == s.d_context.columns);
   MASQUE_CHECK(s.saved.rows == problem.num_heads && s.saved.columns == problem.query.rows);
   MASQUE_CHECK(fits(s.gradients.query, problem.query) && fits(s.gradients.key, problem.key) &&
-               fits(s.gradients.value, problem.value));
+               fits(s.gradients.value, problem.value) &&
+               fits(s.gradients.earlier_key, problem.key) &&
+               fits(s.gradients.earlier_value, problem.value));
+  MASQUE_CHECK(s.own_keys.empty() || std::ssize(s.own_keys) == problem.query.rows);
   MASQUE_CHECK((s.gradients.weight_terms == nullptr) == (s.attention.weight_terms == nullptr));
   MASQUE_CHECK((s.gradients.value_terms == nullptr) == (s.attention.value_terms == nullptr));
   MASQUE_CHECK(s.gradients.bias == nullptr || problem.bias != nullptr);

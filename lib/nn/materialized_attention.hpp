@@ -52,15 +52,18 @@ class ValueTerms {
 ///     s = scale · q·k + bias (+ s of the layer before);  s ← Λ_before s over heads
 ///     a = normalizer(s, mask, k largest);  a ← Λ_after a over heads;  a ← a ⊙ c
 ///     o = a v + Σ_j a_ij r_ij
-/// `problem.num_heads` counts heads of scores; head h of n reads key or value head
-/// ⌊h · key heads / n⌋, n the number of heads of scores or of values. Sizes of keys and of values
-/// are those of their columns, independent of each other and of the numbers of heads.
-/// Talking heads: Shazeer 2020, arXiv:2003.02436. RealFormer: He 2020, arXiv:2012.11747.
+/// `problem.num_heads` counts heads of scores; head h of n reads key or value head ⌊h · m / n⌋, n
+/// the number of heads of scores or of values, m that of keys or of what `problem.value` has. Sizes
+/// of keys and of values are those of their columns, independent of each other and of the numbers
+/// of heads. Talking heads: Shazeer 2020, arXiv:2003.02436. RealFormer: He 2020, arXiv:2012.11747.
 template <class T>
 struct MaterializedAttention {
   AttentionProblem<T> problem;         ///< without bf16
   MatrixView<const T> talking_before;  ///< Λ (heads of weights, heads of scores)
   MatrixView<const T> talking_after;   ///< Λ (heads of values, heads of weights)
+  /// Heads in the columns of `problem.value`, a divisor of the heads of values; 0: as many as in
+  /// `problem.key`.
+  Index num_value_heads = 0;
   /// Of each head of scores, (T, S): RealFormer's previous scores.
   std::span<const MatrixView<const T>> previous;
   /// What the next layer gets as `previous`: without `previous` (RealFormer as bert4keras has it,

@@ -67,10 +67,10 @@ void materialized_attention_forward(const MaterializedAttention<T>& attention,
     parts.weights.push_back(materialized::talk(attention.talking_after, head, parts.normalized));
     Matrix<T>& weights = parts.weights.back();
     if (attention.weight_terms != nullptr) attention.weight_terms->multiply(head, weights.view());
-    const Index group = reference::group_of(head, heads.values, heads.groups);
+    const Index group = reference::group_of(head, heads.values, heads.value_groups);
     const MatrixView<T> out = reference::columns_of(context, head, heads.values);
     multiply_values<T>(weights.view(),
-                       reference::columns_of(attention.problem.value, group, heads.groups),
+                       reference::columns_of(attention.problem.value, group, heads.value_groups),
                        attention.problem.blocks, out);
     if (attention.value_terms != nullptr) attention.value_terms->add(head, weights.view(), out);
   }

@@ -55,15 +55,15 @@ std::vector<Matrix<T>> values_backward(const MaterializedAttention<T>& attention
   const Index keys = attention.problem.key.rows;
   std::vector<Matrix<T>> d_normalized = zeros<T>(heads.weights, queries, keys);
   for (Index head = 0; head < heads.values; ++head) {
-    const Index group = reference::group_of(head, heads.values, heads.groups);
-    const auto value = reference::columns_of(attention.problem.value, group, heads.groups);
+    const Index group = reference::group_of(head, heads.values, heads.value_groups);
+    const auto value = reference::columns_of(attention.problem.value, group, heads.value_groups);
     const auto d_out = reference::columns_of(d_context, head, heads.values);
     const MatrixView<const T> weights = saved.weights[static_cast<std::size_t>(head)].view();
     Matrix<T> d_weights = Matrix<T>::zero(queries, keys);
     kernel::matmul_forward<T>(d_out, value, d_weights.view());
     if (gradients.value.data != nullptr) {
       kernel::matmul_backward<T>(d_out, value, weights, {},
-                                 reference::columns_of(gradients.value, group, heads.groups));
+                                 reference::columns_of(gradients.value, group, heads.value_groups));
     }
     if (gradients.value_terms != nullptr) {
       gradients.value_terms->add_backward(head, weights, d_out, d_weights.view());

@@ -16,7 +16,7 @@ struct Heads {
   Index scores = 1;
   Index weights = 1;
   Index values = 1;
-  Index groups = 1;  ///< of keys and of values
+  Index value_groups = 1;  ///< in the columns of the values
 };
 
 template <class T>
@@ -29,15 +29,16 @@ Heads heads_of(const MaterializedAttention<T>& attention, Index context_rows,
   out.scores = problem.num_heads;
   out.weights = before.data == nullptr ? out.scores : before.rows;
   out.values = after.data == nullptr ? out.weights : after.rows;
-  out.groups = problem.num_key_value_heads;
-  MASQUE_CHECK(problem.normalizer != nullptr && !problem.bf16 && out.groups > 0);
-  MASQUE_CHECK(out.scores % out.groups == 0 && out.values % out.groups == 0);
+  const Index keys = problem.num_key_value_heads;
+  out.value_groups = attention.num_value_heads > 0 ? attention.num_value_heads : keys;
+  MASQUE_CHECK(problem.normalizer != nullptr && !problem.bf16 && keys > 0);
+  MASQUE_CHECK(out.scores % keys == 0 && out.values % out.value_groups == 0);
   MASQUE_CHECK(before.data == nullptr || before.columns == out.scores);
   MASQUE_CHECK(after.data == nullptr || after.columns == out.weights);
-  MASQUE_CHECK(problem.query.columns % out.scores == 0 && problem.key.columns % out.groups == 0 &&
-               problem.value.columns % out.groups == 0 && context_columns % out.values == 0);
-  MASQUE_CHECK(problem.query.columns / out.scores == problem.key.columns / out.groups &&
-               context_columns / out.values == problem.value.columns / out.groups);
+  MASQUE_CHECK(problem.query.columns % out.scores == 0 && problem.key.columns % keys == 0 &&
+               problem.value.columns % out.value_groups == 0 && context_columns % out.values == 0);
+  MASQUE_CHECK(problem.query.columns / out.scores == problem.key.columns / keys &&
+               context_columns / out.values == problem.value.columns / out.value_groups);
   MASQUE_CHECK(problem.key.rows == problem.value.rows && context_rows == problem.query.rows);
   MASQUE_CHECK(attention.previous.empty() ||
                static_cast<Index>(attention.previous.size()) == out.scores);

@@ -35,6 +35,7 @@ struct PositionShape {
   Index head_size = 0;  ///< of queries and keys
   Index value_size = 0;
   Index max_position_embeddings = 0;  ///< rows of trained tables of positions: the trained length
+  Index value_heads = 0;              ///< whose weights are multiplied; 0: num_attention_heads
 };
 
 /// A trained parameter.
@@ -61,7 +62,8 @@ struct PositionProblem {
   /// xlnet: segments of queries and keys; empty: all one segment.
   std::span<const Index> query_segments;
   std::span<const Index> key_segments;
-  /// randomized: the number of the random draw, while training; nullopt: positions as they are.
+  /// randomized, equal_mean: the number of the random draw, while training; nullopt: positions as
+  /// they are.
   std::optional<std::uint64_t> draw;
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <numbers>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.hpp"
@@ -36,38 +37,65 @@ double sum_of_squares(Index size, const RandomStream& stream, std::uint64_t firs
   return sum;
 }
 
-/// Of the density e^{κ(w − 1)} (1 − w²)^{(d−3)/2}: the logarithm of its integral, and the mean of
-/// 1 − w. With w = cos θ the integrand is e^{κ(cos θ − 1)} sin^{d−2} θ on [0, π], smooth; Simpson's
-/// rule within 40 standard deviations of its maximum, by which it is divided.
+/// The density e^{κ(w − 1)} (1 − w²)^{(d−3)/2}. With w = cos θ it is e^{κ(cos θ − 1)} sin^{d−2} θ
+/// on [0, π], smooth, divided by its maximum.
+class AngleDensity {
+ public:
+  AngleDensity(Index size, double kappa) : power_(static_cast<double>(size - 2)), kappa_(kappa) {
+    const double cosine =
+        kappa > 0 ? 2 * kappa / (power_ + std::sqrt(power_ * power_ + 4 * kappa * kappa)) : 0;
+    mode_ = power_ == 0 ? 0 : std::acos(cosine);
+    const double curvature = kappa * cosine + (power_ == 0 ? 0 : power_ / (1 - cosine * cosine));
+    const double reach = curvature > 0 ? 40 / std::sqrt(curvature) : std::numbers::pi;
+    begin_ = std::max(0.0, mode_ - reach);
+    end_ = std::min(std::numbers::pi, mode_ + reach);
+    largest_ = logarithm(mode_);
+  }
+
+  double mode() const { return mode_; }
+  /// Within 40 standard deviations of the maximum.
+  double begin() const { return begin_; }
+  double end() const { return end_; }
+  double largest_logarithm() const { return largest_; }
+  /// Without the division.
+  double logarithm(double theta) const {
+    // 1 − cos θ without cancellation.
+    const double half = std::sin(theta / 2);
+    return -2 * kappa_ * half * half + (power_ == 0 ? 0 : power_ * std::log(std::sin(theta)));
+  }
+  double at(double theta) const { return std::exp(logarithm(theta) - largest_); }
+
+ private:
+  double power_, kappa_;
+  double mode_ = 0, begin_ = 0, end_ = 0, largest_ = 0;
+};
+
+/// Calls add(θ, weight) for the places of Simpson's rule on [begin, end]; `pieces` is even.
+template <class Add>
+void integrate(double begin, double end, int pieces, const Add& add) {
+  const double step = (end - begin) / pieces;
+  for (int i = 0; i <= pieces; ++i) {
+    const double weight = i == 0 || i == pieces ? 1 : i % 2 == 1 ? 4 : 2;
+    add(begin + step * i, weight * step / 3);
+  }
+}
+
+/// Of that density: the logarithm of its integral, the mean of 1 − w and that of its square.
 struct Moments {
-  double log_whole = 0, complement = 0;
+  double log_whole = 0, complement = 0, square = 0;
 };
 Moments moments_of(Index size, double kappa) {
-  constexpr int kPoints = 20000;
-  const auto power = static_cast<double>(size - 2);
-  const auto log_density = [&](double theta) {
+  const AngleDensity density(size, kappa);
+  double whole = 0, complement = 0, square = 0;
+  integrate(density.begin(), density.end(), 20000, [&](double theta, double weight) {
     const double half = std::sin(theta / 2);
-    // 1 − cos θ without cancellation.
-    return -2 * kappa * half * half + (power == 0 ? 0 : power * std::log(std::sin(theta)));
-  };
-  const double cosine =
-      kappa > 0 ? 2 * kappa / (power + std::sqrt(power * power + 4 * kappa * kappa)) : 0;
-  const double mode = power == 0 ? 0 : std::acos(cosine);
-  const double curvature = kappa * cosine + (power == 0 ? 0 : power / (1 - cosine * cosine));
-  const double reach = curvature > 0 ? 40 / std::sqrt(curvature) : std::numbers::pi;
-  const double begin = std::max(0.0, mode - reach);
-  const double step = (std::min(std::numbers::pi, mode + reach) - begin) / kPoints;
-  const double largest = log_density(mode);
-  double whole = 0, complement = 0;
-  for (int i = 0; i <= kPoints; ++i) {
-    const double theta = begin + step * i;
-    const double half = std::sin(theta / 2);
-    const double weight = (i == 0 || i == kPoints ? 1 : i % 2 == 1 ? 4 : 2) * step / 3;
-    const double density = weight * std::exp(log_density(theta) - largest);
-    whole += density;
-    complement += density * 2 * half * half;
-  }
-  return {largest + std::log(whole), complement / whole};
+    const double one = 2 * half * half;
+    const double own = weight * density.at(theta);
+    whole += own;
+    complement += own * one;
+    square += own * one * one;
+  });
+  return {density.largest_logarithm() + std::log(whole), complement / whole, square / whole};
 }
 
 }  // namespace
@@ -106,6 +134,27 @@ double sphere_divergence(Index size, double kappa) {
   return -kappa * own.complement - own.log_whole + uniform.log_whole;
 }
 
+double sphere_divergence_slope(Index size, double kappa) {
+  const Moments own = moments_of(size, kappa);
+  return kappa * (own.square - own.complement * own.complement);
+}
+
+double sphere_cosine_slope(Index size, double kappa, double mean, double cosine) {
+  const AngleDensity density(size, kappa);
+  const double theta = std::acos(std::clamp(cosine, -1.0, 1.0));
+  const double complement = 1 - mean;
+  // ∂F/∂κ = ∫ (t − mean) f(t) dt below w, which is minus that above w: the shorter side.
+  const bool above = theta <= density.mode();
+  const double other = above ? density.begin() : density.end();
+  double sum = 0;
+  integrate(std::min(theta, other), std::max(theta, other), 1000, [&](double at, double weight) {
+    const double half = std::sin(at / 2);
+    sum += weight * (complement - 2 * half * half) * density.at(at);
+  });
+  const double own = density.at(theta);
+  return own > 0 ? (above ? sum : -sum) / own * std::sin(theta) : 0;
+}
+
 template <class T>
 T sphere_direction(std::span<const T> u, std::span<T> mean) {
   using std::sqrt;
@@ -131,7 +180,7 @@ struct Tangent {
   T norm{};
 };
 template <class T>
-Tangent<T> tangent_of(std::span<const T> mean, const SphereNoise& noise) {
+Tangent<T> tangent_of(std::span<const T> mean, const SphereNoise<T>& noise) {
   Tangent<T> tangent;
   for (std::size_t i = 0; i < mean.size(); ++i)
     tangent.along += static_cast<T>(noise.normal[i]) * mean[i];
@@ -143,28 +192,40 @@ Tangent<T> tangent_of(std::span<const T> mean, const SphereNoise& noise) {
   return tangent;
 }
 
+template <class T>
+T sine_of(T cosine) {
+  using std::sqrt;
+  // Of a cosine in float: the rounding of 1 − w² would be that of the sine.
+  if constexpr (std::is_same_v<T, float>) {
+    const double w = cosine;
+    return static_cast<float>(std::sqrt(1 - w * w));
+  } else {
+    return sqrt(T{1} - cosine * cosine);
+  }
+}
+
 }  // namespace
 
 template <class T>
-void sphere_sample(std::span<const T> mean, const SphereNoise& noise, std::span<T> z) {
-  if (noise.cosine == 1) {
+void sphere_sample(std::span<const T> mean, const SphereNoise<T>& noise, std::span<T> z) {
+  if (noise.cosine == T{1}) {
     std::copy(mean.begin(), mean.end(), z.begin());
     return;
   }
   const Tangent<T> tangent = tangent_of(mean, noise);
-  const T w = static_cast<T>(noise.cosine);
-  const T sine = static_cast<T>(std::sqrt(1 - noise.cosine * noise.cosine));
+  const T w = noise.cosine;
+  const T sine = sine_of(w);
   for (std::size_t i = 0; i < mean.size(); ++i) z[i] = w * mean[i] + sine * tangent.direction[i];
 }
 
 template <class T>
-void sphere_sample_backward(std::span<const T> mean, const SphereNoise& noise,
-                            std::span<const T> d_z, std::span<T> d_mean) {
-  const T w = static_cast<T>(noise.cosine);
+T sphere_sample_backward(std::span<const T> mean, const SphereNoise<T>& noise,
+                         std::span<const T> d_z, std::span<T> d_mean) {
+  const T w = noise.cosine;
   for (std::size_t i = 0; i < mean.size(); ++i) d_mean[i] += w * d_z[i];
-  if (noise.cosine == 1) return;
+  if (w == T{1}) return T{};
   const Tangent<T> tangent = tangent_of(mean, noise);
-  const T sine = static_cast<T>(std::sqrt(1 - noise.cosine * noise.cosine));
+  const T sine = sine_of(w);
   std::vector<T> d_rest(mean.size());
   std::vector<T> d_direction(mean.size());
   for (std::size_t i = 0; i < mean.size(); ++i) d_direction[i] = sine * d_z[i];
@@ -173,15 +234,17 @@ void sphere_sample_backward(std::span<const T> mean, const SphereNoise& noise,
   const T across = dot<T>(d_rest, mean);
   for (std::size_t i = 0; i < mean.size(); ++i)
     d_mean[i] -= tangent.along * d_rest[i] + across * static_cast<T>(noise.normal[i]);
+  const T along = dot<T>(d_z, mean);
+  return sine == T{} ? along : along - w / sine * dot<T>(d_z, tangent.direction);
 }
 
-#define MASQUE_INSTANTIATE(T)                                                           \
-  template T sphere_direction<T>(std::span<const T>, std::span<T>);                     \
-  template void sphere_direction_backward<T>(std::span<const T>, T, std::span<const T>, \
-                                             std::span<T>);                             \
-  template void sphere_sample<T>(std::span<const T>, const SphereNoise&, std::span<T>); \
-  template void sphere_sample_backward<T>(std::span<const T>, const SphereNoise&,       \
-                                          std::span<const T>, std::span<T>);
+#define MASQUE_INSTANTIATE(T)                                                              \
+  template T sphere_direction<T>(std::span<const T>, std::span<T>);                        \
+  template void sphere_direction_backward<T>(std::span<const T>, T, std::span<const T>,    \
+                                             std::span<T>);                                \
+  template void sphere_sample<T>(std::span<const T>, const SphereNoise<T>&, std::span<T>); \
+  template T sphere_sample_backward<T>(std::span<const T>, const SphereNoise<T>&,          \
+                                       std::span<const T>, std::span<T>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)

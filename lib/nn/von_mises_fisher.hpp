@@ -12,8 +12,9 @@ namespace masque::nn {
 /// A draw apart from its mean direction, so that the sample is a smooth function of that:
 /// z = w μ + √(1 − w²) ν, where w is `cosine` and ν the direction of what `normal` has at right
 /// angles to μ. With cosine 1: μ itself.
+template <class T>
 struct SphereNoise {
-  double cosine = 1;
+  T cosine = 1;
   std::span<const double> normal;  ///< d standard normal numbers
 };
 
@@ -31,6 +32,14 @@ double mean_sphere_cosine(Index size, double kappa);
 /// vector says at most. By integration.
 double sphere_divergence(Index size, double kappa);
 
+/// The slope of that divergence by κ: κ times the variance of the cosine.
+double sphere_divergence_slope(Index size, double kappa);
+
+/// The slope of a drawn cosine by κ, with its place in the distribution F held: −(∂F/∂κ) / (∂F/∂w)
+/// (Figurnov et al. 2018, arXiv:1805.08498). `mean` is mean_sphere_cosine(size, kappa). By
+/// integration.
+double sphere_cosine_slope(Index size, double kappa, double mean, double cosine);
+
 /// mean ← u / ‖u‖; returns ‖u‖. T may be complex. Zeros stay.
 template <class T>
 T sphere_direction(std::span<const T> u, std::span<T> mean);
@@ -41,10 +50,10 @@ void sphere_direction_backward(std::span<const T> mean, T norm, std::span<const 
 
 /// z of SphereNoise; T may be complex. With cosine 1 the normal numbers are not read.
 template <class T>
-void sphere_sample(std::span<const T> mean, const SphereNoise& noise, std::span<T> z);
-/// Adds to d_mean, with the noise held.
+void sphere_sample(std::span<const T> mean, const SphereNoise<T>& noise, std::span<T> z);
+/// Adds to d_mean, with the noise held; returns the gradient by the cosine, 0 of the cosine 1.
 template <class T>
-void sphere_sample_backward(std::span<const T> mean, const SphereNoise& noise,
-                            std::span<const T> d_z, std::span<T> d_mean);
+T sphere_sample_backward(std::span<const T> mean, const SphereNoise<T>& noise,
+                         std::span<const T> d_z, std::span<T> d_mean);
 
 }  // namespace masque::nn

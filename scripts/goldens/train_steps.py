@@ -11,6 +11,8 @@ it lacks, are written here from their equations (tests/data/model/README.md).
 
   objective, sequences   what lm-train calls it; `ids`, `seg` and `mask` as in records, and `rows` with a loss
                          and their `targets`
+  block_size             of xlnet_memory, whose blocks read 3 tokens before them; transformers keeps these
+                         states as `mems`, and no gradient goes to them
   losses, norms          of each step; norms of all gradients before clipping
   tensors                by name in the checkpoint: whether it decays; `gradient`, of the first step: its
                          norm, then pairs of index and value; `end`, after the last step: sum, sum of
@@ -58,7 +60,9 @@ CASES = [
     ("t5_encoder", tr.T5EncoderModel, "mlm"),
     ("t5_gated", tr.T5EncoderModel, "mlm"),
     ("xlnet", tr.XLNetLMHeadModel, "plm"),
+    ("xlnet_memory", tr.XLNetLMHeadModel, "plm"),  # of the checkpoint xlnet, block by block with `mems`
 ]
+BLOCK, MEMORY = 4, 3
 
 
 class Written(torch.nn.Module):
@@ -154,7 +158,7 @@ class RotaryAngles(torch.nn.Module):
 
 
 def load(case, model_class):
-    folder = DATA / "model" / case
+    folder = DATA / "model" / case.removesuffix("_memory")
     if isinstance(model_class, str):
         return globals()[model_class](folder)
     model = runs.load(folder, model_class, torch.float64)
@@ -203,6 +207,9 @@ def make_batch(case, model, objective):
     batch = []
     for n in LENGTHS:
         one = dict(ids=rng.choice(tokens, n).tolist())
+        if case == "xlnet_memory":
+            batch.append(one | memory_targets(rng, one["ids"]))
+            continue
         if types > 1:
             one["seg"] = np.sort(rng.integers(0, 2, n)).tolist()
         if objective == "clm":
@@ -221,8 +228,43 @@ def make_batch(case, model, objective):
     return batch
 
 
+def memory_targets(rng, ids):
+    """An order within each block; transformers takes remembered tokens for those of segment 0."""
+    listed, n = [], len(ids)
+    for first in range(0, n, BLOCK):
+        size = min(BLOCK, n - first)
+        listed += (first + rng.permutation(size)[: max(1, size * 2 // 3)]).tolist()
+    last = (n - 1) // BLOCK * BLOCK
+    seg = [0] * last + np.sort(rng.integers(0, 2, n - last)).tolist()
+    order = f"xlnet_order({','.join(map(str, listed))})"
+    rows = sorted(listed)
+    return dict(seg=seg, mask=f"({order} & chunk({BLOCK})) | (block_memory({BLOCK},{MEMORY}) & ~chunk({BLOCK}))",
+                rows=rows, targets=[ids[i] for i in rows], listed=listed)
+
+
+def logits_with_memory(model, one):
+    """Block by block, each with the states before it."""
+    logits, memory = [], None
+    model.config.mem_len = model.transformer.mem_len = MEMORY
+    for first in range(0, len(one["ids"]), BLOCK):
+        places = list(range(first, min(first + BLOCK, len(one["ids"]))))
+        rank = {t: one["listed"].index(t) for t in places if t in one["listed"]}
+        blocked = [[j in rank and not (i in rank and rank[j] < rank[i]) for j in places] for i in places]
+        rows = [t for t in one["rows"] if t in places]
+        mapping = torch.zeros(1, len(rows), len(places), dtype=torch.float64)
+        mapping[0, range(len(rows)), [t - first for t in rows]] = 1
+        out = model(torch.tensor([[one["ids"][t] for t in places]]), mems=memory, use_mems=True,
+                    token_type_ids=torch.tensor([[one["seg"][t] for t in places]]),
+                    perm_mask=torch.tensor(blocked)[None].double(), target_mapping=mapping)
+        memory = out.mems
+        logits.append(out.logits[0])
+    return torch.cat(logits)
+
+
 def logits_of(model, one):
     """Of the rows with a loss."""
+    if "listed" in one:
+        return logits_with_memory(model, one)
     if isinstance(model, Written):
         return model(one["ids"], one.get("seg"))[one["rows"]]
     ids = torch.tensor([one["ids"]])
@@ -262,7 +304,7 @@ def pairs(tensor, places):
 def train(case, model_class, objective):
     torch.manual_seed(0)
     model = load(case, model_class)
-    stored = safetensors.torch.load_file(DATA / "model" / case / "model.safetensors")
+    stored = safetensors.torch.load_file(DATA / "model" / case.removesuffix("_memory") / "model.safetensors")
     named = parameters_of(model, stored)
     deep = [p for n, p in named.items() if decays(n, p)]
     flat = [p for n, p in named.items() if not decays(n, p)]
@@ -289,7 +331,10 @@ def train(case, model_class, objective):
     for name, tensor in tensors.items():
         end = named[name].detach()
         tensor["end"] = [short(end.sum()), short((end * end).sum())] + pairs(end, places[name])
-    return dict(objective=objective, sequences=batch, losses=losses, norms=norms, tensors=tensors)
+    for one in batch:
+        one.pop("listed", None)
+    memory = dict(block_size=BLOCK) if case == "xlnet_memory" else {}
+    return memory | dict(objective=objective, sequences=batch, losses=losses, norms=norms, tensors=tensors)
 
 
 def write(path, result):
@@ -299,7 +344,8 @@ def write(path, result):
 
     def text(x):
         return json.dumps(x, separators=(",", ":"))
-    body = [f'"objective":{text(result["objective"])}',
+    first = [f'"block_size":{result["block_size"]}'] if "block_size" in result else []
+    body = first + [f'"objective":{text(result["objective"])}',
             '"sequences":[\n' + lines(map(text, result["sequences"])) + "]",
             f'"losses":{text(result["losses"])}', f'"norms":{text(result["norms"])}',
             '"tensors":{\n' + lines(f"{text(n)}:{text(t)}" for n, t in result["tensors"].items()) + "}"]

@@ -63,8 +63,10 @@ while IFS='|' read -r kind name masks use; do
     [ "$kind" = evaluation ] || { echo "$kind $name: no options for it"; failures=$((failures + 1)); }
     continue
   fi
-  # Sizes are the user's choice.
-  read -ra options <<<"${use/%N/8}"
+  # Sizes are the user's choice; there are two layers.
+  size=8
+  [ "$name" != late_positions ] || size=1
+  read -ra options <<<"${use/%N/$size}"
   # Positions inside of attention and those of the input: a mixer takes the latter alone.
   [ "$kind" != mixer ] || options+=(--position none)
   case $masks in
@@ -75,6 +77,11 @@ while IFS='|' read -r kind name masks use; do
   esac
   for objective in $objectives; do try "$kind $name" "$objective" "${options[@]}"; done
 done <rows
+# Other numbers of heads of scores, of weights and of values.
+for objective in mlm clm tta; do
+  try 'talking heads 4, 3, 2' "$objective" --talking-heads both --softmax-heads 3 --value-heads 2
+  try 'talking heads 4, 4, 6' "$objective" --talking-heads after --value-heads 6 --position urpe
+done
 [ $failures -eq 0 ] || { echo "$failures failures"; exit 1; }
 echo "$trained models trained and read again, $checked without a leak"
 [ $trained -gt 150 ] && [ $checked -gt 90 ] || { echo "fewer than expected"; exit 1; }

@@ -156,6 +156,10 @@ TEST_CASE("identities between masks") {
     same("block_causal(100)", "causal", n);
     same("causal_blocks(1)", "causal", n);
     same("causal_blocks(100)", "full", n);
+    same("block_memory(3,0)", "chunk(3)", n);
+    same("block_memory(3,1000)", "causal_blocks(3)", n);
+    same("causal & block_memory(4,4)", "block_causal(4)", n);
+    same("block_memory(1,5) ", "causal_window(6)", n);
     same("causal_blocks(3) & ~chunk(3)", "~reverse & ~chunk(3)", n);
     same("random(0)", "~full", n);
     same("random(1)", "full", n);

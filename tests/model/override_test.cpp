@@ -5,9 +5,13 @@
 
 #include <doctest/doctest.h>
 
+#include "model/checkpoint/save.hpp"
 #include "model/model.hpp"
+#include "model/random_model.hpp"
+#include "model/variants.hpp"
 #include "support/changed_model.hpp"
 #include "support/model_cases.hpp"
+#include "support/temp_folder.hpp"
 
 namespace masque::model {
 namespace {
@@ -117,22 +121,29 @@ TEST_CASE("a levelled attention weighs every visible key alike, whatever scheme 
     double worst = 0;
     int maps = 0;
   };
+  const auto check = [](const Model& model) {
+    Batch batch;
+    batch.add(std::vector<TokenId>{5, 9, 17, 5, 30, 2});
+    Request request;
+    request.attentions = true;
+    request.attention.assign(static_cast<std::size_t>(model.design().num_hidden_layers),
+                             AttentionOverride::kMean);
+    Maps maps;
+    model.run(batch, request, &maps);
+    CHECK(maps.maps == model.design().num_hidden_layers * value_heads(model.design()));
+    CHECK(maps.worst <= 1e-15);
+  };
   for (const test::ModelCase& one : test::model_cases()) {
     CAPTURE(one.name);
     const auto model = open(one.folder);
     if (model->design().mask == DefaultMask::kOthers) continue;  // all but itself
     if (model->design().layers.front().window) continue;
-    Batch batch;
-    batch.add(std::vector<TokenId>{5, 9, 17, 5, 30, 2});
-    Request request;
-    request.attentions = true;
-    request.attention.assign(static_cast<std::size_t>(model->design().num_hidden_layers),
-                             AttentionOverride::kMean);
-    Maps maps;
-    model->run(batch, request, &maps);
-    CHECK(maps.maps == model->design().num_hidden_layers * model->design().num_attention_heads);
-    CHECK(maps.worst <= 1e-15);
+    check(*model);
   }
+  const Design design = test::tiny_design(R"("talking_heads": "after", "value_heads": 3)");
+  const masque::test::TempFolder folder = masque::test::TempFolder::in_memory();
+  save_model(folder / "saved", design, test::random_weights<float>(design, 5));
+  check(*open(folder / "saved"));
 }
 
 }  // namespace masque::model

@@ -283,7 +283,9 @@ class Plain {
     attention.largest = design_.variants.largest_keys;
     const PreviousScores kind = design_.variants.previous_scores;
     attention.pass_own_scores = kind == PreviousScores::kOneLayer;
-    M context(query.rows(), value.columns / groups * heads);
+    attention.num_value_heads = design_.variants.value_heads;
+    const bool apart = attention.num_value_heads > 0;
+    M context(query.rows(), apart ? value.columns : value.columns / groups * heads);
     nn::MaterializedSaved<double> saved;
     nn::materialized_attention_forward(attention, context.view(), &saved);
     if (kind != PreviousScores::kNone) previous_ = std::move(saved.scores);

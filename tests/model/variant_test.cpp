@@ -121,7 +121,7 @@ void check_variant(const Design& design) {
   CHECK(shown->rows[0] == rough);
   CHECK(shown->states == 3);
   const bool mixes = !design.variants.mixer.empty();
-  CHECK(shown->maps == (mixes ? 0 : 2 * design.num_attention_heads));
+  CHECK(shown->maps == (mixes ? 0 : 2 * value_heads(design)));
 
   if (design.streams == Streams::kFixedKeys) {
     for (std::size_t i = 0; i < kIds.size(); ++i) {
@@ -322,6 +322,14 @@ TEST_CASE("layers of the zoo: talking heads, previous scores, norms, sizes") {
            R"("talking_heads": "after", "position": "alibi")",
            R"("talking_heads": "both", "softmax_heads": 5)",
            R"("talking_heads": "both", "softmax_heads": 1, "position": "urpe", "mask": "causal")",
+           R"("talking_heads": "after", "value_heads": 3)",
+           R"("talking_heads": "both", "softmax_heads": 3, "value_heads": 4, "value_size": 3,
+              "norm_placement": "normformer")",
+           R"("talking_heads": "both", "softmax_heads": 3, "value_heads": 1, "position": "shaw",
+              "previous_scores": "accumulated", "mask": "causal")",
+           R"("talking_heads": "after", "value_heads": 3, "position": "urpe", "head_size": 4)",
+           R"("talking_heads": "after", "value_heads": 1, "streams": "fixed_keys",
+              "position": "rope")",
            R"("largest_keys": 3)",
            R"("largest_keys": 2, "mask": "causal", "position": "alibi", "normalizer": "log_n")",
            R"("largest_keys": 4, "talking_heads": "both", "streams": "fixed_keys")",
@@ -555,6 +563,11 @@ TEST_CASE("options that a design cannot have are refused by name") {
            std::pair{R"("mixer": "gmlp", "largest_keys": 2)", "mixer"},
            std::pair{R"("softmax_heads": 3)", "softmax_heads"},
            std::pair{R"("softmax_heads": 3, "talking_heads": "before")", "softmax_heads"},
+           std::pair{R"("value_heads": 3)", "value_heads"},
+           std::pair{R"("value_heads": 3, "talking_heads": "before")", "value_heads"},
+           std::pair{R"("value_heads": 3, "talking_heads": "both", "num_key_value_heads": 1)",
+                     "value_heads"},
+           std::pair{R"("value_heads": 65537, "talking_heads": "both")", "value_heads"},
            std::pair{R"("mixer": "gmlp", "mixer_kernel_size": 0)", "mixer_kernel_size"},
            std::pair{R"("num_key_value_heads": 3)", "num_key_value_heads"},
        }) {

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "kernel/parallel.hpp"
+#include "mask/bit_matrix.hpp"
 #include "nn/attention_gradients.hpp"
 #include "nn/differentiable_example.hpp"
 
@@ -121,6 +122,78 @@ TEST_CASE("gradients are added, and those without data left out") {
     }
     for (std::size_t i = 0; i < first.span().size(); ++i) {
       CHECK(once.d_query.span()[i] == doctest::Approx(2 * first.span()[i]));
+    }
+  }
+}
+
+/// Every key twice: the first half as earlier ones, the second as own ones, and who reads which.
+template <class T>
+Matrix<T> twice(MatrixView<const T> x) {
+  Matrix<T> out(2 * x.rows, x.columns);
+  for (Index i = 0; i < out.rows(); ++i)
+    std::copy_n(x.row(i % x.rows), x.columns, out.view().row(i));
+  return out;
+}
+
+mask::Mask parted(const mask::Mask& mask, std::span<const Index> own_keys) {
+  const auto [queries, keys] = mask.lengths();
+  mask::BitMatrix bits(queries, 2 * keys);
+  for (Index i = 0; i < queries; ++i) {
+    for (Index j = 0; j < keys; ++j) {
+      if (mask.allows(i, j)) bits.set(i, j < own_keys[static_cast<std::size_t>(i)] ? j : keys + j);
+    }
+  }
+  return mask::from_bits(std::move(bits));
+}
+
+template <class T>
+void check_parts(const nn::AttentionProblem<T>& problem, std::span<const Index> own_keys,
+                 const std::vector<Matrix<double>>& expected, double most) {
+  Passes<T> run({problem}, 9);
+  run_forward(run.forward());
+  Matrix<T> earlier_key = Matrix<T>::zero(problem.key.rows, problem.key.columns);
+  Matrix<T> earlier_value = Matrix<T>::zero(problem.value.rows, problem.value.columns);
+  nn::DifferentiableBackward<T> backward = run.backward();
+  backward.own_keys = own_keys;
+  backward.gradients.earlier_key = earlier_key.view();
+  backward.gradients.earlier_value = earlier_value.view();
+  run_backward(backward);
+  const Index keys = problem.key.rows;
+  const auto half = [&](std::size_t k, Index first) {
+    return Matrix<double>::copy(expected[k].view().middle_rows(first, keys));
+  };
+  CHECK(relative_distance(run.context, expected[0]) < most);
+  CHECK(relative_distance(run.d_query, expected[1]) < most);
+  CHECK(relative_distance(earlier_key, half(2, 0)) < most);
+  CHECK(relative_distance(run.d_key, half(2, keys)) < most);
+  CHECK(relative_distance(earlier_value, half(3, 0)) < most);
+  CHECK(relative_distance(run.d_value, half(3, keys)) < most);
+}
+
+TEST_CASE("gradients of earlier and of own keys are those of two keys") {
+  for (const auto& [block, mask_text] : {std::pair<Index, const char*>{1, "causal"},
+                                         {7, "full"},
+                                         {16, "causal"},
+                                         {40, "block_memory(40,25)"},
+                                         {64, "causal & block_memory(64,64)"},
+                                         {200, "full"}}) {
+    CAPTURE(block);
+    const Shape shape{131, 131, 4, 2, 12, 9};
+    const mask::Mask mask = mask::parse_mask(mask_text).bind({shape.queries, shape.keys});
+    std::vector<Index> own_keys;
+    for (Index i = 0; i < shape.queries; ++i) own_keys.push_back(i / block * block);
+    const mask::BlockMap blocks(mask), halves(parted(mask, own_keys));
+    for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
+      CAPTURE(normalizer->name());
+      const Example<double> exact(shape);
+      const Example<float> fast(shape);
+      nn::AttentionProblem<double> problem = exact.problem(*normalizer, &halves);
+      const Matrix<double> key = twice(problem.key), value = twice(problem.value);
+      problem.key = key.view();
+      problem.value = value.view();
+      const auto expected = expected_of(problem);
+      check_parts(exact.problem(*normalizer, &blocks), own_keys, expected, 1e-12);
+      check_parts(fast.problem(*normalizer, &blocks), own_keys, expected, 2e-5);
     }
   }
 }

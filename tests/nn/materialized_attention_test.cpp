@@ -60,48 +60,121 @@ TEST_CASE("talking heads with the identity are plain heads, to the bit, and so i
   check_plain<double>();
 }
 
-TEST_CASE("heads talk: scores before the normalizer, weights after it") {
-  const Example<double> example({4, 5, 2, 2, 3, 2});
-  const nn::AttentionNormalizer& softmax = normalizer("softmax");
-  const nn::AttentionProblem<double> problem = example.problem(softmax);
-  const Matrix<double> before = random_matrix<double>(3, 2, 20);
-  const Matrix<double> after = random_matrix<double>(2, 3, 21);
-  nn::MaterializedAttention<double> attention;
-  attention.problem = problem;
-  attention.talking_before = before.view();
-  attention.talking_after = after.view();
-  const Matrix<double> found = run(attention, 4);
-  Matrix<double> expected = Matrix<double>::zero(4, 4);
-  for (Index i = 0; i < 4; ++i) {
-    std::vector<std::vector<double>> weights(3, std::vector<double>(5));
-    for (Index w = 0; w < 3; ++w) {
+/// Softmax attention of heads that talk, each with queries and keys or values of its own:
+/// `before` (heads of weights, of scores), `after` (of values, of weights).
+Matrix<double> talk_by_definition(const nn::AttentionProblem<double>& problem,
+                                  MatrixView<const double> before, MatrixView<const double> after) {
+  const Index keys = problem.key.rows;
+  const Index size = problem.key.columns / before.columns;
+  const Index value_size = problem.value.columns / after.rows;
+  Matrix<double> context = Matrix<double>::zero(problem.query.rows, problem.value.columns);
+  for (Index i = 0; i < problem.query.rows; ++i) {
+    Matrix<double> weights(before.rows, keys);
+    for (Index w = 0; w < before.rows; ++w) {
       double sum = 0;
-      for (Index j = 0; j < 5; ++j) {
+      for (Index j = 0; j < keys; ++j) {
         double score = 0;
-        for (Index h = 0; h < 2; ++h) {
-          for (Index d = 0; d < 3; ++d) {
-            score += before.view().at(w, h) * problem.query.at(i, h * 3 + d) *
-                     problem.key.at(j, h * 3 + d) / std::sqrt(3.0);
+        for (Index h = 0; h < before.columns; ++h) {
+          for (Index d = 0; d < size; ++d) {
+            score += before.at(w, h) * problem.query.at(i, h * size + d) *
+                     problem.key.at(j, h * size + d) / std::sqrt(static_cast<double>(size));
           }
         }
-        sum += weights[static_cast<std::size_t>(w)][static_cast<std::size_t>(j)] = std::exp(score);
+        sum += weights.view().at(w, j) = std::exp(score);
       }
-      for (double& a : weights[static_cast<std::size_t>(w)]) a /= sum;
+      for (double& a : weights.view().row_span(w)) a /= sum;
     }
-    for (Index v = 0; v < 2; ++v) {
-      for (Index w = 0; w < 3; ++w) {
-        for (Index j = 0; j < 5; ++j) {
-          for (Index e = 0; e < 2; ++e) {
-            expected.view().at(i, v * 2 + e) +=
-                after.view().at(v, w) *
-                weights[static_cast<std::size_t>(w)][static_cast<std::size_t>(j)] *
-                problem.value.at(j, v * 2 + e);
+    for (Index v = 0; v < after.rows; ++v) {
+      for (Index w = 0; w < after.columns; ++w) {
+        for (Index j = 0; j < keys; ++j) {
+          for (Index e = 0; e < value_size; ++e) {
+            context.view().at(i, v * value_size + e) +=
+                after.at(v, w) * weights.view().at(w, j) * problem.value.at(j, v * value_size + e);
           }
         }
       }
     }
   }
-  CHECK(distance(found, expected) < 1e-14);
+  return context;
+}
+
+TEST_CASE("heads talk: scores before the normalizer, weights after it") {
+  const Example<double> example({4, 5, 2, 2, 3, 2});
+  const Matrix<double> before = random_matrix<double>(3, 2, 20);
+  const Matrix<double> after = random_matrix<double>(2, 3, 21);
+  nn::MaterializedAttention<double> attention;
+  attention.problem = example.problem(normalizer("softmax"));
+  attention.talking_before = before.view();
+  attention.talking_after = after.view();
+  const Matrix<double> expected =
+      talk_by_definition(attention.problem, before.view(), after.view());
+  CHECK(distance(run(attention, 4), expected) < 1e-14);
+}
+
+/// Talking heads whose numbers of scores, of weights and of values differ: 4, 3, 2.
+template <class T>
+struct OwnValueHeads {
+  static constexpr Index kQueries = 5, kKeys = 7, kKey = 3, kValue = 2;
+
+  /// Queries, keys, values, Λ before and after.
+  std::array<Matrix<T>, 5> x{
+      random_matrix<T>(kQueries, 4 * kKey, 1), random_matrix<T>(kKeys, 4 * kKey, 2),
+      random_matrix<T>(kKeys, 2 * kValue, 3), random_matrix<T>(3, 4, 4), random_matrix<T>(2, 3, 5)};
+
+  nn::MaterializedAttention<T> attention() const {
+    nn::MaterializedAttention<T> out;
+    out.problem.query = x[0].view();
+    out.problem.key = x[1].view();
+    out.problem.value = x[2].view();
+    out.problem.num_heads = out.problem.num_key_value_heads = 4;
+    out.problem.scale = 1 / std::sqrt(static_cast<double>(kKey));
+    out.problem.normalizer = &normalizer("softmax");
+    out.talking_before = x[3].view();
+    out.talking_after = x[4].view();
+    out.num_value_heads = 2;
+    return out;
+  }
+};
+
+TEST_CASE("heads of values have values of their own, whatever the number of keys") {
+  constexpr double kStep = 1e-40;
+  using Heads = OwnValueHeads<double>;
+  const Heads heads;
+  const nn::MaterializedAttention<double> attention = heads.attention();
+  Matrix<double> context(Heads::kQueries, 2 * Heads::kValue);
+  nn::MaterializedSaved<double> saved;
+  nn::materialized_attention_forward<double>(attention, context.view(), &saved);
+  CHECK(saved.scores.size() == 4);
+  CHECK(saved.normalized.size() == 3);
+  CHECK(saved.weights.size() == 2);
+  const Matrix<double> expected =
+      talk_by_definition(attention.problem, attention.talking_before, attention.talking_after);
+  CHECK(distance(context, expected) < 1e-14);
+
+  const Matrix<double> w = random_matrix<double>(context.rows(), context.columns(), 6);
+  std::array<Matrix<double>, 5> d;
+  for (std::size_t k = 0; k < d.size(); ++k)
+    d[k] = Matrix<double>::zero(heads.x[k].rows(), heads.x[k].columns());
+  nn::MaterializedGradients<double> gradients;
+  gradients.query = d[0].view();
+  gradients.key = d[1].view();
+  gradients.value = d[2].view();
+  gradients.talking_before = d[3].view();
+  gradients.talking_after = d[4].view();
+  nn::materialized_attention_backward<double>(attention, saved, w.view(), gradients);
+  OwnValueHeads<Complex> steps;
+  for (std::size_t k = 0; k < d.size(); ++k) {
+    CAPTURE(k);
+    for (std::size_t i = 0; i < d[k].span().size(); ++i) {
+      steps.x[k].span()[i] += Complex(0, kStep);
+      const Matrix<Complex> moved = run(steps.attention(), context.columns());
+      steps.x[k].span()[i].imag(0);
+      double along = 0;
+      for (std::size_t c = 0; c < w.span().size(); ++c)
+        along += w.span()[c] * moved.span()[c].imag() / kStep;
+      CHECK(std::abs(d[k].span()[i] - along) <= 1e-12 * (1 + std::abs(along)));
+    }
+  }
 }
 
 TEST_CASE("the keys with the largest scores are a mask, and of equal ones the first stay") {

@@ -12,6 +12,7 @@ std::vector<std::string> spellings() {
                            "deberta(span=4,position_buckets=4,max_relative_positions=9)",
                            "deberta(span=2)",
                            "leaky_rerope(window=2,factor=3,layout=half)",
+                           "equal_mean(length=20,layout=half)",
                            "floater(step=0.3,substeps=2,inner=5)",
                            "learned(alpha=0)",
                            "learned(alpha=0.7)",
@@ -45,7 +46,7 @@ Layer layer_of(const std::string& text, Index tokens) {
   if (text.find("xlnet") != std::string::npos) {
     for (Index i = 0; i < tokens; ++i) layer.segments.push_back(i < 3 ? 0 : 1);
   }
-  if (text.starts_with("randomized")) layer.draw = 5;
+  if (text.starts_with("randomized") || text.starts_with("equal_mean")) layer.draw = 5;
   return layer;
 }
 

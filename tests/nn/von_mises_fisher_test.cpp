@@ -105,17 +105,18 @@ TEST_CASE("samples have the drawn cosine, and gradients are those of complex ste
   stream.normal(100, kSize, normal.data());
   stream.normal(200, kSize, weight.data());
   for (const double cosine : {0.8, -0.3, 1.0}) {
-    const SphereNoise noise{cosine, normal};
     const auto loss = [&](const auto& input) {
       using T = typename std::decay_t<decltype(input)>::value_type;
       std::vector<T> mean(kSize), z(kSize);
       sphere_direction<T>(std::span<const T>(input), std::span<T>(mean));
-      sphere_sample<T>(std::span<const T>(mean), noise, std::span<T>(z));
+      sphere_sample<T>(std::span<const T>(mean), SphereNoise<T>{T(cosine), normal},
+                       std::span<T>(z));
       T sum{};
       for (std::size_t i = 0; i < kSize; ++i) sum += T(weight[i]) * z[i] * z[i] * z[i] + z[i];
       return sum;
     };
     std::vector<double> mean(kSize), z(kSize), d_z(kSize), d_mean(kSize), d_u(kSize);
+    const SphereNoise<double> noise{cosine, normal};
     const double norm = sphere_direction<double>(u, mean);
     sphere_sample<double>(mean, noise, z);
     CHECK(std::abs(std::inner_product(z.begin(), z.end(), z.begin(), 0.0) - 1) < 1e-12);
@@ -128,6 +129,79 @@ TEST_CASE("samples have the drawn cosine, and gradients are those of complex ste
       moved[i] += Complex(0, 1e-30);
       CHECK(std::abs(loss(moved).imag() / 1e-30 - d_u[i]) < 1e-11);
     }
+  }
+}
+
+namespace {
+
+/// The share of the density below w, by the midpoint rule in θ.
+double share_below(Index size, double kappa, double w) {
+  constexpr int kPieces = 20000;
+  const auto integral = [&](double from, double to) {
+    double sum = 0;
+    for (int i = 0; i < kPieces; ++i) {
+      const double theta = from + (to - from) * (i + 0.5) / kPieces;
+      sum += std::exp(kappa * (std::cos(theta) - 1)) *
+             std::pow(std::sin(theta), static_cast<double>(size - 2));
+    }
+    return sum * (to - from) / kPieces;
+  };
+  const double angle = std::acos(w), pi = std::acos(-1.0);
+  const double below = integral(angle, pi);
+  return below / (below + integral(0, angle));
+}
+
+}  // namespace
+
+TEST_CASE("the slope of a cosine by its concentration keeps its place in the distribution") {
+  for (const auto& [size, kappa] :
+       {std::pair<Index, double>{2, 3}, {3, 0.5}, {4, 32}, {16, 32}, {64, 20}}) {
+    CAPTURE(size);
+    CAPTURE(kappa);
+    const double mean = mean_sphere_cosine(size, kappa);
+    for (const double w : {-0.4, 0.1, 0.6, 0.9}) {
+      CAPTURE(w);
+      const double share = share_below(size, kappa, w);
+      if (share < 1e-6 || share > 1 - 1e-6) continue;
+      // The cosine of the same share at κ ± h, by bisection.
+      const double h = 1e-3 * kappa;
+      const auto moved = [&](double other) {
+        double low = -1, high = 1;
+        for (int i = 0; i < 60; ++i) {
+          const double middle = (low + high) / 2;
+          (share_below(size, other, middle) < share ? low : high) = middle;
+        }
+        return low;
+      };
+      const double expected = (moved(kappa + h) - moved(kappa - h)) / (2 * h);
+      CHECK(std::abs(sphere_cosine_slope(size, kappa, mean, w) - expected) <
+            1e-4 * std::abs(expected) + 1e-8);
+    }
+  }
+}
+
+TEST_CASE("slopes of the divergence and of the mean cosine") {
+  for (const auto& [size, kappa] :
+       {std::pair<Index, double>{2, 3}, {3, 0.5}, {16, 32}, {128, 100}}) {
+    CAPTURE(size);
+    const double h = 1e-4 * kappa;
+    const double divergence =
+        (sphere_divergence(size, kappa + h) - sphere_divergence(size, kappa - h)) / (2 * h);
+    CHECK(std::abs(sphere_divergence_slope(size, kappa) - divergence) < 1e-5 * divergence);
+    // The mean of the slopes of draws is the slope of the mean, the variance.
+    constexpr std::uint64_t kDraws = 4000;
+    const RandomStream stream(5, "slopes");
+    const double mean = mean_sphere_cosine(size, kappa);
+    double sum = 0, squares = 0;
+    for (std::uint64_t i = 0; i < kDraws; ++i) {
+      const double slope =
+          sphere_cosine_slope(size, kappa, mean, draw_sphere_cosine(size, kappa, stream, i));
+      sum += slope;
+      squares += slope * slope;
+    }
+    const double found = sum / kDraws;
+    const double deviation = std::sqrt((squares / kDraws - found * found) / kDraws);
+    CHECK(std::abs(found - divergence / kappa) < 5 * deviation);
   }
 }
 

@@ -110,7 +110,20 @@ std::vector<NetworkCase> network_cases() {
       d.mask = DefaultMask::kOthers;
     });
   }
+  add("late positions", [](Design& d) {
+    d.position = model::PositionType::kNone;
+    d.variants.position = "deberta(span=4)";
+    d.variants.late_positions = 1;
+  });
+  add("late positions, pre, of both layers", [](Design& d) {
+    d.norm_placement = NormPlacement::kPre;
+    d.final_norm = true;
+    d.variants.late_positions = 2;
+  });
   add("latent", [](Design& d) { d.variants.latent = {.layers = 1, .size = 3, .kappa = 5}; });
+  add("latent that learns its concentration", [](Design& d) {
+    d.variants.latent = {.layers = 2, .size = 4, .kappa = 5, .learned_kappa = true};
+  });
   add("latent in every layer, pre, rotary", [](Design& d) {
     d.variants.latent = {.layers = d.num_hidden_layers, .size = 2, .kappa = 20};
     d.norm_placement = NormPlacement::kPre;
@@ -323,6 +336,30 @@ std::vector<NetworkCase> network_cases() {
   add("more softmax heads", [](Design& d) {
     d.variants.talking_heads = TalkingHeads::kBoth;
     d.variants.softmax_heads = 3;
+  });
+  add("heads of values of their own", [](Design& d) {
+    d.variants.talking_heads = TalkingHeads::kAfter;
+    d.variants.value_heads = 3;
+  });
+  for (const char* name : {"shaw", "urpe(scheme=t5)"}) {
+    add(std::string("two streams, other heads of scores, of weights and of values, ") + name,
+        [&](Design& d) {
+          d.streams = Streams::kTwo;
+          d.variants.talking_heads = TalkingHeads::kBoth;
+          d.variants.softmax_heads = 3;
+          d.variants.value_heads = 1;
+          d.variants.previous_scores = PreviousScores::kAccumulated;
+          d.value_size = 3;
+          scheme(d, name);
+        });
+  }
+  add("normformer, heads of values of their own, tta", [](Design& d) {
+    d.norm_placement = NormPlacement::kNormFormer;
+    d.final_norm = true;
+    d.variants.talking_heads = TalkingHeads::kBoth;
+    d.variants.value_heads = 3;
+    d.streams = Streams::kFixedKeys;
+    d.mask = DefaultMask::kOthers;
   });
   add("largest keys", [](Design& d) { d.variants.largest_keys = 2; });
   add("largest keys, causal, rope", [&](Design& d) {

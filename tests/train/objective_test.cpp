@@ -32,12 +32,17 @@ bool same(const Example& a, const Example& b) {
 }
 
 TEST_CASE("every objective: well-formed examples, the same for the same place") {
-  const std::set<std::string_view> known{
-      "rate",        "unit",     "choice",          "span_p",  "span_longest", "split",
-      "replace",     "draws",    "fixed_selection", "predict", "perm_size",    "alpha",
-      "beta",        "no_spans", "causal_blocks",   "source",  "mix",          "mae_ratio",
-      "drop",        "pairs",    "streams",         "mask",    "block_size",   "latent_layers",
-      "latent_size", "kappa"};
+  const std::set<std::string_view> known{"rate",          "unit",         "choice",
+                                         "span_p",        "span_longest", "split",
+                                         "replace",       "draws",        "fixed_selection",
+                                         "predict",       "perm_size",    "alpha",
+                                         "beta",          "no_spans",     "causal_blocks",
+                                         "source",        "mix",          "mae_ratio",
+                                         "drop",          "pairs",        "streams",
+                                         "mask",          "block_size",   "latent_layers",
+                                         "latent_size",   "kappa",        "memory",
+                                         "learned_kappa", "kl_weight",    "kl_cycle",
+                                         "free_nats"};
   CHECK(objectives().size() == 11);
   for (const ObjectiveKind* kind : objectives()) {
     CAPTURE(kind->name);

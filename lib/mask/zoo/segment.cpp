@@ -195,6 +195,33 @@ const MaskKind kCausalBlocks{
     }};
 const MaskRegistration kCausalBlocksRegistration{kCausalBlocks};
 
+/// Pairs of blocks of b with themselves and the m positions in front of each.
+U memory_pairs(Index n, Index b, Index m) {
+  const Index blocks = n / b, rest = n % b;
+  U pairs = squared_blocks(n, b) + as_unsigned(rest) * as_unsigned(std::min(m, blocks * b));
+  if (blocks == 0) return pairs;
+  // Block t has min(m, t·b) positions in front of it; the first `short_of` of them fewer than m.
+  const Index short_of = std::min(blocks - 1, m / b);
+  pairs +=
+      as_unsigned(b) * as_unsigned(b) * (as_unsigned(short_of) * as_unsigned(short_of + 1) / 2);
+  return pairs + as_unsigned(b) * as_unsigned(blocks - 1 - short_of) * as_unsigned(m);
+}
+
+const MaskKind kBlockMemory{
+    "block_memory",
+    {{"b", MaskParameterKind::kCount, {}, 1}, {"m"}},
+    "⌊i/b⌋·b − m ≤ j and ⌊j/b⌋ ≤ ⌊i/b⌋",
+    "own block and the m positions before it; Transformer-XL, Dai et al. 2019, arXiv:1901.02860, "
+    "reads causal & block_memory(b,m)",
+    "Σ block length · (block length + min(m, first position))",
+    "block_memory(4,3)",
+    [](const MaskValues& v, Lengths l) {
+      const Index b = v.count("b");
+      return chunk_band(l, b, 0, kUnbounded) & chunk_band(l, b, -kUnbounded, 0, 0, v.count("m"));
+    },
+    [](const MaskValues& v, Index n) { return memory_pairs(n, v.count("b"), v.count("m")); }};
+const MaskRegistration kBlockMemoryRegistration{kBlockMemory};
+
 /// What rows read of their own half, and what all rows read of the clean half, by block.
 Mask block_diffusion(const MaskValues& v, Lengths l) {
   const Index n = l.queries / 2;

@@ -153,7 +153,8 @@ ModelPlan changed_plan(ModelPlan base, const Design& wanted) {
   std::erase_if(plan.rows, [](const TensorRow& row) { return row.detector; });
   for (TensorRow& row : detector_rows(wanted)) plan.rows.push_back(std::move(row));
   std::erase_if(plan.rows, [](const TensorRow& row) {
-    return row.roles.front() == Role::kLatentInput || row.roles.front() == Role::kLatentOutput;
+    return row.roles.front() == Role::kLatentInput || row.roles.front() == Role::kLatentOutput ||
+           row.roles.front() == Role::kLatentKappa;
   });
   for (TensorRow& row : latent_rows(wanted)) plan.rows.push_back(std::move(row));
   const auto tensor = [&](std::string name, Role role, Parts parts) {

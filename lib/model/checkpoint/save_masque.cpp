@@ -36,6 +36,8 @@ void add_layer(const Design& design, ConfigText& to) {
   to.member("final_norm", design.final_norm);
   to.member("residual_scale", design.variants.residual_scale);
   if (!design.variants.input_residual) to.member("input_residual", false);
+  if (design.variants.late_positions > 0)
+    to.member("late_positions", design.variants.late_positions);
   to.member("use_bias", design.use_bias);
   to.member("hidden_act", word_of(kActivations, design.activation));
   to.member("gated", design.gated);
@@ -64,6 +66,7 @@ void add_attention(const Design& design, ConfigText& to) {
   to.member("attention_scale", design.attention_scale);
   to.member("talking_heads", word_of(kTalkingHeads, variants.talking_heads));
   if (variants.softmax_heads > 0) to.member("softmax_heads", variants.softmax_heads);
+  if (variants.value_heads > 0) to.member("value_heads", variants.value_heads);
   if (variants.largest_keys > 0) to.member("largest_keys", variants.largest_keys);
   to.member("previous_scores", word_of(kPreviousScores, variants.previous_scores));
   if (!variants.mixer.empty()) {

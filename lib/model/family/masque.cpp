@@ -124,6 +124,24 @@ void read_position(Design& design, const FamilyConfig& config) {
   fill_layers(design, layer);
 }
 
+/// How many heads the two mixings of talking heads give.
+void read_mixed_heads(Design& design, const FamilyConfig& config) {
+  VariantDesign& variants = design.variants;
+  const auto read = [&](const char* name, bool mixed, std::string_view where) {
+    const Index heads = config.count({name}, 0);
+    if (heads > kMostHeads) config.refuse(name, fmt::format("0 to {}", kMostHeads));
+    if (heads == 0 || heads == design.num_attention_heads) return Index{0};
+    if (!mixed) config.refuse(name, fmt::format("num_attention_heads, or talking_heads {}", where));
+    return heads;
+  };
+  variants.softmax_heads =
+      read("softmax_heads", variants.talking_heads == TalkingHeads::kBoth, "\"both\"");
+  variants.value_heads =
+      read("value_heads", mixes_weights(variants.talking_heads), "\"after\" or \"both\"");
+  if (variants.value_heads > 0 && design.num_key_value_heads != design.num_attention_heads)
+    config.refuse("value_heads", "num_attention_heads where keys and values are shared");
+}
+
 void read_attention(Design& design, const FamilyConfig& config) {
   design.normalizer = config.text("normalizer", "softmax");
   check_variant(config, "normalizer",
@@ -149,12 +167,7 @@ void read_attention(Design& design, const FamilyConfig& config) {
       variants.talking_heads != TalkingHeads::kNone) {
     config.refuse("talking_heads", "\"none\": gated attention has one head");
   }
-  variants.softmax_heads = config.count({"softmax_heads"}, 0);
-  if (variants.softmax_heads > kMostHeads)
-    config.refuse("softmax_heads", fmt::format("0 to {}", kMostHeads));
-  if (variants.softmax_heads == design.num_attention_heads) variants.softmax_heads = 0;
-  if (variants.softmax_heads > 0 && variants.talking_heads != TalkingHeads::kBoth)
-    config.refuse("softmax_heads", "num_attention_heads, or talking_heads \"both\"");
+  read_mixed_heads(design, config);
   variants.largest_keys = config.count({"largest_keys"}, 0);
   check_variant(config, "normalizer", [&] { check_score_scale(design); });
 }
@@ -223,6 +236,9 @@ Design read_design(const FamilyConfig& config) {
   read_streams(design, config);
   read_detector(config, design);
   read_latent(config, design);
+  design.variants.late_positions = config.count({"late_positions"}, 0);
+  if (const auto problem = late_position_problem(design))
+    config.refuse("late_positions", "0: " + *problem);
   return design;
 }
 

@@ -74,6 +74,7 @@ nn::MaterializedAttention<T> materialized_attention(const Design& design,
   attention.problem.bf16 = false;
   attention.talking_before = talking_before;
   attention.talking_after = talking_after;
+  attention.num_value_heads = design.variants.value_heads;
   attention.previous = previous;
   attention.largest = design.variants.largest_keys;
   attention.pass_own_scores = design.variants.previous_scores == PreviousScores::kOneLayer;

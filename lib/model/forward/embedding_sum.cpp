@@ -65,11 +65,18 @@ void add_segments_and_positions(const Design& design, const EmbeddingTables<T>& 
   }
 }
 
+template <class T>
+void add_late_positions(MatrixView<const T> table, const StreamRows& stream, MatrixView<T> x) {
+  check_rows<Index>("position", stream.positions, table.rows);
+  kernel::embedding_add<T, Index>(table, stream.positions, x);
+}
+
 #define MASQUE_INSTANTIATE(T)                                                                   \
   template void embed_words(const Design&, const EmbeddingTables<T>&, std::span<const TokenId>, \
                             MatrixView<T>);                                                     \
   template void add_segments_and_positions(const Design&, const EmbeddingTables<T>&,            \
-                                           const StreamRows&, MatrixView<T>);
+                                           const StreamRows&, MatrixView<T>);                   \
+  template void add_late_positions(MatrixView<const T>, const StreamRows&, MatrixView<T>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)

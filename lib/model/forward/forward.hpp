@@ -32,9 +32,16 @@ enum class DropoutPlace : std::uint64_t { kEmbedding, kAttention, kFeedForward, 
 struct HeadSizes {
   Index heads = 1;
   Index key_heads = 1;
-  Index head_size = 0;   ///< of queries and keys
-  Index value_size = 0;  ///< of values
+  Index head_size = 0;    ///< of queries and keys
+  Index value_size = 0;   ///< of values
+  Index value_heads = 0;  ///< VariantDesign::value_heads
 };
+
+/// Those of a transformer layer.
+inline HeadSizes head_sizes(const Design& design) {
+  return {design.num_attention_heads, design.num_key_value_heads, design.head_size,
+          head_value_size(design), design.variants.value_heads};
+}
 
 /// What attention reads, (rows, heads · size) each.
 template <class T>

@@ -90,8 +90,7 @@ void attention_block(Run& run, Index l, typename Run::Stream& stream, typename R
     // Of T-TA the embeddings, of as many rows.
     run.mix(l, stream, source_input, resized(own.context, input.rows, design.hidden_size));
   } else {
-    const HeadSizes heads{design.num_attention_heads, design.num_key_value_heads, design.head_size,
-                          head_value_size(design)};
+    const HeadSizes heads = head_sizes(design);
     const Projected<T> projected = run.project(l, stream, source, input, source_input);
     if (design.position == PositionType::kRotary) {
       const RotaryDesign& rotary = design.layers[static_cast<std::size_t>(l)].rotary;
@@ -103,7 +102,7 @@ void attention_block(Run& run, Index l, typename Run::Stream& stream, typename R
     }
     if (projected.made) run.project_distances(l, stream);
     run.attend(l, stream, source, heads, projected,
-               resized(own.context, input.rows, heads.heads * heads.value_size));
+               resized(own.context, input.rows, context_width(design)));
   }
   MatrixView<T> read = own.context.view();
   if (scales_heads(design)) {

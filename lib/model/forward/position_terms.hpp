@@ -27,7 +27,7 @@ struct PositionInputs {
   nn::PositionShape shape;
   std::span<const MatrixView<const T>> parameters;
   std::span<const MatrixView<T>> gradients;
-  std::optional<std::uint64_t> draw;  ///< of randomized positions
+  std::optional<std::uint64_t> draw;  ///< of random positions
   // T5 and MPNet: the table of buckets
   MatrixView<const T> table;
   MatrixView<T> d_table;

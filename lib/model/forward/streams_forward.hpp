@@ -34,6 +34,8 @@ void one_stream(Run& run) {
   run.show_states(0, content);
   for (Index l = 0; l < layers; ++l) {
     if (l >= first_latent) latent_forward(run, l);
+    if (l == late_position_layer(run.design()))
+      add_late_positions<T>(run.matrix(Role::kLatePositions, 0), content, run.states(l, content));
     if (l + 1 == layers && run.ends_narrow()) {
       // Of the last layer only the requested rows are computed.
       auto& selected = run.selected();

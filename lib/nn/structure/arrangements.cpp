@@ -32,6 +32,15 @@ std::vector<VariantInfo> list_variants() {
                 "arrangement: head size of queries and keys free of d / h, W_q W_k (d, h key_size)",
                 "any", "h n² (key_size + d / h)",
                 "Bhojanapalli et al. 2020, arXiv:2002.07028; kexue.fm/archives/7325"),
+      structure("late_positions", {{"late_positions", "N"}},
+                "arrangement: P (max_position_embeddings, d), added to the states in front of the "
+                "last N layers",
+                "of one stream", "n d", "DeBERTa, He et al. 2020, arXiv:2006.03654"),
+      structure("memory", {{"objective", "clm"}, {"memory", "N"}},
+                "arrangement: mask block_memory, no gradient to the states of earlier blocks; no "
+                "weights of its own",
+                "causal & block_memory(b,N)", "n (b + N) d",
+                "Transformer-XL, Dai et al. 2019, arXiv:1901.02860"),
       structure("realformer", {{"previous_scores", "accumulated"}},
                 "scores of all layers before, added; no weights of its own", "any", "h n²",
                 realformer),

@@ -72,7 +72,7 @@ model::Batch batch_of_one(const model::Model& model, const Sequence& sequence) {
 
 void check_choice(const HeadChoice& choice, const model::Design& design) {
   check_number("layer", choice.layer, design.num_hidden_layers);
-  check_number("head", choice.head, design.num_attention_heads);
+  check_number("head", choice.head, value_heads(design));
 }
 
 void each_head(const model::Model& model, const Sequence& sequence, const HeadChoice& choice,

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "model/model.hpp"
+#include "model/variants.hpp"
 #include "probe/score/sequence.hpp"
 
 namespace masque::probe {
@@ -15,7 +16,7 @@ struct HeadChoice {
   std::optional<Index> head;
 
   Index layers(const model::Design& design) const { return layer ? 1 : design.num_hidden_layers; }
-  Index heads(const model::Design& design) const { return head ? 1 : design.num_attention_heads; }
+  Index heads(const model::Design& design) const { return head ? 1 : value_heads(design); }
 };
 
 /// Throws UsageError if the model has no such layer or head.

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "model/variants.hpp"
 #include "store/tensor_stats.hpp"
 
 namespace masque::probe {
@@ -15,7 +16,7 @@ namespace masque::probe {
 SaneHeads::SaneHeads(const model::Model& model, double tolerance)
     : model_(model), tolerance_(tolerance) {
   const model::Design& design = model.design();
-  heads_.resize(static_cast<std::size_t>(design.num_hidden_layers * design.num_attention_heads));
+  heads_.resize(static_cast<std::size_t>(design.num_hidden_layers * value_heads(design)));
   not_finite_.resize(static_cast<std::size_t>(design.num_hidden_layers) + 1);
 }
 
@@ -43,7 +44,7 @@ void SaneHeads::add_state(Index state, MatrixView<const T> x) {
 
 template <class T>
 void SaneHeads::add_map(Index layer, Index head, MatrixView<const T> weights) {
-  Head& seen = heads_[static_cast<std::size_t>(layer * model_.design().num_attention_heads + head)];
+  Head& seen = heads_[static_cast<std::size_t>(layer * value_heads(model_.design()) + head)];
   seen.mapped = seen.mapped || weights.rows > 1;
   std::vector<double> least(static_cast<std::size_t>(weights.columns), 1);  // share of each key
   Index used = 0;
@@ -92,7 +93,7 @@ std::vector<SaneRow> SaneHeads::rows() const {
   SaneRow stuck{.check = "stuck_head"};
   SaneRow dead{.check = "dead_head"};
   SaneRow states{.check = "not_finite_state", .checked = not_finite_.size()};
-  const auto heads = static_cast<std::size_t>(model_.design().num_attention_heads);
+  const auto heads = static_cast<std::size_t>(value_heads(model_.design()));
   for (std::size_t h = 0; h < heads_.size(); ++h) {
     const Head& head = heads_[h];
     const std::string place = fmt::format("layer {} head {}", h / heads + 1, h % heads);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/variants.hpp"
 #include "probe/check/check_sane.hpp"
 
 namespace masque::probe {
@@ -27,10 +28,11 @@ double largest(std::span<const float> values) {
 /// The largest value that a head can add to the output, up to sums: the largest of its value
 /// projection times the largest of its output projection.
 double head_reach(const model::Design& design, const LayerWeights<float>& layer, Index head) {
-  const Index key_head = head / (design.num_attention_heads / design.num_key_value_heads);
-  const Index size = layer.value.weight.view.rows / design.num_key_value_heads;
+  const Index groups = projected_value_heads(design);
+  const Index group = head / (value_heads(design) / groups);
+  const Index size = layer.value.weight.view.rows / groups;
   double value = 0;
-  for (Index c = key_head * size; c < (key_head + 1) * size; ++c) {
+  for (Index c = group * size; c < (group + 1) * size; ++c) {
     value = std::max(value, largest(layer.value.weight.view.row_span(c)));
     if (layer.value.bias) {
       value = std::max(
@@ -52,7 +54,7 @@ SaneRow zero_heads(const LoadedModel<float>& model) {
   for (std::size_t l = 0; l < design.layers.size(); ++l) {
     const auto& layer = model.weights.layers[static_cast<std::size_t>(design.layers[l].weights)];
     if (!layer.value.weight) continue;  // gated layers have no heads
-    for (Index h = 0; h < design.num_attention_heads; ++h) {
+    for (Index h = 0; h < value_heads(design); ++h) {
       ++row.checked;
       const double reach = head_reach(design, layer, h);
       row.value = std::min(row.value, reach);

@@ -12,6 +12,7 @@
 #include "base/output_file.hpp"
 #include "base/split.hpp"
 #include "mask/expression.hpp"
+#include "model/variants.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "store/transfer.hpp"
 
@@ -37,7 +38,7 @@ class Layout {
     const auto length = static_cast<std::uint64_t>(item.ids.size());
     const auto layers = static_cast<std::uint64_t>(design_.num_hidden_layers);
     const auto hidden = static_cast<std::uint64_t>(design_.hidden_size);
-    const auto heads = static_cast<std::uint64_t>(design_.num_attention_heads);
+    const auto heads = static_cast<std::uint64_t>(value_heads(design_));
     const std::string name = fmt::format("{}.", item.number);
     ItemTensors& of_item = items_.emplace_back();
     if (request_.attentions)
@@ -126,7 +127,7 @@ class FileWriter : public model::Observer {
 
   template <class T>
   void put_attention(Index s, Index layer, Index head, MatrixView<const T> weights) {
-    const Index heads = model_.design().num_attention_heads;
+    const Index heads = value_heads(model_.design());
     put(item(s).attentions, (layer * heads + head) * weights.rows, weights);
   }
 

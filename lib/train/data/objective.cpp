@@ -30,6 +30,10 @@ const ObjectiveKind& find_objective(std::string_view name) {
                                escape(name), ObjectiveKinds::of_process().names()));
 }
 
+std::string BlockMemory::mask() const {
+  return fmt::format("block_memory({},{})", block_size, memory);
+}
+
 std::unique_ptr<records::Corruption> make_dropping(records::DropOptions drop, std::uint64_t seed,
                                                    const records::TokenTable& tokens) {
   if (!(drop.rate >= 0 && drop.rate < 1))

@@ -29,6 +29,16 @@ struct RecordNeeds {
 /// Two streams where every mask has an order of permutation (xlnet_order), one else.
 RecordNeeds record_needs(const Corpus& corpus);
 
+/// Transformer-XL's memory: tokens read their own block and `memory` tokens before it, and no
+/// gradient goes to the states of earlier blocks. Dai et al. 2019, arXiv:1901.02860.
+struct BlockMemory {
+  Index block_size = 1;
+  Index memory = 0;
+
+  /// What tokens read, in the mask language.
+  std::string mask() const;
+};
+
 /// Options of all objectives; each reads those that its kind names. Seeds inside are replaced.
 struct ObjectiveOptions {
   std::uint64_t seed = 0;
@@ -42,9 +52,11 @@ struct ObjectiveOptions {
   /// four, 16 and 32.
   std::optional<Index> latent_layers, latent_size;
   std::optional<double> kappa;
-  RecordNeeds records;     ///< of records
-  bool own_masks = false;  ///< the corpus has masks
-  bool pairs = false;      ///< the corpus has sources and targets
+  bool learned_kappa = false;  ///< LatentDesign::learned_kappa
+  RecordNeeds records;         ///< of records
+  bool own_masks = false;      ///< the corpus has masks
+  bool pairs = false;          ///< the corpus has sources and targets
+  std::optional<BlockMemory> memory;
   /// What all layers may read, in the mask language, where each example needs a mask of its own: it
   /// leaves words or a seed to the text, or is joined with the masks of a corpus. Empty: examples
   /// have the masks of the corpus alone.
@@ -128,7 +140,7 @@ struct ObjectiveKind {
   /// "unit", "choice", "span_p", "span_longest", "split", "replace", "draws", "fixed_selection",
   /// "predict", "perm_size", "alpha", "beta", "no_spans", "causal_blocks", "source", "mix",
   /// "mae_ratio", "streams", "mask", "drop", "block_size", "pairs", "latent_layers", "latent_size",
-  /// "kappa".
+  /// "kappa", "learned_kappa", "kl_weight", "kl_cycle", "free_nats", "memory".
   std::vector<std::string_view> options;
   /// Throws UsageError for options that are wrong or do not go together.
   std::unique_ptr<const Objective> (*make)(const ObjectiveOptions& options);

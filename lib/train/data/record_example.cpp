@@ -128,6 +128,10 @@ void adapt_design(const DesignNeeds& needs, model::Design& design) {
     throw UsageError(fmt::format("{} {} with {}: {}", field("objective"), needs.objective,
                                  field("no_input_residual"), *problem));
   }
+  if (const auto problem = model::late_position_problem(design)) {
+    throw UsageError(fmt::format("{} {} with {}: {}", field("objective"), needs.objective,
+                                 field("late_positions"), *problem));
+  }
   if (design.mask == model::DefaultMask::kFull) design.mask = needs.mask;
   const bool other = needs.other_mask && design.mask == model::DefaultMask::kOthers;
   if (design.mask != needs.mask && !other) {

@@ -44,7 +44,7 @@ void StepLosses::sum(Ranks& ranks) {
     for (LossPart& part : parts) {
       LossReport& r = part.report;
       visit(r.loss), visit(r.weight), visit(r.rows), visit(r.correct), visit(r.predicted_replaced);
-      visit(r.true_positives);
+      visit(r.true_positives), visit(r.divergence), visit(r.coded);
     }
     for (Share& share : shares) visit(share.count), visit(share.of);
     visit(tokens);

@@ -24,6 +24,7 @@ void check_trainable(const model::Design& design) {
   };
   if (const auto problem = model::mixer_problem(design)) refuse(*problem);
   if (const auto problem = model::input_residual_problem(design)) refuse(*problem);
+  if (const auto problem = model::late_position_problem(design)) refuse(*problem);
   model::check_score_scale(design);
   const auto scheme = model::position_scheme(design);
   if (scheme != nullptr && scheme->facts().input && design.streams == model::Streams::kTwo)
@@ -108,9 +109,9 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& map, Parame
   }
   large_ = size >= kLarge;
   if (!large_) return;
-  const auto room = std::make_shared<kernel::TrainedLinear<T>>();
+  room_ = std::make_shared<kernel::TrainedLinear<T>>();
   for (EncoderLayer<T>& layer : layers_) {
-    layer.for_each([&](Dense<T>& part) { part.share(room); });
+    layer.for_each([&](Dense<T>& part) { part.share(room_); });
   }
 }
 

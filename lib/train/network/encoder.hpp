@@ -32,7 +32,7 @@ struct DropoutOptions {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
   Index first_row = 0;  ///< rows of the step before this chunk
-  /// Of randomized positions; none: positions as they are.
+  /// Of random positions (randomized, equal_mean); none: positions as they are.
   std::optional<std::uint64_t> draw;
   /// Whether points of latent bottlenecks are drawn around their mean directions, or are these.
   bool draws_latents = false;
@@ -85,6 +85,11 @@ class Encoder {
   /// Throws UsageError for kOn with weights of all heads at once (talking heads, largest keys,
   /// scores of the layer before, measured diversity), which other layers read.
   void set_recompute(Recompute recompute);
+  /// From now on no gradient goes from a row to states of earlier blocks of `size` rows of its
+  /// sequence: Transformer-XL's memory. What the layer's own weights make of these states still
+  /// teaches the weights. Throws UsageError for designs whose layers read other rows than by
+  /// attention, for gated attention units, and where the weights of all heads exist at once.
+  void stop_at_blocks(Index size);
   /// Packs the weights, and looks at what is trained: after every change of either.
   void prepare();
   /// Whether the backward pass has anything to do, as prepare() has seen it.
@@ -97,6 +102,13 @@ class Encoder {
   void measure_diversity();
   /// Matrices of weights that it has for a sequence: heads × layers, of both streams.
   Index attention_matrices() const;
+
+  /// Concentration of the points of a latent bottleneck, as it is now.
+  double kappa(Index bottleneck) const;
+  /// The divergence of the points of all bottlenecks from the uniform distribution, in nats a
+  /// sequence; adds `weight` times its gradients by learned concentrations, but of bottlenecks
+  /// whose own is at most `least`. T is float or double.
+  double add_divergence(double weight, double least);
 
   /// last ← the last states (wanted rows, hidden size). Fills `tape` for the backward pass, with a
   /// detector also its logits (Tape::soft_mask). Throws InputError for ids and positions beyond the
@@ -132,9 +144,11 @@ class Encoder {
   /// Talking heads, largest scores, scores of the layer before, diversity: weights of all heads
   /// exist at once.
   bool materialized_ = false;
-  bool measures_ = false;  ///< the diversity of attention
-  bool large_ = false;     ///< what can be made again is not kept
+  bool measures_ = false;                           ///< the diversity of attention
+  bool large_ = false;                              ///< what can be made again is not kept
+  std::shared_ptr<kernel::TrainedLinear<T>> room_;  ///< of Dense::share, where it is large
   Recompute recompute_ = Recompute::kAuto;
+  Index block_size_ = 0;                 ///< of stop_at_blocks(); 0: gradients go everywhere
   std::vector<EncoderLayer<T>> layers_;  ///< one for each different LayerDesign::weights
   Dense<T> projection_;
   TrainedNorm<T> embedding_norm_, final_norm_, relative_norm_;

@@ -16,6 +16,9 @@ namespace {
 // a step has fewer rows than that.
 constexpr std::uint64_t kItemsOfStep = 1000003;
 
+// Scratch matrix: gradients of queries where only keys are asked for.
+constexpr std::size_t kNoQuery = 18;
+
 }  // namespace
 
 template <class T>
@@ -88,6 +91,18 @@ typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, Stream& stream, cons
 }
 
 template <class T>
+std::vector<Index> EncoderRun<T>::block_begins(const Stream& stream, const Stream& source,
+                                               Index sequence) const {
+  const Index size = encoder_.block_size_;
+  std::vector<Index> begins;
+  for (Index i = stream.begin(sequence); i < stream.begin(sequence + 1); ++i) {
+    const Index row = stream.rows.empty() ? i : stream.rows[static_cast<std::size_t>(i)];
+    begins.push_back((row - source.begin(sequence)) / size * size);
+  }
+  return begins;
+}
+
+template <class T>
 auto EncoderRun<T>::sequences(Index l, Stream& stream, Stream& source, const HeadSizes& heads,
                               const model::Projected<T>& projected, bool gradients)
     -> std::vector<Sequence> {
@@ -106,6 +121,7 @@ auto EncoderRun<T>::sequences(Index l, Stream& stream, Stream& source, const Hea
                                          : encoder_.normalizers_[static_cast<std::size_t>(l)].get();
     problem.blocks = blocks(l, stream, s);
     problem.bf16 = encoder_.precision_ == kernel::Precision::kBf16;
+    if (gradients && stops_at_blocks()) one.own_keys = block_begins(stream, source, s);
     if (one.count > 0) one.terms = terms(l, stream, source, s, gradients);
     if (one.terms.own != nullptr) {
       problem.bias = one.terms->bias();
@@ -156,8 +172,10 @@ template <class T>
 void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& source, const HeadSizes& heads,
                                     const model::Projected<T>& projected,
                                     MatrixView<const T> context, MatrixView<const T> d_context,
-                                    const model::Projected<T>& d_projected) {
-  for (const MatrixView<T>& d : {d_projected.query, d_projected.key, d_projected.value})
+                                    const model::Projected<T>& d_projected,
+                                    const model::Projected<T>& d_earlier) {
+  for (const MatrixView<T>& d :
+       {d_projected.query, d_projected.key, d_projected.value, d_earlier.key, d_earlier.value})
     zero_rows<T>(d);
   clear_distance_gradients(l);
   std::vector<Sequence> all = sequences(l, stream, source, heads, projected, true);
@@ -177,6 +195,11 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& source, con
       item.gradients.query = d_projected.query.middle_rows(one.begin, one.count);
       item.gradients.key = d_projected.key.middle_rows(one.source_begin, one.keys);
       item.gradients.value = d_projected.value.middle_rows(one.source_begin, one.keys);
+      if (stops_at_blocks()) {
+        item.own_keys = one.own_keys;
+        item.gradients.earlier_key = d_earlier.key.middle_rows(one.source_begin, one.keys);
+        item.gradients.earlier_value = d_earlier.value.middle_rows(one.source_begin, one.keys);
+      }
       if (one.terms.own != nullptr) {
         item.gradients.bias = one.terms->bias_gradient();
         item.gradients.weight_terms = one.terms->weight_terms();
@@ -198,13 +221,19 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& source, con
     if (one.terms.own == nullptr) continue;
     one.terms->query_key_backward(d_projected.query.middle_rows(one.begin, one.count),
                                   d_projected.key.middle_rows(one.source_begin, one.keys));
+    if (!stops_at_blocks()) continue;
+    one.terms->query_key_backward(zeros(kNoQuery, one.count, d_projected.query.columns),
+                                  d_earlier.key.middle_rows(one.source_begin, one.keys));
   }
   project_distances_backward(l);
   if (design_.position != model::PositionType::kRotary) return;
   const model::RotaryDesign& rotary = design_.layers[static_cast<std::size_t>(l)].rotary;
   tape_.rotary.backward(rotary, stream, heads.head_size, d_projected.query);
-  tape_.rotary.backward(rotary, source, heads.head_size, d_projected.key);
-  if (rotary.values) tape_.rotary.backward(rotary, source, heads.head_size, d_projected.value);
+  for (const model::Projected<T>* d : {&d_projected, &d_earlier}) {
+    if (d->key.data == nullptr) continue;
+    tape_.rotary.backward(rotary, source, heads.head_size, d->key);
+    if (rotary.values) tape_.rotary.backward(rotary, source, heads.head_size, d->value);
+  }
 }
 
 #define MASQUE_INSTANTIATE(T)                                                                \
@@ -213,10 +242,10 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& source, con
   template typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index, Stream&, const Stream&, \
                                                               Index, bool);                  \
   template const mask::BlockMap* EncoderRun<T>::blocks(Index, Stream&, Index);
-#define MASQUE_INSTANTIATE_BACKWARD(T)                                                          \
-  template void EncoderRun<T>::attend_backward(Index, Stream&, Stream&, const HeadSizes&,       \
-                                               const model::Projected<T>&, MatrixView<const T>, \
-                                               MatrixView<const T>, const model::Projected<T>&);
+#define MASQUE_INSTANTIATE_BACKWARD(T)                                                            \
+  template void EncoderRun<T>::attend_backward(                                                   \
+      Index, Stream&, Stream&, const HeadSizes&, const model::Projected<T>&, MatrixView<const T>, \
+      MatrixView<const T>, const model::Projected<T>&, const model::Projected<T>&);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)

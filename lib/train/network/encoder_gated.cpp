@@ -68,7 +68,8 @@ void EncoderRun<T>::gated_backward(Index l, Stream& stream, Stream& source, Matr
   const MatrixView<T> d_key = scratch(kDKey, m.rows, s);
   attend_backward(l, stream, source, HeadSizes{1, 1, s, e},
                   {tape.queries.view(), tape.keys.view(), read.middle_columns(e, e)},
-                  tape.context.view(), d_context, {d_query, d_key, d_source.middle_columns(e, e)});
+                  tape.context.view(), d_context, {d_query, d_key, d_source.middle_columns(e, e)},
+                  {});
   const MatrixView<const T> gamma = matrix(Role::kGatedGamma, l);
   const auto d_gamma = gradient(encoder_.map_.weight(Role::kGatedGamma, w));
   const auto d_beta = gradient(encoder_.map_.weight(Role::kGatedBeta, w));

@@ -30,7 +30,10 @@ enum : std::size_t {
   kDConvolved,
   kDBranch,
   kDActive,
-  kInner
+  kInner,
+  kDEarlier,
+  kDEarlierStates,
+  kNoStates = 19  // those between are of other files
 };
 
 }  // namespace
@@ -211,16 +214,31 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
     scale_heads_backward<T>(tape.context.view(), matrix(Role::kHeadScale, l), d_context,
                             gradient(encoder_.map_.weight(Role::kHeadScale, weights_of(l))));
   }
-  if (!norms_input(design_.norm_placement) || !design_.layers[at].input_norm)
-    return attention_backward(l, stream, source, x, m, d_context, d_x, d_m);
+  if (!norms_input(design_.norm_placement) || !design_.layers[at].input_norm) {
+    attention_backward(l, stream, source, x, m, d_context, d_x, d_m);
+    return earlier_backward(l, m, {});
+  }
   const MatrixView<T> d_input = zeros(kDNormed, x.rows, x.columns);
   const bool same = &stream == &source;
   const MatrixView<T> d_source = same ? d_input : zeros(kDSource, m.rows, m.columns);
   attention_backward(l, stream, source, tape.normed.view(),
                      same ? tape.normed.view() : tape.source_normed.view(), d_context, d_input,
                      d_source);
+  earlier_backward(l, m, same ? tape.normed.view() : tape.source_normed.view());
   if (!same) own.attention_norm.backward(m, d_source, d_m);
   own.attention_norm.backward(x, d_input, d_x);
+}
+
+template <class T>
+void EncoderRun<T>::earlier_backward(Index l, MatrixView<const T> m, MatrixView<const T> normed) {
+  if (!stops_at_blocks()) return;
+  const EncoderLayer<T>& own = layer(l);
+  const MatrixView<const T> d_key_value = scratch(kDEarlier, m.rows, own.key_value.outputs());
+  if (normed.data == nullptr) return own.key_value.backward(m, d_key_value, false, {});
+  const MatrixView<T> d_normed = scratch(kDEarlierStates, m.rows, m.columns);
+  own.key_value.backward(normed, d_key_value, false, d_normed);
+  // The norm is taught as well, the states are not.
+  own.attention_norm.backward(m, d_normed, zeros(kNoStates, m.rows, m.columns));
 }
 
 template <class T>
@@ -233,13 +251,14 @@ void EncoderRun<T>::attention_backward(Index l, Stream& stream, Stream& source,
     return mix_backward(l, stream, same ? input : m, d_context, same ? d_input : d_m);
   LayerTape<T>& tape = memory(l, stream);
   const EncoderLayer<T>& own = layer(l);
-  const HeadSizes heads{design_.num_attention_heads, design_.num_key_value_heads, design_.head_size,
-                        model::head_value_size(design_)};
   const MatrixView<T> d_query = scratch(kDProjected, input.rows, tape.projected.columns());
   std::optional<MatrixView<T>> d_both;
   if (!same) d_both = scratch(kDKeyValue, m.rows, tape.source_projected.columns());
-  attend_backward(l, stream, source, heads, projected(tape, same), tape.context.view(), d_context,
-                  parts_of(d_query, d_both));
+  model::Projected<T> d_earlier;
+  if (stops_at_blocks())
+    d_earlier = parts_of(d_query, scratch(kDEarlier, m.rows, own.key_value.outputs()));
+  attend_backward(l, stream, source, model::head_sizes(design_), projected(tape, same),
+                  tape.context.view(), d_context, parts_of(d_query, d_both), d_earlier);
   if (same) return own.all.backward(input, d_query, true, d_input);
   own.query.backward(input, d_query, true, d_input);
   own.key_value.backward(m, *d_both, true, d_m);

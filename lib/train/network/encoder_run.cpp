@@ -31,8 +31,34 @@ void Encoder<T>::set_recompute(Recompute recompute) {
 }
 
 template <class T>
+void Encoder<T>::stop_at_blocks(Index size) {
+  using model::LayerKind;
+  using model::Streams;
+  const bool one_or_two = design_.streams == Streams::kOne || design_.streams == Streams::kTwo;
+  const bool convolves = std::ranges::any_of(
+      layers_, [](const EncoderLayer<T>& layer) { return !layer.convolution.empty(); });
+  if (materialized_ || !one_or_two || convolves || mixer_ != nullptr || detector_ != nullptr ||
+      design_.variants.latent || design_.layer_kind != LayerKind::kTransformer) {
+    throw UsageError(
+        fmt::format("{}: expected transformer layers with attention, in one stream or two, without "
+                    "talking heads, largest keys, scores of the layer before or diversity",
+                    field("memory")));
+  }
+  block_size_ = size;
+  for (std::size_t w = 0; w < layers_.size(); ++w) {
+    Dense<T>& key_value = layers_[w].key_value;
+    key_value = Dense<T>(*parameters_, map_, {model::Role::kKey, model::Role::kValue},
+                         static_cast<Index>(w), precision_);
+    if (large_) key_value.share(room_);
+  }
+}
+
+template <class T>
 void Encoder<T>::forward(const ExampleChunk& chunk, const DropoutOptions& dropout, Tape<T>& tape,
                          MatrixView<T> last) const {
+  if (block_size_ > 0 && chunk.sparse)
+    throw InputError(fmt::format("sequences with positions of their own, expected none with {}",
+                                 field("memory")));
   EncoderRun<T>(*this, chunk, dropout, tape).forward(last);
 }
 
@@ -254,6 +280,10 @@ void EncoderRun<T>::backward_layers(Index lowest) {
                                            tape_.d_content.view());
     }
     if (number >= first_latent) latent_backward(number, tape_.d_content.view());
+    const Index late = encoder_.map_.weight(Role::kLatePositions);
+    if (late == ParameterMap::kNone || number != model::late_position_layer(design_)) continue;
+    if (const MatrixView<T> table = gradient(late); table.data != nullptr)
+      kernel::embedding_backward<T, Index>(content.positions, tape_.d_content.view(), table);
   }
 }
 
@@ -271,7 +301,8 @@ MatrixView<T> EncoderRun<T>::gradient(Index parameter) const {
 
 template <class T>
 MatrixView<const T> EncoderRun<T>::matrix(Role role, Index l) const {
-  return value(encoder_.map_.weight(role, role == Role::kQueryStart ? 0 : weights_of(l)));
+  const bool once = role == Role::kQueryStart || role == Role::kLatePositions;
+  return value(encoder_.map_.weight(role, once ? 0 : weights_of(l)));
 }
 
 template <class T>

@@ -95,7 +95,7 @@ class EncoderRun {
   }
   static bool has_first_row(Index /*s*/) { return true; }
   static std::span<const double> given_latent(Index /*l*/, Index /*s*/) { return {}; }
-  nn::SphereNoise latent_noise(Index l, Index s);
+  nn::SphereNoise<T> latent_noise(Index l, Index s);
   static void show_latents(Index /*l*/) {}
 
   // layer_forward.hpp
@@ -153,6 +153,10 @@ class EncoderRun {
   void attention_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> input,
                           MatrixView<const T> m, MatrixView<const T> d_context,
                           MatrixView<T> d_input, MatrixView<T> d_m);
+  /// What attention_backward has found for keys and values of earlier blocks, to the weights that
+  /// made them. m: the states, `normed` those of pre-norm.
+  void earlier_backward(Index l, MatrixView<const T> m, MatrixView<const T> normed);
+  bool stops_at_blocks() const { return encoder_.block_size_ > 0; }
   void gated_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> m,
                       MatrixView<const T> d_out, MatrixView<T> d_x, MatrixView<T> d_m);
   /// The backward pass through what reads the layer's input; `normed` and d_normed are those of
@@ -191,15 +195,21 @@ class EncoderRun {
 
   // encoder_attend.cpp
   /// `d_projected` is filled, in the shape of what attention read.
+  /// With Encoder::stop_at_blocks so are keys and values of `d_earlier`: what those of earlier
+  /// blocks get.
   void attend_backward(Index l, Stream& stream, Stream& source, const HeadSizes& heads,
                        const model::Projected<T>& projected, MatrixView<const T> context,
-                       MatrixView<const T> d_context, const model::Projected<T>& d_projected);
+                       MatrixView<const T> d_context, const model::Projected<T>& d_projected,
+                       const model::Projected<T>& d_earlier);
+  /// Of each query of a sequence the first row of its block.
+  std::vector<Index> block_begins(const Stream& stream, const Stream& source, Index sequence) const;
   /// The attention of one sequence at work.
   struct Sequence {
     Index begin = 0, count = 0;        ///< rows of the stream
     Index source_begin = 0, keys = 0;  ///< rows of what is read
     Terms terms;
     nn::DifferentiableAttention<T> attention;
+    std::vector<Index> own_keys;  ///< of nn::DifferentiableBackward
   };
   std::vector<Sequence> sequences(Index l, Stream& stream, Stream& source, const HeadSizes& heads,
                                   const model::Projected<T>& projected, bool gradients);

@@ -34,6 +34,7 @@ bool is_xavier(Role role, bool bias) {
     case Role::kTalkingBefore:
     case Role::kTalkingAfter:
     case Role::kScoreScale:
+    case Role::kLatentKappa:
     case Role::kGatedGamma:
     case Role::kGatedBeta: return false;
     default: return !bias && !model::is_norm(role);

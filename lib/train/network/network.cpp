@@ -15,6 +15,8 @@ void LossReport::add(const LossReport& other) {
   true_positives += other.true_positives;
   for (std::size_t k = 0; k < kDiversities; ++k) diversity[k] += other.diversity[k];
   sequences += other.sequences;
+  divergence += other.divergence;
+  coded += other.coded;
 }
 
 double total_weight(std::span<const Example> examples) {
@@ -85,6 +87,12 @@ LossSums<T> Network<T>::judge(const ExampleChunk& chunk, std::span<const double>
   return gate_.run(head_, task, inputs, d_last);
 }
 
+double DivergenceLoss::weight_at(std::uint64_t step) const {
+  if (cycle <= 0) return weight;
+  const std::uint64_t done = step == 0 ? 0 : (step - 1) % static_cast<std::uint64_t>(cycle);
+  return weight * std::min(1.0, 2 * static_cast<double>(done) / static_cast<double>(cycle));
+}
+
 template <class T>
 LossReport Network<T>::run(std::span<const Example> examples, double scale,
                            const DropoutOptions* dropout, bool learns,
@@ -102,7 +110,9 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
   Index rows = 0;
   for (const Example& example : examples) {
     rows += std::ssize(example.rows);
-    if (rewards_ && !example.rows.empty()) ++report.sequences;
+    if (example.rows.empty()) continue;
+    report.sequences += rewards_ ? 1 : 0;
+    report.coded += divergence_ ? 1 : 0;
   }
   if (outputs.last != nullptr) outputs.last->resize(rows, last_width(design()));
   const auto matrices = static_cast<double>(encoder_.attention_matrices());
@@ -144,6 +154,11 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
     report.rows += wanted;
     if (learns) encoder_.backward(chunk, own, tape_, d_last_.view());
     own.first_row += chunk.rows();
+  }
+  if (divergence_) {
+    const auto sequences = static_cast<double>(report.coded);
+    const double weight = learns ? divergence_->weight_at(own.step) * scale * sequences : 0;
+    report.divergence = sequences * encoder_.add_divergence(weight, divergence_->free_nats);
   }
   return report;
 }

@@ -14,6 +14,20 @@
 
 namespace masque::train {
 
+/// What a loss adds for the points of latent bottlenecks that learn their concentration κ, in each
+/// sequence with a row: weight · Σ KL, their divergence from the uniform distribution.
+struct DivergenceLoss {
+  double weight = 1;
+  /// The weight rises from 0 over the first half of every so many steps (Fu et al. 2019,
+  /// arXiv:1903.10145); 0: it does not change.
+  std::int64_t cycle = 0;
+  /// Nats of each bottleneck that cost nothing (Kingma et al. 2016, arXiv:1606.04934).
+  double free_nats = 0;
+
+  /// Steps count from 1.
+  double weight_at(std::uint64_t step) const;
+};
+
 /// What a run over examples found.
 struct LossReport {
   double loss = 0;    ///< Σ weight · loss
@@ -25,6 +39,9 @@ struct LossReport {
   // Of a network that measures the diversity of attention:
   Diversities diversity{};  ///< Σ over sequences with a row
   Index sequences = 0;      ///< that are in that sum
+  // Of a network with a DivergenceLoss:
+  double divergence = 0;  ///< Σ over sequences with a row, without its weight
+  Index coded = 0;        ///< sequences that are in that sum
 
   double mean() const { return weight > 0 ? loss / weight : 0; }
   double accuracy() const {
@@ -58,6 +75,8 @@ class Network {
   const model::Design& design() const { return encoder_.design(); }
   /// As Encoder::set_recompute.
   void set_recompute(Recompute recompute) { encoder_.set_recompute(recompute); }
+  /// As Encoder::stop_at_blocks.
+  void stop_at_blocks(Index size) { encoder_.stop_at_blocks(size); }
   /// After every change of the values, and of what is trained.
   void prepare();
 
@@ -68,6 +87,10 @@ class Network {
   /// gradients of −Σ_k weights[k] · D_k, each the mean over the sequences of `examples` with a row,
   /// their layers and heads. Throws as Encoder::measure_diversity.
   void reward_diversity(const Diversities& weights);
+
+  /// From now on train() also adds the gradients of this, times its scale; reports have the
+  /// divergence, and losses are without it. For a design that learns κ.
+  void add_divergence(const DivergenceLoss& loss) { divergence_ = loss; }
 
   /// Adds the gradients of Σ scale · weight · loss to those of the parameters that are trained.
   LossReport train(std::span<const Example> examples, double scale, const DropoutOptions& dropout,
@@ -97,6 +120,7 @@ class Network {
   Tape<T> tape_;
   Matrix<T> last_, d_last_;
   std::optional<Diversities> rewards_;
+  std::optional<DivergenceLoss> divergence_;
 };
 
 /// How a model starts.

@@ -11,6 +11,7 @@ NetworkPart network_part(model::Role role) {
     case Role::kQueryStart:
     case Role::kEmbeddingNorm:
     case Role::kEmbeddingProjection: return NetworkPart::kEmbeddings;
+    case Role::kLatePositions:
     case Role::kSharedPositionPart:
     case Role::kRelativeTable:
     case Role::kRelativeNorm: return NetworkPart::kAllLayers;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/checkpoint/placed.hpp"
+#include "model/variants.hpp"
 
 namespace masque::train {
 
@@ -52,11 +53,10 @@ double step_operations(const model::Design& design, const ParameterMap& map,
   if (vocabulary && map.weight(Role::kDecoder) == ParameterMap::kNone &&
       table != ParameterMap::kNone)
     head += size(table);
-  const double heads = static_cast<double>(design.num_attention_heads);
-  const double wide =
-      design.layer_kind == model::LayerKind::kGatedAttention
-          ? static_cast<double>(design.intermediate_size + design.attention_key_size) / 2
-          : heads * static_cast<double>(design.head_size);
+  const Index query_width = design.layer_kind == model::LayerKind::kGatedAttention
+                                ? design.attention_key_size
+                                : design.num_attention_heads * design.head_size;
+  const double wide = static_cast<double>(query_width + model::context_width(design)) / 2;
   const double attention =
       design.variants.mixer.empty()
           ? 12 * work.length * wide * static_cast<double>(design.num_hidden_layers)

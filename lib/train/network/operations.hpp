@@ -14,9 +14,9 @@ struct Work {
 };
 
 /// Operations of products, forward and backward, as papers count them: 6 for each weight that a
-/// token meets, 12 n for each element of the queries of a sequence of n tokens (the full square,
-/// for masks too), and 6 for each weight of the head and row with a loss. Norms, activations,
-/// mixers and the optimizer are not counted; of two streams one is.
+/// token meets, 6 n for each element of the queries and of the contexts of a sequence of n tokens
+/// (the full square, for masks too), and 6 for each weight of the head and row with a loss. Norms,
+/// activations, mixers and the optimizer are not counted; of two streams one is.
 template <class T>
 double step_operations(const model::Design& design, const ParameterMap& map,
                        const Parameters<T>& parameters, const Work& work);

@@ -95,6 +95,8 @@ void set_norms(const DesignRecipe& recipe, Design& design) {
 void check_parts(const DesignRecipe& recipe, const Design& design) {
   if (const auto problem = model::input_residual_problem(design))
     throw UsageError(fmt::format("{}: {}", field("no_input_residual"), *problem));
+  if (const auto problem = model::late_position_problem(design))
+    throw UsageError(fmt::format("{}: {}", field("late_positions"), *problem));
   const auto apart = [](const std::string& one, const std::string& other, std::string_view why) {
     throw UsageError(fmt::format("{} with {}: {}", one, other, why));
   };
@@ -164,6 +166,30 @@ void change_position(const DesignChanges& changes, Design& design) {
   });
 }
 
+/// Where heads are mixed, and how many the mixings give.
+void set_talking_heads(const DesignRecipe& recipe, Design& design) {
+  using model::TalkingHeads;
+  const TalkingHeads talking =
+      choice<TalkingHeads>("talking_heads", recipe.talking_heads, "none, before, after or both",
+                           {{"none", TalkingHeads::kNone},
+                            {"before", TalkingHeads::kBefore},
+                            {"after", TalkingHeads::kAfter},
+                            {"both", TalkingHeads::kBoth}});
+  const auto own = [&](std::string_view name, Index heads, bool mixed, std::string_view where) {
+    if (heads > 0 && !mixed)
+      throw UsageError(fmt::format("{} {} with {} {}: heads that are not mixed, expected {}",
+                                   field(name), heads, field("talking_heads"), recipe.talking_heads,
+                                   where));
+    return heads == design.num_attention_heads ? Index{0} : heads;
+  };
+  model::VariantDesign& variants = design.variants;
+  variants.talking_heads = talking;
+  variants.softmax_heads =
+      own("softmax_heads", recipe.softmax_heads, talking == TalkingHeads::kBoth, "both");
+  variants.value_heads =
+      own("value_heads", recipe.value_heads, mixes_weights(talking), "after or both");
+}
+
 void set_mixer(const DesignRecipe& recipe, model::VariantDesign& variants) {
   variants.mixer = recipe.mixer;
   variants.mixer_inner_size = recipe.mixer_inner_size;
@@ -210,7 +236,6 @@ void change_design(const DesignChanges& changes, Design& design) {
 Design design_of(const DesignRecipe& recipe) {
   using model::LayerKind;
   using model::PreviousScores;
-  using model::TalkingHeads;
   Design design;
   design.family = design.model_type = "masque";
   design.vocab_size = recipe.vocab_size;
@@ -255,20 +280,10 @@ Design design_of(const DesignRecipe& recipe) {
   set_normalizer(recipe.normalizer, design);
   set_norms(recipe, design);
   design.variants.input_residual = recipe.input_residual;
+  design.variants.late_positions = recipe.late_positions;
   set_mixer(recipe, design.variants);
-  design.variants.talking_heads =
-      choice<TalkingHeads>("talking_heads", recipe.talking_heads, "none, before, after or both",
-                           {{"none", TalkingHeads::kNone},
-                            {"before", TalkingHeads::kBefore},
-                            {"after", TalkingHeads::kAfter},
-                            {"both", TalkingHeads::kBoth}});
+  set_talking_heads(recipe, design);
   design.variants.largest_keys = recipe.largest_keys;
-  if (recipe.softmax_heads > 0 && design.variants.talking_heads != TalkingHeads::kBoth)
-    throw UsageError(fmt::format("{} {} with {} {}: heads that are not mixed, expected both",
-                                 field("softmax_heads"), recipe.softmax_heads,
-                                 field("talking_heads"), recipe.talking_heads));
-  if (recipe.softmax_heads != design.num_attention_heads)
-    design.variants.softmax_heads = recipe.softmax_heads;
   design.variants.previous_scores = choice<PreviousScores>(
       "previous_scores", recipe.previous_scores, "none, one_layer or accumulated",
       {{"none", PreviousScores::kNone},

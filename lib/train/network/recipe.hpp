@@ -25,6 +25,7 @@ struct DesignRecipe {
   std::string normalizer = "softmax";
   std::string norm_placement = "post";  ///< as in config.json, or one of deepnorm()
   bool input_residual = true;           ///< as in config.json
+  Index late_positions = 0;             ///< as in config.json
   std::string norm = "layer";           ///< "layer", "rms"
   std::string hidden_act;               ///< empty: gelu; silu of gated units
   bool gated = false;                   ///< the feed-forward layer
@@ -36,6 +37,7 @@ struct DesignRecipe {
   Index mixer_chunk_size = 256;
   std::string talking_heads = "none";    ///< "before", "after", "both"
   Index softmax_heads = 0;               ///< between the two mixings; 0: num_attention_heads
+  Index value_heads = 0;                 ///< after a mixing of weights; 0: num_attention_heads
   Index largest_keys = 0;                ///< 0: all
   std::string previous_scores = "none";  ///< "one_layer", "accumulated"
   bool head_transform = true;            ///< a dense layer in front of the vocabulary

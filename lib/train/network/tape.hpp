@@ -49,8 +49,9 @@ struct SoftMaskTape : model::SoftMaskMemory<T> {
 /// Of a latent bottleneck.
 template <class T>
 struct LatentTape : model::LatentMemory<T> {
-  std::vector<double> cosines;  ///< of nn::SphereNoise, one a sequence
-  Matrix<double> normal;        ///< the same, a row a sequence
+  double kappa = 0;                     ///< what they were drawn with
+  std::vector<double> cosines, slopes;  ///< of nn::SphereNoise, one a sequence, and by κ
+  Matrix<double> normal;                ///< the same, a row a sequence
 };
 
 template <class T>

@@ -53,6 +53,7 @@ struct RunOptions {
   /// Weights of the measures in train/network/diversity.hpp, which the loss rewards; none: not
   /// measured.
   std::optional<Diversities> diversity;
+  DivergenceLoss divergence;  ///< of bottlenecks that learn their concentration
   TrainerOptions trainer;
   TrainedOptions trained;
   kernel::Precision precision = kernel::Precision::kF32;
@@ -169,6 +170,8 @@ class TrainingRun {
   /// Lets an objective say what the design must be.
   void adapt_design(const std::function<void(model::Design&)>& adapt);
   void set_masks();
+  /// Lets the layers read what ObjectiveOptions::memory says.
+  void join_memory();
   /// Refuses a starting model of two towers for an objective of one, and the other way round.
   void check_towers() const;
   void check_corpus_length(const Corpus& corpus) const;

@@ -186,11 +186,15 @@ void TrainingRun::set_masks() {
     }
     if (const auto problem = usage_error_message([&] { model::set_mask(options_.mask, design_); }))
       throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
+  }
+  join_memory();
+  if (!options_.mask.empty() || (requested.memory && !two_streams)) {
     const model::DesignMasks found = model::mask_support(design_);
     if (!requested.allow_leak && found.masks > mask_need(design_)) {
-      throw UsageError(fmt::format("{} {}: {} obeys the masks {} alone, expected another, or {}",
-                                   field("mask"), options_.mask, found.part,
-                                   nn::masks_text(found.masks), field("allow_leak")));
+      throw UsageError(fmt::format(
+          "{} {}: {} obeys the masks {} alone, expected another, or {}",
+          options_.mask.empty() ? field("memory") + ": the mask" : field("mask"),
+          design_.variants.mask, found.part, nn::masks_text(found.masks), field("allow_leak")));
     }
   }
   const bool open = std::ranges::any_of(model::own_masks(design_),
@@ -200,6 +204,26 @@ void TrainingRun::set_masks() {
   if (requested.mask.empty() && design_.mask != model::DefaultMask::kFull)
     requested.mask = model::default_mask_name(design_.mask);
   objective_ = find_objective(options_.objective).make(requested);
+}
+
+void TrainingRun::join_memory() {
+  const std::optional<BlockMemory>& memory = options_.requested.memory;
+  if (!memory) return;
+  if (options_.requested.drop.rate > 0) {
+    throw UsageError(fmt::format("{} with {}: blocks go by place, expected either", field("memory"),
+                                 field("drop")));
+  }
+  // The sequences of permutations have masks of their own, which the objective joins.
+  if (design_.streams == model::Streams::kTwo) return;
+  std::string mask = design_.variants.mask;
+  if (mask.empty()) mask = model::default_mask_name(design_.mask);
+  const std::vector<mask::MaskLayer> layers = mask::parse_open_mask_layers(mask);
+  if (layers.size() != 1 || layers.front().count != 1) {
+    throw UsageError(fmt::format("{} {} with {}: a list, expected one mask for all layers",
+                                 field("mask"), mask, field("memory")));
+  }
+  const std::string read = memory->mask();
+  model::set_mask(mask == "full" ? read : fmt::format("({}) & {}", mask, read), design_);
 }
 
 void TrainingRun::adapt_design(const std::function<void(model::Design&)>& adapt) {
@@ -230,9 +254,10 @@ void TrainingRun::make_one() {
   }
   if (const auto& latent = design_.variants.latent) {
     start_notes_.push_back(fmt::format(
-        "latent bottlenecks: {}, of {} numbers, kappa {}: each says at most {:.4g} nats",
-        latent->layers, latent->size, latent->kappa,
-        nn::sphere_divergence(latent->size, latent->kappa)));
+        "latent bottlenecks: {}, of {} numbers, kappa {}{}: each says at most {:.4g} nats{}",
+        latent->layers, latent->size, latent->kappa, latent->learned_kappa ? ", learned" : "",
+        nn::sphere_divergence(latent->size, latent->kappa),
+        latent->learned_kappa ? " at the start" : ""));
   }
   start_network();
   network_ = std::make_unique<Network<float>>(design_, map_, parameters_, options_.precision);
@@ -240,6 +265,9 @@ void TrainingRun::make_one() {
   if (const auto token = objective_->never_predicted()) network_->exclude(*token);
   if (options_.diversity) network_->reward_diversity(*options_.diversity);
   network_->set_recompute(options_.recompute);
+  if (design_.variants.latent && design_.variants.latent->learned_kappa)
+    network_->add_divergence(options_.divergence);
+  if (const auto& memory = options_.requested.memory) network_->stop_at_blocks(memory->block_size);
   if (!options_.init) {
     start_residuals(*objective_, corpus_, options_.trainer.batch_size, map_, *network_,
                     parameters_);

@@ -39,6 +39,7 @@ using InWord = bool (*)(const TensorKind&);
 bool of_positions(const TensorKind& kind) {
   switch (kind.role) {
     case Role::kPositionTable:
+    case Role::kLatePositions:
     case Role::kPositionPart:
     case Role::kSharedPositionPart:
     case Role::kRelativeTable:

@@ -75,8 +75,8 @@ class Urpe final : public PositionSchemeOf<Urpe> {
                              "Luo et al. 2022, arXiv:2205.13401");
   }
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {
-    std::vector<PositionParameter> all{
-        {"factors", 2 * clip_ + 1, shape.num_attention_heads, 1, 0, {}}};
+    const Index heads = shape.value_heads > 0 ? shape.value_heads : shape.num_attention_heads;
+    std::vector<PositionParameter> all{{"factors", 2 * clip_ + 1, heads, 1, 0, {}}};
     for (PositionParameter& parameter : scheme_->parameters(shape))
       all.push_back(std::move(parameter));
     return all;

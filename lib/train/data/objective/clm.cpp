@@ -55,7 +55,7 @@ std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options)
 const ObjectiveKind kClm{"clm",
                          "the next token from those before; of pairs the target's",
                          "GPT, Radford et al. 2018",
-                         {"mask", "drop", "pairs"},
+                         {"mask", "block_size", "memory", "drop", "pairs"},
                          read_objective};
 const ObjectiveRegistration kClmRegistration{kClm};
 

@@ -101,12 +101,13 @@ std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options)
   return std::make_unique<const Mlm>(options);
 }
 
-const ObjectiveKind kMlm{"mlm",
-                         "selected tokens are hidden, replaced or kept, and predicted",
-                         "BERT, Devlin et al. 2018, arXiv:1810.04805",
-                         {"rate", "unit", "choice", "span_p", "span_longest", "split", "replace",
-                          "draws", "fixed_selection", "mask", "drop", "pairs"},
-                         read_objective};
+const ObjectiveKind kMlm{
+    "mlm",
+    "selected tokens are hidden, replaced or kept, and predicted",
+    "BERT, Devlin et al. 2018, arXiv:1810.04805",
+    {"rate", "unit", "choice", "span_p", "span_longest", "split", "replace", "draws",
+     "fixed_selection", "mask", "block_size", "memory", "drop", "pairs"},
+    read_objective};
 const ObjectiveRegistration kMlmRegistration{kMlm};
 
 }  // namespace

@@ -52,7 +52,12 @@ class Plm final : public Objective {
     records::Tally tally;
     corruption_->apply(record, scratch, tally);
     const auto n = static_cast<Index>(record.size());
-    const mask::Mask query = mask::parse_mask(*record.mask).bind({n, n});
+    mask::Mask query = mask::parse_mask(*record.mask).bind({n, n});
+    if (const auto& memory = options().memory) {
+      // The order is that within a block; what is before it has been read.
+      const mask::Mask block = mask::chunk_band({n, n}, memory->block_size, 0, 0);
+      query = (query & block) | (mask::parse_mask(memory->mask()).bind({n, n}) & ~block);
+    }
     record.mask.reset();
     Example out = example_of(record);
     // In the content stream a token always reads itself too.
@@ -74,12 +79,12 @@ std::unique_ptr<const Objective> make_hf(const ObjectiveOptions& options) {
   return std::make_unique<const Plm>(options, true);
 }
 
-const ObjectiveKind kPlm{
-    "plm",
-    "the last tokens of a random order, from those before them in it",
-    "XLNet, Yang et al. 2019, arXiv:1906.08237",
-    {"predict", "perm_size", "alpha", "beta", "no_spans", "causal_blocks", "drop", "pairs"},
-    make_own};
+const ObjectiveKind kPlm{"plm",
+                         "the last tokens of a random order, from those before them in it",
+                         "XLNet, Yang et al. 2019, arXiv:1906.08237",
+                         {"predict", "perm_size", "alpha", "beta", "no_spans", "causal_blocks",
+                          "block_size", "memory", "drop", "pairs"},
+                         make_own};
 const ObjectiveRegistration kPlmRegistration{kPlm};
 
 const ObjectiveKind kPlmHf{"plm-hf",

@@ -32,6 +32,7 @@ class Univae final : public Objective {
     latent.layers = options().latent_layers.value_or(latent.layers);
     latent.size = options().latent_size.value_or(latent.size);
     latent.kappa = options().kappa.value_or(latent.kappa);
+    latent.learned_kappa = latent.learned_kappa || options().learned_kappa;
     design.variants.latent = latent;
     model::check_latent(design);
   }
@@ -81,7 +82,8 @@ const ObjectiveKind kUnivae{"univae",
                             "the sequence once more, from points on spheres that its first token "
                             "passes on",
                             "UniVAE, Su 2021, kexue.fm/archives/8475",
-                            {"latent_layers", "latent_size", "kappa"},
+                            {"latent_layers", "latent_size", "kappa", "learned_kappa", "kl_weight",
+                             "kl_cycle", "free_nats"},
                             read_objective};
 const ObjectiveRegistration kUnivaeRegistration{kUnivae};
 
