@@ -111,10 +111,12 @@ void check_objective(const cli::Command& command, const TrainingOptions& o, bool
     refuse_unread(command, {"block-size"}, fmt::format("without {}", field("memory")));
   if (o.memory && *o.memory == 0 && !o.block_size)
     throw UsageError(fmt::format("{} 0: expected {} too", field("memory"), field("block_size")));
-  // Of a starting model nothing is known yet.
+  // Of a starting model nothing is known yet: the run looks at it.
   if (!o.learned_kappa && !command.is_requested("init"))
     refuse_unread(command, {"kl-weight", "kl-cycle", "free-nats"},
                   fmt::format("without {}", field("learned_kappa")));
+  if (o.kl_weight == 0.0)
+    refuse_unread(command, {"kl-cycle", "free-nats"}, fmt::format("with {} 0", field("kl_weight")));
   if (o.perm.no_spans)
     refuse_unread(command, {"alpha", "beta"}, fmt::format("with {}", field("no_spans")));
   if (o.mlm.selection.selection.choice != records::Choice::kSpan)

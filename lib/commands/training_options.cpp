@@ -117,17 +117,18 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("source", o.prefix.source);
   set("mix", o.prefix.mix);
   set("mae_ratio", o.mae_ratio);
-  if (o.block_size) set("block_size", *o.block_size);
-  if (o.memory) set("memory", *o.memory);
-  if (o.latent_layers) set("latent_layers", *o.latent_layers);
-  if (o.latent_size) set("latent_size", *o.latent_size);
-  if (o.kappa) set("kappa", *o.kappa);
-  if (o.objective == "univae") {
-    set("learned_kappa", o.learned_kappa);
-    set("kl_weight", o.divergence.weight);
-    set("kl_cycle", o.divergence.cycle);
-    set("free_nats", o.divergence.free_nats);
-  }
+  const auto set_given = [&](const char* name, const auto& value) {
+    run.settings.emplace_back(name, value ? fmt::format("{}", *value) : "none");
+  };
+  set_given("block_size", o.block_size);
+  set_given("memory", o.memory);
+  set_given("latent_layers", o.latent_layers);
+  set_given("latent_size", o.latent_size);
+  set_given("kappa", o.kappa);
+  set("learned_kappa", o.learned_kappa);
+  set_given("kl_weight", o.kl_weight);
+  set_given("kl_cycle", o.kl_cycle);
+  set_given("free_nats", o.free_nats);
   set("drop", run.requested.drop.rate);
   set("min_keep", run.requested.drop.min_keep);
   set("renumber", o.drop.renumber);
@@ -181,7 +182,12 @@ train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std:
   trainer.score_noise = o.score_noise;
   trainer.score_dropout = o.score_dropout;
   trainer.seed = seed;
-  run.divergence = o.divergence;
+  if (o.kl_weight || o.kl_cycle || o.free_nats) {
+    train::DivergenceLoss& divergence = run.divergence.emplace();
+    divergence.weight = o.kl_weight.value_or(divergence.weight);
+    divergence.cycle = o.kl_cycle.value_or(divergence.cycle);
+    divergence.free_nats = o.free_nats.value_or(divergence.free_nats);
+  }
   run.precision = o.precision;
   run.initializer_range = o.initializer_range;
   run.chunk_rows = o.chunk_tokens;
@@ -330,12 +336,12 @@ void declare_objective(cli::Command& c, TrainingOptions& o) {
   c.flag("--learned-kappa", o.learned_kappa,
          "univae: each bottleneck learns its own from there on, and its KL divergence from the "
          "uniform distribution joins the loss");
-  c.option("--kl-weight", "X", o.divergence.weight, cli::AllowedRange{0, 1e6},
-           "of the divergence, in a loss of nats a token");
-  c.option("--kl-cycle", "N", o.divergence.cycle, cli::AllowedRange{0, 1e9},
-           "the weight rises from 0 over the first half of every N steps; 0: it does not change");
-  c.option("--free-nats", "X", o.divergence.free_nats, cli::AllowedRange{0, 1e6},
-           "nats of each bottleneck that cost nothing");
+  c.option("--kl-weight", "X", o.kl_weight, cli::AllowedRange{0, 1e6},
+           "of the divergence, in a loss of nats a token [1]");
+  c.option("--kl-cycle", "N", o.kl_cycle, cli::AllowedRange{0, 1e9},
+           "the weight rises over the first half of every N steps [0: it does not change]");
+  c.option("--free-nats", "X", o.free_nats, cli::AllowedRange{0, 1e6},
+           "nats of each bottleneck that cost nothing [0]");
   add_drop(c, o.drop,
            {.rate = "share of the tokens that are taken out",
             .min_keep = "tokens that --drop and mae leave at least [1]"});

@@ -42,7 +42,8 @@ struct TrainingOptions {
   std::optional<std::int64_t> block_size, memory, latent_layers, latent_size;
   std::optional<double> kappa;
   bool learned_kappa = false;
-  train::DivergenceLoss divergence;
+  std::optional<double> kl_weight, free_nats;
+  std::optional<std::int64_t> kl_cycle;
   DropChoice drop;
   bool allow_leak = false;
   std::int64_t chunk_tokens = 1024;

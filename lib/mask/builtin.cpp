@@ -231,7 +231,12 @@ Mask modular(Lengths lengths, Index period, Index offset) {
 }
 
 Mask chunk_band(Lengths lengths, Index c, Index lo, Index hi, Index offset, Index key_offset) {
-  return {std::make_shared<ChunkBand>(c, lo, hi, offset, key_offset), lengths};
+  // Differences of chunks that there are: sums of chunks stay within the numbers.
+  const Index least = -((lengths.keys + key_offset) / c + 1);
+  const Index most = (lengths.queries + offset) / c + 1;
+  return {
+      std::make_shared<ChunkBand>(c, std::max(lo, least), std::min(hi, most), offset, key_offset),
+      lengths};
 }
 
 Mask columns(Lengths lengths, const std::vector<bool>& visible) {

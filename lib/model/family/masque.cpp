@@ -238,7 +238,7 @@ Design read_design(const FamilyConfig& config) {
   read_latent(config, design);
   design.variants.late_positions = config.count({"late_positions"}, 0);
   if (const auto problem = late_position_problem(design))
-    config.refuse("late_positions", "0: " + *problem);
+    throw InputError(config.raw().path(), fmt::format("late_positions: {}", *problem));
   return design;
 }
 

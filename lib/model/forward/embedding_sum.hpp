@@ -21,11 +21,6 @@ template <class T>
 void embed_words(const Design& design, const EmbeddingTables<T>& tables,
                  std::span<const TokenId> ids, MatrixView<T> x);
 
-/// x += rows of the table of late positions, one for each row of the stream. Throws InputError for
-/// positions beyond it.
-template <class T>
-void add_late_positions(MatrixView<const T> table, const StreamRows& stream, MatrixView<T> x);
-
 /// x += segments (without any: of type 0) and learned or sinusoidal positions. Throws InputError
 /// for those beyond the tables.
 template <class T>

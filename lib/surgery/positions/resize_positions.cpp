@@ -33,6 +33,10 @@ Positions find_positions(const store::Checkpoint& checkpoint,
                          const std::optional<store::ModelConfig>& config,
                          const std::optional<std::string>& tensor) {
   Positions found;
+  if (config && config->size("late_positions").value_or(0) > 0) {
+    throw InputError(checkpoint.path(),
+                     "late_positions: a table in front of the last layers as well, expected none");
+  }
   if (tensor) {
     found.table = &checkpoint.get(*tensor);
   } else {

@@ -49,6 +49,7 @@ DesignRecipe decoder_recipe(const DesignRecipe& recipe, double size, Index layer
   }
   DesignRecipe own = scaled_recipe(recipe, size);
   own.input_residual = true;  // it reads the encoder's states
+  own.late_positions = 0;
   own.num_hidden_layers = layers;
   return own;
 }

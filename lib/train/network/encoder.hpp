@@ -49,6 +49,9 @@ enum class Recompute {
 /// "auto", "on", "off".
 NameTable<Recompute> recompute_names();
 
+/// Throws InputError unless the tokens of each sequence stand at 0, 1, 2 …: blocks go by place.
+void check_block_places(const ExampleChunk& chunk);
+
 /// One layer's dense parts and norms; which of them exist depends on the design.
 template <class T>
 struct EncoderLayer {

@@ -16,9 +16,6 @@ namespace {
 // a step has fewer rows than that.
 constexpr std::uint64_t kItemsOfStep = 1000003;
 
-// Scratch matrix: gradients of queries where only keys are asked for.
-constexpr std::size_t kNoQuery = 18;
-
 }  // namespace
 
 template <class T>
@@ -88,18 +85,6 @@ typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, Stream& stream, cons
   place(Role::kLayerSegmentTable, in.xlnet.segment_table, in.xlnet.d_segment_table);
   made.own = model::position_terms(design_, in);
   return made;
-}
-
-template <class T>
-std::vector<Index> EncoderRun<T>::block_begins(const Stream& stream, const Stream& source,
-                                               Index sequence) const {
-  const Index size = encoder_.block_size_;
-  std::vector<Index> begins;
-  for (Index i = stream.begin(sequence); i < stream.begin(sequence + 1); ++i) {
-    const Index row = stream.rows.empty() ? i : stream.rows[static_cast<std::size_t>(i)];
-    begins.push_back((row - source.begin(sequence)) / size * size);
-  }
-  return begins;
 }
 
 template <class T>

@@ -8,13 +8,6 @@
 
 namespace masque::train {
 
-namespace {
-
-// Scratch matrices, after those of a layer.
-enum : std::size_t { kDDistanceKeys = 16, kDDistanceQueries };
-
-}  // namespace
-
 template <class T>
 void EncoderRun<T>::make_distances() {
   tape_.distances = Matrix<T>();

@@ -30,10 +30,7 @@ enum : std::size_t {
   kDConvolved,
   kDBranch,
   kDActive,
-  kInner,
-  kDEarlier,
-  kDEarlierStates,
-  kNoStates = 19  // those between are of other files
+  kInner
 };
 
 }  // namespace
@@ -227,18 +224,6 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
   earlier_backward(l, m, same ? tape.normed.view() : tape.source_normed.view());
   if (!same) own.attention_norm.backward(m, d_source, d_m);
   own.attention_norm.backward(x, d_input, d_x);
-}
-
-template <class T>
-void EncoderRun<T>::earlier_backward(Index l, MatrixView<const T> m, MatrixView<const T> normed) {
-  if (!stops_at_blocks()) return;
-  const EncoderLayer<T>& own = layer(l);
-  const MatrixView<const T> d_key_value = scratch(kDEarlier, m.rows, own.key_value.outputs());
-  if (normed.data == nullptr) return own.key_value.backward(m, d_key_value, false, {});
-  const MatrixView<T> d_normed = scratch(kDEarlierStates, m.rows, m.columns);
-  own.key_value.backward(normed, d_key_value, false, d_normed);
-  // The norm is taught as well, the states are not.
-  own.attention_norm.backward(m, d_normed, zeros(kNoStates, m.rows, m.columns));
 }
 
 template <class T>

@@ -31,34 +31,9 @@ void Encoder<T>::set_recompute(Recompute recompute) {
 }
 
 template <class T>
-void Encoder<T>::stop_at_blocks(Index size) {
-  using model::LayerKind;
-  using model::Streams;
-  const bool one_or_two = design_.streams == Streams::kOne || design_.streams == Streams::kTwo;
-  const bool convolves = std::ranges::any_of(
-      layers_, [](const EncoderLayer<T>& layer) { return !layer.convolution.empty(); });
-  if (materialized_ || !one_or_two || convolves || mixer_ != nullptr || detector_ != nullptr ||
-      design_.variants.latent || design_.layer_kind != LayerKind::kTransformer) {
-    throw UsageError(
-        fmt::format("{}: expected transformer layers with attention, in one stream or two, without "
-                    "talking heads, largest keys, scores of the layer before or diversity",
-                    field("memory")));
-  }
-  block_size_ = size;
-  for (std::size_t w = 0; w < layers_.size(); ++w) {
-    Dense<T>& key_value = layers_[w].key_value;
-    key_value = Dense<T>(*parameters_, map_, {model::Role::kKey, model::Role::kValue},
-                         static_cast<Index>(w), precision_);
-    if (large_) key_value.share(room_);
-  }
-}
-
-template <class T>
 void Encoder<T>::forward(const ExampleChunk& chunk, const DropoutOptions& dropout, Tape<T>& tape,
                          MatrixView<T> last) const {
-  if (block_size_ > 0 && chunk.sparse)
-    throw InputError(fmt::format("sequences with positions of their own, expected none with {}",
-                                 field("memory")));
+  if (block_size_ > 0) check_block_places(chunk);
   EncoderRun<T>(*this, chunk, dropout, tape).forward(last);
 }
 

@@ -16,6 +16,17 @@
 
 namespace masque::train {
 
+/// Scratch matrices that parts of a layer's backward pass keep at the same time; those of one file
+/// are below.
+enum : std::size_t {
+  kDDistanceKeys = 16,
+  kDDistanceQueries,
+  kNoQuery,  ///< gradients of queries where only keys are asked for
+  kNoStates,
+  kDEarlier,  ///< of keys and values of earlier blocks
+  kDEarlierStates
+};
+
 template <class T>
 class EncoderRun {
  public:

@@ -90,7 +90,7 @@ LossSums<T> Network<T>::judge(const ExampleChunk& chunk, std::span<const double>
 double DivergenceLoss::weight_at(std::uint64_t step) const {
   if (cycle <= 0) return weight;
   const std::uint64_t done = step == 0 ? 0 : (step - 1) % static_cast<std::uint64_t>(cycle);
-  return weight * std::min(1.0, 2 * static_cast<double>(done) / static_cast<double>(cycle));
+  return weight * std::min(1.0, 2 * static_cast<double>(done + 1) / static_cast<double>(cycle));
 }
 
 template <class T>

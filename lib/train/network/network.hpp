@@ -18,8 +18,8 @@ namespace masque::train {
 /// sequence with a row: weight · Σ KL, their divergence from the uniform distribution.
 struct DivergenceLoss {
   double weight = 1;
-  /// The weight rises from 0 over the first half of every so many steps (Fu et al. 2019,
-  /// arXiv:1903.10145); 0: it does not change.
+  /// The weight rises evenly to its whole over the first half of every so many steps (Fu et al.
+  /// 2019, arXiv:1903.10145); 0: it does not change.
   std::int64_t cycle = 0;
   /// Nats of each bottleneck that cost nothing (Kingma et al. 2016, arXiv:1606.04934).
   double free_nats = 0;
@@ -75,6 +75,8 @@ class Network {
   const model::Design& design() const { return encoder_.design(); }
   /// As Encoder::set_recompute.
   void set_recompute(Recompute recompute) { encoder_.set_recompute(recompute); }
+  /// As Encoder::kappa.
+  double kappa(Index bottleneck) const { return encoder_.kappa(bottleneck); }
   /// As Encoder::stop_at_blocks.
   void stop_at_blocks(Index size) { encoder_.stop_at_blocks(size); }
   /// After every change of the values, and of what is trained.

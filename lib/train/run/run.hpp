@@ -53,7 +53,8 @@ struct RunOptions {
   /// Weights of the measures in train/network/diversity.hpp, which the loss rewards; none: not
   /// measured.
   std::optional<Diversities> diversity;
-  DivergenceLoss divergence;  ///< of bottlenecks that learn their concentration
+  /// Of bottlenecks that learn their concentration; none: DivergenceLoss as it is.
+  std::optional<DivergenceLoss> divergence;
   TrainerOptions trainer;
   TrainedOptions trained;
   kernel::Precision precision = kernel::Precision::kF32;
@@ -172,6 +173,8 @@ class TrainingRun {
   void set_masks();
   /// Lets the layers read what ObjectiveOptions::memory says.
   void join_memory();
+  /// Lets the network learn concentrations where it does, and says what bottlenecks can say.
+  void set_latents();
   /// Refuses a starting model of two towers for an objective of one, and the other way round.
   void check_towers() const;
   void check_corpus_length(const Corpus& corpus) const;

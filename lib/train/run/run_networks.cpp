@@ -252,27 +252,40 @@ void TrainingRun::make_one() {
                     "rope, transformer_xl or the like",
                     field("objective"), options_.objective, field("position")));
   }
-  if (const auto& latent = design_.variants.latent) {
-    start_notes_.push_back(fmt::format(
-        "latent bottlenecks: {}, of {} numbers, kappa {}{}: each says at most {:.4g} nats{}",
-        latent->layers, latent->size, latent->kappa, latent->learned_kappa ? ", learned" : "",
-        nn::sphere_divergence(latent->size, latent->kappa),
-        latent->learned_kappa ? " at the start" : ""));
-  }
   start_network();
   network_ = std::make_unique<Network<float>>(design_, map_, parameters_, options_.precision);
   network_->chunk_rows = options_.chunk_rows;
   if (const auto token = objective_->never_predicted()) network_->exclude(*token);
   if (options_.diversity) network_->reward_diversity(*options_.diversity);
   network_->set_recompute(options_.recompute);
-  if (design_.variants.latent && design_.variants.latent->learned_kappa)
-    network_->add_divergence(options_.divergence);
+  set_latents();
   if (const auto& memory = options_.requested.memory) network_->stop_at_blocks(memory->block_size);
   if (!options_.init) {
     start_residuals(*objective_, corpus_, options_.trainer.batch_size, map_, *network_,
                     parameters_);
   }
   loss_ = std::make_unique<ObjectiveLoss>(*network_, *objective_);
+}
+
+void TrainingRun::set_latents() {
+  const std::optional<model::LatentDesign>& latent = design_.variants.latent;
+  if (latent && latent->learned_kappa) {
+    network_->add_divergence(options_.divergence.value_or(DivergenceLoss()));
+  } else if (options_.divergence) {
+    throw UsageError(fmt::format(
+        "{}, {} and {}: the concentration of the model is fixed, expected none, or {}",
+        field("kl_weight"), field("kl_cycle"), field("free_nats"), field("learned_kappa")));
+  }
+  if (!latent) return;
+  std::vector<std::string> kappas, nats;
+  for (Index m = 0; m < (latent->learned_kappa ? latent->layers : 1); ++m) {
+    kappas.push_back(fmt::format("{:.4g}", network_->kappa(m)));
+    nats.push_back(fmt::format("{:.4g}", nn::sphere_divergence(latent->size, network_->kappa(m))));
+  }
+  start_notes_.push_back(fmt::format(
+      "latent bottlenecks: {}, of {} numbers, {} {}: each says at most {} nats{}", latent->layers,
+      latent->size, latent->learned_kappa ? "learned kappa" : "kappa", fmt::join(kappas, ", "),
+      fmt::join(nats, ", "), latent->learned_kappa ? " at the start" : ""));
 }
 
 void TrainingRun::start_network() {

@@ -31,6 +31,10 @@ class Univae final : public Objective {
       latent.layers = std::max<Index>(1, std::min<Index>(4, design.num_hidden_layers / 3));
     latent.layers = options().latent_layers.value_or(latent.layers);
     latent.size = options().latent_size.value_or(latent.size);
+    if (latent.learned_kappa && options().kappa) {
+      throw UsageError(
+          fmt::format("{}: the model has learned its own, expected none", field("kappa")));
+    }
     latent.kappa = options().kappa.value_or(latent.kappa);
     latent.learned_kappa = latent.learned_kappa || options().learned_kappa;
     design.variants.latent = latent;
