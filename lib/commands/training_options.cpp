@@ -48,9 +48,48 @@ void fill_objective(const TrainingOptions& o, std::uint64_t seed,
   requested.learned_kappa = o.learned_kappa;
 }
 
+/// What an objective reads.
+void add_objective_settings(const TrainingOptions& o, train::RunOptions& run) {
+  const auto set = [&](const char* name, const auto& value) {
+    run.settings.emplace_back(name, fmt::format("{}", value));
+  };
+  const records::SelectionOptions& selection = o.mlm.selection.selection;
+  set("rate", o.mlm.selection.rate);
+  set("unit", static_cast<int>(selection.unit));
+  set("choice", static_cast<int>(selection.choice));
+  set("span_p", selection.span_p);
+  set("span_longest", selection.span_longest);
+  set("split", o.mlm.split);
+  set("draws", o.mlm.draws);
+  set("fixed_selection", o.mlm.fixed_selection);
+  set("predict", o.perm.predict);
+  set("perm_size", o.perm.perm_size);
+  set("alpha", o.perm.alpha);
+  set("beta", o.perm.beta);
+  set("no_spans", o.perm.no_spans);
+  set("causal_blocks", o.perm.causal_blocks);
+  set("source", o.prefix.source);
+  set("mix", o.prefix.mix);
+  set("mae_ratio", o.mae_ratio);
+  const auto set_given = [&](const char* name, const auto& value) {
+    run.settings.emplace_back(name, value ? fmt::format("{}", *value) : "none");
+  };
+  set_given("block_size", o.block_size);
+  set_given("memory", o.memory);
+  set_given("latent_layers", o.latent_layers);
+  set_given("latent_size", o.latent_size);
+  set_given("kappa", o.kappa);
+  set("learned_kappa", o.learned_kappa);
+  set_given("kl_weight", o.kl_weight);
+  set_given("kl_cycle", o.kl_cycle);
+  set_given("free_nats", o.free_nats);
+  set("drop", run.requested.drop.rate);
+  set("min_keep", run.requested.drop.min_keep);
+  set("renumber", o.drop.renumber);
+}
+
 /// Everything that decides the bytes.
 void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOptions& run) {
-  const records::SelectionOptions& selection = o.mlm.selection.selection;
   const auto set = [&](const char* name, const auto& value) {
     run.settings.emplace_back(name, fmt::format("{}", value));
   };
@@ -100,38 +139,7 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("score_noise", o.score_noise);
   set("score_dropout", o.score_dropout);
   set("initializer_range", o.initializer_range);
-  set("rate", o.mlm.selection.rate);
-  set("unit", static_cast<int>(selection.unit));
-  set("choice", static_cast<int>(selection.choice));
-  set("span_p", selection.span_p);
-  set("span_longest", selection.span_longest);
-  set("split", o.mlm.split);
-  set("draws", o.mlm.draws);
-  set("fixed_selection", o.mlm.fixed_selection);
-  set("predict", o.perm.predict);
-  set("perm_size", o.perm.perm_size);
-  set("alpha", o.perm.alpha);
-  set("beta", o.perm.beta);
-  set("no_spans", o.perm.no_spans);
-  set("causal_blocks", o.perm.causal_blocks);
-  set("source", o.prefix.source);
-  set("mix", o.prefix.mix);
-  set("mae_ratio", o.mae_ratio);
-  const auto set_given = [&](const char* name, const auto& value) {
-    run.settings.emplace_back(name, value ? fmt::format("{}", *value) : "none");
-  };
-  set_given("block_size", o.block_size);
-  set_given("memory", o.memory);
-  set_given("latent_layers", o.latent_layers);
-  set_given("latent_size", o.latent_size);
-  set_given("kappa", o.kappa);
-  set("learned_kappa", o.learned_kappa);
-  set_given("kl_weight", o.kl_weight);
-  set_given("kl_cycle", o.kl_cycle);
-  set_given("free_nats", o.free_nats);
-  set("drop", run.requested.drop.rate);
-  set("min_keep", run.requested.drop.min_keep);
-  set("renumber", o.drop.renumber);
+  add_objective_settings(o, run);
   set("precision", kernel::precision_name(o.precision));
   set("chunk_tokens", o.chunk_tokens);
   set("seed", run.trainer.seed);

@@ -75,6 +75,8 @@ while IFS='|' read -r kind name masks use; do
     full) objectives='mlm' ;;
     *) objectives='mlm' ;;
   esac
+  # T-TA's stream reads the embeddings in every layer.
+  [ "$name" != late_positions ] || objectives='mlm clm'
   for objective in $objectives; do try "$kind $name" "$objective" "${options[@]}"; done
 done <rows
 # Other numbers of heads of scores, of weights and of values.

@@ -133,11 +133,12 @@ Example doubled(const Objective& clm, const Ordered& from) {
 /// over tokens.
 std::optional<model::Design> two_streams(const NetworkCase& one) {
   model::Design d = one.design;
-  if (d.variants.detector || d.variants.latent || !d.variants.mixer.empty() ||
-      d.streams == model::Streams::kFixedKeys || d.streams == model::Streams::kTowers ||
-      d.head.kind != model::HeadKind::kMasked || d.type_vocab_size > 0 ||
-      d.embedding_size != d.hidden_size || d.position == model::PositionType::kSinusoidal ||
-      !d.variants.input_residual || !d.variants.mask.empty())
+  if (d.variants.detector || d.variants.latent || d.variants.late_positions > 0 ||
+      !d.variants.mixer.empty() || d.streams == model::Streams::kFixedKeys ||
+      d.streams == model::Streams::kTowers || d.head.kind != model::HeadKind::kMasked ||
+      d.type_vocab_size > 0 || d.embedding_size != d.hidden_size ||
+      d.position == model::PositionType::kSinusoidal || !d.variants.input_residual ||
+      !d.variants.mask.empty())
     return {};
   const auto scheme = model::position_scheme(d);
   if (scheme != nullptr && scheme->facts().input) return {};

@@ -35,12 +35,11 @@ std::vector<VariantInfo> list_variants() {
       structure("late_positions", {{"late_positions", "N"}},
                 "arrangement: P (max_position_embeddings, d), added to the states in front of the "
                 "last N layers",
-                "of one stream", "n d", "DeBERTa, He et al. 2020, arXiv:2006.03654"),
+                "any", "n d", "DeBERTa, He et al. 2020, arXiv:2006.03654"),
       structure("memory", {{"objective", "clm"}, {"memory", "N"}},
                 "arrangement: mask block_memory, no gradient to the states of earlier blocks; no "
                 "weights of its own",
-                "causal & block_memory(b,N)", "n (b + N) d",
-                "Transformer-XL, Dai et al. 2019, arXiv:1901.02860"),
+                "block_memory", "n (b + N) d", "Transformer-XL, Dai et al. 2019, arXiv:1901.02860"),
       structure("realformer", {{"previous_scores", "accumulated"}},
                 "scores of all layers before, added; no weights of its own", "any", "h n²",
                 realformer),
