@@ -48,11 +48,16 @@ void fill_objective(const TrainingOptions& o, std::uint64_t seed,
   requested.learned_kappa = o.learned_kappa;
 }
 
-/// What an objective reads.
-void add_objective_settings(const TrainingOptions& o, train::RunOptions& run) {
-  const auto set = [&](const char* name, const auto& value) {
+/// Adds a setting, by its name and value.
+auto setter_of(train::RunOptions& run) {
+  return [&run](const char* name, const auto& value) {
     run.settings.emplace_back(name, fmt::format("{}", value));
   };
+}
+
+/// What an objective reads.
+void add_objective_settings(const TrainingOptions& o, train::RunOptions& run) {
+  const auto set = setter_of(run);
   const records::SelectionOptions& selection = o.mlm.selection.selection;
   set("rate", o.mlm.selection.rate);
   set("unit", static_cast<int>(selection.unit));
@@ -72,7 +77,7 @@ void add_objective_settings(const TrainingOptions& o, train::RunOptions& run) {
   set("mix", o.prefix.mix);
   set("mae_ratio", o.mae_ratio);
   const auto set_given = [&](const char* name, const auto& value) {
-    run.settings.emplace_back(name, value ? fmt::format("{}", *value) : "none");
+    set(name, value ? fmt::format("{}", *value) : "none");
   };
   set_given("block_size", o.block_size);
   set_given("memory", o.memory);
@@ -90,9 +95,7 @@ void add_objective_settings(const TrainingOptions& o, train::RunOptions& run) {
 
 /// Everything that decides the bytes.
 void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOptions& run) {
-  const auto set = [&](const char* name, const auto& value) {
-    run.settings.emplace_back(name, fmt::format("{}", value));
-  };
+  const auto set = setter_of(run);
   set("objective", o.objective);
   set("steps", steps);
   set("batch_size", o.batch_size);

@@ -47,7 +47,7 @@ struct StartRule {
 
 /// The table by role: biases and β are 0, norms and γ are 1, talking heads start with the
 /// identity where as many come out as go in, the parameters of position schemes and mixers as these
-/// say, the matrices of a latent bottleneck so that numbers of it and states behind it have
+/// say, the matrices of a latent bottleneck so that numbers of it and states after it have
 /// deviation 1, and all else is normal with deviation `range`.
 class StartValues {
  public:

@@ -98,13 +98,21 @@ void EncoderRun<T>::latent_backward(Index l, MatrixView<T> d) {
   }
 }
 
+namespace {
+
+/// Where the concentration of a bottleneck that learns it stands.
+Index kappa_parameter(const model::Design& design, const ParameterMap& map, Index bottleneck) {
+  const auto layer = static_cast<std::size_t>(model::first_latent_layer(design) + bottleneck);
+  return map.weight(model::Role::kLatentKappa, design.layers[layer].weights);
+}
+
+}  // namespace
+
 template <class T>
 double Encoder<T>::kappa(Index bottleneck) const {
   const model::LatentDesign& latent = design_.variants.latent.value();
   if (!latent.learned_kappa) return latent.kappa;
-  const Index layer = model::first_latent_layer(design_) + bottleneck;
-  const Index weights = design_.layers[static_cast<std::size_t>(layer)].weights;
-  const T logarithm = parameters_->value(map_.weight(model::Role::kLatentKappa, weights)).at(0, 0);
+  const T logarithm = parameters_->value(kappa_parameter(design_, map_, bottleneck)).at(0, 0);
   return std::clamp(std::exp(static_cast<double>(std::real(logarithm))), 1e-6, 1e6);
 }
 
@@ -117,9 +125,7 @@ double Encoder<T>::add_divergence(double weight, double least) {
     const double own = nn::sphere_divergence(latent.size, kappa);
     sum += own;
     if (weight == 0 || own <= least) continue;
-    const Index layer = model::first_latent_layer(design_) + m;
-    const Index weights = design_.layers[static_cast<std::size_t>(layer)].weights;
-    const MatrixView<T> d = parameters_->gradient(map_.weight(model::Role::kLatentKappa, weights));
+    const MatrixView<T> d = parameters_->gradient(kappa_parameter(design_, map_, m));
     if (d.data != nullptr)
       d.at(0, 0) +=
           static_cast<T>(weight * kappa * nn::sphere_divergence_slope(latent.size, kappa));

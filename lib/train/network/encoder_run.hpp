@@ -21,7 +21,7 @@ namespace masque::train {
 enum : std::size_t {
   kDDistanceKeys = 16,
   kDDistanceQueries,
-  kNoQuery,  ///< gradients of queries where only keys are asked for
+  kNoQuery,  ///< gradients of queries where only those of keys are wanted
   kNoStates,
   kDEarlier,  ///< of keys and values of earlier blocks
   kDEarlierStates

@@ -3,26 +3,18 @@
 // distribution on [0, L], n = L · Beta(1, L/N − 1), where N is less than L. The mean of each
 // position is the position itself, so that without a draw they stay as they are. Positions that are
 // no whole numbers are rotary ones.
-#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <vector>
 
 #include "base/named_arguments.hpp"
 #include "base/random.hpp"
+#include "nn/position/distinct_positions.hpp"
 #include "nn/position/rotary_terms.hpp"
 
 namespace masque::nn {
 
 namespace {
-
-/// How many different positions queries and keys have.
-Index count_positions(const PositionIds& positions) {
-  std::vector<Index> all(positions.queries.begin(), positions.queries.end());
-  all.insert(all.end(), positions.keys.begin(), positions.keys.end());
-  std::sort(all.begin(), all.end());
-  return std::unique(all.begin(), all.end()) - all.begin();
-}
 
 class EqualMean final : public PositionSchemeOf<EqualMean> {
  public:
@@ -42,7 +34,8 @@ class EqualMean final : public PositionSchemeOf<EqualMean> {
     require_even(name(), "head size", size);
     std::vector<double> frequencies = rope_.frequencies(size);
     if (problem.draw) {
-      const double stretch = drawn_stretch(*problem.draw, count_positions(problem.positions));
+      const double stretch =
+          drawn_stretch(*problem.draw, std::ssize(distinct_positions(problem.positions)));
       for (double& frequency : frequencies) frequency *= stretch;
     }
     return std::make_unique<RotaryTerms<T>>(

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/named_arguments.hpp"
 #include "base/random.hpp"
+#include "nn/position/distinct_positions.hpp"
 #include "nn/position/inner_terms.hpp"
 
 namespace masque::nn {
@@ -56,10 +57,7 @@ class RandomizedTerms final : public InnerTerms<T> {
  private:
   /// The k-th smallest position becomes the k-th of the sample.
   void replace(Index length, std::uint64_t seed, std::uint64_t draw) {
-    std::vector<Index> sorted = queries_;
-    sorted.insert(sorted.end(), keys_.begin(), keys_.end());
-    std::sort(sorted.begin(), sorted.end());
-    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    const std::vector<Index> sorted = distinct_positions({queries_, keys_});
     const std::vector<Index> sample =
         sorted_sample(std::ssize(sorted), std::max(length, Index{std::ssize(sorted)}), seed, draw);
     for (std::vector<Index>* positions : {&queries_, &keys_}) {

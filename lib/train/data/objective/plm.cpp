@@ -24,6 +24,7 @@ class Plm final : public Objective {
                                    field("drop")));
     }
     corruption_ = make_perm(perm, given.tokens);
+    if (given.memory) memory_ = mask::parse_mask(given.memory->mask());
   }
 
   void adapt(model::Design& design) const override {
@@ -53,10 +54,10 @@ class Plm final : public Objective {
     corruption_->apply(record, scratch, tally);
     const auto n = static_cast<Index>(record.size());
     mask::Mask query = mask::parse_mask(*record.mask).bind({n, n});
-    if (const auto& memory = options().memory) {
+    if (memory_) {
       // The order is that within a block; what is before it has been read.
-      const mask::Mask block = mask::chunk_band({n, n}, memory->block_size, 0, 0);
-      query = (query & block) | (mask::parse_mask(memory->mask()).bind({n, n}) & ~block);
+      const mask::Mask block = mask::chunk_band({n, n}, options().memory->block_size, 0, 0);
+      query = (query & block) | (memory_->bind({n, n}) & ~block);
     }
     record.mask.reset();
     Example out = example_of(record);
@@ -69,6 +70,7 @@ class Plm final : public Objective {
  private:
   bool hf_;
   std::unique_ptr<records::Corruption> corruption_;
+  std::optional<mask::MaskExpression> memory_;  ///< what ObjectiveOptions::memory lets through
 };
 
 std::unique_ptr<const Objective> make_own(const ObjectiveOptions& options) {
