@@ -81,8 +81,14 @@ Requested requested_of(const RunOptions& o) {
   train::DesignRecipe design = commands::design_with_sizes(o);
   design.position = o.position.value_or(design.position);
   if (o.scale) design.normalizer = normalizers_of(o, requested.train_lengths);
-  requested.arms = length::make_arms(design, o.several_heads);
+  requested.arms = length::make_arms(design, o.several_heads, o.mask.value_or(length::kOwn));
   request.arms = requested.arms.size();
+  for (const length::LengthArm& arm : requested.arms) {
+    if (o.windows && !arm.mask.empty() && mask::parse_mask_layers(arm.mask).size() > 1) {
+      throw UsageError(fmt::format("{} with {} '{}': a list, expected one mask for all layers",
+                                   field("window"), field("mask"), escape(arm.mask)));
+    }
+  }
   return requested;
 }
 
@@ -168,6 +174,9 @@ void declare_run_options(cli::Command& c, RunOptions& o) {
            "of a task, at each length");
   c.flag("--keep-models", o.keep_models, "every model stays, in DIR/models");
   commands::declare_design(c, o, "; or several, with commas");
+  c.option("--mask", "LIST", o.mask,
+           "what tokens may read, as in mask-viz, one mask for all layers or a list; own is the "
+           "objective's; or several, with semicolons [own]");
   c.option("--scale", "LIST", o.scale,
            "sqrt, logn or both: softmax with 1/√d, and with log n / log N more, N the longest "
            "--train-length; short for --normalizer softmax,log_n(base=N)");

@@ -16,6 +16,7 @@ struct RunOptions : commands::TrainingOptions {
   std::optional<double> rate;
   std::optional<std::string> text, eval_text, tokenizer, objective_given, task;
   std::string output;
+  std::optional<std::string> mask;
   std::string train_lengths = "64", eval_lengths = "64,128,256,512,1024";
   std::int64_t seeds = 3;
   std::int64_t eval_tokens = 32768, eval_examples = 256;

@@ -43,6 +43,8 @@ void add_leak_test(const model::Design& design, const OpenedModel& opened,
   score.mask_of = opened.mask_of;
   if (score.kind != probe::ScoreKind::kTta && score.kind != probe::ScoreKind::kCausal) return;
   if (opened.options.masks.empty() && design.variants.mask.empty()) return;
+  // What scoring hides there no mask shows.
+  if (design.streams == model::Streams::kTwo) return;
   const auto leaks = std::make_shared<probe::ScoreLeak>(score.kind, design, opened.options);
   score.check_length = [leaks](Index length) { leaks->at(length); };
   if (!opened.mask_of) return;

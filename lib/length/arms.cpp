@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/parallel.hpp"
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
+#include "mask/expression.hpp"
+#include "model/masks.hpp"
 #include "model/variants.hpp"
 
 namespace masque::length {
@@ -18,10 +22,13 @@ namespace {
 constexpr Index kMostTokens = 1000000;
 constexpr Index kMostHeads = 10000;
 
+constexpr std::string_view kHeads = "num_attention_heads";
+constexpr std::string_view kMasks = "mask";
+
 /// What may be a list.
 struct Choice {
-  const char* name;
-  std::string train::DesignRecipe::*field;  ///< nullptr: heads
+  std::string_view name;
+  std::string train::DesignRecipe::*field;  ///< nullptr: heads, masks
   bool bare_names = false;                  ///< whether a name is clear without the field's
   std::vector<std::string> names = {};
 };
@@ -35,12 +42,36 @@ Index heads_of(const std::string& text) {
   return *heads;
 }
 
-void choose(const Choice& choice, const std::string& name, train::DesignRecipe& recipe) {
-  if (choice.field == nullptr) {
-    recipe.num_attention_heads = heads_of(name);
-  } else {
+std::vector<std::string> names_of(const std::vector<std::vector<mask::MaskLayer>>& masks) {
+  std::vector<std::string> names;
+  for (const auto& one : masks)
+    names.push_back(one.empty() ? std::string(kOwn) : mask::layers_text(one));
+  return names;
+}
+
+/// As set_mask takes it; empty: the objective's.
+std::string mask_of(const std::string& name, Index layers) {
+  const std::vector<mask::MaskLayer> masks = parse_masks(name).front();
+  if (masks.empty()) return "";
+  model::Design design;
+  design.num_hidden_layers = layers;
+  if (const auto problem = usage_error_message([&] { model::set_mask(name, design); }))
+    throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
+  if (std::ranges::any_of(masks, [](const mask::MaskLayer& one) { return one.mask.open(); })) {
+    throw UsageError(fmt::format("{} '{}': words or a seed of each text, expected masks of places",
+                                 field("mask"), escape(name)));
+  }
+  return name;
+}
+
+void choose(const Choice& choice, const std::string& name, LengthArm& arm) {
+  if (choice.field != nullptr) {
     const bool attention = choice.field == &train::DesignRecipe::mixer && name == "none";
-    recipe.*choice.field = attention ? "" : name;
+    arm.recipe.*choice.field = attention ? "" : name;
+  } else if (choice.name == kHeads) {
+    arm.recipe.num_attention_heads = heads_of(name);
+  } else {
+    arm.mask = mask_of(name, arm.recipe.num_hidden_layers);
   }
 }
 
@@ -86,21 +117,41 @@ std::vector<Index> parse_lengths(std::string_view name, std::string_view text, I
   return lengths;
 }
 
-std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe, std::string_view heads) {
+std::vector<std::vector<mask::MaskLayer>> parse_masks(std::string_view text) {
+  std::vector<std::vector<mask::MaskLayer>> all;
+  for (const std::string_view part : split(text, ';')) {
+    const std::string name(trim(part));
+    auto& masks = all.emplace_back();
+    if (name != kOwn) masks = mask::parse_open_mask_layers(name);
+    if (std::ranges::count(all, masks) > 1) {
+      throw UsageError(
+          fmt::format("{}: found '{}', expected different masks with semicolons between",
+                      field("mask"), escape(text)));
+    }
+  }
+  return all;
+}
+
+std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe, std::string_view heads,
+                                 std::string_view masks) {
   using train::DesignRecipe;
-  std::array<Choice, 8> choices{{{"layer_kind", &DesignRecipe::layer_kind, true},
+  std::array<Choice, 9> choices{{{"layer_kind", &DesignRecipe::layer_kind, true},
                                  {"norm_placement", &DesignRecipe::norm_placement, true},
-                                 {"num_attention_heads", nullptr},
+                                 {kHeads, nullptr},
                                  {"mixer", &DesignRecipe::mixer},
                                  {"talking_heads", &DesignRecipe::talking_heads},
                                  {"previous_scores", &DesignRecipe::previous_scores},
+                                 {kMasks, nullptr},
                                  {"position", &DesignRecipe::position, true},
                                  {"normalizer", &DesignRecipe::normalizer, true}}};
   bool varies = false;
   for (Choice& choice : choices) {
-    std::string text = choice.field == nullptr ? std::string(heads) : recipe.*choice.field;
+    std::string text = choice.field != nullptr ? recipe.*choice.field
+                       : choice.name == kHeads ? std::string(heads)
+                                               : std::string(masks);
     if (choice.field == &DesignRecipe::mixer && text.empty()) text = "none";
-    choice.names = split_names(choice.name, text);
+    choice.names =
+        choice.name == kMasks ? names_of(parse_masks(text)) : split_names(choice.name, text);
     if (choice.field == &DesignRecipe::position) {
       // One spelling of each, so that none is there twice.
       std::string spelled;
@@ -119,7 +170,7 @@ std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe, std::string_
     for (const LengthArm& arm : arms) {
       for (const std::string& name : choice.names) {
         LengthArm next = arm;
-        choose(choice, name, next.recipe);
+        choose(choice, name, next);
         if (choice.names.size() > 1 || always) {
           next.name += (next.name.empty() ? "" : " ") +
                        (choice.bare_names ? name : fmt::format("{}={}", choice.name, name));
@@ -129,11 +180,11 @@ std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe, std::string_
     }
     arms = std::move(more);
   }
-  std::vector<model::Design> designs;
+  std::vector<std::pair<model::Design, std::string>> designs;
   std::erase_if(arms, [&](const LengthArm& arm) {
     DesignRecipe checked = arm.recipe;
     checked.vocab_size = checked.max_position_embeddings = 1;
-    const model::Design design = design_of(checked);
+    const std::pair design{design_of(checked), arm.mask};
     if (std::ranges::find(designs, design) != designs.end()) return true;
     designs.push_back(design);
     return false;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mask/expression.hpp"
 #include "train/network/recipe.hpp"
 
 namespace masque::length {
@@ -17,16 +18,26 @@ std::vector<std::string> split_names(std::string_view name, std::string_view tex
 /// what is no list of numbers from `least` on, and for one named twice.
 std::vector<Index> parse_lengths(std::string_view name, std::string_view text, Index least = 1);
 
+/// In place of a name: the mask of the objective, or what a trained model has.
+inline constexpr const char* kOwn = "own";
+
+/// "own; window(64); 3*window(16), full" → its masks, each for all layers or a list; empty for
+/// `own`. Throws UsageError for what is no mask, and for one named twice.
+std::vector<std::vector<mask::MaskLayer>> parse_masks(std::string_view text);
+
 struct LengthArm {
   std::string name;  ///< what differs from the other arms; of a single arm its position, normalizer
   train::DesignRecipe recipe;
+  std::string mask = {};  ///< as model::set_mask takes it; empty: the objective's
 };
 
-/// Every combination of `heads` and of the names in `recipe`'s position, normalizer,
-/// norm_placement, layer_kind, mixer, talking_heads and previous_scores, each a list; the last one
-/// varies fastest. The mixer "none" is attention. Of equal designs, as gated units with different
-/// numbers of heads, the first stays. Throws UsageError for unknown words and for what
-/// does not fit.
-std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe, std::string_view heads);
+/// Every combination of `heads`, of `masks` (as parse_masks takes them), and of the names in
+/// `recipe`'s position, normalizer, norm_placement, layer_kind, mixer, talking_heads and
+/// previous_scores, each a list; the last one varies fastest. The mixer "none" is attention, the
+/// mask "own" the objective's. Of equal designs, as gated units with different numbers of heads,
+/// the first stays. Throws UsageError for unknown words, for masks of words or of a seed, and for
+/// what does not fit.
+std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe, std::string_view heads,
+                                 std::string_view masks = kOwn);
 
 }  // namespace masque::length

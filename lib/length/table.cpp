@@ -100,7 +100,8 @@ void check_complete(const std::string& folder, const std::map<std::size_t, Part>
 // What may differ between the cells of a run.
 constexpr std::string_view kVaries[] = {"layer_kind", "norm_placement", "num_attention_heads",
                                         "mixer",      "talking_heads",  "previous_scores",
-                                        "position",   "normalizer",     "seed"};
+                                        "mask",       "position",       "normalizer",
+                                        "seed"};
 
 /// Throws InputError unless the settings of both parts are those of one run.
 void check_same_run(const Part& first, const Part& part) {

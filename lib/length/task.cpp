@@ -13,6 +13,7 @@
 #include "model/checkpoint/save.hpp"
 #include "train/data/record_example.hpp"
 #include "train/network/trained_positions.hpp"
+#include "train/run/mask_check.hpp"
 #include "train/run/residual_start.hpp"
 
 namespace masque::length {
@@ -50,6 +51,9 @@ class TaskObjective final : public train::Objective {
          .vocab_size = static_cast<TokenId>(task_.vocab_size())},
         design);
   }
+  std::optional<Index> target_offset(Index /*size*/) const override {
+    return task_.causal() ? std::optional<Index>(1) : std::nullopt;
+  }
 
  protected:
   train::Example make(records::Record& record) const override {
@@ -82,6 +86,11 @@ class TaskLearner final : public Learner {
     if (recipe.max_position_embeddings == 0) recipe.max_position_embeddings = longest;
     model::Design design = design_of(recipe);
     objective_->adapt(design);
+    if (!options.mask.empty()) {
+      train::give_masks(options.mask, requested.allow_leak, design);
+      if (!requested.allow_leak && task.causal())
+        train::refuse_read_target(task.name(), design, *objective_, corpus_);
+    }
     const model::ModelPlan plan = model::plan_of(design);
     map_ = add_model(plan, model::head_like(plan, design.head), "", train::ParameterMap(),
                      parameters_);

@@ -17,7 +17,10 @@ class TextLearner final : public Learner {
   /// `others` must stay.
   TextLearner(const train::RunOptions& options, const text::Tokenizer& tokenizer,
               const train::Corpus& corpus, const std::map<Index, train::Corpus>& others)
-      : run_(options, tokenizer, corpus), others_(others) {}
+      : run_(options, tokenizer, corpus), others_(others) {
+    // The masks of objectives hide what is predicted.
+    if (!options.mask.empty()) run_.check_leak();
+  }
   train::Trainer& trainer() override { return run_.trainer(); }
   train::Network<float>& network() override { return run_.network(); }
   train::Parameters<float>& parameters() override { return run_.parameters(); }

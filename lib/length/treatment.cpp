@@ -15,24 +15,13 @@ namespace masque::length {
 
 namespace {
 
-constexpr const char* kOwn = "own";
 /// Of the length that the model was trained for.
 constexpr const char* kLogN = "log_n";
 
-/// "own; window(64); 3*window(16), full" → masks of treatments.
-std::vector<LengthTreatment> parse_masks(const std::string& text) {
+std::vector<LengthTreatment> masked_treatments(const std::string& text) {
   std::vector<LengthTreatment> all;
-  for (const std::string_view part : split(text, ';')) {
-    const std::string name(trim(part));
-    LengthTreatment& one = all.emplace_back();
-    if (name != kOwn) one.masks = mask::parse_open_mask_layers(name);
-    const auto same = [&](const LengthTreatment& other) { return other.masks == one.masks; };
-    if (std::ranges::count_if(all, same) > 1) {
-      throw UsageError(
-          fmt::format("{}: found '{}', expected different masks with semicolons between",
-                      field("mask"), escape(text)));
-    }
-  }
+  for (std::vector<mask::MaskLayer>& masks : parse_masks(text))
+    all.emplace_back().masks = std::move(masks);
   return all;
 }
 
@@ -69,7 +58,7 @@ std::vector<LengthTreatment> make_treatments(const TreatmentLists& lists) {
                                  field("window"), field("mask")));
   }
   std::vector<LengthTreatment> masks(1);
-  if (lists.masks) masks = parse_masks(*lists.masks);
+  if (lists.masks) masks = masked_treatments(*lists.masks);
   if (lists.windows) masks = parse_windows(*lists.windows);
   const std::vector<std::string> normalizers = split_names("normalizer", lists.normalizers);
   for (const std::string& normalizer : normalizers) {

@@ -163,7 +163,8 @@ std::optional<Index> causal_block_size(const Design& design,
   return mask::mask_values(mask.named()).count("b");
 }
 
-LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given) {
+LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given)
+    : joins_(design.streams == Streams::kTwo) {
   std::vector<mask::MaskLayer> own;
   if (given.empty() && !design.variants.mask.empty()) own = own_masks(design);
   std::vector<const mask::MaskExpression*> of_layer;
@@ -200,9 +201,10 @@ std::optional<mask::Mask> LayerMasks::bind(const Kind& kind, Index length,
                                            std::span<const Index> places) const {
   const mask::Lengths lengths{length, length};
   std::optional<mask::Mask> mask = own;
-  if (!mask && kind.mask) {
+  if (kind.mask && (!own || joins_)) {
     if (const auto problem = usage_error_message([&] { mask = kind.mask->bind_sequence(length); }))
       throw UsageError("mask " + *problem);
+    if (own) mask = *mask & *own;
   }
   if (kind.window) {
     const mask::Mask window = places.empty() ? mask::band(lengths, -*kind.window, *kind.window)

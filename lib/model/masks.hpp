@@ -67,7 +67,8 @@ class LayerMasks {
 
   /// What the queries `rows` (of a sequence of `length`; empty: all) may read; nullptr: everything.
   /// `own` is the sequence's own mask, which replaces the model's except the windows of its layers
-  /// and the first key, which all queries read in layers with a latent bottleneck.
+  /// and the first key, which all queries read in layers with a latent bottleneck. In a model of
+  /// two streams it says which tokens are hidden: the model's mask holds as well.
   /// These go by `places`, one a token; empty: 0, 1, …
   std::shared_ptr<const mask::BlockMap> blocks(std::size_t kind, Index length,
                                                std::span<const Index> rows,
@@ -84,6 +85,7 @@ class LayerMasks {
                                  const std::optional<mask::Mask>& own,
                                  std::span<const Index> places) const;
 
+  bool joins_ = false;  ///< the model's mask holds next to a sequence's own
   std::vector<Kind> different_;
   std::vector<std::size_t> kinds_;
   mutable std::mutex mutex_;

@@ -181,9 +181,11 @@ Batch Transformer<T>::checked(const Batch& batch, const KeyValues<T>* cache) con
   if (!batch.query_masks.empty() && !model_.query_start) {
     fail(fmt::format("a query stream, but {} has one stream", design.model_type));
   }
-  if (!batch.query_masks.empty() && restricted_) {
-    throw UsageError(fmt::format("two streams have masks of their own: {}, {} and {} do not apply",
-                                 field("mask"), field("kv"), field("query")));
+  const bool plain =
+      settings_.keys == mask::KeySource::kLayer && settings_.query == mask::QueryStart::kToken;
+  if (!batch.query_masks.empty() && !plain) {
+    throw UsageError(fmt::format("two streams read their own layers: {} and {} do not apply",
+                                 field("kv"), field("query")));
   }
   return result;
 }

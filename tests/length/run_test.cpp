@@ -78,6 +78,22 @@ TEST_CASE("arms of heads, mixers and structures are named by what they are of") 
     CHECK_THROWS_AS(make_arms(recipe, heads), UsageError);
 }
 
+TEST_CASE("arms of masks") {
+  DesignRecipe recipe;
+  recipe.num_hidden_layers = 3;
+  const std::vector<LengthArm> arms =
+      make_arms(recipe, "2", "own; causal_window(8); 2*causal_window(8),causal");
+  REQUIRE(arms.size() == 3);
+  CHECK(arms[0].name == "mask=own");
+  CHECK(arms[0].mask.empty());
+  CHECK(arms[1].name == "mask=causal_window(8)");
+  CHECK(arms[2].mask == "2*causal_window(8), causal");
+  CHECK(make_arms(recipe, "2", "causal").front().mask == "causal");
+  CHECK(make_arms(recipe, "2").front().mask.empty());
+  for (const char* masks : {"", "causal;", "causal; causal", "2*causal", "nonsense", "tta_word"})
+    CHECK_THROWS_AS(make_arms(recipe, "2", masks), UsageError);
+}
+
 /// The stream that blocks hold, and its targets (−1: none), put together again.
 struct Scored {
   std::vector<TokenId> ids, targets;

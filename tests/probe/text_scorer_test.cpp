@@ -1,10 +1,14 @@
 // Scores of sentences against brute force, on a model that is a formula.
 #include "probe/score/text_scorer.hpp"
 
+#include <cmath>
 #include <set>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include "base/file.hpp"
+#include "base/json.hpp"
 #include "fake_model.hpp"
 #include "model/masks.hpp"
 #include "probe/score/model_kinds.hpp"
@@ -156,6 +160,43 @@ TEST_CASE("two streams hide by masks") {
         doctest::Approx(pll).epsilon(1e-14));
   CHECK(scored(model, {.kind = ScoreKind::kCausal}, {kText})[0].score ==
         doctest::Approx(causal).epsilon(1e-14));
+}
+
+TEST_CASE("two streams read by the model's mask besides: blocks with a memory, as by mems") {
+  const std::string path = MASQUE_TEST_DATA "/probe/memory_scores.json";
+  const JsonValue golden = parse_json_file(read_text(path, 1 << 20), path);
+  Sentence text;
+  for (const JsonValue& id : golden.find("ids")->items)
+    text.ids.push_back(static_cast<TokenId>(*id.integer()));
+  text.words.resize(text.ids.size(), 0);
+  text.pieces.resize(text.ids.size(), "x");
+  const auto scores = [&](ScoreKind kind, const std::string& masks) {
+    model::ModelOptions options{.precision = kernel::Precision::kF64};
+    if (!masks.empty()) options.masks = mask::parse_mask_layers(masks);
+    const auto model = model::open_model(MASQUE_TEST_DATA "/model/xlnet", options);
+    CHECK(message_of([&] { check_kind(kind, model->design(), options); }).empty());
+    std::vector<double> out;
+    for (const auto& value : scored(*model, {.kind = kind}, {text})[0].log_probabilities)
+      out.push_back(*value);
+    return out;
+  };
+  const std::string memory =
+      fmt::format("block_memory({},{})", *golden.find("block_size")->integer(),
+                  *golden.find("memory")->integer());
+  for (const auto& [kind, name] :
+       {std::pair{ScoreKind::kPll, "pll"}, std::pair{ScoreKind::kCausal, "causal"}}) {
+    const std::vector<JsonValue>& expected = golden.find(name)->items;
+    const std::vector<double> found = scores(kind, memory);
+    const std::vector<double> without = scores(kind, "");
+    REQUIRE(found.size() == expected.size());
+    double change = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      CHECK(std::fabs(found[i] - *expected[i].number()) < 1e-9);
+      change = std::max(change, std::fabs(found[i] - without[i]));
+    }
+    CHECK(change > 0.01);
+    CHECK(scores(kind, fmt::format("2*{0}", memory)) == found);
+  }
 }
 
 TEST_CASE("a discriminator's score is the log-probability that every token is original") {

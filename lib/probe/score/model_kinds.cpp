@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "model/masks.hpp"
 #include "probe/score/score_leak.hpp"
 
 namespace masque::probe {
@@ -54,12 +55,16 @@ void check_reads_one_text(const model::Design& design) {
 void check_kind(ScoreKind kind, const model::Design& design, const model::ModelOptions& options) {
   const HeadKind head = design.head.kind;
   check_reads_one_text(design);
-  if (design.streams == Streams::kTwo &&
-      (!options.masks.empty() || options.keys || options.query)) {
-    throw UsageError(
-        fmt::format("{}, {} and {}: scoring hides the tokens of a model with two streams by masks "
-                    "of its own, expected none of them",
-                    field("mask"), field("kv"), field("query")));
+  if (design.streams == Streams::kTwo) {
+    if (options.keys || options.query) {
+      throw UsageError(fmt::format("{} and {}: a model of two streams, expected neither",
+                                   field("kv"), field("query")));
+    }
+    if (model::open_mask(design, options.masks)) {
+      throw UsageError(
+          fmt::format("{} of words or a seed: a model of two streams, expected a mask of places",
+                      field("mask")));
+    }
   }
   const bool own =
       head == HeadKind::kMasked || (head == HeadKind::kCausal && design.streams == Streams::kTwo);

@@ -172,6 +172,20 @@ nn::MaskSupport mask_need(const model::Design& design) {
   return nn::MaskSupport::kAny;
 }
 
+void give_masks(std::string_view masks, bool allow_leak, model::Design& design) {
+  if (const auto problem = usage_error_message([&] { model::set_mask(masks, design); }))
+    throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
+  check_parts_obey(design, field("mask"), allow_leak);
+}
+
+void check_parts_obey(const model::Design& design, std::string_view name, bool allow_leak) {
+  const model::DesignMasks found = model::mask_support(design);
+  if (allow_leak || found.masks <= mask_need(design)) return;
+  throw UsageError(fmt::format("{} {}: {} obeys the masks {} alone, expected another, or {}", name,
+                               design.variants.mask, found.part, nn::masks_text(found.masks),
+                               field("allow_leak")));
+}
+
 bool ends_with_itself(std::string_view masks) {
   bool found = true;
   const auto unread = usage_error_message([&] {
@@ -211,6 +225,17 @@ std::optional<ReadTarget> find_read_target(const model::Design& design, const Ob
   if (objective.target_offset(corpus.longest())) return follow_corpus(design, objective, corpus);
   if (corpus.labels() == LabelKind::kTokens) return count_labels(design, objective, corpus);
   return std::nullopt;
+}
+
+void refuse_read_target(std::string_view name, const model::Design& design,
+                        const Objective& objective, const Corpus& corpus) {
+  const auto read = find_read_target(design, objective, corpus);
+  if (!read) return;
+  throw UsageError(fmt::format(
+      "{} {}: row {} of sequence {} may read token {}, which it predicts ({}); expected a mask "
+      "that hides it, or {}",
+      field("objective"), name, read->row, read->sequence + 1, read->token, read->path,
+      field("allow_leak")));
 }
 
 }  // namespace masque::train

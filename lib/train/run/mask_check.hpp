@@ -20,6 +20,13 @@ mask::FlowRequest flow_of(const Example& example, const model::Design& design);
 /// Which masks the parts of a design must obey for its own mask.
 nn::MaskSupport mask_need(const model::Design& design);
 
+/// Gives a design these masks in place of its own (model::set_mask). Throws UsageError, about the
+/// field `mask`, for what does not fit it, and for masks that a part of it does not obey, unless
+/// `allow_leak`.
+void give_masks(std::string_view masks, bool allow_leak, model::Design& design);
+/// The second half of that, for the masks that `design` has; `name` says whose they are.
+void check_parts_obey(const model::Design& design, std::string_view name, bool allow_leak);
+
 /// Whether under these masks (as set_mask takes them) every token reads itself and none after it,
 /// so that what is left to predict is the next one. False for what is no mask.
 bool ends_with_itself(std::string_view masks);
@@ -44,5 +51,9 @@ struct ReadTarget {
 /// its row, the one after or the one before, and all rows read it, the first of them.
 std::optional<ReadTarget> find_read_target(const model::Design& design, const Objective& objective,
                                            const Corpus& corpus);
+
+/// Throws UsageError if there is one; `name` is the objective's.
+void refuse_read_target(std::string_view name, const model::Design& design,
+                        const Objective& objective, const Corpus& corpus);
 
 }  // namespace masque::train

@@ -184,19 +184,11 @@ void TrainingRun::set_masks() {
           fmt::format("{} with {} {}: its sequences have masks of their own, expected none",
                       field("mask"), field("objective"), options_.objective));
     }
-    if (const auto problem = usage_error_message([&] { model::set_mask(options_.mask, design_); }))
-      throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
+    give_masks(options_.mask, requested.allow_leak, design_);
   }
   join_memory();
-  if (!options_.mask.empty() || (requested.memory && !two_streams)) {
-    const model::DesignMasks found = model::mask_support(design_);
-    if (!requested.allow_leak && found.masks > mask_need(design_)) {
-      throw UsageError(fmt::format(
-          "{} {}: {} obeys the masks {} alone, expected another, or {}",
-          options_.mask.empty() ? field("memory") + ": the mask" : field("mask"),
-          design_.variants.mask, found.part, nn::masks_text(found.masks), field("allow_leak")));
-    }
-  }
+  if (requested.memory && !two_streams)
+    check_parts_obey(design_, field("memory") + ": the mask", requested.allow_leak);
   const bool open = std::ranges::any_of(model::own_masks(design_),
                                         [](const auto& layer) { return layer.mask.open(); });
   if ((!corpus_.has_masks() && !open) || two_streams) return;
@@ -314,13 +306,7 @@ bool TrainingRun::reads_initializer_range() const {
 
 void TrainingRun::check_leak() {
   if (!objective_ || options_.requested.allow_leak) return;
-  if (const auto read = find_read_target(design_, *objective_, corpus_)) {
-    throw UsageError(fmt::format(
-        "{} {}: row {} of sequence {} may read token {}, which it predicts ({}); expected a mask "
-        "that hides it, or {}",
-        field("objective"), options_.objective, read->row, read->sequence + 1, read->token,
-        read->path, field("allow_leak")));
-  }
+  refuse_read_target(options_.objective, design_, *objective_, corpus_);
   const auto leak = probe_leak(*network_, *objective_, corpus_);
   if (!leak) return;
   throw UsageError(fmt::format(
