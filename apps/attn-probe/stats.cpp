@@ -28,7 +28,7 @@ struct Options {
 /// Refuses options that are about what a whole corpus prints.
 void check_shard(const Options& o) {
   if (!o.input.stream.shard) return;
-  if (o.output.picture || o.output.pairs || o.output.fields != "all" || o.output.digits) {
+  if (o.output.picture || o.output.pairs || o.output.fields || o.output.digits) {
     throw UsageError("--shard prints sums, expected --fields, --pairs, -o and --digits with merge");
   }
 }
@@ -58,7 +58,8 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   probe::AttentionStats stats(*opened.model, {.batch_tokens = o.open.batch_tokens,
                                               .thresholds = o.thresholds,
                                               .rank_sentences = static_cast<std::uint64_t>(o.rank),
-                                              .compares_layers = needs_layers(o.output)});
+                                              .compares_layers = o.input.stream.shard.has_value() ||
+                                                                 needs_layers(o.output)});
   commands::SequenceWork work;
   work.flush = [&] { stats.flush(); };
   work.use = [&](probe::Sequence&& sequence, std::string_view text) {

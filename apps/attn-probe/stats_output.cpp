@@ -46,7 +46,13 @@ std::vector<std::pair<std::string_view, Column>> named_columns() {
   return named;
 }
 
-std::vector<Column> chosen(const std::string& list) {
+/// What is shown where nothing is chosen, besides ranks.
+constexpr const char* kUsualFields = "entropy,distance,previous,next,first,special";
+constexpr const char* kRankFields =
+    ",logits_rank,logits_effective_rank,map_rank,map_effective_rank";
+
+std::vector<Column> chosen(const OutputOptions& options) {
+  const std::string list = options.fields.value_or(std::string(kUsualFields) + kRankFields);
   if (list == "all") return all_columns();
   const auto all = named_columns();
   const std::vector<std::string_view> names = split(list, ',');
@@ -153,6 +159,10 @@ void print_table(const AttentionTotals& totals, const std::vector<Column>& colum
       cells.push_back(layer < 0 ? cli::Cell("-") : cli::Cell(each));
     }
     for (const Column& column : columns) {
+      if (layer < 0 && column.head) {
+        cells.insert(cells.end(), 3, cli::Cell("-"));
+        continue;
+      }
       const Number x = number_of(totals, layer, head, column);
       cells.push_back(format.cell(x.mean));
       cells.push_back(format.cell(x.error));
@@ -214,7 +224,8 @@ void draw(const AttentionTotals& totals, const Column& column, const std::string
 }  // namespace
 
 void add_output(cli::Command& command, OutputOptions& options) {
-  command.option("--fields", "LIST", options.fields, "columns, separated by commas");
+  command.option("--fields", "LIST", options.fields,
+                 fmt::format("columns, separated by commas, or all [{}]", kUsualFields));
   command.flag("--pairs", options.pairs,
                "js of each pair of heads: a table of pairs; with --json a list js_to of each head");
   command.option("-o,--output", "FILE", options.picture,
@@ -224,13 +235,13 @@ void add_output(cli::Command& command, OutputOptions& options) {
 }
 
 void check_output(const OutputOptions& options, bool json) {
-  chosen(options.fields);
+  chosen(options);
   if (options.draw && !options.picture)
     throw UsageError("--draw says what -o draws, expected -o with it");
   const Column column = drawn(options);
   if (options.draw && !column.head)
     throw UsageError(fmt::format("--draw: {} is no field of heads, expected one", column.name));
-  if (options.pairs && !json && options.fields != "all")
+  if (options.pairs && !json && options.fields)
     throw UsageError("--pairs prints a table of pairs, expected --json for --fields with it");
   if (options.picture && !draw::is_picture_name(*options.picture)) {
     throw UsageError(fmt::format("-o: found '{}', expected a name that ends in .svg or .png",
@@ -244,23 +255,23 @@ bool needs_layers(const OutputOptions& options) {
     return column.head >= probe::HeadField::kBelowCosine &&
            column.head <= probe::HeadField::kLowestDivergence;
   };
-  return std::ranges::any_of(chosen(options.fields), compares) || compares(drawn(options));
+  return std::ranges::any_of(chosen(options), compares) || compares(drawn(options));
 }
 
 bool needs_ranks(const OutputOptions& options) {
+  const bool named = options.fields && options.fields != "all";
   const auto is_rank = [](const Column& column) {
     return column.head &&
            probe::kHeadFieldTable[probe::index_of(*column.head)].per == probe::MeasuredPer::kRank;
   };
-  return (options.fields != "all" && std::ranges::any_of(chosen(options.fields), is_rank)) ||
-         is_rank(drawn(options));
+  return (named && std::ranges::any_of(chosen(options), is_rank)) || is_rank(drawn(options));
 }
 
 void print_stats(const AttentionTotals& totals, const Provenance& provenance,
                  const OutputOptions& options, const commands::ResultFormat& format,
                  const cli::CommonOptions& common, cli::Session& session) {
-  std::vector<Column> columns = chosen(options.fields);
-  if (options.fields == "all") leave_out_ranks(totals, columns);
+  std::vector<Column> columns = chosen(options);
+  if (!options.fields || options.fields == "all") leave_out_ranks(totals, columns);
   if (common.json) {
     if (shows_states(columns))
       session.print(json_line(totals, -1, 0, columns, provenance, options.pairs, format));

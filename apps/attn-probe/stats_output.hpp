@@ -14,7 +14,7 @@ namespace masque::attn_probe {
 using Provenance = std::string;
 
 struct OutputOptions {
-  std::string fields = "all";
+  std::optional<std::string> fields;  ///< none: a few, and ranks where they were measured
   bool pairs = false;
   std::optional<std::string> picture;
   std::optional<std::string> draw;  ///< none: entropy

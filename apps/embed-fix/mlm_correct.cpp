@@ -73,6 +73,11 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   const surgery::CorrectionReport report =
       surgery::correct_checkpoint(o.in, o.out.value_or(""), request);
   for (const std::string& note : report.notes) session.note(note);
+  if (request.inverse && report.head == surgery::HeadState::kOwn) {
+    session.note(
+        "the output head keeps its own copy of the table: 'embed-fix tie CHECKPOINT --drop -o "
+        "OUTPUT' makes both one again");
+  }
   session.detail(fmt::format("family: {}", report.family.empty() ? "unknown" : report.family));
   session.detail_time();
   report_of(report).print(session, o.common.json);

@@ -1,5 +1,6 @@
 #include "run_output.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <limits>
@@ -73,35 +74,82 @@ std::string summary_text(const LengthTable& table, const std::vector<LengthSumma
   return text;
 }
 
-/// A curve for each design, window and whether it was fine-tuned; and what is reached by chance.
-std::string picture(const LengthTable& table, const std::vector<LengthSummary>& summary) {
+/// Which designs are no better than chance at which lengths; empty: none.
+std::string chance_text(const LengthTable& table, const std::vector<LengthSummary>& summary) {
+  constexpr std::size_t kMostNamed = 4;
+  std::vector<std::string> cells;
+  for (const LengthSummary& cell : summary) {
+    if (length::above_chance(cell, table.names.chance.at(cell.length))) continue;
+    cells.push_back(fmt::format("{} at length {}{}", table.names.designs[cell.arm], cell.length,
+                                cell.window > 0 ? fmt::format(", window {}", cell.window) : ""));
+  }
+  if (cells.empty()) return "";
+  if (cells.size() == summary.size()) return "no accuracy is above chance";
+  const std::size_t more = cells.size() > kMostNamed ? cells.size() - kMostNamed : 0;
+  cells.resize(cells.size() - more);
+  return fmt::format("not above chance: {}{}", fmt::join(cells, "; "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+/// A curve for each design, window and whether it was fine-tuned: means over seeds, with a band
+/// from the least to the largest of several.
+draw::Chart chart_of(const LengthTable& table, const std::vector<LengthSummary>& summary,
+                     const char* name, probe::Summary LengthSummary::*measure) {
   draw::Chart chart;
   chart.title = fmt::format("{}, trained at {}", table.title, table.names.trained);
   chart.x = {"length", true};
-  chart.y.name = "accuracy";
+  chart.y.name = name;
+  for (const auto& [length, share] : table.names.chance)
+    chart.x.ticks.push_back(static_cast<double>(length));
   const auto same = [](const LengthSummary& a, const LengthSummary& b) {
     return a.arm == b.arm && a.window == b.window && a.finetuned == b.finetuned;
   };
   const LengthSummary* last = nullptr;
   for (const LengthSummary& cell : summary) {
     if (last == nullptr || !same(*last, cell)) {
-      std::string name = table.names.designs[cell.arm];
-      if (cell.finetuned) name += ", fine-tuned";
-      if (cell.window > 0) name += fmt::format(", window {}", cell.window);
-      chart.curves.push_back({std::move(name), {}, {}});
+      std::string curve = table.names.designs[cell.arm];
+      if (cell.finetuned) curve += ", fine-tuned";
+      if (cell.window > 0) curve += fmt::format(", window {}", cell.window);
+      chart.curves.push_back({std::move(curve), {}, {}});
     }
     last = &cell;
-    chart.curves.back().x.push_back(static_cast<double>(cell.length));
-    chart.curves.back().y.push_back(cell.accuracy.mean);
+    const probe::Summary& values = cell.*measure;
+    draw::Curve& curve = chart.curves.back();
+    curve.x.push_back(static_cast<double>(cell.length));
+    curve.y.push_back(values.mean);
+    if (values.n < 2) continue;
+    curve.low.push_back(values.min);
+    curve.high.push_back(values.max);
   }
+  const std::size_t seeds = summary.front().accuracy.n;
+  chart.note = seeds > 1 ? fmt::format(
+                               "mean of {} seeds, band from the lowest to the highest; {} "
+                               "steps",
+                               seeds, table.steps)
+                         : fmt::format("one seed, {} steps", table.steps);
+  return chart;
+}
+
+/// Beside what is reached by chance, and on a scale that begins at 0: noise stays small there.
+std::string accuracy_picture(const LengthTable& table, const std::vector<LengthSummary>& summary) {
+  draw::Chart chart = chart_of(table, summary, "accuracy", &LengthSummary::accuracy);
   draw::Curve& chance = chart.curves.emplace_back();
   chance.name = "chance";
+  double most = 0;
   for (const auto& [length, share] : table.names.chance) {
     chance.x.push_back(static_cast<double>(length));
     chance.y.push_back(share);
+    most = std::max(most, share);
   }
-  chart.note = fmt::format("mean of {} seeds, {} steps", summary.front().accuracy.n, table.steps);
+  chart.y.from = 0;
+  chart.y.to = std::min(1.0, 2 * most);
+  if (const std::string verdict = chance_text(table, summary); !verdict.empty())
+    chart.note += "; " + verdict;
   return draw::svg(chart);
+}
+
+std::string loss_picture(const LengthTable& table, const std::vector<LengthSummary>& summary) {
+  return draw::svg(chart_of(table, summary, "loss", &LengthSummary::loss));
 }
 
 }  // namespace
@@ -122,7 +170,8 @@ void write_tables(const std::string& results, const std::string& folder) {
   make_folder(folder);
   replace_text(path, results);
   replace_text(join(folder, "summary.tsv"), summary_text(table, summary));
-  replace_text(join(folder, "curves.svg"), picture(table, summary));
+  replace_text(join(folder, "curves.svg"), accuracy_picture(table, summary));
+  replace_text(join(folder, "loss.svg"), loss_picture(table, summary));
 }
 
 void write_part(const std::string& results, const std::string& folder, std::size_t cell,
@@ -168,6 +217,9 @@ void print_summary(const LengthTable& table, const cli::CommonOptions& common,
     out.row(cells);
   }
   out.finish();
+  if (const std::string verdict = chance_text(table, length::summarise_lengths(table.rows));
+      !verdict.empty())
+    session.note(verdict);
 }
 
 }  // namespace masque::length_gen

@@ -31,7 +31,8 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
       commands::open_model(o.open, o.open.model, !o.sequences.records, session);
   const model::HeadKind head = opened.model->design().head.kind;
   if (request.logits && (head == model::HeadKind::kNone || head == model::HeadKind::kText))
-    throw InputError(o.open.model, "the model has no head, expected one for --what logits");
+    throw InputError(o.open.model, model::missing_head(opened.model->design()) +
+                                       ", expected a head for --what logits");
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
   cli::ExitCode code = cli::ExitCode::kDone;
   const std::vector<probe::Sequence> items =

@@ -105,13 +105,11 @@ std::optional<SeedResult> find_record(const std::string& folder, const Settings&
     throw InputError(folder, "there, but without result.json of a run");
   const JsonValue root = parse_json_file(read_text(path, std::uint64_t{1} << 24), path);
   const JsonValue& was = member(root, "settings", path);
-  for (const auto& [name, value] : settings) {
+  const auto changed = train::changed_settings(settings, [&](const std::string& name) {
     const JsonValue* found = was.find(name);
-    const std::string before = found == nullptr ? "absent" : found->text;
-    if (before == value) continue;
-    throw InputError(
-        path, fmt::format("{} was {}, expected {} as now", name, escape(before), escape(value)));
-  }
+    return found == nullptr ? std::nullopt : std::optional(found->text);
+  });
+  if (changed) throw InputError(path, *changed);
   SeedResult result;
   result.texts = member(root, "texts", path).integer().value_or(0);
   for (std::size_t i = 0; i < kMeasures; ++i) {

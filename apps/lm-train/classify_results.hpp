@@ -10,6 +10,7 @@
 #include "classify_options.hpp"
 #include "cli/table.hpp"
 #include "train/classify/classify_run.hpp"
+#include "train/run/settings.hpp"
 
 namespace masque::lm_train {
 
@@ -28,7 +29,7 @@ SeedResult result_of(const train::Classified& found);
 std::string predictions(const train::Classified& found, const std::vector<std::string>& names);
 
 /// Everything that decides a seed's bytes, by name.
-using Settings = std::vector<std::pair<std::string, std::string>>;
+using train::Settings;
 
 /// result.json of a seed's folder.
 std::string record_text(const Settings& settings, train::ProblemType problem,

@@ -172,7 +172,7 @@ cli::ExitCode run(const GenerateOptions& o, const cli::Command& command, cli::Se
   check_model(o, opened);
   std::optional<Sources> sources;
   if (o.source) sources.emplace(*o.source);
-  Prompts prompts(opened, o.kind, sources ? &*sources : nullptr, o.bos);
+  Prompts prompts(opened, o.kind, sources ? &*sources : nullptr, begins_texts(o, opened));
   GeneratedPrinter printer(o, opened, session);
   LinesToWrite lines(o, opened, prompts, printer);
   session.note(

@@ -7,6 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/json_writer.hpp"
+#include "model/checkpoint/save.hpp"
+#include "store/config.hpp"
 
 namespace masque::lm_write {
 
@@ -42,10 +44,12 @@ void check_kind(const GenerateOptions& o) {
        "--kind masked --how confidence or random");
   if (o.kind == Continuation::kUnilm && o.open.mask)
     throw UsageError("--mask: --kind unilm has a mask of its own, expected none");
-  if (o.bos && o.kind != Continuation::kCausal) {
-    throw UsageError(fmt::format("--bos: --kind {} begins as its template does, expected none",
+  if ((o.bos || o.no_bos) && o.kind != Continuation::kCausal) {
+    throw UsageError(fmt::format("{}: --kind {} begins as its template does, expected none",
+                                 o.bos ? "--bos" : "--no-bos",
                                  name_in(NameTable<Continuation>(kKindNames), o.kind)));
   }
+  if (o.bos && o.no_bos) throw UsageError("expected one of --bos and --no-bos");
 }
 
 void check_choice(const GenerateOptions& o) {
@@ -132,8 +136,9 @@ void declare_generate_options(cli::Command& c, GenerateOptions& o) {
            "the sources, a line for each line of standard input, which begins its target");
   declare_text_options(c, o);
   c.flag("--bos", o.bos,
-         "puts the bos (or eos) token in front where the template has nothing there, as lm-train "
-         "does; empty lines have it anyway");
+         "puts the bos (or eos) token in front where the template has nothing there [of a model "
+         "that lm-train trained so; empty lines have it anyway]");
+  c.flag("--no-bos", o.no_bos, "does not, of such a model");
   c.choice("--how", o.how, probe::masked_way_names(),
            "how --kind masked writes its masks [left-to-right]");
   c.option("--length", "N", o.length, cli::AllowedRange{1, 1e6},
@@ -200,6 +205,12 @@ probe::MaskedGenerateOptions masked_options(const GenerateOptions& o,
   return options;
 }
 
+bool begins_texts(const GenerateOptions& o, const commands::OpenedModel& opened) {
+  if (o.bos || o.no_bos || o.kind != Continuation::kCausal) return o.bos;
+  const auto config = store::ModelConfig::find(opened.path);
+  return config && config->has(model::kBeginToken);
+}
+
 std::string generate_description(const GenerateOptions& o) {
   if (o.masked()) {
     return fmt::format("{}, {} tokens", name_in(probe::masked_way_names(), o.way()),
@@ -235,7 +246,7 @@ std::string generate_provenance(const GenerateOptions& o, const commands::Opened
     json.member("num_beams", beams.num_beams).member("length_penalty", beams.length_penalty);
     json.member("early_stopping", name_in(probe::early_stopping_names(), beams.early_stopping));
   }
-  if (o.kind == Continuation::kCausal) json.member("bos", o.bos);
+  if (o.kind == Continuation::kCausal) json.member("bos", begins_texts(o, opened));
   return out;
 }
 

@@ -19,7 +19,7 @@ struct GenerateOptions {
   commands::StreamOptions stream;
   Continuation kind = Continuation::kCausal;
   std::optional<std::string> source;
-  bool bos = false;
+  bool bos = false, no_bos = false;
   std::optional<std::int64_t> max_new_tokens;
   std::int64_t num_return_sequences = 1;
   bool do_sample = false;
@@ -70,6 +70,9 @@ probe::GenerateOptions generate_options(const GenerateOptions& options,
 probe::MaskedGenerateOptions masked_options(const GenerateOptions& options,
                                             const commands::OpenedModel& opened);
 
+/// Whether a text of kCausal begins with the token that begins texts where the template has
+/// nothing: as requested, else as the model's config.json says of its training.
+bool begins_texts(const GenerateOptions& options, const commands::OpenedModel& opened);
 /// "greedy, at most 20 tokens".
 std::string generate_description(const GenerateOptions& options);
 /// What decided the texts, as far as it was in force: members of a JSON object.

@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "base/escape.hpp"
 #include "base/interrupt.hpp"
 
 namespace masque {
@@ -179,6 +182,11 @@ std::optional<std::string> nearest(std::string_view word,
   }
   if (best.empty()) return std::nullopt;
   return std::string(best);
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
+  const auto near = nearest(word, candidates);
+  return near ? fmt::format("; did you mean '{}'?", escape(*near)) : std::string();
 }
 
 }  // namespace masque

@@ -34,4 +34,7 @@ std::size_t common_subsequence(std::u32string_view a, std::u32string_view b);
 std::optional<std::string> nearest(std::string_view word,
                                    std::span<const std::string_view> candidates);
 
+/// The end of a message: "; did you mean 'mlm'?"; empty where no candidate is near.
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
+
 }  // namespace masque

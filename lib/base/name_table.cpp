@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/edit_distance.hpp"
 #include "base/escape.hpp"
 
 namespace masque {
@@ -13,8 +14,8 @@ void refuse_name(std::string_view field_name, std::string_view found,
   std::string list;
   for (std::size_t i = 0; i < names.size(); ++i)
     list += fmt::format("{}{}", i == 0 ? "" : i + 1 == names.size() ? " or " : ", ", names[i]);
-  throw UsageError(
-      fmt::format("{}: found '{}', expected {}", field(field_name), escape(found), list));
+  throw UsageError(fmt::format("{}: found '{}', expected {}{}", field(field_name), escape(found),
+                               list, did_you_mean(found, names)));
 }
 
 }  // namespace masque

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/split.hpp"
@@ -145,8 +146,9 @@ void Command::refuse_extras(const std::vector<std::string>& extras) const {
   for (const std::string& extra : extras) {
     if (extra.size() > 1 && extra.starts_with('-')) {
       const std::string word = extra.substr(0, extra.find('='));
-      throw UsageError(fmt::format("no option '{}'{}", escape(word),
-                                   did_you_mean(word, {known.begin(), known.end()})));
+      throw UsageError(fmt::format(
+          "no option '{}'{}", escape(word),
+          did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()))));
     }
     if (!last_is_repeated) {
       throw UsageError(fmt::format("unexpected argument '{}'", escape(unmarked(extra))));

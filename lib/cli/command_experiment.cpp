@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
@@ -62,7 +63,8 @@ void Command::read_experiment(const Typed& typed) {
     if (found == keys.end()) {
       throw InputError(at->location,
                        fmt::format("no option '{}'{}", escape(at->key),
-                                   did_you_mean(at->key, {keys.begin(), keys.end()})));
+                                   did_you_mean(at->key, std::vector<std::string_view>(
+                                                             keys.begin(), keys.end()))));
     }
     const Entry& entry = entries_[static_cast<std::size_t>(found - keys.begin())];
     const auto first = std::ranges::find(settings.begin(), at, at->key, &Setting::key);

@@ -51,18 +51,13 @@ std::string field_of(const std::string& names) {
   return field(name);
 }
 
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {
-  const auto near = nearest(word, candidates);
-  return near ? fmt::format("; did you mean '{}'?", *near) : std::string();
-}
-
 std::size_t find_word(const std::string& name, const std::vector<std::string>& words,
                       const std::string& text) {
   const auto found = std::find(words.begin(), words.end(), text);
   if (found == words.end()) {
-    throw UsageError(fmt::format("{}: found '{}', expected one of {}{}", name, escape(text),
-                                 fmt::join(words, ", "),
-                                 did_you_mean(text, {words.begin(), words.end()})));
+    throw UsageError(fmt::format(
+        "{}: found '{}', expected one of {}{}", name, escape(text), fmt::join(words, ", "),
+        did_you_mean(text, std::vector<std::string_view>(words.begin(), words.end()))));
   }
   return static_cast<std::size_t>(found - words.begin());
 }

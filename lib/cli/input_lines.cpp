@@ -26,8 +26,8 @@ void add_max_line(Command& command, std::uint64_t& bytes) {
 
 void need_stream(const Command& command) {
   if (::isatty(STDIN_FILENO) != 1) return;
-  write_all(STDERR_FILENO, as_bytes(command.help()), "standard error");
-  throw UsageError("standard input is a terminal, expected a stream");
+  throw UsageError(fmt::format("no input: pipe text in, or use '< FILE' (see '{} --help')",
+                               command.full_name()));
 }
 
 void InputLines::each(LineBatch& batch, const Use& use) {

@@ -27,7 +27,7 @@ void add_input(Command& command, InputOptions& options);
 /// --max-line alone.
 void add_max_line(Command& command, std::uint64_t& bytes);
 
-/// Throws UsageError, with the command's help on stderr, if standard input is a terminal.
+/// Throws UsageError if standard input is a terminal.
 void need_stream(const Command& command);
 
 /// Lines of an input made fit for a tokenizer. Counts what was wrong with them; thread-safe.

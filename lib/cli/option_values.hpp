@@ -26,9 +26,6 @@ std::string message_line(const std::string& tool, std::string_view message);
 /// What stands in a message for the option of these names: "-o,--output" → field("output").
 std::string field_of(const std::string& names);
 
-/// "; did you mean 'x'?", or nothing.
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates);
-
 /// The index of a word. Throws UsageError if it is none.
 std::size_t find_word(const std::string& name, const std::vector<std::string>& words,
                       const std::string& text);

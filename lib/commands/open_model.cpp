@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
 #include "commands/flow_options.hpp"
@@ -50,7 +51,16 @@ std::function<mask::Mask(std::span<const TokenId>)> mask_maker(
 
 void open_tokenizer(const OpenModelOptions& options, const std::string& folder, OpenedModel& opened,
                     cli::Session& session) {
-  opened.tokenizer = text::Tokenizer::open(options.tokenizer.value_or(folder), {.model = folder});
+  const auto problem = input_error_message([&] {
+    opened.tokenizer = text::Tokenizer::open(options.tokenizer.value_or(folder), {.model = folder});
+  });
+  if (problem) {
+    const bool file = !options.tokenizer && exists(folder) && !is_folder(folder);
+    if (!file) throw InputError(*problem);
+    throw InputError(folder, fmt::format("a file without a tokenizer, expected a checkpoint "
+                                         "folder, or {} with it",
+                                         field("tokenizer")));
+  }
   for (const std::string& warning : opened.tokenizer->warnings())
     session.note(fmt::format("{}: {}", opened.tokenizer->parts().path, warning));
   opened.options.mask_token_id = opened.tokenizer->roles().mask;
@@ -169,6 +179,8 @@ OpenedModel open_model(const OpenModelOptions& options, const std::string& folde
   opened.mask_of = mask_maker(opened, tokens);
   for (const std::string& note : opened.model->design().notes)
     session.note(fmt::format("{}: {}", folder, note));
+  if (const std::string& head = opened.model->design().missing_head; !head.empty())
+    session.detail(fmt::format("{}: {}", folder, head));
   for (const std::string& name : opened.model->unused())
     session.detail(fmt::format("{}: tensor '{}' is not used", folder, name));
   return opened;

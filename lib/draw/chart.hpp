@@ -1,6 +1,7 @@
 // Curves over two axes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,17 @@ struct Curve {
   std::string name;       ///< in the legend
   std::vector<double> x;  ///< of each point
   std::vector<double> y;  ///< as many
+  /// The spread around each y, drawn as a band; as many, or none.
+  std::vector<double> low = {}, high = {};
 };
 
 /// An axis of a chart.
 struct ChartAxis {
-  std::string name;          ///< next to it
-  bool logarithmic = false;  ///< decades at equal distances
+  std::string name;                ///< next to it
+  bool logarithmic = false;        ///< decades at equal distances
+  std::vector<double> ticks = {};  ///< numbers stand here, as many as fit; empty: round numbers
+  /// Values that the axis reaches whatever the curves have.
+  std::optional<double> from = {}, to = {};
 };
 
 /// Up to 12 curves look different: four colours, then dashed, then dotted.

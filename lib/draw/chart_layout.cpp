@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <fmt/format.h>
@@ -44,13 +45,19 @@ Scale range_of(const Chart& chart, std::vector<double> Curve::*values, const Cha
   Scale scale{.logarithmic = axis.logarithmic};
   double low = std::numeric_limits<double>::infinity();
   double high = -low;
+  const auto reach = [&](double value) {
+    if (!scale.takes(value)) return;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  };
   for (const Curve& curve : chart.curves) {
-    for (const double value : curve.*values) {
-      if (!scale.takes(value)) continue;
-      low = std::min(low, value);
-      high = std::max(high, value);
-    }
+    std::ranges::for_each(curve.*values, reach);
+    if (values != &Curve::y) continue;
+    std::ranges::for_each(curve.low, reach);
+    std::ranges::for_each(curve.high, reach);
   }
+  if (axis.from) reach(*axis.from);
+  if (axis.to) reach(*axis.to);
   if (low > high) {
     low = scale.logarithmic ? 1 : 0;
     high = scale.logarithmic ? 10 : 1;
@@ -85,20 +92,57 @@ void widen_to_ticks(Scale& scale, int most) {
   set_ticks(scale, most + 2);
 }
 
-/// Numbers under the chart: as many as do not touch.
-void set_x_ticks(Scale& scale, const Metrics& metrics) {
+/// Whether two numbers under the chart have less than the room that they need.
+bool touch(const Tick& a, const Tick& b, const Scale& scale, const Metrics& metrics) {
+  const int room = metrics.width(a.text + b.text, Font::kLabel) / 2 + 12;
+  return scale.at(b.value) - scale.at(a.value) < room;
+}
+
+/// Numbers under the chart: as many as do not touch; of given ones always the last.
+void set_x_ticks(Scale& scale, const ChartAxis& axis, const Metrics& metrics) {
+  if (!axis.ticks.empty()) {
+    std::vector<double> values = axis.ticks;
+    std::ranges::sort(values, std::greater<>());
+    for (const double value : values) {
+      if (!scale.takes(value)) continue;
+      const Tick tick{value, number_text(value)};
+      if (scale.ticks.empty() || !touch(tick, scale.ticks.back(), scale, metrics))
+        scale.ticks.push_back(tick);
+    }
+    std::ranges::reverse(scale.ticks);
+    return;
+  }
   for (int most = 12; most > 0; --most) {
     set_ticks(scale, most);
-    bool touch = false;
-    for (std::size_t i = 1; i < scale.ticks.size(); ++i) {
-      const Tick& a = scale.ticks[i - 1];
-      const Tick& b = scale.ticks[i];
-      const int room = metrics.width(a.text + b.text, Font::kLabel) / 2 + 12;
-      touch = touch || scale.at(b.value) - scale.at(a.value) < room;
-    }
-    if (!touch) return;
+    bool some = false;
+    for (std::size_t i = 1; i < scale.ticks.size(); ++i)
+      some = some || touch(scale.ticks[i - 1], scale.ticks[i], scale, metrics);
+    if (!some) return;
   }
   scale.ticks.resize(std::min<std::size_t>(scale.ticks.size(), 1));
+}
+
+/// The band of a curve, in pieces where points are left out.
+void add_band(Scene& scene, const Curve& curve, const Scale& x, const Scale& y, Ink ink) {
+  MASQUE_CHECK(curve.low.size() == curve.x.size() && curve.high.size() == curve.x.size());
+  std::vector<Point> above, below;
+  const auto finish = [&] {
+    if (above.size() > 1) {
+      above.insert(above.end(), below.rbegin(), below.rend());
+      scene.areas.push_back({above, ink});
+    }
+    above.clear();
+    below.clear();
+  };
+  for (std::size_t i = 0; i < curve.x.size(); ++i) {
+    if (!x.takes(curve.x[i]) || !y.takes(curve.low[i]) || !y.takes(curve.high[i])) {
+      finish();
+      continue;
+    }
+    above.push_back({x.at(curve.x[i]), kHeight - y.at(curve.high[i])});
+    below.push_back({x.at(curve.x[i]), kHeight - y.at(curve.low[i])});
+  }
+  finish();
 }
 
 void add_curve(Scene& scene, const Curve& curve, const Scale& x, const Scale& y, Ink ink,
@@ -182,7 +226,7 @@ Scene lay_out(const Chart& chart, const Metrics& metrics) {
   x.pixels = kWidth;
   y.pixels = kHeight;
   widen_to_ticks(y, kHeight / kTickDistance);
-  set_x_ticks(x, metrics);
+  set_x_ticks(x, chart.x, metrics);
   const int left = add_axes(body, chart, x, y, metrics);
 
   for (std::size_t i = 0; i < chart.curves.size(); ++i) {
@@ -190,6 +234,7 @@ Scene lay_out(const Chart& chart, const Metrics& metrics) {
     MASQUE_CHECK(curve.x.size() == curve.y.size());
     const auto ink = static_cast<Ink>(kInkCurve + i % kCurveInks);
     const auto dash = static_cast<Dash>(i / kCurveInks % 3);
+    if (!curve.low.empty() || !curve.high.empty()) add_band(body, curve, x, y, ink);
     add_curve(body, curve, x, y, ink, dash);
     page.legend.push_back({curve.name, ink, true, dash});
   }

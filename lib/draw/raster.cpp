@@ -26,6 +26,7 @@ class Canvas {
 
   void fill(Box box, Ink ink);
   void text(const Text& text);
+  void area(const Area& area);
   void line(const Line& line);
   Raster take() { return std::move(raster_); }
 
@@ -105,6 +106,30 @@ void Canvas::stroke(Point a, Point b, Ink ink) {
   }
 }
 
+/// Dots whose middles are inside; of areas that overlap the last one shows.
+void Canvas::area(const Area& area) {
+  const auto blend = std::max(1L, std::lround(kTint * kBlends));
+  const auto tint = static_cast<std::uint8_t>(kInks + (area.ink - kInkCurve) * kBlends + blend - 1);
+  std::vector<double> crossings;
+  for (int y = 0; y < raster_.height; ++y) {
+    const double middle = (y + 0.5) / scale_;
+    crossings.clear();
+    for (std::size_t i = 0; i < area.points.size(); ++i) {
+      const Point a = area.points[i];
+      const Point b = area.points[(i + 1) % area.points.size()];
+      if ((a.y <= middle) == (b.y <= middle)) continue;
+      crossings.push_back((a.x + (b.x - a.x) * (middle - a.y) / (b.y - a.y)) * scale_);
+    }
+    std::ranges::sort(crossings);
+    for (std::size_t i = 0; i + 1 < crossings.size(); i += 2) {
+      const auto dot = [&](double x) {
+        return std::clamp(static_cast<int>(std::lround(x)), 0, raster_.width);
+      };
+      std::fill(row(y) + dot(crossings[i]), row(y) + dot(crossings[i + 1]), tint);
+    }
+  }
+}
+
 void Canvas::line(const Line& line) {
   const double on = line.dash == Dash::kDotted ? kDotOn : kDashOn;
   double walked = 0;
@@ -147,6 +172,7 @@ Raster rasterize(const Scene& scene, int scale) {
     }
   }
   for (const Fill& fill : scene.fills) canvas.fill(fill.box, fill.ink);
+  for (const Area& area : scene.areas) canvas.area(area);
   for (const Line& line : scene.lines) canvas.line(line);
   for (const Text& text : scene.texts) canvas.text(text);
   return canvas.take();

@@ -33,12 +33,14 @@ void shift(Scene& scene, int x, int y) {
     fill.box.x += x;
     fill.box.y += y;
   }
-  for (Line& line : scene.lines) {
-    for (Point& point : line.points) {
+  const auto move = [&](std::vector<Point>& points) {
+    for (Point& point : points) {
       point.x += x;
       point.y += y;
     }
-  }
+  };
+  for (Area& area : scene.areas) move(area.points);
+  for (Line& line : scene.lines) move(line.points);
   for (Text& text : scene.texts) {
     text.x += x;
     text.y += y;

@@ -60,6 +60,15 @@ struct Line {
   Dash dash = Dash::kNone;
 };
 
+/// How much of an area's ink there is in its tint; the rest is what stands behind it.
+inline constexpr double kTint = 0.2;
+
+/// What a closed line surrounds, as a light tint of its ink, which is a curve's.
+struct Area {
+  std::vector<Point> points;
+  Ink ink = kInkCurve;
+};
+
 /// Shapes, drawn in the order of the members. Points into the figure it was made from.
 struct Scene {
   int width = 0;
@@ -68,6 +77,7 @@ struct Scene {
   std::string description;
   std::vector<Cells> cells;
   std::vector<Fill> fills;
+  std::vector<Area> areas;
   std::vector<Line> lines;
   std::vector<Text> texts;
 };

@@ -58,13 +58,15 @@ class SvgWriter {
   }
   void add_cells(const Cells& cells);
   void add_fills();
+  void add_area(const Area& area);
   void add_line(const Line& line);
+  void add_points(const std::vector<Point>& points);
   void add_text(const Text& text);
   std::string style(const std::string& id) const;
 
   const Scene& scene_;
   std::string body_;
-  std::array<bool, kInks> used_{};
+  std::array<bool, kInks> used_{}, tinted_{};  ///< of areas
 };
 
 /// One path for each ink, in units of cells. Runs of a row grow downwards while they stay the same.
@@ -130,16 +132,27 @@ void SvgWriter::add_fills() {
   }
 }
 
+void SvgWriter::add_points(const std::vector<Point>& points) {
+  char command = 'M';
+  for (const Point& point : points) {
+    add("{}{} {}", command, coordinate(point.x), coordinate(point.y));
+    command = 'L';
+  }
+}
+
+void SvgWriter::add_area(const Area& area) {
+  tinted_[area.ink] = true;
+  add("<path class=\"a{}\" d=\"", area.ink);
+  add_points(area.points);
+  add("z\"/>\n");
+}
+
 void SvgWriter::add_line(const Line& line) {
   add("<path class=\"l {}\"", ink(line.ink));
   if (line.dash == Dash::kDashed) add(" stroke-dasharray=\"7 4\"");
   if (line.dash == Dash::kDotted) add(" stroke-dasharray=\"2 4\"");
-  char command = 'M';
   add(" d=\"");
-  for (const Point& point : line.points) {
-    add("{}{} {}", command, coordinate(point.x), coordinate(point.y));
-    command = 'L';
-  }
+  add_points(line.points);
   add("{}\"/>\n", line.points.size() == 1 ? "h0" : "");
 }
 
@@ -171,8 +184,13 @@ std::string SvgWriter::style(const std::string& id) const {
       id);
   const auto rules = [&](Theme theme) {
     for (std::size_t i = 0; i < used_.size(); ++i) {
-      if (!used_[i]) continue;
       const Color color = color_of(static_cast<Ink>(i), theme);
+      if (tinted_[i]) {
+        fmt::format_to(std::back_inserter(out),
+                       "#{} .a{}{{fill:#{:02x}{:02x}{:02x};fill-opacity:{}}}\n", id, i, color.red,
+                       color.green, color.blue, kTint);
+      }
+      if (!used_[i]) continue;
       const bool is_curve = i >= kInkCurve && i < kInkHeat;
       fmt::format_to(std::back_inserter(out), "#{} .i{}{{{}:#{:02x}{:02x}{:02x}}}\n", id, i,
                      is_curve ? "stroke" : "fill", color.red, color.green, color.blue);
@@ -192,6 +210,7 @@ std::string SvgWriter::write() {
   for (const Cells& cells : scene_.cells) add_cells(cells);
   add_fills();
   add("</g>\n");
+  for (const Area& area : scene_.areas) add_area(area);
   for (const Line& line : scene_.lines) add_line(line);
   for (const Text& text : scene_.texts) add_text(text);
 

@@ -187,6 +187,7 @@ void ModelGrowth::Plan::check_planned(const model::ModelPlan& larger) {
   model::Design expected = after;
   expected.head = larger.design.head;
   expected.notes = larger.design.notes;
+  expected.missing_head = larger.design.missing_head;
   if (!same_design(larger.design, expected)) {
     throw InputError(
         config_.path(),

@@ -105,10 +105,8 @@ class CellScorer {
 
 std::string length_objective(const model::TreatableModel& model) {
   const model::Design& design = model.design();
-  if (design.head.kind == HeadKind::kNone) {
-    throw InputError(model.path(),
-                     design.notes.empty() ? "the model has no head" : design.notes.front());
-  }
+  if (design.head.kind == HeadKind::kNone)
+    throw InputError(model.path(), model::missing_head(design));
   if (model::has_one_number(design.head.kind) || design.streams == model::Streams::kTwo)
     throw InputError(model.path(), "expected a masked language model, a T-TA or a causal model");
   const ScoreKind kind = probe::default_kind(design, {});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -250,6 +251,14 @@ std::vector<LengthSummary> summarise_lengths(const std::vector<LengthRow>& rows)
     cell.whole = over_seeds(&LengthRow::whole);
   }
   return all;
+}
+
+bool above_chance(const LengthSummary& cell, double chance) {
+  const auto seeds = static_cast<double>(cell.accuracy.n);
+  const double of_seeds = cell.accuracy.n > 1 ? cell.accuracy.sd / std::sqrt(seeds) : 0;
+  const double of_targets =
+      std::sqrt(chance * (1 - chance) / (seeds * static_cast<double>(cell.targets)));
+  return cell.accuracy.mean > chance + 2 * std::max(of_seeds, of_targets);
 }
 
 }  // namespace masque::length

@@ -36,4 +36,8 @@ struct LengthSummary {
 /// By arm, fine-tuning, window, length. Rows as run_lengths gives them.
 std::vector<LengthSummary> summarise_lengths(const std::vector<LengthRow>& rows);
 
+/// Whether the mean accuracy is above `chance` by more than two standard errors: the larger of that
+/// of the seeds and that of a share of so many targets.
+bool above_chance(const LengthSummary& cell, double chance);
+
 }  // namespace masque::length

@@ -279,14 +279,20 @@ struct Design {
 
   VariantDesign variants;
   HeadDesign head;
-  std::vector<std::string> notes;  ///< what the checkpoint lacks, one line each
+  std::string missing_head;        ///< of HeadKind::kNone: what the checkpoint lacks for a head
+  std::vector<std::string> notes;  ///< what else to know of the checkpoint, one line each
 
   bool operator==(const Design&) const = default;
 };
 
 /// Whether two designs compute the same from the same weights: all but family, model_type,
-/// notes, and `pad_token_id` where positions do not count from it.
+/// missing_head, notes, and `pad_token_id` where positions do not count from it.
 bool same_design(const Design& a, const Design& b);
+
+/// What a model of HeadKind::kNone lacks.
+inline std::string missing_head(const Design& design) {
+  return design.missing_head.empty() ? "the model has no head" : design.missing_head;
+}
 
 /// Columns of a head's values.
 inline Index head_value_size(const Design& design) {

@@ -88,6 +88,7 @@ Design detector_design(const Design& design) {
   }
   Design detector = design;
   detector.notes.clear();
+  detector.missing_head.clear();
   detector.variants.detector.reset();
   detector.variants.input_residual = true;
   detector.embedding_size = design.hidden_size;

@@ -153,7 +153,7 @@ void PreparedNorm<T>::residual_forward(MatrixView<const T> x, MatrixView<const T
 template <class T>
 const typename PreparedModel<T>::Head& PreparedModel<T>::head() const {
   if (design.head.kind == HeadKind::kNone) {
-    throw InputError(path, design.notes.empty() ? "the model has no head" : design.notes.front());
+    throw InputError(path, missing_head(design));
   }
   LazyHead& lazy = *lazy_head_;
   std::call_once(lazy.once, [&] {

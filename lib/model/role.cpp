@@ -57,6 +57,7 @@ bool same_design(const Design& a, const Design& b) {
   like_b.family = b.family;
   like_b.model_type = b.model_type;
   like_b.notes = b.notes;
+  like_b.missing_head = b.missing_head;
   if (head_value_size(a) == head_value_size(b)) like_b.value_size = b.value_size;
   if (a.position_offset == 0 && b.position_offset == 0) like_b.pad_token_id = b.pad_token_id;
   return like_b == b;

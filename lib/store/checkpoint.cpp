@@ -35,10 +35,7 @@ const TensorInfo& Checkpoint::get(const std::string& name) const {
   }
   std::vector<std::string_view> names;
   for (const TensorInfo& tensor : tensors_) names.push_back(tensor.name);
-  const auto near = nearest(name, names);
-  throw InputError(path_, fmt::format("no tensor '{}'{}", escape(name),
-                                      near ? fmt::format("; did you mean '{}'?", escape(*near))
-                                           : std::string()));
+  throw InputError(path_, fmt::format("no tensor '{}'{}", escape(name), did_you_mean(name, names)));
 }
 
 void Checkpoint::read(const TensorInfo& tensor, std::uint64_t offset, MutableBytes out) const {

@@ -37,6 +37,13 @@ constexpr std::array kOthers{
     Signature{"BZh"sv, "compressed by bzip2: unpack it first"sv},
     Signature{"model_checkpoint_path:"sv,
               "the list of a folder's TensorFlow checkpoints: name the folder or one of them"sv},
+    Signature{"\x89PNG\r\n\x1A\n"sv, "a PNG picture, not a checkpoint"sv},
+    Signature{"\xFF\xD8\xFF"sv, "a JPEG picture, not a checkpoint"sv},
+    Signature{"GIF8"sv, "a GIF picture, not a checkpoint"sv},
+    Signature{"%PDF-"sv, "a PDF document, not a checkpoint"sv},
+    Signature{"\x7F"
+              "ELF"sv,
+              "a program, not a checkpoint"sv},
     Signature{"\x89HDF\r\n\x1A\n"sv, "HDF5 (Keras), which this version does not read"sv},
     Signature{"\x80\x02"sv, "a pickle, which is never executed"sv},
     Signature{"\x80\x03"sv, "a pickle, which is never executed"sv},

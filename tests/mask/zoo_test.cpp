@@ -180,6 +180,8 @@ TEST_CASE("identities between masks") {
   same("tta_word_l2r(4)", "strict_causal", 4);
   same("visible(4)", "full", 4);
   same("longformer(0,0-3)", "full", 4);
+  same("longformer(2,1,5)", "window(2) | global(1,5)", 9);
+  same("global(0-3)", "full", 4);
 }
 
 TEST_CASE("the four-token figures of the XLNet paper: order 3 2 4 1") {

@@ -43,6 +43,22 @@ const MaskKind kFixed{
     }};
 const MaskRegistration kFixedRegistration{kFixed};
 
+const MaskKind kGlobal{
+    "global",
+    {{"g", MaskParameterKind::kList}},
+    "i or j is global",
+    "Extended Transformer Construction, Ainslie et al. 2020, arXiv:2004.08483; the list: global "
+    "positions",
+    "",
+    "global(0,8)",
+    [](const MaskValues& v, Lengths l) {
+      const auto global = flags_of("global", v.numbers(), l.keys);
+      return columns(l, global) | rows(l, global);
+    },
+    nullptr,
+    Fits::kSquare};
+const MaskRegistration kGlobalRegistration{kGlobal};
+
 const MaskKind kLongformer{
     "longformer",
     {{"w"}, {"g", MaskParameterKind::kList}},

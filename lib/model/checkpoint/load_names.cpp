@@ -159,7 +159,7 @@ void Finder::add_head() {
     note += fmt::format("{}{} ({})", note.size() > 3 ? " and no " : "", head.what,
                         full_name(evidence.substr(0, evidence.find('|'))));
   }
-  plan_.design.notes.push_back(std::move(note));
+  plan_.design.missing_head = std::move(note);
 }
 
 // As in transformers: a decoder that is in the file and differs from the word table counts,

@@ -15,7 +15,14 @@ struct TrainingConfig {
   double initializer_range = 0.02;
   double hidden_dropout = 0;
   double attention_dropout = 0;
+  /// The token in front of each sequence where the tokenizer's template has none (kBeginToken).
+  std::optional<TokenId> begin_token;
 };
+
+/// Its key in config.json: what continues a text puts this token in front.
+inline constexpr const char* kBeginToken = "begin_token_id";
+/// The text of a config.json with it, if there is one.
+std::string with_begin_token(const std::string& config, const TrainingConfig& training);
 
 /// A design as its family spells it.
 struct SavedConfig {

@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "model/checkpoint/config_text.hpp"
 #include "model/masque_names.hpp"
 
@@ -188,7 +191,14 @@ Found find(const Design& design, const TrainingConfig& training) {
 }  // namespace
 
 SavedConfig config_of(const Design& design, const TrainingConfig& training) {
-  return find(design, training).config;
+  SavedConfig config = find(design, training).config;
+  config.text = with_begin_token(config.text, training);
+  return config;
+}
+
+std::string with_begin_token(const std::string& config, const TrainingConfig& training) {
+  if (!training.begin_token) return config;
+  return set_json_member(config, {kBeginToken}, fmt::format("{}", *training.begin_token));
 }
 
 ModelPlan plan_of(const Design& design) { return find(design, {}).plan; }

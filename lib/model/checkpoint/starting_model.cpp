@@ -245,7 +245,8 @@ std::string StartingModel::config_by(Writer writer, const Design& design,
                                      const TrainingConfig& training) const {
   if (writer == Writer::kOther) return config_of(design, training).text;
   const std::string text = config_text(design);
-  return writer == Writer::kFamily ? text : changed_config(text, design);
+  return with_begin_token(writer == Writer::kFamily ? text : changed_config(text, design),
+                          training);
 }
 
 ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>& weights,

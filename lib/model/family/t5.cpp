@@ -84,7 +84,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   } else {
     plan.rows.push_back({inner + "DenseReluDense.wi", {Role::kUp}, Parts::kWeight});
   }
-  plan.design.notes = {"the encoder alone, which has no head"};
+  plan.design.missing_head = "the encoder alone, which has no head";
   plan.skipped = {{"decoder.", "the decoder"}, {"lm_head.", "the decoder's head"}};
   return plan;
 }

@@ -44,7 +44,8 @@ ScoreKind default_kind(const model::Design& design, const model::ModelOptions& o
     }
     case HeadKind::kNone: break;
   }
-  throw InputError("the model has no head, expected one that predicts tokens");
+  throw InputError(
+      fmt::format("{}, expected a head that predicts tokens", model::missing_head(design)));
 }
 
 void check_reads_one_text(const model::Design& design) {

@@ -135,10 +135,10 @@ Array read_array(const std::string& path, std::string_view name, std::uint64_t m
       return value_or_throw(in_file(read_member(file, member, max_bytes), file));
     }
   }
-  const auto near = nearest(name, std::vector<std::string_view>(names.begin(), names.end()));
   throw InputError(
-      path, fmt::format("no array '{}'{}", escape(name),
-                        near ? fmt::format("; did you mean '{}'?", escape(*near)) : std::string()));
+      path,
+      fmt::format("no array '{}'{}", escape(name),
+                  did_you_mean(name, std::vector<std::string_view>(names.begin(), names.end()))));
 }
 
 }  // namespace masque::store

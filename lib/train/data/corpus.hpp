@@ -47,6 +47,8 @@ class Corpus {
   void set_source(std::string name) { source_ = std::move(name); }
   /// What labels are, of all sequences.
   void set_labels(LabelKind kind) { label_kind_ = kind; }
+  /// The token in front of each line, where the tokenizer's template has none.
+  void set_begin_token(std::optional<TokenId> token) { begin_token_ = token; }
   /// How many lines of the file are no sequence.
   void set_left_out(Index lines) { left_out_ = lines; }
 
@@ -59,6 +61,7 @@ class Corpus {
   /// Whether some sequence has a second segment.
   bool pairs() const { return !segments_.empty(); }
   LabelKind labels() const { return label_kind_; }
+  const std::optional<TokenId>& begin_token() const { return begin_token_; }
   /// Whether some sequence has a mask.
   bool has_masks() const { return !masks_.empty(); }
   /// Whether some sequence has positions other than 0, 1, …
@@ -87,6 +90,7 @@ class Corpus {
   std::string source_ = "the corpus";
   LabelKind label_kind_ = LabelKind::kNone;
   Index left_out_ = 0;
+  std::optional<TokenId> begin_token_;
 };
 
 enum class CorpusFormat {

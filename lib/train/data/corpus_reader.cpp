@@ -125,6 +125,7 @@ Corpus read_lines(const std::string& path, const std::string& name,
   };
   ordered_work(threads, steps);
   if (options.corrections) corpus.set_labels(LabelKind::kTokens);
+  corpus.set_begin_token(lines.begin());
   if (corpus.size() > 0) return corpus;
   if (corpus.left_out() > 0) {
     throw InputError(name, fmt::format("{} pairs of different numbers of tokens, expected texts "

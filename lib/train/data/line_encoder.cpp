@@ -28,7 +28,8 @@ LineEncoder::LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& 
                   : text::template_tokens(tokenizer, 1)) {
   const text::Roles& roles = tokenizer.roles();
   if (format_ == CorpusFormat::kLines) {
-    if (around_.before.empty() && options.begin) around_.before.push_back(*options.begin);
+    if (around_.before.empty()) begin_ = options.begin;
+    if (begin_) around_.before.push_back(*begin_);
     if (around_.after.empty() && options.end) around_.after.push_back(*options.end);
   } else if (format_ == CorpusFormat::kBlocks) {
     separator_ = roles.eos ? roles.eos : roles.sep;

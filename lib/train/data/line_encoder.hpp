@@ -33,6 +33,8 @@ class LineEncoder {
   const text::TemplateTokens& around() const { return around_; }
   /// Tokens of text in a sequence.
   Index room() const { return room_; }
+  /// CorpusOptions::begin, if it stands in front of lines.
+  const std::optional<TokenId>& begin() const { return begin_; }
   /// Of blocks: whether every line begins with a separator.
   bool separates() const { return separator_.has_value(); }
 
@@ -52,7 +54,7 @@ class LineEncoder {
   bool corrections_;
   std::optional<TokenId> unknown_;
   text::TemplateTokens around_;
-  std::optional<TokenId> separator_;
+  std::optional<TokenId> separator_, begin_;
   Index room_ = 0;
 };
 

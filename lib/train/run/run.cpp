@@ -19,6 +19,7 @@
 #include "train/network/operations.hpp"
 #include "train/network/trained_positions.hpp"
 #include "train/run/folder_parts.hpp"
+#include "train/run/settings.hpp"
 #include "train/run/trainer_state.hpp"
 
 namespace masque::train {
@@ -121,7 +122,8 @@ void TrainingRun::add_other(const model::ModelWeights<float>& weights,
 model::TrainingConfig TrainingRun::training_config() const {
   return {.initializer_range = options_.initializer_range,
           .hidden_dropout = options_.trainer.hidden_dropout,
-          .attention_dropout = options_.trainer.attention_dropout};
+          .attention_dropout = options_.trainer.attention_dropout,
+          .begin_token = corpus_.begin_token()};
 }
 
 model::ModelFiles TrainingRun::model_files(const model::Design& design,
@@ -213,21 +215,24 @@ void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
         path, had_start ? fmt::format("a run from a checkpoint, expected {} with it", field("init"))
                         : fmt::format("a run of a new model, expected no {}", field("init")));
   }
-  for (const auto& [name, value] : facts()) {
-    if (steps == PlannedSteps::kOthers && name == "steps") continue;
+  Settings settings = facts();
+  std::erase_if(settings, [&](const auto& one) {
+    return steps == PlannedSteps::kOthers && one.first == "steps";
+  });
+  for (const auto& [name, value] : settings) {
     const std::string* found = state_fact(state, name);
-    const std::string was = found == nullptr ? "absent" : *found;
-    if (was == value) continue;
-    if (found != nullptr && (name == "init" || name == "init_generator")) {
-      const model::StartingModel& start =
-          name == "init" ? *options_.init : *options_.init_generator;
-      throw InputError(path, fmt::format("began with other values than {} {} has, expected the "
-                                         "model that the run began with",
-                                         field(name), escape(start.path())));
-    }
-    throw InputError(
-        path, fmt::format("{} was {}, expected {} as now", name, escape(was), escape(value)));
+    if (found == nullptr || *found == value || (name != "init" && name != "init_generator"))
+      continue;
+    const model::StartingModel& start = name == "init" ? *options_.init : *options_.init_generator;
+    throw InputError(path, fmt::format("began with other values than {} {} has, expected the "
+                                       "model that the run began with",
+                                       field(name), escape(start.path())));
   }
+  const auto changed = changed_settings(settings, [&](const std::string& name) {
+    const std::string* found = state_fact(state, name);
+    return found == nullptr ? std::nullopt : std::optional(*found);
+  });
+  if (changed) throw InputError(path, *changed);
   read_trainer_state(state, path, *trainer_, parameters_);
 }
 

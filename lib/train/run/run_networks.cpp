@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/hash.hpp"
+#include "base/name_table.hpp"
 #include "base/parallel.hpp"
 #include "model/masks.hpp"
 #include "model/variants.hpp"
@@ -24,16 +25,14 @@ bool has_two_networks(std::string_view objective) {
 
 void check_objective(std::string_view name) {
   if (has_two_networks(name)) return;
-  std::string known;
+  std::vector<std::string_view> known{kMae, kCorrect};
   for (const ObjectiveKind* kind : objectives()) {
     if (kind->name == name) return;
-    known += fmt::format("{}, ", kind->name);
+    known.push_back(kind->name);
   }
-  for (const ElectraVariant& variant : electra_variants())
-    known += fmt::format("{}, ", variant.name);
-  known += fmt::format("{}, {}", kMae, kCorrect);
-  throw UsageError(
-      fmt::format("{}: found '{}', expected one of {}", field("objective"), escape(name), known));
+  for (const ElectraVariant& variant : electra_variants()) known.push_back(variant.name);
+  std::ranges::sort(known);
+  refuse_name("objective", name, known);
 }
 
 TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus, Ranks& ranks)

@@ -1,0 +1,23 @@
+#include "train/run/settings.hpp"
+
+#include <fmt/format.h>
+
+#include "base/escape.hpp"
+
+namespace masque::train {
+
+std::optional<std::string> changed_settings(
+    const Settings& settings,
+    const std::function<std::optional<std::string>(const std::string& name)>& saved) {
+  std::string list;
+  for (const auto& [name, value] : settings) {
+    const std::string was = saved(name).value_or("absent");
+    if (was == value) continue;
+    list += fmt::format("{}{} was {} and is now {}", list.empty() ? "" : ", ", name, escape(was),
+                        escape(value));
+  }
+  if (list.empty()) return std::nullopt;
+  return list + "; a resumed run keeps its settings";
+}
+
+}  // namespace masque::train
