@@ -109,7 +109,8 @@ probe::PairTally::Level level_of(const std::string& name) {
 probe::PairTally::Row row_of(const JsonValue& root) {
   const std::uint64_t n = kReader.count(root, "n");
   const std::uint64_t right = kReader.count(root, "correct");
-  if (right > n) throw InputError(fmt::format("correct: {} of {}, expected at most all", right, n));
+  if (right > n)
+    throw InputError(fmt::format("correct is {} of {}, expected at most all", right, n));
   return {level_of(kReader.text(root, "level")), kReader.text(root, "name"), n, right};
 }
 
@@ -121,17 +122,18 @@ Choices choices_of(const JsonValue& root) {
   const JsonValue& rows = kReader.member(root, "counts", JsonKind::kArray);
   const std::size_t n = names.size();
   if (n < 2 || rows.items.size() != n)
-    throw InputError(fmt::format("{} names and {} rows of counts, expected two or more of each", n,
-                                 rows.items.size()));
+    throw InputError(
+        fmt::format("{} names and {} rows of counts, expected equal numbers, at least 2", n,
+                    rows.items.size()));
   Choices choices{std::move(names), probe::Confusion(static_cast<Index>(n))};
   for (std::size_t label = 0; label < n; ++label) {
     const std::vector<JsonValue>& row = rows.items[label].items;
     if (row.size() != n)
-      throw InputError(fmt::format("counts: {} in a row, expected {}", row.size(), n));
+      throw InputError(fmt::format("counts: {} numbers in a row, expected {}", row.size(), n));
     for (std::size_t chosen = 0; chosen < n; ++chosen) {
       const auto count = row[chosen].integer();
       if (!count || *count > kMostTexts)
-        throw InputError("counts: not a number of texts, expected one");
+        throw InputError("counts: invalid value, expected a number of texts");
       choices.confusion.add(static_cast<Index>(label), static_cast<Index>(chosen), *count);
     }
   }
@@ -143,7 +145,8 @@ void add_choices(const Choices& from, std::optional<Choices>& to) {
     to = from;
     return;
   }
-  if (from.names != to->names) throw InputError("other names of labels, expected those as before");
+  if (from.names != to->names)
+    throw InputError("names of labels differ, expected those of the parts before");
   const Index n = from.confusion.labels();
   for (Index label = 0; label < n; ++label) {
     for (Index chosen = 0; chosen < n; ++chosen)
@@ -257,8 +260,8 @@ void Merger::add_line(const JsonValue& root) {
   const std::string& command = kReader.text(root, "command");
   const Provenance provenance = provenance_of(root);
   if (!command_.empty() && (command != command_ || provenance != provenance_)) {
-    throw InputError(fmt::format("{} of {}, expected {} of {} as before", escape(command),
-                                 provenance, command_, provenance_));
+    throw InputError(fmt::format("{} with {}, expected {} with {} as in the parts before",
+                                 escape(command), provenance, command_, provenance_));
   }
   command_ = command;
   provenance_ = provenance;
@@ -272,7 +275,9 @@ void Merger::add_line(const JsonValue& root) {
                          : std::optional(kReader.number(root, "score_variance"))});
   } else if (command == "sim") {
     if (root.find("gold") == nullptr)
-      throw InputError("sim without its pairs, expected what sim --shard printed (1/1 for all)");
+      throw InputError(
+          "sim without its pairs, expected output of sim --shard (for a whole file, use --shard "
+          "1/1)");
     const std::string& file = kReader.text(root, "file");
     auto found = std::find_if(files_.begin(), files_.end(),
                               [&](const Similarities& s) { return s.file == file; });
@@ -280,7 +285,7 @@ void Merger::add_line(const JsonValue& root) {
     const std::vector<double> gold = list_of(root, "gold");
     const std::vector<double> cosines = list_of(root, "cosines");
     if (gold.size() != cosines.size())
-      throw InputError("gold and cosines of different lengths, expected pairs");
+      throw InputError("gold and cosines have different lengths, expected equal ones");
     found->gold.insert(found->gold.end(), gold.begin(), gold.end());
     found->cosines.insert(found->cosines.end(), cosines.begin(), cosines.end());
   } else if (command == "choose") {
@@ -293,7 +298,8 @@ void Merger::add_line(const JsonValue& root) {
 
 void Merger::print(const commands::ResultFormat& number, const cli::CommonOptions& common,
                    cli::Session& session) const {
-  if (command_.empty()) throw InputError("nothing to merge, expected lines of --json");
+  if (command_.empty())
+    throw InputError("nothing to merge, expected JSON lines printed with --shard");
   if (command_ == "pairs") print_pairs(pairs_, provenance_, common, session);
   if (command_ == "ppl") print_ppl(perplexity_, provenance_, number, common, session);
   if (command_ == "choose") print_choices(*choices_, provenance_, common, session);

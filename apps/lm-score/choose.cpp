@@ -125,7 +125,7 @@ std::vector<double> content_free(const ChooseOptions& o, const commands::OpenedM
   for (std::size_t l = 0; l < found.size(); ++l)
     list += fmt::format("{}{} {:.4f}", l > 0 ? ", " : "", escape(chooser.words.labels[l].name),
                         found[l]);
-  session.note(fmt::format("without content: {}", list));
+  session.note(fmt::format("content-free probabilities: {}", list));
   return found;
 }
 
@@ -155,7 +155,7 @@ cli::ExitCode choose_labels(const ChooseOptions& o, const commands::OpenedModel&
       "{} labels, words of {}{}; {}", labels, chooser.words.most_tokens > 1 ? "up to " : "",
       chooser.words.most_tokens == 1 ? "1 token"
                                      : fmt::format("{} tokens", chooser.words.most_tokens),
-      scorer.one_pass() ? "one pass a text" : "passes for each word"));
+      scorer.one_pass() ? "one pass per text" : "separate passes for each word"));
   if (!o.summary) printer.header();
   commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view text) {
@@ -174,8 +174,8 @@ cli::ExitCode choose_labels(const ChooseOptions& o, const commands::OpenedModel&
   } else if (o.label_column && choices.confusion.total() > 0) {
     const probe::Confusion& c = choices.confusion;
     const probe::Interval interval = probe::wilson_interval(c.right(), c.total());
-    session.note(fmt::format("{} of {} texts right: accuracy {:.4f} ({:.4f} to {:.4f})", c.right(),
-                             c.total(), c.accuracy(), interval.low, interval.high));
+    session.note(fmt::format("{} of {} texts correct: accuracy {:.4f} ({:.4f} to {:.4f})",
+                             c.right(), c.total(), c.accuracy(), interval.low, interval.high));
   }
   return code;
 }
@@ -187,7 +187,8 @@ cli::ExitCode write_records(const ChooseOptions& o, const commands::OpenedModel&
   const probe::ScoreKind kind = chooser.scoring.options.kind;
   if (!probe::has_cloze_records(kind) || opened.model->design().streams == model::Streams::kTwo) {
     throw UsageError(
-        fmt::format("--write-records: kind {} of {}, expected a masked kind of one stream, or tta",
+        fmt::format("--write-records: not supported for --kind {} and a {} model, expected a "
+                    "masked kind of a model with one stream, or tta",
                     probe::kind_name(kind), opened.model->design().family));
   }
   const std::optional<TokenId> mask = opened.tokenizer->roles().mask;
@@ -241,24 +242,25 @@ cli::ExitCode run(ChooseOptions& o, const cli::Command& command, cli::Session& s
 
 void declare_choose(cli::Command& tool) {
   auto o = std::make_shared<ChooseOptions>();
-  cli::Command& c = tool.subcommand("choose", "labels of texts, by words that fill a pattern");
+  cli::Command& c = tool.subcommand(
+      "choose", "classifies texts by the word that best fills a pattern, without training");
   c.example(
       "lm-score choose bert-base-uncased/ --pattern 'X It was [MASK].' --labels great,terrible "
       "reviews.txt",
-      "the likelier of two words after each review");
+      "the more probable of two words after each review");
   c.example(
       "lm-score choose bert-base-uncased/ --pattern 'X It was [MASK].' --labels "
       "'1=great|good,0=terrible|bad' --label-column 2 --summary --calibrate dev.tsv",
-      "accuracy against the labels 1 and 0 of a file");
+      "accuracy on a file with the labels 1 and 0");
   c.example(
       "lm-score choose bert-base-uncased/ --pattern 'X? [MASK], Y' --labels "
       "'entailment=Yes,neutral=Maybe,contradiction=No' < pairs.tsv",
-      "pairs of texts");
+      "classifies pairs of texts");
   c.example(
       "lm-score choose model/ --pattern 'X It was [MASK].' --labels 1=great,0=terrible "
       "--label-column 2 --write-records -k 32 train.tsv > shots.jsonl",
-      "32 examples of each label, to be learnt by lm-train shots.jsonl --format records "
-      "--objective records --init model/");
+      "32 examples of each label; then train: lm-train shots.jsonl --format records --objective "
+      "records --init model/");
   add_choose_options(c, *o);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }

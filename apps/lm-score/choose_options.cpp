@@ -24,13 +24,15 @@ probe::ClozeEncoder make_encoder(const ChooseOptions& o, const commands::OpenedM
   using Policy = probe::LengthPolicy::Kind;
   const Policy policy = scoring.options.policy.kind;
   if (policy == Policy::kChunk || policy == Policy::kSlide) {
-    throw UsageError(fmt::format("--policy {}: expected error, first or last",
-                                 probe::policy_text(scoring.options.policy)));
+    throw UsageError(
+        fmt::format("--policy {}: not supported by choose, expected error, first or last",
+                    probe::policy_text(scoring.options.policy)));
   }
   if (scoring.options.kind == probe::ScoreKind::kMdlm)
-    throw UsageError("--kind mdlm: a bound from draws, expected another kind");
+    throw UsageError("--kind mdlm gives only a bound, expected another kind");
   if (scoring.options.kind == probe::ScoreKind::kMaskless)
-    throw UsageError("--kind maskless: one number a text, expected a kind of tokens");
+    throw UsageError(
+        "--kind maskless gives one number per text, expected a kind that scores tokens");
   const text::Tokenizer& tokenizer = *opened.tokenizer;
   const std::optional<TokenId> mask = tokenizer.roles().mask;
   return {tokenizer,
@@ -57,7 +59,7 @@ std::string choose_provenance(const ChooseOptions& o, const commands::OpenedMode
 void refuse_given(std::initializer_list<std::pair<bool, const char*>> options,
                   std::string_view with) {
   for (const auto& [given, name] : options) {
-    if (given) throw UsageError(fmt::format("{}: expected without {}", name, with));
+    if (given) throw UsageError(fmt::format("{} cannot be combined with {}", name, with));
   }
 }
 
@@ -66,41 +68,43 @@ void refuse_given(std::initializer_list<std::pair<bool, const char*>> options,
 void add_choose_options(cli::Command& c, ChooseOptions& o) {
   commands::add_open_options(c, o.open);
   commands::add_batch_tokens(c, o.open);
-  c.arguments("FILE", o.files,
-              "lines with a text, or columns between tabs; without it standard input",
+  c.arguments("FILE", o.files, "one text per line, or tab-separated columns [standard input]",
               cli::Need::kOptional);
   c.option("--pattern", "TEXT", o.pattern,
-           "where the text (X), a second text (Y) and the label ([MASK]) stand in a sentence",
+           "a sentence with X for the text, Y for a second text if there is one, and [MASK] for "
+           "the label's word",
            cli::Need::kRequired);
   c.option("--labels", "LIST", o.labels,
-           "the words that stand for the labels: great,terrible; several for one: "
-           "great|good,terrible|bad; with the file's names: 1=great|good,0=terrible",
+           "a word for each label: great,terrible; or several: great|good,terrible|bad; or with "
+           "the names of the labels in the file: 1=great|good,0=terrible",
            cli::Need::kRequired);
   c.option("--text-columns", "LIST", o.text_columns,
-           "columns of X and Y, from 1, without quotes [1, or with a Y 1,2]");
+           "columns of X and Y, counted from 1; tabs separate, quotes are text [1; with Y: 1,2]");
   c.option("--label-column", "N", o.label_column, cli::AllowedRange{1, kMostColumns},
-           "column of the right label, which the result is compared with");
+           "column of the correct label; adds it to each row and reports the accuracy");
   c.flag("--calibrate", o.calibrate,
-         "divides probabilities by those of texts without content (Zhao et al. 2021)");
+         "divides probabilities by those for content-free inputs (Zhao et al. 2021)");
   c.option("--content-free", "LIST", o.content_free,
-           fmt::format("these texts, separated by commas [{}]", kContentFree));
+           fmt::format("inputs of --calibrate, separated by commas; one may be empty [{}]",
+                       kContentFree));
   c.option("--length-normalization", "HOW", o.length_normalization,
-           "divides a word's score by a power of its tokens: none, gnmt:ALPHA or power:ALPHA");
-  c.flag("--scores", o.scores, "columns for the probability and the score of every label, too");
-  c.flag("--summary", o.summary,
-         "instead of a row a text one of all: accuracy, its interval, F1, Matthews' correlation");
+           "divides a word's score by ((5 + tokens) / 6)^ALPHA (gnmt:ALPHA) or tokens^ALPHA "
+           "(power:ALPHA) [none]");
+  c.flag("--scores", o.scores, "adds the probability and the score of every label");
+  c.flag(
+      "--summary", o.summary,
+      "prints one row for all texts: accuracy and its interval, macro F1, Matthews' correlation");
   c.flag("--write-records", o.write_records,
-         "instead of rows records with the right label in its place, for lm-train --objective "
-         "records");
+         "prints training records for lm-train --objective records, with the correct label's word "
+         "as the target");
   c.option("-k,--shots", "N", o.shots, cli::AllowedRange{1, 1e9},
-           "records of so many texts of each label [of all texts]");
-  cli::add_seed(c, o.seed, "seed of the draw of --shots");
-  commands::add_scoring(
-      c, o.scoring,
-      {.kind = "what is summed over the tokens of a label's word [by the model's head: "
-               "pll-word-l2r, tta, causal, electra or electric]",
-       .policy = "for a text that is too long: error; first or last: of X (and Y), not of the "
-                 "pattern, the first or last tokens are read [error]"});
+           "with --write-records: draws N texts of each label [all texts]");
+  cli::add_seed(c, o.seed, "with --shots: seed of the draw");
+  commands::add_scoring(c, o.scoring,
+                        {.kind = "score of a label's word, a sum over its tokens [by the model's "
+                                 "head: pll-word-l2r, tta, causal, electra or electric]",
+                         .policy = "for a text that is too long: error, or keep the first or last "
+                                   "tokens of X and Y, and all of the pattern [error]"});
   commands::add_digits(c, o.open.digits);
   commands::add_stream(c, o.stream);
   add_table(c, o.open.common);
@@ -108,9 +112,9 @@ void add_choose_options(cli::Command& c, ChooseOptions& o) {
 
 void check_choose(const ChooseOptions& o) {
   if (o.files.size() > 1)
-    throw UsageError(fmt::format("{} files, expected one at most", o.files.size()));
-  if (o.content_free && !o.calibrate) throw UsageError("--content-free: expected with --calibrate");
-  if (o.summary && !o.label_column) throw UsageError("--summary: expected with --label-column");
+    throw UsageError(fmt::format("{} files, expected at most one", o.files.size()));
+  if (o.content_free && !o.calibrate) throw UsageError("--content-free needs --calibrate");
+  if (o.summary && !o.label_column) throw UsageError("--summary needs --label-column");
   if (o.summary) {
     refuse_given({{o.scores, "--scores"},
                   {o.write_records, "--write-records"},
@@ -118,21 +122,21 @@ void check_choose(const ChooseOptions& o) {
                  "--summary");
   }
   if (!o.write_records) {
-    if (o.shots) throw UsageError("--shots: expected with --write-records");
-    if (o.seed) throw UsageError("--seed: expected with --shots");
+    if (o.shots) throw UsageError("--shots needs --write-records");
+    if (o.seed) throw UsageError("--seed needs --shots");
     return;
   }
-  if (!o.label_column) throw UsageError("--write-records: expected with --label-column");
-  if (o.seed && !o.shots) throw UsageError("--seed: expected with --shots");
+  if (!o.label_column) throw UsageError("--write-records needs --label-column");
+  if (o.seed && !o.shots) throw UsageError("--seed needs --shots");
   refuse_given({{o.calibrate, "--calibrate"},
                 {o.scores, "--scores"},
                 {o.length_normalization.has_value(), "--length-normalization"},
                 {o.open.digits.has_value(), "--digits"},
                 {o.open.common.json, "--json"},
                 {o.open.common.no_header, "--no-header"}},
-               "--write-records, which prints JSON lines");
+               "--write-records");
   if (o.shots && o.stream.shard)
-    throw UsageError("--shard: expected without --shots, which are drawn from all texts");
+    throw UsageError("--shard cannot be combined with --shots, which draws from all texts");
 }
 
 LabelledColumns::LabelledColumns(const ChooseOptions& o, std::size_t texts) {
@@ -141,7 +145,7 @@ LabelledColumns::LabelledColumns(const ChooseOptions& o, std::size_t texts) {
     const auto number = parse_number<std::int64_t>(column);
     if (!number || *number < 1 || *number > kMostColumns) {
       throw UsageError(
-          fmt::format("--text-columns: found '{}', expected numbers from 1", escape(list)));
+          fmt::format("--text-columns: found '{}', expected column numbers from 1", escape(list)));
     }
     texts_.push_back(static_cast<std::size_t>(*number - 1));
   }
@@ -150,12 +154,13 @@ LabelledColumns::LabelledColumns(const ChooseOptions& o, std::size_t texts) {
                                  texts_.size(), texts));
   }
   if (texts == 2 && texts_[0] == texts_[1])
-    throw UsageError(fmt::format("--text-columns: {} twice, expected two columns", texts_[0] + 1));
+    throw UsageError(fmt::format("--text-columns: column {} twice, expected two different columns",
+                                 texts_[0] + 1));
   if (!o.label_column) return;
   gold_ = static_cast<std::size_t>(*o.label_column - 1);
   if (std::ranges::count(texts_, *gold_) > 0) {
-    throw UsageError(
-        fmt::format("--label-column {}: that is a text, expected another column", *o.label_column));
+    throw UsageError(fmt::format(
+        "--label-column {}: this column is a text, expected another column", *o.label_column));
   }
 }
 
@@ -172,7 +177,8 @@ LabelledLine LabelledColumns::read(std::string_view line,
   if (!gold_) return out;
   const auto found = std::ranges::find(labels, columns[*gold_], &probe::VerbalizedLabel::name);
   if (found == labels.end()) {
-    throw InputError(fmt::format("label '{}', expected one of {}", escape(columns[*gold_]),
+    throw InputError(fmt::format("label '{}' is not in --labels, expected one of {}",
+                                 escape(columns[*gold_]),
                                  escape(comma_list(labels, &probe::VerbalizedLabel::name))));
   }
   out.gold = found - labels.begin();

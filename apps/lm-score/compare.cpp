@@ -52,7 +52,7 @@ std::vector<TextMetric> metrics_of(const Options& o) {
   for (std::size_t i = 1; i < metrics.size(); ++i) {
     if (std::find(metrics.begin(), metrics.begin() + static_cast<std::ptrdiff_t>(i), metrics[i]) !=
         metrics.begin() + static_cast<std::ptrdiff_t>(i))
-      throw UsageError(fmt::format("{}: {} twice, expected it once", field("metrics"),
+      throw UsageError(fmt::format("{}: {} is listed twice, expected once", field("metrics"),
                                    name_in(probe::text_metric_names(), metrics[i])));
   }
   return metrics;
@@ -64,14 +64,13 @@ bool has(const std::vector<TextMetric>& metrics, TextMetric metric) {
 
 void check(const Options& o, const std::vector<TextMetric>& metrics) {
   if (o.per_line && (o.against || o.samples || o.trials || o.seed)) {
-    throw UsageError(
-        "--per-line draws nothing: expected without --against, --samples, --trials and --seed");
+    throw UsageError("--per-line cannot be combined with --against, --samples, --trials or --seed");
   }
-  if (o.trials && !o.against) throw UsageError("--trials: expected with --against");
+  if (o.trials && !o.against) throw UsageError("--trials needs --against");
   if (o.seed && o.samples == 0 && (!o.against || o.trials == 0))
-    throw UsageError("--seed: nothing is drawn with --samples 0, expected it without");
+    throw UsageError("--seed has no effect with --samples 0; remove it");
   if (o.tokenizer && !has(metrics, TextMetric::kBleu))
-    throw UsageError("--bleu-tokenizer: expected bleu among --metrics");
+    throw UsageError("--bleu-tokenizer needs bleu in --metrics");
 }
 
 /// A part of the files, and what is counted in it.
@@ -107,7 +106,7 @@ class Comparer {
     read(files);
     files.finish(session_);
     if (comparison_->lines() == 0)
-      throw InputError(input_name(options_.hypothesis), "no line, expected a text");
+      throw InputError(input_name(options_.hypothesis), "empty file, expected at least one line");
     session_.note(description());
     if (!options_.per_line) print_results();
     table_->finish();
@@ -246,28 +245,29 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 void declare_compare(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c =
-      tool.subcommand("compare", "BLEU, chrF, ROUGE-L, WER and more of texts against references");
+      tool.subcommand("compare", "BLEU, chrF, ROUGE-L, WER and other metrics against references");
   c.example("lm-score compare hyp.txt ref.txt", "all metrics with bootstrap intervals");
   c.example("lm-score compare new.txt ref1.txt ref2.txt --against old.txt",
-            "two systems, two references: is the difference chance?");
+            "compares two systems on two references: values, difference, p-values");
   c.example("lm-score compare hyp.txt ref.txt --metrics bleu,chrf --per-line",
             "sentence BLEU and chrF of each line");
-  c.argument("HYP", o->hypothesis, "a text, line by line; - is standard input");
-  c.arguments("REF", o->references, "references: texts with as many lines");
+  c.argument("HYP", o->hypothesis,
+             "the text to evaluate, one segment per line; - is standard input");
+  c.arguments("REF", o->references, "reference texts with the same number of lines");
   c.option("--against", "FILE", o->against,
-           "another system's text: its values, the difference, and two paired tests of it");
-  c.option(
-      "--metrics", "LIST", o->metrics,
-      fmt::format("some of {} [all]", comma_list(probe::text_metric_names(),
-                                                 [](const auto& entry) { return entry.first; })));
+           "another system's text; adds its values, the difference and two paired tests");
+  c.option("--metrics", "LIST", o->metrics,
+           fmt::format("metrics to compute, from {} [all]",
+                       comma_list(probe::text_metric_names(),
+                                  [](const auto& entry) { return entry.first; })));
   c.choice("--bleu-tokenizer", o->tokenizer, probe::bleu_tokenizer_names(),
-           "how BLEU cuts lines, by sacreBLEU's names [13a]");
+           "sacreBLEU's name of the tokenizer for BLEU [13a]");
   c.option("--samples", "N", o->samples, cli::AllowedRange{0, kMostDraws},
-           "bootstrap samples of lines, for intervals and p_bootstrap; 0: none [1000]");
+           "number of bootstrap samples for intervals and p_bootstrap; 0: none [1000]");
   c.option("--trials", "N", o->trials, cli::AllowedRange{0, kMostDraws},
-           "with --against: random exchanges of lines, for p_randomization; 0: none [10000]");
-  cli::add_seed(c, o->seed, "of samples and trials");
-  c.flag("--per-line", o->per_line, "values of each line instead of the whole text's");
+           "with --against: number of random exchanges for p_randomization; 0: none [10000]");
+  cli::add_seed(c, o->seed, "seed of samples and trials");
+  c.flag("--per-line", o->per_line, "prints values of each line instead of the whole text");
   commands::add_digits(c, o->digits);
   cli::add_input(c, o->input);
   cli::add_threads(c, o->common);

@@ -32,7 +32,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   const model::HeadKind head = opened.model->design().head.kind;
   if (request.logits && (head == model::HeadKind::kNone || head == model::HeadKind::kText))
     throw InputError(o.open.model, model::missing_head(opened.model->design()) +
-                                       ", expected a head for --what logits");
+                                       ", expected a head that scores tokens for --what logits");
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
   cli::ExitCode code = cli::ExitCode::kDone;
   const std::vector<probe::Sequence> items =
@@ -61,11 +61,12 @@ void declare_dump(cli::Command& tool) {
   c.example(
       "lm-score dump bert-base-uncased/ --what attentions --records ids.jsonl -o "
       "out.safetensors",
-      "of sequences of ids, used as they are");
+      "reads token ids instead of text");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
-  c.option("--what", "LIST", o->what, "hidden_states, logits, attentions; separated by commas");
-  c.option("-o,--output", "FILE", o->output, "the file to write", cli::Need::kRequired);
+  c.option("--what", "LIST", o->what,
+           "what to write, separated by commas: hidden_states, logits, attentions");
+  c.option("-o,--output", "FILE", o->output, "the safetensors file to write", cli::Need::kRequired);
   commands::add_sequences(c, o->sequences);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }

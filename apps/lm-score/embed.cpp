@@ -64,7 +64,7 @@ class VectorOutput {
 
 void check(const Options& o) {
   if (!o.output) return;
-  if (o.vectors.open.common.json) throw UsageError("--json and -o, expected one");
+  if (o.vectors.open.common.json) throw UsageError("--json and -o cannot be combined");
   commands::VectorFile::check_name(*o.output);
 }
 
@@ -104,14 +104,14 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
 
 void declare_embed(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("embed", "vectors of the lines of standard input");
+  cli::Command& c = tool.subcommand("embed", "sentence vectors of the lines of standard input");
   c.example("lm-score embed all-MiniLM-L6-v2/ -o vectors.npy < text",
             "pooled as the folder's modules.json specifies");
   c.example("lm-score embed bert-base-uncased/ --pooling first-last --whiten --dim 256 < text",
-            "whitened, as numbers separated by tabs");
+            "whitened to 256 dimensions, as tab-separated numbers");
   add_vectors(c, o->vectors);
   c.option("-o,--output", "FILE", o->output,
-           "a matrix: .npy, or .safetensors with the tensor embeddings");
+           "writes a matrix: .npy, or .safetensors with the tensor 'embeddings'");
   commands::add_digits(c, o->vectors.open.digits);
   commands::add_stream(c, o->stream);
   add_json(c, o->vectors.open.common);

@@ -5,9 +5,8 @@
 
 int main(int argc, char** argv) {
   return masque::cli::run_tool(
-      "lm-score",
-      "scores text, compares sentences, chooses labels and hypotheses with language models", argc,
-      argv, [](masque::cli::Command& tool) {
+      "lm-score", "scores texts, sentence pairs, labels and n-best lists with language models",
+      argc, argv, [](masque::cli::Command& tool) {
         tool.example("lm-score score bert-base-uncased/ < text",
                      "the pseudo-log-likelihood of each line");
         tool.example("lm-score pairs gpt2/ blimp/*.jsonl", "accuracy on minimal pairs");

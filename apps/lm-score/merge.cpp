@@ -29,10 +29,12 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_merge(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("merge", "adds what runs with --shard printed");
-  c.example("lm-score merge part-*.jsonl", "pairs, ppl, sim or choose of the whole");
+  cli::Command& c = tool.subcommand("merge", "combines the outputs of runs with --shard");
+  c.example("lm-score merge part-*.jsonl",
+            "the result of pairs, ppl, sim or choose over all parts");
   c.arguments("FILE", o->files,
-              "what pairs, ppl, sim or choose --summary --shard printed; - is standard input");
+              "JSON lines of pairs, ppl, sim or choose --summary, printed with --shard; - is "
+              "standard input");
   commands::add_digits(c, o->digits);
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -90,16 +90,16 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 void declare_pairs(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "pairs", "how often the good sentence of a minimal pair has the higher score");
+      "pairs", "accuracy on minimal pairs: how often the good sentence scores higher");
   c.example("lm-score pairs bert-base-uncased/ blimp/*.jsonl",
-            "accuracy by paradigm and field, and of all");
+            "accuracy by paradigm, by field, and over all pairs");
   c.example("lm-score pairs gpt2/ blimp/*.jsonl --shard 1/8 > 1.jsonl",
-            "a part, to be added by lm-score merge");
+            "one part of eight, to be combined by lm-score merge");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   c.arguments("FILE", o->files,
-              "JSON lines with sentence_good, sentence_bad, UID, field, linguistics_term, or good, "
-              "bad, uid; - is standard input");
+              "JSON lines with BLiMP's keys (sentence_good, sentence_bad, UID, field, "
+              "linguistics_term) or with good, bad, uid; - is standard input");
   commands::add_scoring(c, o->scoring);
   commands::add_file_shard(c, o->shard);
   add_table(c, o->open.common);

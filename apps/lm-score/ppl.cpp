@@ -28,11 +28,11 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
   if (scoring.options.kind == probe::ScoreKind::kElectric)
     throw InputError(opened.path,
-                     "energies, which are not normalised, have no perplexity: expected "
-                     "a model that predicts tokens");
+                     "the model gives energies, which are not normalised, expected a model that "
+                     "predicts tokens");
   if (scoring.options.kind == probe::ScoreKind::kMaskless)
     throw InputError(opened.path,
-                     "one number a text, which is no probability, has no perplexity: expected a "
+                     "the model gives one number per text, which is not a probability, expected a "
                      "model that predicts tokens");
   probe::Perplexity sum;
   probe::TextScorer scorer(*opened.model, scoring.options,
@@ -56,17 +56,18 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
 void declare_ppl(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("ppl", "perplexity of the text on standard input");
-  c.example("lm-score ppl gpt2/ --policy slide:512 < text", "per token, and bits per byte");
+  c.example("lm-score ppl gpt2/ --policy slide:512 < text",
+            "perplexity per token, and bits per byte");
   c.example("lm-score ppl bert-base-uncased/ < text", "the pseudo-perplexity of a masked model");
   c.example("lm-score ppl mdlm/ --kind mdlm < text",
-            "masked diffusion: a bound of the perplexity, and its error");
+            "masked diffusion: an upper bound on the perplexity, and its standard error");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   commands::add_scoring(c, o->scoring);
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
   c.flag("--json", o->open.common.json,
-         "one JSON object, with what merge needs; --shard prints it, too");
+         "one JSON object, which merge can read; --shard implies it");
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -114,8 +114,9 @@ void write_chosen(const std::string& path, std::span<const Utterance> utterances
 
 void check(const Options& o) {
   if (o.dev.has_value() == o.weight.has_value())
-    throw UsageError("expected either --dev FILE or --weight X");
-  if (o.weight && o.weights) throw UsageError("--weights is for --dev, found --weight");
+    throw UsageError("expected exactly one of --dev FILE and --weight X");
+  if (o.weight && o.weights)
+    throw UsageError("--weights cannot be combined with --weight (use it with --dev)");
   if (o.file == "-" && o.dev == "-")
     throw UsageError("standard input twice, expected another file for --dev");
   if (!o.output) return;
@@ -124,7 +125,7 @@ void check(const Options& o) {
     return std::filesystem::equivalent(*o.output, input, ignored);
   };
   if (same(o.file) || (o.dev && same(*o.dev)))
-    throw UsageError("-o names a file that is read, expected another one");
+    throw UsageError("-o names an input file, expected another file");
 }
 
 /// Throws InputError for what is not one field of a line of -o.
@@ -136,9 +137,11 @@ void check_fields(std::span<const Utterance> utterances, const std::string& path
     const bool bad = apart(u.name) || std::any_of(u.hypotheses.begin(), u.hypotheses.end(),
                                                   [&](const auto& h) { return apart(h.text); });
     if (!bad) continue;
-    throw InputError(input_name(path), fmt::format("utterance '{}': a tab or an end of line in a "
-                                                   "text, expected none with -o",
-                                                   escape(u.name)));
+    throw InputError(
+        input_name(path),
+        fmt::format(
+            "utterance '{}': a tab or an end of line in a text, expected none: -o cannot write it",
+            escape(u.name)));
   }
 }
 
@@ -147,12 +150,12 @@ void check_references(const Options& o, std::span<const Utterance> test,
                       std::span<const Utterance> dev) {
   if (o.dev && !has_references(dev)) {
     throw InputError(input_name(*o.dev),
-                     "no references, expected them to choose the weight by (or --weight X)");
+                     "no references, expected references to choose the weight (or use --weight X)");
   }
   if (o.dev && !o.output && !has_references(test)) {
     throw UsageError(
-        "--dev prints a table of errors: expected -o FILE for the hypotheses of lists without "
-        "references (or --weight X)");
+        "--dev prints a table of errors: expected -o FILE for the hypotheses, as FILE has no "
+        "references (or use --weight X)");
   }
 }
 
@@ -216,27 +219,28 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_rescore(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("rescore", "chooses from n-best lists; word error rates");
+  cli::Command& c =
+      tool.subcommand("rescore", "chooses hypotheses from n-best lists; word error rates");
   c.example("lm-score rescore bert-base-uncased/ test.tsv --dev dev.tsv",
-            "the weight that is best on dev, used on test");
+            "chooses the weight on dev, then rescores test");
   c.example("lm-score rescore gpt2/ test.json --weight 0.3 -o chosen.tsv",
-            "ESPnet's lists with a weight of one's own");
+            "ESPnet's lists with a fixed weight");
   c.example("lm-score rescore gpt2/ new.tsv --weight 0.3",
-            "lists without references: the hypothesis that is chosen of each");
+            "lists without references: prints the chosen hypothesis of each");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
-  c.argument(
-      "FILE", o->file,
-      "lists: TSV of utterance, score, hypothesis, and a reference or none, or JSON of ESPnet "
-      "or mlm-scoring; - is standard input");
+  c.argument("FILE", o->file,
+             "n-best lists: TSV of utterance, score, hypothesis and (optional) reference, or JSON "
+             "of ESPnet or mlm-scoring; - is standard input");
   commands::add_scoring(c, o->scoring);
-  c.option("--dev", "FILE", o->dev, "lists to choose the weight on");
-  c.option("--weight", "X", o->weight, cli::AllowedRange{0, 1e6}, "of the language model's score");
-  c.option("--weights", "LIST", o->weights, "weights tried on --dev [0,0.05,…,1]");
+  c.option("--dev", "FILE", o->dev, "n-best lists with references, to choose the weight");
+  c.option("--weight", "X", o->weight, cli::AllowedRange{0, 1e6},
+           "weight of the language model's score");
+  c.option("--weights", "LIST", o->weights, "weights to try on --dev [0,0.05,…,1]");
   c.option("--length-normalization", "HOW", o->length_normalization,
-           "none, gnmt:ALPHA or power:ALPHA: divides the language model's score by "
-           "((5 + tokens) / 6)^ALPHA or tokens^ALPHA");
-  c.option("-o,--output", "FILE", o->output, "the chosen hypotheses: utterance, tab, text");
+           "divides the language model's score by ((5 + tokens) / 6)^ALPHA (gnmt:ALPHA) or "
+           "tokens^ALPHA (power:ALPHA)");
+  c.option("-o,--output", "FILE", o->output, "writes the chosen hypotheses: utterance, tab, text");
   commands::add_digits(c, o->open.digits);
   add_table(c, o->open.common);
   c.action([o](cli::Session& session) { return run(*o, session); });

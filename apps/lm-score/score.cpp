@@ -107,13 +107,13 @@ class ScorePrinter {
 
 void check_options(const Options& o) {
   if (o.word.per_word) {
-    if (o.per_token) throw UsageError("--per-token and --per-word: expected one of them");
+    if (o.per_token) throw UsageError("--per-token and --per-word cannot be combined");
     return;
   }
   for (const auto& [given, name] : {std::pair(o.word.words.has_value(), "--words"),
                                     {o.word.space_correction, "--space-correction"},
                                     {o.word.regions, "--regions"}}) {
-    if (given) throw UsageError(fmt::format("{} does nothing without --per-word", name));
+    if (given) throw UsageError(fmt::format("{} needs --per-word", name));
   }
 }
 
@@ -124,8 +124,9 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
   commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
   if (scoring.options.kind == probe::ScoreKind::kMaskless && (o.per_token || o.word.per_word)) {
-    throw UsageError(fmt::format("{} with --kind maskless: one number a text, expected none",
-                                 o.per_token ? "--per-token" : "--per-word"));
+    throw UsageError(
+        fmt::format("{} cannot be combined with --kind maskless, which gives one number per text",
+                    o.per_token ? "--per-token" : "--per-word"));
   }
   std::optional<WordRows> words;
   if (o.word.per_word) words.emplace(o.word, scoring, opened, session);
@@ -153,27 +154,28 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
 
 void declare_score(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("score", "log-probabilities of the lines of standard input");
+  cli::Command& c = tool.subcommand("score", "log-probability of each line of standard input");
   c.example("lm-score score bert-base-uncased/ < text",
-            "pseudo-log-likelihood: id, score in nats, number of tokens");
+            "pseudo-log-likelihoods: line number, score in nats, number of tokens");
   c.example("lm-score score bert-base-uncased/ --kind pll-word-l2r --json --per-token < text",
-            "a number for each piece");
+            "one number for each token");
   c.example(
       "lm-score score bert-base-uncased/ --kind tta --kv input --query position --mask tta "
       "< text",
-      "one pass of BERT as a T-TA");
+      "BERT run as a T-TA, in one pass per text");
   c.example("lm-score score gpt2/ --per-word --space-correction < text",
-            "log-probabilities of words, with the probability that the word ends");
+            "log-probabilities of words, with the probability that each word ends");
   c.example("lm-score score mdlm/ --kind mdlm --draws 128 < text",
-            "masked diffusion: a bound of each log-likelihood, and its error");
+            "masked diffusion: a lower bound on each log-likelihood, and its standard error");
   c.example("lm-score score student/ --kind maskless < text",
-            "one pass of a model that lm-train classify has taught another one's scores");
-  c.example("lm-score score gpt2/ --policy slide:512 < text", "long lines through windows");
+            "estimated scores in one pass, from a model trained with lm-train classify");
+  c.example("lm-score score gpt2/ --policy slide:512 < text",
+            "reads long lines in overlapping windows");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   commands::add_scoring(c, o->scoring);
   c.flag("--per-token", o->per_token,
-         "a row for each token; with --json lists of pieces and their log-probabilities");
+         "one row per token; with --json, lists of tokens and their log-probabilities");
   add_word_options(c, o->word);
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);

@@ -77,7 +77,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   cli::CommonOptions& common = o.vectors.open.common;
   session.configure(common);
   if (o.shard && o.vectors.whiten)
-    throw UsageError("--whiten is fitted to all pairs, expected no --shard");
+    throw UsageError("--whiten cannot be combined with --shard: it is fitted to all pairs");
   common.json = common.json || o.shard;
   const OpenedVectors opened = open_vectors(o.vectors, session);
   std::vector<Similarities> files;
@@ -97,13 +97,15 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 
 void declare_sim(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("sim", "correlation of cosines with judgements of similarity");
-  c.example("lm-score sim all-MiniLM-L6-v2/ sts/*.tsv", "Pearson and Spearman, by file and of all");
+  cli::Command& c =
+      tool.subcommand("sim", "correlation of cosine similarities with human judgements");
+  c.example("lm-score sim all-MiniLM-L6-v2/ sts/*.tsv",
+            "Pearson and Spearman correlations, by file and over all");
   c.example("lm-score sim bert-base-uncased/ sts/*.tsv --pooling first-last --whiten",
-            "the same of whitened vectors");
+            "the same, with whitened vectors");
   add_vectors(c, o->vectors);
   c.arguments("FILE", o->files,
-              "lines of score, tab, sentence, tab, sentence; - is standard input");
+              "lines of score, sentence, sentence, separated by tabs; - is standard input");
   commands::add_file_shard(c, o->shard);
   commands::add_digits(c, o->vectors.open.digits);
   add_table(c, o->vectors.open.common);

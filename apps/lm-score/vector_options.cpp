@@ -38,16 +38,18 @@ void add_vectors(cli::Command& command, VectorCommand& options) {
   commands::add_open_options(command, options.open);
   commands::add_batch_tokens(command, options.open);
   command.choice("--pooling", options.pooling, kPoolings,
-                 "mean of all last states; the first token's; mean of the first and the last "
-                 "layer's; mean without the template's tokens [the folder's, or tta or mean]");
-  command.flag("--normalize", options.normalize,
-               "vectors of length 1; a folder of sentence-transformers may specify it, too");
+                 "mean of the last hidden states; that of the first token; mean over the first and "
+                 "last layers; mean without the template's tokens [the folder's; else tta for a "
+                 "T-TA, mean for others]");
+  command.flag(
+      "--normalize", options.normalize,
+      "scales vectors to length 1; the default if a sentence-transformers folder specifies it");
   command.flag("--whiten", options.whiten,
-               "make the covariance of the input's vectors 1; keeps them in memory");
+               "transforms the input's vectors to identity covariance; keeps them all in memory");
   command.option("--dim", "K", options.dim, cli::AllowedRange{1, 1e6},
-                 "with --whiten: the K directions of largest variance [all]");
+                 "with --whiten: keeps the K directions of largest variance [all]");
   command.choice("--policy", options.truncate, {{"error", false}, {"truncate", true}},
-                 "for a text that is too long: refuse it, or read the first tokens");
+                 "for a text that is too long: stop with an error, or read only the first tokens");
   commands::add_max_length(command, options.max_length, "read", "the folder's or model's");
   cli::add_no_special_in_text(command, options.no_special_in_text);
 }
@@ -57,7 +59,8 @@ OpenedVectors open_vectors(const VectorCommand& options, cli::Session& session) 
   OpenedVectors out{.opened = commands::open_model(options.open, folder.model, true, session)};
   const model::Design& design = out.opened.model->design();
   if (design.streams == model::Streams::kTowers)
-    throw InputError(out.opened.path, "two towers, expected a model with one state for a token");
+    throw InputError(out.opened.path,
+                     "the model has two towers, expected a model with one hidden state per token");
   for (const std::string& note : folder.notes) session.note(note);
   out.options.pooling = choose_pooling(options, folder, design);
   out.options.truncate = options.truncate;
@@ -72,8 +75,8 @@ OpenedVectors open_vectors(const VectorCommand& options, cli::Session& session) 
   if (options.dim && !options.whiten) throw UsageError("--dim needs --whiten");
   out.dim = options.dim.value_or(design.hidden_size);
   if (out.dim > design.hidden_size) {
-    throw UsageError(
-        fmt::format("--dim {}, expected at most the {} of the model", out.dim, design.hidden_size));
+    throw UsageError(fmt::format("--dim {}, expected at most the model's hidden size {}", out.dim,
+                                 design.hidden_size));
   }
   const std::string_view policy = options.truncate ? "truncate" : "error";
   session.note(fmt::format("{}: {}; pooling {}{}{}, policy {}", out.opened.path,

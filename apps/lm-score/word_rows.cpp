@@ -17,28 +17,27 @@ void check_correction(const WordOptions& options, const probe::ScoreOptions& sco
                       const model::Design& design) {
   if (score.kind != probe::ScoreKind::kCausal || design.streams == model::Streams::kTwo) {
     throw UsageError(
-        fmt::format("--space-correction is of causal models of one stream, expected none with a {} "
-                    "and --kind {}",
+        fmt::format("--space-correction is only for --kind causal with models of one stream, found "
+                    "a {} model and --kind {}",
                     design.family, probe::kind_name(score.kind)));
   }
   if (options.words == probe::WordUnit::kTokenizer)
-    throw UsageError("--space-correction is of words between white space, not --words tokenizer");
+    throw UsageError("--space-correction cannot be combined with --words tokenizer");
 }
 
 }  // namespace
 
 void add_word_options(cli::Command& command, WordOptions& options) {
   command.flag("--per-word", options.per_word,
-               "a row for each word; with --json lists of words and their log-probabilities");
+               "one row per word; with --json, lists of words and their log-probabilities");
   command.choice("--words", options.words, probe::word_unit_names(),
-                 "--per-word: what stands between white space, or pre-tokens of the tokenizer "
-                 "[space]");
-  command.flag(
-      "--space-correction", options.space_correction,
-      "--per-word, causal: includes the probability that the word ends, where tokens begin "
-      "with the space in front of a word");
+                 "with --per-word: words are separated by white space, or are the tokenizer's "
+                 "pre-tokens [space]");
+  command.flag("--space-correction", options.space_correction,
+               "with --per-word, causal: includes the probability that the word ends; for "
+               "tokenizers whose tokens begin with the space before a word");
   command.flag("--regions", options.regions,
-               "--per-word: lines have a second column, a label for each word; a row for each run "
+               "with --per-word: reads a second column with a label for each word; one row per run "
                "of words with the same label");
 }
 
@@ -49,7 +48,7 @@ WordRows::WordRows(const WordOptions& options, commands::Scoring& scoring,
     scoring.given.push_back(
         {"words", std::string(name_in(probe::word_unit_names(), *options.words))});
   if (options.regions && options.words == probe::WordUnit::kTokenizer)
-    throw UsageError("--regions label words between white space, not --words tokenizer");
+    throw UsageError("--regions cannot be combined with --words tokenizer");
   if (options.space_correction) {
     check_correction(options, scoring.options, opened.model->design());
     const auto problem = input_error_message([&] { correction_.emplace(*opened.tokenizer); });
@@ -70,8 +69,9 @@ std::string_view WordRows::text_of(std::string_view line) const {
   if (!options_.regions) return line;
   const auto columns = split_in_two(line, '\t');
   if (!columns) {
-    throw InputError(fmt::format("{} columns, expected a text, a tab and labels of regions",
-                                 split(line, '\t').size()));
+    throw InputError(fmt::format(
+        "columns: {}, expected 2 with --regions: a text and its labels, separated by a tab",
+        split(line, '\t').size()));
   }
   return columns->first;
 }

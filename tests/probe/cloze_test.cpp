@@ -90,8 +90,8 @@ TEST_CASE("labels and their words") {
   CHECK(contains(labels_usage("a,"), "empty word"));
   CHECK(contains(labels_usage("a|,b"), "empty word"));
   CHECK(contains(labels_usage("=a,b"), "empty name"));
-  CHECK(contains(labels_usage("x=a,x=b"), "the label 'x' twice"));
-  CHECK(contains(labels_usage("x=a,y=a"), "the word 'a' twice"));
+  CHECK(contains(labels_usage("x=a,x=b"), "the label 'x' occurs twice"));
+  CHECK(contains(labels_usage("x=a,y=a"), "the word 'a' occurs twice"));
 }
 
 TEST_CASE("the word's tokens, one word of their own") {
@@ -108,7 +108,7 @@ TEST_CASE("the word's tokens, one word of their own") {
 
 TEST_CASE("words without tokens of their own, texts with a mask") {
   CHECK(contains(message_of([] { encoder("X good[MASK]").encode(Texts{"a"}, "xx", 0); }),
-                 "'xx' shares the token '[UNK]' with what stands next to it"));
+                 "'xx' shares the token '[UNK]' with the text next to it"));
   CHECK(encoder("X good[MASK]").encode(Texts{"a"}, "ly", 0).sentence.ids ==
         Ids{2, kA, kGood, kLy, 3});
   const ClozeEncoder made = encoder("X it was [MASK].");
@@ -159,7 +159,7 @@ TEST_CASE("texts lose tokens, patterns do not") {
   CHECK(contains(message_of([&] { ids(Kind::kError, 9, {"a b c"}, pattern, 2); }),
                  "10 tokens, expected at most 9"));
   CHECK(contains(message_of([&] { ids(Kind::kFirst, 5, {"a b c"}, pattern); }),
-                 "the pattern has 6 tokens without its texts, expected at most 5"));
+                 "the pattern without its texts has 6 tokens, expected at most 5"));
 }
 
 TEST_CASE("records hide what the kind hides") {

@@ -220,7 +220,7 @@ TEST_CASE("labels that the tokenizer cannot tell apart or does not know") {
   const auto refused = [](const std::string& labels) {
     return message_of<UsageError>([&] { setting("X [MASK]", labels); });
   };
-  CHECK(contains(refused("Good,good"), "'Good' and 'good' are the same tokens"));
+  CHECK(contains(refused("Good,good"), "'Good' and 'good' have the same tokens"));
   CHECK(contains(refused("good,great"), "the tokenizer does not know 'great'"));
 }
 

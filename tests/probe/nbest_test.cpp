@@ -92,19 +92,20 @@ TEST_CASE("lists are read from lines and from both kinds of JSON") {
   };
   CHECK(problem("u\tx\ta\tb\n") == "f: line 1: found 'x', expected a score");
   CHECK(problem("u\t1\n") ==
-        "f: line 1: 2 fields, expected utterance, score, hypothesis, and a reference or none");
-  CHECK(problem("u\t1\ta\tb\nu\t1\ta\tc\n").starts_with("f: line 2: another reference"));
-  CHECK(problem("u1\t-1\ta\xff\ta\n") == "f: line 1: not UTF-8, expected it");
-  CHECK(problem("u1\t-1\ta\ta\nu\xc3\t-1\ta\ta\n") == "f: line 2: not UTF-8, expected it");
+        "f: line 1: 2 fields, expected 3 or 4: utterance, score, hypothesis and (optional) "
+        "reference");
+  CHECK(problem("u\t1\ta\tb\nu\t1\ta\tc\n").starts_with("f: line 2: the reference differs"));
+  CHECK(problem("u1\t-1\ta\xff\ta\n") == "f: line 1: not valid UTF-8");
+  CHECK(problem("u1\t-1\ta\ta\nu\xc3\t-1\ta\ta\n") == "f: line 2: not valid UTF-8");
   CHECK(problem("u\t-1\ta\ta\nv\t-1\ta\ta\nu\t-1\tb\ta\n") ==
-        "f: utterance 'u' stands at two places, expected one");
+        "f: utterance 'u' occurs twice, expected all its hypotheses in one list");
   CHECK(problem(R"({"utts":{"u":{"output":[{"rec_text":"A","score":-1,"text":"A"},)"
                 R"({"rec_text":"B","score":-2,"text":"B"}]}}})") ==
-        "f: utterance 'u': another reference (text) than before, expected the same for an "
+        "f: utterance 'u': hypotheses with different references (text), expected one reference per "
         "utterance");
-  CHECK(problem("") == "f: no utterance, expected n-best lists");
+  CHECK(problem("") == "f: no utterances, expected n-best lists");
   CHECK(problem(R"({"utts":{"u":{"output":[]}}})") ==
-        "f: utterance 'u': no hypothesis, expected one");
+        "f: utterance 'u': no hypothesis, expected at least one");
   CHECK(problem(R"({"utts":{"u":{}}})") == "f: utterance 'u': no output, expected one");
 }
 
@@ -127,11 +128,11 @@ TEST_CASE("lists of new audio have no references") {
     return message_of<InputError>([&] { read_nbest(text, "f"); });
   };
   CHECK(problem("u\t1\ta\nv\t1\ta\tb\n") ==
-        "f: utterance 'v' has a reference, expected none as utterance 'u'");
+        "f: utterance 'v' has a reference, expected none as for utterance 'u'");
   CHECK(problem(R"({"u":{"ref":"a","hyp_1":{"score":-1,"text":"b"}},"v":{"hyp_1":{"score":-1,)"
                 R"("text":"b"}}})") ==
-        "f: utterance 'v' has no reference, expected one as utterance 'u'");
-  CHECK(problem("u\t1\ta\tb\nu\t1\tb\n").starts_with("f: line 2: another reference"));
+        "f: utterance 'v' has no reference, expected one as for utterance 'u'");
+  CHECK(problem("u\t1\ta\tb\nu\t1\tb\n").starts_with("f: line 2: the reference differs"));
 }
 
 TEST_CASE("a pair is right only if the good sentence scores higher") {

@@ -34,7 +34,8 @@ TEST_CASE("leaks of given masks are found at the lengths that occur") {
   CHECK(leak(kTta, "tta", kInput, kPosition, 5000) == clean);
   // Two layers whose keys are the layer before: the token comes back by way of a neighbour.
   CHECK(leak(kTta, "tta", {}, kPosition, 6) ==
-        "kind tta mask 'tta': of 6 tokens position 0 reads token 0 (token 0 -> layer 1 position "
+        "kind tta mask 'tta': in a text of 6 tokens position 0 reads token 0 (token 0 -> layer 1 "
+        "position "
         "1 -> layer 2 position 0), expected a T-TA, or kv input query position mask tta");
   CHECK(leak(kTta, "tta", {}, kPosition, 1) == clean);
   CHECK(leak(kTta, "strict_causal", {}, kPosition, 512) == clean);

@@ -256,7 +256,7 @@ TEST_CASE("long texts are refused, or read as the policy says") {
   model.design_to_change().max_position_embeddings = 5;  // three tokens of text
   TextScorer strict(model, {.mask = kMask}, [](ScoredSentence&&) {});
   CHECK(spell_fields(strict.length_problem(kText).value_or("")) ==
-        "8 tokens, expected at most 5 (policy says what else to do)");
+        "8 tokens, expected at most 5 (see policy)");
   CHECK_FALSE(strict.length_problem(part_of(kText, 0, 3)));
   const auto score = [&](const char* policy) {
     return scored(model, {.policy = parse_length_policy(policy)}, {kText})[0];
@@ -270,7 +270,7 @@ TEST_CASE("long texts are refused, or read as the policy says") {
   CHECK(score("slide:3").score == score("chunk").score);
   CHECK(score("slide:1").tokens == 6);
   CHECK(message_of<UsageError>([&] { score("slide:4"); }) ==
-        "policy slide:4, expected a stride from 1 to the 3 tokens that the model reads at once");
+        "policy slide:4, expected a stride from 1 to 3, the tokens that fit in a window");
 }
 
 TEST_CASE("strides and lengths beyond what is read at once are refused before any text") {
@@ -347,17 +347,16 @@ TEST_CASE("kinds that a model cannot do are refused") {
   CHECK(problem(ScoreKind::kPll, gpt, usual) ==
         "kind pll: the model has a causal head, expected a masked head");
   CHECK(problem(ScoreKind::kMaskless, bert, usual) ==
-        "kind maskless: the model has a masked head, expected one number a text (lm-train classify "
+        "kind maskless: the model has a masked head, expected a regression head (lm-train classify "
         "with problem_type regression)");
   CHECK(problem(ScoreKind::kPll, regression, usual) ==
-        "kind pll: the model has one number a text, expected a masked head");
+        "kind pll: the model has a regression head, expected a masked head");
   CHECK(problem(ScoreKind::kElectra, bert, usual) ==
         "kind electra: the model has a masked head, expected a discriminator");
   CHECK(problem(ScoreKind::kElectra, electric, usual) ==
         "kind electra: the model has energies, expected a discriminator");
   CHECK(problem(ScoreKind::kElectric, electra, usual) ==
-        "kind electric: the model has a discriminator, expected energies, as Electric "
-        "has them");
+        "kind electric: the model has a discriminator, expected energies (an Electric model)");
   for (const ScoreKind kind : {ScoreKind::kPll, ScoreKind::kTta, ScoreKind::kCausal})
     CHECK(problem(kind, electric, usual).find("the model has energies") != std::string::npos);
   CHECK(problem(ScoreKind::kTta, bert, usual)

@@ -91,7 +91,7 @@ TEST_CASE("regions are runs of words with one label") {
   CHECK(regions[2].tokens.begin == 3);
   CHECK(regions[2].tokens.end == 5);
   CHECK(message_of([&] { regions_of(words, "x y"); }) ==
-        "2 labels of regions, expected 4, one a word");
+        "region labels: 2, expected 4, one for each word");
   CHECK(regions_of({}, "").empty());
 }
 
@@ -247,8 +247,8 @@ TEST_CASE("corrected words add up to the probability of the text as words") {
   CHECK(word_score(cut, words[1], nullptr));
   CHECK_FALSE(word_score(cut, words[1], &correction));
   CHECK(message_of([] { SpaceCorrection(text::Tokenizer::open(kWords + "bert")); }) ==
-        "the tokenizer does not put the space in front of the next word, expected one whose tokens "
-        "begin with it (Ġ or ▁)");
+        "the tokenizer does not mark the space before a word, expected one whose tokens begin with "
+        "it (Ġ or ▁)");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Many small runs of a model as few large ones, in bounded memory.
+// Runs many short sequences in few large batches, in bounded memory.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace masque::probe {
 
-/// Gets the logits of one of a job's rows, by its place among them; a view that ends with the call.
-/// Rows of different jobs may come from several threads at once.
+/// Receives the logits of a job's row; `row` is its index in Job::rows. The view is valid during
+/// the call only. Rows of different jobs may come from several threads at once.
 using TakeLogits = std::function<void(std::size_t row, std::span<const double> logits)>;
 
-/// Gets what a model's detector gives to each token of a job; a view that ends with the call.
-/// Different jobs may come from several threads at once.
+/// Receives the detector's probability for each token of a job. The view is valid during the call
+/// only. Different jobs may come from several threads at once.
 using TakeDetections = std::function<void(std::span<const double> probabilities)>;
 
-/// Tokens by their ids: 1 for those of the set; beyond the end there are none.
+/// A set of tokens: element i is 1 if id i is in it; ids beyond the end are not.
 using TokenSet = std::vector<std::uint8_t>;
 
-/// One sequence to run, and where its numbers go.
+/// One sequence to run, and where its results go.
 struct Job {
   std::vector<TokenId> ids;
   std::vector<Index> positions;          ///< empty: 0, 1, …
@@ -31,29 +31,29 @@ struct Job {
   std::optional<mask::Mask> mask;        ///< none: the model's
   std::optional<mask::Mask> query_mask;  ///< two streams
   std::vector<Index> rows;               ///< of this sequence, ascending
-  std::vector<TokenId> targets;    ///< one a row: log-probabilities are wanted; empty: one logit
-  std::vector<double*> out;        ///< one a row; must stay until the job has run
-  TakeLogits take;                 ///< all logits are wanted: without targets and out
-  TakeDetections take_detections;  ///< with `take`, of a model with a detector; or none
-  /// With targets and sets of the runner: one a row, where the log-probability of each set goes.
+  std::vector<TokenId> targets;          ///< one per row: gives log-probabilities; empty: one logit
+  std::vector<double*> out;              ///< one per row; must stay valid until the job has run
+  TakeLogits take;                       ///< gives all logits; not with targets and out
+  TakeDetections take_detections;        ///< with `take`, of a model with a detector; or none
+  /// With targets and a runner that has sets: one per row, for the log-probability of each set.
   std::vector<double*> set_out;
 };
 
-/// Collects jobs and runs them together before the next one would pass `batch_tokens` tokens; a
-/// longer job runs alone. Models do not pad, so jobs need no sorting by length, and what a job
-/// gives does not depend on the others.
+/// Collects jobs and runs them in one batch before the next job would exceed `batch_tokens` tokens;
+/// a longer job runs alone. Models do not pad, so jobs need no sorting by length, and the results
+/// of a job do not depend on the others.
 class JobRunner {
  public:
-  /// `sets`: how likely one of these tokens is at the rows of jobs with targets. `excluded`: a
-  /// token with the probability 0, no target; not with sets.
+  /// `sets`: for these, jobs with targets also get the probability that a row's token is in the
+  /// set. `excluded`: a token that gets the probability 0 and is no target; not with sets.
   JobRunner(const model::Model& model, Index batch_tokens, std::vector<TokenSet> sets = {},
             std::optional<TokenId> excluded = std::nullopt)
       : model_(model), batch_tokens_(batch_tokens), sets_(std::move(sets)), excluded_(excluded) {}
 
-  /// Adds a job; if the batch would pass the budget, it is run first. Jobs with targets, those
-  /// that take logits and the others must not share a runner.
+  /// Adds a job; runs the batch first if it would exceed the budget. A runner must get only jobs
+  /// with targets, only jobs that take logits, or only others.
   void add(Job job);
-  /// Runs what is left.
+  /// Runs the jobs that are waiting.
   void run();
   /// Jobs that have run so far.
   std::uint64_t done() const { return done_; }

@@ -1,4 +1,4 @@
-// How well labels are predicted: accuracy, F1, Matthews' correlation.
+// Quality of predicted labels: accuracy, F1, Matthews' correlation.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace masque::probe {
 
-/// How often each label was taken for each. Results are those of scikit-learn.
+/// The confusion matrix. Results are those of scikit-learn.
 class Confusion {
  public:
   explicit Confusion(Index labels);
@@ -17,7 +17,7 @@ class Confusion {
   void add(Index label, Index predicted, std::uint64_t count = 1);
 
   Index labels() const { return labels_; }
-  /// How often `label` was taken for `predicted`.
+  /// How often `predicted` was predicted where `label` is correct.
   std::uint64_t at(Index label, Index predicted) const;
   std::uint64_t total() const;
   std::uint64_t right() const;

@@ -64,7 +64,7 @@ void find_word(const ClozePattern::Filled& filled, ClozeSentence& cloze) {
     if (span.end > end ||
         (span.begin < begin && !is_blank(text.substr(span.begin, begin - span.begin)))) {
       throw InputError(fmt::format(
-          "'{}' shares the token '{}' with what stands next to it, expected tokens of its own",
+          "'{}' shares the token '{}' with the text next to it, expected separate tokens",
           escape(text.substr(begin, end - begin)),
           escape(sentence.pieces[static_cast<std::size_t>(i)])));
     }
@@ -73,8 +73,8 @@ void find_word(const ClozePattern::Filled& filled, ClozeSentence& cloze) {
     cloze.sentence.words[static_cast<std::size_t>(i)] = kClozeWord;
   }
   if (cloze.end == 0) {
-    throw InputError(
-        fmt::format("'{}' has no token, expected one", escape(text.substr(begin, end - begin))));
+    throw InputError(fmt::format("'{}' has no tokens, expected at least one",
+                                 escape(text.substr(begin, end - begin))));
   }
 }
 
@@ -88,7 +88,7 @@ void shorten(const ClozePattern::Filled& filled, LengthPolicy::Kind policy, Inde
   Sentence& sentence = cloze.sentence;
   const Index all = std::ssize(left[0]) + std::ssize(left[1]);
   if (all < excess) {
-    throw InputError(fmt::format("the pattern has {} tokens without its texts, expected at most {}",
+    throw InputError(fmt::format("the pattern without its texts has {} tokens, expected at most {}",
                                  sentence.size() - all, sentence.size() - excess));
   }
   std::vector<bool> gone(sentence.ids.size(), false);
@@ -142,9 +142,9 @@ ClozePattern::ClozePattern(std::string_view pattern, std::string_view mask_token
                                               : "has several [MASK], expected one");
   }
   if (count[0] != 1)
-    refuse_pattern(pattern, count[0] == 0 ? "has no X, expected one, for the text"
+    refuse_pattern(pattern, count[0] == 0 ? "has no X, expected one for the text"
                                           : "has several X, expected one");
-  if (count[1] > 1) refuse_pattern(pattern, "has several Y, expected one at most");
+  if (count[1] > 1) refuse_pattern(pattern, "has several Y, expected at most one");
   texts_ = count[1] == 1 ? 2 : 1;
 }
 
@@ -178,15 +178,16 @@ std::vector<VerbalizedLabel> parse_verbalizer(std::string_view text) {
       label.words.emplace_back(trim(word));
       if (label.words.back().empty()) refuse("an empty word, expected LABEL or NAME=WORD|WORD");
       if (!words.insert(label.words.back()).second)
-        refuse(fmt::format("the word '{}' twice, expected once", escape(label.words.back())));
+        refuse(
+            fmt::format("the word '{}' occurs twice, expected once", escape(label.words.back())));
     }
     label.name = rest ? std::string(trim(first)) : label.words.front();
     if (label.name.empty()) refuse("an empty name, expected LABEL or NAME=WORD|WORD");
     if (!names.insert(label.name).second)
-      refuse(fmt::format("the label '{}' twice, expected once", escape(label.name)));
+      refuse(fmt::format("the label '{}' occurs twice, expected once", escape(label.name)));
     labels.push_back(std::move(label));
   }
-  if (labels.size() < 2) refuse("one label, expected several, with commas between");
+  if (labels.size() < 2) refuse("one label, expected at least two, separated by commas");
   return labels;
 }
 
@@ -238,8 +239,8 @@ ClozeSentence ClozeEncoder::encode(const ClozePattern::Filled& filled,
   const Index excess = size - *options_.longest;
   if (excess <= 0) return cloze;
   if (options_.policy.kind == LengthPolicy::Kind::kError) {
-    throw InputError(fmt::format("{} tokens, expected at most {} ({} says what else to do)", size,
-                                 *options_.longest, field("policy")));
+    throw InputError(fmt::format("{} tokens, expected at most {} (see {})", size, *options_.longest,
+                                 field("policy")));
   }
   shorten(filled, options_.policy.kind, excess, cloze);
   return cloze;

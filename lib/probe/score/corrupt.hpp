@@ -1,5 +1,6 @@
-// Sequences with some tokens hidden, dropped or replaced, for experiments: the same tokens are
-// selected whatever is done to them, and those of a smaller rate are among those of a larger one.
+// Corrupted sequences for experiments: some tokens are masked, dropped or replaced. The selected
+// tokens do not depend on the corruption, and those of a smaller rate are a subset of those of a
+// larger one.
 #pragma once
 
 #include <optional>
@@ -13,12 +14,12 @@
 
 namespace masque::probe {
 
-/// What is done to the selected tokens.
+/// The corruption of the selected tokens.
 enum class TokenNoise {
   kNone,    ///< nothing
   kMask,    ///< they become the mask token
-  kDrop,    ///< they are taken out; the others keep their positions
-  kRandom,  ///< they become random tokens, each id equally likely
+  kDrop,    ///< they are removed; the others keep their positions
+  kRandom,  ///< they become random tokens, uniform over the ids
 };
 
 /// "none", "mask", "drop", "random".

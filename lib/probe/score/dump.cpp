@@ -74,7 +74,7 @@ class Layout {
     const auto size =
         count ? checked_multiply(*count, dtype_ == DType::kF64 ? 8 : 4) : std::nullopt;
     const auto end = size ? checked_add(bytes_, *size) : std::nullopt;
-    if (!end) throw InputError(fmt::format("{} does not fit a file", name));
+    if (!end) throw InputError(fmt::format("{} is too large for a file", name));
     const std::uint64_t begin = bytes_;
     tensors_.push_back({std::move(name), dtype_, std::move(shape), begin, *end, 0});
     bytes_ = *end;

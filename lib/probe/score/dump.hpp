@@ -1,4 +1,4 @@
-// What a model computes, as tensors of a file.
+// Writes hidden states, logits and attention weights of a model to a file.
 #pragma once
 
 #include <functional>
@@ -29,13 +29,13 @@ void parse_dump_parts(std::string_view list, DumpRequest& request);
 /// The items as a batch; with `two_streams` their masks are those of the query stream.
 model::Batch batch_of(std::span<const Sequence> items, bool two_streams);
 
-/// Writes a safetensors file, replacing `path` as a whole or not at all, with these tensors of item
-/// i, F64 of an f64 model, else F32:
+/// Writes a safetensors file with these tensors of item i, F64 for an f64 model, else F32. `path`
+/// is replaced as a whole or not at all.
 ///   i.hidden_states (layers + 1, T, hidden)   i.logits (T, V), (T, 1) of a discriminator
 ///   i.query_states  (layers + 1, T, hidden)   i.attentions (layers, heads, T, T)
-/// Two-stream models also give query_states; without a mask their query stream reads everything but
-/// its own token, and the logits are those of the content stream; with one those of the query
-/// stream. Every size is known before the first run; the file's data are in the order of the items.
+/// Only two-stream models give query_states. Without a mask their query stream reads everything but
+/// its own token, and the logits are those of the content stream; with a mask they are those of the
+/// query stream. Every size is known before the first run; data are in the order of the items.
 /// Memory: a batch. Throws InputError as Model::run does, and if the file cannot be written.
 void dump(const model::Model& model, std::span<const Sequence> items, const DumpRequest& request,
           const std::string& path);

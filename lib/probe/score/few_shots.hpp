@@ -1,4 +1,4 @@
-// A few examples of each label, and records that teach a model to fill a cloze pattern with it.
+// Draws a few examples of each label and makes training records from cloze patterns.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class ShotSampler {
 
   /// Ids must differ.
   void add(Shot shot);
-  /// The texts drawn, by their ids. Throws InputError that names by `names` a label with fewer
-  /// than `count` texts.
+  /// The drawn texts, by their ids. Throws InputError for a label with fewer than `count` texts;
+  /// `names` are for its message.
   std::vector<Shot> drawn(const std::vector<VerbalizedLabel>& names) const;
 
  private:
@@ -41,13 +41,13 @@ class ShotSampler {
   std::vector<std::map<Key, Shot>> drawn_;  ///< of each label
 };
 
-/// Whether a pattern can be taught as this kind scores it: by the masked kinds and kTta.
+/// Whether there are training records for this kind: the masked kinds and kTta.
 bool has_cloze_records(ScoreKind kind);
 
-/// What teaches the word of a sentence: of the masked kinds a record for each of its tokens t, with
-/// the tokens of M(t) replaced by `mask` and t as the only label (`hidden_with`); of kTta one
-/// record with the word's tokens as labels. Ids hold the template's tokens, labels are those of
-/// their own position.
+/// Training records for the word of a sentence. Masked kinds: a record for each of its tokens t,
+/// with the tokens of M(t) replaced by `mask` and t as the only label (`hidden_with`). kTta: one
+/// record with the word's tokens as labels. Ids include the template's tokens; a label belongs to
+/// its own position.
 std::vector<records::Record> cloze_records(const ClozeSentence& cloze, ScoreKind kind,
                                            TokenId mask);
 

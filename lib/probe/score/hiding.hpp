@@ -7,8 +7,8 @@
 
 namespace masque::probe {
 
-/// Of `length` tokens, the keys that are `hidden` are read by none but, with `self`, themselves.
-/// Cost: O(length).
+/// A mask of `length` tokens in which no query reads the keys in `hidden`, except, with `self`,
+/// each of them itself. Cost: O(length).
 mask::Mask hiding(Index length, const std::vector<Index>& hidden, bool self);
 
 }  // namespace masque::probe

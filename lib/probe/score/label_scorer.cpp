@@ -45,13 +45,14 @@ LabelWords label_words(const ClozeEncoder& encoder, const text::Tokenizer& token
       const std::vector<TokenId>& ids = cloze.sentence.ids;
       std::vector<TokenId> tokens(ids.begin() + cloze.begin, ids.begin() + cloze.end);
       if (const auto unk = tokenizer.roles().unk; unk && std::ranges::count(tokens, *unk) > 0) {
-        throw UsageError(fmt::format("{}: the tokenizer does not know '{}', expected other words",
+        throw UsageError(fmt::format("{}: the tokenizer does not know '{}', expected another word",
                                      field("labels"), escape(word)));
       }
       const auto [same, is_new] = known.try_emplace(tokens, word);
       if (!is_new) {
-        throw UsageError(fmt::format("{}: '{}' and '{}' are the same tokens, expected other words",
-                                     field("labels"), escape(same->second), escape(word)));
+        throw UsageError(
+            fmt::format("{}: '{}' and '{}' have the same tokens, expected different words",
+                        field("labels"), escape(same->second), escape(word)));
       }
       out.most_tokens = std::max(out.most_tokens, cloze.tokens());
       out.last = cloze.end == cloze.sentence.size() - cloze.sentence.suffix;
@@ -103,8 +104,7 @@ std::vector<ClozeSentence> LabelScorer::encoded(const Encode& encode) const {
       if (one_pass_ && !out.empty()) break;
       out.push_back(encode(word));
       if (reads_front_ && out.back().begin == 0) {
-        throw InputError(
-            "nothing stands in front of the label, expected a token to predict it from");
+        throw InputError("no token before the label's word, expected one to predict it from");
       }
     }
   }
@@ -207,9 +207,9 @@ std::vector<double> content_free_probabilities(const model::Model& model,
   scorer.flush();
   for (std::size_t l = 0; l < mean.size(); ++l) {
     if (mean[l] > 0) continue;
-    throw InputError(fmt::format(
-        "label '{}' has probability {} without content, expected one that can be divided by",
-        escape(words.labels[l].name), mean[l]));
+    throw InputError(
+        fmt::format("label '{}' has probability {} for content-free inputs, expected more than 0",
+                    escape(words.labels[l].name), mean[l]));
   }
   return mean;
 }

@@ -1,4 +1,4 @@
-// Which label a text has, by how well the words of each label fill the gap of a cloze pattern.
+// Classifies texts by how well the words of each label fill the gap of a cloze pattern.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace masque::probe {
 
-/// The labels of a pattern as one tokenizer writes them.
+/// The labels and the tokens of their words under one tokenizer.
 struct LabelWords {
   std::vector<VerbalizedLabel> labels;
   std::vector<std::vector<std::vector<TokenId>>> ids;  ///< of each word of each label
@@ -22,53 +22,53 @@ struct LabelWords {
   bool last = false;  ///< no token of the text stands after the word
 };
 
-/// Encodes each word in the pattern. Throws UsageError about `labels` for a word that the tokenizer
-/// does not know (its unk token), one without tokens of its own, and two words that are the same
+/// Encodes each word in the pattern. Throws UsageError about `labels` for a word with the unk
+/// token, a word that has no tokens or shares one with its neighbours, and two words with the same
 /// tokens.
 LabelWords label_words(const ClozeEncoder& encoder, const text::Tokenizer& tokenizer,
                        std::vector<VerbalizedLabel> labels);
 
-/// One number a label: its log-score in nats, larger is better. The scores of labels compare with
-/// each other, not with those of other texts or patterns.
+/// One number per label: its log-score in nats, larger is better. Scores are comparable between the
+/// labels of one text, not between texts or patterns.
 struct LabelScores {
   std::uint64_t id = 0;
   std::vector<double> scores;
 };
 
-/// Scores the labels of texts, in order. The score of a word is what ScoreOptions::kind sums over
-/// its tokens (of kCausal over those after it, too: what stands in front is the same for all
-/// labels), divided by `length`; that of a label is the mean over its words, which for words of one
-/// token is the mean of their logits, but for a constant (Schick and Schütze 2021,
-/// arXiv:2001.07676, §3). A result depends neither on the size of batches nor on other texts.
+/// Scores the labels of texts, in order. The score of a word is the sum that ScoreOptions::kind
+/// defines over its tokens, divided by `length`. For kCausal it includes the tokens after the word;
+/// those before it are the same for all labels. The score of a label is the mean over its words;
+/// for words of one token this is the mean of their logits up to a constant (Schick and Schütze
+/// 2021, arXiv:2001.07676, §3). A result depends neither on the size of batches nor on other texts.
 /// Memory: one batch, and the texts in it.
 class LabelScorer {
  public:
   using Sink = std::function<void(LabelScores&&)>;
 
-  /// What is referred to must stay. The policy of `options` is not used, but that of the encoder.
-  /// Throws as TextScorer.
+  /// The model, encoder and words must outlive this. The encoder's length policy is used, not that
+  /// of `options`. Throws as TextScorer.
   LabelScorer(const model::Model& model, const ClozeEncoder& encoder, const LabelWords& words,
               ScoreOptions options, const LengthNormalization& length, Sink sink);
 
   LabelScorer(const LabelScorer&) = delete;
   LabelScorer& operator=(const LabelScorer&) = delete;
 
-  /// Whether one pass over a text gives the scores of all labels: each word is one token, the
-  /// model has one stream, and what the kind hides or reads does not depend on the word (kElectra;
-  /// kCausal with something after the word). Else there are as many passes as the kind takes for
-  /// each word.
+  /// Whether one pass over a text gives the scores of all labels: each word is one token, the model
+  /// has one stream, and the input does not depend on the word (it does for kElectra and kElectric,
+  /// and for kCausal with tokens after the word). Otherwise each word takes the passes of its
+  /// kind.
   bool one_pass() const { return one_pass_; }
 
-  /// The sentences whose scores decide the labels of these texts: one in one pass, else one a word.
-  /// Throws InputError (message only) as ClozeEncoder::encode, and where a causal model has nothing
-  /// in front of the word.
+  /// The sentences to score for these texts: one if one_pass(), else one per word. Throws
+  /// InputError (message only) as ClozeEncoder::encode, and if a causal model has no token before
+  /// the word.
   std::vector<ClozeSentence> sentences(std::span<const std::string> texts) const;
-  /// The same of an input without content.
+  /// The same for a content-free input.
   std::vector<ClozeSentence> content_free_sentences(const std::string& text) const;
 
-  /// Adds what sentences() gave for a text; runs batches as they fill.
+  /// Adds the sentences() of a text; runs batches as they fill.
   void add(std::uint64_t id, std::vector<ClozeSentence> sentences);
-  /// Runs what waits: all labels have then been given to the sink.
+  /// Runs the waiting texts. All labels have then been given to the sink.
   void flush();
 
  private:
@@ -102,21 +102,21 @@ class LabelScorer {
 /// softmax of the scores: a probability for each label.
 std::vector<double> label_probabilities(std::span<const double> scores);
 
-/// How likely each label is whatever the text: the mean of label_probabilities over inputs without
-/// content ("N/A", …). Zhao et al. 2021, arXiv:2102.09690, §5. Throws InputError for an input that
-/// does not fit, and a label of probability 0.
+/// The probability of each label for content-free inputs ("N/A", …): the mean of
+/// label_probabilities over them. Zhao et al. 2021, arXiv:2102.09690, §5. Throws InputError for an
+/// input that is too long, and for a label with probability 0.
 std::vector<double> content_free_probabilities(const model::Model& model,
                                                const ClozeEncoder& encoder, const LabelWords& words,
                                                const ScoreOptions& options,
                                                const LengthNormalization& length,
                                                std::span<const std::string> inputs);
 
-/// p_l / q_l, divided by their sum: what p says beyond the content-free q (their eq. with
-/// W = diag(q)⁻¹, b = 0, and the sum in place of a second softmax; the order is the same).
+/// p_l / q_l, normalised to sum to 1: p corrected by the content-free q (the equation of Zhao et
+/// al. with W = diag(q)⁻¹, b = 0, and a sum instead of a second softmax; the order is the same).
 std::vector<double> calibrated(std::span<const double> probabilities,
                                std::span<const double> content_free);
 
-/// The largest one, of equal ones the first.
+/// The index of the largest probability, of equal ones the first.
 Index likeliest_label(std::span<const double> probabilities);
 
 }  // namespace masque::probe

@@ -61,7 +61,7 @@ std::optional<Index> token_limit(const model::Design& design, Index max_length) 
   const Index model = design.max_position_embeddings;
   if (max_length == 0) return model == 0 ? std::nullopt : std::optional(model);
   if (model != 0 && max_length > model) {
-    throw UsageError(fmt::format("{} {}, expected at most the model's {} tokens",
+    throw UsageError(fmt::format("{} {}, expected at most {}, the model's maximum length",
                                  field("max_length"), max_length, model));
   }
   return max_length;
@@ -71,9 +71,9 @@ void check_stride(const LengthPolicy& policy, Index capacity) {
   if (policy.kind != LengthPolicy::Kind::kSlide ||
       (policy.stride >= 1 && policy.stride <= capacity))
     return;
-  throw UsageError(fmt::format(
-      "{} slide:{}, expected a stride from 1 to the {} tokens that the model reads at once",
-      field("policy"), policy.stride, capacity));
+  throw UsageError(
+      fmt::format("{} slide:{}, expected a stride from 1 to {}, the tokens that fit in a window",
+                  field("policy"), policy.stride, capacity));
 }
 
 std::vector<Window> cut_windows(Index tokens, Index capacity, const LengthPolicy& policy,

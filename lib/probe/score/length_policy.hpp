@@ -1,4 +1,4 @@
-// What happens to a text that is longer than a model reads.
+// How texts that are longer than the model's maximum length are treated.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct LengthPolicy {
     kChunk,  ///< disjoint pieces, each read alone
     kSlide,  ///< windows every `stride` tokens; each token is scored once
     kFirst,  ///< only the first tokens are read
-    kLast,   ///< only the last tokens are read (a length stream: of every piece)
+    kLast,   ///< only the last tokens are read (in a length stream: of every piece)
   };
   Kind kind = Kind::kError;
   Index stride = 0;
@@ -27,11 +27,11 @@ struct LengthPolicy {
 LengthPolicy parse_length_policy(std::string_view text);
 std::string policy_text(const LengthPolicy& policy);
 
-/// Tokens that a model reads at once: `max_length`, or with 0 as many as it can; nothing if it has
-/// no limit. Throws UsageError about `max_length` for more than it can.
+/// The maximum number of tokens in a sequence: `max_length`, or if that is 0 the model's; no value
+/// if neither limits it. Throws UsageError about `max_length` if it exceeds the model's.
 std::optional<Index> token_limit(const model::Design& design, Index max_length);
 
-/// Throws UsageError about `policy` if windows of `capacity` (≥ 1) tokens would leave some out.
+/// Throws UsageError about `policy` if windows of `capacity` (≥ 1) tokens would skip some tokens.
 void check_stride(const LengthPolicy& policy, Index capacity);
 
 /// Tokens [begin, end) of a text that are read together; those in [score_begin, score_end) are
@@ -43,10 +43,10 @@ struct Window {
   Index score_end = 0;
 };
 
-/// The windows of a text of `tokens` tokens where at most `capacity` (≥ 1) fit at once. Windows of
-/// kSlide begin at 0, stride, 2 stride …; a token in several of them is scored where it has the
-/// most context: with `left_only` on its left, so in the first of them; else on the side where it
-/// has less of it. Throws as check_stride; kError is up to the caller.
+/// The windows of a text of `tokens` tokens, at most `capacity` (≥ 1) each. Windows of kSlide begin
+/// at 0, stride, 2 stride … A token in several windows is scored in the one that gives it the most
+/// context: on its left with `left_only`, so in the first of them; else on the side where it has
+/// less. Throws as check_stride. The caller handles kError.
 std::vector<Window> cut_windows(Index tokens, Index capacity, const LengthPolicy& policy,
                                 bool left_only);
 

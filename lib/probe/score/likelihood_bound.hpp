@@ -1,4 +1,5 @@
-// A bound of the likelihood that masked diffusion gives to a text, from draws of hidden tokens.
+// A lower bound on the log-likelihood of a text under masked diffusion, from random sets of hidden
+// tokens.
 //
 // The log-likelihood of n tokens is at least
 //     E_l E_S (n/l) Σ_{i in S} log p(x_i | the tokens outside S),
@@ -16,7 +17,7 @@
 
 namespace masque::probe {
 
-/// What one draw hides.
+/// The tokens that one draw hides.
 struct HiddenTokens {
   std::vector<Index> places;    ///< ascending
   std::vector<double> weights;  ///< n/l of each
@@ -28,8 +29,8 @@ struct HiddenTokens {
 std::vector<HiddenTokens> draw_hidden(Index begin, Index end, Index block_size, Index draws,
                                       Draw& draw);
 
-/// The variance of the mean of such draws, at least two, from their values: as if they were
-/// independent, which is on average too much.
+/// The variance of the mean of at least two draws, from their values. Computed as if the draws were
+/// independent, so on average too large.
 double variance_of_mean(const std::vector<double>& values);
 
 }  // namespace masque::probe

@@ -1,4 +1,4 @@
-// How metrics of texts cut a line into tokens: sacreBLEU's tokenizers, and that of rouge_score.
+// Tokenizers of text metrics: those of sacreBLEU and of rouge_score.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ enum class BleuTokenizer {
   kChar,  ///< code points
   kNone,  ///< what stands between white space
 };
-/// Their names, as sacreBLEU has them.
+/// Their names in sacreBLEU.
 NameTable<BleuTokenizer> bleu_tokenizer_names();
 
 /// What Python's str.split, str.strip and str.isspace take for white space.
@@ -33,15 +33,15 @@ struct CutText {
   std::vector<std::string_view> tokens;
 };
 
-/// Cuts lines as sacreBLEU 2.6 does, white space at the end taken away first. For one thread at a
+/// Tokenizes lines as sacreBLEU 2.6, after removing white space at the end. For one thread at a
 /// time.
 class BleuCutter {
  public:
   explicit BleuCutter(BleuTokenizer tokenizer);
 
-  /// The tokens of a line, which is valid UTF-8. Cost O(length). `intl` has the categories of the
-  /// Oniguruma library, where sacreBLEU has those of Python's `regex`: they differ in characters
-  /// that are younger than either (Debian 12: Unicode 14).
+  /// The tokens of a line, which is valid UTF-8. Cost O(length). `intl` takes the categories of
+  /// characters from the Oniguruma library, sacreBLEU from Python's `regex`: they differ for
+  /// characters newer than either knows (Debian 12: Unicode 14).
   void cut(std::string_view line, CutText& out);
 
  private:

@@ -22,7 +22,7 @@ struct MinimalPair {
 /// `bad`, `uid`. Throws InputError "what was found", without the line's number.
 MinimalPair parse_minimal_pair(std::string_view line);
 
-/// What was right, of all pairs and of groups of them.
+/// Counts of correct pairs, in all and by group.
 class PairTally {
  public:
   enum class Level { kParadigm, kTerm, kField, kAll };
@@ -35,9 +35,9 @@ class PairTally {
     double accuracy() const { return static_cast<double>(right) / static_cast<double>(n); }
   };
 
-  /// Counts a pair, right if the good sentence has the higher score. Equal scores are wrong.
+  /// Counts a pair: correct if the good sentence has the strictly higher score.
   void add(const MinimalPair& pair, double good, double bad);
-  /// Adds what another run counted.
+  /// Adds the counts of another run.
   void add(const Row& row);
   /// Paradigms, terms, fields, each by name, then all.
   std::vector<Row> rows() const;

@@ -93,17 +93,17 @@ ModelAverage::ModelAverage(const model::Model& model, const model::Model* correc
   for (const model::Model* one : {&model, corrected}) {
     if (one == nullptr) continue;
     if (one->design().head.kind != model::HeadKind::kMasked) {
-      throw InputError("a model average needs a masked head, found another or none");
+      throw InputError("the model has no masked head, expected one");
     }
     if (one->design().vocab_size != model.design().vocab_size) {
-      throw InputError(fmt::format("the corrected model has {} tokens, expected {}",
+      throw InputError(fmt::format("the corrected model has a vocabulary of {} tokens, expected {}",
                                    one->design().vocab_size, model.design().vocab_size));
     }
     const auto shape = [](const model::Design& d) {
       return std::make_tuple(d.family, d.num_hidden_layers, d.hidden_size, d.num_attention_heads);
     };
     if (shape(one->design()) != shape(model.design())) {
-      throw InputError("the corrected model is another one: expected the same family and sizes");
+      throw InputError("the corrected model has another family or other sizes, expected the same");
     }
   }
   for (const double rate : request.rates) {

@@ -1,5 +1,5 @@
-// Masked-language-model training seen as dropout: the average of what a model predicts over many
-// corruptions, against the model as it is and with averaged embeddings (embed-fix mlm-correct).
+// Masked-language-model training as dropout: compares the average of a model's predictions over
+// many corruptions with the unchanged model and with averaged embeddings (embed-fix mlm-correct).
 // Su Jianlin 2021, kexue.fm/archives/8770.
 #pragma once
 
@@ -15,7 +15,8 @@ struct AverageRequest {
   std::vector<double> rates;   ///< of tokens that are corrupted, in (0, 1]
   std::vector<Index> samples;  ///< K: corruptions that are averaged, ascending
   double evaluated = 0.25;     ///< share of the tokens that are predicted, and never corrupted
-  /// What becomes of a corrupted token: BERT's split; the rest stay.
+  /// Shares of corrupted tokens that are masked and that are replaced by random tokens (BERT's
+  /// split); the rest stay unchanged.
   double mask_share = 0.8, random_share = 0.1;
   TokenId mask = 0;
   std::uint64_t seed = 0;
@@ -26,7 +27,7 @@ struct AverageRequest {
 struct AverageRow {
   double rate = 0;
   Index samples = 0;
-  RatioMean raw_loss, corrected_loss, average_loss;  ///< −log p of the token that stands there
+  RatioMean raw_loss, corrected_loss, average_loss;  ///< −log p of the original token
   RatioMean raw_hits, corrected_hits, average_hits;  ///< it has the highest probability
   RatioMean from_raw, from_corrected;  ///< KL(average ‖ raw), KL(average ‖ corrected), nats
 };
@@ -34,8 +35,9 @@ struct AverageRow {
 /// For one thread.
 class ModelAverage {
  public:
-  /// `model` with a masked head, and the same with a corrected input table, or nullptr; both must
-  /// stay. Throws InputError for another head, and for a corrected model of another vocabulary.
+  /// `model` has a masked head; `corrected` is the same with a corrected input table, or nullptr.
+  /// Both must outlive this. Throws InputError for another head, and for a corrected model with
+  /// another vocabulary, family or size.
   ModelAverage(const model::Model& model, const model::Model* corrected,
                const AverageRequest& request);
 

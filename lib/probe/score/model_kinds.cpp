@@ -19,7 +19,7 @@ std::string_view head_name(HeadKind kind) {
     case HeadKind::kMasked: return "a masked head";
     case HeadKind::kCausal: return "a causal head";
     case HeadKind::kEnergy: return "energies";
-    case HeadKind::kText: return "one number a text";
+    case HeadKind::kText: return "a regression head";
     case HeadKind::kDiscriminator: break;
   }
   return "a discriminator";
@@ -50,7 +50,8 @@ ScoreKind default_kind(const model::Design& design, const model::ModelOptions& o
 
 void check_reads_one_text(const model::Design& design) {
   if (design.variants.latent)
-    throw InputError("a model with latent bottlenecks, expected lm-write latent for it");
+    throw InputError(
+        "the model has latent bottlenecks, expected a model without; lm-write latent reads it");
 }
 
 void check_kind(ScoreKind kind, const model::Design& design, const model::ModelOptions& options) {
@@ -58,13 +59,13 @@ void check_kind(ScoreKind kind, const model::Design& design, const model::ModelO
   check_reads_one_text(design);
   if (design.streams == Streams::kTwo) {
     if (options.keys || options.query) {
-      throw UsageError(fmt::format("{} and {}: a model of two streams, expected neither",
+      throw UsageError(fmt::format("{} and {} are not supported for models of two streams",
                                    field("kv"), field("query")));
     }
     if (model::open_mask(design, options.masks)) {
-      throw UsageError(
-          fmt::format("{} of words or a seed: a model of two streams, expected a mask of places",
-                      field("mask")));
+      throw UsageError(fmt::format(
+          "{}: the model has two streams, expected a mask that depends on neither words nor a seed",
+          field("mask")));
     }
   }
   const bool own =
@@ -78,12 +79,12 @@ void check_kind(ScoreKind kind, const model::Design& design, const model::ModelO
     return;
   }
   if (kind == ScoreKind::kElectric) {
-    if (head != HeadKind::kEnergy) refuse("energies, as Electric has them");
+    if (head != HeadKind::kEnergy) refuse("energies (an Electric model)");
     return;
   }
   if (kind == ScoreKind::kMaskless) {
     if (head != HeadKind::kText)
-      refuse("one number a text (lm-train classify with problem_type regression)");
+      refuse("a regression head (lm-train classify with problem_type regression)");
     return;
   }
   if (kind == ScoreKind::kCausal) {
@@ -94,8 +95,8 @@ void check_kind(ScoreKind kind, const model::Design& design, const model::ModelO
   }
   if (!own) refuse("a masked head");
   if (kind == ScoreKind::kMdlm && design.streams == Streams::kTwo) {
-    throw InputError(
-        fmt::format("{} mdlm: a model of two streams, expected one of one stream", field("kind")));
+    throw InputError(fmt::format("{} mdlm: the model has two streams, expected a model with one",
+                                 field("kind")));
   }
   if (kind != ScoreKind::kTta) return;
   if (design.streams == Streams::kTwo) {

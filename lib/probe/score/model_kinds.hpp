@@ -1,4 +1,4 @@
-// Which kinds of scores a model can do.
+// Which kinds of scores a model supports.
 #pragma once
 
 #include "model/model.hpp"
@@ -6,19 +6,19 @@
 
 namespace masque::probe {
 
-/// What the head and the streams of a model are made for: masked heads pll, those of T-TA tta,
-/// causal heads causal, discriminators electra, energies electric, regression maskless. Throws
-/// InputError if the model has no head.
+/// The kind that suits the model's head and streams: pll for masked heads, tta for a T-TA, causal
+/// for causal heads, electra for discriminators, electric for energies, maskless for regression.
+/// Throws InputError if the model has no head.
 ScoreKind default_kind(const model::Design& design, const model::ModelOptions& options);
 
 /// Throws InputError for a model with latent bottlenecks: it predicts the second of two copies of a
 /// text, not tokens of one.
 void check_reads_one_text(const model::Design& design);
 
-/// Throws InputError if the kind is not what the model computes: another head is needed, or it
-/// leaks (ScoreLeak::start of probe/score/score_leak.hpp). Throws UsageError for masks, keys and
-/// query of `options` with a model of two streams, which scoring gives masks of its own. `options`
-/// are those with which the model was opened.
+/// Checks that the model supports the kind; `options` are those with which it was opened. Throws
+/// InputError if the kind needs another head or leaks (ScoreLeak::start in
+/// probe/score/score_leak.hpp). Throws UsageError if `options` has keys, a query, or a mask of
+/// words or a seed for a model of two streams, for which scoring makes masks itself.
 void check_kind(ScoreKind kind, const model::Design& design, const model::ModelOptions& options);
 
 }  // namespace masque::probe

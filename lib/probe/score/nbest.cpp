@@ -28,10 +28,11 @@ void add_line(std::string_view line, const std::string& path, std::uint64_t numb
   const auto refuse = [&](const std::string& what) {
     throw InputError(path, fmt::format("line {}: {}", number, what));
   };
-  if (!valid_utf8(line)) refuse("not UTF-8, expected it");
+  if (!valid_utf8(line)) refuse("not valid UTF-8");
   if (fields.size() != 3 && fields.size() != 4) {
-    refuse(fmt::format("{} fields, expected utterance, score, hypothesis, and a reference or none",
-                       fields.size()));
+    refuse(fmt::format(
+        "{} fields, expected 3 or 4: utterance, score, hypothesis and (optional) reference",
+        fields.size()));
   }
   if (number == 1 && fields[1] == "score") return;
   const std::optional<double> score = parse_finite(fields[1]);
@@ -41,7 +42,7 @@ void add_line(std::string_view line, const std::string& path, std::uint64_t numb
   if (out.empty() || out.back().name != fields[0])
     out.push_back({std::string(fields[0]), reference, {}});
   if (out.back().reference != reference)
-    refuse("another reference than the line before, expected the same for an utterance");
+    refuse("the reference differs from the line before, expected one reference per utterance");
   out.back().hypotheses.push_back({std::string(fields[2]), *score});
 }
 
@@ -83,8 +84,8 @@ double number_member(const JsonValue& object, std::string_view name, const std::
   const std::optional<double> value =
       member(object, name, JsonKind::kNumber, path, utterance).number();
   if (!value || !std::isfinite(*value))
-    throw InputError(
-        path, fmt::format("utterance '{}': {} is no finite number", escape(utterance), name));
+    throw InputError(path, fmt::format("utterance '{}': {} is not a finite number, expected one",
+                                       escape(utterance), name));
   return *value;
 }
 
@@ -100,8 +101,8 @@ Utterance espnet_utterance(const JsonMember& entry, const std::string& path) {
     const bool has_text = item.find("text") != nullptr;
     if (first && has_text) out.reference = text("text");
     if (!first && has_text && text("text") != out.reference) {
-      throw InputError(path, fmt::format("utterance '{}': another reference (text) than before, "
-                                         "expected the same for an utterance",
+      throw InputError(path, fmt::format("utterance '{}': hypotheses with different references "
+                                         "(text), expected one reference per utterance",
                                          escape(out.name)));
     }
     out.hypotheses.push_back({text("rec_text"), number_member(item, "score", path, out.name)});
@@ -124,7 +125,8 @@ Utterance mlm_scoring_utterance(const JsonMember& entry, const std::string& path
 
 std::vector<Utterance> read_document(std::string_view text, const std::string& path) {
   const JsonValue root = parse_json_file(text, path);
-  if (!root.is(JsonKind::kObject)) throw InputError(path, "no JSON object, expected n-best lists");
+  if (!root.is(JsonKind::kObject))
+    throw InputError(path, "not a JSON object, expected n-best lists");
   const JsonValue* utts = root.find("utts");
   std::vector<Utterance> out;
   for (const JsonMember& entry : (utts != nullptr ? *utts : root).members) {
@@ -143,21 +145,22 @@ std::vector<Utterance> read_nbest(std::string_view text, const std::string& path
   std::set<std::string_view> names;
   for (const Utterance& utterance : out) {
     if (!names.insert(utterance.name).second) {
-      throw InputError(path, fmt::format("utterance '{}' stands at two places, expected one",
-                                         escape(utterance.name)));
+      throw InputError(
+          path, fmt::format("utterance '{}' occurs twice, expected all its hypotheses in one list",
+                            escape(utterance.name)));
     }
     if (utterance.hypotheses.empty()) {
-      throw InputError(
-          path, fmt::format("utterance '{}': no hypothesis, expected one", escape(utterance.name)));
+      throw InputError(path, fmt::format("utterance '{}': no hypothesis, expected at least one",
+                                         escape(utterance.name)));
     }
     if (utterance.reference.has_value() != out.front().reference.has_value()) {
-      throw InputError(path,
-                       fmt::format("utterance '{}' has {} reference, expected {} as utterance '{}'",
-                                   escape(utterance.name), utterance.reference ? "a" : "no",
-                                   utterance.reference ? "none" : "one", escape(out.front().name)));
+      throw InputError(
+          path, fmt::format("utterance '{}' has {} reference, expected {} as for utterance '{}'",
+                            escape(utterance.name), utterance.reference ? "a" : "no",
+                            utterance.reference ? "none" : "one", escape(out.front().name)));
     }
   }
-  if (out.empty()) throw InputError(path, "no utterance, expected n-best lists");
+  if (out.empty()) throw InputError(path, "no utterances, expected n-best lists");
   return out;
 }
 

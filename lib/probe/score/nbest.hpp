@@ -1,4 +1,4 @@
-// Lists of hypotheses of a recogniser, and choosing from them with a language model's scores.
+// N-best lists of a speech recogniser, rescored with a language model.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ struct Hypothesis {
 /// An utterance with its hypotheses in the order of the file.
 struct Utterance {
   std::string name;
-  std::optional<std::string> reference;  ///< none of new audio
+  std::optional<std::string> reference;  ///< no value for new audio
   std::vector<Hypothesis> hypotheses;
 };
 
@@ -31,10 +31,11 @@ struct Utterance {
 /// other), ESPnet's JSON ({"utts": {NAME: {"output": [{"rec_text", "score", "text"} …]}}}), or that
 /// of mlm-scoring ({NAME: {"ref", "hyp_1": {"score", "text"} …}}). In ESPnet's texts "▁" is a
 /// space, and <sos>, <eos> and <blank> are left out. References (the fourth field, "text", "ref")
-/// may be left out, then of every utterance. Throws InputError, also for text that is not UTF-8.
+/// are optional, but then missing for every utterance. Throws InputError, also for text that is not
+/// UTF-8.
 std::vector<Utterance> read_nbest(std::string_view text, const std::string& path);
 
-/// What divides the language model's score of a hypothesis.
+/// The divisor of the language model's score of a hypothesis.
 struct LengthNormalization {
   enum class Kind {
     kNone,
@@ -51,7 +52,7 @@ struct LengthNormalization {
 LengthNormalization parse_length_normalization(std::string_view text);
 
 /// The index of the hypothesis with the highest combined_score(); of equal ones the first (Salazar
-/// 2020, arXiv:1910.14659, as its code has it). There must be one.
+/// 2020, arXiv:1910.14659, as in its code). There must be a hypothesis.
 std::size_t choose(const Utterance& utterance, double weight, const LengthNormalization& length);
 
 /// Whether read_nbest() found references.

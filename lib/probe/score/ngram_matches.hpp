@@ -1,4 +1,4 @@
-// How many n-grams of a text stand in other ones.
+// Counts the n-grams of a text that occur in reference texts.
 #pragma once
 
 #include <cstddef>

@@ -6,10 +6,9 @@
 
 namespace masque::probe {
 
-/// Bytes of the text that the scored tokens stand for. A token stands for what lies between the end
-/// of the token before it, or the start of the text, and its own end; the last one for the rest,
-/// too. So the tokens of a text share its bytes: the whole text if all are scored, also if it has
-/// none.
+/// Number of bytes of the text that belong to the scored tokens. A token's bytes run from the end
+/// of the token before it, or the start of the text, to its own end; the last token also has the
+/// rest of the text. If all tokens are scored, or there are none, this is the whole text.
 std::uint64_t scored_bytes(const ScoredSentence& sentence);
 
 /// Sums over the sentences of a corpus, in parts that add up.
@@ -25,7 +24,7 @@ struct Perplexity {
   /// exp(−Σ log p / tokens); NaN without tokens. With a masked kind the pseudo-perplexity of
   /// Salazar 2020, arXiv:1910.14659, eq. 4.
   double per_token() const;
-  /// Of per_token(), from score_variance: to first order; NaN without tokens.
+  /// Standard error of per_token() from score_variance, to first order; NaN without tokens.
   double standard_error() const;
   /// −Σ log₂ p / bytes; NaN without bytes.
   double bits_per_byte() const;

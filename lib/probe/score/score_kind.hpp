@@ -1,4 +1,4 @@
-// In which ways a text is scored.
+// The kinds of scores of a text.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace masque::probe {
 
-/// The masked kinds differ in M(t), what is hidden while token t is predicted.
+/// The masked kinds differ in M(t), the tokens that are hidden while token t is predicted.
 enum class ScoreKind {
   kPll,           ///< {t}: Shin 2019, arXiv:1905.06655; Salazar 2020, arXiv:1910.14659
   kPllWordL2r,    ///< t and later pieces of its word: Kauf and Ivanova 2023, arXiv:2305.10588
@@ -17,18 +17,18 @@ enum class ScoreKind {
   kCausal,        ///< one pass; each position predicts the next token
   kElectra,       ///< one pass of a discriminator: log σ(−logit), that a token is original
   kElectric,      ///< one pass: −E, the energy of a token: Clark et al. 2020, arXiv:2012.08561
-  kMaskless,      ///< one pass: a number learnt for whole texts: Salazar 2020
-  kMdlm,          ///< a bound, by drawn sets of hidden tokens: probe/score/likelihood_bound.hpp
+  kMaskless,      ///< one pass: a learned number for the whole text: Salazar 2020
+  kMdlm,          ///< a bound from random sets of hidden tokens: probe/score/likelihood_bound.hpp
 };
 
 /// "pll", "pll-word-l2r", … in the order above.
 NameTable<ScoreKind> kind_names();
 std::string_view kind_name(ScoreKind kind);
 
-/// Whether the kind reads one number a position, where others read a vocabulary.
+/// Whether the head gives one number per position instead of one per token of the vocabulary.
 bool reads_one_number(ScoreKind kind);
 
-/// Whether the kind hides tokens, one copy of the text for each.
+/// Whether the kind hides tokens, with one copy of the text for each scored token.
 bool is_masked(ScoreKind kind);
 
 }  // namespace masque::probe

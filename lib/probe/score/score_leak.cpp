@@ -117,8 +117,7 @@ std::optional<std::pair<Pair, std::string>> find_leak(const mask::FlowRequest& r
     if (self && towers_are_clean(request)) return std::nullopt;
     if (length > kFollowed) {
       throw UsageError(fmt::format(
-          "two towers: whether a text of {} tokens leaks is not known, expected at most {} tokens "
-          "({})",
+          "two towers: cannot check a text of {} tokens for leaks, expected at most {} tokens ({})",
           length, kFollowed, field("max_length")));
     }
     return follow(request);
@@ -140,8 +139,8 @@ std::optional<std::pair<Pair, std::string>> find_leak(const mask::FlowRequest& r
   if (!cell && (!self || request.keys == mask::KeySource::kInput)) return std::nullopt;
   if (length > kFollowed) {
     throw UsageError(fmt::format(
-        "{} position with {} layer: whether a text of {} tokens leaks is not known, expected at "
-        "most {} tokens ({}), or {} input",
+        "{} position with {} layer: cannot check a text of {} tokens for leaks, expected at most "
+        "{} tokens ({}), or {} input",
         field("query"), field("kv"), length, kFollowed, field("max_length"), field("kv")));
   }
   return follow(request);
@@ -175,8 +174,8 @@ void ScoreLeak::start() const {
   const bool causal = kind_ == ScoreKind::kCausal;
   if (found.masks > (causal ? nn::MaskSupport::kCausal : nn::MaskSupport::kAny)) {
     throw InputError(
-        fmt::format("{} {}: {} of this model obeys the masks {} alone, so that a "
-                    "position reads tokens that it must not, expected another model",
+        fmt::format("{} {}: {} of this model supports only the masks {}, so a position reads "
+                    "tokens that it must not read, expected another model",
                     field("kind"), kind_name(kind_), found.part, nn::masks_text(found.masks)));
   }
   if (!options_.masks.empty()) return;
@@ -193,7 +192,7 @@ void ScoreLeak::refuse(const std::vector<mask::MaskLayer>& masks,
   if (!leak) return;
   const auto& [pair, path] = *leak;
   throw UsageError(
-      fmt::format("{} {} {} '{}': of {} tokens position {} reads token {}{}, expected {}",
+      fmt::format("{} {} {} '{}': in a text of {} tokens position {} reads token {}{}, expected {}",
                   field("kind"), kind_name(kind_), field("mask"), mask::layers_text(masks), length,
                   pair.first, pair.second, path, expected(kind_)));
 }

@@ -1,4 +1,4 @@
-// Does a one-pass score read what it predicts?
+// Checks that a one-pass score does not read the tokens that it predicts.
 #pragma once
 
 #include <optional>
@@ -13,26 +13,27 @@
 
 namespace masque::probe {
 
-/// Whether a model of one stream keeps from each position the token that it predicts: with kTta
-/// its own, with kCausal every later one. Not guessed from names: dependence is followed through
-/// the masks of all layers (mask/flow.hpp). For one thread.
+/// Checks that in a model of one stream no position depends on a token that it must not read: with
+/// kTta its own, with kCausal every later one. Follows dependence through the masks of all layers
+/// (mask/flow.hpp). For one thread.
 class ScoreLeak {
  public:
-  /// `options` are those with which the model was opened. `design` must stay.
+  /// `options` are those with which the model was opened. `design` must outlive
+  /// this.
   ScoreLeak(ScoreKind kind, const model::Design& design, const model::ModelOptions& options);
 
-  /// Where no masks are given: throws InputError if the model leaks. Its own masks treat all
-  /// positions by the same rule, so 16 tokens stand for all lengths.
+  /// Without masks in the options: throws InputError if the model leaks. Its own masks have the
+  /// same rule for all positions, so the check uses 16 tokens for all lengths.
   void start() const;
 
-  /// Where masks are given: throws UsageError that names the length and the pair if texts of
-  /// `length` tokens leak. Masks that are clean by themselves, or leak, are recognized by their
-  /// cells; only keys of the layer before under queries without their token need more, and are
-  /// refused beyond 512 tokens. Cost: once a length, as much as the masks' borders, or that of
-  /// follow_flow.
+  /// With masks in the options: throws UsageError that names the length, the position and the token
+  /// if texts of `length` tokens leak. Most leaks are found from the cells of the masks. Only
+  /// queries without their token that read keys of the layer before need follow_flow(); these are
+  /// refused beyond 512 tokens. Cost, once for each length: the borders of the masks, or
+  /// follow_flow().
   void at(Index length);
 
-  /// Whether the masks leave words or a seed to each text: then at() knows nothing.
+  /// Whether the masks depend on the words of each text or on a seed: then at() checks nothing.
   bool open() const;
   /// The mask of a text with words of these lengths, after the same test. Throws UsageError for a
   /// list of masks.

@@ -6,7 +6,7 @@ namespace masque::probe {
 
 void check_one_stream(const Sequence& sequence, const model::Design& design) {
   if (sequence.mask && design.streams == model::Streams::kTwo)
-    throw InputError("a mask of one sequence for a model of two streams, expected none");
+    throw InputError("the sequence has its own mask, expected none for a model of two streams");
 }
 
 }  // namespace masque::probe

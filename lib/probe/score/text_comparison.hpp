@@ -24,25 +24,25 @@ struct ComparisonRequest {
   std::function<void(std::uint64_t done, std::uint64_t all)> progress = {};
 };
 
-/// A metric of the first system, and what the second one has.
+/// A metric of the first system, and its comparison with the second one.
 struct MetricResult {
   TextMetric metric{};
   double value = 0;
-  std::optional<Interval> interval;             ///< percentile bootstrap over lines
-  std::optional<double> against;                ///< the second system's value; with it what follows
+  std::optional<Interval> interval;  ///< percentile bootstrap over lines
+  std::optional<double> against;     ///< the second system's value; the rest only with it
   std::optional<Interval> difference_interval;  ///< of value − against in the same samples
   std::optional<double> p_bootstrap;            ///< paired_bootstrap_p(); NaN if a value is
   std::optional<double> p_randomization;        ///< randomization_p(); NaN if a value is
 };
 
-/// Takes counts line by line. 4 bytes a count and line where something is drawn, else constant
-/// memory. Not thread-safe.
+/// Receives counts line by line. Memory: 4 bytes per count and line if `keep`, else constant. Not
+/// thread-safe.
 class TextComparison {
  public:
-  /// `systems` is 1 or 2; `keep` says whether the lines are drawn from later.
+  /// `systems` is 1 or 2; `keep`: keeps the lines for samples and trials.
   TextComparison(std::vector<TextMetric> metrics, std::size_t systems, bool keep);
 
-  /// Adds lines: of each, what LineCounter::add appended for the first system, then the second.
+  /// Adds lines: for each, the counts from LineCounter::add of the first system, then the second.
   void add(std::span<const std::uint32_t> counts);
   std::uint64_t lines() const { return lines_; }
 

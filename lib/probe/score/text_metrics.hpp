@@ -1,4 +1,4 @@
-// Metrics of texts against references, line by line: what of a line they need, and their values.
+// Metrics of texts against references: counts per line, and the values from their sums.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@
 
 namespace masque::probe {
 
-/// Values are functions of sums over lines, so that they can be resampled. Of several references a
-/// line has, BLEU takes the most of each n-gram and the length that is nearest to the hypothesis;
-/// the others take the reference that gives the line the best value (chrF: F; wer: the fewest
-/// errors), of equally good ones the first.
+/// Values are functions of sums over lines, so they can be resampled. With several references per
+/// line, BLEU clips each n-gram by the reference that has most of it and uses the length nearest to
+/// the hypothesis; the other metrics use the reference with the best value for the line (chrF: F;
+/// wer: the fewest errors), of equally good ones the first.
 enum class TextMetric {
   kExactMatch,     ///< share of lines that are a reference, byte for byte
   kTokenAccuracy,  ///< Σ places with the same word / Σ words of the longer text of each line
@@ -28,24 +28,24 @@ enum class TextMetric {
   kEditDistance,  ///< mean over lines of edits in code points, exchanged neighbours one edit
 };
 
-/// chrF's: of each order those of the hypothesis, of the reference, and of both.
+/// Counts of chrF: for each order the n-grams of the hypothesis, of the reference, and in common.
 inline constexpr std::size_t kMostCounts = 18;
 
-/// In the order in which they are shown.
+/// In the order of the output.
 NameTable<TextMetric> text_metric_names();
 
-/// How many numbers a metric needs of a line: kMostCounts at most.
+/// Number of counts that a metric keeps per line, at most kMostCounts.
 std::size_t count_width(TextMetric metric);
-/// The same of several ones together.
+/// The sum of these numbers over several metrics.
 std::size_t count_width(std::span<const TextMetric> metrics);
 
-/// What a line adds to the sums that a value is made of: as many numbers as there are counts.
+/// The terms that a line adds to the sums of a metric: as many as it has counts.
 void put_terms(TextMetric metric, const std::uint32_t* counts, double* terms);
-/// The value of a corpus from the sums of its lines' terms. NaN where there is nothing to divide by
-/// (wer without a word in the references), infinity never.
+/// The value of a corpus from the sums of its lines' terms. NaN if the divisor is 0 (wer without a
+/// word in the references), never infinite.
 double metric_value(TextMetric metric, std::span<const double> sums);
-/// The value of one line. BLEU has sacreBLEU's effective order: orders for which the line is too
-/// short do not count.
+/// The value of one line. BLEU uses sacreBLEU's effective order: n-gram orders for which the line
+/// is too short do not count.
 double line_value(TextMetric metric, const std::uint32_t* counts);
 
 /// Counts lines. Keeps its memory; for one thread.
@@ -53,9 +53,9 @@ class LineCounter {
  public:
   LineCounter(std::vector<TextMetric> metrics, BleuTokenizer tokenizer);
 
-  /// Appends what the metrics need of a line, in their order: count_width() numbers of each. Texts
-  /// are valid UTF-8 of less than 4 GiB, and there is a reference. Cost of all but two metrics
-  /// O(length); wer and edit_distance, and rouge_l in its words, as edit_distance(). Throws
+  /// Appends the counts of a line, in the order of the metrics: count_width() numbers for each.
+  /// Texts are valid UTF-8 of less than 4 GiB, and there is a reference. Cost of all but two
+  /// metrics O(length); wer and edit_distance, and rouge_l in its words, as edit_distance(). Throws
   /// Interrupted.
   void add(std::string_view hypothesis, std::span<const std::string_view> references,
            std::vector<std::uint32_t>& counts);

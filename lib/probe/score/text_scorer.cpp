@@ -60,8 +60,8 @@ TextScorer::TextScorer(const model::Model& model, const ScoreOptions& options, S
   MASQUE_CHECK(!bound || (options.draws >= 2 && !two_streams_));
   if (options.kind == ScoreKind::kMaskless && options.policy.kind == LengthPolicy::Kind::kSlide) {
     throw UsageError(
-        fmt::format("{} {} with {} maskless: windows that overlap would count tokens twice, "
-                    "expected another one",
+        fmt::format("{} {} cannot be combined with {} maskless, as overlapping windows would count "
+                    "tokens twice; use chunk, first or last",
                     field("policy"), policy_text(options.policy), field("kind")));
   }
   MASQUE_CHECK(options.sets.empty() || (options.kind == ScoreKind::kCausal && !two_streams_));
@@ -76,8 +76,8 @@ TextScorer::TextScorer(const model::Model& model, const ScoreOptions& options, S
       design.layers, [](const model::LayerDesign& layer) { return layer.window.has_value(); });
   if (windows || (model::adds_position(design) && model::positions_act_in_attention(design))) {
     throw InputError(fmt::format(
-        "{} mdlm in blocks: {} go by places in the input, expected a model without", field("kind"),
-        windows ? "windows of layers" : "relative positions next to a table of positions"));
+        "{} mdlm with blocks does not support {}, expected a model without them", field("kind"),
+        windows ? "attention windows of layers" : "relative positions with a position table"));
   }
 }
 
@@ -87,16 +87,16 @@ std::optional<std::string> TextScorer::length_problem(const Sentence& sentence) 
                           .subspan(static_cast<std::size_t>(sentence.prefix),
                                    static_cast<std::size_t>(sentence.tokens()));
     if (std::ranges::find(text, *options_.mask) != text.end())
-      return "a mask token in the text, which masked diffusion never writes; expected none";
+      return "the text has a mask token, expected none: masked diffusion gives it probability 0";
   }
   if (!longest_ || sentence.size() <= *longest_) return std::nullopt;
   if (options_.policy.kind == LengthPolicy::Kind::kError) {
-    return fmt::format("{} tokens, expected at most {} ({} says what else to do)", sentence.size(),
-                       *longest_, field("policy"));
+    return fmt::format("{} tokens, expected at most {} (see {})", sentence.size(), *longest_,
+                       field("policy"));
   }
   if (*longest_ <= sentence.prefix + sentence.suffix) {
-    return fmt::format("at most {} tokens, expected more than the template's {}", *longest_,
-                       sentence.prefix + sentence.suffix);
+    return fmt::format("the limit is {} tokens, expected more than the {} of the template",
+                       *longest_, sentence.prefix + sentence.suffix);
   }
   return std::nullopt;
 }

@@ -17,8 +17,8 @@ namespace masque::probe {
 
 struct ScoreOptions {
   ScoreKind kind = ScoreKind::kPll;
-  /// What hides a token; not used by two-stream models, whose masks hide it, nor by kinds of one
-  /// pass.
+  /// The token that replaces a hidden one. Not used by models of two streams, which hide tokens by
+  /// masks, nor by kinds of one pass.
   std::optional<TokenId> mask;
   LengthPolicy policy;
   Index max_length = 0;  ///< tokens read at once, those of the template included; 0: the model's
@@ -27,53 +27,54 @@ struct ScoreOptions {
   std::function<void(Index)> check_length;
   /// The mask of a sequence, where its words decide it; may throw.
   std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
-  /// Of kMdlm: sets of hidden tokens that are drawn for each text, at least 2; above 0, the size of
-  /// the blocks in which the model writes, whose blocks before each one are not hidden.
+  /// For kMdlm: `draws` sets of hidden tokens are drawn for each text, at least 2. `block_size`
+  /// above 0 is the size of the blocks in which the model writes; the blocks before each one stay
+  /// visible.
   Index draws = 32;
   Index block_size = 0;
-  /// Of kCausal, one stream: how likely a token of each set is at every place. Doubles the head's
-  /// work.
+  /// For kCausal with one stream: also gives the log-probability of each set at every position.
+  /// Doubles the cost of the head.
   std::vector<TokenSet> sets;
 };
 
-/// A sentence and its numbers.
+/// A sentence and its scores.
 struct ScoredSentence {
   std::uint64_t id = 0;
   Sentence sentence;
-  /// Of each token of the text: its log-probability in nats, of kMdlm its share of the bound. Empty
-  /// where nothing was scored: the first token of a causal model without a begin token, what kFirst
-  /// and kLast leave out; all of kMaskless.
+  /// One per token of the text: its log-probability in nats; for kMdlm its share of the bound. No
+  /// value where nothing was scored: the first token of a causal model without a begin token,
+  /// tokens that kFirst and kLast cut, and all tokens with kMaskless.
   std::vector<std::optional<double>> log_probabilities;
-  Index tokens = 0;  ///< how many were scored; of kMaskless, read
-  /// Sum of their log-probabilities, in the order of the text; of kMaskless, of the numbers of the
-  /// windows.
+  Index tokens = 0;  ///< number of scored tokens; for kMaskless, of tokens read
+  /// Sum of the log-probabilities in the order of the text; for kMaskless, of the windows'
+  /// numbers.
   double score = 0;
-  /// Of kMdlm: the variance of the score over other draws (variance_of_mean).
+  /// For kMdlm: the variance of the score over draws (variance_of_mean).
   std::optional<double> score_variance;
-  /// With ScoreOptions::sets, for each token of the text and for what comes after the last one:
-  /// the log-probability of each set there; NaN where nothing was scored.
+  /// With ScoreOptions::sets: the log-probability of each set, at each token of the text and after
+  /// the last one; NaN where nothing was scored.
   std::vector<double> sets;
 };
 
-/// Scores sentences in order; the draws of kMdlm are a function of a sentence's id. Masked copies
-/// of several sentences share batches; a result depends neither on the size of the batches nor on
-/// what else is scored. Memory: one batch, and the sentences in it.
+/// Scores sentences in order. Masked copies of several sentences share batches; a result depends
+/// neither on the size of the batches nor on the other sentences. The draws of kMdlm are a function
+/// of a sentence's id. Memory: one batch, and the sentences in it.
 class TextScorer {
  public:
   using Sink = std::function<void(ScoredSentence&&)>;
 
-  /// `sink` gets the sentences in the order in which they were added. Throws InputError or
-  /// UsageError for options that do not go with the model (a mask token is missing, no length).
+  /// `sink` receives the sentences in the order in which they were added. Throws InputError or
+  /// UsageError for options that the model does not support (a missing mask token, a length).
   TextScorer(const model::Model& model, const ScoreOptions& options, Sink sink);
 
-  /// What is wrong with the length of a sentence, or of kMdlm with a mask token in it; nothing if
-  /// it can be added.
+  /// Why a sentence cannot be added: its length, or for kMdlm a mask token in it. No value if it
+  /// can be added.
   std::optional<std::string> length_problem(const Sentence& sentence) const;
-  /// Adds a sentence without such a problem; runs batches as they fill.
+  /// Adds a sentence without a length_problem(); runs batches as they fill.
   void add(std::uint64_t id, Sentence sentence);
-  /// The same, but of the text's tokens only those of [begin, end) are scored: all of kMaskless.
+  /// The same, but scores only tokens [begin, end) of the text. With kMaskless: all tokens.
   void add(std::uint64_t id, Sentence sentence, Index begin, Index end);
-  /// Runs what waits: every sentence has then been given to the sink.
+  /// Runs the waiting sentences. Every sentence has then been given to the sink.
   void flush();
 
  private:

@@ -64,8 +64,8 @@ VisibleContext::VisibleContext(const model::Model& model, const model::ModelOpti
   const bool tta = kind_ == ScoreKind::kTta && model.design().streams != model::Streams::kTowers;
   if (kind_ != ScoreKind::kPll && !tta) {
     throw InputError(
-        "the tokens that it predicts from are given by their places, expected a masked model, a "
-        "T-TA or one of two streams");
+        "the model cannot predict from an arbitrary set of tokens, expected a masked model, a T-TA "
+        "or a model of two streams");
   }
   check_kind(kind_, model.design(), options);
   if (kind_ == ScoreKind::kPll && !two_streams_ && !request.mask)
@@ -73,8 +73,7 @@ VisibleContext::VisibleContext(const model::Model& model, const model::ModelOpti
 }
 
 void VisibleContext::add(const Sequence& sequence) {
-  if (sequence.mask)
-    throw InputError("a mask of its own, expected a text whose tokens may all be seen");
+  if (sequence.mask) throw InputError("the sequence has its own mask, expected one without");
   Pending& pending = pending_.emplace_back();
   pending.last_job = UINT64_MAX;
   for (Index draw = 0; draw < request_.draws; ++draw) {

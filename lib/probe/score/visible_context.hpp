@@ -1,5 +1,5 @@
-// The loss of tokens by how many tokens of the text a model sees, and how far the nearest of them
-// is.
+// The loss of predicted tokens as a function of how many tokens of the text are visible, and of the
+// distance to the nearest visible one.
 #pragma once
 
 #include <deque>
@@ -16,35 +16,35 @@
 namespace masque::probe {
 
 struct VisibleContextRequest {
-  std::vector<Index> visible;  ///< how many tokens are seen; different numbers from 0 on
-  Index draws = 1;             ///< of visible tokens, for each text
+  std::vector<Index> visible;  ///< numbers of visible tokens; different, at least 0
+  Index draws = 1;             ///< random sets of visible tokens for each text
   std::optional<TokenId> mask;
   std::uint64_t seed = 0;
   Index batch_tokens = 8192;
 };
 
-/// Tokens that are predicted from `visible` others.
+/// Result for tokens that are predicted from `visible` others.
 struct VisibleContextRow {
   Index visible = 0;
-  /// Log2 of the largest distance to the nearest visible token, which is more than half of it; −1:
-  /// all tokens.
+  /// Tokens at a distance of up to 2^distance, and more than half of that, from the nearest visible
+  /// token; −1: all tokens.
   Index distance = -1;
-  RatioMean loss;  ///< nats; lines are those in which there is such a token
+  RatioMean loss;  ///< nats; over the lines that have such a token
 
   /// "all", "1", "2", "3-4", "5-8", …
   std::string distance_text() const;
 };
 
-/// For each text and draw, the tokens get a random order; of each number v the first v tokens are
-/// visible, with those of the template, and all others are predicted from them, in one pass. How
-/// others are hidden is what the model was trained with: [MASK] in their place for a masked model
-/// of one stream; of T-TA and of two streams (XLNet) nothing reads them. What comes out depends
-/// neither on batches nor on threads. Memory: a batch, and the rows. For one thread.
+/// Draws a random order of the tokens for each text and draw. For each number v the first v tokens
+/// and the template are visible, and all others are predicted from them in one pass. Tokens are
+/// hidden as in training: by the mask token in a masked model of one stream, by attention masks in
+/// a T-TA and in models of two streams (XLNet). Results depend neither on batches nor on threads.
+/// Memory: a batch, and the rows. For one thread.
 class VisibleContext {
  public:
-  /// `model` must stay, `options` are those with which it was opened. Throws InputError for a model
-  /// that predicts from no free choice of tokens (causal ones, two towers, discriminators), and
-  /// without a mask token where one is needed.
+  /// `model` must outlive this; `options` are those with which it was opened. Throws InputError for
+  /// a model that cannot predict from an arbitrary set of tokens (causal, two towers,
+  /// discriminators), and if a mask token is needed but missing.
   VisibleContext(const model::Model& model, const model::ModelOptions& options,
                  const VisibleContextRequest& request);
 
@@ -53,7 +53,8 @@ class VisibleContext {
   void add(const Sequence& sequence);
   /// Runs what waits.
   void flush();
-  /// By number, in it all tokens first, then by distance; rows without a token are left out.
+  /// Rows by number of visible tokens; for each, all tokens first, then by distance. Rows without a
+  /// token are omitted.
   std::vector<VisibleContextRow> rows() const;
 
  private:

@@ -1,4 +1,4 @@
-// Which words of two texts stand for each other.
+// Aligns the words of two texts.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace masque::probe {
 
-/// Numbers of two words that stand for each other, or of one that has no partner.
+/// Indices of two aligned words, or of one word without a partner.
 struct WordPair {
   std::optional<std::size_t> reference;
   std::optional<std::size_t> hypothesis;

@@ -1,4 +1,4 @@
-// How far a hypothesis is from a reference, in words.
+// Word errors of a hypothesis against a reference.
 #pragma once
 
 #include <cstdint>

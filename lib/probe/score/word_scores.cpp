@@ -71,8 +71,8 @@ std::vector<WordTokens> words_of(const Sentence& sentence, std::string_view text
 std::vector<Region> regions_of(std::span<const WordTokens> words, std::string_view labels) {
   const std::vector<text::Stretch> places = text::spaced_words(labels);
   if (places.size() != words.size()) {
-    throw InputError(
-        fmt::format("{} labels of regions, expected {}, one a word", places.size(), words.size()));
+    throw InputError(fmt::format("region labels: {}, expected {}, one for each word", places.size(),
+                                 words.size()));
   }
   std::vector<Region> regions;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -92,8 +92,8 @@ SpaceCorrection::SpaceCorrection(const text::Tokenizer& tokenizer)
     : spaced_(tokenizer.size(), 0), unspaced_(tokenizer.size(), 0) {
   if (tokenizer.parts().word_mark != text::WordMark::kSpace) {
     throw InputError(
-        "the tokenizer does not put the space in front of the next word, expected one whose tokens "
-        "begin with it (\xC4\xA0 or \xE2\x96\x81)");
+        "the tokenizer does not mark the space before a word, expected one whose tokens begin with "
+        "it (\xC4\xA0 or \xE2\x96\x81)");
   }
   for (std::size_t i = 0; i < tokenizer.size(); ++i) {
     const auto id = static_cast<TokenId>(i);

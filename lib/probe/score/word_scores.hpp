@@ -1,4 +1,4 @@
-// Scores of words and of regions of words: what their tokens add up to.
+// Scores of words and of regions of words: sums over their tokens.
 #pragma once
 
 #include <array>
@@ -46,25 +46,24 @@ struct Region {
 /// InputError (message only) for another number of labels.
 std::vector<Region> regions_of(std::span<const WordTokens> words, std::string_view labels);
 
-/// What corrects the scores of words for tokens that begin with the space in front of a word: the
-/// tokens that a word can begin with, and others. If tokens begin with the space, the end of a word
-/// is known only from the next token.
+/// Corrects the scores of words for tokenizers whose tokens begin with the space before a word:
+/// there the end of a word is known only from the next token. Holds the set of tokens that a word
+/// can begin with, and the set of the others.
 ///
-/// A word that such a token begins ends where the next one does, so its probability is that of its
-/// tokens and of an end after them, given that the word before it has ended:
+/// The probability of a word includes that it ends after its tokens, given that the word before it
+/// has ended:
 ///   P(word) = Π P(token) · P(B after it) / P(B at its begin),
-/// B: tokens with the space in front, or the end of text. The first word of a text, which has no
-/// space, is divided by P(no space: another token, or the end) instead. At a place where a word
-/// begins without the space (after a tab, say) nothing is corrected, neither of the word nor of the
-/// one before it. Pimentel and Meister 2024, arXiv:2406.14561; Oh and Schuler 2024,
-/// arXiv:2406.10851.
+/// B: tokens with the space in front, or the end of text. The first word of a text has no space, so
+/// it is divided by P(no space: another token, or the end) instead. Where a word begins without the
+/// space (after a tab, for example), neither that word nor the one before it is corrected. Pimentel
+/// and Meister 2024, arXiv:2406.14561; Oh and Schuler 2024, arXiv:2406.10851.
 class SpaceCorrection {
  public:
-  /// Throws InputError (message only) for a tokenizer that puts the space elsewhere.
+  /// Throws InputError (message only) for a tokenizer whose tokens do not begin with the space.
   explicit SpaceCorrection(const text::Tokenizer& tokenizer);
   /// For ScoreOptions::sets.
   std::vector<TokenSet> sets() const { return {spaced_, unspaced_}; }
-  /// What to add to the sum of the tokens of a word; not finite where that is not known.
+  /// The number to add to the sum over a word's tokens; not finite where it is not known.
   double of(const ScoredSentence& scored, const WordTokens& word) const;
 
  private:
@@ -73,9 +72,9 @@ class SpaceCorrection {
   TokenSet spaced_, unspaced_;
 };
 
-/// Σ log p over the tokens of a word, or region; with a correction, whose sets were scored, what it
-/// says. Nothing for a word without tokens, with one that was not scored, or whose correction is
-/// not known (its end was not read).
+/// Σ log p over the tokens of a word or region, plus the correction if there is one (its sets must
+/// have been scored). No value for a word without tokens, with a token that was not scored, or with
+/// an unknown correction (its end was not read).
 std::optional<double> word_score(const ScoredSentence& scored, const WordTokens& word,
                                  const SpaceCorrection* correction);
 

@@ -1,5 +1,5 @@
-// The gap between pre-training and use: how far what a model computes at tokens that were left
-// alone moves when others are masked, dropped or replaced.
+// The gap between pre-training and use: how much a model's states and predictions at unchanged
+// tokens move when other tokens are masked, dropped or replaced.
 #pragma once
 
 #include <optional>
@@ -28,14 +28,14 @@ struct ConsistencyRow {
   RatioMean total_variation;  ///< ½ Σ |p − q|
 };
 
-/// Compares texts with themselves. Predictions are compared if the head has a vocabulary, else
-/// their rows stay empty. For one thread.
+/// Compares each text with its corrupted copies. Predictions are compared if the head has a
+/// vocabulary, else their rows stay empty. For one thread.
 class Consistency {
  public:
   /// `model` must stay. Throws InputError if there is no mask token for kMask.
   Consistency(const model::Model& model, const ConsistencyRequest& request);
 
-  /// Runs a text as it is and in every corruption. Memory: its predictions, (tokens, vocabulary)
+  /// Runs a text unchanged and with every corruption. Memory: its predictions, (tokens, vocabulary)
   /// twice. Throws InputError for a sequence with a mask of its own, and as Model::run does.
   void add(const Sequence& sequence);
   const std::vector<ConsistencyRow>& rows() const { return rows_; }

@@ -1,4 +1,4 @@
-// Linear regression with a penalty, in closed form, judged on rows that it has not seen.
+// Ridge regression in closed form, evaluated by cross-validation.
 #pragma once
 
 #include <span>

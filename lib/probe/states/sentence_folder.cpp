@@ -53,7 +53,7 @@ void read_settings(SentenceFolder& folder) {
     folder.max_length = static_cast<Index>(length);
   }
   if (is_true(root, "do_lower_case")) {
-    folder.notes.push_back(path + ": do_lower_case is left to the tokenizer");
+    folder.notes.push_back(path + ": do_lower_case is ignored; the tokenizer decides");
   }
 }
 

@@ -98,7 +98,7 @@ std::optional<std::string> VectorMaker::length_problem(const Sentence& sentence)
   if (options_.truncate && fits >= 1) return std::nullopt;
   return fmt::format(
       "{} tokens, expected at most {}{}", sentence.size(), longest_,
-      fits < 1 ? "" : fmt::format(" ({} truncate reads only the first ones)", field("policy")));
+      fits < 1 ? "" : fmt::format(" ({} truncate reads only the first tokens)", field("policy")));
 }
 
 void VectorMaker::add(std::uint64_t id, Sentence sentence) {

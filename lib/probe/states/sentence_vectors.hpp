@@ -12,7 +12,7 @@
 
 namespace masque::probe {
 
-/// What becomes of a sentence's states.
+/// How hidden states become the vector of a sentence.
 enum class SentencePooling {
   kMean,       ///< mean of the last states of all tokens, the template's among them
   kCls,        ///< last state of the first token
@@ -23,7 +23,7 @@ enum class SentencePooling {
 struct VectorOptions {
   SentencePooling pooling = SentencePooling::kMean;
   bool normalize = false;  ///< divided by its length (by 1e-12 if that is less)
-  bool truncate = false;   ///< of a sentence that is too long the first tokens are read
+  bool truncate = false;   ///< reads only the first tokens of a sentence that is too long
   Index max_length = 0;    ///< tokens read, those of the template included; 0: the model's
   Index batch_tokens = 8192;
   /// The mask of a sentence, where its words decide it; may throw. Empty: the model's.
@@ -37,9 +37,9 @@ class VectorMaker {
 
   VectorMaker(const model::Model& model, const VectorOptions& options, Sink sink);
 
-  /// What is wrong with the length of a sentence; nothing if it can be added.
+  /// Why a sentence is too long; no value if it can be added.
   std::optional<std::string> length_problem(const Sentence& sentence) const;
-  /// Adds a sentence without such a problem. Without a token to pool its vector is 0.
+  /// Adds a sentence without a length_problem(). Without a token to pool its vector is 0.
   void add(std::uint64_t id, Sentence sentence);
   void flush();
 
@@ -58,16 +58,16 @@ class VectorMaker {
 void normalize(std::vector<double>& vector);
 double cosine(std::span<const double> x, std::span<const double> y);
 
-/// What the folder of a sentence-transformers model says besides the model.
+/// The settings in a sentence-transformers folder.
 struct SentenceFolder {
   std::string model;  ///< folder of config.json and weights
   std::optional<SentencePooling> pooling;
   bool normalize = false;
   Index max_length = 0;            ///< 0: not stated
-  std::vector<std::string> notes;  ///< what is not followed
+  std::vector<std::string> notes;  ///< settings that are ignored
 };
 
-/// Reads modules.json and what it names; a folder without one is the model itself. Throws
+/// Reads modules.json and the files it names; a folder without it is the model itself. Throws
 /// InputError for modules and poolings that are not supported, by name.
 SentenceFolder read_sentence_folder(const std::string& path);
 

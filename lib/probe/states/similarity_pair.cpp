@@ -14,7 +14,9 @@ namespace masque::probe {
 
 SimilarityPair parse_similarity_pair(std::string_view line) {
   const std::vector<std::string_view> fields = split(line, '\t');
-  if (fields.size() != 3) throw InputError("expected score, tab, sentence, tab, sentence");
+  if (fields.size() != 3)
+    throw InputError(
+        fmt::format("{} columns, expected 3: score, sentence, sentence", fields.size()));
   const auto score = parse_number<double>(fields[0]);
   if (!score || !std::isfinite(*score))
     throw InputError(fmt::format("found '{}', expected a score", escape(fields[0])));

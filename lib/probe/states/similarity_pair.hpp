@@ -1,4 +1,4 @@
-// Two sentences and how alike people found them.
+// Two sentences and a human judgement of their similarity.
 #pragma once
 
 #include <string_view>

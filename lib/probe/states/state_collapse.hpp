@@ -1,4 +1,4 @@
-// How alike the hidden states of a sentence are.
+// How similar the hidden states of a sentence are to each other.
 #pragma once
 
 #include "tensor/matrix.hpp"

@@ -145,7 +145,8 @@ std::vector<ProbeRow> StateProbe::fit() const {
   const Index every = std::ssize(targets_);
   const std::vector<Index> classes =
       frequent(targets_, request_.target == ProbeTarget::kToken ? request_.classes : every);
-  if (classes.size() < 2) throw InputError("less than two targets, expected more to tell apart");
+  if (classes.size() < 2)
+    throw InputError("fewer than two different targets, expected at least two");
   std::map<Index, Index> counts;
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     const auto found = std::lower_bound(classes.begin(), classes.end(), targets_[i]);
@@ -157,7 +158,7 @@ std::vector<ProbeRow> StateProbe::fit() const {
   }
   if (std::adjacent_find(task.folds.begin(), task.folds.end(), std::not_equal_to<>()) ==
       task.folds.end()) {
-    throw InputError("less than two texts, expected one for each fold at least");
+    throw InputError("all texts are in one fold, expected texts in at least two");
   }
   const auto n = std::ssize(task.rows);
   task.targets = Matrix<double>::zero(n, task.number ? 1 : std::ssize(classes));

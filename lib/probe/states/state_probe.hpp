@@ -1,5 +1,5 @@
-// What can be read from the states of each layer by a linear map: the position, the token, the
-// segment, a label of each token.
+// Linear probes of the hidden states of each layer: how well they predict the position, the token,
+// the segment or a label of each token.
 #pragma once
 
 #include <optional>
@@ -15,19 +15,18 @@ enum class ProbeTarget {
   kPosition,
   kToken,
   kSegment,
-  kLabel,  ///< Sequence::labels, a class for each token; −100: not looked at
+  kLabel,  ///< Sequence::labels, a class for each token; −100: skipped
 };
 
 struct ProbeRequest {
   ProbeTarget target = ProbeTarget::kPosition;
-  /// Only states at tokens that were hidden by `mask`: a share `rate` of each text, at least one.
-  /// Their target token is the one that was hidden.
+  /// Uses only states at tokens replaced by `mask`: a share `rate` of each text, at least one. The
+  /// target token is the original one.
   bool at_mask = false;
   double rate = 0.15;
   std::optional<TokenId> mask;
-  Index rows = 4000;  ///< states a layer that are kept; those of the first texts
-  Index classes =
-      50;  ///< kToken: the most frequent tokens, ties to smaller ids; others are left out
+  Index rows = 4000;   ///< states per layer to keep, from the first texts
+  Index classes = 50;  ///< kToken: the most frequent tokens, ties by smaller id; others are ignored
   Index folds = 5;
   double ridge = 1e-3;  ///< penalty, as ridge_predictions takes it
   std::uint64_t seed = 0;
@@ -39,7 +38,7 @@ struct ProbeRow {
   std::uint64_t rows = 0;
   double r_squared = 0;
   double accuracy = 0;  ///< position: rounded to the nearest; else the class with the largest value
-  double baseline = 0;  ///< accuracy of always saying the most frequent target
+  double baseline = 0;  ///< accuracy of always predicting the most frequent target
 };
 
 /// Collects states, then fits. Folds are whole texts. For one thread.
@@ -54,7 +53,7 @@ class StateProbe {
   /// request.rows · (layers + 1) · hidden size floats. Throws as Model::run does, and InputError
   /// for a text without labels where these are the target.
   void add(const Sequence& sequence);
-  /// Throws InputError for less than two texts, and less than two targets.
+  /// Throws InputError for fewer than two targets, and if all texts are in one fold.
   std::vector<ProbeRow> fit() const;
 
  private:
@@ -66,17 +65,17 @@ class StateProbe {
   Index added_ = 0;
 };
 
-/// The zero probe (kexue.fm/archives/9105): every token is the same, so that only positions can
-/// make states differ.
+/// Result of the zero probe (kexue.fm/archives/9105): all tokens are the same, so states can differ
+/// only by position.
 struct ZeroRow {
   Index layer = 0;
   double spread = 0;  ///< largest difference of a feature between two positions
   double scale = 0;   ///< largest |feature|
 };
 
-/// Runs `length` copies of `token`, without a template. Schemes that act on scores alone leave
-/// every spread at rounding (1e-12 in f64) under a normalizer whose rows add up to 1. Throws as
-/// Model::run.
+/// Runs `length` copies of `token`, without a template. Position schemes that act only on attention
+/// scores give spreads of rounding size (1e-12 in f64) under a normalizer with rows that sum to 1.
+/// Throws as Model::run.
 std::vector<ZeroRow> zero_probe(const model::Model& model, TokenId token, Index length);
 
 }  // namespace masque::probe

@@ -34,8 +34,8 @@ std::vector<double> Whitening::apply(std::span<const double> x) const {
 Whitening fit_whitening(MatrixView<const double> vectors, Index kept) {
   MASQUE_CHECK(kept >= 1 && kept <= vectors.columns && vectors.stride == vectors.columns);
   if (vectors.rows < 2) {
-    throw InputError(fmt::format("whitening: {} vectors, expected more than the {} that are kept",
-                                 vectors.rows, kept));
+    throw InputError(fmt::format(
+        "whitening: {} vectors, expected more than the {} dimensions to keep", vectors.rows, kept));
   }
   const Eigen::Map<const RowMajor> x(vectors.data, vectors.rows, vectors.columns);
   const Eigen::RowVectorXd mean = x.colwise().mean();
@@ -50,7 +50,7 @@ Whitening fit_whitening(MatrixView<const double> vectors, Index kept) {
   for (Index i = 0; i < size; ++i) rank += values(i) > least ? 1 : 0;
   if (rank < kept) {
     throw InputError(fmt::format(
-        "whitening: the vectors span {} dimensions, expected at least the {} to be kept ({})", rank,
+        "whitening: the vectors span {} dimensions, expected at least the {} to keep ({})", rank,
         kept, field("dim")));
   }
   Whitening out;

@@ -80,12 +80,13 @@ std::vector<ZeroRow> zero_probe(const ZeroSchemeRequest& request) {
   const Index d = request.hidden_size;
   const Index n = request.length;
   if (d % request.heads != 0) {
-    throw UsageError(
-        fmt::format("hidden size {}, expected a multiple of the {} heads", d, request.heads));
+    throw UsageError(fmt::format("hidden size {}, expected a multiple of the number of heads, {}",
+                                 d, request.heads));
   }
   const Index first = request.ends ? 1 : 0;
   const Index end = request.ends ? n - 1 : n;
-  if (end - first < 2) throw UsageError(fmt::format("{} tokens, expected two to compare", n));
+  if (end - first < 2)
+    throw UsageError(fmt::format("{} tokens, expected at least {}", n, request.ends ? 4 : 2));
   const auto scheme = nn::parse_position(request.position);
   const auto normalizer = nn::parse_normalizer(request.normalizer);
   const nn::PositionShape shape{d, request.heads, d / request.heads, d / request.heads, n};

@@ -1,5 +1,5 @@
-// The zero probe of a position scheme and a normalizer, on layers of random weights: can positions
-// be distinguished where all tokens are the same?
+// The zero probe of a position scheme and a normalizer, on layers of random weights: whether
+// positions can be distinguished if all tokens are the same.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ struct ZeroSchemeRequest {
   std::uint64_t seed = 0;
 };
 
-/// Layers of attention alone, x ← norm(x + o W): no masks, every weight normal, norms by root mean
-/// square, in double. The scheme changes the input once, and has the same parameters in every
-/// layer: where they start, moved by random positive numbers, as many start where they say nothing.
-/// Row 0 is the input after the scheme. Schemes that act on scores alone leave spreads of rounding
-/// (≤ 1e-12) under normalizers whose rows add up to 1: kexue.fm/archives/9105. Throws UsageError
-/// for names, arguments and shapes that do not fit.
+/// Runs attention layers without feed-forward parts, x ← norm(x + o W), in double: no masks, normal
+/// random weights, root-mean-square norms. The scheme changes the input once and has the same
+/// parameters in every layer: their initial values plus random positive numbers, because many
+/// initial values have no effect. Row 0 is the input after the scheme. Schemes that act only on
+/// attention scores give spreads of rounding size (≤ 1e-12) under normalizers with rows that sum to
+/// 1: kexue.fm/archives/9105. Throws UsageError for unknown names, arguments and shapes.
 std::vector<ZeroRow> zero_probe(const ZeroSchemeRequest& request);
 
 }  // namespace masque::probe
