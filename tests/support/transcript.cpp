@@ -1,6 +1,7 @@
 // Runs the commands of a transcript, or of the ```console blocks of a Markdown page, in one fresh
 // folder and compares what they print. The syntax is described in tests/cli/README.md.
-//   transcript_runner FILE --path BIN_DIR [--data DIR]
+//   transcript_runner FILE --path BIN_DIR [--data DIR] [--update]
+// With --update the file gets what was printed in place of what was wrong.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -12,9 +13,11 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -34,6 +37,9 @@ struct Command {
   Lines err;
   int code = 0;
   bool hidden = false;  ///< a set-up command: only its exit code counts
+  std::size_t end = 0;  ///< the last line of the command itself
+  /// Of each line of `out`, and of all others that say what is expected.
+  std::vector<std::size_t> out_lines = {}, other_lines = {};
 };
 
 struct Result {
@@ -89,7 +95,8 @@ std::vector<Command> commands_of(const std::string& path) {
     for (const Line& line : block) {
       const std::string rest = line.text.substr(std::min<std::size_t>(2, line.text.size()));
       if (line.setup || line.text.starts_with("$ ")) {
-        commands.push_back({line.number, line.setup ? line.text : rest, {}, {}, 0, line.setup});
+        commands.push_back(
+            {line.number, line.setup ? line.text : rest, {}, {}, 0, line.setup, line.number});
         open = continues = true;
         continue;
       }
@@ -97,19 +104,26 @@ std::vector<Command> commands_of(const std::string& path) {
       Command& command = commands.back();
       if (continues && line.text.starts_with("> ")) {
         command.text += "\n" + rest;
+        command.end = line.number;
         continue;
       }
       continues = false;
       if (line.text == "!" || line.text.starts_with("! ")) {
         command.err.push_back(rest);
+        command.other_lines.push_back(line.number);
       } else if (line.text.starts_with("? ")) {
         command.code = std::stoi(rest);
+        command.other_lines.push_back(line.number);
       } else {
         command.out.push_back(line.text);
+        command.out_lines.push_back(line.number);
       }
     }
   }
-  for (Command& command : commands) drop_separators(command.out);
+  for (Command& command : commands) {
+    drop_separators(command.out);
+    command.out_lines.resize(command.out.size());
+  }
   return commands;
 }
 
@@ -166,6 +180,30 @@ std::string fault(const Command& command, const Result& result) {
   return out;
 }
 
+/// Puts what was printed in the place of what `command` expects. Lines after it move.
+void update(const Command& command, const Result& result, Lines& file) {
+  std::size_t end = command.end;
+  for (const std::size_t line : command.out_lines) end = std::max(end, line);
+  for (const std::size_t line : command.other_lines) end = std::max(end, line);
+  Lines printed =
+      matches(command.out, output_lines(result.out)) ? command.out : output_lines(result.out);
+  const Lines err =
+      matches(command.err, output_lines(result.err)) ? command.err : output_lines(result.err);
+  for (const std::string& line : err) printed.push_back(line.empty() ? "!" : "! " + line);
+  if (result.code != 0) printed.push_back(fmt::format("? {}", result.code));
+  const auto at = [&](std::size_t line) {
+    return file.begin() + static_cast<std::ptrdiff_t>(line);
+  };
+  file.erase(at(command.end), at(end));
+  file.insert(at(command.end), printed.begin(), printed.end());
+}
+
+void write_file(const std::string& path, const Lines& lines) {
+  std::ofstream out(path, std::ios::binary);
+  for (std::size_t i = 0; i < lines.size(); ++i) out << (i == 0 ? "" : "\n") << lines[i];
+  if (!out.flush()) throw std::runtime_error(path + ": cannot be written");
+}
+
 /// A descriptor of an unnamed file: what a command writes there never shows in its folder.
 int unnamed_file() {
   char name[] = "/tmp/transcript-XXXXXX";
@@ -217,18 +255,21 @@ int main_of(const Lines& arguments) {
   std::string file;
   std::string bin;
   std::string data;
+  bool updates = false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const bool more = i + 1 < arguments.size();
     if (arguments[i] == "--path" && more) {
       bin = std::filesystem::absolute(arguments[++i]);
     } else if (arguments[i] == "--data" && more) {
       data = std::filesystem::absolute(arguments[++i]);
+    } else if (arguments[i] == "--update") {
+      updates = true;
     } else {
       file = arguments[i];
     }
   }
   if (file.empty() || bin.empty()) {
-    fmt::print(stderr, "usage: transcript_runner FILE --path BIN_DIR [--data DIR]\n");
+    fmt::print(stderr, "usage: transcript_runner FILE --path BIN_DIR [--data DIR] [--update]\n");
     return 2;
   }
   const std::vector<Command> commands = commands_of(file);
@@ -236,12 +277,22 @@ int main_of(const Lines& arguments) {
   const TempFolder folder;
   std::size_t shown = 0;
   int wrong = 0;
+  std::vector<std::pair<const Command*, Result>> changed;
   for (const Command& command : commands) {
     shown += command.hidden ? 0 : 1;
-    const std::string found = fault(command, run(command.text, folder.path()));
+    Result result = run(command.text, folder.path());
+    const std::string found = fault(command, result);
     if (found.empty()) continue;
     fmt::print("{}:{}: {}\n{}", file, command.line, command.text, found);
     ++wrong;
+    if (updates && !command.hidden) changed.emplace_back(&command, std::move(result));
+  }
+  if (!changed.empty()) {
+    Lines lines = split(read_file(file), '\n');
+    // From the end: a change moves what comes after it.
+    std::ranges::reverse(changed);
+    for (const auto& [command, result] : changed) update(*command, result, lines);
+    write_file(file, lines);
   }
   if (shown == 0) {
     fmt::print("{}: no command\n", file);
