@@ -60,8 +60,7 @@ cli::ExitCode encode(const Options& o, const cli::Command& command, cli::Session
   session.configure(g.open.common);
   if (o.output) {
     if (g.open.common.json) throw UsageError("--json cannot be combined with -o");
-    if (g.open.digits)
-      throw UsageError("--digits cannot be combined with -o: a file has all digits");
+    if (g.open.digits) throw UsageError("--digits cannot be combined with -o");
     commands::VectorFile::check_name(*o.output);
   }
   cli::need_stream(command);
@@ -292,8 +291,7 @@ cli::ExitCode swap(const Options& o, const cli::Command& command, cli::Session& 
   const commands::OpenedModel opened = open_latent_model(g.open, session);
   const model::LatentDesign& latent = latent_of(opened);
   if (o.block && *o.block > latent.layers)
-    throw UsageError(
-        fmt::format("--bottleneck {}, expected from 1 to {}", *o.block, latent.layers));
+    throw UsageError(fmt::format("--bottleneck {}, expected 1 to {}", *o.block, latent.layers));
   std::optional<std::set<std::string, std::less<>>> function_words;
   if (o.function_words) {
     function_words.emplace();
@@ -343,11 +341,10 @@ void set_action(cli::Command& c, const std::shared_ptr<Options>& o, auto run) {
 
 void declare_latent(cli::Command& tool) {
   cli::Command& parent = tool.subcommand(
-      "latent", "texts and the points of a model that lm-train --objective univae made");
+      "latent", "encodes texts as points and writes texts from points, with a model of univae");
   {
     auto o = std::make_shared<Options>();
-    cli::Command& c =
-        parent.subcommand("encode", "prints the points of each line of standard input");
+    cli::Command& c = parent.subcommand("encode", "prints the points of each input line");
     c.example("lm-write latent encode univae/ -o points.npy < text",
               "one row per line: the numbers of all bottlenecks, one after the other");
     c.option("-o,--output", "FILE", o->output,
@@ -381,8 +378,7 @@ void declare_latent(cli::Command& tool) {
         "interpolate", "writes texts between two texts; input lines: text TAB text");
     c.example(R"(printf 'a man sleeps\tthe dogs run\n' | lm-write latent interpolate univae/)",
               "five texts; the first and the last reconstruct the two inputs");
-    c.option("--steps", "N", o->steps, cli::AllowedRange{2, 1e6},
-             "number of points, including both ends");
+    c.option("--steps", "N", o->steps, cli::AllowedRange{2, 1e6}, "points, including both ends");
     declare_common(c, *o, true, true);
     set_action(c, o, interpolate);
   }
