@@ -29,21 +29,24 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_bart(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("bart", "noise for denoising; the target is in 'original'");
+  cli::Command& c =
+      tool.subcommand("bart", "adds noise for denoising; the target is in 'original'");
   c.example("droptoken bart --tokenizer bart/ --special --noise infill < text > records",
-            "spans become one mask token each");
+            "replaces each span by one mask token");
   c.choice("--noise", o->bart.noise,
            {{"infill", BartNoise::kInfill},
             {"mask", BartNoise::kMask},
             {"delete", BartNoise::kDelete},
             {"permute", BartNoise::kPermute},
             {"rotate", BartNoise::kRotate}},
-           "spans, tokens, deletion, order of sentences, another start");
-  c.option("--rate", "P", o->bart.rate, cli::AllowedRange{0, 1}, "share of the ordinary tokens");
+           "infill: replace spans by one mask token each; mask: mask tokens; delete: delete "
+           "tokens; permute: shuffle sentences; rotate: start at another token");
+  c.option("--rate", "P", o->bart.rate, cli::AllowedRange{0, 1},
+           "share of the ordinary tokens that are changed");
   c.option("--lambda", "X", o->bart.lambda, cli::AllowedRange{0, 100},
-           "mean length of spans (Poisson)");
+           "mean length of spans (Poisson distribution)");
   c.option("--sentence-end", "ID", o->sentence_end, cli::AllowedRange{0, 2147483647},
-           "token that ends a sentence, where records have no 'doc'");
+           "token that ends a sentence, for records without 'doc'");
   add_reading(c, o->stream);
   add_randomness(c, o->stream);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -23,11 +23,11 @@ void declare_drop(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("drop", "removes tokens; the rest keep their positions");
   c.example("droptoken drop --tokenizer bert-base/ --rate 0.15 --seed 1 < text > records",
-            "DropToken; special tokens stay");
+            "DropToken; special tokens are kept");
   c.example("droptoken drop --binary u16 --length 512 --input train.bin -o dropped.bin",
-            "plain ids, with sidecars for positions and dropped tokens");
+            "plain ids; positions and dropped tokens are in separate files");
   c.option("--rate", "P", o->drop.rate, cli::AllowedRange{0, 1},
-           "probability of each ordinary token");
+           "probability that each ordinary token is dropped");
   commands::add_min_keep(c, o->drop.min_keep);
   commands::add_renumber(c, o->drop.renumber);
   add_reading(c, o->stream);

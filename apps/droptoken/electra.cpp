@@ -48,19 +48,20 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_electra(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("electra", "replaced tokens; labels say which differ");
+  cli::Command& c =
+      tool.subcommand("electra", "replaces tokens by a generator's; labels mark those that differ");
   c.example("droptoken electra --tokenizer electra/ --special < text > records",
-            "uniform replacements of 15 %");
+            "replaces 15 % of the tokens by uniform draws");
   c.example("droptoken electra --tokenizer electra/ --generator unigram:counts.tsv --temperature 2",
-            "by frequency, flattened");
+            "draws by frequency, flattened by the temperature");
   c.example("droptoken electra --tokenizer electra/ --generator join:samples.jsonl < records",
-            "another program's samples, joined by record number");
+            "samples of another program, joined by record number");
   add_selection(c, o->selection);
   c.option("--generator", "HOW", o->generator,
-           "uniform; unigram:FILE with a token and a count in each line; join:FILE of records, "
-           "whose ids are taken line by line");
+           "uniform; unigram:FILE, with a token and a count in each line; or join:FILE, a file of "
+           "records with sampled ids for each line");
   c.option("--temperature", "T", o->temperature, cli::AllowedRange{1e-6, 1e6},
-           "counts to the power 1/T");
+           "raise the counts to the power 1/T");
   add_reading(c, o->stream);
   add_randomness(c, o->stream);
   add_binary(c, o->stream);

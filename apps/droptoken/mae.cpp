@@ -20,12 +20,12 @@ struct Options {
 
 void declare_mae(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c =
-      tool.subcommand("mae", "keeps a random part; the rest are targets in 'dropped'");
+  cli::Command& c = tool.subcommand(
+      "mae", "keeps a random part of the tokens; the rest are targets in 'dropped'");
   c.example("droptoken mae --tokenizer bert-base/ --ratio 0.5 < text > records",
-            "masked autoencoding of half of the tokens");
+            "masked autoencoding: drops half of the tokens");
   c.option("--ratio", "P", o->mae.ratio, cli::AllowedRange{0, 1},
-           "share of the ordinary tokens to drop");
+           "share of the ordinary tokens that are dropped");
   commands::add_min_keep(c, o->mae.min_keep);
   add_reading(c, o->stream);
   add_randomness(c, o->stream);

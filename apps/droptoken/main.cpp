@@ -4,10 +4,10 @@
 
 int main(int argc, char** argv) {
   return masque::cli::run_tool(
-      "droptoken", "corrupts training data, reproducibly: records in, records out", argc, argv,
-      [](masque::cli::Command& tool) {
+      "droptoken", "corrupts training data reproducibly: reads records or text, writes records",
+      argc, argv, [](masque::cli::Command& tool) {
         tool.example("droptoken drop --tokenizer bert-base/ --rate 0.15 < text > records",
-                     "removes 15 % of the tokens, the rest keep their positions");
+                     "removes 15 % of the tokens; the rest keep their positions");
         tool.example("droptoken mlm --tokenizer bert-base/ --unit word < text > records",
                      "whole-word masking");
         masque::droptoken::declare_drop(tool);

@@ -33,8 +33,8 @@ class InTrainingOrder final : public records::Corruption {
   void apply(records::Record& record, records::Scratch& scratch,
              records::Tally& tally) const override {
     if (record.number >= static_cast<std::uint64_t>(sequences_)) {
-      throw InputError(fmt::format("record {}, expected at most the {} of {}", record.number + 1,
-                                   sequences_, field("sequences")));
+      throw InputError(fmt::format("record {}, expected at most {} records, as many as {}",
+                                   record.number + 1, sequences_, field("sequences")));
     }
     record.place = order_.place({record.epoch, static_cast<Index>(record.number)});
     corruption_->apply(record, scratch, tally);
@@ -64,20 +64,21 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_mdlm(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand(
-      "mdlm", "masked diffusion: [MASK] at a rate drawn for each record; labels, weights");
+  cli::Command& c = tool.subcommand("mdlm",
+                                    "masks tokens for masked diffusion, at a rate drawn for each "
+                                    "record; adds labels and weights");
   c.example("droptoken mdlm --tokenizer bert-base/ --special < text > records",
-            "weights are 1 over the rate");
+            "each weight is 1 / rate");
   c.example("droptoken mdlm --tokenizer bert-base/ --special --block-size 8 < text > records",
-            "block diffusion: a noised half, then the clean one");
+            "block diffusion: a noised half, then the clean half");
   c.option("--batch-size", "N", o->batch_size, cli::AllowedRange{1, 1e6},
-           "records whose rates are spread evenly together");
+           "number of consecutive records over which the rates are spread evenly");
   c.option("--block-size", "B", o->block_size, cli::AllowedRange{1, 1e6},
-           "a rate for each run of B tokens, and the record with its clean half: block diffusion");
-  c.option(
-      "--sequences", "N", o->sequences, cli::AllowedRange{1, 1e12},
-      "rates as lm-train draws them on a corpus of N sequences, by the order in which it takes "
-      "them [by the order of the records]");
+           "block diffusion: draw a rate for each block of B tokens, and append the clean half to "
+           "each record");
+  c.option("--sequences", "N", o->sequences, cli::AllowedRange{1, 1e12},
+           "draw the rates as lm-train does for a corpus of N sequences, in its training order [in "
+           "the order of the records]");
   add_reading(c, o->stream);
   add_randomness(c, o->stream);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -34,13 +34,14 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 void declare_mlm(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c =
-      tool.subcommand("mlm", "masked language modelling: [MASK], random, kept; labels");
-  c.example("droptoken mlm --tokenizer bert-base/ --special < text > records", "as BERT");
+      tool.subcommand("mlm", "masks tokens for masked language modelling, and adds labels");
+  c.example("droptoken mlm --tokenizer bert-base/ --special < text > records",
+            "masks as BERT does");
   c.example("droptoken mlm --tokenizer bert-base/ --unit word --choice span --rate 0.4:0.8",
-            "spans of whole words, another rate for each record");
+            "spans of whole words, with a rate drawn for each record");
   c.example(
       "droptoken mlm --binary u16 --mask-token 103 --vocab-size 30522 --input train.bin -o m.bin",
-      "plain ids, labels in m.bin.labels");
+      "plain ids; the labels are in m.bin.labels");
   commands::add_mlm(c, o->mlm);
   commands::add_replace(c, o->replace);
   add_reading(c, o->stream);

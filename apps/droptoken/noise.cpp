@@ -42,20 +42,21 @@ records::NoiseOptions noise_of(const Options& o) {
 
 void declare_noise(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("noise", "makes errors in the words of text, for correction");
+  cli::Command& c =
+      tool.subcommand("noise", "adds errors to the words of text, to train correction");
   c.example("droptoken noise --rate 0.1 --seed 1 < text > records",
-            "slips of the fingers in a tenth of the words; 'original_text' has the text before");
+            "typing errors in a tenth of the words; 'original_text' has the original");
   c.example("droptoken noise --confusion sets.tsv --mix 0:0:0:0:1 --pairs < text > pairs",
-            "words taken for others of their set; lines of noisy TAB original");
+            "replaces words by others of their set; prints lines of noisy TAB original");
   c.option("--rate", "P", o->noise.rate, cli::AllowedRange{0, 1},
-           "probability of each word to get an error");
+           "probability that each word gets an error");
   c.option("--mix", "T:I:D:S:C", o->mix,
-           "weights of typing neighbours, insertions, deletions, swaps, words of confusion sets "
+           "weights of typing neighbours, insertions, deletions, swaps and confusion sets "
            "[1:1:1:1:1; without --confusion 1:1:1:1]");
   c.choice("--keyboard", o->noise.keyboard, records::keyboard_names(),
-           "which letters are typing neighbours");
+           "keyboard layout that decides which letters are neighbours");
   c.option("--confusion", "FILE", o->confusion,
-           "sets of words that are taken for each other, one a line, with tabs between");
+           "sets of words that are mistaken for each other: one set per line, separated by tabs");
   c.flag("--pairs", o->noise.pairs, "print lines of noisy TAB original instead of records");
   add_text_reading(c, o->stream);
   add_randomness(c, o->stream);

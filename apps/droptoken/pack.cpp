@@ -24,7 +24,9 @@ struct Options {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.stream.common);
   if (o.stream.shard) {
-    throw UsageError("--shard: packing needs all documents; cut the input and pack the parts");
+    throw UsageError(
+        "--shard cannot be combined with pack, which needs all documents: split the input and pack "
+        "the parts");
   }
   const Tokens tokens(o.stream);
   records::Packer packer(
@@ -59,14 +61,16 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_pack(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("pack", "packs documents into sequences: doc, pos, cu_seqlens");
-  c.example("droptoken pack --length 512 < ids > records", "no document is cut");
+  cli::Command& c = tool.subcommand(
+      "pack", "packs documents into sequences of a fixed length; adds doc, pos and cu_seqlens");
+  c.example("droptoken pack --length 512 < ids > records", "no document is split");
   c.example("droptoken pack --length 512 --pos-start 2 --cut < ids > records",
-            "RoBERTa's positions; full sequences");
-  c.option("--length", "N", o->length, cli::AllowedRange{1, 1e9}, "most tokens of a sequence");
+            "positions as in RoBERTa; full sequences");
+  c.option("--length", "N", o->length, cli::AllowedRange{1, 1e9},
+           "maximum number of tokens of a sequence");
   c.option("--pos-start", "P", o->pos_start, cli::AllowedRange{0, 1e6},
-           "position of a document's first token");
-  c.flag("--cut", o->cut, "cut documents at the end of a sequence");
+           "position of the first token of each document");
+  c.flag("--cut", o->cut, "split documents at the end of a sequence");
   add_reading(c, o->stream);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

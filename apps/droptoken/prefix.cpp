@@ -30,10 +30,12 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_prefix(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("prefix", "splits into source and target; draws objectives");
-  c.example("droptoken prefix < ids > records", "UniLM's sequence to sequence");
-  c.example("droptoken prefix --mix 2:2:1:1 < ids > records",
-            "UniLM's mixture: bidirectional, sequence to sequence, left to right, right to left");
+  cli::Command& c = tool.subcommand(
+      "prefix", "splits each record into source and target, or draws an objective for it");
+  c.example("droptoken prefix < ids > records", "sequence to sequence, as in UniLM");
+  c.example(
+      "droptoken prefix --mix 2:2:1:1 < ids > records",
+      "the mixture of UniLM: bidirectional, sequence to sequence, left to right, right to left");
   commands::add_prefix(c, o->prefix);
   add_reading(c, o->stream);
   add_randomness(c, o->stream);

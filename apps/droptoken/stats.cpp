@@ -76,11 +76,12 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_stats(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("stats", "realised rates of a stream, and chi-squared");
+  cli::Command& c = tool.subcommand(
+      "stats", "reports the observed rates of corrupted records, with chi-squared tests");
   c.example("droptoken stats --tokenizer bert-base/ < records",
-            "selected, masked, kept, random; against --rate and --split");
-  c.option("--rate", "P", o->rate, cli::AllowedRange{0, 1}, "nominal share of selected tokens");
-  c.option("--split", "M:K:R", o->split, "nominal shares of [MASK], kept and random");
+            "rates of selected, masked, kept and random tokens, tested against --rate and --split");
+  c.option("--rate", "P", o->rate, cli::AllowedRange{0, 1}, "expected share of selected tokens");
+  c.option("--split", "M:K:R", o->split, "expected shares of [MASK], kept and random tokens");
   add_reading(c, o->stream);
   add_json(c, o->stream.common);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -18,10 +18,10 @@ using records::LineFormat;
 
 namespace {
 
-constexpr const char* kFormatHelp = "of the lines; auto: by the first one";
+constexpr const char* kFormatHelp = "format of the lines; auto: decided by the first line";
 
 void add_input(cli::Command& command, RecordStreamOptions& options) {
-  command.option("--input", "FILE", options.input, "records; - is standard input");
+  command.option("--input", "FILE", options.input, "file of records; -: standard input");
 }
 
 /// --shard, --first-record, --max-line, --strict, -j, -q.
@@ -29,7 +29,7 @@ void add_lines(cli::Command& command, RecordStreamOptions& options) {
   commands::add_shard(command, options.shard);
   commands::add_first_record(command, options.first_record);
   cli::add_max_line(command, options.max_line);
-  command.flag("--strict", options.strict, "the first bad record ends the run");
+  command.flag("--strict", options.strict, "stop at the first bad record");
   add_threads(command, options.common);
   add_quiet(command, options.common);
 }
@@ -45,14 +45,14 @@ void add_reading(cli::Command& command, RecordStreamOptions& options) {
                   {"jsonl", LineFormat::kJson}},
                  kFormatHelp);
   command.option("--tokenizer", "DIR", options.tokens.tokenizer,
-                 "encodes text, and says which tokens are special");
-  command.flag("--special", options.special, "encode text with the tokenizer's special tokens");
+                 "tokenizer that encodes text and defines the special tokens");
+  command.flag("--special", options.special, "add the tokenizer's special tokens to text");
   command.option("--mask-token", "ID", options.tokens.mask_token, cli::AllowedRange{0, 2147483647},
                  "id of the mask token [the tokenizer's]");
   command.option("--vocab-size", "N", options.tokens.vocab_size, cli::AllowedRange{1, 2147483647},
                  "number of ids [the tokenizer's]");
   command.option("--special-token", "ID", options.tokens.special_tokens,
-                 "another id that is left alone; may be repeated");
+                 "another id that is never changed; may be repeated");
   add_lines(command, options);
 }
 
@@ -67,17 +67,20 @@ void add_text_reading(cli::Command& command, RecordStreamOptions& options) {
 
 void add_randomness(cli::Command& command, RecordStreamOptions& options) {
   add_seed(command, options.common);
-  command.option("--epochs", "K", options.epochs, "versions of each record, one after the other");
+  command.option("--epochs", "K", options.epochs,
+                 "write K differently corrupted versions of each record, one after the other");
   command.option("--dup", "K", options.copies, "write each version K times");
-  command.option("--stats", "FILE", options.stats, "totals as JSON");
+  command.option("--stats", "FILE", options.stats, "write the totals as JSON to FILE");
 }
 
 void add_binary(cli::Command& command, RecordStreamOptions& options) {
-  command.choice("--binary", options.binary, {{"no", 0}, {"u16", 2}, {"u32", 4}},
-                 "plain ids in binary files, with sidecars for labels and positions");
-  command.choice("--layout", options.layout, records::binary_layout_names(), "of binary files");
+  command.choice(
+      "--binary", options.binary, {{"no", 0}, {"u16", 2}, {"u32", 4}},
+      "read and write plain ids as binary files, with separate files for labels and positions");
+  command.choice("--layout", options.layout, records::binary_layout_names(),
+                 "layout of binary files");
   command.option("--length", "N", options.length, cli::AllowedRange{1, 1e9},
-                 "ids of a binary record");
+                 "ids per binary record");
   command.option("-o,--output", "FILE", options.output, "binary output");
 }
 
@@ -185,7 +188,7 @@ Tokens::Tokens(const RecordStreamOptions& options) {
   if (o.vocab_size) table_.size = static_cast<TokenId>(*o.vocab_size);
   for (const std::string& id : o.special_tokens) mark(table_.special, parse_id(id));
   if (table_.size > 0 && table_.mask >= table_.size) {
-    throw UsageError(fmt::format("--mask-token {}, expected below the vocabulary's size {}",
+    throw UsageError(fmt::format("--mask-token {}, expected an id below the vocabulary size {}",
                                  table_.mask, table_.size));
   }
 }
@@ -210,7 +213,7 @@ records::RecordFilter filter_of(const RecordStreamOptions& options, const Tokens
   if (options.shard) filter.shard = parse_shard(*options.shard);
   filter.max_line = options.max_line;
   if (options.epochs < 1 || options.copies < 1) {
-    throw UsageError("--epochs and --dup: expected numbers from 1");
+    throw UsageError("--epochs and --dup: expected at least 1");
   }
   filter.epochs = options.epochs;
   filter.copies = options.copies;
@@ -228,7 +231,7 @@ cli::ExitCode report_bad(const RecordStreamOptions& options, const records::Filt
   for (const records::BadRecord& bad : result.first_bad) {
     session.note(fmt::format("{}: line {}: {}", escape(name), bad.line, bad.message));
   }
-  session.note(fmt::format("{} bad records were left out", result.bad));
+  session.note(fmt::format("{} bad records skipped", result.bad));
   return cli::ExitCode::kInput;
 }
 
@@ -237,7 +240,7 @@ cli::ExitCode run_stream(const RecordStreamOptions& options, const Tokens& token
   if (options.binary != 0) {
     if (!options.output) throw UsageError("--binary needs -o FILE");
     if (options.epochs != 1 || options.copies != 1 || options.shard) {
-      throw UsageError("--binary takes neither --epochs nor --dup nor --shard");
+      throw UsageError("--binary cannot be combined with --epochs, --dup or --shard");
     }
     records::BinaryFilter filter{.input = options.input,
                                  .output = *options.output,
@@ -252,7 +255,7 @@ cli::ExitCode run_stream(const RecordStreamOptions& options, const Tokens& token
     if (options.stats) replace_text(*options.stats, tally_json(tally, 0));
     return cli::ExitCode::kDone;
   }
-  if (options.output) throw UsageError("-o is for --binary; records go to standard output");
+  if (options.output) throw UsageError("-o needs --binary; records are printed to standard output");
   const records::FilterResult result =
       filter_records(filter_of(options, tokens, session), corruption);
   if (options.stats) replace_text(*options.stats, tally_json(result.tally, result.bad));

@@ -26,7 +26,7 @@ void declare_undo(cli::Command& tool) {
   c.example(
       "droptoken drop --rate .3 < ids | droptoken mlm --mask-token 4 --vocab-size 99 | droptoken "
       "undo",
-      "the ids as they were");
+      "restores the original ids");
   add_reading(c, *o);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -19,7 +19,7 @@ struct Options {
 cli::ExitCode collect(const Options& o, cli::Session& session) {
   session.configure(o.common);
   if (!o.output && o.folders.size() > 1)
-    throw UsageError("no -o DIR, expected one for the results of several folders");
+    throw UsageError("several folders: expected -o DIR for the results");
   const std::string output = o.output.value_or(o.folders.front());
   const std::string results = collect_results(o.folders);
   write_tables(results, output);
@@ -31,10 +31,12 @@ cli::ExitCode collect(const Options& o, cli::Session& session) {
 
 void declare_collect(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("collect", "the tables and curves of a run from its cells");
-  c.example("length-gen collect DIR", "what length-gen run would have written to DIR");
-  c.arguments("DIR", o->folders, "where length-gen run --cell has written, one folder or several");
-  c.option("-o,--output", "DIR", o->output, "results.tsv, summary.tsv, curves.svg [the only DIR]");
+  cli::Command& c =
+      tool.subcommand("collect", "writes the tables and curves of a run from its cells");
+  c.example("length-gen collect DIR", "writes what length-gen run would have written to DIR");
+  c.arguments("DIR", o->folders, "one or more folders that length-gen run --cell wrote to");
+  c.option("-o,--output", "DIR", o->output,
+           "folder for results.tsv, summary.tsv and curves.svg [DIR, if there is only one]");
   cli::add_quiet(c, o->common);
   cli::add_table(c, o->common);
   c.action([o](cli::Session& session) { return collect(*o, session); });

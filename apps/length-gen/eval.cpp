@@ -27,7 +27,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   request.seed = o.common.seed;
   if (o.rate) {
     if (objective != "mlm")
-      throw UsageError(fmt::format("{}: only of {} mlm", field("rate"), field("objective")));
+      throw UsageError(fmt::format("{}: only with {} mlm", field("rate"), field("objective")));
     request.requested.mlm.selection.rate = *o.rate;
   }
   const length::LengthStream stream(request, *opened.tokenizer);
@@ -57,20 +57,21 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_eval(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("eval", "a checkpoint at lengths that it was not trained for");
+  cli::Command& c =
+      tool.subcommand("eval", "scores a checkpoint at lengths that it was not trained for");
   c.example(
       "length-gen eval gpt2/ --text dev.txt --eval-lengths 512,1024,2048 "
       "--position own,interpolated,hierarchical --policy last",
-      "the same final tokens with more and more in front of them");
+      "scores the same last tokens with more and more context");
   c.example(
       "length-gen eval DIR --text dev.txt --train-length 64 --eval-lengths 64,128,256 "
       "--position own,ntk,yarn,rerope --normalizer own,log_n -o curves",
-      "eight ways to read longer texts with a rotary model, with pictures");
+      "eight treatments of a rotary model for longer texts, with curves");
   declare_treated_model(c, *o);
   c.option("--objective", "NAME", o->objective,
-           "mlm, tta or clm [what the model's head is made for]");
+           "mlm, tta or clm [the objective of the model's head]");
   c.option("--rate", "R", o->rate, cli::AllowedRange{1e-6, 1},
-           "of mlm: share that is predicted [0.15]");
+           "share of the tokens that mlm predicts [0.15]");
   cli::add_seed(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -40,15 +40,15 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 void declare_lowrank(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c =
-      tool.subcommand("lowrank", "weights of attention, fitted by queries and keys of small size");
+      tool.subcommand("lowrank", "fits attention weights with queries and keys of small sizes");
   c.example("length-gen lowrank --lengths 16,32 --key-sizes 1,2,4,8,16",
-            "KL divergence in nats for every key size");
-  c.option("--lengths", "LIST", o->lengths, "tokens: rows and columns of the weights");
+            "KL divergence in nats for each key size");
+  c.option("--lengths", "LIST", o->lengths, "numbers of tokens: rows and columns of the weights");
   c.option("--key-sizes", "LIST", o->key_sizes, "sizes of queries and keys");
   c.option("--temperature", "X", o->temperature, cli::AllowedRange{0.02, 1e6},
-           "of the random weights: softmax of normal numbers divided by it");
+           "temperature of the random weights: softmax of normal numbers divided by it");
   c.option("--restarts", "N", o->restarts, cli::AllowedRange{1, 1000},
-           "random starts; the best counts");
+           "random starts of each fit; the best one is reported");
   cli::add_seed(c, o->common);
   cli::add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

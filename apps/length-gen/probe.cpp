@@ -66,15 +66,15 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_probe(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c =
-      tool.subcommand("probe", "entropy, sinks, scores and partition function at every length");
+  cli::Command& c = tool.subcommand(
+      "probe", "measures attention at each length: entropy, sinks, scores, partition function");
   c.example("length-gen probe bert-base-uncased/ --text dev.txt --eval-lengths 64,128,256,512",
             "means over all heads");
   c.example(
       "length-gen probe DIR --text dev.txt --eval-lengths 64,256 --normalizer own,log_n --layers",
-      "the same under two normalizers, and layer by layer");
+      "two normalizers, also by layer");
   declare_treated_model(c, *o);
-  c.flag("--layers", o->layers, "also a row for each layer");
+  c.flag("--layers", o->layers, "also print a row for each layer");
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

@@ -33,7 +33,7 @@ std::size_t parse_cell(const std::string& text, std::size_t cells) {
     if (cell && *cell >= 1 && *cell <= cells && of == cells) return *cell - 1;
   }
   throw UsageError(
-      fmt::format("{}: found '{}', expected 1/{} to {}/{}, as length-gen sweep writes them",
+      fmt::format("{}: found '{}', expected 1/{} to {}/{}, as length-gen sweep prints them",
                   field("cell"), escape(text), cells, cells, cells));
 }
 
@@ -57,8 +57,10 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   length::LengthRequest& request = requested.request;
   if (o.cell) {
     if (o.budget)
-      throw UsageError(fmt::format("{}: with {} every cell would have other steps, expected {}",
-                                   field("cell"), field("budget"), field("steps")));
+      throw UsageError(
+          fmt::format("{} cannot be combined with {}: each cell would train a different number of "
+                      "steps; use {}",
+                      field("cell"), field("budget"), field("steps")));
     request.only = parse_cell(*o.cell, requested.cells());
   }
   const auto subject = subject_of(o, requested);
@@ -83,9 +85,9 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   };
   request.note = [&](const std::string& line) { session.note(line); };
   session.say_if_interrupted(
-      fmt::format("{} has what was reached, the same command goes on", o.output));
+      fmt::format("results so far are in {}; run the same command to continue", o.output));
   const length::LengthNames names = names_of(o, requested, *subject);
-  session.note(fmt::format("{} arms: {}; seeds {}", requested.arms.size(),
+  session.note(fmt::format("{} designs: {}; seeds {}", requested.arms.size(),
                            fmt::join(names.designs, "; "), fmt::join(request.seeds, ", ")));
   request.spent_seconds = seconds_since(begin);
   const std::string results = length::results_text(length::run_lengths(request), names);
@@ -102,20 +104,22 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 
 void declare_run(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("run", "trains designs × seeds and scores them at lengths");
+  cli::Command& c = tool.subcommand(
+      "run", "trains models of several designs and seeds, and scores them at several lengths");
   c.example(
       "length-gen run --text train.txt --eval-text dev.txt --tokenizer vocab.txt --position rope "
       "--normalizer softmax,log_n --train-length 64 --eval-lengths 64,128,256 --budget 5m -o DIR",
-      "two designs with three seeds each, in five minutes");
+      "two designs with three seeds each, in five minutes altogether");
   c.example(
       "length-gen run --task copy --train-length 1-10 --eval-lengths 10,20,40 --steps 500 "
       "--position rope,alibi -o DIR",
-      "a synthetic task instead of a text");
+      "a synthetic task instead of text");
   c.example("length-gen run lengths.conf -o DIR --seeds 5",
-            "options from a file of lines 'key = value'");
+            "options from a file of 'key = value' lines");
   declare_run_options(c, *o);
   c.option("--cell", "I/N", o->cell,
-           "one design with one seed alone, for length-gen collect: see length-gen sweep");
+           "train only cell I of N (one design, one seed) for length-gen collect; length-gen sweep "
+           "prints these commands");
   c.experiment(cli::ExperimentFile::kArgument);
   c.action([o, &c](cli::Session& session) {
     check_run(c, *o);

@@ -18,18 +18,18 @@ std::optional<length::Finetuning> finetuning_of(const RunOptions& o,
                                                 const std::vector<Index>& eval_lengths) {
   if (!o.finetune_lengths) {
     if (o.finetune_steps || o.finetune_learning_rate)
-      throw UsageError(fmt::format("{} and {}: expected {} with them", field("finetune_steps"),
+      throw UsageError(fmt::format("{} and {} need {}", field("finetune_steps"),
                                    field("finetune_learning_rate"), field("finetune_lengths")));
     return std::nullopt;
   }
   if (!o.finetune_steps)
-    throw UsageError(fmt::format("{}: expected {} with them", field("finetune_lengths"),
-                                 field("finetune_steps")));
+    throw UsageError(
+        fmt::format("{} needs {}", field("finetune_lengths"), field("finetune_steps")));
   length::Finetuning finetuning;
   finetuning.lengths = length::parse_lengths("finetune_lengths", *o.finetune_lengths);
   for (const Index length : finetuning.lengths) {
     if (std::ranges::find(eval_lengths, length) == eval_lengths.end()) {
-      throw UsageError(fmt::format("{}: found {}, expected lengths that {} has",
+      throw UsageError(fmt::format("{}: found {}, expected lengths listed in {}",
                                    field("finetune_lengths"), length, field("eval_lengths")));
     }
   }
@@ -42,7 +42,7 @@ std::optional<length::Finetuning> finetuning_of(const RunOptions& o,
 /// "sqrt,logn" as the normalizers that have these factors.
 std::string normalizers_of(const RunOptions& o, const std::vector<Index>& train_lengths) {
   if (o.design.normalizer != train::DesignRecipe().normalizer)
-    throw UsageError(fmt::format("{}: short for normalizers, expected no {} with it",
+    throw UsageError(fmt::format("{} cannot be combined with {}: it sets the normalizer",
                                  field("scale"), field("normalizer")));
   std::string names;
   for (const std::string& scale : length::split_names("scale", *o.scale)) {
@@ -63,8 +63,8 @@ Requested requested_of(const RunOptions& o) {
   Requested requested;
   length::LengthRequest& request = requested.request;
   if (o.steps.has_value() == o.budget.has_value())
-    throw UsageError(
-        fmt::format("expected {}, or {} for the whole run", field("steps"), field("budget")));
+    throw UsageError(fmt::format("expected either {}, or {} for the whole run", field("steps"),
+                                 field("budget")));
   requested.train_lengths = length::parse_lengths("train_length", o.train_lengths);
   request.eval_lengths = length::parse_lengths("eval_lengths", o.eval_lengths);
   request.steps = o.steps;
@@ -85,8 +85,9 @@ Requested requested_of(const RunOptions& o) {
   request.arms = requested.arms.size();
   for (const length::LengthArm& arm : requested.arms) {
     if (o.windows && !arm.mask.empty() && mask::parse_mask_layers(arm.mask).size() > 1) {
-      throw UsageError(fmt::format("{} with {} '{}': a list, expected one mask for all layers",
-                                   field("window"), field("mask"), escape(arm.mask)));
+      throw UsageError(
+          fmt::format("{}: {} '{}' is a list by layer, expected one mask for all layers",
+                      field("window"), field("mask"), escape(arm.mask)));
     }
   }
   return requested;
@@ -114,15 +115,15 @@ std::unique_ptr<const length::LengthSubject> subject_of(const RunOptions& o,
                                  field("eval_text"), field("tokenizer"), field("task")));
   if (o.task) {
     if (o.eval_text || o.tokenizer || o.objective_given || o.rate)
-      throw UsageError(fmt::format("{}: without {}, {}, {} and {}, which are of texts",
-                                   field("task"), field("eval_text"), field("tokenizer"),
-                                   field("objective"), field("rate")));
+      throw UsageError(fmt::format(
+          "{} cannot be combined with {}, {}, {} or {}: they apply to texts", field("task"),
+          field("eval_text"), field("tokenizer"), field("objective"), field("rate")));
     return length::make_task_subject({*o.task, train_lengths, request.eval_lengths,
                                       finetune_lengths, o.eval_examples, o.common.seed});
   }
   if (!o.eval_text || !o.tokenizer)
-    throw UsageError(fmt::format("{}: expected {} and {} with it", field("text"),
-                                 field("eval_text"), field("tokenizer")));
+    throw UsageError(
+        fmt::format("{} needs {} and {}", field("text"), field("eval_text"), field("tokenizer")));
   length::TextSubject text;
   text.text = *o.text;
   text.eval_text = *o.eval_text;
@@ -130,7 +131,7 @@ std::unique_ptr<const length::LengthSubject> subject_of(const RunOptions& o,
   text.objective = o.objective_given.value_or(o.objective);
   if (o.rate) {
     if (text.objective != "mlm")
-      throw UsageError(fmt::format("{}: only of {} mlm", field("rate"), field("objective")));
+      throw UsageError(fmt::format("{}: only with {} mlm", field("rate"), field("objective")));
     text.requested.mlm.selection.rate = *o.rate;
   }
   text.train_lengths = train_lengths;
@@ -143,43 +144,50 @@ std::unique_ptr<const length::LengthSubject> subject_of(const RunOptions& o,
 }
 
 void declare_run_options(cli::Command& c, RunOptions& o) {
-  c.option("-o,--output", "DIR", o.output,
-           "results.tsv, summary.tsv, curves.svg; what is done is kept in DIR/cells",
-           cli::Need::kRequired);
-  c.option("--text", "FILE", o.text, "text to learn from, in blocks of --train-length tokens");
-  c.option("--eval-text", "FILE", o.eval_text, "text to score, in blocks of every length");
-  c.option("--tokenizer", "PATH", o.tokenizer, "as tok takes it");
-  c.option("--objective", "NAME", o.objective_given, "of a text: mlm, tta or clm [mlm]");
+  c.option(
+      "-o,--output", "DIR", o.output,
+      "folder for results.tsv, summary.tsv and curves.svg; finished cells are kept in DIR/cells",
+      cli::Need::kRequired);
+  c.option("--text", "FILE", o.text, "training text, cut into blocks of --train-length tokens");
+  c.option("--eval-text", "FILE", o.eval_text, "text to score, cut into blocks of each length");
+  c.option("--tokenizer", "PATH", o.tokenizer, "tokenizer file or folder, as for tok");
+  c.option("--objective", "NAME", o.objective_given,
+           "training objective for --text: mlm, tta or clm [mlm]");
   c.option("--rate", "R", o.rate, cli::AllowedRange{1e-6, 1},
-           "of mlm: share that is predicted [0.15]");
-  c.option("--task", "TASK", o.task, "in place of a text: one that length-gen tasks lists");
+           "share of the tokens that mlm predicts [0.15]");
+  c.option("--task", "TASK", o.task,
+           "synthetic task instead of --text; length-gen tasks lists them");
   c.option("--train-length", "LIST", o.train_lengths,
-           "tokens of a block, or the length of a task: 64; 64,128 and 1-40 are mixtures");
-  add_eval_lengths(c, o.eval_lengths, "lengths to score at");
-  c.option("--finetune-lengths", "LIST", o.finetune_lengths,
-           "lengths at which the trained model is trained on, each by itself, and scored again");
-  c.option("--finetune-steps", "N", o.finetune_steps, cli::AllowedRange{1, 1e9}, "updates of that");
+           "tokens per block, or lengths of the task's examples: one length such as 64, or a "
+           "mixture such as 64,128 or 1-40");
+  add_eval_lengths(c, o.eval_lengths, "lengths at which the models are scored");
+  c.option(
+      "--finetune-lengths", "LIST", o.finetune_lengths,
+      "fine-tune the trained model at each of these lengths separately, and score it there again");
+  c.option("--finetune-steps", "N", o.finetune_steps, cli::AllowedRange{1, 1e9},
+           "steps of each fine-tuning");
   c.option("--finetune-learning-rate", "X", o.finetune_learning_rate, cli::AllowedRange{1e-12, 1e3},
-           "the largest of them [that of --learning-rate]");
-  add_windows(c, o.windows, "score once more");
+           "peak learning rate of fine-tuning [--learning-rate]");
+  add_windows(c, o.windows, "score again");
   c.option("--seeds", "N", o.seeds, cli::AllowedRange{1, 1000},
-           "models of each design: --seed and on");
-  c.option("--steps", "N", o.steps, cli::AllowedRange{1, 1e9}, "updates of each model");
+           "number of seeds for each design, counted up from --seed");
+  c.option("--steps", "N", o.steps, cli::AllowedRange{1, 1e9}, "training steps of each model");
   c.option("--budget", "TIME", o.budget,
-           "as many steps as all models can make in this time (5m): measured, printed, kept");
+           "time for the whole run, such as 5m; the number of steps that fits is measured, printed "
+           "and kept");
   c.one_of({"--steps", "--budget"});
-  c.option("--batch-size", "N", o.batch_size, cli::AllowedRange{1, 1e6}, "sequences of a step");
+  c.option("--batch-size", "N", o.batch_size, cli::AllowedRange{1, 1e6}, "sequences per step");
   add_eval_tokens(c, o.eval_tokens, "--eval-text");
   c.option("--eval-examples", "N", o.eval_examples, cli::AllowedRange{1, 1e9},
-           "of a task, at each length");
-  c.flag("--keep-models", o.keep_models, "every model stays, in DIR/models");
-  commands::declare_design(c, o, "; or several, with commas");
+           "examples of a task to score at each length");
+  c.flag("--keep-models", o.keep_models, "keep every trained model in DIR/models");
+  commands::declare_design(c, o, "; several are separated by commas");
   c.option("--mask", "LIST", o.mask,
-           "what tokens may read, as in mask-viz, one mask for all layers or a list; own is the "
-           "objective's; or several, with semicolons [own]");
+           "which tokens each token may read, as in mask-viz: one mask for all layers, or a list "
+           "by layer; several are separated by semicolons; own is the objective's mask [own]");
   c.option("--scale", "LIST", o.scale,
-           "sqrt, logn or both: softmax with 1/√d, and with log n / log N more, N the longest "
-           "--train-length; short for --normalizer softmax,log_n(base=N)");
+           "sqrt, logn or both: scores scaled by 1/√d alone, or also by log n / log N, where N is "
+           "the longest --train-length; short for --normalizer softmax,log_n(base=N)");
   commands::declare_allow_leak(c, o);
   commands::declare_optimizer(c, o);
   commands::add_chunk_tokens(c, o.chunk_tokens);

@@ -186,7 +186,7 @@ std::string collect_results(const std::vector<std::string>& folders) {
   parts.reserve(folders.size());
   for (const std::string& folder : folders) {
     if (!is_folder(folder))
-      throw InputError(folder, "no folder, expected one where length-gen run --cell has written");
+      throw InputError(folder, "not a folder, expected one that length-gen run --cell wrote to");
     parts.push_back(join(folder, kParts));
   }
   return length::collect_parts(parts);

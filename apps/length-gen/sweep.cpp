@@ -23,9 +23,10 @@ std::string shell_word(const std::string& word) {
 cli::ExitCode sweep(const RunOptions& o, const std::vector<std::string>& given,
                     cli::Session& session) {
   if (o.budget) {
-    throw UsageError(fmt::format(
-        "{}: of commands for different machines every one would have other steps, expected {}",
-        field("budget"), field("steps")));
+    throw UsageError(
+        fmt::format("{} cannot be combined with sweep: each command would train a different number "
+                    "of steps; use {}",
+                    field("budget"), field("steps")));
   }
   const std::size_t cells = requested_of(o).cells();
   std::string words;
@@ -39,9 +40,10 @@ cli::ExitCode sweep(const RunOptions& o, const std::vector<std::string>& given,
 
 void declare_sweep(cli::Command& tool) {
   auto o = std::make_shared<RunOptions>();
-  cli::Command& c = tool.subcommand("sweep", "the cells of a run as commands, a line each");
-  c.example("length-gen sweep lengths.conf -o DIR -j 1 | parallel && length-gen collect DIR",
-            "as length-gen run lengths.conf -o DIR, but on all processors at once");
+  cli::Command& c = tool.subcommand("sweep", "prints the cells of a run as commands, one per line");
+  c.example(
+      "length-gen sweep lengths.conf -o DIR -j 1 | parallel && length-gen collect DIR",
+      "the same result as length-gen run lengths.conf -o DIR, with one process per processor");
   c.example("length-gen sweep lengths.conf -o DIR > cells; sbatch --array=1-$(wc -l < cells) …",
             "the script runs line $SLURM_ARRAY_TASK_ID of the file 'cells'");
   declare_run_options(c, *o);

@@ -41,10 +41,10 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_tasks(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("tasks", "the synthetic tasks, with an example of each");
+  cli::Command& c = tool.subcommand("tasks", "lists the synthetic tasks, with an example of each");
   c.example("length-gen tasks --length 4", "name, parameters, chance, tokens, targets");
   c.option("--length", "N", o->length, cli::AllowedRange{1, 1000},
-           "of the examples, as tasks count it");
+           "length of the examples, in each task's own unit");
   cli::add_seed(c, o->common);
   cli::add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -43,24 +43,25 @@ cli::Cell cell_of(const ResultTable::Value& value) {
 
 void declare_treated_model(cli::Command& c, TreatedModelOptions& o) {
   c.argument("MODEL", o.model, "a checkpoint folder");
-  c.option("--text", "FILE", o.text, "a text, in blocks of every length", cli::Need::kRequired);
+  c.option("--text", "FILE", o.text, "text, cut into blocks of each length", cli::Need::kRequired);
   commands::add_folder_options(c, o.tokenizer, o.family);
   commands::add_precision(c, o.precision);
-  add_eval_lengths(c, o.eval_lengths, "tokens of a block, template included");
+  add_eval_lengths(c, o.eval_lengths, "block lengths in tokens, including the template");
   c.option("--train-length", "N", o.train_length, cli::AllowedRange{1, 1e6},
-           "the longest sequence of training [as many positions as the model has]");
+           "longest sequence in training [the model's maximum length]");
   c.option("--position", "LIST", o.treatments.positions,
            "treatments of positions: own, interpolated, hierarchical, ntk, ntk_mixed, yarn, "
            "rerope, leaky_rerope, alibi");
   c.option("--normalizer", "LIST", o.treatments.normalizers,
-           "own, log_n (of the trained length), or others as attn-probe variants lists them");
+           "own, log_n (based on --train-length), or any that attn-probe variants lists");
   c.option("--mask", "LIST", o.treatments.masks,
-           "own, or masks as in mask-viz, with semicolons between: 'own; window(64)'");
-  add_windows(c, o.treatments.windows, "once more");
-  c.option("--policy", "POLICY", o.policy, "how blocks are cut: chunk, slide:STRIDE or last");
+           "own, or masks as in mask-viz, separated by semicolons: 'own; window(64)'");
+  add_windows(c, o.treatments.windows, "repeat");
+  c.option("--policy", "POLICY", o.policy,
+           "how the text is cut into blocks: chunk, slide:STRIDE or last");
   add_eval_tokens(c, o.eval_tokens, "--text");
   commands::add_batch_tokens(c, o.batch_tokens);
-  c.option("-o,--output", "DIR", o.output, "also results.tsv and curves as SVG, in this folder");
+  c.option("-o,--output", "DIR", o.output, "also write results.tsv and SVG curves to this folder");
   cli::add_threads(c, o.common);
   cli::add_quiet(c, o.common);
   cli::add_table(c, o.common);
@@ -78,22 +79,22 @@ TreatedModel open_treated_model(const TreatedModelOptions& o, cli::Session& sess
   const auto tokens = static_cast<Index>(opened.tokenizer->size());
   const Index rows = opened.model->design().vocab_size;
   if (tokens > rows) {
-    throw InputError(opened.tokenizer->parts().path,
-                     fmt::format("{} tokens, expected at most the {} of the model", tokens, rows));
+    throw InputError(
+        opened.tokenizer->parts().path,
+        fmt::format("{} tokens, expected at most {}, the model's vocabulary size", tokens, rows));
   }
   grid.model = opened.model.get();
   grid.trained = o.train_length.value_or(opened.model->trained_length());
   if (grid.trained == 0) {
-    throw UsageError(
-        fmt::format("{} does not say how long the texts of its training were, expected {}", o.model,
-                    field("train_length")));
+    throw UsageError(fmt::format("{}: no maximum length in the model, expected {}", o.model,
+                                 field("train_length")));
   }
   grid.precision = o.precision;
   grid.batch_tokens = o.batch_tokens;
   grid.mask_token_id = opened.tokenizer->roles().mask;
   grid.tokens = train::token_table(*opened.tokenizer);
   grid.note = [&session](const std::string& line) { session.note(line); };
-  session.note(fmt::format("{}: {}, {} layers, trained at {}", o.model,
+  session.note(fmt::format("{}: {}, {} layers, trained at length {}", o.model,
                            opened.model->design().family, opened.model->design().num_hidden_layers,
                            grid.trained));
   return opened;

@@ -8,8 +8,9 @@ namespace masque::length_gen {
 
 void declare_treatments(cli::Command& tool) {
   auto o = std::make_shared<cli::CommonOptions>();
-  cli::Command& c = tool.subcommand("treatments", "what eval and probe can do to positions");
-  c.example("length-gen treatments", "name, parameters with their standard values, what it does");
+  cli::Command& c =
+      tool.subcommand("treatments", "lists the treatments of positions for eval and probe");
+  c.example("length-gen treatments", "name, parameters with their defaults, and effect");
   cli::add_table(c, *o);
   c.action([o](cli::Session& session) {
     session.configure(*o);

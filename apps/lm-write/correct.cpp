@@ -52,32 +52,32 @@ using Checked = std::vector<probe::CheckedWord>;
 
 void check(const Options& o) {
   if (o.confusion && o.edit_distance)
-    throw UsageError("expected one of --confusion and --edit-distance");
-  if (o.edit_cost && !o.edit_distance)
-    throw UsageError("--edit-cost: expected with --edit-distance");
-  if (o.dev && o.threshold) throw UsageError("expected one of --dev and --threshold");
+    throw UsageError("--confusion cannot be combined with --edit-distance");
+  if (o.edit_cost && !o.edit_distance) throw UsageError("--edit-cost: only with --edit-distance");
+  if (o.dev && o.threshold) throw UsageError("--dev cannot be combined with --threshold");
   if (o.reference && (o.per_word || o.stream.shard || o.stream.first_record > 0)) {
     throw UsageError(
-        "--reference prints one table: expected without --per-word, --shard and --first-record");
+        "--reference cannot be combined with --per-word, --shard or --first-record: it prints one "
+        "table");
   }
   if (o.reference && o.stream.input.invalid == cli::Invalid::kSkip) {
     throw UsageError(
-        "--invalid skip leaves lines out, which --reference compares line by line: expected "
-        "another");
+        "--invalid skip cannot be combined with --reference, which compares line by line");
   }
   const bool text = !o.reference && !o.per_word && !o.open.common.json;
   if (text && (o.open.digits || o.open.common.no_header)) {
     throw UsageError(
-        "--digits and --no-header: expected with --per-word, --json or --reference; texts have "
-        "neither numbers nor a header");
+        "--digits and --no-header: only with --per-word, --json or --reference; texts have neither "
+        "numbers nor a header");
   }
   commands::refuse_standard_input("--confusion", o.confusion);
   commands::refuse_standard_input("--dev", o.dev);
   commands::refuse_standard_input("--reference", o.reference);
   if (o.output && !o.reference)
-    throw UsageError("-o: expected with --reference; else the texts go to standard output");
+    throw UsageError(
+        "-o: only with --reference; otherwise the texts are printed to standard output");
   if (o.per_word && o.open.common.json)
-    throw UsageError("expected one of --per-word and --json, which has all words");
+    throw UsageError("--per-word cannot be combined with --json, which contains all words");
 }
 
 bool has_detector(const commands::OpenedModel& opened) {
@@ -137,7 +137,7 @@ class DevPairs {
         {path_}, std::nullopt,
         [&](const commands::FileLine& line) {
           const auto two = split_in_two(line.text, '\t');
-          if (!two) throw InputError("expected a text, a tab, and what it should be");
+          if (!two) throw InputError("expected a text, a tab and the correct text");
           probe::Line text = lines.encode(two->first);
           if (const auto problem = lines.problem(text)) throw InputError(*problem);
           if (tokens_ + text.sentence.size() > batch_tokens_) check();
@@ -179,7 +179,7 @@ double threshold_of(const Options& o, bool detector, const probe::Corrector& cor
   const auto best = DevPairs(*o.dev, corrector, o.open.batch_tokens).best(lines, session);
   if (!best) {
     session.note(
-        fmt::format("no threshold corrects a word of {}; {} is used", input_name(*o.dev), usual));
+        fmt::format("no threshold corrects any word of {}; using {}", input_name(*o.dev), usual));
     return usual;
   }
   session.note(fmt::format("threshold {:.4f}: F1 of corrected words {:.4f} on {}", best->threshold,
@@ -290,9 +290,9 @@ cli::ExitCode run_correct(const Options& o, const cli::Command& command, cli::Se
   std::optional<Judgement> judgement;
   if (o.reference) judgement.emplace(*o.reference, o.output, o.open.digits);
   session.note(fmt::format("{}: {}; {}", opened.path, opened.description(),
-                           options.detector   ? "with a detector, one pass a line"
-                           : options.one_pass ? "one pass a line"
-                                              : "a pass a word"));
+                           options.detector   ? "with a detector, one pass per line"
+                           : options.one_pass ? "one pass per line"
+                                              : "one pass per word"));
   const double threshold = threshold_of(o, options.detector, corrector, lines, session);
   CorrectionPrinter printer(o, threshold, opened, session);
   printer.header();
@@ -331,40 +331,39 @@ cli::ExitCode run_correct(const Options& o, const cli::Command& command, cli::Se
 
 void declare_correct(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand(
-      "correct", "the lines of standard input with likelier words where some are unlikely");
+  cli::Command& c =
+      tool.subcommand("correct", "replaces improbable words of each line by more probable ones");
   c.example("lm-write correct bert-base-uncased/ --edit-distance 2 < text",
-            "words of the vocabulary that are at most two typing errors away");
+            "candidates: words of the vocabulary at most two typing errors away");
   c.example("lm-write correct tta/ --dev pairs.tsv < text",
-            "one pass a line; the threshold that is best on pairs of wrong and right texts");
+            "one pass per line; chooses the best threshold on pairs of wrong and correct texts");
   c.example("lm-write correct bert-base-uncased/ --confusion sets.tsv --threshold 2 < text",
-            "their, there and they're, as the sets say");
+            "candidates from confusion sets, such as their, there, they're");
   c.example("lm-write correct soft-masked/ --per-word < text",
-            "a model of lm-train --objective correct: how likely each word is wrong, and what "
-            "should stand there");
+            "a model of lm-train --objective correct: the probability that each word is wrong, and "
+            "its correction");
   c.example("lm-write correct bert-base-uncased/ --reference right.txt < wrong.txt",
-            "precision, recall and F1, of words and of lines");
+            "precision, recall and F1 of words and of lines");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   c.option("--confusion", "FILE", o->confusion,
-           "only words of these sets are checked, against the others of their set");
+           "check only words of these sets, against the others of their set; one set per line, "
+           "separated by tabs");
   c.option("--edit-distance", "N", o->edit_distance, cli::AllowedRange{1, 100},
-           "only words at most N edits away: insertion, deletion, substitution, swap of "
+           "consider only words at most N edits away: insertion, deletion, substitution, swap of "
            "neighbours [any word that is one token]");
-  c.option(
-      "--edit-cost", "X", o->edit_cost, cli::AllowedRange{0, 1e6},
-      "nats subtracted for each edit: −log of the probability of an edit [8; of a model with a "
-      "detector: 0]");
-  c.option(
-      "--threshold", "X", o->threshold, cli::AllowedRange{-1e6, 1e6},
-      "least gain in nats, after the cost of edits [5; with --edit-distance, and of a model with a "
-      "detector: 0]");
+  c.option("--edit-cost", "X", o->edit_cost, cli::AllowedRange{0, 1e6},
+           "nats subtracted for each edit, −log of the probability of an edit [8; model with a "
+           "detector: 0]");
+  c.option("--threshold", "X", o->threshold, cli::AllowedRange{-1e6, 1e6},
+           "replace a word if its gain in nats, after the cost of edits, exceeds X [5; with "
+           "--edit-distance or a model with a detector: 0]");
   c.option("--dev", "FILE", o->dev,
-           "pairs, TSV of a text and what it should be, to choose the threshold on");
+           "choose the threshold on these pairs: a text, a tab, the correct text");
   c.option("--reference", "FILE", o->reference,
-           "what each line should be: prints precision, recall and F1 instead of texts");
-  c.option("-o,--output", "FILE", o->output, "with --reference: the corrected texts");
-  c.flag("--per-word", o->per_word, "a row for each word, as TSV");
+           "correct text of each line; prints precision, recall and F1 instead of texts");
+  c.option("-o,--output", "FILE", o->output, "with --reference: write the corrected texts to FILE");
+  c.flag("--per-word", o->per_word, "print one row per word, as TSV");
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
   add_table(c, o->open.common);

@@ -45,7 +45,8 @@ TokenId target_of(const text::Tokenizer& tokenizer, std::string_view word) {
   const auto& ids = encoded.ids;
   if (ids.empty() || std::ranges::find(ids, tokenizer.roles().unk) != ids.end()) {
     throw UsageError(
-        fmt::format("--targets: '{}' is no token, expected words that are one", escape(word)));
+        fmt::format("--targets: '{}' is not in the vocabulary, expected words that are one token",
+                    escape(word)));
   }
   if (ids.size() == 1) return ids[0];
   throw UsageError(fmt::format("--targets: '{}' has {} tokens, expected words that are one token",
@@ -53,7 +54,7 @@ TokenId target_of(const text::Tokenizer& tokenizer, std::string_view word) {
 }
 
 std::vector<TokenId> targets_of(const std::string& list, const text::Tokenizer& tokenizer) {
-  if (list.empty()) throw UsageError("--targets: no word, expected words between commas");
+  if (list.empty()) throw UsageError("--targets: no word, expected words separated by commas");
   std::vector<TokenId> ids;
   for (const std::string_view word : split(list, ',')) {
     const TokenId id = target_of(tokenizer, word);
@@ -66,17 +67,17 @@ std::vector<TokenId> targets_of(const std::string& list, const text::Tokenizer& 
 void check(const Options& o) {
   const JointFill joint = o.fill.joint;
   if (o.num_beams && joint != JointFill::kBeam)
-    throw UsageError("--num-beams: expected with --joint beam");
+    throw UsageError("--num-beams: only with --joint beam");
   if ((o.sweeps || o.temperature || o.seed) && joint != JointFill::kGibbs)
-    throw UsageError("--sweeps, --temperature and --seed: expected with --joint gibbs");
+    throw UsageError("--sweeps, --temperature and --seed: only with --joint gibbs");
   const std::int64_t top_k = o.top_k.value_or(kTopK);
   if (joint == JointFill::kBeam && o.num_beams && top_k > *o.num_beams) {
-    throw UsageError(
-        fmt::format("--top-k {}: expected at most the {} of --num-beams", top_k, *o.num_beams));
+    throw UsageError(fmt::format("--top-k {}: expected at most {}, as many as --num-beams", top_k,
+                                 *o.num_beams));
   }
   if (joint == JointFill::kLeftToRight && o.top_k.value_or(1) > 1) {
     throw UsageError(
-        fmt::format("--top-k {}: --joint left-to-right has one filling, expected 1", top_k));
+        fmt::format("--top-k {}: expected 1, as --joint left-to-right has one filling", top_k));
   }
 }
 
@@ -289,31 +290,30 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
 void declare_fill(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c =
-      tool.subcommand("fill", "the likeliest tokens for the masks of the lines of standard input");
+      tool.subcommand("fill", "fills the masks of each line with the most probable tokens");
   c.example("echo 'Paris is the [MASK] of France.' | lm-write fill bert-base-uncased/",
-            "the five likeliest tokens, with their probabilities");
+            "the five most probable tokens, with their probabilities");
   c.example("lm-write fill roberta-base/ --targets ' good, bad' --json < reviews",
-            "two words alone; the mask token is the tokenizer's own, <mask>");
+            "only two candidates; the mask token is the tokenizer's own, <mask>");
   c.example("lm-write fill bert-base-uncased/ --joint beam -k 3 < text",
-            "several masks of a line filled together");
+            "fills several masks of a line together");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   c.option("-k,--top-k", "N", o->top_k, cli::AllowedRange{1, 1e6},
-           "fillings of each mask, or with --joint of each line [5; of left-to-right 1]");
-  c.option("--targets", "LIST", o->targets,
-           "the only tokens that are considered, separated by commas");
+           "fillings per mask, or per line with --joint [5; left-to-right: 1]");
+  c.option("--targets", "LIST", o->targets, "consider only these tokens, separated by commas");
   c.choice("--joint", o->fill.joint, probe::joint_fill_names(),
-           "how several masks of a line depend on each other");
+           "how to fill several masks of a line: each alone, or together");
   c.option("--num-beams", "N", o->num_beams, cli::AllowedRange{1, 1e4},
-           "beginnings that --joint beam keeps [5, or as many as --top-k]");
+           "partial fillings that --joint beam keeps [the larger of 5 and --top-k]");
   c.option("--sweeps", "N", o->sweeps, cli::AllowedRange{1, 1e9},
-           "how often --joint gibbs draws every mask [100]");
+           "number of times --joint gibbs samples every mask [100]");
   c.option("--temperature", "X", o->temperature, cli::AllowedRange{1e-6, 1e6},
-           "divides the logits that --joint gibbs draws from [1]");
-  cli::add_seed(c, o->seed, "seed of the draws of --joint gibbs");
+           "divide the logits of --joint gibbs by X [1]");
+  cli::add_seed(c, o->seed, "seed of --joint gibbs");
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
-  c.flag("--json", o->open.common.json, "one JSON object a line instead of TSV");
+  c.flag("--json", o->open.common.json, "print one JSON object per line instead of TSV");
   cli::add_no_header(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }

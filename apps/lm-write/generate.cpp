@@ -73,13 +73,13 @@ void check_model(const GenerateOptions& o, const commands::OpenedModel& opened) 
     if (!o.unmasks()) return;
     probe::check_unmasking(opened.model->design(), unmask_options(masked_options(o, opened)));
     if (o.open.mask && model::causal_block_size(opened.model->design()))
-      throw UsageError("--mask: the model writes in blocks, by a mask of its own, expected none");
+      throw UsageError("--mask cannot be used: the model writes in blocks, with its own mask");
     return;
   }
   const bool to_target = o.kind == Continuation::kUnilm;
   if (!to_target && opened.mask_of) {
     const std::string problem = fmt::format(
-        "{} '{}' goes by the words of a text, which a text in the making has not, expected "
+        "{} '{}' depends on the words of a text, which are not known while it is written; use "
         "another --mask",
         o.open.mask ? "--mask" : "the model's mask",
         model::open_mask(opened.model->design(), opened.options.masks)->text());
@@ -116,7 +116,7 @@ class LinesToWrite {
     const Index size = std::ssize(prompt.ids);
     if (size == 0) {
       commands::refuse_line(o_.stream, id,
-                            "no token, and the tokenizer has none that begins a text");
+                            "no token, and the tokenizer has no token that begins a text");
     }
     check_size(id, size);
     const Index longest = size + o_.new_tokens();
@@ -197,17 +197,16 @@ cli::ExitCode run(const GenerateOptions& o, const cli::Command& command, cli::Se
 
 void declare_generate(cli::Command& tool) {
   auto o = std::make_shared<GenerateOptions>();
-  cli::Command& c = tool.subcommand("generate", "continues the lines of standard input");
-  c.example("lm-write generate gpt2/ --max-new-tokens 40 < prompts",
-            "the likeliest token, again and again");
+  cli::Command& c = tool.subcommand("generate", "continues each line of standard input");
+  c.example("lm-write generate gpt2/ --max-new-tokens 40 < prompts", "greedy decoding");
   c.example("lm-write generate gpt2/ --num-beams 4 --num-return-sequences 2 < prompts",
-            "the two best texts that a beam search finds");
+            "beam search: the two best texts");
   c.example("lm-write generate gpt2/ --do-sample --top-p 0.9 --num-return-sequences 5 < prompts",
-            "five samples of each, from the likeliest tokens that have 90 % of the probability");
+            "five samples of each line, with nucleus sampling (90 % of the probability)");
   c.example("lm-write generate model/ --kind unilm < sources",
-            "targets, of a model that lm-train --objective unilm --format pairs made");
+            "writes targets, with a model of lm-train --objective unilm --format pairs");
   c.example("lm-write generate bert/ --kind masked --how mask-predict --length 12 < prompts",
-            "twelve masks after each line, written in ten passes");
+            "fills twelve masks after each line in ten passes");
   c.example(
       "lm-write generate mdlm/ --kind masked --how random --iterations 16 --length 32 < prompts",
       "masked diffusion: 32 tokens in at most 16 passes");
@@ -216,7 +215,8 @@ void declare_generate(cli::Command& tool) {
   declare_generate_options(c, *o);
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
-  c.flag("--json", o->open.common.json, "one JSON object a text, with its ids, instead of TSV");
+  c.flag("--json", o->open.common.json,
+         "print one JSON object per text, with its ids, instead of TSV");
   cli::add_no_header(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }

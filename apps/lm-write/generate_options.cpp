@@ -22,7 +22,7 @@ constexpr std::array<std::pair<std::string_view, Continuation>, 3> kKindNames{
      {"masked", Continuation::kMasked}}};
 
 void need(bool given, bool fits, std::string_view option, std::string_view where) {
-  if (given && !fits) throw UsageError(fmt::format("{}: expected with {}", option, where));
+  if (given && !fits) throw UsageError(fmt::format("{}: only with {}", option, where));
 }
 
 void check_kind(const GenerateOptions& o) {
@@ -43,19 +43,20 @@ void check_kind(const GenerateOptions& o) {
   need(o.block_size.has_value(), o.unmasks(), "--block-size",
        "--kind masked --how confidence or random");
   if (o.kind == Continuation::kUnilm && o.open.mask)
-    throw UsageError("--mask: --kind unilm has a mask of its own, expected none");
+    throw UsageError("--mask cannot be combined with --kind unilm, which has its own mask");
   if ((o.bos || o.no_bos) && o.kind != Continuation::kCausal) {
-    throw UsageError(fmt::format("{}: --kind {} begins as its template does, expected none",
-                                 o.bos ? "--bos" : "--no-bos",
-                                 name_in(NameTable<Continuation>(kKindNames), o.kind)));
+    throw UsageError(fmt::format(
+        "{} cannot be combined with --kind {}, which begins with its template",
+        o.bos ? "--bos" : "--no-bos", name_in(NameTable<Continuation>(kKindNames), o.kind)));
   }
-  if (o.bos && o.no_bos) throw UsageError("expected one of --bos and --no-bos");
+  if (o.bos && o.no_bos) throw UsageError("--bos cannot be combined with --no-bos");
 }
 
 void check_choice(const GenerateOptions& o) {
   if ((o.gibbs() || o.ancestral()) && o.do_sample) {
-    throw UsageError(fmt::format("--do-sample: --how {} draws, expected none",
-                                 name_in(probe::masked_way_names(), o.way())));
+    throw UsageError(
+        fmt::format("--do-sample cannot be combined with --how {}, which has its own sampling",
+                    name_in(probe::masked_way_names(), o.way())));
   }
   if (o.beams() && o.do_sample)
     throw UsageError("expected one of --do-sample and --num-beams greater than 1");
@@ -63,7 +64,7 @@ void check_choice(const GenerateOptions& o) {
        "--num-beams greater than 1");
   if (!o.draws() && (o.temperature || o.top_k || o.top_p || o.seed)) {
     throw UsageError(
-        "--temperature, --top-k, --top-p and --seed: expected with --do-sample, or --how gibbs or "
+        "--temperature, --top-k, --top-p and --seed: only with --do-sample, or --how gibbs or "
         "random");
   }
   need(o.num_return_sequences > 1, o.draws() || o.beams(), "--num-return-sequences",
@@ -107,57 +108,57 @@ void add_way(JsonWriter& json, const GenerateOptions& o,
 
 void declare_text_options(cli::Command& c, GenerateOptions& o) {
   c.option("--max-new-tokens", "N", o.max_new_tokens, cli::AllowedRange{1, 1e9},
-           "most tokens of a text; eos or sep ends it before, and so does the model's last "
-           "position [20]");
-  c.flag("--do-sample", o.do_sample,
-         "draws tokens from the softmax instead of taking the likeliest");
+           "maximum number of new tokens; eos, sep or the model's last position ends a text "
+           "earlier [20]");
+  c.flag("--do-sample", o.do_sample, "sample tokens from the softmax instead of greedy decoding");
   c.option("--temperature", "X", o.temperature, cli::AllowedRange{1e-6, 1e6},
-           "divides the logits [1]");
+           "divide the logits by X [1]");
   c.option("--top-k", "K", o.top_k, cli::AllowedRange{0, 1e9},
-           "draws from the K likeliest tokens [0: from all]");
+           "sample from the K most probable tokens [0: from all]");
   c.option("--top-p", "P", o.top_p, cli::AllowedRange{1e-9, 1},
-           "draws from the likeliest tokens that have this probability [1]");
+           "sample from the most probable tokens whose total probability reaches P [1]");
   c.option("--num-return-sequences", "N", o.num_return_sequences, cli::AllowedRange{1, 1e9},
-           "samples of each line, or the best texts of its beams");
-  cli::add_seed(c, o.seed, "seed of the draws");
+           "samples per line, or best texts of its beam search");
+  cli::add_seed(c, o.seed, "seed of the samples");
   c.option("--num-beams", "N", o.num_beams, cli::AllowedRange{1, 1e4},
-           "beam search with N open texts of each line [1: none]");
+           "beam search with N open texts per line [1: no beam search]");
   c.option("--length-penalty", "A", o.length_penalty, cli::AllowedRange{-1e3, 1e3},
-           "a text of n tokens has the score log p / n^A [1]");
+           "score a text of n tokens by log p / n^A [1]");
   c.choice("--early-stopping", o.early_stopping, probe::early_stopping_names(),
-           "a search with N finished texts ends at once, when no open one seems better, or when "
-           "none can become better [false]");
+           "a search with N finished texts ends: true: at once; false: when no open text looks "
+           "better now; never: when none can become better [false]");
 }
 
 void declare_generate_options(cli::Command& c, GenerateOptions& o) {
   c.choice("--kind", o.kind, NameTable<Continuation>(kKindNames),
-           "the lines are beginnings, or sources whose target is wanted, or what masks follow");
+           "causal: each line is the beginning of a text; unilm: a source, and the target is "
+           "written; masked: a beginning, followed by masks");
   c.option("--source", "FILE", o.source,
-           "the sources, a line for each line of standard input, which begins its target");
+           "sources, one line for each line of standard input, which then begins the target");
   declare_text_options(c, o);
   c.flag("--bos", o.bos,
-         "puts the bos (or eos) token in front where the template has nothing there [of a model "
-         "that lm-train trained so; empty lines have it anyway]");
-  c.flag("--no-bos", o.no_bos, "does not, of such a model");
+         "put the bos (or eos) token in front if the template has no first token [if lm-train "
+         "trained the model with it]; empty lines always get it");
+  c.flag("--no-bos", o.no_bos, "do not put it in front");
   c.choice("--how", o.how, probe::masked_way_names(),
-           "how --kind masked writes its masks [left-to-right]");
+           "how --kind masked fills its masks [left-to-right]");
   c.option("--length", "N", o.length, cli::AllowedRange{1, 1e6},
-           "tokens that --kind masked writes after a line [20]");
+           "number of tokens that --kind masked writes after each line [20]");
   c.option("--lead-out", "N", o.lead_out, cli::AllowedRange{0, 1e6},
-           "masks that left-to-right reads after the one that it writes [all]");
+           "masks that left-to-right reads after the current one [all]");
   c.option("--sweeps", "N", o.sweeps, cli::AllowedRange{1, 1e6},
-           "how often gibbs draws every mask [20]");
+           "number of times gibbs samples every mask [20]");
   c.choice("--order", o.order, probe::sweep_order_names(),
-           "order of the masks in a sweep of gibbs [sequential]");
+           "order of the masks in each sweep of gibbs [sequential]");
   c.option("--burn-in", "N", o.burn_in, cli::AllowedRange{0, 1e6},
-           "sweeps of gibbs that draw from all tokens; later ones take the likeliest, or follow "
-           "--top-k and --top-p");
-  c.option("--iterations", "N", o.iterations, cli::AllowedRange{1, 1e6},
-           "passes of mask-predict [10]; steps of confidence and random, of each block [a step a "
-           "mask]");
+           "first sweeps of gibbs, which sample from all tokens; later ones take the most probable "
+           "token, or sample by --top-k and --top-p");
+  c.option(
+      "--iterations", "N", o.iterations, cli::AllowedRange{1, 1e6},
+      "passes of mask-predict [10]; steps per block of confidence and random [one step per mask]");
   c.option("--block-size", "B", o.block_size, cli::AllowedRange{1, 1e6},
-           "confidence, random: blocks of B masks from left to right [all at once; of a model that "
-           "block diffusion trained its own]");
+           "confidence and random write blocks of B masks from left to right [all at once; a model "
+           "of block diffusion: its own blocks]");
 }
 
 void check_generate_options(const GenerateOptions& options) {

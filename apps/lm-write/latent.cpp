@@ -59,8 +59,8 @@ cli::ExitCode encode(const Options& o, const cli::Command& command, cli::Session
   const GenerateOptions& g = o.generate;
   session.configure(g.open.common);
   if (o.output) {
-    if (g.open.common.json) throw UsageError("--json and -o, expected one");
-    if (g.open.digits) throw UsageError("--digits with -o: a file has all digits, expected none");
+    if (g.open.common.json) throw UsageError("--json cannot be combined with -o");
+    if (g.open.digits) throw UsageError("--digits cannot be combined with -o");
     commands::VectorFile::check_name(*o.output);
   }
   cli::need_stream(command);
@@ -166,7 +166,7 @@ cli::ExitCode decode(const Options& o, const cli::Command& command, cli::Session
   if (!o.latents) cli::need_stream(command);
   for (const char* option : {"shard", "first-record", "invalid", "crlf", "max-line"}) {
     if (o.latents && command.is_requested(option))
-      throw UsageError(fmt::format("--{} does nothing with --latents, expected none", option));
+      throw UsageError(fmt::format("--{} cannot be combined with --latents", option));
   }
   const commands::OpenedModel opened = open_latent_model(g.open, session);
   TextPrinter printer(g, opened, nullptr, session);
@@ -329,7 +329,7 @@ void declare_common(cli::Command& c, Options& o, bool stream, bool writes) {
   if (writes) declare_text_options(c, o.generate);
   commands::add_digits(c, o.generate.open.digits);
   if (stream) commands::add_stream(c, o.generate.stream);
-  c.flag("--json", o.generate.open.common.json, "one JSON object a text instead of TSV");
+  c.flag("--json", o.generate.open.common.json, "print one JSON object per text instead of TSV");
   if (writes) cli::add_no_header(c, o.generate.open.common);
 }
 
@@ -341,57 +341,57 @@ void set_action(cli::Command& c, const std::shared_ptr<Options>& o, auto run) {
 
 void declare_latent(cli::Command& tool) {
   cli::Command& parent = tool.subcommand(
-      "latent", "texts and the points of a model that lm-train --objective univae made");
+      "latent", "encodes texts as points and writes texts from points, with a model of univae");
   {
     auto o = std::make_shared<Options>();
-    cli::Command& c = parent.subcommand("encode", "points of the lines of standard input");
+    cli::Command& c = parent.subcommand("encode", "prints the points of each input line");
     c.example("lm-write latent encode univae/ -o points.npy < text",
-              "a row a line: all bottlenecks' numbers one after the other");
+              "one row per line: the numbers of all bottlenecks, one after the other");
     c.option("-o,--output", "FILE", o->output,
-             "a matrix: .npy, or .safetensors with the tensor latents");
+             "write a matrix to FILE: .npy, or .safetensors with the tensor latents");
     declare_common(c, *o, true, false);
     set_action(c, o, encode);
   }
   {
     auto o = std::make_shared<Options>();
-    cli::Command& c = parent.subcommand("decode", "texts of points, as encode writes them");
+    cli::Command& c = parent.subcommand("decode", "writes a text for each row of points");
     c.example("lm-write latent encode univae/ --json < text | lm-write latent decode univae/",
-              "the lines once more");
+              "reconstructs the lines");
     c.example("lm-write latent decode univae/ --latents points.npy --num-beams 4",
-              "the best text that a beam search finds for each row");
+              "beam search: the best text for each row");
     c.option("--latents", "FILE", o->latents,
-             "the points, .npy or .safetensors, in place of lines of standard input");
+             "read the points from this .npy or .safetensors instead of standard input");
     declare_common(c, *o, true, true);
     set_action(c, o, decode);
   }
   {
     auto o = std::make_shared<Options>();
-    cli::Command& c = parent.subcommand("sample", "texts of random points");
+    cli::Command& c = parent.subcommand("sample", "writes texts from random points");
     c.example("lm-write latent sample univae/ --count 10", "ten texts");
-    c.option("-n,--count", "N", o->count, cli::AllowedRange{1, 1e9}, "how many");
+    c.option("-n,--count", "N", o->count, cli::AllowedRange{1, 1e9}, "number of points");
     declare_common(c, *o, false, true);
     set_action(c, o, sample);
   }
   {
     auto o = std::make_shared<Options>();
     cli::Command& c = parent.subcommand(
-        "interpolate", "texts on the way from one text to another: lines with a tab between them");
+        "interpolate", "writes texts between two texts; input lines: text TAB text");
     c.example(R"(printf 'a man sleeps\tthe dogs run\n' | lm-write latent interpolate univae/)",
-              "five texts, the first and the last those of the two");
-    c.option("--steps", "N", o->steps, cli::AllowedRange{2, 1e6}, "points, both ends included");
+              "five texts; the first and the last reconstruct the two inputs");
+    c.option("--steps", "N", o->steps, cli::AllowedRange{2, 1e6}, "points, including both ends");
     declare_common(c, *o, true, true);
     set_action(c, o, interpolate);
   }
   {
     auto o = std::make_shared<Options>();
     cli::Command& c = parent.subcommand(
-        "swap", "a text with one point from another: lines with a tab between them");
+        "swap", "rewrites a text with one point of another; input lines: text TAB text");
     c.example("lm-write latent swap univae/ --function-words words < pairs",
-              "each bottleneck in turn, and how many words change");
+              "swaps each bottleneck in turn and counts the words that change");
     c.option("--bottleneck", "M", o->block, cli::AllowedRange{1, 1e4},
-             "whose point is exchanged, from 1 [each in turn]");
+             "bottleneck to swap, counted from 1 [each in turn]");
     c.option("--function-words", "FILE", o->function_words,
-             "words whose changes are counted apart from those of all others");
+             "list of words whose changes are counted separately");
     declare_common(c, *o, true, true);
     set_action(c, o, swap);
   }

@@ -30,10 +30,10 @@ void normalize_points(const model::LatentDesign& latent, probe::LatentPoints& po
         std::span(points).subspan(first, static_cast<std::size_t>(latent.size));
     double largest = 0;
     for (const double x : point) {
-      if (!std::isfinite(x)) throw InputError("a number that is not finite, expected finite ones");
+      if (!std::isfinite(x)) throw InputError("a number is not finite, expected finite numbers");
       largest = std::max(largest, std::abs(x));
     }
-    if (largest == 0) throw InputError("a point of zeros, expected one with a direction");
+    if (largest == 0) throw InputError("a point is all zeros, expected a direction");
     double squares = 0;
     for (double& x : point) {
       x /= largest;
@@ -45,7 +45,7 @@ void normalize_points(const model::LatentDesign& latent, probe::LatentPoints& po
 
 void check_count(std::size_t found, const model::LatentDesign& latent) {
   if (found != static_cast<std::size_t>(latent.layers * latent.size)) {
-    throw InputError(fmt::format("{} numbers, expected {}: {} points of {}", found,
+    throw InputError(fmt::format("{} numbers, expected {}: {} points of {} numbers", found,
                                  latent.layers * latent.size, latent.layers, latent.size));
   }
 }
@@ -55,7 +55,7 @@ void add_numbers(const JsonValue& list, const model::LatentDesign& latent,
                  std::vector<double>& out) {
   const auto add = [&](const JsonValue& value) {
     const auto number = value.number();
-    if (!number) throw InputError("latents: expected numbers, or a list of them for each point");
+    if (!number) throw InputError("latents: expected numbers, or a list of numbers for each point");
     out.push_back(*number);
   };
   for (const JsonValue& item : list.items) {
@@ -75,7 +75,7 @@ void add_numbers(const JsonValue& list, const model::LatentDesign& latent,
 commands::OpenedModel open_latent_model(const commands::OpenModelOptions& options,
                                         cli::Session& session) {
   if (options.mask)
-    throw UsageError("--mask: points are made under the model's masks alone, expected none");
+    throw UsageError("--mask cannot be used: points are computed with the model's own masks");
   commands::OpenedModel opened = commands::open_model(options, options.model, true, session);
   if (const auto problem =
           input_error_message([&] { probe::check_latents(opened.model->design()); }))
@@ -103,8 +103,8 @@ void LatentLines::add(std::uint64_t id, std::string_view line) {
   const std::vector<std::string_view> parts =
       texts_ == 1 ? std::vector<std::string_view>{line} : split(line, '\t');
   if (parts.size() != texts_) {
-    commands::refuse_line(stream_, id,
-                          fmt::format("texts between tabs: {}, expected {}", parts.size(), texts_));
+    commands::refuse_line(
+        stream_, id, fmt::format("{} texts separated by tabs, expected {}", parts.size(), texts_));
   }
   std::vector<probe::Sentence> sentences;
   for (const std::string_view part : parts) {
@@ -121,7 +121,7 @@ LatentWriter::LatentWriter(const GenerateOptions& options, const commands::Opene
   generate_ = generate_options(options, opened);
   const std::vector<TokenId> before = text::template_tokens(*opened.tokenizer, 1).before;
   if (before.empty())
-    throw InputError(opened.path, "the tokenizer puts no token in front of a text, expected one");
+    throw InputError(opened.path, "the tokenizer adds no token in front of a text, expected one");
   begin_ = before.front();
 }
 
@@ -191,7 +191,7 @@ probe::LatentPoints parse_points(std::string_view line, const model::LatentDesig
     const JsonValue value = parse_json_file(line, "JSON");
     const JsonValue* list = value.find("latents");
     if (list == nullptr || !list->is(JsonKind::kArray))
-      throw InputError("no member 'latents', expected a list");
+      throw InputError("no field 'latents', expected a list");
     add_numbers(*list, latent, points);
   } else {
     for (const std::string_view part : split(line, '\t')) {

@@ -8,9 +8,9 @@ int main(int argc, char** argv) {
       "lm-write", "fills masks, corrects words and continues texts with a language model", argc,
       argv, [](masque::cli::Command& tool) {
         tool.example("echo 'Paris is the [MASK] of France.' | lm-write fill bert-base-uncased/",
-                     "the five likeliest tokens");
+                     "the five most probable tokens");
         tool.example("lm-write correct bert-base-uncased/ --edit-distance 2 < text",
-                     "the lines with typing errors put right");
+                     "corrects typing errors");
         tool.example("lm-write generate gpt2/ < prompts", "continues each line");
         tool.version_line(masque::kernel::library_version);
         masque::lm_write::declare_fill(tool);

@@ -19,7 +19,7 @@ Sources::Sources(const std::string& path) : path_(path), text_(commands::read_fi
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     lines_[i] = without_return(lines_[i]);
     if (!valid_utf8(lines_[i])) {
-      throw InputError(input_name(path_), fmt::format("line {}: not UTF-8, expected it", i + 1));
+      throw InputError(input_name(path_), fmt::format("line {}: not UTF-8", i + 1));
     }
   }
 }

@@ -58,8 +58,9 @@ std::string mask_of(const std::string& name, Index layers) {
   if (const auto problem = usage_error_message([&] { model::set_mask(name, design); }))
     throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
   if (std::ranges::any_of(masks, [](const mask::MaskLayer& one) { return one.mask.open(); })) {
-    throw UsageError(fmt::format("{} '{}': words or a seed of each text, expected masks of places",
-                                 field("mask"), escape(name)));
+    throw UsageError(fmt::format(
+        "{} '{}': depends on words or a seed of each text, expected a mask of positions alone",
+        field("mask"), escape(name)));
   }
   return name;
 }
@@ -83,7 +84,7 @@ std::vector<std::string> split_names(std::string_view name, std::string_view tex
     names.emplace_back(trim(part));
   for (const std::string& one : names) {
     if (one.empty() || std::ranges::count(names, one) > 1) {
-      throw UsageError(fmt::format("{}: found '{}', expected different names with commas between",
+      throw UsageError(fmt::format("{}: found '{}', expected different names separated by commas",
                                    field(name), escape(text)));
     }
   }
@@ -92,10 +93,9 @@ std::vector<std::string> split_names(std::string_view name, std::string_view tex
 
 std::vector<Index> parse_lengths(std::string_view name, std::string_view text, Index least) {
   const auto refuse = [&]() {
-    throw UsageError(
-        fmt::format("{}: found '{}', expected different numbers from {} on: 64,128 "
-                    "or 1-40",
-                    field(name), escape(text), least));
+    throw UsageError(fmt::format(
+        "{}: found '{}', expected different numbers of at least {}, such as 64,128 or 1-40",
+        field(name), escape(text), least));
   };
   const auto number = [&](std::string_view word) {
     const auto value = parse_number<Index>(word);
@@ -125,7 +125,7 @@ std::vector<std::vector<mask::MaskLayer>> parse_masks(std::string_view text) {
     if (name != kOwn) masks = mask::parse_open_mask_layers(name);
     if (std::ranges::count(all, masks) > 1) {
       throw UsageError(
-          fmt::format("{}: found '{}', expected different masks with semicolons between",
+          fmt::format("{}: found '{}', expected different masks separated by semicolons",
                       field("mask"), escape(text)));
     }
   }

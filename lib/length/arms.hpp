@@ -10,23 +10,23 @@
 
 namespace masque::length {
 
-/// "rope, rope_ntk(factor=8, length=64)" → its names: cut at commas outside of parentheses, without
-/// blanks around. Throws UsageError, about the field `name`, for an empty one.
+/// "rope, rope_ntk(factor=8, length=64)" → its names, split at commas outside of parentheses and
+/// trimmed. Throws UsageError, about the field `name`, for an empty one.
 std::vector<std::string> split_names(std::string_view name, std::string_view text);
 
-/// "64,128" or "1-40" → its lengths, in that order. Throws UsageError, about the field `name`, for
-/// what is no list of numbers from `least` on, and for one named twice.
+/// "64,128" or "1-40" → its lengths, in that order. Throws UsageError, about the field `name`,
+/// unless the text is a list of different numbers of at least `least`.
 std::vector<Index> parse_lengths(std::string_view name, std::string_view text, Index least = 1);
 
-/// In place of a name: the mask of the objective, or what a trained model has.
+/// Stands for the mask of the objective, or for what a trained model has.
 inline constexpr const char* kOwn = "own";
 
 /// "own; window(64); 3*window(16), full" → its masks, each for all layers or a list; empty for
-/// `own`. Throws UsageError for what is no mask, and for one named twice.
+/// `own`. Throws UsageError for an invalid mask, and for a mask that occurs twice.
 std::vector<std::vector<mask::MaskLayer>> parse_masks(std::string_view text);
 
 struct LengthArm {
-  std::string name;  ///< what differs from the other arms; of a single arm its position, normalizer
+  std::string name;  ///< what differs from other arms; for a single arm position and normalizer
   train::DesignRecipe recipe;
   std::string mask = {};  ///< as model::set_mask takes it; empty: the objective's
 };
@@ -34,9 +34,9 @@ struct LengthArm {
 /// Every combination of `heads`, of `masks` (as parse_masks takes them), and of the names in
 /// `recipe`'s position, normalizer, norm_placement, layer_kind, mixer, talking_heads and
 /// previous_scores, each a list; the last one varies fastest. The mixer "none" is attention, the
-/// mask "own" the objective's. Of equal designs, as gated units with different numbers of heads,
-/// the first stays. Throws UsageError for unknown words, for masks of words or of a seed, and for
-/// what does not fit.
+/// mask "own" the objective's. Of equal designs, such as gated units with different numbers of
+/// heads, only the first is kept. Throws UsageError for unknown names, for masks that depend on
+/// words or a seed, and for combinations that are not supported.
 std::vector<LengthArm> make_arms(const train::DesignRecipe& recipe, std::string_view heads,
                                  std::string_view masks = kOwn);
 

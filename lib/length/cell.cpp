@@ -67,7 +67,7 @@ class Cell {
     if (exists(files_.checkpoint)) {
       train::read_trainer_state(store::open_checkpoint(files_.checkpoint), files_.checkpoint,
                                 trainer, learner_->parameters());
-      request_.note(fmt::format("{}, goes on after step {}", name(), trainer.done()));
+      request_.note(fmt::format("{}: continues after step {}", name(), trainer.done()));
       if (trainer.done() == steps) return;
     }
     const std::int64_t first = trainer.done();
@@ -123,7 +123,7 @@ class Cell {
   }
 
   std::string name() const {
-    return fmt::format("arm {} of {}, seed {}", arm_ + 1, request_.arms, seed_);
+    return fmt::format("design {} of {}, seed {}", arm_ + 1, request_.arms, seed_);
   }
 
   const LengthRequest& request_;

@@ -10,15 +10,16 @@ namespace masque::length {
 
 /// Where a cell leaves files besides its rows.
 struct CellFiles {
-  /// Written once a minute, at a signal and when training is done; gone on with if it is there.
+  /// Checkpoint: written once a minute, at a signal and when training is done. A run continues from
+  /// it if it exists.
   std::string checkpoint;
-  std::string model;  ///< its folder; empty: it is not kept
+  std::string model;  ///< folder of the model; empty: the model is not kept
 };
-/// The folder of the fine-tuned one next to it.
+/// The folder of the fine-tuned model beside it.
 std::string finetuned_model(const std::string& model, Index length);
 
-/// Those of the request's lengths at which the trained model is scored before it is fine-tuned:
-/// all, but for a table of learned positions, which has random rows after the longest sequence of
+/// The lengths of the request at which the trained model is scored before fine-tuning: all of them,
+/// except for a table of learned positions, which has random rows beyond the longest sequence of
 /// training.
 std::vector<Index> scored_lengths(const LengthRequest& request, const train::DesignRecipe& design);
 
@@ -26,13 +27,13 @@ std::vector<Index> scored_lengths(const LengthRequest& request, const train::Des
 LengthRow score_at(const LengthSubject& subject, train::Network<float>& network, Index window,
                    Index length, Index every = 1);
 
-/// How a fine-tuning trains: as `options` do, but for its schedule.
+/// How a fine-tuning trains: as `options`, with another schedule.
 train::TrainerOptions finetuning_options(const train::RunOptions& options,
                                          const Finetuning& finetuning);
 
-/// Trains arm and seed with their options and scores them as the request says. The rows do not
-/// depend on where it was interrupted; the checkpoint stays. Throws InputError for a loss that is
-/// not finite; Interrupted, with the checkpoint written.
+/// Trains one arm with one seed and scores it as requested. The rows do not depend on
+/// interruptions; the checkpoint is kept. Throws InputError for a loss that is not finite;
+/// Interrupted, with the checkpoint written.
 std::vector<LengthRow> train_cell(const LengthRequest& request, const train::RunOptions& options,
                                   std::size_t arm, std::uint64_t seed, const CellFiles& files);
 

@@ -117,7 +117,7 @@ std::string length_objective(const model::TreatableModel& model) {
 void check_length_objective(const std::string& objective, const model::TreatableModel& model) {
   const std::string own = length_objective(model);
   const auto refuse = [&](const std::string& why) {
-    throw UsageError(fmt::format("{} {}: {} is a model of {}: {}", field("objective"), objective,
+    throw UsageError(fmt::format("{} {}: {} expects {}: {}", field("objective"), objective,
                                  model.path(), own, why));
   };
   if (objective != "mlm" && objective != "tta" && objective != "clm")
@@ -128,8 +128,8 @@ void check_length_objective(const std::string& objective, const model::Treatable
   const auto leak = input_error_message(
       [&] { probe::ScoreLeak(kind_of(objective), model.design(), {}).start(); });
   if (leak)
-    refuse(objective == "clm" ? "positions read what comes after them"
-                              : "positions read their own token");
+    refuse(objective == "clm" ? "its positions read later tokens"
+                              : "its positions read their own token");
 }
 
 model::ModelOptions TreatmentGrid::options(const LengthTreatment& treatment) const {
@@ -168,15 +168,14 @@ void for_each_cell(const TreatmentGrid& grid,
         reached.push_back({t, length});
         continue;
       }
-      grid.note(fmt::format("{}: {} positions, so nothing at length {}", position.text(), longest,
-                            length));
+      grid.note(fmt::format("{}: the model has {} positions; length {} skipped", position.text(),
+                            longest, length));
     }
   }
   if (reached.empty()) {
-    throw UsageError(
-        fmt::format("no treatment reaches any of the lengths, expected {} interpolated or "
-                    "hierarchical, which extend a table",
-                    field("position")));
+    throw UsageError(fmt::format(
+        "no treatment reaches any of the lengths; {} interpolated and hierarchical extend a table",
+        field("position")));
   }
   for (const TreatedLength& cell : reached) {
     const LengthTreatment& treatment = grid.treatments[cell.treatment];

@@ -22,7 +22,7 @@ std::string length_objective(const model::TreatableModel& model);
 /// needed, or it would read what it predicts.
 void check_length_objective(const std::string& objective, const model::TreatableModel& model);
 
-/// Which treatments at which lengths.
+/// The treatments and lengths of an evaluation.
 struct TreatmentGrid {
   const model::TreatableModel* model = nullptr;  ///< must stay
   std::vector<LengthTreatment> treatments;
@@ -33,7 +33,7 @@ struct TreatmentGrid {
   std::optional<TokenId> mask_token_id;  ///< of the tokenizer: what a T-TA's queries start from
   /// Of the tokenizer: where words begin, for masks that leave words to each text.
   records::TokenTable tokens = {};
-  /// A line for the user: a treatment that does not reach a length.
+  /// Gets a line for the user about a treatment that does not reach a length.
   std::function<void(const std::string&)> note;
 
   /// As a model is opened with a treatment.
@@ -48,19 +48,19 @@ struct TreatedLength {
 
 /// Calls use(cell, model) for all cells that the model can read, with the model under the
 /// treatment; treatments in order, lengths as listed. Everything is checked before the first call.
-/// Throws UsageError for a treatment that does not go with the model, and if no cell remains;
-/// InputError as the run of a model.
+/// Throws UsageError for a treatment that does not fit the model, and if no cell remains;
+/// InputError as Model::run.
 void for_each_cell(const TreatmentGrid& grid,
                    const std::function<void(const TreatedLength&, const model::Model&)>& use);
 
-/// The block as one of the treatments reads it: with its window, or with the mask that the block's
-/// words make.
+/// The block as a treatment reads it: with its window, or with the mask that depends on the block's
+/// words.
 train::Example treated_block(const train::Example& block, const TreatmentGrid& grid,
                              std::size_t treatment);
 
-/// One row of the result. Losses in nats. The standard errors take parts of the text as
-/// independent, not tokens: parts of as many tokens as the longest sequence holds, the same for
-/// every length and treatment.
+/// One row of the result. Losses in nats. The standard errors treat parts of the text, not tokens,
+/// as independent: parts with as many tokens as the longest sequence, the same for every length and
+/// treatment.
 struct LengthScore {
   TreatedLength cell;
   probe::RatioMean loss, accuracy;

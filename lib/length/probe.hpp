@@ -1,4 +1,4 @@
-// What becomes of a model's attention at lengths that it was not trained for.
+// Statistics of a model's attention at lengths that it was not trained for.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace masque::length {
 
-/// Statistics of attention, as lib/probe's attention_stats has them: means over heads of the heads'
-/// means over rows and blocks. NaN where no head has a number.
+/// Statistics of attention as in lib/probe's attention_stats: each head is averaged over rows and
+/// blocks, then the heads are averaged. NaN if no head has a number.
 struct AttentionAtLength {
   TreatedLength cell;
   std::optional<Index> layer;  ///< none: all layers
@@ -24,10 +24,10 @@ struct AttentionAtLength {
   double log_partition = 0;
 };
 
-/// Attention in all blocks of the stream, as it reads them under every treatment; with `layers` a
-/// row for each layer after that of all. The stream should hide nothing (objective "tta").
-/// Throws as for_each_cell; UsageError for models whose weights do not come from scores of their
-/// own (talking heads, mixers). Memory on top of a batch: the scores of a layer.
+/// Attention in all blocks of the stream under every treatment. With `layers` there is also a row
+/// for each layer, after the row of all layers. The stream should hide nothing (objective "tta").
+/// Throws as for_each_cell; UsageError for models whose attention weights do not come from scores
+/// of one head alone (talking heads, mixers). Memory on top of a batch: the scores of a layer.
 std::vector<AttentionAtLength> probe_lengths(const TreatmentGrid& grid, const LengthStream& stream,
                                              bool layers);
 

@@ -25,8 +25,8 @@ struct LengthRow {
   bool operator==(const LengthRow&) const = default;
 };
 
-/// A short training at another length, which begins with the trained model each time, and with an
-/// optimizer that remembers nothing.
+/// A short training at each of some other lengths. Each starts from the trained model, with a fresh
+/// optimizer.
 struct Finetuning {
   std::vector<Index> lengths;  ///< among those that are scored
   train::Schedule schedule;
@@ -38,20 +38,20 @@ struct LengthRequest {
   std::vector<std::uint64_t> seeds;
   std::vector<Index> eval_lengths;
   std::vector<Index> windows{0};  ///< of scoring; training sees none of them
-  /// A model that is fine-tuned at a length is scored there alone. Where a table of learned
-  /// positions ends with the lengths of fine-tuning, the trained model is scored up to its own
-  /// alone.
+  /// A fine-tuned model is scored only at the length of its fine-tuning. With a table of learned
+  /// positions, the trained model is scored only up to the longest length of its training.
   std::optional<Finetuning> finetuning;
   /// Only this one of the arms × seeds, seeds varying fastest; not with a budget.
   std::optional<std::size_t> only;
-  /// Models stay in folder/models; a cell whose model is not there is trained again.
+  /// Keeps models in folder/models; a cell without its model is trained again.
   bool keep_models = false;
   /// The model of an arm: all of it is in `settings`.
   std::function<train::RunOptions(std::size_t arm, std::int64_t steps, std::uint64_t seed)> options;
-  /// Updates of every arm; or as many as fit into `budget_seconds` with all arms and seeds.
+  /// Training steps of every arm; none: as many as fit into `budget_seconds` for all arms and
+  /// seeds.
   std::optional<std::int64_t> steps;
   double budget_seconds = 0;
-  double spent_seconds = 0;  ///< of the budget, before the call
+  double spent_seconds = 0;  ///< part of the budget that was spent before the call
   std::string folder;
   /// A line for the user.
   std::function<void(const std::string&)> note;

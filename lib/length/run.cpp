@@ -93,7 +93,8 @@ class Run {
     }
     const std::string digest = settings_digest(requested);
     if (const auto known = store_.steps(digest)) {
-      request_.note(fmt::format("as before, {} {} of every arm and seed", field("steps"), *known));
+      request_.note(
+          fmt::format("same as before: {} {} for each design and seed", field("steps"), *known));
       return *known;
     }
     const double trial = std::min(
@@ -114,11 +115,12 @@ class Run {
     const auto steps = static_cast<std::int64_t>(left / (seeds * step_seconds));
     if (steps < 1) {
       throw UsageError(
-          fmt::format("{}: {:.0f} s of it are for scoring, expected more time, or less to score",
+          fmt::format("{}: scoring alone takes {:.0f} s; allow more time, or score less",
                       field("budget"), seeds * rest_seconds));
     }
-    request_.note(fmt::format("{:.0f} s for scoring, the rest for {} {} of every arm and seed",
-                              seeds * rest_seconds, field("steps"), steps));
+    request_.note(
+        fmt::format("{:.0f} s for scoring; the rest allows {} {} for each design and seed",
+                    seeds * rest_seconds, field("steps"), steps));
     store_.keep_steps(digest, steps);
     return steps;
   }
@@ -185,18 +187,18 @@ void check_table(const LengthRequest& request, const train::DesignRecipe& design
   }
   const auto say = [&](const std::vector<Index>& lengths, std::string_view what) {
     if (lengths.empty()) return;
-    request.note(fmt::format("{} learned: training reaches {} positions; length {}: {}",
+    request.note(fmt::format("{} learned: training covers {} positions; length {}: {}",
                              field("position"), subject.longest_trained(), fmt::join(lengths, ", "),
                              what));
   };
   if (scored.empty() && finetuned.empty()) {
     throw UsageError(
-        fmt::format("{} learned has {} positions, and every length to score needs more; expected "
-                    "shorter ones, or learned(alpha=0.4), which extends its table",
+        fmt::format("{} learned has {} positions, and every length to score needs more; use "
+                    "shorter lengths, or learned(alpha=0.4), which extends its table",
                     field("position"), subject.longest_trained()));
   }
-  say(finetuned, "scored after fine-tuning alone");
-  say(never, "left out; learned(alpha=0.4) extends its table");
+  say(finetuned, "scored only after fine-tuning");
+  say(never, "skipped; learned(alpha=0.4) extends its table");
 }
 
 }  // namespace

@@ -15,15 +15,16 @@ struct LengthResult {
   std::vector<LengthSubject::Settings> settings;  ///< one an arm × seed, in that order
 };
 
-/// Trains and scores all arms and seeds. What is done is kept in `folder` (made if there is none),
-/// a file for each arm and seed, and taken from there when all settings are the same: a run that
-/// was interrupted goes on, inside of a cell from the last checkpoint, one a minute. Results are
-/// functions of the settings alone, for any number of threads; with a budget of the steps, too,
-/// which are measured once and kept. Throws UsageError for arms whose names are wrong before any is
-/// trained; InputError for a folder of something else, a loss that is not finite; Interrupted.
+/// Trains and scores all arms and seeds. Results are kept in `folder` (made if it does not exist),
+/// one file for each arm and seed, and reused if all settings are the same. An interrupted run
+/// continues, within a cell from the last checkpoint (one per minute). Results depend only on the
+/// settings, not on the number of threads; with a budget they also depend on the number of steps,
+/// which is measured once and kept. Throws UsageError for invalid names of arms, before any is
+/// trained; InputError for a folder with other content and for a loss that is not finite;
+/// Interrupted.
 LengthResult run_lengths(const LengthRequest& request);
 
-/// Seeds of a cell put together.
+/// Statistics of a cell over its seeds.
 struct LengthSummary {
   std::size_t arm = 0;
   bool finetuned = false;

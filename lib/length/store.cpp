@@ -70,7 +70,7 @@ std::string settings_digest(const LengthSubject::Settings& settings) {
 LengthStore::LengthStore(std::string folder) : folder_(std::move(folder)) {
   // Empty: new, or just made by another process.
   if (exists(folder_) && !exists(join(folder_, "cells")) && !list_files(folder_).empty())
-    throw InputError(folder_, "there already without cells of a run, expected a new folder");
+    throw InputError(folder_, "folder exists without cells of a run: choose another folder");
   make_folder(folder_);
   make_folder(join(folder_, "cells"));
 }

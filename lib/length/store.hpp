@@ -14,16 +14,16 @@ namespace masque::length {
 /// work in one folder.
 class LengthStore {
  public:
-  /// Makes the folder if there is none. Throws InputError if it holds something else alone.
+  /// Makes the folder if it does not exist. Throws InputError if it only contains other things.
   explicit LengthStore(std::string folder);
 
-  /// What was kept for these settings; arm and seed are filled in. Throws InputError for a file
-  /// that is broken.
+  /// The rows that were kept for these settings, with arm and seed. Throws InputError for a damaged
+  /// file.
   std::optional<std::vector<LengthRow>> find(const LengthSubject::Settings& settings,
                                              std::size_t arm, std::uint64_t seed) const;
   void keep(const LengthSubject::Settings& settings, const std::vector<LengthRow>& rows) const;
 
-  /// Where an interrupted cell leaves what it needs to go on.
+  /// The checkpoint from which an interrupted cell continues.
   std::string checkpoint(const LengthSubject::Settings& settings) const;
   void drop_checkpoint(const LengthSubject::Settings& settings) const;
   /// The folder of a cell's model; FOLDER/models is made if there is none. Its name has the design
@@ -39,7 +39,7 @@ class LengthStore {
   std::string folder_;
 };
 
-/// Whether the rows of these settings tell what was trained on again.
+/// Whether the rows of these settings have a column for fine-tuning.
 bool has_finetuning(const LengthSubject::Settings& settings);
 
 /// XXH3 of names and values.

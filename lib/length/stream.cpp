@@ -55,7 +55,7 @@ LengthStream::LengthStream(const StreamRequest& request, const text::Tokenizer& 
   if (name != "mlm" && name != "tta" && name != "clm")
     throw UsageError(fmt::format("{} {}: expected mlm, tta or clm", field("objective"), name));
   if (request.text == "-" || is_stream(request.text))
-    throw UsageError("texts are read several times, expected files");
+    throw UsageError("texts are read several times: expected files, not streams");
   const bool causal = name == "clm";
   read(request, tokenizer);
   place_windows(request, causal);

@@ -29,8 +29,8 @@ struct StreamRequest {
 };
 
 /// Blocks of a text for every length. The same tokens are targets at each of them, hidden in the
-/// same way. A token that at some length has nothing in front of it (causal models without a
-/// template) is a target at none. Immutable.
+/// same way. A token without context at some length (causal models without a template) is a target
+/// at no length. Immutable.
 class LengthStream {
  public:
   /// Throws InputError for a text shorter than a sequence, UsageError for another objective or
@@ -42,10 +42,10 @@ class LengthStream {
   const std::vector<train::Example>& examples(Index length) const {
     return cuts_.at(length).examples;
   }
-  /// For every target of `examples`, in order, where it stands among `ids`.
+  /// For every target of `examples`, in order, its index in `ids`.
   const std::vector<Index>& positions(Index length) const { return cuts_.at(length).positions; }
-  /// Tokens of text in the longest sequence: parts of so many tokens hold the same targets at all
-  /// lengths.
+  /// Number of text tokens in the longest sequence: parts with this many tokens contain the same
+  /// targets at all lengths.
   Index longest_room() const;
 
  private:

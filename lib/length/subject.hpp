@@ -42,16 +42,16 @@ class LengthSubject {
   virtual std::unique_ptr<Learner> learner(const train::RunOptions& options) const = 0;
   /// What is scored at a length: the same for all designs and seeds.
   virtual const std::vector<train::Example>& examples(Index length) const = 0;
-  /// Accuracy of always saying the token that is right most often; as `examples` have it.
+  /// Accuracy of always predicting the most frequent target of `examples`.
   virtual double chance(Index length) const;
-  /// Whether an example is right only as a whole, too: tasks.
+  /// Whether it is also counted which examples are right as a whole: for tasks.
   virtual bool whole() const = 0;
   /// Tokens of a sequence of a length.
   virtual Index tokens(Index length) const = 0;
-  /// Tokens of the longest sequence that training has, fine-tuning left out, and that is scored.
+  /// Number of tokens of the longest sequence in training (without fine-tuning), and in scoring.
   virtual Index longest_trained() const = 0;
   virtual Index longest_scored() const = 0;
-  /// What decides the bytes besides a model's options.
+  /// Settings that affect the results besides a model's options.
   virtual Settings settings() const = 0;
 };
 
@@ -65,11 +65,11 @@ struct TextSubject {
   int threads = 0;
 };
 
-/// Blocks of a text. Training takes every sequence of each length once an epoch. Of the scored text
-/// one stream of tokens is made, its targets are drawn once, and then it is cut into blocks of each
-/// length: the same tokens are targets, hidden in the same way. Tokens that have nothing in front
-/// of them at some length (causal models without a template) are no targets at any.
-/// Throws InputError for texts that are shorter than a block, UsageError for other objectives.
+/// Blocks of a text. Training uses every sequence of each length once per epoch. The scored text
+/// becomes one stream of tokens with targets that are drawn once; it is then cut into blocks of
+/// each length, so that the same tokens are targets, hidden in the same way. Tokens without context
+/// at some length (causal models without a template) are targets at no length. Throws InputError
+/// for texts that are shorter than a block, UsageError for other objectives.
 std::unique_ptr<const LengthSubject> make_text_subject(const TextSubject& request);
 
 struct TaskSubject {
@@ -80,8 +80,8 @@ struct TaskSubject {
 };
 
 /// A synthetic task: every example of training is new, each of a length drawn among
-/// `train_lengths`. A model reads causally where the task says so. Throws UsageError for an unknown
-/// task and for lengths that it has not.
+/// `train_lengths`. The model is causal if the task requires it. Throws UsageError for an unknown
+/// task and for lengths that the task does not have.
 std::unique_ptr<const LengthSubject> make_task_subject(const TaskSubject& request);
 
 }  // namespace masque::length

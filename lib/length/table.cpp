@@ -93,7 +93,7 @@ void check_complete(const std::string& folder, const std::map<std::size_t, Part>
     missing.resize(kMostNamed);
     missing.emplace_back("…");
   }
-  throw InputError(folder, fmt::format("{} of {} cells are not there: {}", count, cells,
+  throw InputError(folder, fmt::format("{} of {} cells are missing: {}", count, cells,
                                        fmt::join(missing, ", ")));
 }
 
@@ -203,18 +203,19 @@ std::string collect_parts(const std::vector<std::string>& folders) {
       if (cells == 0) cells = place->second;
       if (cells != place->second) {
         throw InputError(part.path,
-                         fmt::format("a cell of {}, expected cells of {} as in {}", place->second,
+                         fmt::format("from a run of {} cells, expected {} as in {}", place->second,
                                      cells, escape(parts.begin()->second.path)));
       }
       const auto [at, is_new] = parts.emplace(place->first, part);
       if (!is_new && at->second.text != part.text)
-        throw InputError(part.path, fmt::format("differs from {}", escape(at->second.path)));
+        throw InputError(part.path, fmt::format("same cell as {}, but with different results",
+                                                escape(at->second.path)));
     }
   }
   if (parts.empty())
     throw InputError(
         folders.front(),
-        fmt::format("no results of cells, expected those of length-gen run {}", field("cell")));
+        fmt::format("no results of cells, expected results of length-gen run {}", field("cell")));
   check_complete(folders.front(), parts, cells);
   const Part& first = parts.begin()->second;
   const std::string header = first.text.substr(0, first.text.find('\n') + 1);

@@ -33,7 +33,7 @@ struct LengthTable {
 /// Throws InputError, with `path`, for anything but a text that results_text made.
 LengthTable read_results(const std::string& path, const std::string& text);
 
-/// How a part of a run is called: cell 3 of 12 → "3-of-12.tsv".
+/// File name of a part of a run: cell 3 of 12 → "3-of-12.tsv".
 std::string part_name(std::size_t cell, std::size_t cells);
 
 /// The results.tsv of a whole run from the folders `parts` of one or several output folders: files

@@ -44,7 +44,7 @@ class Text final : public LengthSubject {
         tokenizer_(text::Tokenizer::open(request.tokenizer)),
         stream_(stream_request(request), tokenizer_) {
     if (request.text == "-" || is_stream(request.text))
-      throw UsageError("texts are read several times, expected files");
+      throw UsageError("texts are read several times: expected files, not streams");
     train::CorpusOptions reading;
     reading.format = train::CorpusFormat::kBlocks;
     reading.threads = request.threads;

@@ -54,8 +54,9 @@ model::ModelOptions LengthTreatment::options(Index trained, kernel::Precision pr
 
 std::vector<LengthTreatment> make_treatments(const TreatmentLists& lists) {
   if (lists.masks && lists.windows) {
-    throw UsageError(fmt::format("{} hides keys of the model's own mask, expected it without {}",
-                                 field("window"), field("mask")));
+    throw UsageError(
+        fmt::format("{} cannot be combined with {}: it applies to the model's own mask",
+                    field("window"), field("mask")));
   }
   std::vector<LengthTreatment> masks(1);
   if (lists.masks) masks = masked_treatments(*lists.masks);
@@ -65,7 +66,7 @@ std::vector<LengthTreatment> make_treatments(const TreatmentLists& lists) {
     if (normalizer == kOwn) continue;
     for (const std::string& one : model::listed_choices(normalizer)) {
       if (one == kLogN && model::is_layer_list(normalizer)) {
-        throw UsageError(fmt::format("{}: '{}' has log_n, expected log_n(base=N) in a list",
+        throw UsageError(fmt::format("{}: '{}' contains log_n, expected log_n(base=N) in a list",
                                      field("normalizer"), escape(normalizer)));
       }
       nn::parse_normalizer(one);

@@ -17,8 +17,8 @@ namespace masque::length {
 struct LengthTreatment {
   std::shared_ptr<const model::PositionTreatment> position;
   std::string normalizer = "own";      ///< or as nn::parse_normalizer takes it
-  std::vector<mask::MaskLayer> masks;  ///< in place of the model's; empty: its own
-  /// Keys so many positions away, or more, are hidden (the mask super(window): one key less on each
+  std::vector<mask::MaskLayer> masks;  ///< instead of the model's mask; empty: the model's own
+  /// Keys at this distance or more are hidden (the mask super(window): one key less on each
   /// side than LayerDesign::window); 0: none are.
   Index window = 0;
 
@@ -30,7 +30,7 @@ struct LengthTreatment {
   model::ModelOptions options(Index trained, kernel::Precision precision) const;
 };
 
-/// Lists as the command line has them.
+/// Lists as given on the command line.
 struct TreatmentLists {
   std::string positions = "own";       ///< with commas: see model::parse_position_treatment
   std::string normalizers = "own";     ///< with commas

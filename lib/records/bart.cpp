@@ -24,13 +24,13 @@ class Bart final : public Corruption {
 
   void apply(Record& record, Scratch&, Tally& tally) const override {
     if (record.original.present) {
-      throw InputError("has original already, expected a record without");
+      throw InputError("record already has original");
     }
     if (record.labels.present || record.has_dropped || record.has_weights ||
         record.cu_seqlens.present || record.mask) {
       throw InputError(
-          "has labels, dropped, weights, cu_seqlens or a mask, expected a record "
-          "without");
+          "record has labels, dropped, weights, cu_seqlens or a mask, which cannot be combined "
+          "with this noise");
     }
     record.original.present = true;
     record.original.values = record.ids;
@@ -173,7 +173,7 @@ std::unique_ptr<Corruption> make_bart(const BartOptions& options, TokenTable tok
   }
   const bool masks = options.noise == BartNoise::kMask || options.noise == BartNoise::kInfill;
   if (masks && tokens.mask < 0)
-    throw UsageError(fmt::format("there is no mask token, expected {}", field("mask_token")));
+    throw UsageError(fmt::format("no mask token, expected {}", field("mask_token")));
   return std::make_unique<Bart>(options, std::move(tokens));
 }
 

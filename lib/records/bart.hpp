@@ -21,9 +21,9 @@ struct BartOptions {
   std::uint64_t seed = 0;
 };
 
-/// Changes ids, and keeps what they were in `original`, the target of the decoder. A special token
-/// at the start and one at the end stay where they are. Throws UsageError for a rate that is not
-/// from 0 to 1, a lambda that is not from 0 to 100, and kMask or kInfill without a mask token.
+/// Changes ids, and keeps the original ids in `original`, the target of the decoder. A special
+/// token at the start and one at the end keep their positions. Throws UsageError for a rate that is
+/// not from 0 to 1, a lambda that is not from 0 to 100, and kMask or kInfill without a mask token.
 /// apply() throws InputError for a record that has `original`, labels, weights, dropped tokens,
 /// `cu_seqlens` or a mask.
 std::unique_ptr<Corruption> make_bart(const BartOptions& options, TokenTable tokens);

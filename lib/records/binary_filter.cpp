@@ -142,7 +142,7 @@ class Outputs {
     for (const auto& [suffix, file] : sidecars_) {
       if (file || !exists(filter_.output + suffix)) continue;
       throw InputError(filter_.output + suffix,
-                       "is there from another run and would not fit, expected it to be removed");
+                       "left from another run and would not match the new output: remove it");
     }
     group_.commit();
   }
@@ -186,10 +186,9 @@ std::optional<std::uint64_t> read_header(InputStream& source, const BinaryFilter
 }  // namespace
 
 Tally filter_binary(const BinaryFilter& filter, const Corruption& corruption) {
-  if (filter.length < 1)
-    throw UsageError(fmt::format("{}: expected a number from 1", field("length")));
+  if (filter.length < 1) throw UsageError(fmt::format("{}: expected at least 1", field("length")));
   if (filter.bytes == 2 && filter.tokens.size > 65536) {
-    throw UsageError("a vocabulary of more than 65536 ids does not fit into 16 bits");
+    throw UsageError("a vocabulary of more than 65536 ids does not fit into 16 bits: use u32");
   }
   // First: what it finds half replaced, and puts back, may be the input.
   Outputs outputs(filter);

@@ -20,12 +20,12 @@ struct BinaryFilter {
   TokenTable tokens = {};
 };
 
-/// Applies a corruption to records of `length` ids. Written are OUTPUT (ids, in the same layout)
-/// and what the corruption made of: OUTPUT.labels, OUTPUT.pos, OUTPUT.original (int32, one for each
-/// id), OUTPUT.lengths (uint32, one for each record, if lengths changed), OUTPUT.dropped (int32
-/// pairs of position and id). They are replaced together: OUTPUT is never there with files of
-/// another run. The same bytes for any number of threads. Throws InputError for ids that do not fit
-/// the vocabulary or the layout.
+/// Applies a corruption to records of `length` ids. Writes OUTPUT (ids, in the same layout) and, as
+/// far as the corruption makes them, OUTPUT.labels, OUTPUT.pos, OUTPUT.original (int32, one for
+/// each id), OUTPUT.lengths (uint32, one for each record, if lengths changed), OUTPUT.dropped
+/// (int32 pairs of position and id). They are replaced together: OUTPUT never exists beside files
+/// of another run. The same bytes for any number of threads. Throws InputError for ids that do not
+/// fit the vocabulary or the layout.
 Tally filter_binary(const BinaryFilter& filter, const Corruption& corruption);
 
 }  // namespace masque::records

@@ -48,9 +48,10 @@ std::uint64_t read_llmc_header(std::string_view header, int bytes, const std::st
   std::memcpy(numbers.data(), header.data(), std::min(header.size(), kLlmcHeaderBytes));
   const auto [magic, version] = llmc_magic(bytes);
   if (header.size() != kLlmcHeaderBytes || numbers[0] != magic || numbers[1] != version) {
-    throw InputError(path, fmt::format("no header of llm.c for ids of {} bytes, expected "
-                                       "{} and version {}",
-                                       bytes, magic, version));
+    throw InputError(
+        path, fmt::format(
+                  "no header of llm.c for ids of {} bytes, expected magic number {} and version {}",
+                  bytes, magic, version));
   }
   return static_cast<std::uint64_t>(std::max(numbers[2], 0));
 }

@@ -57,10 +57,11 @@ ConfusionSets ConfusionSets::parse(std::string_view text, const std::string& nam
     ++number;
     line = without_return(line);
     if (line.empty()) return;
-    if (!valid_utf8(line)) refuse("no UTF-8, expected words between tabs");
+    if (!valid_utf8(line)) refuse("not UTF-8, expected words separated by tabs");
     const std::vector<std::string_view> words = split(line, '\t');
     if (words.size() < 2) {
-      refuse(fmt::format("found '{}', expected two words or more between tabs", escape(line)));
+      refuse(
+          fmt::format("found '{}', expected at least two words separated by tabs", escape(line)));
     }
     const auto set = static_cast<std::uint32_t>(sets.sets_.size());
     sets.sets_.emplace_back().reserve(words.size());
@@ -70,13 +71,14 @@ ConfusionSets ConfusionSets::parse(std::string_view text, const std::string& nam
       }
       auto& [kept, its_sets] = *sets.sets_of_.try_emplace(std::string(word)).first;
       if (!its_sets.empty() && its_sets.back() == set) {
-        refuse(fmt::format("'{}' twice, expected different words", escape(word)));
+        refuse(fmt::format("'{}' occurs twice, expected different words", escape(word)));
       }
       its_sets.push_back(set);
       sets.sets_.back().push_back(&kept);
     }
   });
-  if (sets.sets_.empty()) throw InputError(name, "no set, expected lines of words between tabs");
+  if (sets.sets_.empty())
+    throw InputError(name, "no set, expected lines of words separated by tabs");
   return sets;
 }
 

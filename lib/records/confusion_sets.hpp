@@ -1,4 +1,4 @@
-// Sets of words that are taken for each other: there, their, they're.
+// Sets of words that are mistaken for each other: there, their, they're.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class ConfusionSets {
 
   /// Reads a file of at most 1 GiB, as parse() does.
   static ConfusionSets read(const std::string& path);
-  /// Each line is a set: two or more words between tabs, all different, without white space. Empty
-  /// lines are passed over. Throws InputError "name: line N: …", also for a text without a set.
+  /// Each line is a set: at least two words separated by tabs, all different, without white space.
+  /// Empty lines are skipped. Throws InputError "name: line N: …", also for a text without a set.
   static ConfusionSets parse(std::string_view text, const std::string& name);
 
   /// The words of all sets that `word` is in, without itself, each once, in the order of the file;
@@ -34,8 +34,8 @@ class ConfusionSets {
   /// place, and the others then begin with a capital.
   std::vector<std::string> others_in_case(std::string_view word) const;
 
-  /// What a word between white space may be taken for: as others_in_case() has it for the whole of
-  /// it, else for what stands between the punctuation around it.
+  /// What a word between white space may be mistaken for: others_in_case() of the whole word, or
+  /// else of the word without the punctuation around it.
   struct Confusion {
     text::Stretch place;              ///< bytes of the word that the others stand for
     std::vector<std::string> others;  ///< none: no set has the word

@@ -18,7 +18,7 @@ namespace masque::records {
 struct TokenTable {
   TokenId size = 0;                   ///< ids are 0 … size − 1; 0: not known
   TokenId mask = -1;                  ///< -1: there is none
-  std::vector<std::uint8_t> special;  ///< 1 for tokens that stay as they are; by id, may be short
+  std::vector<std::uint8_t> special;  ///< 1 for tokens that are never changed; by id, may be short
   std::vector<std::uint8_t> begins_word;  ///< 1 for tokens that begin a word; by id, may be empty
 
   bool is_special(TokenId id) const {
@@ -35,7 +35,7 @@ struct Tally {
   std::uint64_t ordinary = 0;  ///< tokens that could be corrupted: not special
   std::uint64_t selected = 0;
   std::uint64_t masked = 0;  ///< of the selected: replaced by the mask token
-  std::uint64_t kept = 0;    ///< of the selected: left as they were
+  std::uint64_t kept = 0;    ///< of the selected: unchanged
   std::uint64_t random = 0;  ///< of the selected: replaced by another token
   std::uint64_t dropped = 0;
   /// Of text: words are counted as `ordinary`, those with an error as `selected`, and here by kind.

@@ -24,13 +24,13 @@ TokenId true_id(const Record& record, std::size_t i) {
 /// Packed documents become shorter; other masks that depend on positions cannot follow.
 void check_mask(const Record& record) {
   if (record.original.present && record.original.values.size() != record.size()) {
-    throw InputError("original of another length, expected tokens to be dropped first");
+    throw InputError("original has another length: drop tokens before other corruptions");
   }
   if (!record.mask || record.cu_seqlens.present) return;
   for (const char* free : {"full", "causal", "reverse", "strict_causal", "diagonal", "tta"}) {
     if (*record.mask == free) return;
   }
-  throw InputError(fmt::format("a mask of positions, '{}', expected tokens to be dropped first",
+  throw InputError(fmt::format("the mask '{}' depends on positions: drop tokens before it is made",
                                escape(*record.mask)));
 }
 
@@ -42,7 +42,7 @@ void shorten_documents(Record& record, const std::vector<std::uint8_t>& keep) {
   for (std::size_t d = 0; d < ends.size(); ++d) {
     const std::int32_t before = kept;
     if (ends[d] < 0 || static_cast<std::size_t>(ends[d]) > keep.size()) {
-      throw InputError("cu_seqlens: beyond the ids");
+      throw InputError("cu_seqlens: offset outside the ids");
     }
     for (; at < static_cast<std::size_t>(ends[d]); ++at) kept += keep[at];
     ends[d] = kept;

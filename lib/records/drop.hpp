@@ -1,4 +1,4 @@
-// DropToken: ordinary tokens leave, the rest keep their positions. kexue.fm/archives/8770.
+// DropToken: ordinary tokens are removed; the rest keep their positions. kexue.fm/archives/8770.
 #pragma once
 
 #include "records/corruption.hpp"
@@ -7,8 +7,8 @@ namespace masque::records {
 
 struct DropOptions {
   double rate = 0.15;
-  std::uint64_t min_keep = 1;  ///< tokens that stay at least, the first ones if need be
-  bool renumber = false;       ///< positions are counted anew: the ablation
+  std::uint64_t min_keep = 1;  ///< keep at least this many tokens, if necessary the first ones
+  bool renumber = false;       ///< renumber positions: the ablation
   std::uint64_t seed = 0;
 };
 

@@ -16,11 +16,11 @@ TokenSampler::TokenSampler(const std::vector<double>& weights) {
   double total = 0;
   for (const double weight : weights) {
     if (!(weight >= 0) || std::isinf(weight)) {
-      throw UsageError(fmt::format("a weight of {}, expected numbers from 0", weight));
+      throw UsageError(fmt::format("a weight of {}, expected at least 0", weight));
     }
     total += weight;
   }
-  if (!(total > 0) || std::isinf(total)) throw UsageError("no token has a positive weight");
+  if (!(total > 0) || std::isinf(total)) throw UsageError("no token has a weight above 0");
   const std::size_t n = weights.size();
   std::vector<double> share(n);
   std::vector<std::size_t> small;
@@ -76,7 +76,7 @@ class Electra final : public Corruption {
         token_(options.selection.seed, "droptoken generator") {}
 
   void apply(Record& record, Scratch& scratch, Tally& tally) const override {
-    if (record.labels.present) throw InputError("has labels already, expected a record without");
+    if (record.labels.present) throw InputError("record already has labels");
     selection_.select(record, record.epoch, tokens_, scratch, tally);
     const std::size_t n = record.size();
     std::vector<std::int32_t>& original = record.original.make(n);
@@ -110,7 +110,7 @@ class Joined final : public Corruption {
   }
 
   void apply(Record& record, Scratch&, Tally& tally) const override {
-    if (record.labels.present) throw InputError("has labels already, expected a record without");
+    if (record.labels.present) throw InputError("record already has labels");
     const std::size_t n = record.size();
     if (record.number >= samples_.size() || samples_[record.number].size() != n) {
       throw InputError(
@@ -143,7 +143,8 @@ std::unique_ptr<Corruption> make_electra(const ElectraRecordOptions& options, To
   if (!(options.temperature > 0))
     throw UsageError(fmt::format("{}: expected a number above 0", field("temperature")));
   if (options.weights.empty() && tokens.size <= 0) {
-    throw UsageError("a uniform generator needs the size of the vocabulary");
+    throw UsageError(fmt::format("a uniform generator needs the size of the vocabulary: {} or {}",
+                                 field("vocab_size"), field("tokenizer")));
   }
   return std::make_unique<Electra>(options, std::move(tokens));
 }

@@ -1,5 +1,5 @@
-// Replaced-token detection: selected tokens are replaced by a generator's, and the labels say which
-// tokens differ from what they were. Clark et al. 2020, arXiv:2003.10555.
+// Replaced-token detection: selected tokens are replaced by a generator's, and the labels mark the
+// tokens that differ from the original. Clark et al. 2020, arXiv:2003.10555.
 #pragma once
 
 #include "records/selection.hpp"

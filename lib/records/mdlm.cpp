@@ -29,8 +29,8 @@ class Mdlm final : public Corruption {
         select_(options.seed, "droptoken select") {}
 
   void apply(Record& record, Scratch& scratch, Tally& tally) const override {
-    if (record.labels.present) throw InputError("has labels already, expected a record without");
-    if (record.has_weights) throw InputError("has weights already, expected a record without");
+    if (record.labels.present) throw InputError("record is already masked: it has labels");
+    if (record.has_weights) throw InputError("record already has weights");
     const std::vector<TokenId> clean = record.ids;
     hide(record, scratch, tally);
     if (options_.block_size > 0) add_clean_half(clean, record);
@@ -64,7 +64,7 @@ class Mdlm final : public Corruption {
 
   void add_clean_half(const std::vector<TokenId>& clean, Record& record) const {
     if (record.mask || record.cu_seqlens.present || record.original.present) {
-      throw InputError(fmt::format("{}, expected a record without, which {} can make two halves of",
+      throw InputError(fmt::format("record has {}, so {} cannot make two halves of it",
                                    record.mask               ? "mask"
                                    : record.original.present ? "original"
                                                              : "cu_seqlens",
@@ -116,7 +116,7 @@ std::unique_ptr<Corruption> make_mdlm(const MdlmOptions& options, TokenTable tok
   if (options.batch_size < 1)
     throw UsageError(fmt::format("{}: found 0, expected at least 1", field("batch_size")));
   if (tokens.mask < 0)
-    throw UsageError(fmt::format("there is no mask token, expected {}", field("mask_token")));
+    throw UsageError(fmt::format("no mask token, expected {}", field("mask_token")));
   return std::make_unique<Mdlm>(options, std::move(tokens));
 }
 

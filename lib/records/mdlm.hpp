@@ -10,8 +10,9 @@ namespace masque::records {
 struct MdlmOptions {
   /// Records whose rates are drawn together: a batch of training, from 1.
   std::uint64_t batch_size = 32;
-  /// Above 0: each run of so many tokens has a rate of its own, and the record becomes its noised
-  /// half, then its clean half, with positions twice and the mask block_diffusion(block_size).
+  /// Above 0: each block of this many tokens has its own rate, and the record becomes its noised
+  /// half followed by its clean half, with the positions repeated and the mask
+  /// block_diffusion(block_size).
   std::uint64_t block_size = 0;
   std::uint64_t seed = 0;
 };

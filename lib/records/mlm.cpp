@@ -23,7 +23,7 @@ class Mlm final : public Corruption {
         token_(options.selection.seed, "droptoken token") {}
 
   void apply(Record& record, Scratch& scratch, Tally& tally) const override {
-    if (record.labels.present) throw InputError("has labels already, expected a record without");
+    if (record.labels.present) throw InputError("record is already masked: it has labels");
     const std::uint64_t epoch = options_.draws > 0 ? record.epoch % options_.draws : record.epoch;
     selection_.select(record, options_.fixed_selection ? 0 : epoch, tokens_, scratch, tally);
     const std::size_t n = record.size();
@@ -90,7 +90,7 @@ std::unique_ptr<Corruption> make_mlm(const MlmOptions& options, TokenTable token
   }
   if (options.mask > 0 && options.similar.empty() && tokens.mask < 0) {
     throw UsageError(
-        fmt::format("there is no mask token, expected {} or another split", field("mask_token")));
+        fmt::format("no mask token, expected {} or another split", field("mask_token")));
   }
   if (tokens.size <= 0 && (options.random > 0 || !options.similar.empty())) {
     throw UsageError(fmt::format("random tokens need the size of the vocabulary: {} or {}",

@@ -12,10 +12,10 @@ using SimilarTokens = std::vector<std::vector<TokenId>>;
 struct MlmOptions {
   SelectionOptions selection;
   double mask = 0.8;             ///< of the selected: the mask token, or a similar one
-  double keep = 0.1;             ///< of the selected: as it was
+  double keep = 0.1;             ///< of the selected: unchanged
   double random = 0.1;           ///< of the selected: any token of the vocabulary, uniformly
   SimilarTokens similar = {};    ///< not empty: similar tokens instead of [MASK]; MacBERT
-  std::uint64_t draws = 0;       ///< epochs e and e + draws are masked alike; 0: all differ
+  std::uint64_t draws = 0;       ///< repeat masks every `draws` epochs; 0: never
   bool fixed_selection = false;  ///< the selection of epoch 0, replaced anew in each
 };
 

@@ -202,16 +202,15 @@ class Noise final : public Corruption {
     if (record.has_weights || record.has_dropped || record.mask) refuse_ids();
     for (const OtherField& field : record.other) {
       for (const std::string_view ours : {"original_text", "errors"}) {
-        if (field.name() == ours)
-          throw InputError(fmt::format("has {} already, expected a record without", ours));
+        if (field.name() == ours) throw InputError(fmt::format("record already has {}", ours));
       }
     }
     if (options_.pairs && record.noisy->text.find_first_of("\t\n\r") != std::string::npos)
-      throw InputError("a tab or an end of line in the text, expected none in pairs");
+      throw InputError("a tab or a line break in the text, which pairs cannot contain");
   }
 
   [[noreturn]] static void refuse_ids() {
-    throw InputError("has fields of ids, expected text without them");
+    throw InputError("record has fields of ids, expected text only");
   }
 
   /// An error for a word: its kind, and the word with it; nothing if it can have none.
@@ -246,15 +245,15 @@ std::unique_ptr<Corruption> make_noise(const NoiseOptions& options) {
   const bool negative =
       !std::ranges::all_of(options.mix, [](double weight) { return weight >= 0; });
   if (negative || !(sum > 0 && std::isfinite(sum))) {
-    throw UsageError(fmt::format("{}: found {}, expected weights from 0, not all 0", field("mix"),
-                                 fmt::join(options.mix, ":")));
+    throw UsageError(fmt::format("{}: found {}, expected weights of at least 0, not all 0",
+                                 field("mix"), fmt::join(options.mix, ":")));
   }
   const bool weighed = options.mix[kConfusion] > 0;
   if (weighed && !options.confusion)
-    throw UsageError(fmt::format("{}: a weight of confusion does nothing without {}", field("mix"),
-                                 field("confusion")));
+    throw UsageError(fmt::format("{}: the weight of confusion has no effect without {}",
+                                 field("mix"), field("confusion")));
   if (!weighed && options.confusion)
-    throw UsageError(fmt::format("{} does nothing without a weight of confusion in {}",
+    throw UsageError(fmt::format("{} has no effect: the weight of confusion in {} is 0",
                                  field("confusion"), field("mix")));
   return std::make_unique<Noise>(options);
 }

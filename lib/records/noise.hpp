@@ -1,4 +1,4 @@
-// Errors that people make in text: slips of the fingers, and words taken for others.
+// Errors that people make in text: typing errors, and words mistaken for others.
 #pragma once
 
 #include "records/confusion_sets.hpp"

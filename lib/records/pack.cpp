@@ -9,8 +9,7 @@
 namespace masque::records {
 
 Packer::Packer(const PackOptions& options) : options_(options) {
-  if (options.length < 1)
-    throw UsageError(fmt::format("{}: expected a number from 1", field("length")));
+  if (options.length < 1) throw UsageError(fmt::format("{}: expected at least 1", field("length")));
 }
 
 void Packer::append(const Record& document, std::size_t begin, std::size_t end) {
@@ -20,7 +19,7 @@ void Packer::append(const Record& document, std::size_t begin, std::size_t end) 
     open_.labels.present = document.labels.present;
   }
   if (open_.labels.present != document.labels.present) {
-    throw InputError("labels in some records only, expected them in all or none");
+    throw InputError("only some records have labels, expected all or none");
   }
   for (std::size_t i = begin; i < end; ++i) {
     open_.ids.push_back(document.ids[i]);
@@ -50,7 +49,7 @@ void Packer::close(const Emit& emit) {
 
 void Packer::add(const Record& document, const Emit& emit) {
   if (document.ids.empty()) return;
-  if (document.has_weights) throw InputError("weights, which packing cannot keep");
+  if (document.has_weights) throw InputError("has weights, which cannot be packed");
   if (options_.cut) {
     for (std::size_t begin = 0; begin < document.size();) {
       const std::size_t room = options_.length - open_.size();

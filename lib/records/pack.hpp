@@ -13,10 +13,10 @@ struct PackOptions {
   bool cut = false;            ///< a document may be cut at the end of a sequence
 };
 
-/// Puts documents into sequences in their order: the next one goes into the open sequence if it
-/// fits, else a new one is begun. Fields of the result: `ids`, `pos` (restarted), `doc`,
+/// Packs documents into sequences in their order: the next one is added to the open sequence if it
+/// fits, otherwise a new sequence begins. Fields of the result: `ids`, `pos` (restarted), `doc`,
 /// `cu_seqlens`, `mask` (document(…)), and `labels` if every document has them; other fields are
-/// left out. Gaps in a document's positions stay.
+/// removed. Gaps in a document's positions are kept.
 class Packer {
  public:
   using Emit = std::function<void(const Record& sequence)>;

@@ -40,7 +40,7 @@ class Perm final : public Corruption {
         random_(options.seed, options.hf ? "droptoken perm hf" : "droptoken perm") {}
 
   void apply(Record& record, Scratch&, Tally& tally) const override {
-    if (record.labels.present) throw InputError("has labels already, expected a record without");
+    if (record.labels.present) throw InputError("record already has labels");
     const std::size_t n = record.size();
     std::vector<bool> functional(n);
     Index ordinary = 0;
@@ -50,7 +50,7 @@ class Perm final : public Corruption {
     }
     const auto length = static_cast<Index>(n);
     if (options_.hf && length % 2 != 0) {
-      throw InputError(fmt::format("{} tokens, expected an even number as in transformers", n));
+      throw InputError(fmt::format("{} tokens, expected an even number for transformers' rule", n));
     }
     // The draws of lib/mask take a seed: a word of this record's stream.
     const PhiloxBlock words = random_.stream(record.epoch, record.number).block(0);
@@ -112,15 +112,15 @@ std::unique_ptr<Corruption> make_perm(const PermOptions& options, TokenTable tok
   check("beta", options.beta, 1);
   check("perm_size", options.perm_size, 0);
   if (options.causal_blocks && options.perm_size == 0) {
-    throw UsageError(fmt::format("{} without {}, expected the size of a block",
-                                 field("causal_blocks"), field("perm_size")));
+    throw UsageError(fmt::format("{} needs {}, the size of a block", field("causal_blocks"),
+                                 field("perm_size")));
   }
   if (options.hf && (options.no_spans || options.causal_blocks)) {
-    throw UsageError(fmt::format("{}: transformers' rule has spans in two halves, expected xlnet's",
+    throw UsageError(fmt::format("{} is not supported by transformers' rule, expected XLNet's",
                                  field(options.no_spans ? "no_spans" : "causal_blocks")));
   }
   if (options.hf && tokens.mask < 0)
-    throw UsageError(fmt::format("there is no mask token, expected {}", field("mask_token")));
+    throw UsageError(fmt::format("no mask token, expected {}", field("mask_token")));
   return std::make_unique<Perm>(options, std::move(tokens));
 }
 

@@ -18,9 +18,9 @@ class Prefix final : public Corruption {
       : options_(options), random_(options.seed, "droptoken prefix") {}
 
   void apply(Record& record, Scratch&, Tally& tally) const override {
-    if (record.labels.present) throw InputError("has labels already, expected a record without");
-    if (record.mask) throw InputError("has a mask already, expected a record without");
-    if (record.seg.present) throw InputError("has seg already, expected a record without");
+    if (record.labels.present) throw InputError("record already has labels");
+    if (record.mask) throw InputError("record already has a mask");
+    if (record.seg.present) throw InputError("record already has seg");
     const auto n = static_cast<Index>(record.size());
     Draw draw(random_.stream(record.epoch, record.number));
     const double total = std::accumulate(options_.mix.begin(), options_.mix.end(), 0.0);
@@ -68,13 +68,14 @@ class Prefix final : public Corruption {
 
 std::unique_ptr<Corruption> make_prefix(const PrefixOptions& options) {
   if (!(options.low >= 0 && options.low <= options.high && options.high <= 1)) {
-    throw UsageError(fmt::format("{}: found {}:{}, expected two numbers from 0 to 1 that rise",
+    throw UsageError(fmt::format("{}: found {}:{}, expected two increasing numbers from 0 to 1",
                                  field("source"), options.low, options.high));
   }
   double total = 0;
   for (const double weight : options.mix) {
     if (!(weight >= 0) || std::isinf(weight)) {
-      throw UsageError(fmt::format("{}: found {}, expected weights from 0", field("mix"), weight));
+      throw UsageError(
+          fmt::format("{}: found {}, expected weights of at least 0", field("mix"), weight));
     }
     total += weight;
   }

@@ -35,7 +35,7 @@ struct Numbers {
   }
 };
 
-/// A token that was taken out, and where it stood.
+/// A token that was removed, and its position.
 struct DroppedToken {
   std::int32_t pos = 0;
   TokenId id = 0;
@@ -50,7 +50,7 @@ struct OtherField {
   std::string name() const;
 };
 
-/// What became of a word.
+/// The kind of an error in a word.
 enum class WordErrorKind {
   kTyping,     ///< a letter replaced by one next to it on the keyboard
   kInsertion,  ///< a letter twice, or one with a neighbour on the keyboard
@@ -83,7 +83,7 @@ struct NoisyText {
   std::vector<WordError> errors;  ///< from left to right
 };
 
-/// One sequence of tokens and what is known of it. To be reused: clear() keeps the memory.
+/// One sequence of tokens and its annotations. Reusable: clear() keeps the memory.
 struct Record {
   std::uint64_t number = 0;  ///< in the stream, from 0; keys the random numbers
   std::uint64_t epoch = 0;   ///< which version of it

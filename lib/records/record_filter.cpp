@@ -114,7 +114,7 @@ class PieceReader {
     if (filter_.text) return take_text(record, problem);
     if (!json_.text()) return;
     if (!encode_) {
-      problem = fmt::format("text without ids, expected {}", field("tokenizer"));
+      problem = fmt::format("record has text but no ids: use {}", field("tokenizer"));
       return;
     }
     encode_(*json_.text(), record.ids);
@@ -123,7 +123,7 @@ class PieceReader {
   /// The member `text` as the text of a record.
   void take_text(Record& record, std::optional<std::string>& problem) {
     if (!json_.text()) {
-      problem = "ids, expected text";
+      problem = "found ids, expected text";
       return;
     }
     std::erase_if(record.other, [](const OtherField& field) { return field.key == "\"text\""; });
@@ -138,7 +138,7 @@ class PieceReader {
       return;
     }
     if (!encode_) {
-      problem = fmt::format("text, expected {}, or ids or JSON", field("tokenizer"));
+      problem = fmt::format("found text: use {}, or give ids or JSON", field("tokenizer"));
       return;
     }
     if (valid_utf8(line)) return encode_(line, record.ids);
@@ -251,10 +251,8 @@ class Versions {
 LineFormat format_of(const RecordFilter& filter) {
   if (filter.format != LineFormat::kAuto) return filter.format;
   if (filter.first_record > 0) {
-    throw UsageError(
-        fmt::format("the first record has a number: say what the lines are, the first line of a "
-                    "part may mislead ({})",
-                    field("format")));
+    throw UsageError(fmt::format("{} needs {}: the first line of a part may not show the format",
+                                 field("first_record"), field("format")));
   }
   if (!filter.shard || filter.input == "-") return LineFormat::kAuto;
   const InputFile file = InputFile::open(filter.input);

@@ -46,7 +46,7 @@ struct RecordFilter {
   std::function<void(const Record& record)> inspect = {};
 };
 
-/// A line that was left out.
+/// A line that was skipped.
 struct BadRecord {
   std::uint64_t line = 0;  ///< from 1
   std::string message;

@@ -153,7 +153,7 @@ class MemberReader {
   Problem finish() {
     if (auto problem = length_problem(record_)) return problem;
     if (!attention_.present) return std::nullopt;
-    if (record_.mask) return "mask and attention_mask: both say what is read, expected one";
+    if (record_.mask) return "has both mask and attention_mask, expected one of them";
     const std::vector<std::int32_t>& seen = attention_.values;
     const std::size_t n = record_.size();
     if (seen.size() != n)
@@ -164,11 +164,11 @@ class MemberReader {
       if (seen[i] != 0 && seen[i] != 1) return wrong("attention_mask", "a list of 0 and 1");
       keep[i] = static_cast<std::uint8_t>(seen[i]);
       if (keep[i] == 0 && record_.labels.present && record_.labels.values[i] != kNoLabel)
-        return fmt::format("labels: one at token {}, which attention_mask hides", i);
+        return fmt::format("labels: token {} has a label, but attention_mask hides it", i);
     }
     if (std::ranges::find(keep, 0) == keep.end()) return std::nullopt;
     if (record_.cu_seqlens.present)
-      return "cu_seqlens and attention_mask: places of tokens that are hidden, expected one";
+      return "has both cu_seqlens and an attention_mask that hides tokens, expected one of them";
     // Tokens that are followed by padding alone have their usual positions.
     const bool usual = !record_.pos.present && std::ranges::is_sorted(keep, std::greater<>());
     record_.keep_tokens(keep);
@@ -179,7 +179,7 @@ class MemberReader {
  private:
   static std::string twice(std::string_view first, std::string_view second) {
     if (first == second) return fmt::format("{}: given twice", first);
-    return fmt::format("{} and {}: the same in two spellings, expected one", first, second);
+    return fmt::format("{} and {}: two names of the same field, expected one", first, second);
   }
 
   Problem read_schema(od::value value) {
@@ -247,26 +247,26 @@ Problem JsonRecordReader::read(std::string_view line, Record& record) {
   const simdjson::padded_string_view padded(line, line.size() + simdjson::SIMDJSON_PADDING);
   if (auto error = state_->parser.iterate(padded).get(document); error != simdjson::SUCCESS) {
     if (error == simdjson::MEMALLOC) throw std::bad_alloc();  // no fault of the record
-    return fmt::format("no JSON object: {}", simdjson::error_message(error));
+    return fmt::format("not a JSON object: {}", simdjson::error_message(error));
   }
   if (auto error = document.get_object().get(object); error != simdjson::SUCCESS) {
-    return fmt::format("no JSON object: {}", simdjson::error_message(error));
+    return fmt::format("not a JSON object: {}", simdjson::error_message(error));
   }
   MemberReader members(record, state_->text);
   for (auto result : object) {
     od::field field;
     if (auto error = std::move(result).get(field); error != simdjson::SUCCESS) {
-      return fmt::format("no JSON object: {}", simdjson::error_message(error));
+      return fmt::format("not a JSON object: {}", simdjson::error_message(error));
     }
     if (auto problem = members.read(field)) return problem;
   }
   if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
-    return "something after the JSON object, expected one a line";
+    return "characters after the JSON object, expected one object per line";
   if (!members.ids_name.empty()) {
     state_->text.reset();
     return members.finish();
   }
-  if (!state_->text) return text_alone_ ? "no text, expected it" : "no ids, expected them or text";
+  if (!state_->text) return text_alone_ ? "no field 'text'" : "no ids, expected ids or text";
   return std::nullopt;
 }
 

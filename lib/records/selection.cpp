@@ -43,17 +43,18 @@ Selection::Selection(const SelectionOptions& options, const TokenTable& tokens)
   const double high = options.rate_high < 0 ? options.rate : options.rate_high;
   if (!(options.rate >= 0 && high <= 1 && options.rate <= high)) {
     throw UsageError(fmt::format(
-        "{}: found {}{}, expected a share from 0 to 1, or two that rise", field("rate"),
+        "{}: found {}{}, expected a share from 0 to 1, or two increasing ones", field("rate"),
         options.rate, options.rate_high < 0 ? "" : fmt::format(":{}", options.rate_high)));
   }
   if (options.unit == Unit::kWord && tokens.begins_word.empty()) {
-    throw UsageError(fmt::format("{}: found word, but the tokenizer does not say where words begin",
-                                 field("unit")));
+    throw UsageError(fmt::format(
+        "{}: found word, but the tokenizer does not mark where words begin", field("unit")));
   }
   if (!(options.span_p > 0 && options.span_p <= 1) || options.span_longest < 1) {
-    throw UsageError(fmt::format(
-        "{} and {}: found {} and {}, expected p above 0 and at most 1, and a longest length from 1",
-        field("span_p"), field("span_longest"), options.span_p, options.span_longest));
+    throw UsageError(
+        fmt::format("{} and {}: found {} and {}, expected p above 0 and at most 1, and a longest "
+                    "length of at least 1",
+                    field("span_p"), field("span_longest"), options.span_p, options.span_longest));
   }
 }
 
@@ -66,7 +67,7 @@ double Selection::rate_of(const Record& record, std::uint64_t epoch) const {
 std::vector<Selection::Run> Selection::units_of(const Record& record,
                                                 const TokenTable& tokens) const {
   if (options_.unit == Unit::kWords && !record.words.present) {
-    throw InputError("no words, expected a number for each token, the same within a word");
+    throw InputError("no words, expected one number per token, equal within a word");
   }
   std::vector<Run> units;
   bool joinable = false;  // whether the token before may go on

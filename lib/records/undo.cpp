@@ -14,7 +14,7 @@ namespace {
 void put_back(Record& record) {
   const std::size_t n = record.size();
   const std::size_t total = n + record.dropped.size();
-  if (!record.pos.present) throw InputError("dropped without pos, expected positions");
+  if (!record.pos.present) throw InputError("has dropped but no pos, expected pos");
   std::vector<DroppedToken> all = record.dropped;
   all.reserve(total);
   for (std::size_t i = 0; i < n; ++i) all.push_back({record.pos.values[i], record.ids[i]});
@@ -23,7 +23,8 @@ void put_back(Record& record) {
   for (std::size_t i = 1; i < total; ++i) {
     if (all[i].pos == all[i - 1].pos) {
       throw InputError(
-          fmt::format("position {} twice among pos and dropped (renumbered?)", all[i].pos));
+          fmt::format("position {} occurs twice in pos and dropped: were the positions renumbered?",
+                      all[i].pos));
     }
   }
   record.ids.resize(total);
@@ -52,7 +53,8 @@ class Undo final : public Corruption {
     if (record.original.present) {
       if (record.original.values.size() != record.size()) {
         if (dropped)
-          throw InputError("original of another length and dropped, expected one of them");
+          throw InputError(
+              "has both dropped and an original of another length, expected one of them");
         for (Numbers* list : {&record.pos, &record.seg, &record.doc, &record.words}) list->clear();
         record.has_weights = false;
         record.weights.clear();
@@ -72,7 +74,7 @@ class Undo final : public Corruption {
     record.has_dropped = false;
     record.dropped.clear();
     for (const TokenId id : record.ids) {
-      if (id < 0) throw InputError(fmt::format("id {} in what is to be restored", id));
+      if (id < 0) throw InputError(fmt::format("id {} to restore, expected at least 0", id));
     }
   }
 

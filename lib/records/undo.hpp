@@ -1,4 +1,4 @@
-// Back to the record before its corruption, and what a stream of corrupted records shows.
+// Restores the record before its corruption, and counts what was corrupted.
 #pragma once
 
 #include "records/corruption.hpp"

@@ -16,7 +16,7 @@ class NamedArguments;
 
 namespace masque::task {
 
-/// In place of a target where there is none.
+/// Stands for a missing target.
 constexpr TokenId kNoTarget = -1;
 
 struct TaskExample {
@@ -26,9 +26,9 @@ struct TaskExample {
 
 /// A task whose examples exist at any length. Immutable, thread-safe.
 ///
-/// "Length" is the size by which the task's source counts, e.g. the number of symbols to be copied;
+/// "Length" is the size that the task's source uses, e.g. the number of symbols to be copied;
 /// `info()` says which. The number of tokens is `tokens(length)`, the same for all examples of a
-/// length, so that they form batches; what stands after a shorter answer has no target.
+/// length, so that they form batches; the ids after a shorter answer have no target.
 class Task {
  public:
   virtual ~Task() = default;
@@ -45,8 +45,8 @@ class Task {
   /// How a token is printed: "7", "+", "?". Different for each of 0 … vocab_size() − 1.
   virtual std::string token_text(TokenId id) const = 0;
   /// Whether answers are predicted from left to right: a target is then the id that follows, and
-  /// the model must not see it. Otherwise targets belong to the position where they stand, ids hold
-  /// no answer, and any mask may be used under which that position reads the whole question.
+  /// the model must not see it. Otherwise a target belongs to its own position, the ids contain no
+  /// answer, and any mask may be used under which that position reads the whole question.
   virtual bool causal() const = 0;
   virtual Index shortest() const = 0;  ///< length, at least 1
   virtual Index longest() const;       ///< length; 2^20 where the task knows no limit
@@ -57,9 +57,9 @@ class Task {
   /// outside of shortest() … longest().
   TaskExample example(Index length, const RandomStream& stream) const;
 
-  /// Accuracy, over the targets of this length, of always saying the one token that is right most
-  /// often. Exact where a formula is known; else counted in 2^16 targets (standard error about
-  /// 0.002) of a fixed stream. Same errors as `example`.
+  /// Accuracy, over the targets of this length, of always predicting the most frequent target.
+  /// Exact where a formula is known; else counted in 2^16 targets (standard error about 0.002) of a
+  /// fixed stream. Same errors as `example`.
   double chance(Index length) const;
 
  protected:
@@ -80,7 +80,7 @@ std::unique_ptr<const Task> parse_task(std::string_view text);
 /// Names of all registered tasks, sorted.
 std::vector<std::string> task_names();
 
-/// The parameters of a registered task with their standard values: "alphabet=16, blanks=false".
+/// The parameters of a registered task with their defaults: "alphabet=16, blanks=false".
 std::string task_parameters(std::string_view name);
 
 /// Adds a task at program start. `make` asks `NamedArguments` for the parameters that it knows.

@@ -240,16 +240,16 @@ TEST_CASE("cells are collected in their order, from one folder or several") {
   };
   CHECK(refusal({a.path()}) ==
         a.path() +
-            ": 7 of 11 cells are not there: 2-of-11.tsv, 3-of-11.tsv, 5-of-11.tsv, "
+            ": 7 of 11 cells are missing: 2-of-11.tsv, 3-of-11.tsv, 5-of-11.tsv, "
             "6-of-11.tsv, 8-of-11.tsv, 9-of-11.tsv, 11-of-11.tsv");
   test::write_file(b / part_name(2, 11), results({1}, "6"));
   CHECK(test::contains(refusal({a.path(), b.path()}), "2-of-11.tsv: steps is 6, expected 5 as in"));
   test::write_file(b / part_name(2, 11), results({1}));
   test::write_file(b / part_name(1, 11), results({7}));
-  CHECK(test::contains(refusal({a.path(), b.path()}), "1-of-11.tsv: differs from"));
+  CHECK(test::contains(refusal({a.path(), b.path()}), "1-of-11.tsv: same cell as"));
   const test::TempFolder other;
   test::write_file(other / part_name(1, 2), results({1}));
-  CHECK(test::contains(refusal({a.path(), other.path()}), "a cell of 2, expected cells of 11"));
+  CHECK(test::contains(refusal({a.path(), other.path()}), "from a run of 2 cells, expected 11"));
   const test::TempFolder empty;
   CHECK(test::contains(refusal({empty.path()}), "no results of cells"));
 }

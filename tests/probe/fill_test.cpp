@@ -195,12 +195,12 @@ TEST_CASE("Gibbs draws visit tokens as often as the model's conditionals say, wh
 TEST_CASE("models that fill no masks are refused") {
   CHECK_NOTHROW(check_filling(FakeModel(HeadKind::kMasked).design()));
   CHECK(test::message_of([] { check_filling(FakeModel(HeadKind::kCausal).design()); }) ==
-        "a model without a masked head, expected one");
+        "the model has no masked head, expected a masked language model");
   CHECK(
       test::message_of([] {
         check_filling(
             FakeModel(HeadKind::kMasked, model::DefaultMask::kFull, model::Streams::kTwo).design());
-      }) == "a model of two streams, expected one of one stream");
+      }) == "the model has two streams, expected a model with one");
 }
 
 }  // namespace masque::probe

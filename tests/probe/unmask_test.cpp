@@ -283,7 +283,7 @@ TEST_CASE("a model that writes in blocks takes no others") {
   CHECK_NOTHROW(check_unmasking(blocks.design(), {}));
   CHECK(contains(
       message_of<UsageError>([&] { check_unmasking(blocks.design(), unmask_options_of(1, 2)); }),
-      "the model writes in blocks of 4, expected none"));
+      "the model writes in blocks of 4; remove the option"));
 }
 
 }  // namespace

@@ -163,7 +163,7 @@ TEST_CASE("what masked diffusion cannot take is refused") {
   masked.mask = "causal";
   CHECK_NOTHROW(hidden({}, masked, tally));
   CHECK(contains(message_of<InputError>([&] { hidden({.block_size = 2}, masked, tally); }),
-                 "mask, expected a record without"));
+                 "record has mask, so"));
   TokenTable none = small_table();
   none.mask = -1;
   CHECK(contains(message_of<UsageError>([&] { make_mdlm({}, none); }), "no mask token"));

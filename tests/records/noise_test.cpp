@@ -261,21 +261,19 @@ TEST_CASE("records with text come out with both texts, the errors and what else 
   CHECK(run("123 x") ==
         "{\"schema\":1,\"text\":\"213 x\",\"original_text\":\"123 x\",\"errors\":["
         "{\"kind\":\"swap\",\"span\":[0,3],\"original_span\":[0,3]}]}\n");
-  CHECK(run("a\tb", true) == "a tab or an end of line in the text, expected none in pairs");
+  CHECK(run("a\tb", true) == "a tab or a line break in the text, which pairs cannot contain");
   CHECK(run(R"({"text":"a\nb"})", true) ==
-        "a tab or an end of line in the text, expected none in pairs");
-  CHECK(run(R"({"ids":[1],"text":"a"})") == "ids, expected text");
-  CHECK(run(R"({"n":1})") == "no text, expected it");
-  CHECK(run(R"({"text":"a","original_te\u0078t":"b"})") ==
-        "has original_text already, expected a record without");
+        "a tab or a line break in the text, which pairs cannot contain");
+  CHECK(run(R"({"ids":[1],"text":"a"})") == "found ids, expected text");
+  CHECK(run(R"({"n":1})") == "no field 'text'");
+  CHECK(run(R"({"text":"a","original_te\u0078t":"b"})") == "record already has original_text");
   CHECK(run(R"({"te\u0078t":"a"})").starts_with(R"({"schema":1,"text":"a","original_text":"a",)"));
   CHECK(run(R"({"te\u0078t":"a"})").find(R"(te\u0078t)") == std::string::npos);
-  CHECK(run(R"({"text":"a","mask":"causal"})") == "has fields of ids, expected text without them");
-  CHECK(run(R"({"text":"a","original":[]})") == "has fields of ids, expected text without them");
+  CHECK(run(R"({"text":"a","mask":"causal"})") == "record has fields of ids, expected text only");
+  CHECK(run(R"({"text":"a","original":[]})") == "record has fields of ids, expected text only");
   CHECK(run(R"({"text":"a","labels":[1]})") == "labels: 1 values, expected 0 as in ids");
-  CHECK(run(R"({"text":"a","original_text":"b"})") ==
-        "has original_text already, expected a record without");
-  CHECK(run(R"({"text":"a","errors":[]})") == "has errors already, expected a record without");
+  CHECK(run(R"({"text":"a","original_text":"b"})") == "record already has original_text");
+  CHECK(run(R"({"text":"a","errors":[]})") == "record already has errors");
 }
 
 TEST_CASE("confusion sets in files") {
@@ -287,13 +285,14 @@ TEST_CASE("confusion sets in files") {
   const auto problem = [](std::string_view text) {
     return message_of([&] { ConfusionSets::parse(text, "f"); });
   };
-  CHECK(problem("") == "f: no set, expected lines of words between tabs");
-  CHECK(problem("a\tb\na\n") == "f: line 2: found 'a', expected two words or more between tabs");
+  CHECK(problem("") == "f: no set, expected lines of words separated by tabs");
+  CHECK(problem("a\tb\na\n") ==
+        "f: line 2: found 'a', expected at least two words separated by tabs");
   CHECK(problem("a\t") == "f: line 1: found '', expected words without white space");
   CHECK(problem("a\tb c") == "f: line 1: found 'b c', expected words without white space");
   CHECK(problem("a\tb\u00A0") == "f: line 1: found 'b\u00A0', expected words without white space");
-  CHECK(problem("a\tb\ta") == "f: line 1: 'a' twice, expected different words");
-  CHECK(problem("a\t\xFF") == "f: line 1: no UTF-8, expected words between tabs");
+  CHECK(problem("a\tb\ta") == "f: line 1: 'a' occurs twice, expected different words");
+  CHECK(problem("a\t\xFF") == "f: line 1: not UTF-8, expected words separated by tabs");
   const TempFolder folder;
   write_file(folder / "sets", "a\tb\n");
   CHECK(ConfusionSets::read(folder / "sets").others("b").size() == 1);
@@ -304,13 +303,13 @@ TEST_CASE("options that do not go together") {
     return message_of<UsageError>([&] { make_noise(options); });
   };
   CHECK(problem({.rate = 1.5}) == "rate: found 1.5, expected 0 to 1");
-  CHECK(problem({.mix = {}}) == "mix: found 0:0:0:0:0, expected weights from 0, not all 0");
+  CHECK(problem({.mix = {}}) == "mix: found 0:0:0:0:0, expected weights of at least 0, not all 0");
   CHECK(problem({.mix = {1, -1, 1, 1, 0}}) ==
-        "mix: found 1:-1:1:1:0, expected weights from 0, not all 0");
+        "mix: found 1:-1:1:1:0, expected weights of at least 0, not all 0");
   CHECK(problem({.mix = {1, 1, 1, 1, 1}}) ==
-        "mix: a weight of confusion does nothing without confusion");
+        "mix: the weight of confusion has no effect without confusion");
   CHECK(problem({.confusion = sets("a\tb")}) ==
-        "confusion does nothing without a weight of confusion in mix");
+        "confusion has no effect: the weight of confusion in mix is 0");
 }
 
 }  // namespace

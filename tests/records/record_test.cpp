@@ -62,18 +62,18 @@ TEST_CASE("records come back as they were, other fields untouched") {
 
 TEST_CASE("what is wrong with a record is said") {
   const std::vector<std::pair<const char*, const char*>> cases = {
-      {"[1]", "no JSON object"},
+      {"[1]", "not a JSON object"},
       {"{\"ids\":[1,2}", "ids: expected"},
       {"{\"ids\":[1],\"pos\":[1,2]}", "pos: 2 values, expected 1 as in ids"},
       {"{\"ids\":[1.5]}", "ids: expected a list of whole numbers of 32 bits"},
       {"{\"ids\":[3000000000]}", "ids: expected a list of whole numbers of 32 bits"},
       {"{\"ids\":7}", "ids: expected a list of numbers"},
       {"{\"ids\":[1],\"ids\":[2]}", "ids: given twice"},
-      {"{\"pos\":[1]}", "no ids, expected them or text"},
+      {"{\"pos\":[1]}", "no ids, expected ids or text"},
       {R"({"i\u0064s":[1],"ids":[1]})", "ids: given twice"},
       {R"({"\q":1,"ids":[1]})", "\\\\q: expected a JSON string as key"},
-      {"{\"ids\":[1]} x", "no JSON object"},
-      {"{\"ids\":[1]} {\"a\":1}", "something after the JSON object"},
+      {"{\"ids\":[1]} x", "not a JSON object"},
+      {"{\"ids\":[1]} {\"a\":1}", "characters after the JSON object"},
       {"{\"ids\":[1],\"schema\":2}", "schema: expected 1"},
       {"{\"ids\":[1],\"mask\":[1]}", "mask: expected an expression of the mask language"},
       {"{\"ids\":[1],\"dropped\":[[1]]}", "dropped: expected a list of [position, id]"},
@@ -103,16 +103,17 @@ TEST_CASE("Hugging Face's names, and padding that goes away") {
   CHECK(round_trip(R"({"input_ids":[0,1,2],"attention_mask":[0,1,1],"labels":[-100,-100,3]})") ==
         "{\"schema\":1,\"ids\":[1,2],\"pos\":[1,2],\"labels\":[-100,3]}\n");
   const std::vector<std::pair<const char*, const char*>> cases = {
-      {R"({"ids":[1],"input_ids":[1]})", "ids and input_ids: the same in two spellings"},
+      {R"({"ids":[1],"input_ids":[1]})", "ids and input_ids: two names of the same field"},
       {R"({"input_ids":[1],"input_ids":[1]})", "input_ids: given twice"},
-      {R"({"ids":[1],"position_ids":[0],"pos":[0]})", "position_ids and pos: the same"},
-      {R"({"ids":[1],"seg":[0],"token_type_ids":[0]})", "seg and token_type_ids: the same"},
+      {R"({"ids":[1],"position_ids":[0],"pos":[0]})", "position_ids and pos: two names"},
+      {R"({"ids":[1],"seg":[0],"token_type_ids":[0]})", "seg and token_type_ids: two names"},
       {R"({"ids":[1],"mask":"full","attention_mask":[1]})", "mask and attention_mask"},
       {R"({"ids":[1],"attention_mask":[1,1]})", "attention_mask: 2 values, expected 1 as in ids"},
       {R"({"ids":[1],"attention_mask":[2]})", "attention_mask: expected a list of 0 and 1"},
       {R"({"ids":[1],"attention_mask":[[1]]})", "attention_mask: expected a list"},
-      {R"({"ids":[1],"labels":[1],"attention_mask":[0]})", "labels: one at token 0, which"},
-      {R"({"ids":[1],"cu_seqlens":[0,1],"attention_mask":[0]})", "cu_seqlens and attention_mask"}};
+      {R"({"ids":[1],"labels":[1],"attention_mask":[0]})", "labels: token 0 has a label"},
+      {R"({"ids":[1],"cu_seqlens":[0,1],"attention_mask":[0]})",
+       "cu_seqlens and an attention_mask"}};
   for (const auto& [line, expected] : cases) {
     const auto wrong = problem(line);
     REQUIRE(wrong);
@@ -201,7 +202,7 @@ TEST_CASE("bad records are counted, named by line, and end a strict run") {
   filter.format = LineFormat::kText;
   CHECK(message_of<InputError>([&] {
           filter_records(filter, nullptr);
-        }).ends_with("text, expected tokenizer, or ids or JSON"));
+        }).ends_with("found text: use tokenizer, or give ids or JSON"));
 }
 
 TEST_CASE("epochs follow one another, copies are equal") {

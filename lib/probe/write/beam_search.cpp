@@ -162,7 +162,7 @@ void check_beams(const GenerateOptions& options, Index vocabulary) {
                                  vocabulary / (beam_candidates(options) / beams), vocabulary));
   }
   if (beams > 1 && options.num_return_sequences > beams) {
-    throw UsageError(fmt::format("{} {}: expected at most the {} of {}",
+    throw UsageError(fmt::format("{} {}: expected at most {}, as many as {}",
                                  field("num_return_sequences"), options.num_return_sequences, beams,
                                  field("num_beams")));
   }

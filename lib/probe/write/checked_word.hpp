@@ -10,20 +10,21 @@
 
 namespace masque::probe {
 
-/// A word and the one with the largest gain for its place. Log-probabilities are in nats, given the
-/// rest of the line: of several pieces the sum of each one's, those before it in the word known,
-/// those after it hidden too (Kauf and Ivanova 2023, arXiv:2305.10588); of one_pass all others
-/// known; of a detector given the line as it stands, the word too.
+/// A word and its replacement with the largest gain. Log-probabilities are in nats, given the rest
+/// of the line. For a word of several pieces it is the sum over the pieces, each given the pieces
+/// before it, with those after it hidden (Kauf and Ivanova 2023, arXiv:2305.10588). With one_pass
+/// each piece is given all others; with a detector it is given the unmasked line, including the
+/// word.
 struct CheckedWord {
   text::Span span;  ///< bytes of the line
   double log_probability = 0;
-  std::string replacement;  ///< empty: nothing else may stand there
+  std::string replacement;  ///< empty: the word has no candidate
   double replacement_log_probability = 0;
   double edit_cost = 0;  ///< of all edits of the replacement
-  /// Of a model with a detector: how likely the piece is wrong that is likeliest to be.
+  /// With a detector: the largest probability that a piece of the word is wrong.
   std::optional<double> error_probability;
 
-  /// Nats that speak for the replacement.
+  /// Gain of the replacement in nats, after the cost of edits.
   double gain() const { return replacement_log_probability - edit_cost - log_probability; }
 };
 

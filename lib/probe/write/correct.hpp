@@ -1,5 +1,5 @@
-// Words of a text that a masked model finds unlikely, or that a detector finds wrong, and likelier
-// ones for their places.
+// Correction: words that are improbable under a masked model, or wrong according to a detector, and
+// more probable replacements.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +25,18 @@ struct CorrectOptions {
   /// hidden by mask tokens in passes of its own.
   bool one_pass = false;
   TokenId mask = 0;  ///< hides a token
-  /// The model has a detector and has learnt what should stand there (Soft-Masked BERT): one pass
-  /// over a line gives the probability of each piece to be wrong, and that of every token in its
-  /// place. Without `one_pass`.
+  /// The model has a detector and was trained to correct (Soft-Masked BERT): one pass over a line
+  /// gives the probability that each piece is wrong, and the probability of every token as its
+  /// correction. Not with `one_pass`.
   bool detector = false;
-  /// Only words of these sets are checked, against the others of their set. None: words of the
-  /// vocabulary that are one token may stand for a word.
+  /// Only words of these sets are checked, against the others of their set. None: the candidates
+  /// are the words of the vocabulary that are one token.
   std::shared_ptr<const records::ConfusionSets> confusions;
-  /// Of the vocabulary only words at most so many edits away: insertion, deletion, substitution,
+  /// Only words of the vocabulary at most this many edits away: insertion, deletion, substitution,
   /// swap of neighbours.
   std::optional<int> edit_distance;
-  /// Nats that each edit costs a replacement: −log of how likely an error is, as in the noisy
-  /// channel of Kernighan, Church and Gale 1990, doi:10.3115/997939.997975.
+  /// Cost of each edit in nats: −log of the probability of an error, as in the noisy channel of
+  /// Kernighan, Church and Gale 1990, doi:10.3115/997939.997975.
   double edit_cost = 0;
   Index batch_tokens = 8192;  ///< tokens run together
   /// The mask of a sequence, where its words decide it; may throw.
@@ -52,7 +52,7 @@ struct Line {
 /// Checks lines with one model. Thread-safe.
 class Corrector {
  public:
-  /// Both must stay. Throws as check_filling(). Cost: a look at every token of the vocabulary.
+  /// Both must outlive the object. Throws as check_filling(). Cost: linear in the vocabulary.
   Corrector(const model::Model& model, const text::Tokenizer& tokenizer, CorrectOptions options);
 
   /// The words of each line that hold a letter, in order. A word is a pre-token of the tokenizer,

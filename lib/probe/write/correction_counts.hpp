@@ -1,4 +1,4 @@
-// How many errors of texts were found and put right.
+// Counts of errors that were found and corrected.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace masque::probe {
 
-/// What was done, of what there was to do.
+/// Corrections that were made and that were needed.
 struct CorrectionCount {
-  std::uint64_t right = 0;  ///< done as it should be
+  std::uint64_t right = 0;  ///< made and correct
   std::uint64_t done = 0;
   std::uint64_t wanted = 0;
 
@@ -20,7 +20,7 @@ struct CorrectionCount {
   double f1() const;         ///< their harmonic mean; 0 where nothing is right
 };
 
-/// Of each word of a text what it should be; nothing for a word too many.
+/// The correct word for each word of a text; none for an extra word.
 struct WantedWords {
   std::vector<std::optional<std::string_view>> words;
   std::uint64_t missing = 0;  ///< words of the reference that the text lacks
@@ -34,15 +34,15 @@ WantedWords wanted_words(std::span<const std::string_view> text,
 /// Counts of texts, each in words between spaces and as a whole.
 struct CorrectionCounts {
   CorrectionCount word_detection;   ///< right: a wrong word was changed
-  CorrectionCount word_correction;  ///< right: … into what it should be
+  CorrectionCount word_correction;  ///< right: … into the correct word
   CorrectionCount
       sentence_detection;  ///< right: of a wrong text the wrong words alone were changed
   CorrectionCount sentence_correction;  ///< right: a wrong text was changed into the reference
 
-  /// A text, what became of it word by word, and what it should be. With as many words as the
-  /// reference it is compared word by word; else words stand for each other as align_words() has
-  /// it: a word too many is a wrong one, a missing one an error that cannot be found. `output` has
-  /// as many words as `text`.
+  /// A text, its corrected version word by word, and the reference. A text with as many words as
+  /// the reference is compared word by word, others as aligned by align_words(): an extra word
+  /// counts as wrong, a missing word as an error that cannot be found. `output` has as many words
+  /// as `text`.
   void add(std::string_view text, std::string_view output, std::string_view reference);
 };
 

@@ -231,10 +231,10 @@ std::vector<Index> places_of(const Sentence& sentence, TokenId mask) {
 
 void check_filling(const model::Design& design) {
   if (design.streams == model::Streams::kTwo)
-    throw InputError("a model of two streams, expected one of one stream");
+    throw InputError("the model has two streams, expected a model with one");
   check_reads_one_text(design);
   if (design.head.kind != model::HeadKind::kMasked)
-    throw InputError("a model without a masked head, expected one");
+    throw InputError("the model has no masked head, expected a masked language model");
 }
 
 std::vector<FilledText> fill(const model::Model& model, std::span<const MaskedText> texts,

@@ -1,4 +1,4 @@
-// What a masked model puts where a text has its mask token.
+// Fills the masks of texts with a masked model.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace masque::probe {
 
 /// How several masks of one text depend on each other.
 enum class JointFill {
-  kNone,         ///< each by itself, the others masked
-  kLeftToRight,  ///< the likeliest token of each, given those in front of it, later ones masked
-  kBeam,         ///< in the same order, the num_beams likeliest beginnings kept
-  kGibbs,        ///< drawn again and again, each given all others (Wang and Cho 2019,
+  kNone,         ///< each independently, with the others masked
+  kLeftToRight,  ///< the most probable token of each, given those before it, with later ones masked
+  kBeam,         ///< in the same order, keeping the num_beams most probable beginnings
+  kGibbs,        ///< sampled repeatedly, each given all others (Wang and Cho 2019,
                  ///< arXiv:1902.04094)
 };
 
@@ -50,12 +50,12 @@ struct Filling {
 /// Tokens for all masks of a text.
 struct JointFilling {
   std::vector<TokenId> ids;  ///< one a mask
-  /// In nats: Σ log p of each token when it was put there; of kGibbs the logarithm of the share of
+  /// In nats: Σ log p of each token when it was filled in; for kGibbs the logarithm of the share of
   /// sweeps that ended with these tokens.
   double log_probability = 0;
 };
 
-/// A text's fillings, the likeliest first; of equal ones that with the lower ids.
+/// A text's fillings, the most probable first; of equal ones the one with the lower ids first.
 struct FilledText {
   std::vector<std::vector<Filling>> masks;  ///< kNone: of each mask
   std::vector<JointFilling> joint;          ///< the other ways: of the text

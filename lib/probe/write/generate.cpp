@@ -64,24 +64,24 @@ void close_texts(std::vector<Single*>& open, TextReader& reader) {
 void check_generation(const model::Design& design, bool to_target) {
   using model::HeadKind;
   if (design.streams == model::Streams::kTwo) {
-    throw InputError("a model of two streams, expected one of one stream");
+    throw InputError("the model has two streams, expected a model with one");
   }
   if (design.streams == model::Streams::kFixedKeys) {
     throw InputError(
-        "a T-TA, which reads both sides of each token, expected a model that predicts the next "
-        "one");
+        "the model is a T-TA, which reads both sides of each token; expected a model that predicts "
+        "the next token");
   }
   check_reads_one_text(design);
   if (to_target && design.head.kind == HeadKind::kMasked) {
     if (design.type_vocab_size >= 2) return;
-    throw InputError(fmt::format("{} token types, expected two: of sources and targets",
+    throw InputError(fmt::format("{} token types, expected two: for sources and targets",
                                  design.type_vocab_size));
   }
-  if (to_target) throw InputError("no masked head, expected a model that objective unilm trained");
+  if (to_target) throw InputError("no masked head, expected a model trained with objective unilm");
   if (design.head.kind == HeadKind::kCausal) return;
   throw InputError(
-      fmt::format("a bidirectional model without a causal head, expected a causal model, or {} "
-                  "unilm for one that has learnt targets",
+      fmt::format("a bidirectional model without a causal head, expected a causal model; use {} "
+                  "unilm for a model trained with objective unilm",
                   field("kind")));
 }
 

@@ -1,5 +1,4 @@
-// Texts that a model goes on with, token by token: the likeliest one, drawn from its softmax, or by
-// beam search.
+// Continues texts token by token: by greedy decoding, sampling from the softmax, or beam search.
 #pragma once
 
 #include <span>
@@ -10,17 +9,17 @@
 
 namespace masque::probe {
 
-/// Throws InputError if a model predicts no next token; with `to_target` a masked head will do,
-/// which may have learnt to.
+/// Throws InputError if a model does not predict the next token. With `to_target` a masked head is
+/// accepted, which may have been trained for it.
 void check_generation(const model::Design& design, bool to_target);
 
-/// Goes on with every prompt, num_return_sequences times each; in the order of prompts and samples.
-/// Draws depend on seed, prompt id, sample and place alone. All run together; memory is that of
-/// Model::run, and of a KeyValueCache where the model has one. A prompt is read once, for all its
-/// samples; then each of them is a row a token. Without a cache n new tokens are n runs, each over
-/// the whole sequences that are not at their end. A beam search reads a prompt once and then
-/// num_beams rows a token; if it ends early, the num_return_sequences best texts are those
-/// that transformers finds. Throws InputError as Model::run, and Interrupted.
+/// Continues every prompt, num_return_sequences times each, in the order of prompts and samples.
+/// Samples depend only on seed, prompt id, sample and position. All run together; memory is that of
+/// Model::run, and of a KeyValueCache where the model has one. A prompt is read once for all its
+/// samples; then each sample costs one row per token. Without a cache n new tokens cost n runs,
+/// each over the whole sequences that have not ended. A beam search reads a prompt once and then
+/// num_beams rows per token; if it ends early, the num_return_sequences best texts are those that
+/// transformers finds. Throws InputError as Model::run, and Interrupted.
 std::vector<Generated> generate(const model::Model& model, std::span<const Prompt> prompts,
                                 const GenerateOptions& options);
 

@@ -1,4 +1,4 @@
-// What texts are generated from, how, and what comes of it.
+// Prompts, options and results of text generation.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@ namespace masque::probe {
 /// When a beam search of a prompt ends, once num_beams texts have ended.
 enum class EarlyStopping {
   kTrue,   ///< at once
-  kFalse,  ///< when the likeliest open text, at its length, is no better than the worst ended one
+  kFalse,  ///< when the most probable open text, at its length, is no better than the worst ended
+           ///< one
   kNever,  ///< the same, at the greatest length if length_penalty > 0: when none can become better
 };
 
 /// Beam search; names and rules are those of transformers' generate (5.24).
 struct BeamOptions {
-  Index num_beams = 1;        ///< 1: no search, the likeliest token
+  Index num_beams = 1;        ///< 1: no beam search
   double length_penalty = 1;  ///< A: the score of n tokens is Σ log p / n^A
   EarlyStopping early_stopping = EarlyStopping::kFalse;
 };
@@ -34,12 +35,12 @@ struct GenerateOptions {
   BeamOptions beams;  ///< without do_sample
 };
 
-/// What is gone on with.
+/// The beginning of a text that is continued.
 struct Prompt {
   std::uint64_t id = 0;      ///< of the line: keys the random numbers
   std::vector<TokenId> ids;  ///< at least one; at most as many as the model has positions
-  /// With to_target: so many of the ids are the source and what separates it, at least one; the
-  /// others begin the target.
+  /// With to_target: number of ids of the source and its separator, at least one; the other ids
+  /// begin the target.
   Index source = 0;
   /// With to_target, of a model with latent bottlenecks: their points, which the text is written
   /// from. The ids are one that the model does not read, as the source, and what begins the text.

@@ -66,9 +66,9 @@ void for_points(const model::LatentDesign& latent, const Work& work) {
 void check_latents(const model::Design& design) {
   if (!design.variants.latent)
     throw InputError(
-        "the model has no latent bottlenecks, expected one that objective univae made");
+        "the model has no latent bottlenecks, expected a model trained with objective univae");
   if (design.head.kind == model::HeadKind::kNone || has_one_number(design.head.kind))
-    throw InputError("the model has no vocabulary to write with, expected one");
+    throw InputError("the model has no vocabulary, expected one to write text with");
 }
 
 LatentEncoder::LatentEncoder(const model::Model& model, Index batch_tokens, Sink sink)

@@ -1,4 +1,4 @@
-// Texts of a given length that a masked model writes: the ways to do so.
+// Algorithms by which a masked model writes texts of a given length.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,14 @@
 
 namespace masque::probe {
 
-/// How the masks of a text become tokens. A way is a row of the table in masked_generation.cpp.
+/// How the masks of a text become tokens. Each value has a row in the table in
+/// masked_generation.cpp.
 enum class MaskedWay {
   kLeftToRight,  ///< each mask once, later ones still masked; Wang and Cho 2019, arXiv:1902.04094
-  kGibbs,        ///< each mask again and again, given all others; the same
-  kMaskPredict,  ///< all at once, then the least likely again; Ghazvininejad et al. 2019,
+  kGibbs,        ///< each mask repeatedly, given all others; the same paper
+  kMaskPredict,  ///< all at once, then the least probable ones again; Ghazvininejad et al. 2019,
                  ///< arXiv:1904.09324
-  kConfidence,   ///< a few at each step, the likeliest first: UnmaskOrder::kConfidence
+  kConfidence,   ///< a few at each step, the most probable first: UnmaskOrder::kConfidence
   kRandom,       ///< a few at each step, at random: UnmaskOrder::kRandom
 };
 NameTable<MaskedWay> masked_way_names();

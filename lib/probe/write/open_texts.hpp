@@ -1,4 +1,4 @@
-// Texts that a model reads while they are written, each of their tokens once where it can.
+// Texts that are being written: the model reads each token only once if it has a cache.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace masque::probe {
 
-/// A text on its way.
+/// A text that is being written.
 struct OpenText {
   std::vector<TokenId> ids;          ///< with the prompt
   Index prompt = 0;                  ///< tokens of it
@@ -25,8 +25,8 @@ struct OpenText {
 /// of latent bottlenecks takes no position from the others.
 Index text_limit(const model::Design& design, const Prompt& prompt);
 
-/// A prompt that goes on with at most max_new_tokens ≥ 1 tokens, of which the last one is not read,
-/// in a model of `limit` positions (0: of any number).
+/// A prompt that is continued by at most max_new_tokens ≥ 1 tokens, of which the last one is not
+/// read, in a model of `limit` positions (0: unlimited).
 OpenText open_text(const Prompt& prompt, Index max_new_tokens, Index limit);
 
 /// Gets the logits of the token after a text, by its number; a view that ends with the call.

@@ -1,4 +1,4 @@
-// The choice of a token from logits: the likeliest one, or one that is drawn.
+// The choice of a token from logits: greedy or sampled.
 #pragma once
 
 #include <span>
@@ -11,10 +11,10 @@ namespace masque::probe {
 /// How the next token is chosen; names and rules are those of transformers' generate, numbers are
 /// double.
 struct SamplingOptions {
-  bool do_sample = false;  ///< else the likeliest token, of equals the first
+  bool do_sample = false;  ///< otherwise the most probable token, of equals the first
   double temperature = 1;  ///< logits are divided by it; > 0
-  Index top_k = 0;         ///< then tokens less likely than the k-th are out; 0: none
-  double top_p = 1;        ///< then those after the likeliest ones that have this probability
+  Index top_k = 0;         ///< then tokens less probable than the k-th are removed; 0: none
+  double top_p = 1;        ///< then only the most probable tokens with this probability are kept
 };
 
 /// log Σ exp x; x may hold −∞, but not alone.

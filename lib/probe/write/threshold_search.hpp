@@ -1,4 +1,4 @@
-// The threshold of corrections that is best on texts whose corrections are known.
+// Finds the best threshold for corrections on texts with known corrections.
 #pragma once
 
 #include <cstdint>

@@ -104,7 +104,7 @@ class UnmaskSchedule {
 void check_unmasking(const model::Design& design, const UnmaskOptions& options) {
   const std::optional<Index> own = model::causal_block_size(design);
   if (!own || options.block_size == 0) return;
-  throw UsageError(fmt::format("{} {}: the model writes in blocks of {}, expected none",
+  throw UsageError(fmt::format("{} {}: the model writes in blocks of {}; remove the option",
                                field("block_size"), options.block_size, *own));
 }
 

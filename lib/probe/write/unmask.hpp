@@ -1,5 +1,5 @@
-// Texts that masked diffusion writes: all tokens are masks at first, and a few at a time are put in
-// their places.
+// Texts written by masked diffusion: all tokens are masks at first, and a few at a time are filled
+// in.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace masque::probe {
 
-/// Which masks get their tokens at a step.
+/// Which masks are filled in at a step.
 enum class UnmaskOrder {
   kConfidence,  ///< those whose token has the highest probability, as many at every step (LLaDA,
                 ///< Nie et al. 2025, arXiv:2502.09992, low-confidence remasking)

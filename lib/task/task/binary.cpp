@@ -8,14 +8,14 @@ namespace {
 
 std::unique_ptr<Task> make_sum(NamedArguments& arguments) {
   return std::make_unique<BinaryTask>(
-      "the sum of two binary numbers; length: ids of the question; Delétang et al. 2022, "
+      "the sum of two binary numbers; length: tokens of the question; Delétang et al. 2022, "
       "arXiv:2207.02098",
       "+", read_blanks(arguments, true), add, 1);
 }
 
 std::unique_ptr<Task> make_product(NamedArguments& arguments) {
   return std::make_unique<BinaryTask>(
-      "the product of two binary numbers; length: ids of the question; Delétang et al. 2022, "
+      "the product of two binary numbers; length: tokens of the question; Delétang et al. 2022, "
       "arXiv:2207.02098",
       "*", read_blanks(arguments, true), multiply, 0);
 }

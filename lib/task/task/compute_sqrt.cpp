@@ -12,8 +12,8 @@ class ComputeSqrt final : public QuestionTask {
  public:
   explicit ComputeSqrt(bool blanks)
       : QuestionTask(
-            "the whole part of the root of a binary number; length: its digits; Delétang et al. "
-            "2022, arXiv:2207.02098",
+            "the integer square root of a binary number; length: its digits; Delétang et al. 2022, "
+            "arXiv:2207.02098",
             numbered(2), blanks) {}
 
  private:

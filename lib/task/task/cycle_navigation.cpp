@@ -18,7 +18,7 @@ class CycleNavigation final : public QuestionTask {
  public:
   explicit CycleNavigation(bool blanks)
       : QuestionTask(
-            "the end of a walk on a circle of five places; length: moves; Delétang et al. 2022, "
+            "the end of a walk on a cycle of five states; length: moves; Delétang et al. 2022, "
             "arXiv:2207.02098",
             texts(), blanks) {}
 

@@ -11,8 +11,8 @@ class EvenTokenPrediction final : public InPlaceTask {
  public:
   EvenTokenPrediction(Index alphabet, bool ends)
       : InPlaceTask(
-            "the tokens at even places, then a constant; length: tokens but for the ends; "
-            "Luo et al. 2022, arXiv:2205.13401",
+            "the tokens at even positions, then a constant; length: tokens without [CLS] and "
+            "[SEP]; Luo et al. 2022, arXiv:2205.13401",
             alphabet, {"-"}, ends) {}
 
  private:

@@ -11,8 +11,8 @@ class Induction final : public QuestionTask {
  public:
   Induction(Index alphabet, bool blanks)
       : QuestionTask(
-            "what followed the mark before; length: symbols with both marks; Olsson et "
-            "al. 2022, arXiv:2209.11895; Fu et al. 2022, arXiv:2212.14052",
+            "the symbol that followed the first of two marks; length: symbols, including both "
+            "marks; Olsson et al. 2022, arXiv:2209.11895; Fu et al. 2022, arXiv:2212.14052",
             numbered(alphabet), blanks),
         alphabet_(alphabet) {}
   Index shortest() const override { return 3; }

@@ -13,8 +13,8 @@ class MissingDuplicate final : public QuestionTask {
  public:
   explicit MissingDuplicate(bool blanks)
       : QuestionTask(
-            "the bit hidden in a string that stands there twice; length: ids of the "
-            "question; Delétang et al. 2022, arXiv:2207.02098",
+            "the hidden bit of a string that occurs twice; length: tokens of the question; "
+            "Delétang et al. 2022, arXiv:2207.02098",
             {"0", "1", "#", "-"}, blanks) {}
   Index shortest() const override { return 2; }
 

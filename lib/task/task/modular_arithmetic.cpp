@@ -17,8 +17,8 @@ class ModularArithmetic final : public QuestionTask {
  public:
   ModularArithmetic(Index modulus, bool with_times, bool blanks)
       : QuestionTask(
-            "the value of an expression with brackets; length: ids of the question; "
-            "Delétang et al. 2022, arXiv:2207.02098",
+            "the value of an expression with brackets; length: tokens of the question; Delétang et "
+            "al. 2022, arXiv:2207.02098",
             texts(modulus), blanks),
         modulus_(modulus),
         with_times_(with_times) {}

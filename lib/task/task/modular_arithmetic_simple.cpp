@@ -18,8 +18,8 @@ class ModularArithmeticSimple final : public QuestionTask {
  public:
   ModularArithmeticSimple(Index modulus, bool blanks)
       : QuestionTask(
-            "the value of an expression without brackets; length: ids of the question, "
-            "if odd; Delétang et al. 2022, arXiv:2207.02098",
+            "the value of an expression without brackets; length: tokens of the question, if odd; "
+            "Delétang et al. 2022, arXiv:2207.02098",
             equation_texts(modulus), blanks),
         modulus_(modulus) {}
 

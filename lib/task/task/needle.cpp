@@ -21,9 +21,8 @@ class Needle final : public QuestionTask {
  public:
   Needle(Index needles, Index digits, Index alphabet, bool blanks)
       : QuestionTask(
-            "a number after its name, lost in random letters; length: haystack with "
-            "needles; Mohtashami and Jaggi 2023, arXiv:2305.16300; Hsieh et al. 2024, "
-            "arXiv:2404.06654",
+            "the number that follows a name among random letters; length: haystack with needles; "
+            "Mohtashami and Jaggi 2023, arXiv:2305.16300; Hsieh et al. 2024, arXiv:2404.06654",
             texts(alphabet, needles), blanks),
         needles_(needles),
         digits_(digits),

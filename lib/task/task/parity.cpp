@@ -10,8 +10,8 @@ class Parity final : public QuestionTask {
  public:
   Parity(bool steps, bool blanks)
       : QuestionTask(
-            "whether ones are odd in number, with steps=true after every bit; length: "
-            "bits; Anil et al. 2022, arXiv:2207.04901",
+            "whether the number of ones is odd; with steps=true after every bit; length: bits; "
+            "Anil et al. 2022, arXiv:2207.04901",
             numbered(2), blanks),
         steps_(steps) {}
 

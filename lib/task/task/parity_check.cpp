@@ -11,7 +11,8 @@ class ParityCheck final : public QuestionTask {
  public:
   explicit ParityCheck(bool blanks)
       : QuestionTask(
-            "whether ones are odd in number; length: bits; Delétang et al. 2022, arXiv:2207.02098",
+            "whether the number of ones is odd; length: bits; Delétang et al. 2022, "
+            "arXiv:2207.02098",
             numbered(2), blanks) {}
 
  private:

@@ -10,7 +10,7 @@ class PositionIdentification final : public InPlaceTask {
  public:
   PositionIdentification(Index alphabet, Index longest, bool ends)
       : InPlaceTask(
-            "where every token stands; length: tokens but for the ends; Luo et al. 2022, "
+            "the position of every token; length: tokens without [CLS] and [SEP]; Luo et al. 2022, "
             "arXiv:2205.13401",
             alphabet, texts(longest), ends) {}
   Index longest() const override { return label_count(); }

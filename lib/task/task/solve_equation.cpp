@@ -17,7 +17,7 @@ class SolveEquation final : public QuestionTask {
  public:
   SolveEquation(Index modulus, bool blanks)
       : QuestionTask(
-            "x in an equation of + and - with brackets; length: ids of the question; "
+            "the value of x in an equation with +, - and brackets; length: tokens of the question; "
             "Delétang et al. 2022, arXiv:2207.02098",
             solve_equation_texts(modulus), blanks),
         modulus_(modulus) {}

@@ -14,8 +14,8 @@ class StackManipulation final : public QuestionTask {
  public:
   explicit StackManipulation(bool blanks)
       : QuestionTask(
-            "the stack after pushes and pops; length: ids of the question; "
-            "Delétang et al. 2022, arXiv:2207.02098",
+            "the stack after pushes and pops; length: tokens of the question; Delétang et al. "
+            "2022, arXiv:2207.02098",
             {"0", "1", "pop", "push0", "push1", "."}, blanks) {}
 
  private:

@@ -48,25 +48,23 @@ struct StringTaskRow {
 };
 
 constexpr StringTaskRow kStringTasks[] = {
-    {"bucket_sort",
-     "a string in order; length: its symbols; Delétang et al. 2022, arXiv:2207.02098", 5, true,
-     sorted},
-    {"copy", "a string again; length: its symbols; Graves et al. 2014, arXiv:1410.5401", 16, false,
-     same},
+    {"bucket_sort", "a string sorted; length: its symbols; Delétang et al. 2022, arXiv:2207.02098",
+     5, true, sorted},
+    {"copy", "a string repeated once; length: its symbols; Graves et al. 2014, arXiv:1410.5401", 16,
+     false, same},
     {"duplicate_string",
      "a string twice; length: its symbols; Delétang et al. 2022, arXiv:2207.02098", 2, true, twice,
      2},
     {"odds_first",
-     "odd places before even ones; length: symbols of the string; Delétang et al. 2022, "
-     "arXiv:2207.02098",
+     "symbols at odd positions, then those at even ones; length: symbols of the string; Delétang "
+     "et al. 2022, arXiv:2207.02098",
      2, true, odds_first},
-    {"reverse",
-     "a string from its end; length: its symbols; Kazemnejad et al. 2023, arXiv:2305.19466", 16,
-     false, reversed},
+    {"reverse", "a string reversed; length: its symbols; Kazemnejad et al. 2023, arXiv:2305.19466",
+     16, false, reversed},
     {"reverse_string",
-     "a string from its end; length: its symbols; Delétang et al. 2022, arXiv:2207.02098", 2, true,
+     "a string reversed; length: its symbols; Delétang et al. 2022, arXiv:2207.02098", 2, true,
      reversed},
-    {"sort", "a string in order; length: its symbols; Kazemnejad et al. 2023, arXiv:2305.19466", 16,
+    {"sort", "a string sorted; length: its symbols; Kazemnejad et al. 2023, arXiv:2305.19466", 16,
      false, sorted},
 };
 
