@@ -229,9 +229,10 @@ cli::ExitCode report_bad(const RecordStreamOptions& options, const records::Filt
   session.flush();
   const std::string name = input_name(options.input);
   for (const records::BadRecord& bad : result.first_bad) {
-    session.note(fmt::format("{}: line {}: {}", escape(name), bad.line, bad.message));
+    session.error(fmt::format("{}: line {}: {}", escape(name), bad.line, bad.message));
   }
-  session.note(fmt::format("{} bad records skipped", result.bad));
+  session.error(
+      fmt::format("{} bad record{} skipped", result.bad, result.bad == 1 ? "" : "s"));
   return cli::ExitCode::kInput;
 }
 

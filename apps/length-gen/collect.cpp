@@ -35,8 +35,9 @@ void declare_collect(cli::Command& tool) {
       tool.subcommand("collect", "writes the tables and curves of a run from its cells");
   c.example("length-gen collect DIR", "writes what length-gen run would have written to DIR");
   c.arguments("DIR", o->folders, "one or more folders that length-gen run --cell wrote to");
-  c.option("-o,--output", "DIR", o->output,
-           "folder for results.tsv, summary.tsv and curves.svg [DIR, if there is only one]");
+  c.option(
+      "-o,--output", "DIR", o->output,
+      "folder for results.tsv, summary.tsv, curves.svg and loss.svg [DIR, if there is only one]");
   cli::add_quiet(c, o->common);
   cli::add_table(c, o->common);
   c.action([o](cli::Session& session) { return collect(*o, session); });

@@ -144,10 +144,10 @@ std::unique_ptr<const length::LengthSubject> subject_of(const RunOptions& o,
 }
 
 void declare_run_options(cli::Command& c, RunOptions& o) {
-  c.option(
-      "-o,--output", "DIR", o.output,
-      "folder for results.tsv, summary.tsv and curves.svg; finished cells are kept in DIR/cells",
-      cli::Need::kRequired);
+  c.option("-o,--output", "DIR", o.output,
+           "folder for results.tsv, summary.tsv, curves.svg and loss.svg; finished cells are kept "
+           "in DIR/cells",
+           cli::Need::kRequired);
   c.option("--text", "FILE", o.text, "training text, cut into blocks of --train-length tokens");
   c.option("--eval-text", "FILE", o.eval_text, "text to score, cut into blocks of each length");
   c.option("--tokenizer", "PATH", o.tokenizer, "tokenizer file or folder, as for tok");

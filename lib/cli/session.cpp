@@ -141,7 +141,10 @@ bool Session::takes_utf8() const {
 }
 
 void Session::note(std::string_view text) {
-  if (quiet_) return;
+  if (!quiet_) error(text);
+}
+
+void Session::error(std::string_view text) {
   clear_progress();
   const std::string line = message_line(tool_, text);
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nowhere left to say it

@@ -70,6 +70,8 @@ class Session {
 
   /// A word on stderr, its fields spelled as options, unless -q.
   void note(std::string_view text);
+  /// What is wrong where the work goes on all the same: a note that -q does not silence.
+  void error(std::string_view text);
   /// A word on stderr with -v.
   void detail(std::string_view text);
   /// With -v: how long the run has taken so far.

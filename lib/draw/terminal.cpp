@@ -13,6 +13,7 @@ namespace masque::draw {
 namespace {
 
 constexpr Index kTextGap = 3;
+constexpr Index kSmallRows = 16;
 
 Index width_of(const Block& block) {
   Index width = 0;
@@ -101,7 +102,9 @@ std::string TerminalWriter::write() {
   check_figure(figure_);
   for (const Panel& panel : figure_.panels) {
     const bool has_labels = !panel.rows.labels.empty() || !panel.columns.labels.empty();
-    if (has_labels || !has_halves(panel.grid, style_)) form_ = CellForm::kWide;
+    // A line a row, where there is room, is easier to read.
+    const bool is_small = panel.grid.rows <= kSmallRows;
+    if (has_labels || is_small || !has_halves(panel.grid, style_)) form_ = CellForm::kWide;
   }
   add_text(figure_.title);
   std::vector<Block> row;
