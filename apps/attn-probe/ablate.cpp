@@ -1,4 +1,4 @@
-// attn-probe ablate: how much of the loss rests on the attention of each layer.
+// attn-probe ablate: how much of the loss depends on the attention of each layer.
 #include <algorithm>
 #include <cmath>
 #include <memory>

@@ -1,4 +1,4 @@
-// attn-probe check: does a model do what it must not, tested as a black box.
+// attn-probe check: tests a model as a black box.
 #include <memory>
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ commands::OpenedModel open(const Options& o, const cli::Command& command, cli::S
   return opened;
 }
 
-/// Calls use(texts) for groups of so many texts, and for what is left, as they come.
+/// Calls use(texts) for groups of `group` texts in order of input; the last group may be smaller.
 template <class Use>
 cli::ExitCode each_group(const Options& o, const commands::OpenedModel& opened,
                          const cli::Command& command, std::size_t group, std::size_t fewest,
@@ -73,7 +73,7 @@ cli::ExitCode each_group(const Options& o, const commands::OpenedModel& opened,
   return code;
 }
 
-/// A line that could not be read weighs more than what was found.
+/// The exit code of a line that could not be read takes precedence over a finding.
 cli::ExitCode worse(cli::ExitCode input, cli::ExitCode found) {
   return input == cli::ExitCode::kDone ? found : input;
 }
@@ -179,7 +179,7 @@ cli::ExitCode run_sane(const Options& o, const cli::Command& command, cli::Sessi
   const store::Checkpoint checkpoint = store::open_checkpoint(o.open.model);
   const probe::SaneRow finite = probe::check_finite(
       checkpoint, o.open.common.threads > 0 ? o.open.common.threads : default_threads());
-  // No model is made of numbers that are not finite.
+  // No model is built from numbers that are not finite.
   if (finite.found > 0) return print_sane({finite}, tolerance, o.open, session);
   const commands::OpenedModel opened = open(o, command, session);
   const model::Model& model = *opened.model;

@@ -1,4 +1,4 @@
-// attn-probe consistency: the gap between pre-training and use.
+// attn-probe consistency: how far unchanged tokens move when others are corrupted.
 #include "probe/states/consistency.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// attn-probe depth: what one update changes in a model, and how large its numbers are, by layer.
+// attn-probe depth: how far one optimizer step moves a model, and the sizes of its states, by
+// layer.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -34,7 +35,7 @@ struct Options {
   cli::CommonOptions common;
 };
 
-/// What the model was made for.
+/// The objective that follows from the model.
 std::string objective_of(const model::Design& design) {
   if (design.streams == model::Streams::kTowers)
     throw UsageError("two towers are not supported: expected one stack of layers");

@@ -50,7 +50,7 @@ bool ends(const Options& o, std::string_view ending) {
   return o.output && o.output->ends_with(ending);
 }
 
-/// What does not fit together is refused before the model is opened.
+/// Refuses options that cannot be combined, before the model is opened.
 void check(const Options& o, const cli::Command& command) {
   const bool states = o.what == What::kHiddenStates;
   const bool array = ends(o, ".npy"), tensors = ends(o, ".safetensors");

@@ -1,4 +1,4 @@
-// attn-probe merge: adds what shards wrote.
+// attn-probe merge: combines the parts that stats --shard printed.
 #include <memory>
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// attn-probe probe: what a linear map reads from the states of each layer.
+// attn-probe probe: what ridge regression predicts from the states of each layer.
 #include <memory>
 #include <optional>
 

@@ -25,7 +25,7 @@ struct Options {
   std::int64_t rank = 0;
 };
 
-/// Refuses options that are about what a whole corpus prints.
+/// Refuses options that only apply to the printed table of a whole corpus.
 void check_shard(const Options& o) {
   if (!o.input.stream.shard) return;
   if (o.output.picture || o.output.pairs || o.output.fields != "all" || o.output.digits) {

@@ -1,4 +1,4 @@
-// attn-probe visible: the loss of tokens by how many others a model sees.
+// attn-probe visible: the loss by the number of visible tokens.
 #include <cmath>
 #include <memory>
 

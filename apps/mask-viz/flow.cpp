@@ -1,4 +1,4 @@
-// mask-viz flow: what information a stack of masked layers lets through.
+// mask-viz flow: which tokens reach which outputs through a stack of masked layers.
 #include "mask/flow.hpp"
 
 #include <memory>

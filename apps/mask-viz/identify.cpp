@@ -1,4 +1,4 @@
-// mask-viz identify: which expression of the zoo a matrix is.
+// mask-viz identify: the expression of named masks that equals a matrix.
 #include "mask/identify.hpp"
 
 #include <memory>
