@@ -1,4 +1,4 @@
-// attn-probe ablate: how much of the loss rests on the attention of each layer.
+// attn-probe ablate: how much of the loss depends on the attention of each layer.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -64,13 +64,12 @@ std::array<double, 3> split_of(const std::string& list) {
 
 void check_options(const Options& o) {
   const commands::ScoringOptions& s = o.scoring;
-  if (!o.rates && (o.split || o.seed))
-    throw UsageError("--split and --seed are of corrupted text, expected --rates with them");
+  if (!o.rates && (o.split || o.seed)) throw UsageError("--split and --seed need --rates");
   if (o.rates &&
       (s.kind || s.policy || s.max_length || s.no_bos || s.no_special_in_text || s.draws)) {
     throw UsageError(
-        "--rates selects tokens itself, expected none of --kind, --policy, --max-length, "
-        "--no-bos, --draws and --no-special-in-text with it");
+        "--rates cannot be combined with --kind, --policy, --max-length, --no-bos, --draws and "
+        "--no-special-in-text");
   }
 }
 
@@ -79,8 +78,7 @@ cli::ExitCode run_scored(const Options& o, const commands::OpenedModel& opened,
   const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
   if (scoring.options.kind == probe::ScoreKind::kMaskless)
     throw InputError(opened.path,
-                     "one number a text, which is no probability: expected a model that predicts "
-                     "tokens");
+                     "this model gives one score per text: expected a model that predicts tokens");
   probe::Ablation ablation(*opened.model, scoring.options);
   commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) {
@@ -151,20 +149,20 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
 void declare_ablate(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "ablate", "the loss with each layer's attention taken out or levelled, and intact");
+      "ablate", "loss with each layer's attention removed, made uniform, or unchanged");
   c.example("attn-probe ablate bert-base-uncased/ < text",
-            "pseudo-log-likelihood: what hidden tokens lose without the attention of a layer");
+            "pseudo-log-likelihood: how the loss of hidden tokens depends on the attention of each "
+            "layer");
   c.example("attn-probe ablate bert-base-uncased/ --rates 0.05,0.15,0.4,0.6,0.8 < text",
-            "by mask ratio, for masked, random and kept tokens: the residual shortcut");
+            "by masking rate, for masked, random and kept tokens: shows the residual shortcut");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   commands::add_scoring(c, o->scoring);
   c.option("--rates", "LIST", o->rates,
-           "instead of scoring: corrupt so large a share of the tokens, and predict these");
-  c.option(
-      "--split", "M:K:R", o->split,
-      "with --rates: shares of the selected tokens that become the mask token, stay, and become "
-      "a random one [0.8:0.1:0.1]");
+           "instead of scoring, corrupt these shares of the tokens and predict them");
+  c.option("--split", "M:K:R", o->split,
+           "with --rates: shares of the selected tokens that are masked, kept, and replaced by "
+           "random tokens [0.8:0.1:0.1]");
   cli::add_seed(c, o->seed, "with --rates: seed of the random numbers");
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);

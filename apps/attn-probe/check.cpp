@@ -1,4 +1,4 @@
-// attn-probe check: does a model do what it must not, tested as a black box.
+// attn-probe check: tests a model as a black box.
 #include <memory>
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ commands::OpenedModel open(const Options& o, const cli::Command& command, cli::S
   return opened;
 }
 
-/// Calls use(texts) for groups of so many texts, and for what is left, as they come.
+/// Calls use(texts) for groups of `group` texts in order of input; the last group may be smaller.
 template <class Use>
 cli::ExitCode each_group(const Options& o, const commands::OpenedModel& opened,
                          const cli::Command& command, std::size_t group, std::size_t fewest,
@@ -73,7 +73,7 @@ cli::ExitCode each_group(const Options& o, const commands::OpenedModel& opened,
   return code;
 }
 
-/// A line that could not be read weighs more than what was found.
+/// The exit code of a line that could not be read takes precedence over a finding.
 cli::ExitCode worse(cli::ExitCode input, cli::ExitCode found) {
   return input == cli::ExitCode::kDone ? found : input;
 }
@@ -87,13 +87,13 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
   const model::ModelOptions& given = opened.options;
   if (request.second_copy && (!given.masks.empty() || given.keys || given.query)) {
     throw UsageError(
-        "--mask, --kv and --query: the two copies of a model with latent bottlenecks are "
-        "read under its own mask, expected none of them");
+        "--mask, --kv and --query: not supported for a model with latent bottlenecks, which reads "
+        "two copies under its own mask");
   }
   if (request.second_copy && o.prediction) {
     throw UsageError(
-        "--predict: a model with latent bottlenecks predicts the next token of a second "
-        "copy, expected none");
+        "--predict: not supported for a model with latent bottlenecks, which predicts the next "
+        "token of a second copy");
   }
   request.prediction = o.prediction.value_or(
       causal || request.second_copy ? mask::Prediction::kNext : mask::Prediction::kSelf);
@@ -119,7 +119,7 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
   };
   const cli::ExitCode code = each_group(o, opened, command, 1, 1, session, check);
   if (report.pairs == 0) {
-    throw InputError("nothing to compare: no output and token that must not know each other");
+    throw InputError("nothing to compare: no text has an output that must not depend on a token");
   }
   return worse(code, print_leaks(report, request, o.open, session));
 }
@@ -179,7 +179,7 @@ cli::ExitCode run_sane(const Options& o, const cli::Command& command, cli::Sessi
   const store::Checkpoint checkpoint = store::open_checkpoint(o.open.model);
   const probe::SaneRow finite = probe::check_finite(
       checkpoint, o.open.common.threads > 0 ? o.open.common.threads : default_threads());
-  // No model is made of numbers that are not finite.
+  // No model is built from numbers that are not finite.
   if (finite.found > 0) return print_sane({finite}, tolerance, o.open, session);
   const commands::OpenedModel opened = open(o, command, session);
   const model::Model& model = *opened.model;
@@ -213,24 +213,26 @@ void add_common(cli::Command& command, Options& options, const std::string& tole
 }
 
 constexpr const char* kDifference =
-    "differences up to it count as none [0: every bit]; of a row: largest difference of a feature, "
-    "divided by its largest feature where that is above 1";
+    "largest |a - b| of two rows, divided by the largest |b| if that exceeds 1, that counts as "
+    "equal [0: bit for bit]";
 
 void declare_leak(cli::Command& check) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = check.subcommand(
-      "leak", "does an output depend on the token that it predicts; replaces tokens and compares");
-  c.example("attn-probe check leak gpt2/ < text", "outputs of a causal model and later tokens");
-  c.example("attn-probe check leak tta/ --predict self < text", "a T-TA is clean bit for bit");
+  cli::Command& c =
+      check.subcommand("leak", "tests whether an output depends on a token that it must not read");
+  c.example("attn-probe check leak gpt2/ < text",
+            "tests whether outputs of a causal model depend on later tokens");
+  c.example("attn-probe check leak tta/ --predict self < text",
+            "tests whether outputs of a T-TA depend on their own tokens; they do not");
   c.choice("--predict", o->prediction,
            {{"self", std::optional(mask::Prediction::kSelf)},
             {"next", std::optional(mask::Prediction::kNext)}},
-           "output i must not depend on token i, or on any token after i [next of a causal head, "
-           "else self]");
+           "self: output i must not depend on token i; next: output i must not depend on tokens "
+           "after i [next for a causal head, else self]");
   c.option("--tokens", "N", o->tokens, cli::AllowedRange{0, 1e9},
-           "tokens of each text that are replaced, evenly spread; 0: all");
+           "number of tokens to replace in each text, evenly spread; 0: all");
   c.option("--replacements", "N", o->replacements, cli::AllowedRange{1, 1e6},
-           "random tokens that are put in for each");
+           "random replacements tried for each token");
   add_common(c, *o, kDifference);
   commands::add_batch_tokens(c, o->open);
   cli::add_seed(c, o->open.common);
@@ -239,20 +241,25 @@ void declare_leak(cli::Command& check) {
 
 void declare_invariance(cli::Command& check) {
   auto pad = std::make_shared<Options>();
-  cli::Command& p = check.subcommand("pad", "does padding change the real tokens");
-  p.example("attn-probe check pad bert-base-uncased/ < text", "8 tokens of padding on either side");
-  p.option("--count", "N", pad->count, cli::AllowedRange{1, 1e6}, "tokens of padding");
-  add_common(p, *pad,
-             "as in check leak [1e-5; f64 1e-12, bf16 0.05: sums over other numbers of keys]");
+  cli::Command& p =
+      check.subcommand("pad", "tests whether padding changes the states of real tokens");
+  p.example("attn-probe check pad bert-base-uncased/ < text",
+            "8 padding tokens after each text, then before it");
+  p.option("--count", "N", pad->count, cli::AllowedRange{1, 1e6}, "number of padding tokens");
+  add_common(
+      p, *pad,
+      "largest difference that counts as equal, as in check leak [1e-5; f64: 1e-12; bf16: 0.05]");
   commands::add_batch_tokens(p, pad->open);
   p.action([pad, &p](cli::Session& session) {
     return run_invariance(Invariance::kPadding, *pad, p, session);
   });
 
   auto batch = std::make_shared<Options>();
-  cli::Command& b = check.subcommand("batch", "does a text's result depend on its batch");
-  b.example("attn-probe check batch bert-base-uncased/ < text", "each alone, then 8 together");
-  b.option("--group", "N", batch->group, cli::AllowedRange{2, 1e6}, "texts that are run together");
+  cli::Command& b =
+      check.subcommand("batch", "tests whether results depend on the other texts in the batch");
+  b.example("attn-probe check batch bert-base-uncased/ < text",
+            "each text alone, then 8 texts in one batch");
+  b.option("--group", "N", batch->group, cli::AllowedRange{2, 1e6}, "texts per batch");
   add_common(b, *batch, kDifference);
   commands::add_batch_tokens(b, batch->open);
   b.action([batch, &b](cli::Session& session) {
@@ -261,10 +268,11 @@ void declare_invariance(cli::Command& check) {
 
   auto order = std::make_shared<Options>();
   cli::Command& r =
-      check.subcommand("order", "does a text's result depend on what was run before it");
+      check.subcommand("order", "tests whether results depend on the texts run before");
   r.example("attn-probe check order bert-base-uncased/ < text",
-            "each alone, then 8 in another order, a long one before and after a short one");
-  r.option("--group", "N", order->group, cli::AllowedRange{1, 1e6}, "texts whose order is changed");
+            "each text alone, then 8 texts in another order, and the longest before and after the "
+            "shortest");
+  r.option("--group", "N", order->group, cli::AllowedRange{1, 1e6}, "texts per shuffled group");
   add_common(r, *order, kDifference);
   cli::add_seed(r, order->open.common);
   r.action([order, &r](cli::Session& session) {
@@ -275,11 +283,12 @@ void declare_invariance(cli::Command& check) {
 void declare_sane(cli::Command& check) {
   auto o = std::make_shared<Options>();
   cli::Command& c = check.subcommand(
-      "sane", "what a broken conversion looks like: heads, numbers, norms, rows of special tokens");
-  c.example("attn-probe check sane bert-base-uncased/ < text", "exit 1 if something is odd");
+      "sane",
+      "looks for signs of a broken conversion: dead heads, NaN, zero norms, unset special tokens");
+  c.example("attn-probe check sane bert-base-uncased/ < text", "exit 1 if a check finds something");
   add_common(c, *o,
-             "of heads: uniform if all n·weight are within it of 1, stuck if all rows give 1 minus "
-             "it to one key [0.001]");
+             "heads are uniform if every n · weight is within X of 1, stuck if every row gives at "
+             "least 1 - X to the same key [0.001]");
   c.action([o, &c](cli::Session& session) { return run_sane(*o, c, session); });
 }
 
@@ -287,7 +296,7 @@ void declare_sane(cli::Command& check) {
 
 void declare_check(cli::Command& tool) {
   cli::Command& check =
-      tool.subcommand("check", "tests of a model as a black box; exit 1 if one finds something");
+      tool.subcommand("check", "tests a model as a black box; exit 1 if a test finds something");
   declare_leak(check);
   declare_invariance(check);
   declare_sane(check);

@@ -11,16 +11,16 @@
 
 namespace masque::attn_probe {
 
-/// A row a layer and one of the output. Returns kFound if something leaks.
+/// Prints a row per layer and one for the output. Returns kFound if something leaks.
 cli::ExitCode print_leaks(const probe::LeakReport& report, const probe::LeakRequest& request,
                           const commands::OpenModelOptions& options, cli::Session& session);
 
-/// A row a way to run. Returns kFound if a row differs.
+/// Prints a row per way to run. Returns kFound if a row differs.
 cli::ExitCode print_invariance(const probe::InvarianceReport& report,
                                const commands::OpenModelOptions& options, Index layers,
                                cli::Session& session);
 
-/// A row a check. Returns kFound if one found something; unused tensors alone are none.
+/// Prints a row per check. Returns kFound if one found something; unused tensors do not count.
 cli::ExitCode print_sane(const std::vector<probe::SaneRow>& rows, double tolerance,
                          const commands::OpenModelOptions& options, cli::Session& session);
 

@@ -1,4 +1,4 @@
-// attn-probe consistency: the gap between pre-training and use.
+// attn-probe consistency: how far unchanged tokens move when others are corrupted.
 #include "probe/states/consistency.hpp"
 
 #include <algorithm>
@@ -121,7 +121,7 @@ cli::ExitCode run_average(const Options& o, probe::AverageRequest request,
                           cli::Session& session) {
   request.seed = o.open.common.seed;
   if (!opened.options.mask_token_id) {
-    throw InputError(opened.path, "no mask token, expected one to mask with (--tokenizer)");
+    throw InputError(opened.path, "no mask token: give a tokenizer with one (--tokenizer)");
   }
   request.mask = *opened.options.mask_token_id;
   std::unique_ptr<model::Model> corrected;
@@ -136,14 +136,13 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   session.configure(o.open.common);
   commands::check_sequences(o.sequences, command);
   if (o.average && o.corruptions) {
-    throw UsageError("--average masks as BERT does, expected no --corruptions with it");
+    throw UsageError("--average cannot be combined with --corruptions: it masks as BERT does");
   }
   if (o.corrected && !o.average) {
-    throw UsageError("--corrected is compared with an average, expected --average with it");
+    throw UsageError("--corrected needs --average");
   }
   if (o.corrected && rates_of(o).size() != 1) {
-    throw UsageError(
-        "--corrected holds the average embeddings of one rate: expected that one as --rates");
+    throw UsageError("--corrected was made for one rate: give only that rate as --rates");
   }
   probe::ConsistencyRequest request;
   request.corruptions = parse_corruptions(o.corruptions.value_or("mask,drop,random"));
@@ -170,22 +169,24 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
 void declare_consistency(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "consistency", "how far states and predictions move when other tokens are masked or dropped");
+      "consistency",
+      "measures how far states and predictions move when other tokens are masked or dropped");
   c.example("attn-probe consistency bert-base-uncased/ < text",
-            "by rate, for masked, dropped and random tokens");
-  c.example("attn-probe consistency bert/ --average 1,4,16 --rates 0.15 --corrected fixed/ < text",
-            "the average over masks, the model, and the model with embed-fix's embeddings");
+            "by rate, for masked, dropped and randomly replaced tokens");
+  c.example(
+      "attn-probe consistency bert/ --average 1,4,16 --rates 0.15 --corrected fixed/ < text",
+      "compares the model, its average over random masks, and the model corrected by embed-fix");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   commands::add_sequences(c, o->sequences);
-  c.option("--rates", "LIST", o->rates, "shares of the tokens that are corrupted");
+  c.option("--rates", "LIST", o->rates, "shares of the tokens to corrupt");
   c.option("--corruptions", "LIST", o->corruptions,
-           "mask, drop, random and none [mask,drop,random]");
+           "kinds of corruption: mask, drop, random, none [mask,drop,random]");
   c.option("--average", "LIST", o->average,
-           "instead: average the predictions over so many random masks (80 % [MASK], 10 % random, "
-           "10 % kept), at tokens that are never masked");
+           "instead, average predictions over K random masks (80 % [MASK], 10 % random, 10 % "
+           "kept), for each K in LIST, at tokens that are never masked");
   c.option("--corrected", "MODEL", o->corrected,
-           "with --average: the model after embed-fix mlm-correct");
+           "with --average: the model that embed-fix mlm-correct wrote");
   commands::add_digits(c, o->open.digits);
   cli::add_seed(c, o->open.common);
   cli::add_table(c, o->open.common);

@@ -1,4 +1,5 @@
-// attn-probe depth: what one update changes in a model, and how large its numbers are, by layer.
+// attn-probe depth: how far one optimizer step moves a model, and the sizes of its states, by
+// layer.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -34,15 +35,15 @@ struct Options {
   cli::CommonOptions common;
 };
 
-/// What the model was made for.
+/// The objective that follows from the model.
 std::string objective_of(const model::Design& design) {
   if (design.streams == model::Streams::kTowers)
-    throw UsageError("two towers, expected one stack of layers");
+    throw UsageError("two towers are not supported: expected one stack of layers");
   if (design.streams == model::Streams::kFixedKeys) return "tta";
   if (design.streams == model::Streams::kTwo) return "plm";
   if (design.head.kind == model::HeadKind::kMasked) return "mlm";
   if (design.head.kind == model::HeadKind::kCausal) return "clm";
-  throw UsageError("no head for tokens, expected --objective");
+  throw UsageError("no head that predicts tokens: give --objective");
 }
 
 train::RunOptions run_options(const Options& o, const std::string& objective) {
@@ -60,14 +61,15 @@ train::RunOptions run_options(const Options& o, const std::string& objective) {
 }
 
 void check(const Options& o) {
-  if (!o.steps && o.batch_size)
-    throw UsageError("--batch-size is of training, expected it with --steps");
+  if (!o.steps && o.batch_size) throw UsageError("--batch-size needs --steps");
   if (o.steps && o.optimizer == train::FirstUpdate::kSgd)
-    throw UsageError("--optimizer sgd with --steps: expected adam or lamb");
+    throw UsageError("--optimizer sgd cannot be combined with --steps: expected adam or lamb");
   if (o.objective == "records")
-    throw UsageError("--objective records: lines of text have no labels, expected another");
+    throw UsageError("--objective records: not supported, lines of text have no labels");
   if (train::has_two_networks(o.objective.value_or("")))
-    throw UsageError(fmt::format("--objective {}: expected one of one network", *o.objective));
+    throw UsageError(
+        fmt::format("--objective {}: trains two networks, expected an objective with one network",
+                    *o.objective));
 }
 
 void follow(const Options& o, train::TrainingRun& run, const commands::ResultFormat& format,
@@ -127,7 +129,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   train::TrainingRun training(std::move(options), tokenizer,
                               train::read_corpus(o.text, tokenizer, reading));
   for (const std::string& name : training.new_tensors())
-    session.note(fmt::format("{}: not in the checkpoint, starts anew", name));
+    session.note(fmt::format("{}: not in the checkpoint, newly initialized", name));
   session.note(fmt::format("{}: {}, {} layers, {}", o.model, training.family(),
                            training.design().num_hidden_layers, objective));
   const auto format = commands::ResultFormat::of(kernel::Precision::kF32, o.digits);
@@ -144,31 +146,33 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 void declare_depth(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "depth", "what one update changes in a model, as a whole and by each layer alone");
+      "depth",
+      "measures how far one optimizer step moves a model's last states, in total and by layer");
   c.example("attn-probe depth bert-base-uncased/ < text",
-            "change, gradient, sizes of states, branches and norm inputs of every layer");
+            "for every layer: change, gradient, and sizes of states, branches and norm inputs");
   c.example(
       "lm-train text -o deep --tokenizer vocab.txt --norm-placement deepnorm "
       "--num-hidden-layers 50 --steps 0 && attn-probe depth deep --steps 20 < text",
-      "a new model of 50 layers: how far its function moves in 20 updates without warm-up");
+      "how far a new model of 50 layers moves in 20 steps without warm-up");
   cli::add_checkpoint(c, o->model, "MODEL");
   c.option("--input", "FILE", o->text, "lines of text; - is standard input");
   c.option("--tokenizer", "PATH", o->tokenizer, "a tokenizer as tok takes it [the folder's]");
-  c.option("--objective", "NAME", o->objective,
-           "as of lm-train, of one network [by the head: mlm, tta, plm or clm]");
+  c.option(
+      "--objective", "NAME", o->objective,
+      "training objective, as in lm-train, with one network [by the model: mlm, tta, plm or clm]");
   c.choice("--optimizer", o->optimizer, train::first_updates(),
-           "whose first update is made, without warm-up, clipping and weight decay");
+           "optimizer of the step; without warm-up, clipping and weight decay");
   c.option("--learning-rate", "X", o->learning_rate, cli::AllowedRange{1e-12, 1e6},
-           "of that update, and of --steps");
+           "learning rate of every step");
   c.option("--steps", "N", o->steps, cli::AllowedRange{1, 1e9},
-           "trains so many updates at that rate, and prints after each how far the function has "
-           "moved since the start");
+           "train N steps at this rate, and print after each how far the last states have moved "
+           "since the start");
   c.option("--batch-size", "N", o->batch_size, cli::AllowedRange{1, 1e6},
-           "with --steps: sequences of an update [32]");
+           "with --steps: sequences per step [32]");
   c.option("--sequences", "N", o->sequences, cli::AllowedRange{1, 1e6},
-           "the first ones of the text, on which the change is measured");
+           "measure the change on the first N sequences of the text");
   c.option("--length", "N", o->length, cli::AllowedRange{3, 1e6},
-           "tokens of a longer line are cut");
+           "cut longer lines to N tokens [64, or the model's maximum length if that is less]");
   commands::add_digits(c, o->digits);
   cli::add_seed(c, o->common);
   cli::add_threads(c, o->common);

@@ -8,11 +8,12 @@ int main(int argc, char** argv) {
       "attn-probe", "measures attention heads and hidden states of real checkpoints", argc, argv,
       [](masque::cli::Command& tool) {
         tool.example("attn-probe stats bert-base-uncased/ < text > heads.tsv",
-                     "entropy, distance, masses and more of every head");
+                     "entropy, distance, sinks and more for every head");
         tool.example("attn-probe map bert-base-uncased/ --text 'the cat sat' -o heads.html",
-                     "a page to explore all heads");
-        tool.example("attn-probe check leak gpt2/ < text",
-                     "exit 1 and a place if an output depends on later tokens");
+                     "writes an interactive page with all heads");
+        tool.example(
+            "attn-probe check leak gpt2/ < text",
+            "exit 1 if an output depends on a later token; reports layer, text and position");
         tool.version_line(masque::kernel::library_version);
         masque::attn_probe::declare_stats(tool);
         masque::attn_probe::declare_map(tool);

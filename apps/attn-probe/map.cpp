@@ -50,7 +50,7 @@ bool ends(const Options& o, std::string_view ending) {
   return o.output && o.output->ends_with(ending);
 }
 
-/// What does not fit together is refused before the model is opened.
+/// Refuses options that cannot be combined, before the model is opened.
 void check(const Options& o, const cli::Command& command) {
   const bool states = o.what == What::kHiddenStates;
   const bool array = ends(o, ".npy"), tensors = ends(o, ".safetensors");
@@ -61,15 +61,17 @@ void check(const Options& o, const cli::Command& command) {
   }
   if (states && !array && !tensors)
     throw UsageError("--what hidden_states needs -o with a name that ends in .npy or .safetensors");
-  if (states && o.head) throw UsageError("--head is for attention weights, states have none");
+  if (states && o.head)
+    throw UsageError("--head cannot be combined with --what hidden_states: states have no heads");
   if (!o.output && (!o.layer || !o.head))
-    throw UsageError("without -o one head is drawn: --layer and --head say which");
+    throw UsageError("without -o one head is drawn: choose it with --layer and --head");
   if ((tensors || ends(o, ".html")) && (o.layer || o.head))
-    throw UsageError("--layer and --head choose for .svg, .png and .npy: other files hold all");
+    throw UsageError(
+        "--layer and --head cannot be combined with .html and .safetensors, which hold everything");
   const commands::StreamOptions& stream = o.sequences.stream;
   if (o.text && (o.sequences.records || o.line != 0 || stream.shard || stream.first_record != 0 ||
                  stream.input.crlf || stream.input.invalid != cli::Invalid::kReplace)) {
-    throw UsageError("--text is the sequence, expected no option of records or lines with it");
+    throw UsageError("--text cannot be combined with options for records or lines");
   }
   if (!o.text) commands::check_sequences(o.sequences, command);
 }
@@ -88,13 +90,14 @@ probe::Sequence sequence_of(const Options& o, const commands::OpenedModel& opene
     work.enough = [&] { return sequence.has_value(); };
     commands::each_sequence(o.sequences, opened, command, work, session);
     if (!sequence)
-      throw InputError(fmt::format("--line {}: there are {} sequences", o.line, found));
+      throw InputError(
+          fmt::format("--line {}: found {} sequences; lines count from 0", o.line, found));
     return std::move(*sequence);
   }
   probe::Sentence sentence =
       probe::encode_sentence(*opened.tokenizer, *o.text, {.special = !o.sequences.no_special});
   const Index longest = opened.model->design().max_position_embeddings;
-  if (sentence.size() == 0) throw InputError("--text: no tokens, expected some");
+  if (sentence.size() == 0) throw InputError("--text: no tokens, expected at least one");
   if (longest > 0 && sentence.size() > longest)
     throw InputError(
         fmt::format("--text: {} tokens, expected at most {}", sentence.size(), longest));
@@ -243,23 +246,23 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
 
 void declare_map(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c =
-      tool.subcommand("map", "attention weights of one text: pictures, a page, arrays");
+  cli::Command& c = tool.subcommand(
+      "map", "shows the attention weights of one text: pictures, an interactive page, arrays");
   c.example("attn-probe map bert-base-uncased/ --text 'the cat sat' -o heads.html",
-            "a page that holds every weight, for mouse and keyboard");
+            "an interactive page that holds every weight");
   c.example("attn-probe map bert-base-uncased/ --text 'the cat sat' --layer 3 --head 5",
             "one head in the terminal");
   c.example("attn-probe map gpt2/ -o heads.svg < text", "all heads of the first line");
   commands::add_open_options(c, o->open);
   c.option("--text", "TEXT", o->text, "the text [a line of standard input]");
-  c.option("--line", "N", o->line, cli::AllowedRange{0, 1e15}, "which line, from 0");
+  c.option("--line", "N", o->line, cli::AllowedRange{0, 1e15}, "number of the line, from 0");
   c.option("--layer", "L", o->layer, cli::AllowedRange{0, 1e9}, "only this layer, from 0");
   c.option("--head", "H", o->head, cli::AllowedRange{0, 1e9}, "only this head, from 0");
   c.choice("--what", o->what,
            {{"attentions", What::kAttentions}, {"hidden_states", What::kHiddenStates}},
-           "of .npy and .safetensors: weights, or states (state 0 is the embeddings)");
+           "for .npy and .safetensors: attention weights, or hidden states (state 0: embeddings)");
   c.option("-o,--output", "FILE", o->output,
-           ".svg, .png, .html, .npy or .safetensors [the terminal]");
+           "a .svg, .png, .html, .npy or .safetensors file [the terminal]");
   commands::add_sequences(c, o->sequences);
   add_color(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });

@@ -1,4 +1,4 @@
-// attn-probe merge: adds what shards wrote.
+// attn-probe merge: combines the parts that stats --shard printed.
 #include <memory>
 
 #include <fmt/format.h>
@@ -37,9 +37,9 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_merge(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("merge", "adds what stats --shard printed");
-  c.example("attn-probe merge part-*.jsonl", "stats of the whole");
-  c.arguments("FILE", o->files, "what stats --shard printed; - is standard input");
+  cli::Command& c = tool.subcommand("merge", "combines the parts that stats --shard printed");
+  c.example("attn-probe merge part-*.jsonl", "statistics of the whole corpus");
+  c.arguments("FILE", o->files, "output of stats --shard; - is standard input");
   add_output(c, o->output);
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

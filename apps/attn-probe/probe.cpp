@@ -1,4 +1,4 @@
-// attn-probe probe: what a linear map reads from the states of each layer.
+// attn-probe probe: what ridge regression predicts from the states of each layer.
 #include <memory>
 #include <optional>
 
@@ -30,9 +30,9 @@ cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Ses
   session.configure(o.open.common);
   commands::check_sequences(o.sequences, command);
   if (o.request.target == probe::ProbeTarget::kLabel && !o.sequences.records)
-    throw UsageError("a text has no labels, expected --records");
+    throw UsageError("text has no labels: use --records");
   if ((o.rate || o.seed) && !o.request.at_mask)
-    throw UsageError("--rate and --seed are of replaced tokens, expected --at mask with them");
+    throw UsageError("--rate and --seed need --at mask");
   const commands::OpenedModel opened =
       commands::open_model(o.open, o.open.model, !o.sequences.records, session);
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
@@ -101,23 +101,23 @@ void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget t
   commands::add_open_options(c, o->open);
   commands::add_sequences(c, o->sequences);
   c.choice("--at", o->request.at_mask, {{"all", false}, {"mask", true}},
-           "states of all tokens of the text, or only of tokens that were replaced by the mask "
-           "token");
-  c.option("--rate", "R", o->rate, cli::AllowedRange{1e-6, 1},
-           fmt::format("with --at mask: share of the tokens of a text, at least one [{}]",
-                       o->request.rate));
+           "probe the states of all tokens, or only of tokens replaced by the mask token");
+  c.option(
+      "--rate", "R", o->rate, cli::AllowedRange{1e-6, 1},
+      fmt::format("with --at mask: share of each text's tokens to replace, at least one token [{}]",
+                  o->request.rate));
   c.option("--rows", "N", o->request.rows, cli::AllowedRange{2, 1e9},
-           "states of a layer that are used, from the first texts on");
+           "number of states to use per layer, taken from the first texts");
   if (target == probe::ProbeTarget::kToken) {
     c.option("--classes", "N", o->request.classes, cli::AllowedRange{2, 1e6},
-             "the most frequent tokens, which are distinguished");
+             "distinguish the N most frequent tokens");
   }
   c.option("--folds", "N", o->request.folds, cli::AllowedRange{2, 1e6},
-           "parts of the texts, each predicted from the others");
+           "number of cross-validation folds over the texts");
   c.option("--ridge", "X", o->request.ridge, cli::AllowedRange{1e-12, 1e12},
-           "penalty, in mean variances of a feature");
+           "ridge penalty, in units of the mean variance of a feature");
   commands::add_digits(c, o->open.digits);
-  cli::add_seed(c, o->seed, "with --at mask: seed of the choice of tokens");
+  cli::add_seed(c, o->seed, "with --at mask: seed of the selection of tokens");
   cli::add_table(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run_states(*o, c, session); });
 }
@@ -125,18 +125,22 @@ void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget t
 void declare_scheme(cli::Command& parent) {
   auto o = std::make_shared<Options>();
   cli::Command& c = parent.subcommand(
-      "scheme", "the same for a position scheme and a normalizer on layers of random weights");
+      "scheme", "runs the zero probe on a position scheme and a normalizer, with random weights");
   c.example("attn-probe probe scheme --position rope",
             "spread 0: positions cannot be distinguished");
-  c.example("attn-probe probe scheme --position rope --normalizer l2", "they can");
-  c.option("--position", "SCHEME", o->scheme.position, "as attn-probe variants lists them");
-  c.option("--normalizer", "NAME", o->scheme.normalizer, "as attn-probe variants lists them");
-  c.flag("--ends", o->scheme.ends, "another token first and last, as [CLS] and [SEP]");
-  c.option("--length", "N", o->scheme.length, cli::AllowedRange{2, 4096}, "tokens");
-  c.option("--layers", "N", o->scheme.layers, cli::AllowedRange{1, 1000}, "layers of attention");
-  c.option("--hidden-size", "N", o->scheme.hidden_size, cli::AllowedRange{1, 4096},
-           "width of a layer");
-  c.option("--heads", "N", o->scheme.heads, cli::AllowedRange{1, 4096}, "a divisor of the width");
+  c.example("attn-probe probe scheme --position rope --normalizer l2",
+            "spread above 0: positions can be distinguished");
+  c.option("--position", "SCHEME", o->scheme.position,
+           "position scheme, as listed by attn-probe variants");
+  c.option("--normalizer", "NAME", o->scheme.normalizer,
+           "normalizer, as listed by attn-probe variants");
+  c.flag("--ends", o->scheme.ends, "use different first and last tokens, like [CLS] and [SEP]");
+  c.option("--length", "N", o->scheme.length, cli::AllowedRange{2, 4096}, "number of tokens");
+  c.option("--layers", "N", o->scheme.layers, cli::AllowedRange{1, 1000},
+           "number of attention layers");
+  c.option("--hidden-size", "N", o->scheme.hidden_size, cli::AllowedRange{1, 4096}, "hidden size");
+  c.option("--heads", "N", o->scheme.heads, cli::AllowedRange{1, 4096},
+           "number of heads; must divide the hidden size");
   commands::add_digits(c, o->open.digits);
   cli::add_seed(c, o->open.common);
   cli::add_table(c, o->open.common);
@@ -147,23 +151,26 @@ void declare_scheme(cli::Command& parent) {
 
 void declare_probe(cli::Command& tool) {
   cli::Command& parent = tool.subcommand(
-      "probe", "what ridge regression reads from the states of each layer, on texts not fitted");
-  declare_states(parent, "position", probe::ProbeTarget::kPosition, "where a state stands",
-                 "R² and the share of positions that are right to the nearest");
-  declare_states(parent, "token", probe::ProbeTarget::kToken, "which token stands there",
+      "probe",
+      "measures what ridge regression predicts from the states of each layer, on held-out texts");
+  declare_states(parent, "position", probe::ProbeTarget::kPosition,
+                 "predicts the position of a token",
+                 "R², and the share of predictions that round to the right position");
+  declare_states(parent, "token", probe::ProbeTarget::kToken, "predicts the token itself",
                  "among the 50 most frequent");
-  declare_states(parent, "segment", probe::ProbeTarget::kSegment, "which segment a state is of",
-                 "of pairs of texts, as records with seg");
-  declare_states(parent, "label", probe::ProbeTarget::kLabel, "which label a token has",
-                 "parts of speech, names: records with a label for each token, -100 for none");
+  declare_states(parent, "segment", probe::ProbeTarget::kSegment, "predicts the segment of a token",
+                 "pairs of texts, read as records with seg");
+  declare_states(
+      parent, "label", probe::ProbeTarget::kLabel, "predicts the label of a token",
+      "parts of speech, named entities …: records with a label for each token, -100 for none");
   auto o = std::make_shared<Options>();
-  cli::Command& c =
-      parent.subcommand("zero", "can positions be distinguished where all tokens are the same");
+  cli::Command& c = parent.subcommand(
+      "zero", "tests whether states differ by position when all tokens are the same");
   c.example("attn-probe probe zero roformer/ --precision f64",
-            "spread 0: schemes that act on scores alone fail");
+            "spread 0 if positions only change the scores");
   commands::add_open_options(c, o->open);
-  c.option("--token", "ID", o->token, cli::AllowedRange{0, 2147483647}, "the token");
-  c.option("--length", "N", o->length, cli::AllowedRange{2, 1e6}, "how often it stands there");
+  c.option("--token", "ID", o->token, cli::AllowedRange{0, 2147483647}, "id of the token");
+  c.option("--length", "N", o->length, cli::AllowedRange{2, 1e6}, "number of positions");
   commands::add_digits(c, o->open.digits);
   cli::add_table(c, o->open.common);
   c.action([o](cli::Session& session) { return run_zero(*o, session); });

@@ -25,11 +25,12 @@ struct Options {
   std::int64_t rank = 0;
 };
 
-/// Refuses options that are about what a whole corpus prints.
+/// Refuses options that only apply to the printed table of a whole corpus.
 void check_shard(const Options& o) {
   if (!o.input.stream.shard) return;
   if (o.output.picture || o.output.pairs || o.output.fields || o.output.digits) {
-    throw UsageError("--shard prints sums, expected --fields, --pairs, -o and --digits with merge");
+    throw UsageError(
+        "--shard prints sums: give --fields, --pairs, -o and --digits to merge instead");
   }
 }
 
@@ -49,7 +50,8 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   o.input.skip_empty = true;
   check_output(o.output, o.open.common.json);
   if (o.rank == 0 && needs_ranks(o.output))
-    throw UsageError("ranks are of the first sentences, expected --rank to say of how many");
+    throw UsageError(
+        "rank fields need --rank N: ranks are computed for the first N sentences only");
   check_shard(o);
   commands::check_sequences(o.input, command);
   const commands::OpenedModel opened =
@@ -85,24 +87,25 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
 
 void declare_stats(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c =
-      tool.subcommand("stats", "entropy, distance, masses and more of every head over a corpus");
+  cli::Command& c = tool.subcommand(
+      "stats", "measures every attention head over a corpus: entropy, distance, sinks and more");
   c.example("attn-probe stats bert-base-uncased/ --fields entropy,previous,special < text",
             "three fields of each head, with standard errors and counts");
   c.example("attn-probe stats bert-base-uncased/ --draw js -o heads.svg < text > heads.tsv",
-            "the whole table, and a picture of one field");
+            "the whole table, and a heat map of one field");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   c.option("--sink", "EPSILON", o->thresholds.sink, cli::AllowedRange{0, 1},
-           "mass that a row gives to a sink");
+           "a row counts towards a sink if it gives that key more than EPSILON");
   c.option("--near", "K", o->thresholds.near, cli::AllowedRange{0, 1e6},
-           "distance up to which the field near counts");
+           "largest distance that the field near counts");
   c.option("--rank", "N", o->rank, cli::AllowedRange{0, 1e9},
-           "ranks of logits and maps of the first N sentences");
+           "compute ranks of logits and maps for the first N sentences");
   add_output(c, o->output);
   commands::add_sequences(c, o->input);
   commands::add_skip_long(c, o->input);
-  c.flag("--json", o->open.common.json, "one JSON object a line; --shard prints its own");
+  c.flag("--json", o->open.common.json,
+         "one JSON object a line instead of TSV; --shard always prints JSON");
   cli::add_no_header(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }

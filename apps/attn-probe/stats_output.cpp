@@ -225,24 +225,25 @@ void draw(const AttentionTotals& totals, const Column& column, const std::string
 
 void add_output(cli::Command& command, OutputOptions& options) {
   command.option("--fields", "LIST", options.fields,
-                 fmt::format("columns, separated by commas, or all [{}]", kUsualFields));
-  command.flag("--pairs", options.pairs,
-               "js of each pair of heads: a table of pairs; with --json a list js_to of each head");
+                 fmt::format("fields to print, separated by commas, or all [{}]", kUsualFields));
+  command.flag(
+      "--pairs", options.pairs,
+      "print js for each pair of heads instead; with --json, add a list js_to to each head");
   command.option("-o,--output", "FILE", options.picture,
-                 "also draws layers × heads as a picture (.svg .png)");
-  command.option("--draw", "FIELD", options.draw, "what -o draws, instead of entropy");
+                 "also write a heat map of layers × heads (.svg .png)");
+  command.option("--draw", "FIELD", options.draw, "field that -o draws [entropy]");
   commands::add_digits(command, options.digits);
 }
 
 void check_output(const OutputOptions& options, bool json) {
   chosen(options);
-  if (options.draw && !options.picture)
-    throw UsageError("--draw says what -o draws, expected -o with it");
+  if (options.draw && !options.picture) throw UsageError("--draw needs -o FILE");
   const Column column = drawn(options);
   if (options.draw && !column.head)
-    throw UsageError(fmt::format("--draw: {} is no field of heads, expected one", column.name));
+    throw UsageError(
+        fmt::format("--draw: {} is a field of layers, expected a field of heads", column.name));
   if (options.pairs && !json && options.fields)
-    throw UsageError("--pairs prints a table of pairs, expected --json for --fields with it");
+    throw UsageError("--pairs prints no other fields: --fields needs --json with it");
   if (options.picture && !draw::is_picture_name(*options.picture)) {
     throw UsageError(fmt::format("-o: found '{}', expected a name that ends in .svg or .png",
                                  escape(*options.picture)));
@@ -286,9 +287,8 @@ void print_stats(const AttentionTotals& totals, const Provenance& provenance,
     print_table(totals, columns, format, common, session);
   }
   if (const std::uint64_t left_out = rows_left_out(totals); left_out > 0) {
-    session.note(fmt::format(
-        "rows of maps without weight, or with weights that are not finite, left out: {}",
-        left_out));
+    session.note(fmt::format("skipped rows without weight or with weights that are not finite: {}",
+                             left_out));
   }
   if (options.picture) draw(totals, drawn(options), *options.picture);
 }

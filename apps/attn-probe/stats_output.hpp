@@ -10,7 +10,7 @@
 
 namespace masque::attn_probe {
 
-/// Says where numbers come from: members of a JSON object without the braces.
+/// Where numbers come from: members of a JSON object without the braces.
 using Provenance = std::string;
 
 struct OutputOptions {
@@ -24,17 +24,18 @@ struct OutputOptions {
 /// --fields, --pairs, -o, --draw, --digits.
 void add_output(cli::Command& command, OutputOptions& options);
 
-/// Before the long run: throws UsageError for a field or a name of a picture that there is not, and
-/// for options that exclude each other; InputError where the picture cannot be written.
+/// Called before the long run. Throws UsageError for an unknown field or picture format and for
+/// options that cannot be combined, InputError if the picture cannot be written.
 void check_output(const OutputOptions& options, bool json);
 
-/// Whether a field is shown or drawn that only `stats --rank` measures.
+/// Whether a shown or drawn field needs `stats --rank`.
 bool needs_ranks(const OutputOptions& options);
 
-/// Whether a field is shown or drawn that compares layers.
+/// Whether a shown or drawn field compares layers.
 bool needs_layers(const OutputOptions& options);
 
-/// One row a head, after one of the embeddings if fields of states are shown; writes the picture.
+/// Prints one row per head, after a row of the embeddings if fields of states are shown. Writes the
+/// picture.
 void print_stats(const probe::AttentionTotals& totals, const Provenance& provenance,
                  const OutputOptions& options, const commands::ResultFormat& format,
                  const cli::CommonOptions& common, cli::Session& session);

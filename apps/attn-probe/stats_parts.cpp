@@ -146,7 +146,7 @@ void StatsMerger::add_line(const JsonValue& root) {
     if (const auto problem = usage_error_message([&] { parse_shard(shard); }))
       throw InputError(*problem);
     if (!shards_.insert(shard).second)
-      throw InputError(fmt::format("shard {} again, expected each once", escape(shard)));
+      throw InputError(fmt::format("shard {} appears twice, expected once", escape(shard)));
     const auto layers = count_below(root, "layers", kMostLayers);
     const auto heads = count_below(root, "heads", kMostHeads);
     const Provenance provenance = provenance_of(root);
@@ -154,7 +154,7 @@ void StatsMerger::add_line(const JsonValue& root) {
     if (any_ && (provenance != provenance_ || sizes.layers != totals_.layers ||
                  sizes.heads != totals_.heads)) {
       throw InputError(
-          fmt::format("stats of {}, expected those of {} as before", provenance, provenance_));
+          fmt::format("stats of {}, expected {} as in the earlier parts", provenance, provenance_));
     }
     part_ = sizes;
     states_seen_.assign(part_.state.size(), false);
@@ -167,13 +167,13 @@ void StatsMerger::add_line(const JsonValue& root) {
   }
   if (root.find("state") != nullptr) {
     const auto state = count_below(root, "state", part_.state.size());
-    if (states_seen_[state]) throw InputError(fmt::format("state {} again", state));
+    if (states_seen_[state]) throw InputError(fmt::format("state {} appears twice", state));
     states_seen_[state] = true;
     part_.state[state] = {kReader.moments(kReader.member(root, "residual", JsonKind::kObject)),
                           kReader.moments(kReader.member(root, "cosine", JsonKind::kObject))};
   } else {
     const std::size_t head = read_head(root, part_);
-    if (heads_seen_[head]) throw InputError("a head again, expected each once");
+    if (heads_seen_[head]) throw InputError("a head appears twice, expected once");
     heads_seen_[head] = true;
   }
   if (--lines_missing_ > 0) return;
@@ -194,7 +194,7 @@ std::optional<std::string> StatsMerger::missing_shard() const {
 }
 
 const AttentionTotals& StatsMerger::totals() const {
-  if (!any_) throw InputError("nothing to merge, expected lines of stats --shard");
+  if (!any_) throw InputError("nothing to merge: expected lines printed by stats --shard");
   return totals_;
 }
 

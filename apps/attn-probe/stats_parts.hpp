@@ -18,16 +18,16 @@ namespace masque::attn_probe {
 std::string part_json(const probe::AttentionTotals& totals, const std::string& shard,
                       const Provenance& provenance);
 
-/// Adds what part_json wrote. Throws InputError for other lines, parts of another provenance, and a
-/// shard, state or head that comes twice.
+/// Adds parts that part_json wrote. Throws InputError for other lines, for parts of another
+/// provenance, and for a shard, state or head that appears twice.
 class StatsMerger {
  public:
-  /// `path` is what messages call the text.
+  /// `path` names the text in messages.
   void add(std::string_view text, const std::string& path);
   /// Throws InputError if nothing was added.
   const probe::AttentionTotals& totals() const;
   const Provenance& provenance() const { return provenance_; }
-  /// The first shard that others tell of and that is not there; nothing if all are.
+  /// The first shard that is missing, by the counts of the others; nothing if all are there.
   std::optional<std::string> missing_shard() const;
 
  private:

@@ -58,10 +58,11 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_variants(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("variants", "every variant of attention that the library has");
+  cli::Command& c = tool.subcommand("variants", "lists every attention variant in the library");
   c.example("attn-probe variants --kind position",
-            "name, parameters, masks, cost, source, and the options of lm-train to use it");
-  c.option("--kind", "KIND", o->kind, "only normalizer, position, mixer, structure or evaluation");
+            "every position scheme: parameters, masks, cost, source, and its lm-train options");
+  c.option("--kind", "KIND", o->kind,
+           "only one kind: normalizer, position, mixer, structure or evaluation");
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -1,4 +1,4 @@
-// attn-probe visible: the loss of tokens by how many others a model sees.
+// attn-probe visible: the loss by the number of visible tokens.
 #include <cmath>
 #include <memory>
 
@@ -32,7 +32,7 @@ std::vector<Index> counts_of(const std::string& list) {
   for (const double x :
        commands::parse_numbers("visible", list, 0, kMostVisible, commands::Repeats::kRefused)) {
     if (x != std::floor(x))
-      throw UsageError(fmt::format("--visible: found {}, expected numbers of tokens", x));
+      throw UsageError(fmt::format("--visible: found {}, expected whole numbers of tokens", x));
     counts.push_back(static_cast<Index>(x));
   }
   return counts;
@@ -48,7 +48,8 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   check_sequences(o.sequences, command);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
   if (!opened.options.masks.empty() || opened.options.keys || opened.options.query) {
-    throw UsageError("--mask, --kv and --query: what is visible is drawn, expected none of them");
+    throw UsageError(
+        "--mask, --kv and --query: not supported, the visible tokens are drawn at random");
   }
   request.mask = opened.tokenizer->roles().mask;
   std::unique_ptr<probe::VisibleContext> context;
@@ -82,17 +83,18 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
 void declare_visible(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "visible", "the loss of tokens by how many others are visible, and how near they are");
+      "visible",
+      "measures the loss by the number of visible tokens and the distance to the nearest");
   c.example("attn-probe visible bert-base-uncased/ < text",
-            "nats a token when 0, 1, 2, 4 … random tokens of the text are visible");
+            "loss in nats per token when 0, 1, 2, 4 … random tokens of the text are visible");
   c.example("attn-probe visible tta/ --visible 8,16 --draws 4 < text | grep all",
-            "of a T-TA, four draws a text; compare with models of two streams");
+            "a T-TA, four random orders per text; compare with models of two streams");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   c.option("--visible", "LIST", o->visible, "numbers of visible tokens");
   c.option("--draws", "K", o->draws, cli::AllowedRange{1, 1e6},
-           "random choices of visible tokens for each text");
-  cli::add_seed(c, o->seed, "seed of the choices");
+           "random orders of tokens drawn for each text");
+  cli::add_seed(c, o->seed, "seed of the random orders");
   commands::add_digits(c, o->open.digits);
   commands::add_sequences(c, o->sequences);
   commands::add_skip_long(c, o->sequences);

@@ -41,7 +41,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   const mask::Mask mask = mask::from_bits(from.decode(exchange::read_matrix(o.file), request));
   if (request.lengths && *request.lengths != mask.lengths()) {
     throw InputError(
-        o.file, fmt::format("a mask of {} × {}, expected {} × {}", mask.lengths().queries,
+        o.file, fmt::format("mask of {} × {}, expected {} × {}", mask.lengths().queries,
                             mask.lengths().keys, request.lengths->queries, request.lengths->keys));
   }
   write_convention(o.output, mask, to, request.path, o.force, session);
@@ -60,22 +60,26 @@ std::string convention_help() {
 
 void declare_convert(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("convert", "a mask from one program's convention to another's");
+  cli::Command& c =
+      tool.subcommand("convert", "converts a mask from one program's convention to another's");
   c.example("mask-viz convert mask.npy --from forbid --to hf -o mask_hf.npy",
-            "nn.MultiheadAttention's mask for transformers");
+            "converts a mask of nn.MultiheadAttention for transformers");
   c.example("mask-viz convert mask.npy --from allow --to cu_seqlens -o ends.tsv",
-            "where packed documents begin and end");
-  c.argument(
-      "FILE", o->file,
-      "npy, npz, safetensors, PBM, TSV, or lines of # and .; FILE:NAME; - is standard input");
+            "writes the boundaries of packed documents");
+  c.argument("FILE", o->file,
+             "mask file: npy, npz, safetensors, PBM, TSV, or lines of # and .; FILE:NAME picks one "
+             "array; - is standard input");
   c.option("--from", "CONVENTION", o->from, convention_help(), cli::Need::kRequired);
-  c.option("--to", "CONVENTION", o->to, "one of the same", cli::Need::kRequired);
-  c.option("-o,--output", "FILE", o->output, "a .npy, .npz, .safetensors or .tsv file",
+  c.option("--to", "CONVENTION", o->to, "target convention; the same names as for --from",
            cli::Need::kRequired);
-  c.option("--item", "I", o->item, cli::AllowedRange{0, 1e12}, "which mask of a batch, from 0");
+  c.option("-o,--output", "FILE", o->output, "output file: .npy, .npz, .safetensors or .tsv",
+           cli::Need::kRequired);
+  c.option("--item", "I", o->item, cli::AllowedRange{0, 1e12},
+           "number of the mask in a batch, from 0");
   c.option("-n,--length", "N", o->positions.length, cli::AllowedRange{0, 1e9},
-           "queries, where the convention does not say: packed, intervals");
-  c.option("--keys", "N", o->positions.keys, cli::AllowedRange{0, 1e9}, "keys, if not as many");
+           "number of queries, for conventions without it: packed, intervals");
+  c.option("--keys", "N", o->positions.keys, cli::AllowedRange{0, 1e9},
+           "number of keys [as many as queries]");
   add_quiet(c, o->common);
   add_large_output(c, o->force);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -64,16 +64,17 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_diff(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("diff", "where two masks differ; exit 1 if they do");
+  cli::Command& c = tool.subcommand("diff", "shows where two masks differ; exit 1 if they do");
   c.example("mask-viz diff 'causal | prefix(5)' 'explicit(mine.npy)'",
-            "is the mask of another program the one I mean?");
-  c.argument("A", o->a, "a mask");
-  c.argument("B", o->b, "another one");
+            "compares a mask from another program with the intended one");
+  c.argument("A", o->a, "the first mask, an expression");
+  c.argument("B", o->b, "the second mask");
   add_lengths(c, o->positions);
   add_labels(c, o->positions);
-  c.option("-o,--output", "FILE", o->output, "the picture (.svg .png) instead of printing it");
+  c.option("-o,--output", "FILE", o->output,
+           "write the picture to a file (.svg .png) instead of printing it");
   add_json(c, o->common);
-  c.flag("-q,--quiet", o->common.quiet, "no picture");
+  c.flag("-q,--quiet", o->common.quiet, "print no picture");
   add_color(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -1,4 +1,4 @@
-// mask-viz flow: what information a stack of masked layers lets through.
+// mask-viz flow: which tokens reach which outputs through a stack of masked layers.
 #include "mask/flow.hpp"
 
 #include <memory>
@@ -65,9 +65,9 @@ std::vector<mask::Mask> bind_layers(const std::vector<mask::MaskLayer>& list,
   const bool repeat = list.size() == 1 && total == 1;
   if (layers && !repeat && *layers != total) {
     throw UsageError(
-        fmt::format("-L {}, but '{}' has {} layers", *layers, mask::layers_text(list), total));
+        fmt::format("-L {}: '{}' has {} layers", *layers, mask::layers_text(list), total));
   }
-  if (total > 100000) throw UsageError("more than 100000 layers");
+  if (total > 100000) throw UsageError("more than 100000 layers, expected at most 100000");
   std::vector<mask::Mask> masks;
   for (const mask::MaskLayer& layer : list) {
     const mask::Mask mask = layer.mask.bind(lengths);
@@ -108,10 +108,10 @@ void print_result(const Options& o, const mask::FlowRequest& request,
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   if ((o.two_streams && !o.content && o.mask != "-") || (!o.two_streams && o.content)) {
-    throw UsageError("--streams two and --content EXPR belong together");
+    throw UsageError("--streams two and --content EXPR need each other");
   }
   if (o.prediction != mask::Prediction::kNone && !o.forbidden.empty()) {
-    throw UsageError("--predict or --forbid, not both");
+    throw UsageError("--predict and --forbid cannot be combined");
   }
   const auto record = read_record_mask(o.mask, o.positions.tokenizer);
   const std::vector<mask::MaskLayer> layers =
@@ -150,12 +150,12 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   mask::FlowResult result = mask::follow_flow(request);
   if (o.output) {
     const draw::MaskFigureRequest picture{
-        .title = fmt::format("What reaches what after {} layers of {}", request.layers.size(),
-                             mask::layers_text(layers)),
+        .title = fmt::format("Which tokens reach which outputs after {} layers of {}",
+                             request.layers.size(), mask::layers_text(layers)),
         .labels = positions.labels,
         .row_name = "output",
         .column_name = "token",
-        .visible_name = "depends on it",
+        .visible_name = "depends on the token",
         .blocked_name = "does not"};
     write_mask_or_picture(*o.output, mask::from_bits(std::move(result.reach)), picture, o.force);
   }
@@ -168,45 +168,48 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 void declare_flow(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "flow", "what reaches what through layers; exit 1 and a path if something leaks");
-  c.example("mask-viz flow causal -n 16 -L 12 --predict next", "clean");
+      "flow",
+      "shows which tokens reach which outputs through layers; exit 1 and a path if a token leaks");
+  c.example("mask-viz flow causal -n 16 -L 12 --predict next",
+            "prints 'clean': no position depends on the token that it predicts");
   c.example("mask-viz flow tta -n 8 -L 3 --kv input --query position --predict self",
-            "T-TA: clean at every depth, because keys and values stay embeddings");
+            "T-TA: clean at every depth, because all layers read token embeddings");
   c.example(
       "mask-viz flow 'perm_query(seed=1)' --streams two --content 'perm_content(seed=1)' "
       "-n 8 -L 4 --query position --predict self",
-      "XLNet's two streams");
+      "XLNet: clean with two streams");
   c.example("mask-viz flow 'block_diffusion(4)' -n 32 -L 12 --predict clean",
             "block diffusion: no noised row reads the clean token that it predicts");
   c.example("mask-viz flow '3*window(128), full' -n 1024 --forbid 0-9:1000-1023",
-            "do the first ten tokens reach the last positions?");
-  c.argument(
-      "EXPR", o->mask,
-      "a mask for all layers, or a list: '3*window(128), full'; - is a record on standard input");
+            "tests whether the first 10 tokens reach the last 24 positions");
+  c.argument("EXPR", o->mask,
+             "one mask for all layers, or a list of layers: '3*window(128), full'; - reads a "
+             "record from standard input");
   add_lengths(c, o->positions, true);
   c.option("-L,--layers", "LAYERS", o->layers, cli::AllowedRange{1, 100000},
-           "layers, if EXPR is one mask [1]");
+           "number of layers, if EXPR is a single mask [1]");
   commands::add_flow(c, o->keys, o->query);
   c.choice("--streams", o->two_streams, {{"one", false}, {"two", true}},
-           "two: a content stream next to the query stream, as in XLNet");
+           "two: add a content stream to the query stream, as in XLNet");
   c.option("--content", "EXPR", o->content,
-           "masks of the content stream [a record's: its mask | diagonal]");
+           "masks of the content stream [for a record: its mask | diagonal]");
   c.choice("--residual", o->residual, {{"on", mask::Residual::kOn}, {"off", mask::Residual::kOff}},
-           "off: a row that sees no key loses what it carried");
+           "off: no residual connection; a row that sees no key loses its content");
   c.choice(
       "--predict", o->prediction,
       {{"none", mask::Prediction::kNone},
        {"self", mask::Prediction::kSelf},
        {"next", mask::Prediction::kNext},
        {"clean", mask::Prediction::kClean}},
-      "which token a position predicts, and must not have read; clean: a position of the first "
-      "half that of the same place in the second half, as in block diffusion");
+      "token that a position predicts and must not read: its own (self), the next (next), or for "
+      "position i of the first half token i of the second half (clean, as in block diffusion)");
   c.option("--forbid", "SRC:DST", o->forbidden,
-           "tokens SRC must not reach positions DST, as in 0-4:5-9; may be repeated");
+           "tokens SRC must not reach positions DST, for example 0-4:5-9; may be repeated");
   add_labels(c, o->positions);
   add_record(c, o->positions);
   c.option("-o,--output", "FILE", o->output,
-           "what reaches what: a picture (.svg .png) or data (.npy .npz .safetensors .pbm .tsv)");
+           "write which tokens reach which outputs: a picture (.svg .png) or data (.npy .npz "
+           ".safetensors .pbm .tsv)");
   add_large_output(c, o->force);
   add_threads(c, o->common);
   add_json(c, o->common);

@@ -1,4 +1,4 @@
-// mask-viz identify: which expression of the zoo a matrix is.
+// mask-viz identify: the expression of named masks that equals a matrix.
 #include "mask/identify.hpp"
 
 #include <memory>
@@ -44,12 +44,14 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 void declare_identify(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "identify", "which mask by name a matrix is, or the nearest; exit 1 if none equals it");
-  c.example("mask-viz identify mask.npy", "causal & document(3,5), say");
-  c.example("mask-viz show 'causal & tta' -n 9 --ascii | mask-viz identify -", "strict_causal");
-  c.argument(
-      "FILE", o->file,
-      "npy, npz, safetensors, PBM, TSV, or lines of # and .; FILE:NAME; - is standard input");
+      "identify",
+      "finds the named mask that equals a matrix, or the nearest; exit 1 if none equals it");
+  c.example("mask-viz identify mask.npy", "prints, for example, causal & document(3,5)");
+  c.example("mask-viz show 'causal & tta' -n 9 --ascii | mask-viz identify -",
+            "prints strict_causal");
+  c.argument("FILE", o->file,
+             "mask file: npy, npz, safetensors, PBM, TSV, or lines of # and .; FILE:NAME picks one "
+             "array; - is standard input");
   add_json(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

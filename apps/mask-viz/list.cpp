@@ -39,9 +39,10 @@ cli::ExitCode run(const cli::CommonOptions& o, cli::Session& session) {
 
 void declare_list(cli::Command& tool) {
   auto o = std::make_shared<cli::CommonOptions>();
-  cli::Command& c = tool.subcommand("list", "every mask by name: parameters, formula, origin");
-  c.example("mask-viz list", "one line a mask");
-  c.example("mask-viz list --json | jq -r .name", "names only");
+  cli::Command& c =
+      tool.subcommand("list", "lists every named mask with its parameters, formula and origin");
+  c.example("mask-viz list", "one line per mask");
+  c.example("mask-viz list --json | jq -r .name", "the names alone");
   add_table(c, *o);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

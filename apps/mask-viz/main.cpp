@@ -4,12 +4,13 @@
 
 int main(int argc, char** argv) {
   return masque::cli::run_tool(
-      "mask-viz", "draws attention masks, and proves what flows through layers that use them", argc,
-      argv, [](masque::cli::Command& tool) {
+      "mask-viz",
+      "draws attention masks, and proves which tokens reach which outputs through masked layers",
+      argc, argv, [](masque::cli::Command& tool) {
         tool.example("mask-viz show 'causal | prefix(4)' -n 12",
                      "a prefix-LM mask in the terminal");
         tool.example("mask-viz flow tta -n 8 -L 3 --query position --predict self",
-                     "does a stack of three such layers leak? exit 1 and a path if it does");
+                     "tests whether three such layers leak; exit 1 and a path if they do");
         masque::mask_viz::declare_list(tool);
         masque::mask_viz::declare_show(tool);
         masque::mask_viz::declare_report(tool);

@@ -60,13 +60,13 @@ void write_convention(const std::string& path, const mask::Mask& mask,
   if (empty == 0) return;
   const auto first = std::find(visible.begin(), visible.end(), 0) - visible.begin();
   session.note(
-      fmt::format("{} of {} queries read no key (the first is {}): a softmax over a row "
-                  "without keys may read all of them",
+      fmt::format("{} of {} queries read no key (the first is {}): other programs may let such a "
+                  "query read all keys",
                   empty, visible.size(), first));
 }
 
 void add_large_output(cli::Command& command, bool& force) {
-  command.flag("--force", force, "write more than 2^31 cells");
+  command.flag("--force", force, "allow files of more than 2^31 cells");
 }
 
 }  // namespace masque::mask_viz

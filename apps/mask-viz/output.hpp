@@ -14,20 +14,20 @@ namespace masque::mask_viz {
 void print_figure(cli::Session& session, int panels,
                   const std::function<draw::Figure(Index max_cells)>& make);
 
-/// Writes a mask to a picture or a file of data, as its name says.
+/// Writes a mask to a picture or a data file, by the ending of the name.
 void write_mask_or_picture(const std::string& path, const mask::Mask& mask,
                            const draw::MaskFigureRequest& picture, bool force);
 
-/// The convention of this name. Throws UsageError, with the nearest.
+/// The convention of this name. Throws UsageError that suggests the nearest name.
 const exchange::Convention& convention_of(const std::string& name);
 
-/// Writes a mask in a convention; says so if rows read nothing, which other programs take for rows
-/// that read everything. `name` is what messages call the mask.
+/// Writes a mask in a convention. Prints a note if rows read nothing, since in other programs such
+/// rows may read everything. `name` names the mask in messages.
 void write_convention(const std::string& path, const mask::Mask& mask,
                       const exchange::Convention& convention, const std::string& name, bool force,
                       cli::Session& session);
 
-/// What -o takes.
+/// Help text of -o.
 inline constexpr const char* kOutputHelp =
     "a picture (.svg .png) or data (.npy .npz .safetensors .pbm .tsv .txt .json)";
 

@@ -38,23 +38,27 @@ std::vector<std::string> lines_of(std::string_view text) {
 }  // namespace
 
 void add_lengths(cli::Command& command, PositionOptions& options, bool square) {
-  command.option("-n,--length", "N", options.length, cli::AllowedRange{0, kMostPositions},
-                 square ? "positions" : "queries, and keys unless --keys");
+  command.option(
+      "-n,--length", "N", options.length, cli::AllowedRange{0, kMostPositions},
+      square ? "number of positions" : "number of queries, and of keys unless --keys is given");
   if (square) return;
   command.option("--keys", "N", options.keys, cli::AllowedRange{0, kMostPositions},
-                 "keys, if not as many as queries");
-  command.option("--offset", "Q", options.offset, cli::AllowedRange{0, kMostPositions},
-                 "queries Q, Q+1 … of a longer mask: one step of decoding is -n 1 --offset 129");
+                 "number of keys [as many as queries]");
+  command.option(
+      "--offset", "Q", options.offset, cli::AllowedRange{0, kMostPositions},
+      "position of the first query: -n 1 --offset 129 is one decoding step with 130 keys");
 }
 
 void add_labels(cli::Command& command, PositionOptions& options) {
-  command.option("--tokens", "FILE", options.tokens, "names of the positions, one a line");
-  command.option("--text", "TEXT", options.text, "names of the positions, between white space");
+  command.option("--tokens", "FILE", options.tokens,
+                 "file with a label for each position, one per line");
+  command.option("--text", "TEXT", options.text,
+                 "text whose words, split at white space, label the positions");
 }
 
 void add_record(cli::Command& command, PositionOptions& options) {
   command.option("--tokenizer", "DIR", options.tokenizer,
-                 "names the tokens of --text, or of a record");
+                 "tokenizer that labels the positions with tokens of --text or of a record");
 }
 
 Positions positions_of(const PositionOptions& options,
@@ -64,16 +68,16 @@ Positions positions_of(const PositionOptions& options,
   if (record) {
     if (options.length || options.keys || options.offset || options.tokens || options.text) {
       throw UsageError(
-          "a record has its own length and tokens: no -n, --keys, --offset, --tokens "
-          "or --text");
+          "a record cannot be combined with -n, --keys, --offset, --tokens and --text: it has its "
+          "own length and tokens");
     }
     positions.lengths = {record->length, record->length};
     positions.labels = record->labels;
     return positions;
   }
-  if (options.tokens && options.text) throw UsageError("--tokens or --text, not both");
+  if (options.tokens && options.text) throw UsageError("--tokens and --text cannot be combined");
   if (options.tokenizer && !options.text) {
-    throw UsageError("--tokenizer names the tokens of --text, or of a record (EXPR is -)");
+    throw UsageError("--tokenizer needs --text, or a record (EXPR is -)");
   }
   if (options.text && options.tokenizer) {
     positions.labels = tokens_of(*options.text, *options.tokenizer);
@@ -85,7 +89,7 @@ Positions positions_of(const PositionOptions& options,
   const bool labelled = options.tokens || options.text;
   const auto count = static_cast<Index>(positions.labels.size());
   if (labelled && options.length && *options.length != count) {
-    throw UsageError(fmt::format("-n {}, but {} tokens are given", *options.length, count));
+    throw UsageError(fmt::format("-n {}: found {} tokens", *options.length, count));
   }
   std::optional<mask::Lengths> lengths;
   if (options.length) lengths = mask::Lengths{*options.length, *options.length};
@@ -93,7 +97,7 @@ Positions positions_of(const PositionOptions& options,
   for (const mask::MaskExpression& mask : masks) {
     if (!lengths) lengths = mask.own_lengths();
   }
-  if (!lengths) throw UsageError("-n N is needed: how many positions");
+  if (!lengths) throw UsageError("no length: give the number of positions with -n N");
   if (options.offset) {
     positions.offset = *options.offset;
     lengths->keys = lengths->queries + *options.offset;

@@ -37,9 +37,9 @@ struct Positions {
 /// --tokenizer, for commands whose mask may be a record.
 void add_record(cli::Command& command, PositionOptions& options);
 
-/// What the options say; those of a record, if there is one; without -n the number of labels, or
-/// what an expression asks for by itself. Throws UsageError if nothing says it, or two things
-/// differ.
+/// Positions by the options, or those of a record if there is one. Without -n the length is the
+/// number of labels, or the length that an expression fixes. Throws UsageError if there is no
+/// length or two lengths differ.
 Positions positions_of(const PositionOptions& options,
                        const std::vector<mask::MaskExpression>& masks,
                        const std::optional<RecordMask>& record = std::nullopt);

@@ -49,7 +49,7 @@ std::optional<RecordMask> read_record_mask(const std::string& argument,
                                            const std::optional<std::string>& tokenizer) {
   if (argument != "-") return std::nullopt;
   if (::isatty(STDIN_FILENO) == 1) {
-    throw UsageError("standard input is a terminal, expected a record");
+    throw UsageError("no input: pipe a record in, or use < file");
   }
   LineInput input(STDIN_FILENO, kStandardInput, 64 << 20);
   LineBatch batch;

@@ -9,7 +9,7 @@
 
 namespace masque::mask_viz {
 
-/// What a record says of its mask.
+/// The mask of a record, with its labels.
 struct RecordMask {
   std::string expression;           ///< its `mask`; else by `doc` or `seg`, else "full"
   Index length = 0;                 ///< number of ids

@@ -62,14 +62,17 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_report(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("report", "a mask in numbers: pairs, rows, blocks, memory");
-  c.example("mask-viz report 'causal & window(256)' -n 1000000", "without looking at every cell");
-  c.example("mask-viz report 'document(300,212)' --block 64 --json", "blocks of 64 × 64");
+  cli::Command& c =
+      tool.subcommand("report", "measures a mask: visible pairs, rows, blocks, memory");
+  c.example("mask-viz report 'causal & window(256)' -n 1000000",
+            "a mask of 10^12 cells, without a look at every cell");
+  c.example("mask-viz report 'document(300,212)' --block 64 --json", "counts blocks of 64 × 64");
   c.argument("EXPR", o->mask,
-             "a mask: 'causal | prefix(5)'; names: mask-viz list; - is a record on standard input");
+             "mask expression, such as 'causal | prefix(5)'; for names see mask-viz list; - reads "
+             "a record from standard input");
   add_lengths(c, o->positions);
   add_record(c, o->positions);
-  c.option("-b,--block", "B", o->block, cli::AllowedRange{1, 1 << 30}, "side of a block");
+  c.option("-b,--block", "B", o->block, cli::AllowedRange{1, 1 << 30}, "side of a block in cells");
   add_json(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -51,23 +51,24 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_show(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("show", "draws a mask in the terminal or into a file");
+  cli::Command& c = tool.subcommand("show", "draws a mask in the terminal, or writes it to a file");
   c.example("mask-viz show 'causal & window(3)' --text 'the cat sat on the mat'",
-            "rows are queries, columns are keys, both named by the words");
+            "draws queries as rows and keys as columns, labelled with the words");
   c.example("mask-viz show 'causal & window(256)' -n 1000000 -o window.svg",
-            "zoomed out: a diagonal is never lost");
+            "draws a zoomed-out picture in which thin diagonals stay visible");
   c.example("mask-viz show 'document(300,212)' -o ends.npy --as cu_seqlens",
-            "what a kernel for packed documents takes");
-  c.example("mask-viz show 'unilm(6,10)' --ascii", "# and . only, for other programs");
+            "writes the boundaries that kernels for packed documents read");
+  c.example("mask-viz show 'unilm(6,10)' --ascii", "prints # and . only, for other programs");
   c.argument("EXPR", o->mask,
-             "a mask: 'causal | prefix(5)'; names: mask-viz list; - is a record on standard input");
+             "mask expression, such as 'causal | prefix(5)'; for names see mask-viz list; - reads "
+             "a record from standard input");
   add_lengths(c, o->positions);
   add_record(c, o->positions);
   add_labels(c, o->positions);
   c.option("-o,--output", "FILE", o->output, kOutputHelp);
   c.option("--as", "CONVENTION", o->convention,
-           "write -o in another program's convention: see mask-viz convert");
-  c.flag("--ascii", o->ascii, "print # and . only, one row a line");
+           "convention of the file that -o writes; see mask-viz convert");
+  c.flag("--ascii", o->ascii, "print # and . only, one query per line");
   add_large_output(c, o->force);
   add_color(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

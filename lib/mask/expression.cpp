@@ -99,7 +99,7 @@ class Parser {
         const auto number = parse_unsigned(word());
         if (!number || *number == 0 || *number > 100000) {
           at_ = column;
-          fail("a number of layers from 1 to 100000 was expected");
+          fail("expected a number of layers from 1 to 100000");
         }
         count = static_cast<Index>(*number);
         if (!take('*')) fail(found() + ", expected *");
@@ -297,8 +297,8 @@ void MaskExpression::check_sequence(Index length) const {
   const Lengths wanted{length, length};
   const Lengths own = own_lengths().value_or(wanted);
   if (own == wanted) return;
-  throw UsageError(fmt::format("'{}' for a sequence of {} tokens: is for {} × {} tokens", text(),
-                               length, own.queries, own.keys));
+  throw UsageError(fmt::format("'{}' for a sequence of {} tokens: the mask is for {} × {} tokens",
+                               text(), length, own.queries, own.keys));
 }
 
 Mask MaskExpression::bind_sequence(Index length) const {

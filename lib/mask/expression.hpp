@@ -43,8 +43,8 @@ class MaskExpression {
   /// that do not fit, InputError for files that cannot be read.
   Mask bind(Lengths lengths) const;
 
-  /// Throws UsageError "'MASK' for a sequence of N tokens: is for n × m tokens" if own_lengths()
-  /// are others.
+  /// Throws UsageError "'MASK' for a sequence of N tokens: the mask is for n × m tokens" if
+  /// own_lengths() are others.
   void check_sequence(Index length) const;
   /// The mask for a sequence of so many tokens, after that check; what bind() refuses is reported
   /// in the same words.

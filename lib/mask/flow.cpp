@@ -19,8 +19,7 @@ Index prediction_offset(Prediction prediction, Index length) {
   if (prediction == Prediction::kNext) return 1;
   if (length % 2 != 0) {
     throw UsageError(fmt::format(
-        "{} positions of which the first half predicts the second, expected an even number",
-        length));
+        "{} positions, expected an even number: the first half predicts the second", length));
   }
   return length / 2;
 }
@@ -64,20 +63,21 @@ class Follower {
     for (const auto* list : {&request.layers, &request.content}) {
       for (const Mask& mask : *list) {
         if (mask.lengths() != Lengths{n_, n_})
-          throw UsageError("masks of a flow must be n × n, all alike");
+          throw UsageError("masks of different sizes, expected n × n for all layers");
       }
     }
     two_streams_ = !request.content.empty();
     if (two_streams_ && request.content.size() != request.layers.size()) {
-      throw UsageError(fmt::format("{} layers and {} of content, expected as many",
+      throw UsageError(fmt::format("{} layers and {} layers of content, expected equal numbers",
                                    request.layers.size(), request.content.size()));
     }
     if (two_streams_ && request.keys == KeySource::kInput) {
-      throw UsageError("two streams read the content stream: keys cannot be the input again");
+      throw UsageError(
+          "two streams cannot read the input again: keys come from the content stream");
     }
     for (const Forbidden& rule : request.forbidden) {
       if (rule.tokens.end > n_ || rule.positions.end > n_) {
-        throw UsageError(fmt::format("a forbidden range goes beyond {} positions", n_));
+        throw UsageError(fmt::format("a forbidden range ends after the last of {} positions", n_));
       }
     }
     make_forbidden();
@@ -353,10 +353,12 @@ FlowRequest tower_of(const FlowRequest& request, bool second) {
 
 FlowResult follow_towers(const FlowRequest& request) {
   if (request.layers.empty() || request.layers.size() % 2 != 0)
-    throw UsageError("two towers of an odd number of layers, or none, expected an even number");
+    throw UsageError("two towers need an even number of layers, at least 2");
   if (!request.content.empty() || request.keys == KeySource::kInput ||
       request.query == QueryStart::kPosition)
-    throw UsageError("two towers read their own layers: no content, input or queries without it");
+    throw UsageError(
+        "two towers cannot be combined with a content stream, keys from the input, or queries "
+        "without tokens");
   const auto half = static_cast<Index>(request.layers.size() / 2);
   FlowResult first = follow_flow(tower_of(request, false));
   FlowResult second = follow_flow(tower_of(request, true));

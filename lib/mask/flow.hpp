@@ -36,11 +36,11 @@ enum class Prediction {
   kNone,
   kSelf,
   kNext,
-  kClean,  ///< of the first half of the positions: that of the same place in the second half, as a
-           ///< noised half predicts the clean one (block diffusion)
+  kClean,  ///< position i of the first half predicts token i of the second half (block diffusion:
+           ///< the noised half predicts the clean one)
 };
-/// How far after a position the token stands that it predicts, among `length` positions. Throws
-/// UsageError for kClean and an odd length. Not of kNone.
+/// Offset from a position to the token that it predicts, among `length` positions. Throws
+/// UsageError for kClean and an odd length. Not defined for kNone.
 Index prediction_offset(Prediction prediction, Index length);
 
 /// Tokens that must not reach positions.
@@ -94,8 +94,8 @@ struct FlowResult {
 
 /// Follows the tokens through the layers. Cost O(layers · n · Σ n_i / 64) word operations, so n³
 /// for dense masks; memory 6 n² bits. Throws UsageError
-/// if a mask is not square or the lists do not fit, and for towers with content or keys of the
-/// input. Fields and paths of towers are of their own rows, layer by layer.
+/// if a mask is not square or the lists differ in length, and for towers with content or keys from
+/// the input. Fields and paths of towers refer to their own rows, layer by layer.
 FlowResult follow_flow(const FlowRequest& request);
 
 /// "token 3 -> layer 1 position 5 -> layer 2 position 3"; with two streams "layer 1 content 5 ->

@@ -1,4 +1,4 @@
-// A name of the zoo with its arguments, as it stands in an expression.
+// A named mask with its arguments, as written in an expression.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A mask seen from afar: how much of each square of cells is visible.
+// A zoomed-out mask: how much of each square of cells is visible.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ class Overview {
   std::uint64_t visible(Index row, Index column) const {
     return visible_[static_cast<std::size_t>(row * columns_ + column)];
   }
-  /// Exact, however small a part is visible or not.
+  /// Exact, however small the visible or hidden part is.
   Cover cover(Index row, Index column) const;
 
  private:

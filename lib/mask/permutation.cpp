@@ -13,14 +13,13 @@ std::vector<Index> ranks_from_order(const std::vector<Index>& order, Index n,
                                     std::string_view name) {
   if (static_cast<Index>(order.size()) != n) {
     throw UsageError(
-        fmt::format("{}: an order of {} positions, the length is {}", name, order.size(), n));
+        fmt::format("{}: an order of {} positions, expected {}", name, order.size(), n));
   }
   std::vector<Index> ranks(order.size(), -1);
   for (std::size_t r = 0; r < order.size(); ++r) {
     if (order[r] >= n || ranks[static_cast<std::size_t>(order[r])] >= 0) {
-      throw UsageError(fmt::format("{}: position {} is {}, expected every one of 0 to {} once",
-                                   name, order[r], order[r] >= n ? "too large" : "there twice",
-                                   n - 1));
+      throw UsageError(fmt::format("{}: position {} is {}, expected each of 0 to {} once", name,
+                                   order[r], order[r] >= n ? "too large" : "listed twice", n - 1));
     }
     ranks[static_cast<std::size_t>(order[r])] = static_cast<Index>(r);
   }

@@ -198,7 +198,7 @@ double MaskReport::density() const {
 }
 
 MaskReport report_mask(const Mask& mask, Index block) {
-  if (block < 1) throw UsageError("a block size from 1 was expected");
+  if (block < 1) throw UsageError("block size below 1, expected at least 1");
   constexpr Index kMost = Index{1} << 28;
   if (mask.lengths().queries > kMost || mask.lengths().keys > kMost) {
     throw InputError(fmt::format("{} queries and {} keys, expected at most {} each for a report",

@@ -238,16 +238,16 @@ std::optional<Lengths> mask_lengths(const NamedMask& named) {
 Mask build_mask(const NamedMask& named, Lengths lengths) {
   const MaskKind& kind = *find_mask_kind(named.name);
   if (kind.fits != Fits::kAny && lengths.queries != lengths.keys) {
-    throw UsageError(fmt::format("{}: {} queries and {} keys, expected as many", kind.name,
+    throw UsageError(fmt::format("{}: {} queries and {} keys, expected equal numbers", kind.name,
                                  lengths.queries, lengths.keys));
   }
   if (kind.fits == Fits::kHalves && lengths.queries % 2 != 0) {
-    throw UsageError(fmt::format("{}: length {}, expected an even one, of two halves", kind.name,
+    throw UsageError(fmt::format("{}: length {}, expected an even length for two halves", kind.name,
                                  lengths.queries));
   }
   if (open_part(named) == Open::kWords) {
-    throw UsageError(fmt::format("{}: the words of a text, expected their lengths: {}", kind.name,
-                                 signature(kind)));
+    throw UsageError(
+        fmt::format("{}: expected the lengths of the words: {}", kind.name, signature(kind)));
   }
   return kind.build(mask_values(named), lengths);
 }

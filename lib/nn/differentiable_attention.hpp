@@ -1,9 +1,9 @@
-// Attention as training wants it: forward and backward over many sequences, with dropout, fast in
-// float. Nothing of the size of the scores is kept between the two.
+// Attention for training: forward and backward over many sequences, with dropout, fast in float.
+// Nothing of the size of the scores is kept between the two passes.
 //
 //     a = normalizer(scale · q·k + bias, mask);  a ← a ⊙ c ⊙ keep;  o = a v + Σ_j a_ij r_ij
 //
-// The backward pass makes the weights again from one number a row (Dao 2022, arXiv:2205.14135, and
+// The backward pass recomputes the weights from one number per row (Dao 2022, arXiv:2205.14135, and
 // Rabe 2021, arXiv:2112.05682, for softmax; the same rule serves every normalizer here).
 #pragma once
 
@@ -42,7 +42,7 @@ struct DifferentiableGradients {
   MatrixView<T> earlier_key = {}, earlier_value = {};
 };
 
-/// One sequence on its way forward.
+/// The forward pass of one sequence.
 template <class T>
 struct DifferentiableForward {
   DifferentiableAttention<T> attention;

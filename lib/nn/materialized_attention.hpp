@@ -1,4 +1,4 @@
-// Attention with everything the field does to it between scores and context: talking heads,
+// Attention with everything that may happen between scores and context: talking heads,
 // scores of the layer before, factors of weights, terms of values. The scores of all heads exist at
 // once. Forward in plain loops: the definition; backward with the products of kernel. For float,
 // double and std::complex<double>.

@@ -124,14 +124,14 @@ void check_problem(const Mixer& mixer, const MixerProblem<T>& problem, MatrixVie
   }
   const MixerInfo& info = mixer.info();
   if (tokens > problem.shape.tokens) {
-    throw UsageError(fmt::format("{} tokens, but {} was made for at most {}", tokens, info.name,
-                                 problem.shape.tokens));
+    throw UsageError(fmt::format("{} tokens, but this {} has parameters for at most {}", tokens,
+                                 info.name, problem.shape.tokens));
   }
   if (problem.blocks == nullptr) return;
   MASQUE_CHECK(problem.blocks->lengths() == (mask::Lengths{tokens, tokens}));
   if (info.masks == MaskSupport::kAny || is_full(problem.blocks)) return;
   if (info.masks == MaskSupport::kCausal && is_causal(problem.blocks)) return;
-  throw UsageError(fmt::format("{} cannot obey this mask, expected one of: {}", info.name,
+  throw UsageError(fmt::format("{} does not support this mask, expected one of: {}", info.name,
                                masks_text(info.masks)));
 }
 

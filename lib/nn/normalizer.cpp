@@ -27,7 +27,7 @@ std::vector<VariantInfo> list_variants() {
     info.kind = "normalizer";
     info.name = normalizer->name();
     info.parameters = parameter_text(*normalizer);
-    if (normalizer->offset_of_learned()) info.parameters += "; s of each head is trained";
+    if (normalizer->offset_of_learned()) info.parameters += "; one trained s per head";
     info.masks = "any";
     info.cost = normalizer->unit_length() == UnitLength::kNeither ? "h n²" : "h n² + n d";
     info.source = normalizer->source();
@@ -70,7 +70,7 @@ std::shared_ptr<const AttentionNormalizer> parse_normalizer(std::string_view tex
   NamedArguments arguments(text);
   const AttentionNormalizer* plain = find_normalizer(arguments.name());
   if (plain == nullptr) {
-    throw UsageError(fmt::format("no normalizer '{}': there are {}", arguments.name(),
+    throw UsageError(fmt::format("no normalizer '{}', expected one of {}", arguments.name(),
                                  Normalizers::of_process().names()));
   }
   std::vector<double> values;

@@ -46,8 +46,8 @@ void check_path(std::string_view scheme, Index position, Index steps, Index size
       kMostNumbers)
     return;
   throw UsageError(
-      fmt::format("position {} of {}, which reaches it from 0 in {} steps of {} numbers; "
-                  "expected at most {} numbers in all",
+      fmt::format("position {} of {} takes {} steps of {} numbers from position 0, expected at "
+                  "most {} numbers in all",
                   position, scheme, static_cast<double>(position) * static_cast<double>(steps),
                   size, kMostNumbers));
 }
@@ -137,7 +137,7 @@ template void check_position_problem(const PositionScheme&,
 
 void require_even(std::string_view scheme, std::string_view what, Index size) {
   if (size % 2 != 0) {
-    throw UsageError(fmt::format("{}: {} is {}, an even number was expected", scheme, what, size));
+    throw UsageError(fmt::format("{}: {} is {}, expected an even number", scheme, what, size));
   }
 }
 

@@ -1,4 +1,4 @@
-// What each variant of the field is called and can do: the rows of `attn-probe variants`.
+// The description of each variant: the rows of `attn-probe variants`.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace masque::nn {
 
-/// Which masks a variant obeys: what a mask hides reaches no row through it. From many to few.
+/// Which masks a variant supports: a hidden key reaches no row through it. From many to few.
 enum class MaskSupport {
   kAny,
   kCausal,  ///< the full and the causal mask
@@ -23,11 +23,11 @@ struct VariantInfo {
   std::string kind;        ///< "normalizer", "position", "mixer", "structure", "evaluation"
   std::string name;        ///< as on the command line
   std::string parameters;  ///< "base=512, clip=16"; trained ones with their shapes; empty: none
-  std::string masks;       ///< masks_text of those that it can obey
-  bool exact = true;       ///< false: approximates what it stands for
+  std::string masks;       ///< masks_text of the supported masks
+  bool exact = true;       ///< false: an approximation
   std::string cost;    ///< "n² d" and the like: multiplications of one layer, n tokens, width d
   std::string source;  ///< author, year, arXiv number or address
-  /// How a design has it: fields with their values, N for a size of the user's choice. Empty: tools
+  /// Fields and values of a design that select it; N is a size of the user's choice. Empty: tools
   /// choose it themselves.
   std::vector<std::pair<std::string, std::string>> use = {};
 };
@@ -35,7 +35,7 @@ struct VariantInfo {
 /// All variants of all registries, by kind, then name.
 std::vector<VariantInfo> variants();
 
-/// Tells `variants` of a registry. Each registry has one, in the file that holds it.
+/// Registers a registry with `variants`. Each registry has one, in the file that holds it.
 struct VariantSource {
   explicit VariantSource(std::vector<VariantInfo> (*list)());
 };

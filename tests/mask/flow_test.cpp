@@ -97,7 +97,8 @@ TEST_CASE("two towers know all tokens but their own, and leak as soon as one loo
   request.forbidden = {{{4, 5}, {4, 5}}};
   CHECK(follow_flow(request).leak->pairs == 1);
   request.keys = KeySource::kInput;
-  CHECK(contains(message_of<UsageError>([&] { follow_flow(request); }), "their own layers"));
+  CHECK(contains(message_of<UsageError>([&] { follow_flow(request); }),
+                 "two towers cannot be combined"));
   request.keys = KeySource::kLayer;
   request.layers.pop_back();
   CHECK(contains(message_of<UsageError>([&] { follow_flow(request); }), "an even number"));
@@ -299,12 +300,12 @@ TEST_CASE("of the shortest witnesses the one with the smallest numbers") {
 TEST_CASE("lists that do not fit are refused") {
   FlowRequest request = request_of("full", 4, 2);
   request.content = stack("full", 4, 1);
-  CHECK(contains(message_of<UsageError>([&] { follow_flow(request); }), "expected as many"));
+  CHECK(contains(message_of<UsageError>([&] { follow_flow(request); }), "expected equal numbers"));
   request.content = stack("full", 5, 2);
-  CHECK(contains(message_of<UsageError>([&] { follow_flow(request); }), "all alike"));
+  CHECK(contains(message_of<UsageError>([&] { follow_flow(request); }), "for all layers"));
   request = request_of("full", 4, 2);
   request.forbidden = {{{0, 5}, {0, 1}}};
-  CHECK(contains(message_of<UsageError>([&] { follow_flow(request); }), "beyond 4 positions"));
+  CHECK(contains(message_of<UsageError>([&] { follow_flow(request); }), "the last of 4 positions"));
 }
 
 TEST_CASE("a leak that a later layer forgets is still counted, and two streams keep their keys") {

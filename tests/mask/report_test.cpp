@@ -106,7 +106,7 @@ TEST_CASE("reports equal a count of every cell, for every mask and block size") 
 
 TEST_CASE("a block size of nothing is an error") {
   CHECK(message_of<UsageError>([] { report_mask(bound("causal", 4), 0); }) ==
-        "a block size from 1 was expected");
+        "block size below 1, expected at least 1");
 }
 
 TEST_CASE("a million positions are looked at by their borders") {
@@ -190,7 +190,7 @@ TEST_CASE("square masks refuse other lengths, and only they do") {
     if (kind->fits != Fits::kAny) {
       CHECK(message_of<UsageError>([&] {
               example.bind({16, 20});
-            }).ends_with("16 queries and 20 keys, expected as many"));
+            }).ends_with("16 queries and 20 keys, expected equal numbers"));
       continue;
     }
     const bool has_offset = std::any_of(kind->parameters.begin(), kind->parameters.end(),

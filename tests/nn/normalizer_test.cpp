@@ -122,9 +122,9 @@ TEST_CASE("parameters take the place of the defaults, and wrong ones are refused
   CHECK(nn::parse_normalizer("gauss(entropy=1,sigma=3)")->temperature(100) ==
         doctest::Approx(std::sqrt(2 * (std::log(100.0) - 1)) / 3));
   CHECK(nn::parse_normalizer("gauss(entropy=3, least=0.2)")->temperature(10) == 0.2);
-  CHECK_THROWS_WITH_AS(nn::parse_normalizer("hardmax"),
-                       doctest::Contains("no normalizer 'hardmax': there are cosa, exp, gauss"),
-                       UsageError);
+  CHECK_THROWS_WITH_AS(
+      nn::parse_normalizer("hardmax"),
+      doctest::Contains("no normalizer 'hardmax', expected one of cosa, exp, gauss"), UsageError);
   CHECK_THROWS_WITH_AS(nn::parse_normalizer("log_n(bass=2)"),
                        "log_n has no parameter 'bass', only base, clip", UsageError);
   CHECK_THROWS_WITH_AS(nn::parse_normalizer("log_n(base=1)"),

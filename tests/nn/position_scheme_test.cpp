@@ -342,14 +342,13 @@ TEST_CASE("what is no position scheme is refused, with what there is") {
   CHECK(error("none(clip=2)") == "none has no parameter 'clip', nor any other");
   CHECK(error("rope_pi(factor=0.5)") ==
         "rope_pi: factor is '0.5', expected a number from 1 to 1000000");
-  CHECK(error("t5(buckets=7)")
-            .ends_with("even number of buckets was expected with bidirectional=true"));
-  CHECK(error("convolutional(width=4)").ends_with("odd width was expected without causal=true"));
+  CHECK(error("t5(buckets=7)").ends_with("expected an even number with bidirectional=true"));
+  CHECK(error("convolutional(width=4)").ends_with("expected an odd width or causal=true"));
   CHECK(error("deberta(position_buckets=1)") ==
-        "deberta: position_buckets is 1, 0 or at least 2 expected");
-  CHECK(error("sandwich(size=5)") == "sandwich: size is 5, an even number was expected");
+        "deberta: position_buckets is 1, expected 0 or at least 2");
+  CHECK(error("sandwich(size=5)") == "sandwich: size is 5, expected an even number");
   CHECK(error("randomized(scheme=randomized)") ==
-        "randomized: its scheme is randomized, another was expected");
+        "randomized: the inner scheme is randomized too, expected another scheme");
   CHECK(error("randomized(scheme=rotary)").starts_with("there is no position scheme 'rotary'"));
   CHECK(nn::parse_position("rope_yarn(factor=8,length=512)")->name() == "rope_yarn");
 }

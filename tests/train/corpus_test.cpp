@@ -225,7 +225,7 @@ TEST_CASE("records whose labels do not fit are named by their line") {
       {R"({"ids":[5],"labels":[5],"weights":[-1]})", "line 2: weights: -1, expected 0 or more"},
       {R"({"ids":[5],"labels":[5],"pos":[6]})", "line 2: pos 6, expected 0 to 5"},
       {R"~({"ids":[5],"labels":[5],"mask":"document(2)"})~",
-       "line 2: mask: 'document(2)' for a sequence of 1 tokens: is for 2 × 2"},
+       "line 2: mask: 'document(2)' for a sequence of 1 tokens: the mask is for 2 × 2"},
       {R"({"ids":[5],"labels":[5],"mask":"nonsense"})", "line 2: mask: "},
       {R"({"ids":[5],"original":[9]})", "line 2: original: id 9"},
       {R"({"ids":[5,5,5,5],"original":[5,5,5]})", "line 2: 7 tokens, expected at most 6"},

@@ -120,7 +120,7 @@ TEST_CASE("masks must fit every length") {
   CHECK(contains(message_of<UsageError>([&] {
                    check("document(2,4)", lengths_of({6, 9}), false);
                  }),
-                 "mask 'document(2,4)' for a sequence of 9 tokens: is for 6 × 6 tokens"));
+                 "mask 'document(2,4)' for a sequence of 9 tokens: the mask is for 6 × 6 tokens"));
   CHECK(contains(message_of<UsageError>([&] {
                    check("keep(4), tta", lengths_of({9, 4}), false);
                  }),

@@ -18,8 +18,8 @@ const MaskParameter kOffset{"offset", MaskParameterKind::kCount, 0.0, 0};
 /// Query i stands at position i + offset. With more keys than queries it must be said.
 Index offset_of(const MaskValues& v, Lengths lengths, std::string_view name) {
   if (lengths.queries != lengths.keys && !v.given("offset")) {
-    throw UsageError(fmt::format("{} with {} queries and {} keys needs its offset: offset={}", name,
-                                 lengths.queries, lengths.keys,
+    throw UsageError(fmt::format("{} with {} queries and {} keys needs an offset: add offset={}",
+                                 name, lengths.queries, lengths.keys,
                                  std::max<Index>(0, lengths.keys - lengths.queries)));
   }
   return v.count("offset");
@@ -89,7 +89,7 @@ const MaskRegistration kStrictCausalRegistration{kStrictCausal};
 const MaskKind kDiagonal{"diagonal",
                          {},
                          "j = i",
-                         "a token alone",
+                         "each token reads itself only",
                          "n",
                          "diagonal",
                          [](const MaskValues&, Lengths l) { return band(l, 0, 0); },
@@ -135,7 +135,7 @@ const MaskKind kCausalWindow{
     "causal_window",
     {{"w", MaskParameterKind::kCount, {}, 1}, kOffset},
     "0 ≤ i + offset − j < w",
-    "sliding windows of decoders; Mistral, arXiv:2310.06825",
+    "sliding-window attention of decoders; Mistral, arXiv:2310.06825",
     "Σ min(i+1, w)",
     "causal_window(5)",
     [](const MaskValues& v, Lengths l) {

@@ -28,7 +28,8 @@ std::vector<Index> ranks_of(const MaskValues& v, std::string_view name, Lengths 
     order = random_order(n, draw);
   } else {
     order = v.numbers();
-    if (v.given("seed")) throw UsageError(fmt::format("{}: an order or a seed, not both", name));
+    if (v.given("seed"))
+      throw UsageError(fmt::format("{}: an order and a seed cannot be combined", name));
   }
   return ranks_from_order(order, n, name);
 }
@@ -74,47 +75,47 @@ const MaskKind kPermQuery{
     length_of_order};
 const MaskRegistration kPermQueryRegistration{kPermQuery};
 
-const MaskKind kXlnet{"xlnet",
-                      {kSeed,
-                       {"predict", MaskParameterKind::kCount, 0.0},
-                       {"perm_size", MaskParameterKind::kCount, 0.0},
-                       {"alpha", MaskParameterKind::kCount, 6.0, 1},
-                       {"beta", MaskParameterKind::kCount, 1.0, 1}},
-                      "not (self_rank(i) ≤ rank(j) and j selected); unselected ones rank −1",
-                      "XLNet's _local_perm with partial prediction, arXiv:1906.08237; predict: "
-                      "selected positions [n/6, rounded]",
-                      "",
-                      "xlnet(3)",
-                      [](const MaskValues& v, Lengths l) {
-                        PermutationRequest request;
-                        request.length = l.queries;
-                        request.seed = v.seed("seed");
-                        request.perm_size = v.count("perm_size");
-                        request.selection.predict =
-                            v.given("predict") ? v.count("predict") : (l.queries + 3) / 6;
-                        request.selection.alpha = v.count("alpha");
-                        request.selection.beta = v.count("beta");
-                        if (request.selection.predict > l.queries) {
-                          throw UsageError(fmt::format("xlnet: predict {}, the length is {}",
-                                                       request.selection.predict, l.queries));
-                        }
-                        return xlnet_permutation(request).mask();
-                      },
-                      nullptr,
-                      Fits::kSquare};
+const MaskKind kXlnet{
+    "xlnet",
+    {kSeed,
+     {"predict", MaskParameterKind::kCount, 0.0},
+     {"perm_size", MaskParameterKind::kCount, 0.0},
+     {"alpha", MaskParameterKind::kCount, 6.0, 1},
+     {"beta", MaskParameterKind::kCount, 1.0, 1}},
+    "not (self_rank(i) ≤ rank(j) and j selected); unselected tokens have rank −1",
+    "XLNet's _local_perm with partial prediction, arXiv:1906.08237; predict: number of selected "
+    "positions [n/6, rounded]",
+    "",
+    "xlnet(3)",
+    [](const MaskValues& v, Lengths l) {
+      PermutationRequest request;
+      request.length = l.queries;
+      request.seed = v.seed("seed");
+      request.perm_size = v.count("perm_size");
+      request.selection.predict = v.given("predict") ? v.count("predict") : (l.queries + 3) / 6;
+      request.selection.alpha = v.count("alpha");
+      request.selection.beta = v.count("beta");
+      if (request.selection.predict > l.queries) {
+        throw UsageError(fmt::format("xlnet: predict is {}, expected at most the length {}",
+                                     request.selection.predict, l.queries));
+      }
+      return xlnet_permutation(request).mask();
+    },
+    nullptr,
+    Fits::kSquare};
 const MaskRegistration kXlnetRegistration{kXlnet};
 
 const MaskKind kXlnetHf{
     "xlnet_hf",
     {kSeed},
-    "not (perm(i) ≤ perm(j) and j selected); unselected ones −1",
-    "transformers' DataCollatorForPermutationLanguageModeling; both halves in one order",
+    "not (perm(i) ≤ perm(j) and j selected); unselected tokens have −1",
+    "transformers' DataCollatorForPermutationLanguageModeling; both halves share one order",
     "",
     "xlnet_hf(3)",
     [](const MaskValues& v, Lengths l) {
       if (l.queries % 2 != 0) {
-        throw UsageError(
-            fmt::format("xlnet_hf: length {}, expected an even one as in transformers", l.queries));
+        throw UsageError(fmt::format(
+            "xlnet_hf: length {}, expected an even length, as in transformers", l.queries));
       }
       return xlnet_hf_permutation(l.queries, v.seed("seed")).mask();
     },
@@ -122,39 +123,38 @@ const MaskKind kXlnetHf{
     Fits::kSquare};
 const MaskRegistration kXlnetHfRegistration{kXlnetHf};
 
-const MaskKind kXlnetOrder{
-    "xlnet_order",
-    {{"order", MaskParameterKind::kList}},
-    "j is not listed, or listed before i",
-    "partial prediction with its order spelled out: targets by rank; i@1 reads itself too ([SEP]), "
-    "i@2 is hidden from nobody",
-    "",
-    "xlnet_order(5,0@1,9,2)",
-    [](const MaskValues& v, Lengths l) {
-      const auto n = static_cast<std::size_t>(l.queries);
-      PermutationDraw draw;
-      draw.rank.assign(n, -1);
-      draw.self_rank.assign(n, 0);
-      draw.hidden.assign(n, false);
-      Index rank = 0;
-      for (const ListItem& item : v.list()) {
-        const auto at = static_cast<std::size_t>(item.a);
-        if (item.to || item.at.value_or(1) < 1 || item.at.value_or(1) > 2 || at >= n ||
-            draw.rank[at] >= 0) {
-          throw UsageError(
-              fmt::format("xlnet_order: position {}, expected each once, below {}, "
-                          "with @1 or @2 at most",
-                          item.a, n));
-        }
-        draw.rank[at] = rank;
-        draw.self_rank[at] = item.at == 1 ? rank + 1 : rank;
-        draw.hidden[at] = item.at != 2;
-        ++rank;
-      }
-      return draw.mask();
-    },
-    nullptr,
-    Fits::kSquare};
+const MaskKind kXlnetOrder{"xlnet_order",
+                           {{"order", MaskParameterKind::kList}},
+                           "j is not listed, or listed before i",
+                           "partial prediction with an explicit order: targets by rank; i@1 also "
+                           "reads itself ([SEP]), i@2 is visible to all",
+                           "",
+                           "xlnet_order(5,0@1,9,2)",
+                           [](const MaskValues& v, Lengths l) {
+                             const auto n = static_cast<std::size_t>(l.queries);
+                             PermutationDraw draw;
+                             draw.rank.assign(n, -1);
+                             draw.self_rank.assign(n, 0);
+                             draw.hidden.assign(n, false);
+                             Index rank = 0;
+                             for (const ListItem& item : v.list()) {
+                               const auto at = static_cast<std::size_t>(item.a);
+                               if (item.to || item.at.value_or(1) < 1 || item.at.value_or(1) > 2 ||
+                                   at >= n || draw.rank[at] >= 0) {
+                                 throw UsageError(
+                                     fmt::format("xlnet_order: position {}, expected each position "
+                                                 "once, below {}, optionally with @1 or @2",
+                                                 item.a, n));
+                               }
+                               draw.rank[at] = rank;
+                               draw.self_rank[at] = item.at == 1 ? rank + 1 : rank;
+                               draw.hidden[at] = item.at != 2;
+                               ++rank;
+                             }
+                             return draw.mask();
+                           },
+                           nullptr,
+                           Fits::kSquare};
 const MaskRegistration kXlnetOrderRegistration{kXlnetOrder};
 
 const MaskKind kDisco{"disco",
@@ -186,8 +186,8 @@ const MaskRegistration kDiscoRegistration{kDisco};
 const MaskKind kRandom{
     "random",
     {{"p", MaskParameterKind::kShare}, kSeed},
-    "each pair on its own with probability p",
-    "a baseline",
+    "each pair independently with probability p",
+    "random baseline",
     "about p·n²",
     "random(0.3,1)",
     [](const MaskValues& v, Lengths l) { return random_pairs(l, v.share("p"), v.seed("seed")); }};

@@ -60,7 +60,7 @@ const MaskKind kPrefix{
     "prefix",
     {{"s"}},
     "j < s",
-    "the part that everybody reads; prefix-LM is causal | prefix(s)",
+    "all queries read the first s keys; a prefix LM is causal | prefix(s)",
     "n·s",
     "causal | prefix(5)",
     [](const MaskValues& v, Lengths l) { return columns(l, first(v.count("s"), l.keys)); },
@@ -73,7 +73,7 @@ const MaskKind kPad{
     "pad",
     {{"len"}},
     "j < len",
-    "keys after a sequence of this length are padding",
+    "keys from position len on are padding",
     "n·len",
     "pad(12)",
     [](const MaskValues& v, Lengths l) { return columns(l, first(v.count("len"), l.keys)); },
@@ -145,7 +145,7 @@ const MaskKind kGlm{
     "glm",
     {{"a"}, {"b"}},
     "j < a or (i ≥ a and j ≤ i)",
-    "blank infilling, part A read by all, part B left to right; GLM, arXiv:2103.10360",
+    "blank infilling: all queries read part A, part B is causal; GLM, arXiv:2103.10360",
     "a² + a·b + b(b+1)/2",
     "glm(9,7)",
     [](const MaskValues& v, Lengths l) {
@@ -186,7 +186,8 @@ const MaskKind kCausalBlocks{
     "causal_blocks",
     {{"b", MaskParameterKind::kCount, {}, 1}},
     "⌊j/b⌋ ≤ ⌊i/b⌋",
-    "blocks left to right, both ways inside; how block diffusion writes, arXiv:2503.09573",
+    "causal between blocks, bidirectional within a block; generation by block diffusion, "
+    "arXiv:2503.09573",
     "(n² + Σ (block length)²)/2",
     "causal_blocks(4)",
     [](const MaskValues& v, Lengths l) { return chunk_band(l, v.count("b"), 0, kUnbounded); },
@@ -212,7 +213,7 @@ const MaskKind kBlockMemory{
     {{"b", MaskParameterKind::kCount, {}, 1}, {"m"}},
     "⌊i/b⌋·b − m ≤ j and ⌊j/b⌋ ≤ ⌊i/b⌋",
     "own block and the m positions before it; Transformer-XL, Dai et al. 2019, arXiv:1901.02860, "
-    "reads causal & block_memory(b,m)",
+    "is causal & block_memory(b,m)",
     "Σ block length · (block length + min(m, first position))",
     "block_memory(4,3)",
     [](const MaskValues& v, Lengths l) {
@@ -240,19 +241,20 @@ Mask block_diffusion(const MaskValues& v, Lengths l) {
   return same_group(query_groups, key_groups) | rank_order(query_ranks, key_ranks, 0);
 }
 
-const MaskKind kBlockDiffusion{
-    "block_diffusion",
-    {{"b", MaskParameterKind::kCount, {}, 1}},
-    "B(i) = B(j) both noised, or B(j) < B(i) noised reads clean, or B(j) ≤ B(i) both clean",
-    "BD3-LM, Arriola et al. 2025, arXiv:2503.09573: a noised half, then the clean one; B is the "
-    "block of b positions in a half",
-    "(n/2)² + Σ (block length)²",
-    "block_diffusion(2)",
-    block_diffusion,
-    [](const MaskValues& v, Index n) {
-      return as_unsigned(n / 2) * as_unsigned(n / 2) + squared_blocks(n / 2, v.count("b"));
-    },
-    Fits::kHalves};
+const MaskKind kBlockDiffusion{"block_diffusion",
+                               {{"b", MaskParameterKind::kCount, {}, 1}},
+                               "noised reads noised: B(j) = B(i); noised reads clean: B(j) < B(i); "
+                               "clean reads clean: B(j) ≤ B(i)",
+                               "BD3-LM, Arriola et al. 2025, arXiv:2503.09573: the first half is "
+                               "noised, the second clean; B: block of b positions within a half",
+                               "(n/2)² + Σ (block length)²",
+                               "block_diffusion(2)",
+                               block_diffusion,
+                               [](const MaskValues& v, Index n) {
+                                 return as_unsigned(n / 2) * as_unsigned(n / 2) +
+                                        squared_blocks(n / 2, v.count("b"));
+                               },
+                               Fits::kHalves};
 const MaskRegistration kBlockDiffusionRegistration{kBlockDiffusion};
 
 const MaskKind kSinks{"sinks",
@@ -270,7 +272,7 @@ const MaskRegistration kSinksRegistration{kSinks};
 const MaskKind kDocument{"document",
                          {{"len", MaskParameterKind::kList}},
                          "document(i) = document(j)",
-                         "packed documents; the numbers are their lengths",
+                         "packed documents; the numbers are their lengths in tokens",
                          "Σ len²",
                          "document(5,3,8)",
                          [](const MaskValues& v, Lengths l) {
@@ -290,7 +292,7 @@ const MaskRegistration kDocumentRegistration{kDocument};
 const MaskKind kTtaWord{"tta_word",
                         {{"len", MaskParameterKind::kList}},
                         "word(i) ≠ word(j)",
-                        "T-TA over whole words; the numbers are pieces per word",
+                        "T-TA over whole words; the numbers are the lengths of the words in tokens",
                         "n² − Σ len²",
                         "tta_word(1,3,2,4,1,5)",
                         [](const MaskValues& v, Lengths l) {
@@ -308,32 +310,33 @@ const MaskKind kTtaWord{"tta_word",
                         Open::kWords};
 const MaskRegistration kTtaWordRegistration{kTtaWord};
 
-const MaskKind kTtaWordL2r{
-    "tta_word_l2r",
-    {{"len", MaskParameterKind::kList}},
-    "not (word(i) = word(j) and j ≥ i)",
-    "T-TA over words, left to right inside; scoring as in Kauf and Ivanova 2023, arXiv:2305.10588",
-    "n² − Σ len(len+1)/2",
-    "tta_word_l2r(1,3,2,4,1,5)",
-    [](const MaskValues& v, Lengths l) {
-      const auto groups = groups_of("tta_word_l2r", v.numbers(), l.queries);
-      return ~(same_group(groups, groups) & band(l, -kUnbounded, 0));
-    },
-    [](const MaskValues& v, Index n) {
-      U sum = 0;
-      for (const Index len : v.numbers()) sum += as_unsigned(len) * as_unsigned(len + 1) / 2;
-      return as_unsigned(n) * as_unsigned(n) - sum;
-    },
-    Fits::kSquare,
-    sum_of,
-    Open::kWords};
+const MaskKind kTtaWordL2r{"tta_word_l2r",
+                           {{"len", MaskParameterKind::kList}},
+                           "not (word(i) = word(j) and j ≥ i)",
+                           "T-TA over words, left to right within a word; scoring as in Kauf and "
+                           "Ivanova 2023, arXiv:2305.10588",
+                           "n² − Σ len(len+1)/2",
+                           "tta_word_l2r(1,3,2,4,1,5)",
+                           [](const MaskValues& v, Lengths l) {
+                             const auto groups = groups_of("tta_word_l2r", v.numbers(), l.queries);
+                             return ~(same_group(groups, groups) & band(l, -kUnbounded, 0));
+                           },
+                           [](const MaskValues& v, Index n) {
+                             U sum = 0;
+                             for (const Index len : v.numbers())
+                               sum += as_unsigned(len) * as_unsigned(len + 1) / 2;
+                             return as_unsigned(n) * as_unsigned(n) - sum;
+                           },
+                           Fits::kSquare,
+                           sum_of,
+                           Open::kWords};
 const MaskRegistration kTtaWordL2rRegistration{kTtaWordL2r};
 
 const MaskKind kKeep{
     "keep",
     {{"keys", MaskParameterKind::kList}},
     "j is kept",
-    "MAE's columns, given as a list: keep(0,2,5-9)",
+    "MAE with an explicit list of visible keys: keep(0,2,5-9)",
     "n·|keep|",
     "keep(0,2,5-9)",
     [](const MaskValues& v, Lengths l) {
@@ -350,7 +353,7 @@ const MaskRegistration kKeepRegistration{kKeep};
 const MaskKind kMae{
     "mae",
     {{"ratio", MaskParameterKind::kShare}, {"seed", MaskParameterKind::kSeed, 0.0}},
-    "j is kept; round(ratio·n) keys, drawn by the seed, are not",
+    "j is kept; round(ratio·n) random keys are not",
     "MAE as attention dropout, kexue.fm/archives/8770; He et al. 2021, arXiv:2111.06377",
     "n·(n − round(ratio·n))",
     "mae(0.5,1)",

@@ -47,7 +47,7 @@ const MaskKind kGlobal{
     "global",
     {{"g", MaskParameterKind::kList}},
     "i or j is global",
-    "Extended Transformer Construction, Ainslie et al. 2020, arXiv:2004.08483; the list: global "
+    "Extended Transformer Construction, Ainslie et al. 2020, arXiv:2004.08483; g: global "
     "positions",
     "",
     "global(0,8)",
@@ -59,19 +59,19 @@ const MaskKind kGlobal{
     Fits::kSquare};
 const MaskRegistration kGlobalRegistration{kGlobal};
 
-const MaskKind kLongformer{
-    "longformer",
-    {{"w"}, {"g", MaskParameterKind::kList}},
-    "|i − j| ≤ w, or i or j is global",
-    "Longformer, Beltagy et al. 2020, arXiv:2004.05150; the list: global positions",
-    "",
-    "longformer(2,0,8)",
-    [](const MaskValues& v, Lengths l) {
-      const auto global = flags_of("longformer", v.numbers(), l.keys);
-      return band(l, -v.count("w"), v.count("w")) | columns(l, global) | rows(l, global);
-    },
-    nullptr,
-    Fits::kSquare};
+const MaskKind kLongformer{"longformer",
+                           {{"w"}, {"g", MaskParameterKind::kList}},
+                           "|i − j| ≤ w, or i or j is global",
+                           "Longformer, Beltagy et al. 2020, arXiv:2004.05150; g: global positions",
+                           "",
+                           "longformer(2,0,8)",
+                           [](const MaskValues& v, Lengths l) {
+                             const auto global = flags_of("longformer", v.numbers(), l.keys);
+                             return band(l, -v.count("w"), v.count("w")) | columns(l, global) |
+                                    rows(l, global);
+                           },
+                           nullptr,
+                           Fits::kSquare};
 const MaskRegistration kLongformerRegistration{kLongformer};
 
 // Blocks of b tokens: a window of three, the first and the last one global (row and column), r
@@ -79,7 +79,8 @@ const MaskRegistration kLongformerRegistration{kLongformer};
 const MaskKind kBigbird{
     "bigbird",
     {{"b", MaskParameterKind::kCount, {}, 1}, {"r"}, {"seed", MaskParameterKind::kSeed, 0.0}},
-    "blocks of b: a window of 3, the first and the last one global, r random ones a row",
+    "blocks of b positions: a window of 3 blocks, the first and last block global, r random blocks "
+    "per row",
     "BigBird, Zaheer et al. 2020, arXiv:2007.14062 (internal transformer construction)",
     "",
     "bigbird(2,1,1)",
@@ -115,10 +116,9 @@ const MaskRegistration kBigbirdRegistration{kBigbird};
 const MaskKind kVisible{
     "visible",
     {{"tree", MaskParameterKind::kList}},
-    "i and j on one branch: the sentence, or an injected branch with its head",
-    "K-BERT's visible matrix, Liu et al. 2019, arXiv:1909.07606; the sentence's length, then "
-    "len@head "
-    "for each branch after it",
+    "i and j on the same branch: the sentence, or an injected branch with its head",
+    "K-BERT's visible matrix, Liu et al. 2019, arXiv:1909.07606; numbers: length of the sentence, "
+    "then len@head for each branch",
     "",
     "visible(9,4@2,3@6)",
     [](const MaskValues& v, Lengths l) {
@@ -127,7 +127,8 @@ const MaskKind kVisible{
       const Index sentence = tree.front().a;
       Index next = sentence;
       if (tree.front().at || tree.front().to || sentence > n) {
-        throw UsageError(fmt::format("visible: begins with the sentence's length, at most {}", n));
+        throw UsageError(
+            fmt::format("visible: expected the length of the sentence first, at most {}", n));
       }
       BitMatrix bits(n, n);
       for (Index i = 0; i < sentence; ++i) {
@@ -137,10 +138,9 @@ const MaskKind kVisible{
       for (std::size_t b = 1; b < tree.size(); ++b) {
         const ListItem& branch = tree[b];
         if (!branch.at || *branch.at >= sentence || next + branch.a > n) {
-          throw UsageError(
-              fmt::format("visible: branch {} is no len@head with a head below {} and room "
-                          "up to {}",
-                          b, sentence, n));
+          throw UsageError(fmt::format(
+              "visible: branch {}, expected len@head with a head below {} and an end of at most {}",
+              b, sentence, n));
         }
         for (Index i = next; i < next + branch.a; ++i) {
           throw_if_interrupted();

@@ -87,7 +87,8 @@ class Amlp final : public mixing::GatedMixer<Amlp, AttentiveGate> {
  public:
   static MixerInfo describe() {
     return {"amlp",
-            "as gmlp; attention 3 a × d and inner / 2 × a, both with bias; a = attention_size = 64",
+            "as gmlp, with attention 3 a × d and inner / 2 × a, both with bias; a = attention_size "
+            "= 64",
             MaskSupport::kAny,
             true,
             "the leading rows and columns of W",

@@ -125,7 +125,7 @@ class GatedMixer : public MixerOf<Derived> {
   static Index half_of(const MixerShape& shape) {
     const Index inner = shape.inner_size > 0 ? shape.inner_size : Index{4} * shape.hidden_size;
     if (inner % 2 != 0) {
-      throw UsageError("inner_size " + std::to_string(inner) + " is odd, expected two halves");
+      throw UsageError("inner_size " + std::to_string(inner) + " is odd, expected an even number");
     }
     return inner / 2;
   }

@@ -41,7 +41,7 @@ class GmlpToeplitz final : public mixing::GatedMixer<GmlpToeplitz, ToeplitzGate>
  public:
   static MixerInfo describe() {
     return {"gmlp_toeplitz",
-            "as gmlp, W of 2 n − 1 numbers",
+            "as gmlp, with W of 2 n − 1 numbers",
             MaskSupport::kAny,
             true,
             "the smaller distances; b of the first tokens",

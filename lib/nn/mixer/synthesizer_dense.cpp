@@ -7,7 +7,7 @@ class SynthesizerDense final : public mixing::Synthesizer<SynthesizerDense, mixi
  public:
   static MixerInfo describe() {
     return {"synthesizer_dense",
-            "value d × d; of each head W1 inner × d, b1, W2 n × inner, b2; inner = d / heads",
+            "value d × d; per head W1 inner × d, b1, W2 n × inner, b2; inner = d / heads",
             MaskSupport::kAny,
             true,
             "the leading rows of W2",

@@ -71,8 +71,8 @@ class SynthesizerFactorizedDense final
  public:
   static MixerInfo describe() {
     return {"synthesizer_factorized_dense",
-            "value d × d; of each head twice W1 inner × d, b1, W2 a × inner, b2; inner = d / "
-            "heads, a = ⌈√n⌉, b = ⌈n / a⌉",
+            "value d × d; per head twice W1 inner × d, b1, W2 a × inner, b2; inner = d / heads, a "
+            "= ⌈√n⌉, b = ⌈n / a⌉",
             MaskSupport::kAny,
             true,
             "the leading products",

@@ -9,7 +9,7 @@ class SynthesizerFactorizedRandom final
  public:
   static MixerInfo describe() {
     return {"synthesizer_factorized_random",
-            "value d × d; two factors n × inner of each head; inner = 8",
+            "value d × d; per head two factors n × inner; inner = 8",
             MaskSupport::kAny,
             false,
             "the leading rows of both factors",

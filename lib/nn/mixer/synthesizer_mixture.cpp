@@ -93,31 +93,32 @@ using RandomScores = mixing::RandomScores<true>;
 struct DenseRandomVanilla : MixtureScores<DenseScores, RandomScores, VanillaScores> {
   static constexpr const char* kName = "synthesizer_mixture";
   static constexpr const char* kInfo =
-      "value, query, key d × d; three shares; those of synthesizer_dense and synthesizer_random";
+      "value, query, key d × d; three mixture weights; parameters of synthesizer_dense and "
+      "synthesizer_random";
   static constexpr const char* kCost = "4 n d² + 3 n² d";
 };
 struct DenseRandom : MixtureScores<DenseScores, RandomScores> {
   static constexpr const char* kName = "synthesizer_dense_random";
   static constexpr const char* kInfo =
-      "two shares; those of synthesizer_dense and synthesizer_random";
+      "two mixture weights; parameters of synthesizer_dense and synthesizer_random";
   static constexpr const char* kCost = "2 n d² + 2 n² d";
 };
 struct DenseVanilla : MixtureScores<DenseScores, VanillaScores> {
   static constexpr const char* kName = "synthesizer_dense_vanilla";
   static constexpr const char* kInfo =
-      "value, query, key d × d; two shares; those of synthesizer_dense";
+      "value, query, key d × d; two mixture weights; parameters of synthesizer_dense";
   static constexpr const char* kCost = "4 n d² + 3 n² d";
 };
 struct RandomVanilla : MixtureScores<RandomScores, VanillaScores> {
   static constexpr const char* kName = "synthesizer_random_vanilla";
   static constexpr const char* kInfo =
-      "value, query, key d × d; two shares; those of synthesizer_random";
+      "value, query, key d × d; two mixture weights; parameters of synthesizer_random";
   static constexpr const char* kCost = "3 n d² + 2 n² d";
 };
 struct FactorizedRandomVanilla : MixtureScores<FactorizedRandomScores, VanillaScores> {
   static constexpr const char* kName = "synthesizer_factorized_random_vanilla";
   static constexpr const char* kInfo =
-      "value, query, key d × d; two shares; those of synthesizer_factorized_random";
+      "value, query, key d × d; two mixture weights; parameters of synthesizer_factorized_random";
   static constexpr const char* kCost = "3 n d² + 2 n² d + n² heads inner";
 };
 

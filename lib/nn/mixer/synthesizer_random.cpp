@@ -12,8 +12,8 @@ class SynthesizerRandom final
  public:
   static MixerInfo describe() {
     return {kTrained ? "synthesizer_random" : "synthesizer_fixed",
-            kTrained ? "value d × d; scores n × n of each head"
-                     : "value d × d; frozen scores n × n of each head",
+            kTrained ? "value d × d; per head scores n × n"
+                     : "value d × d; per head frozen scores n × n",
             MaskSupport::kAny,
             false,
             "the leading rows and columns of the scores",

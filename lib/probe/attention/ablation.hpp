@@ -1,5 +1,5 @@
-// How much of a model's loss rests on the attention of each layer: a model with a strong residual
-// shortcut predicts as well without.
+// How much of a model's loss depends on the attention of each layer: a model with a strong residual
+// shortcut predicts equally well without it.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace masque::probe {
 
-/// A model with the attention of some layers taken out or levelled.
+/// A model with the attention of some layers removed or made uniform.
 class AblatedModel final : public model::Model {
  public:
   /// `model` must stay. `attention`: one a layer.
@@ -44,7 +44,7 @@ std::vector<AblationRow> ablation_rows(Index layers);
 std::vector<model::AttentionOverride> attention_of(const AblationRow& row, Index layers);
 
 /// Scores text with the model as it is, and with each layer alone (and with all together) zeroed
-/// and levelled. For one thread.
+/// and made uniform. For one thread.
 class Ablation {
  public:
   /// `model` must stay. Throws as TextScorer does.

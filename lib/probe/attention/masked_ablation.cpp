@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "probe/score/corrupt.hpp"
@@ -47,8 +49,9 @@ MaskedAblation::MaskedAblation(const model::Model& model, const MaskedAblationRe
     : model_(model), request_(request), changes_(ablation_rows(model.design().num_hidden_layers)) {
   const model::Design& design = model.design();
   if (design.head.kind != model::HeadKind::kMasked || design.streams == model::Streams::kTwo)
-    throw UsageError("a loss by mask ratio needs a masked head of one stream, found none");
-  if (!request.mask) throw UsageError("the tokenizer has no mask token, expected one to mask with");
+    throw UsageError(
+        fmt::format("{} needs a masked head and one stream, found another model", field("rates")));
+  if (!request.mask) throw UsageError("the tokenizer has no mask token, expected one");
   const auto& split = request.split;
   // Else a number in [0, 1) could give a fate of no share.
   MASQUE_CHECK(std::abs(split[0] + split[1] + split[2] - 1) <= 1e-10);

@@ -1,6 +1,6 @@
-// The loss of masked language modelling with the attention of each layer taken out or levelled, by
-// mask ratio and by what was done to the token: a model with a residual shortcut still predicts a
-// token that was kept, from the token itself.
+// The loss of masked language modelling with the attention of each layer removed or made uniform,
+// by masking rate and by the fate of the token. A model with a residual shortcut still predicts a
+// kept token, from the token itself.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 
 namespace masque::probe {
 
-/// What becomes of a selected token.
+/// The fate of a selected token: what replaces it.
 enum class Fate {
   kMask,    ///< the mask token
-  kRandom,  ///< a random token, of all ids alike
-  kKeep,    ///< itself
+  kRandom,  ///< a random token, uniform over all ids
+  kKeep,    ///< the token itself
 };
 
 /// "mask", "random", "keep".
@@ -45,10 +45,10 @@ struct MaskedAblationRow {
   AblationRow ablation;      ///< lines are those in which there is such a token
 };
 
-/// Corrupts each text once a rate, the tokens of a smaller rate being among those of a larger one
-/// and changed alike, and measures the loss of the selected tokens with every change of
-/// ablation_rows. What comes out depends neither on batches nor on threads. Memory: a batch, and
-/// the rows. For one thread.
+/// Corrupts each text once per rate and measures the loss of the selected tokens with every change
+/// of ablation_rows. The tokens of a smaller rate are among those of a larger one, and have the
+/// same fate. Results depend neither on batches nor on threads. Memory: a batch, and the rows. For
+/// one thread.
 class MaskedAblation {
  public:
   /// `model` must stay. Throws UsageError if it has no masked head of one stream, or there is no
@@ -58,7 +58,7 @@ class MaskedAblation {
   /// Adds a text; runs the batch when it is full. Cost: a pass a rate and row of ablation_rows.
   /// Throws as Model::run does.
   void add(const Sequence& sequence);
-  /// Runs what waits.
+  /// Runs the texts that wait in the batch.
   void flush();
   /// By rate, in it by fate, all last, in it as ablation_rows; without the fates of no share.
   const std::vector<MaskedAblationRow>& rows() const { return rows_; }

@@ -35,7 +35,8 @@ mask::Mask own_mask(const model::Design& design, const model::ModelOptions& opti
   const mask::Lengths lengths{input.size(), input.size()};
   if (options.masks.empty()) return model::own_mask(design, input.size());
   if (options.masks.size() > 1) {
-    throw UsageError("check pad: a list of masks, expected one for all layers");
+    throw UsageError(
+        "check pad: a list of masks is not supported, expected one mask for all layers");
   }
   return options.masks.front().mask.bind(lengths);
 }

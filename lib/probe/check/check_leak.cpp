@@ -72,7 +72,8 @@ CheckInput two_copies(const CheckInput& text, const model::Design& design, std::
   const bool segments = std::ranges::any_of(text.segments, [](Index one) { return one != 0; });
   if (text.mask || !text.positions.empty() || segments) {
     throw InputError(
-        "a mask, positions or segments of its own, expected a text that stands there twice");
+        "has its own mask, positions or segments, which are not supported for a model with latent "
+        "bottlenecks");
   }
   CheckInput out = text;
   const Index n = text.size();
@@ -98,7 +99,9 @@ void check_leak(const model::Model& model, std::uint64_t text, const CheckInput&
                 const LeakRequest& request, LeakReport& report) {
   MASQUE_CHECK(request.prediction != mask::Prediction::kNone && request.replacements > 0);
   const Index vocab_size = model.design().vocab_size;
-  if (vocab_size < 3) throw InputError("a vocabulary of less than 3 tokens has none to put in");
+  if (vocab_size < 3)
+    throw InputError(
+        "a vocabulary of fewer than 3 tokens has no replacements, expected at least 3");
   report.layers.resize(static_cast<std::size_t>(model.design().num_hidden_layers) + 1);
   ++report.texts;
   report.all_tokens += input.ids.size();

@@ -1,4 +1,4 @@
-// How two lists of numbers go together.
+// Correlation of two lists of numbers.
 #pragma once
 
 #include <span>

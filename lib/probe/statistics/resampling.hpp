@@ -1,4 +1,4 @@
-// Sums over rows drawn at random, and what they say of the difference between two systems.
+// Sums over rows drawn at random, and significance tests of the difference between two systems.
 #pragma once
 
 #include <cstdint>

@@ -95,7 +95,7 @@ const PositionRegistration kRegistration(
       const Index width = arguments.count("width", 3, 1, 10001);
       const bool causal = arguments.flag("causal", false);
       if (!causal && width % 2 == 0) {
-        throw UsageError("convolutional: an odd width was expected without causal=true");
+        throw UsageError("convolutional: width is even, expected an odd width or causal=true");
       }
       return std::make_unique<Convolutional>(width, causal);
     });

@@ -79,7 +79,7 @@ const PositionRegistration kRegistration(
       // 0: plain distances, as in the first DeBERTa.
       const Index buckets = arguments.count("position_buckets", 0, 0, 1 << 20);
       if (buckets == 1)
-        throw UsageError("deberta: position_buckets is 1, 0 or at least 2 expected");
+        throw UsageError("deberta: position_buckets is 1, expected 0 or at least 2");
       // As in the released models: 512 without buckets, else as many as there are buckets.
       const Index span = arguments.count("span", buckets > 0 ? buckets : 512, 1, 1 << 20);
       const Index max_distance = arguments.count(

@@ -80,7 +80,7 @@ class Randomized final : public PositionSchemeOf<Randomized> {
   PositionFacts facts() const override { return scheme_->facts(); }
   VariantInfo info() const override {
     VariantInfo info = scheme_->info();
-    info.parameters = "those of the scheme";
+    info.parameters = "parameters of the inner scheme";
     info.source = "Ruoss et al. 2023, arXiv:2305.16843";
     return info;
   }
@@ -105,7 +105,7 @@ const PositionRegistration kRegistration(
       const Index seed = arguments.count("seed", 0, 0, Index{1} << 62);
       const std::string scheme = arguments.text("scheme", "rope");
       if (NamedArguments(scheme).name() == "randomized") {
-        throw UsageError("randomized: its scheme is randomized, another was expected");
+        throw UsageError("randomized: the inner scheme is randomized too, expected another scheme");
       }
       return std::make_unique<Randomized>(parse_position(scheme), length,
                                           static_cast<std::uint64_t>(seed));

@@ -49,7 +49,7 @@ const PositionRegistration kRegistration(
           arguments.count("max_distance", std::max<Index>(128, buckets), buckets, 1 << 20);
       const bool bidirectional = arguments.flag("bidirectional", true);
       if (bidirectional && buckets % 2 != 0) {
-        throw UsageError("t5: an even number of buckets was expected with bidirectional=true");
+        throw UsageError("t5: buckets is odd, expected an even number with bidirectional=true");
       }
       return std::make_unique<T5>(buckets, max_distance, bidirectional);
     });

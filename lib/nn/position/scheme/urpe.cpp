@@ -71,8 +71,8 @@ class Urpe final : public PositionSchemeOf<Urpe> {
     return facts;
   }
   VariantInfo info() const override {
-    return describe_position("factors (2 clip + 1, heads); those of the scheme", "n² heads",
-                             "Luo et al. 2022, arXiv:2205.13401");
+    return describe_position("factors (2 clip + 1, heads); parameters of the inner scheme",
+                             "n² heads", "Luo et al. 2022, arXiv:2205.13401");
   }
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {
     const Index heads = shape.value_heads > 0 ? shape.value_heads : shape.num_attention_heads;
@@ -98,7 +98,8 @@ const PositionRegistration kRegistration(
       std::shared_ptr<const PositionScheme> scheme =
           parse_position(arguments.text("scheme", "none"));
       if (scheme->facts().weights)
-        throw UsageError("urpe: its scheme has factors of weights, expected another");
+        throw UsageError(
+            "urpe: the inner scheme already multiplies attention weights, expected another scheme");
       return std::make_unique<Urpe>(std::move(scheme), clip);
     });
 
