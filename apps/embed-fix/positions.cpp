@@ -47,7 +47,8 @@ void declare_positions(cli::Command& tool) {
             "keeps 128 usable positions, stored in 130 rows");
   add_checkpoint(c, *o);
   c.argument("N", o->positions, "number of usable positions");
-  c.option("--how", "WAY", o->request.how, surgery::position_extension_spellings(),
+  c.option("--how", "WAY", o->request.how,
+           "how to compute the new rows: " + surgery::position_extension_spellings(),
            cli::Need::kRequired);
   c.option("--offset", "K", o->offset, cli::AllowedRange{0, 1e6},
            "rows before the first position [determined by the model family]");

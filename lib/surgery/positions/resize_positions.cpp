@@ -34,9 +34,9 @@ Positions find_positions(const store::Checkpoint& checkpoint,
                          const std::optional<std::string>& tensor) {
   Positions found;
   if (config && config->size("late_positions").value_or(0) > 0) {
-    throw InputError(checkpoint.path(),
-                     "late_positions: a second use of the table in front of the last layers, which "
-                     "is not supported");
+    throw InputError(
+        checkpoint.path(),
+        "late_positions: the model has a second table of positions, which is not supported");
   }
   if (tensor) {
     found.table = &checkpoint.get(*tensor);
