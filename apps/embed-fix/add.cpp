@@ -23,7 +23,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   const std::vector<std::string> tokens = read_list(o.tokens, o, session);
   if (tokens.empty() == !o.count) throw UsageError("expected either TOKENS or --count N");
   if (o.count && o.existing == ExistingToken::kSkip)
-    throw UsageError("--existing is about TOKENS, not --count");
+    throw UsageError("--existing skip cannot be combined with --count");
   return run_vocabulary(o, session, [&](const surgery::VocabularyState& state) {
     if (o.count) return surgery::plan_append(state, *o.count, o.multiple);
     surgery::check_editable(state.checkpoint, state.names);
@@ -36,18 +36,21 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 void declare_add(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "add", "new tokens: in rows that have none, then after the last; head and files follow");
+      "add",
+      "adds tokens with new rows to the tables, the output head, config and tokenizer files");
   c.example("embed-fix add bert-base/ covid lockdown --init subword -o bert-new/",
-            "two tokens that begin as the mean of their pieces");
+            "adds two tokens; each row starts as the mean of the token's pieces");
   c.example("embed-fix add bert-base/ @words.txt --multiple 64 -o bert-new/",
-            "one token a line, and a table of a round size");
+            "reads one token per line; pads the table to a multiple of 64 rows");
   declare_vocabulary_options(c, *o, NewRowsOption::kInit);
-  c.arguments("TOKENS", o->tokens, "as the vocabulary shall spell them; @FILE: the lines of a file",
+  c.arguments("TOKENS", o->tokens,
+              "new tokens, spelled as in the vocabulary; @FILE: one token per line of a file",
               cli::Need::kOptional);
   c.choice("--existing", o->existing,
            {{"refuse", ExistingToken::kRefuse}, {"skip", ExistingToken::kSkip}},
-           "tokens that are there already");
-  c.option("--count", "N", o->count, "N rows without names, where there is no tokenizer");
+           "what to do with existing tokens: refuse them (exit 3) or skip them");
+  c.option("--count", "N", o->count,
+           "adds N rows without tokens, for a checkpoint without a tokenizer");
   add_multiple(c, o->multiple);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

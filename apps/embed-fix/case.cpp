@@ -33,11 +33,12 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 void declare_case(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "case", "adds the cased forms of an uncased WordPiece vocabulary, as copies of its rows");
+      "case",
+      "adds cased forms to an uncased WordPiece vocabulary, as copies of the lower-case rows");
   c.example("embed-fix case bert-base-uncased/ -o bert-cased/",
-            "Paris begins as paris; from then on training may tell them apart");
+            "Paris starts as a copy of paris; further training can separate them");
   declare_vocabulary_options(c, *o, NewRowsOption::kNone);
-  c.flag("--upper", o->forms.upper, "forms all in capitals, too");
+  c.flag("--upper", o->forms.upper, "also adds forms all in capitals");
   add_multiple(c, o->forms.multiple);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

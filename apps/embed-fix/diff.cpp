@@ -38,7 +38,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   session.note(fmt::format("{} of {} rows differ, largest distance {:.6g}, mean cosine {:.6g}",
                            diff.changed, diff.rows, diff.max_distance, diff.mean_cosine));
   if (a.table.rows() != b.table.rows()) {
-    session.note(fmt::format("tables have {} and {} rows", a.table.rows(), b.table.rows()));
+    session.note(fmt::format("the tables have {} and {} rows", a.table.rows(), b.table.rows()));
   }
   const bool same = diff.changed == 0 && a.table.rows() == b.table.rows();
   return same ? cli::ExitCode::kDone : cli::ExitCode::kFound;
@@ -48,12 +48,14 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_diff(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("diff", "two tables row by row; exit 1 if a row differs");
+  cli::Command& c =
+      tool.subcommand("diff", "compares two tables row by row; exit 1 if a row differs");
   c.example("embed-fix diff bert-base/ bert-corrected/ -k 5", "the five rows that moved most");
   cli::add_checkpoint(c, o->a, "A");
-  c.argument("B", o->b, "another one");
-  c.option("-k,--count", "N", o->count, cli::AllowedRange{0, 1e9}, "how many rows to list");
-  add_tensor(c, o->tensor, "the table in both");
+  c.argument("B", o->b, "the checkpoint to compare with");
+  c.option("-k,--count", "N", o->count, cli::AllowedRange{0, 1e9},
+           "number of rows to list, farthest first");
+  add_tensor(c, o->tensor, "the table in both checkpoints");
   add_threads(c, o->common);
   add_table(c, o->common);
   add_quiet(c, o->common);

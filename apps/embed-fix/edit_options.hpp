@@ -50,7 +50,8 @@ inline void add_tied(cli::Command& c, surgery::TiedPolicy& tied) {
            {{"keep", surgery::TiedPolicy::kKeep},
             {"untie", surgery::TiedPolicy::kUntie},
             {"refuse", surgery::TiedPolicy::kRefuse}},
-           "an output head that shares the table changes with it, or gets a copy of it before");
+           "what to do with a tied output head: keep it tied (it changes too), untie it (it gets a "
+           "copy of the old table) or refuse");
 }
 
 /// Declares CHECKPOINT.
@@ -64,7 +65,7 @@ inline void add_tensor(cli::Command& c, surgery::EditRequest& request, const std
 /// Declares -o, --dry-run, --force and the common options.
 inline void add_edit_options(cli::Command& c, EditOptions& o, surgery::EditRequest& request) {
   add_output(c, o.out);
-  c.flag("-n,--dry-run", request.dry_run, "reports what would change, writes nothing");
+  c.flag("-n,--dry-run", request.dry_run, "reports what would change and writes nothing");
   commands::add_write_flags(c, o.write);
   add_report_options(c, o.common);
 }

@@ -54,15 +54,16 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 
 void declare_expr(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("expr", "arithmetic on rows of the input table");
+  cli::Command& c =
+      tool.subcommand("expr", "computes rows of the input table by arithmetic on rows");
   c.example("embed-fix expr bert/ 'king = [man] + 0.5*[crown]' -o out/",
-            "one row from two others; the names are those of the vocabulary");
+            "sets one row from two others; tokens are spelled as in the vocabulary");
   c.example("embed-fix expr bert/ '[MASK] = mean([the], [of]); #7 = unit([MASK])' -o out/",
-            "special tokens, ids, and one assignment after the other");
+            "uses special tokens, ids, and two assignments in order");
   add_checkpoint(c, *o);
   c.arguments("EXPRESSION", o->programs,
-              "ROW = sums, products and quotients of rows and numbers, mean(..), sum(..), unit(.), "
-              "norm(.); rows are [token], \"token\" or #id; ';' separates assignments");
+              "ROW = arithmetic (+ - * /) on rows and numbers, mean(..), sum(..), unit(.), "
+              "norm(.); a row is [token], \"token\" or #id; ';' separates assignments");
   add_tied(c, o->request.tied);
   add_tensor(c, o->request, "the table");
   add_edit_options(c, *o, o->request);

@@ -7,12 +7,13 @@ int main(int argc, char** argv) {
       "embed-fix", "patches and inspects the embeddings of checkpoints", argc, argv,
       [](masque::cli::Command& tool) {
         tool.example("embed-fix mlm-correct bert-base/ -o bert-corrected/ --verify",
-                     "corrects the input embeddings, proves that nothing else changed");
+                     "corrects the input embeddings and proves that nothing else changed");
         tool.example("embed-fix add bert-base/ '<person>' '<place>' --init subword -o more/",
-                     "two tokens more, in tables, config and tokenizer files together");
+                     "adds two tokens to the tables, the config and the tokenizer files");
         tool.example("embed-fix positions bert-base/ 2048 --how hierarchical -o longer/",
-                     "four times the positions, the first 512 unchanged");
-        tool.example("embed-fix neighbours bert-base/ king", "the nearest rows by cosine");
+                     "extends 512 positions to 2048; the first 512 stay unchanged");
+        tool.example("embed-fix neighbours bert-base/ king",
+                     "prints the nearest rows by cosine similarity");
         masque::embed_fix::declare_mlm_correct(tool);
         masque::embed_fix::declare_add(tool);
         masque::embed_fix::declare_listed_rows(tool);

@@ -93,37 +93,44 @@ void declare_mlm_correct(cli::Command& tool) {
   cli::Command& c = tool.subcommand(
       "mlm-correct", "replaces each input embedding by its average input in MLM pre-training");
   c.example("embed-fix mlm-correct bert-base/ -o bert-corrected/ --verify",
-            "a folder into a new folder, with a proof that nothing else changed");
+            "writes a new folder and proves that nothing else changed");
   c.example("embed-fix mlm-correct model.safetensors -o out.safetensors --mask-token 103",
-            "a file without tokenizer next to it");
+            "corrects a file that has no tokenizer next to it");
   c.example("embed-fix mlm-correct bert-base/ --in-place --tied keep",
-            "the checkpoint itself, table and head together");
-  c.example("embed-fix mlm-correct bert-corrected/ -o bert-base/ --inverse", "and back");
+            "changes the checkpoint itself; the tied output head changes with the table");
+  c.example("embed-fix mlm-correct bert-corrected/ -o bert-base/ --inverse",
+            "undoes the correction");
   cli::add_checkpoint(c, o->in);
   add_output(c, o->out);
-  c.option("--rate", "R", r.rate, share, "share of selected tokens [0.15]");
-  c.option("--mask", "M", r.mask, share, "share of these that became [MASK] [0.8]");
-  c.option("--keep", "K", r.keep, share, "share that stayed [0.1]");
-  c.option("--random", "U", r.random, share, "share that became a random token [0.1]");
-  c.option("--mask-token", "TOKEN", r.mask_token, "the mask, as token or id [from the tokenizer]");
+  c.option("--rate", "R", r.rate, share,
+           "share of tokens selected for prediction in pre-training [0.15]");
+  c.option("--mask", "M", r.mask, share, "share of selected tokens replaced by [MASK] [0.8]");
+  c.option("--keep", "K", r.keep, share, "share of selected tokens left unchanged [0.1]");
+  c.option("--random", "U", r.random, share,
+           "share of selected tokens replaced by a random token [0.1]");
+  c.option("--mask-token", "TOKEN", r.mask_token,
+           "the mask token, as token or id [from the tokenizer]");
   c.option("--special-token", "TOKEN", r.special_tokens,
-           "a further row to leave alone, as token or id; may be repeated");
+           "a further row to leave unchanged, as token or id; may be repeated");
   c.choice("--special", r.special,
            {{"keep", surgery::SpecialPolicy::kKeep}, {"correct", surgery::SpecialPolicy::kCorrect}},
-           "rows of special tokens");
-  c.option("--mean", "KIND", r.mean,
-           "mean row: vocab (all rows), used (without [unusedN] and rows without a token) or "
-           "freq:FILE (lines of token or id, tab, count) [vocab]");
+           "whether to keep or correct the rows of special tokens");
+  c.option(
+      "--mean", "KIND", r.mean,
+      "the mean row, for random tokens: vocab (all rows), used (without [unusedN] and rows without "
+      "a token) or freq:FILE (weighted by counts; lines of token or id, tab, count) [vocab]");
   c.choice("--tied", o->tied,
            {{"auto", Tied::kAuto},
             {"untie", Tied::kUntie},
             {"keep", Tied::kKeep},
             {"refuse", Tied::kRefuse}},
-           "an output head that shares the table; auto unties, and refuses an unknown family");
+           "what to do with a tied output head; auto unties it (with --inverse: keeps it) and "
+           "refuses an unknown family");
   add_tensor(c, r.tensor);
-  c.flag("--inverse", r.inverse, "takes a correction back");
-  c.flag("--again", r.again, "goes on in spite of the mark of a correction, or of its absence");
-  c.flag("-n,--dry-run", r.dry_run, "reports what would move, writes nothing");
+  c.flag("--inverse", r.inverse, "undoes a correction, up to rounding");
+  c.flag("--again", r.again,
+         "proceeds even if already corrected (with --inverse: even if not marked as corrected)");
+  c.flag("-n,--dry-run", r.dry_run, "reports what would change and writes nothing");
   add_verify(c, r.verify);
   add_in_place(c, o->in_place);
   commands::add_write_flags(c, o->write);

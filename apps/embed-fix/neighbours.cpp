@@ -42,7 +42,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   const TableArgument a(o.checkpoint, o.tensor);
   const std::uint64_t row = row_of(a, o.token);
   if (const auto other = a.names.id(o.token); other && *other != row) {
-    session.note(fmt::format("'{}' is taken as an id; the token of this name has id {}",
+    session.note(fmt::format("'{}' is read as an id; the token with this spelling has id {}",
                              escape(o.token), *other));
   }
   const auto nearest = surgery::nearest_rows(a.checkpoint, a.input(), row,
@@ -60,11 +60,13 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_neighbours(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("neighbours", "the rows nearest to a token's row, by cosine");
-  c.example("embed-fix neighbours bert-base/ king -k 5", "five nearest tokens");
+  cli::Command& c = tool.subcommand(
+      "neighbours", "prints the rows nearest to a token's row by cosine similarity");
+  c.example("embed-fix neighbours bert-base/ king -k 5", "prints the five nearest tokens");
   cli::add_checkpoint(c, o->checkpoint);
-  c.argument("TOKEN", o->token, "a token as the vocabulary spells it, or an id: a number is an id");
-  c.option("-k,--count", "N", o->count, cli::AllowedRange{1, 1e6}, "how many");
+  c.argument("TOKEN", o->token,
+             "a token, spelled as in the vocabulary, or an id; a number is always an id");
+  c.option("-k,--count", "N", o->count, cli::AllowedRange{1, 1e6}, "number of neighbours");
   add_tensor(c, o->tensor);
   add_threads(c, o->common);
   add_table(c, o->common);

@@ -36,14 +36,16 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 
 void declare_norm(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("norm", "rows of the input table scaled to one norm");
-  c.example("embed-fix norm bert-base/ --mean -o bert-equal/", "all rows as long as the mean one");
+  cli::Command& c = tool.subcommand("norm", "scales rows of the input table to the same norm");
+  c.example("embed-fix norm bert-base/ --mean -o bert-equal/",
+            "scales all rows to their mean norm");
   c.example("embed-fix norm bert-base/ --unit --rows 1000-1999,king -o out/",
-            "a range of ids, and a token");
+            "scales a range of ids and one token to norm 1");
   add_checkpoint(c, *o);
-  c.option("--to", "X", o->request.to, cli::AllowedRange{1e-30, 1e30}, "the norm of each row");
-  c.flag("--unit", o->unit, "as --to 1");
-  c.flag("--mean", o->mean, "the mean norm that the rows have");
+  c.option("--to", "X", o->request.to, cli::AllowedRange{1e-30, 1e30},
+           "target Euclidean norm of each row");
+  c.flag("--unit", o->unit, "same as --to 1");
+  c.flag("--mean", o->mean, "scales to the mean norm of the rows");
   c.option("--rows", "LIST", o->request.rows,
            "ids, ranges of ids A-B and tokens, separated by commas [all]");
   add_tied(c, o->request.tied);

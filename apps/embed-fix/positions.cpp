@@ -38,17 +38,20 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 
 void declare_positions(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("positions", "a table of positions of another length");
-  c.example("embed-fix positions bert-base/ 2048 --how hierarchical -o bert-2048/",
-            "2048 positions out of sums of two of the 512; the first 512 stay");
+  cli::Command& c =
+      tool.subcommand("positions", "extends or shortens the table of learned positions");
+  c.example(
+      "embed-fix positions bert-base/ 2048 --how hierarchical -o bert-2048/",
+      "extends 512 positions to 2048 (weighted sums of two rows); the first 512 stay unchanged");
   c.example("embed-fix positions roberta-base/ 128 --how truncate -o roberta-128/",
-            "128 usable positions, which are 130 rows");
+            "keeps 128 usable positions, stored in 130 rows");
   add_checkpoint(c, *o);
-  c.argument("N", o->positions, "usable positions");
-  c.option("--how", "WAY", o->request.how, surgery::position_extension_spellings(),
+  c.argument("N", o->positions, "number of usable positions");
+  c.option("--how", "WAY", o->request.how,
+           "how to compute the new rows: " + surgery::position_extension_spellings(),
            cli::Need::kRequired);
   c.option("--offset", "K", o->offset, cli::AllowedRange{0, 1e6},
-           "rows in front of the first position [as the family has them]");
+           "rows before the first position [determined by the model family]");
   add_tensor(c, o->request, "the table of positions");
   add_edit_options(c, *o, o->request);
   c.action([o](cli::Session& session) { return run(*o, session); });

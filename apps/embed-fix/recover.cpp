@@ -24,9 +24,10 @@ struct Options {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const LockedFiles locked = store::lock_checkpoint(o.checkpoint, o.wait_seconds.value_or(0));
-  if (locked.recovered().empty()) session.note("nothing to take back");
+  if (locked.recovered().empty()) session.note("nothing to roll back");
   for (const std::string& name : locked.recovered())
-    session.note(fmt::format("'{}': as it was before the change that was cut short", escape(name)));
+    session.note(
+        fmt::format("'{}': rolled back to its state before the interrupted change", escape(name)));
   return cli::ExitCode::kDone;
 }
 
@@ -34,10 +35,9 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_recover(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c =
-      tool.subcommand("recover", "takes back a change with --in-place that was cut short");
+  cli::Command& c = tool.subcommand("recover", "rolls back an interrupted change with --in-place");
   c.example("embed-fix recover bert-base/",
-            "after a crash; does nothing if there is nothing to do");
+            "for use after a crash; does nothing if no change was interrupted");
   cli::add_checkpoint(c, o->checkpoint);
   add_wait(c, o->wait_seconds);
   add_quiet(c, o->common);

@@ -28,12 +28,14 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 
 void declare_rename(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("rename", "other names for tokens in all tokenizer files");
+  cli::Command& c =
+      tool.subcommand("rename", "renames tokens in all tokenizer files; weights stay unchanged");
   c.example("embed-fix rename bert-base/ '[unused5]=covid' -o renamed/",
-            "a row that was free gets a word; its numbers stay");
-  c.example("embed-fix rename bert-base/ @names.txt -o renamed/", "one OLD=NEW a line");
+            "gives an unused row a word; its values stay unchanged");
+  c.example("embed-fix rename bert-base/ @names.txt -o renamed/", "reads one OLD=NEW per line");
   declare_vocabulary_options(c, *o, NewRowsOption::kNone);
-  c.arguments("OLD=NEW", o->names, "a token and its new name; @FILE: the lines of a file");
+  c.arguments("OLD=NEW", o->names,
+              "a token and its new name; @FILE: one OLD=NEW per line of a file");
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

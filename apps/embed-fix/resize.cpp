@@ -33,11 +33,11 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 void declare_resize(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c =
-      tool.subcommand("resize", "more or fewer rows without token after the last one");
-  c.example("embed-fix resize bert-base/ 30522 --multiple 64 -o padded/", "30528 rows");
+      tool.subcommand("resize", "adds or removes rows without a token at the end of the table");
+  c.example("embed-fix resize bert-base/ 30522 --multiple 64 -o padded/", "pads to 30528 rows");
   declare_vocabulary_options(c, *o, NewRowsOption::kInit);
-  c.argument("N", o->rows, "rows");
-  add_multiple(c, o->multiple, "rounded");
+  c.argument("N", o->rows, "number of rows");
+  add_multiple(c, o->multiple, "rounds N");
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

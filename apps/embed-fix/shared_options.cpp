@@ -3,17 +3,18 @@
 namespace masque::embed_fix {
 
 void add_output(cli::Command& command, std::optional<std::string>& out) {
-  command.option("-o,--output", "OUTPUT", out, "file (of a file) or new folder (of a folder)");
+  command.option("-o,--output", "OUTPUT", out,
+                 "output: a file for a file, a new folder for a folder");
 }
 
 void add_tensor(cli::Command& command, std::optional<std::string>& tensor,
                 const std::string& table) {
-  command.option("--tensor", "NAME", tensor, table + " [found by the family's names]");
+  command.option("--tensor", "NAME", tensor, table + " [found automatically]");
 }
 
 void add_verify(cli::Command& command, bool& verify) {
   command.flag("--verify", verify,
-               "reads the output back and proves that all else is bit-identical");
+               "reads the output back and proves that everything else is bit-identical");
 }
 
 void add_verified(cli::Report& report, const surgery::VerifyResult& found) {

@@ -26,7 +26,7 @@ void add_verified(cli::Report& report, const surgery::VerifyResult& found);
 
 /// Declares --multiple; `what` goes up to it.
 void add_multiple(cli::Command& command, std::uint64_t& multiple,
-                  const std::string& what = "further rows,");
+                  const std::string& what = "adds rows without a token");
 
 /// Declares -j, --json, -q and -v, for commands that write and report.
 void add_report_options(cli::Command& command, cli::CommonOptions& common);

@@ -54,8 +54,9 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 void declare_stats(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "stats", "norms and anisotropy of the table, special tokens against its mean");
-  c.example("embed-fix stats bert-base/", "one line a number");
+      "stats",
+      "prints norms and anisotropy of the table, and compares special tokens with its mean");
+  c.example("embed-fix stats bert-base/", "prints one number per line");
   cli::add_checkpoint(c, o->checkpoint);
   add_tensor(c, o->tensor);
   add_threads(c, o->common);

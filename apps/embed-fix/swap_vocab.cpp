@@ -35,11 +35,12 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 void declare_swap_vocab(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "swap-vocab", "another tokenizer: rows of equal tokens stay, others are means of old pieces");
+      "swap-vocab",
+      "replaces the tokenizer: keeps rows of shared tokens, others become means of old pieces");
   c.example("embed-fix swap-vocab bert-base/ wobert/vocab.txt -o bert-words/",
-            "a vocabulary of words for a model of characters");
+            "gives a character-based model a word vocabulary");
   declare_vocabulary_options(c, *o, NewRowsOption::kNone);
-  c.argument("NEW", o->vocabulary, "a folder with a tokenizer, a vocab.txt or a tokenizer.json");
+  c.argument("NEW", o->vocabulary, "a folder with a tokenizer, or a vocab.txt or tokenizer.json");
   add_multiple(c, o->multiple);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -37,8 +37,8 @@ void declare_tables(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
       "tables",
-      "where the input, position and segment tables and the output head are, what is tied");
-  c.example("embed-fix tables bert-base/", "one line a tensor of the family");
+      "lists the input, position and segment tables and the output head, and what is tied");
+  c.example("embed-fix tables bert-base/", "prints one line per tensor");
   cli::add_checkpoint(c, o->checkpoint);
   add_tensor(c, o->tensor, "the input table");
   add_table(c, o->common);

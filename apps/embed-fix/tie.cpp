@@ -41,19 +41,21 @@ cli::ExitCode run_untie(UntieOptions& o, cli::Session& session) {
 
 void declare_tie(cli::Command& tool) {
   auto o = std::make_shared<TieOptions>();
-  cli::Command& c = tool.subcommand("tie", "the output head uses the input table from now on");
-  c.example("embed-fix tie bert-untied/ -o bert/", "drops the head's matrix, which must be equal");
+  cli::Command& c = tool.subcommand("tie", "makes the output head share the input table");
+  c.example("embed-fix tie bert-untied/ -o bert/",
+            "removes the head's matrix, which must equal the table");
   add_checkpoint(c, *o);
-  c.flag("--drop", o->request.drop, "drops a head that differs from the table, too");
+  c.flag("--drop", o->request.drop, "removes the head's matrix even if it differs from the table");
   add_edit_options(c, *o, o->request);
   c.action([o](cli::Session& session) { return run_tie(*o, session); });
 }
 
 void declare_untie(cli::Command& tool) {
   auto o = std::make_shared<UntieOptions>();
-  cli::Command& c = tool.subcommand("untie", "the output head gets a copy of the input table");
+  cli::Command& c =
+      tool.subcommand("untie", "gives the output head its own copy of the input table");
   c.example("embed-fix untie bert-base/ -o bert-untied/",
-            "for training, or surgery, that leaves the head alone");
+            "lets the table change without the output head");
   add_checkpoint(c, *o);
   add_edit_options(c, *o, o->request);
   c.action([o](cli::Session& session) { return run_untie(*o, session); });

@@ -32,13 +32,13 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 
 void declare_types(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("types", "a table of token types of another length");
+  cli::Command& c = tool.subcommand("types", "changes the number of token types");
   c.example("embed-fix types bert-base/ 4 --init copy:1 -o bert-4/",
-            "two more types, which begin as type 1");
+            "adds two token types that start as copies of type 1");
   add_checkpoint(c, *o);
-  c.argument("N", o->types, "token types");
+  c.argument("N", o->types, "number of token types");
   c.option("--init", "KIND", o->request.init,
-           "new rows: mean (of those before), zero or copy:K (of type K) [mean]");
+           "new rows: mean (of the old rows), zero or copy:K (of type K) [mean]");
   add_tensor(c, o->request, "the table of token types");
   add_edit_options(c, *o, o->request);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -82,7 +82,7 @@ void declare_vocabulary_options(cli::Command& command, VocabularyOptions& option
     add_seed(command, options.common);
   }
   add_tensor(command, r.tensor, "the input table");
-  command.flag("-n,--dry-run", r.dry_run, "reports what would change, writes nothing");
+  command.flag("-n,--dry-run", r.dry_run, "reports what would change and writes nothing");
   add_verify(command, r.verify);
   commands::add_write_flags(command, options.write);
   add_report_options(command, options.common);
@@ -106,12 +106,12 @@ cli::ExitCode run_vocabulary(VocabularyOptions& options, cli::Session& session,
 }
 
 void declare_list(cli::Command& command, surgery::TokenList& list, const std::string& help) {
-  command.arguments("LIST", list.entries, help + "; @FILE: the lines of a file (@-: of stdin)");
+  command.arguments("LIST", list.entries, help + "; @FILE: the lines of a file (@-: stdin)");
   command.choice("--as", list.as,
                  {{"auto", surgery::TokenList::As::kAuto},
                   {"ids", surgery::TokenList::As::kIds},
                   {"tokens", surgery::TokenList::As::kTokens}},
-                 "what the list holds; auto: ids if all of it are whole numbers");
+                 "how to read LIST; auto: as ids if all entries are whole numbers");
 }
 
 std::vector<std::string> read_list(const std::vector<std::string>& arguments,
@@ -122,8 +122,8 @@ std::vector<std::string> read_list(const std::vector<std::string>& arguments,
     if (argument.size() < 2 || argument.front() != '@') {
       std::error_code none;
       if (std::filesystem::is_regular_file(argument, none)) {
-        session.note(
-            fmt::format("'{0}' is taken as it stands, '@{0}' is the lines of that file", argument));
+        session.note(fmt::format(
+            "'{0}' is read as a token or id; use '@{0}' for the lines of that file", argument));
       }
       entries.push_back(argument);
       continue;

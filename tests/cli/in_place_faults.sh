@@ -92,7 +92,7 @@ recovered() {
   state=$(state_of "$2" "$3")
   [ "$state" != torn ] || echo "$1: recovered, but neither old nor new: $(ls -A "$3/in")"
   said=$("$fix" recover "$(target_of "$2")" 2>&1)
-  [ "$said" = "embed-fix: nothing to take back" ] || echo "$1: the second recovery says: $said"
+  [ "$said" = "embed-fix: nothing to roll back" ] || echo "$1: the second recovery says: $said"
   [ "$(state_of "$2" "$3")" = "$state" ] || echo "$1: the second recovery changed something"
 }
 

@@ -138,7 +138,7 @@ TEST_CASE("a bundle changed in place is what an output would be, byte for byte")
   correct_checkpoint(folder / "plain", folder / "twin", request_of(false));
   CHECK(same_tensors(folder / "tf", folder / "twin"));
   CHECK(contains(message_of([&] { correct_checkpoint(folder / "tf", "", request_of(true)); }),
-                 "is corrected already"));
+                 "is already corrected"));
 }
 
 TEST_CASE("the data files are locked, and one of them by its name, as a message about it says") {
@@ -209,7 +209,7 @@ TEST_CASE("a table in slices is not changed in place, and whole as an output") {
   write_file(folder / "sliced/m.data-00000-of-00001", table + bias);
   write_file(folder / "sliced/vocab.txt", kVocabulary);
   CHECK(contains(message_of([&] { correct_checkpoint(folder / "sliced", "", request_of(true)); }),
-                 "does not lie in order in its file: not in place"));
+                 "is not stored contiguously: not supported in place"));
   correct_checkpoint(folder / "sliced", folder / "out", request_of(false));
   CHECK(store::open_checkpoint(folder / "out").get(kTable).reader == nullptr);
   CHECK(sums_are_right(folder / "out"));

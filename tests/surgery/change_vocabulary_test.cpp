@@ -129,8 +129,8 @@ TEST_CASE("the report, the config and the vocabulary follow") {
         "{\n  \"model_type\": \"bert\",\n  \"vocab_size\": 12,\n  \"pad_token_id\": 0,\n"
         "  \"bos_token_id\": null\n}\n");
   CHECK(read_file(folder / "out/vocab.txt") == kVocabulary + "king\nqueen\ncourt\n");
-  CHECK(noted(report, "tied to the input table: it has the same rows"));
-  CHECK(noted(report, "'pytorch_model.bin' is copied as it is"));
+  CHECK(noted(report, "stays tied to the input table"));
+  CHECK(noted(report, "'pytorch_model.bin' is copied unchanged"));
   CHECK(report.edited_files == std::vector<std::string>{"config.json", "vocab.txt"});
 }
 
@@ -198,13 +198,13 @@ TEST_CASE("rows that go or move take their numbers in all tables and configs alo
         R"("pad_token_id": 2, "sep_token_id": 1, "eos_token_id": 99})");
   CHECK(read_file(folder / "out/generation_config.json") ==
         R"({"eos_token_id": [1, 8], "top_k": 3})");
-  CHECK(noted(report, "eos_token_id is 99, beyond the table"));
+  CHECK(noted(report, "eos_token_id is 99, which is not a row of the table"));
   CHECK(report.rows_gone == 0);
   CHECK(contains(message_of([&] {
                    change_vocabulary(folder / "in", folder / "x", removes({"and"}),
                                      change_request());
                  }),
-                 "eos_token_id is 8, a row that would go"));
+                 "eos_token_id is 8, a row that would be removed"));
   const auto less = change_vocabulary(folder / "in", folder / "less", removes({"[unused0]", "of"}),
                                       change_request());
   CHECK(less.rows_after == 9);
@@ -322,12 +322,13 @@ TEST_CASE("a dry run and a refused one leave nothing behind") {
     return message_of(
         [&] { change_vocabulary(folder / "in", folder / "out", plan, change_request(init)); });
   };
-  CHECK(contains(refusal(adds({"the"})), "is a token already"));
+  CHECK(contains(refusal(adds({"the"})), "is already a token"));
   CHECK(contains(refusal(adds({"x"}), "copy:y"), "no such token"));
   CHECK(contains(refusal(resizes(8)), "would cut off"));
   CHECK(folder.names() == std::vector<std::string>{"in"});
   write_file(folder / "in/vocab.txt", kVocabulary + "a\nb\nc\n");
-  CHECK(contains(refusal(resizes(20)), "token 'c' of vocab.txt has id 11, the table has 11 rows"));
+  CHECK(contains(refusal(resizes(20)),
+                 "token 'c' of vocab.txt has id 11, but the table has 11 rows"));
 }
 
 TEST_CASE("nothing to change is a copy") {
@@ -376,7 +377,7 @@ TEST_CASE("RoBERTa's pad token keeps its id") {
                    change_vocabulary(folder / "in", folder / "out", permutes({"1", "0", "2", "3"}),
                                      change_request());
                  }),
-                 "row 1 is that of the padding token"));
+                 "row 1 belongs to the padding token"));
   CHECK_NOTHROW(change_vocabulary(folder / "in", folder / "out", permutes({"2", "1", "0", "3"}),
                                   change_request()));
 }

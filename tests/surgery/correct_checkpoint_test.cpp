@@ -173,7 +173,7 @@ TEST_CASE("a mark stops a second correction, and carries what the inverse needs"
   correct_checkpoint(folder / "in", folder / "out", request);
   CHECK(
       contains(message_of([&] { correct_checkpoint(folder / "out", folder / "x", request_of()); }),
-               "is corrected already (rate=0.3 "));
+               "is already corrected (rate=0.3 "));
   CorrectionRequest inverse = request_of();
   inverse.inverse = true;
   correct_checkpoint(folder / "out", folder / "back", inverse);
@@ -182,7 +182,7 @@ TEST_CASE("a mark stops a second correction, and carries what the inverse needs"
   CHECK(far_off(values_of(back, kTable), values_of(in, kTable), 1e-15, 1e-14) == "");
   CHECK(back.files()[0].content.metadata == store::Metadata{{"format", "pt"}});
   CHECK(contains(message_of([&] { correct_checkpoint(folder / "back", folder / "x", inverse); }),
-                 "carries no mark"));
+                 "has no mark"));
   inverse.rate = 0.15;
   CHECK(message_of<UsageError>([&] {
           correct_checkpoint(folder / "out", folder / "x", inverse);
@@ -192,7 +192,8 @@ TEST_CASE("a mark stops a second correction, and carries what the inverse needs"
   CHECK_NOTHROW(correct_checkpoint(folder / "out", folder / "again", again));
 }
 
-TEST_CASE("a mark that no version wrote is refused, even one with a row beyond the table") {
+TEST_CASE(
+    "a mark that not the mark of a correction is refused, even one with a row beyond the table") {
   const TempFolder folder;
   for (const char* mark :
        {"nonsense", "rate=0.15 mask=0.8 keep=0.1 random=0.1 mask_row=99 kept= mean=vocab"}) {
@@ -202,7 +203,7 @@ TEST_CASE("a mark that no version wrote is refused, even one with a row beyond t
     request.inverse = true;
     const std::string message = message_of(
         [&] { correct_checkpoint(folder / "a.safetensors", folder / "b.safetensors", request); });
-    CHECK((contains(message, "no version wrote") || contains(message, "names row 99")));
+    CHECK((contains(message, "not the mark of a correction") || contains(message, "names row 99")));
   }
 }
 
@@ -237,8 +238,8 @@ TEST_CASE("what the data says no to") {
   const auto nothing = [](CorrectionRequest&) {};
   CHECK(contains(message("bare", nothing), "name the mask with mask_token"));
   CHECK(contains(message("bare", [](auto& r) { r.mask_token = "[MASK]"; }), "no tokenizer file"));
-  CHECK(
-      contains(message("bare", [](auto& r) { r.mask_token = "11"; }), "row 11, the table has 11"));
+  CHECK(contains(message("bare", [](auto& r) { r.mask_token = "11"; }),
+                 "found row 11, expected a row below 11"));
   CHECK(contains(message("in", [](auto& r) { r.mask_token = "x"; }), "no such token in vocab.txt"));
   CHECK(contains(message("in", [](auto& r) { r.mean = "freq:/nonexistent"; }), "No such file"));
   CHECK(contains(message("bare",

@@ -42,7 +42,7 @@ TEST_CASE("a mean of used rows follows them, one of counts gets a note") {
     inverse.mean = correction.mean;
     return contains(
         message_of([&] { correct_checkpoint(folder / name, folder / "never", inverse); }),
-        "took another mean");
+        "used another mean");
   };
 
   correction.mean = "used";

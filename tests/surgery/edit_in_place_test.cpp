@@ -79,7 +79,7 @@ TEST_CASE("in place gives what an output would be, in the same file") {
   CHECK(contains(read_file(folder / "in/config.json"), "\"masque.mlm_correct\": \"rate=0.15 "));
   for (const char* again : {"in", "in/model.safetensors"}) {
     CHECK(contains(message_of([&] { correct_checkpoint(folder / again, "", in_place_request()); }),
-                   "is corrected already"));
+                   "is already corrected"));
   }
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("a lone file has its mark next to it, and gets it back by the inverse"
         std::vector<std::string>{"in", "x.safetensors", "x.safetensors.masque.json"});
   CHECK(marker_of(folder / "x.safetensors"));
   CHECK(contains(message_of([&] { correct_checkpoint(folder / "x.safetensors", "", request); }),
-                 "is corrected already"));
+                 "is already corrected"));
   CorrectionRequest inverse = in_place_request();
   inverse.inverse = true;
   correct_checkpoint(folder / "x.safetensors", "", inverse);
@@ -227,12 +227,12 @@ TEST_CASE("an edit says what stands against making it in place") {
   CHECK(edited([&](auto& edit) { edit.set_config("vocab_size", "3"); }) == "");
   CHECK(edited([&](auto& edit) {
           edit.replace("other", {1, 3}, bytes);
-        }) == "tensor 'other' changes its size");
-  CHECK(edited([&](auto& edit) { edit.remove("other"); }) == "tensor 'other' goes");
-  CHECK(edited([&](auto& edit) { edit.drop_file("vocab.txt"); }) == "'vocab.txt' goes");
+        }) == "tensor 'other' would change its size");
+  CHECK(edited([&](auto& edit) { edit.remove("other"); }) == "tensor 'other' would be removed");
+  CHECK(edited([&](auto& edit) { edit.drop_file("vocab.txt"); }) == "'vocab.txt' would be removed");
   CHECK(edited([&](auto& edit) {
           edit.add({{.name = "new", .dtype = DType::kU8, .shape = {12}}, bytes}, "other");
-        }) == "tensor 'new' is new");
+        }) == "tensor 'new' would be added");
 }
 
 TEST_CASE("sources may read what is written over: all is computed from the old bytes") {
@@ -280,7 +280,7 @@ TEST_CASE("files of PyTorch change in place, but no elements that views share") 
   for (const char* name : {"views.pt", "views.legacy"}) {
     CHECK(contains(changed_in_place(name, "rows"), "shares its bytes with"));
     CHECK(contains(changed_in_place(name, "one"), "shares its bytes with"));
-    CHECK(contains(changed_in_place(name, "transposed"), "does not lie in order"));
+    CHECK(contains(changed_in_place(name, "transposed"), "is not stored contiguously"));
   }
   CHECK(contains(changed_in_place("ties.pt", "embedding"), "shares its bytes with"));
 }
@@ -305,7 +305,8 @@ TEST_CASE("what optimizer states and other dicts share does not change in place"
   const auto momentum = [&](std::uint64_t offset) {
     return pickled_dict("state", "]" + pickled_tensor(storage, offset, {2}, {1}) + "a");
   };
-  CHECK(contains(change(momentum(2)), "tensor 'a' shares its bytes with one outside of the state"));
+  CHECK(
+      contains(change(momentum(2)), "tensor 'a' shares its bytes with a tensor outside the state"));
   CHECK(change(momentum(3)) == "(nothing thrown)");
 }
 

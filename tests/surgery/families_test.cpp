@@ -151,7 +151,7 @@ TEST_CASE("T5's table that is stored twice is resized in both places, and never 
   request.tied = TiedPolicy::kKeep;
   request.mask_token = "4";
   CHECK(contains(message_of([&] { correct_checkpoint(folder / "in", folder / "no", request); }),
-                 "are stored as tables of one embedding"));
+                 "store the same embedding"));
 }
 
 TEST_CASE("of the family masque config.json says whether there is a head, and whether it is tied") {

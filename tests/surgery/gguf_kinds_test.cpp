@@ -87,7 +87,7 @@ TEST_CASE("control tokens of a GGUF file are special") {
              [](const VocabularyState& state) { return plan_keep(state, {{"##s"}}); });
   CHECK(names_of(store::open_checkpoint(folder / "kept.gguf")) ==
         Texts{"[MASK]", "[extra]", "##s"});
-  CHECK(contains(report.notes.front(), "2 special tokens are kept, too: 0 [MASK], 2 [extra]"));
+  CHECK(contains(report.notes.front(), "2 special tokens are also kept: 0 [MASK], 2 [extra]"));
 }
 
 TEST_CASE("a part of a split GGUF model keeps its rows, and its head is not known") {
@@ -129,11 +129,11 @@ TEST_CASE("metadata of a GGUF file that name tokens and do not follow are noted"
   };
   const std::string removed =
       notes("a.gguf", [](const VocabularyState& state) { return plan_remove(state, {{"the"}}); });
-  CHECK(contains(removed, "metadata 'tokenizer.huggingface.json' stays as it is"));
-  CHECK(contains(removed, "metadata 'tokenizer.ggml.suppress_tokens' stays as it is"));
+  CHECK(contains(removed, "metadata 'tokenizer.huggingface.json' stays unchanged"));
+  CHECK(contains(removed, "metadata 'tokenizer.ggml.suppress_tokens' stays unchanged"));
   const std::string added = notes(
       "b.gguf", [](const VocabularyState& state) { return plan_add(state, {"foo"}, false, 1); });
-  CHECK(contains(added, "metadata 'tokenizer.huggingface.json' stays as it is"));
+  CHECK(contains(added, "metadata 'tokenizer.huggingface.json' stays unchanged"));
   CHECK_FALSE(contains(added, "suppress_tokens"));
 }
 

@@ -130,11 +130,11 @@ TEST_CASE("what the metadata of a GGUF file cannot follow is refused") {
     return [token](const VocabularyState& state) { return plan_remove(state, {{token}}); };
   };
   CHECK(contains(why(folder / "gpt2.gguf", removes("b")),
-                 "token 'b' would be gone, but tokenizer.ggml.merges may make it"));
+                 "token 'b' would be removed, but tokenizer.ggml.merges may produce it"));
   VocabularyRequest request;
   request.other_tokenizer = true;
   const auto swap = [&] { change_vocabulary(kBert, folder / "out.gguf", removes("the"), request); };
-  CHECK(contains(message_of(swap), "carries its tokenizer in its metadata"));
+  CHECK(contains(message_of(swap), "stores its tokenizer in its metadata"));
   CHECK_FALSE(exists(folder / "out.gguf"));
   // Without merges the same is done, with the least score for what is new.
   write_file(folder / "spm.gguf", decoder(true, "llama", false));
@@ -168,7 +168,7 @@ TEST_CASE("a vocabulary with merges and more rows than tokens") {
     change(folder / "in.gguf", folder / "out.gguf",
            [](const VocabularyState& state) { return plan_remove(state, {{"b"}}); });
   };
-  CHECK(contains(message_of(removes), "token 'b' would be gone"));
+  CHECK(contains(message_of(removes), "token 'b' would be removed"));
 }
 
 TEST_CASE("quantised tables are refused by their name and type") {

@@ -104,21 +104,22 @@ TEST_CASE("every mistake is reported with its byte") {
            {"#1 #2", "byte 4: found '#', expected '=' after the row"},
            {"#1 = ", "byte 6: ends, expected a row, a number, a function or '('"},
            {"#1 = #2 #3", "byte 9: found '#', expected an operator, ';' or the end"},
-           {"#1 = #8", "byte 6: id 8, expected below 8"},
+           {"#1 = #8", "byte 6: id 8, expected an id below 8"},
            {"#1 = #x", "byte 6: expected an id after '#'"},
            {"#1 = [queen]", "byte 6: no token 'queen' in vocab.txt"},
            {"queen = #1", "byte 1: no token 'queen' in vocab.txt"},
-           {"#1 = [king", "byte 6: a bracket that does not close"},
-           {"#1 = 'king", "byte 6: a quote that does not end"},
-           {"#1 = 3", "byte 6: is a number, expected a row"},
-           {"#1 = #2 + 3", "byte 9: a row and a number have no sum"},
-           {"#1 = #2 * #3", "byte 9: two rows have no product"},
-           {"#1 = 1 / #3", "byte 8: a row divides nothing, expected a number"},
+           {"#1 = [king", "byte 6: unclosed bracket"},
+           {"#1 = 'king", "byte 6: unterminated quote"},
+           {"#1 = 3", "byte 6: found a number, expected a row"},
+           {"#1 = #2 + 3", "byte 9: cannot add or subtract a row and a number"},
+           {"#1 = #2 * #3", "byte 9: cannot multiply two rows"},
+           {"#1 = 1 / #3", "byte 8: cannot divide by a row, expected a number"},
            {"#1 = #3 / (1 - 1)", "byte 9: division by zero"},
-           {"#1 = mean(#1, 2)", "byte 15: is a number, expected a row"},
+           {"#1 = mean(#1, 2)", "byte 15: found a number, expected a row"},
            {"#1 = mean()", "byte 11: found ')', expected a row, a number, a function or '('"},
            {"#1 = unit(#1, #2)", "byte 6: unit takes one row"},
-           {"#1 = unit(#1 - #1)", "byte 6: unit of a row of norm 0, or of one that is not finite"},
+           {"#1 = unit(#1 - #1)",
+            "byte 6: unit of a row with norm 0 or values that are not finite"},
            {"#1 = king",
             "byte 6: 'king': expected mean, norm, sum, unit, or a row, written [king]"},
            {"#1 = (#2", "byte 9: ends, expected ')'"},
@@ -128,9 +129,9 @@ TEST_CASE("every mistake is reported with its byte") {
     CHECK(t.error(c.program) == "'" + std::string(c.program) + "': " + c.message);
   }
   const std::string deep = "#1 = " + std::string(200, '(');
-  CHECK(contains(t.error(deep), "deeper than 100"));
-  CHECK(contains(t.error("#1 = " + std::string(200, '-') + "#1"), "deeper than 100"));
-  CHECK(contains(Table("").error("#1 = [king]"), "no tokenizer file names the rows, expected #ID"));
+  CHECK(contains(t.error(deep), "nested deeper than 100 levels"));
+  CHECK(contains(t.error("#1 = " + std::string(200, '-') + "#1"), "nested deeper than 100 levels"));
+  CHECK(contains(Table("").error("#1 = [king]"), "no tokenizer file, expected #ID"));
 }
 
 PatchRequest request_of() {

@@ -184,11 +184,13 @@ TEST_CASE("numbers that a way cannot make, and buffers that say something, are r
     return message_of<UsageError>(
         [&] { resize_positions(folder / "in", folder / "out", request_of(positions, how)); });
   };
-  CHECK(refused(7, "truncate") == "7 positions: 'truncate' makes 1 to 6 of 6");
-  CHECK(refused(37, "hierarchical") == "37 positions: 'hierarchical' makes 6 to 36 of 6");
+  CHECK(refused(7, "truncate") ==
+        "N: found 7, expected 1 to 6 for 'truncate' and a table of 6 positions");
+  CHECK(refused(37, "hierarchical") ==
+        "N: found 37, expected 6 to 36 for 'hierarchical' and a table of 6 positions");
   CHECK(refused(5, "last") ==
-        "5 positions: 'last' makes 6 to any number of 6; how truncate keeps "
-        "the first ones");
+        "N: found 5, expected 6 to any number for 'last' and a table of 6 positions; how truncate "
+        "keeps the first ones");
   write_file(folder / "in/model.safetensors",
              file_of({whole("bert.embeddings.position_ids", {1, 6}, {0, 1, 2, 3, 5, 4}),
                       raw(example.position_table(), DType::kF32, {6, kWidth}, example.positions()),
@@ -303,7 +305,8 @@ TEST_CASE("token types grow by mean, zero or a copy, and shrink") {
   CHECK(refused(types_of(3, "copy:2")) == "init copy:2: expected a token type below 2");
   CHECK(refused(types_of(3, "copy")) ==
         "init: found 'copy', expected mean, zero or copy:K with a token type K");
-  CHECK(refused(types_of(1, "mean")) == "init: 1 token types of 2 have no new row");
+  CHECK(refused(types_of(1, "mean")) ==
+        "init has no effect: 1 token types out of 2 need no new rows");
 }
 
 }  // namespace

@@ -164,7 +164,7 @@ TEST_CASE("a subword mean takes the pieces of each token") {
                 1e-13) == "");
   example.change.tokens.back() = " ";
   CHECK(contains(message_of([&] { example.new_row("subword", example.table(), 9); }),
-                 "makes nothing of ' '"));
+                 "splits ' ' into no tokens"));
 }
 
 /// Mean and covariance of many samples against those of the rows.
@@ -269,7 +269,7 @@ TEST_CASE("what is no initializer") {
   CHECK(message("cov:-1") == "init cov: found '-1', expected a number from 0");
   CHECK(message("cov:inf") == "init cov: found 'inf', expected a number from 0");
   CHECK(contains(message("copy:nobody"), "no such token in vocab.txt"));
-  CHECK(contains(message("copy:11"), "row 11, the table has 11"));
+  CHECK(contains(message("copy:11"), "found row 11, expected a row below 11"));
   CHECK(contains(message("compound:the,,of"), "an empty name"));
   example.names = TokenNames();
   CHECK(contains(message("copy:the"), "no tokenizer file, expected an id"));

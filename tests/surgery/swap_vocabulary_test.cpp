@@ -119,7 +119,8 @@ TEST_CASE("without a known class a note says so") {
   write_file(folder / "new/tokenizer_config.json", "{}");
   const VocabularyReport report = swap(folder, folder / "new");
   CHECK(std::ranges::any_of(report.notes, [](const std::string& note) {
-    return contains(note, "names no tokenizer_class: transformers takes that of the model");
+    return contains(note,
+                    "has no tokenizer_class: transformers uses the default of the model type");
   }));
   CHECK(InputFile::open(folder / "out/tokenizer_config.json").read_all(1000) == "{}");
 }

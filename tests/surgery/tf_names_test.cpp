@@ -152,7 +152,7 @@ TEST_CASE("a tied head cannot be untied, and stays tied where requested") {
   const TempFolder folder;
   write_folder(folder);
   const std::string refusal =
-      "tied keep changes both, 'ckpt convert names hf' gives names that have one";
+      "tied keep changes both, 'ckpt convert names hf' converts to names that have one";
   CorrectionRequest request;
   CHECK(contains(message_of([&] { correct_checkpoint(folder / "in", folder / "out", request); }),
                  refusal));
@@ -162,7 +162,7 @@ TEST_CASE("a tied head cannot be untied, and stays tied where requested") {
   patch.tied = TiedPolicy::kUntie;
   CHECK(contains(
       message_of([&] { apply_expressions(folder / "in", folder / "out", {"#6 = #7"}, patch); }),
-      "TensorFlow's names have none"));
+      "TensorFlow has no name for an untied head"));
   CHECK(names_in(folder.path()) == Names{"in"});
   request.tied = TiedPolicy::kKeep;
   request.verify = true;

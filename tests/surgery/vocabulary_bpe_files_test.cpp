@@ -19,11 +19,11 @@ TEST_CASE("vocab.json: ids move, escapes stay, what merges make or use is protec
   CHECK(folder.change({0, 4, 2, 3, 1}, {"<s>", "Ġ", "b", "ab", "a"})["vocab.json"] ==
         R"({"<s>": 0, "a": 4, "b": 2, "ab": 3, "\u0120": 1})");
   CHECK(contains(folder.error({0, 1, 3, 4, 5}, {"<s>", "a", "ab", "Ġ", "rare"}),
-                 "merges.txt: the merge 'a b' uses token 'b', which would be gone"));
+                 "merges.txt: the merge 'a b' uses token 'b', which therefore cannot be removed"));
   CHECK(contains(folder.error({0, 1, 2, 4, 5}, {"<s>", "a", "b", "Ġ", "rare"}),
-                 "the merge 'a b' makes token 'ab', which would be gone"));
+                 "the merge 'a b' produces token 'ab', which therefore cannot be removed"));
   CHECK(contains(folder.error({0, 1, 2, 3, 4, 5}, {"<s>", "x", "b", "ab", "Ġ", "rare"}),
-                 "the merge 'a b' uses token 'a', which would be called otherwise"));
+                 "the merge 'a b' uses token 'a', which therefore cannot be renamed"));
 }
 
 TEST_CASE("vocab.json: new and renamed tokens are listed, in the file that lists them already") {
@@ -64,9 +64,10 @@ TEST_CASE("a new token that begins with the mark of a space gets a note") {
   };
   using Notes = std::vector<std::string>;
   const TokenizerFolder bytes({{"vocab.json", R"({"a":0,"b":1})"}, {"merges.txt", "\n"}});
-  CHECK(notes(bytes, {"Ġlondon"}) == Notes{"no text gives 'Ġlondon': write ' london'"});
+  CHECK(notes(bytes, {"Ġlondon"}) ==
+        Notes{"no text is tokenized as 'Ġlondon': add ' london' instead"});
   CHECK(notes(bytes, {"x", "Ġy", "Ġz"}) ==
-        Notes{"no text gives 2 new tokens, the first 'Ġy': write ' y'"});
+        Notes{"no text is tokenized as any of 2 new tokens, the first 'Ġy': add ' y' instead"});
   CHECK(notes(bytes, {" london", "▁london", "Ġ"}).empty());
   const auto pieces = [](const std::string& words, const std::string& normalizer = "null") {
     return TokenizerFolder(
@@ -76,9 +77,9 @@ TEST_CASE("a new token that begins with the mark of a space gets a note") {
                                 R"("merges":[]}})"}});
   };
   CHECK(notes(pieces(R"({"type":"Sequence","pretokenizers":[{"type":"ByteLevel"}]})"), {"Ġx"}) ==
-        Notes{"no text gives 'Ġx': write ' x'"});
+        Notes{"no text is tokenized as 'Ġx': add ' x' instead"});
   CHECK(notes(pieces(R"({"type":"Metaspace"})"), {"▁x", "Ġx"}) ==
-        Notes{"no text gives '▁x': write ' x'"});
+        Notes{"no text is tokenized as '▁x': add ' x' instead"});
   CHECK(notes(pieces("null"), {"▁x", "Ġx"}).empty());
   // Llama's: seen with the library tokenizers 0.23.
   const std::string prepend = R"({"type":"Prepend","prepend":"▁"})";
@@ -87,8 +88,8 @@ TEST_CASE("a new token that begins with the mark of a space gets a note") {
     return R"({"type":"Sequence","normalizers":[)" + steps + "]}";
   };
   const TokenizerFolder llama = pieces("null", in_order(prepend + "," + replace));
-  CHECK(notes(llama, {"▁x"}) == Notes{"no text gives '▁x': write 'x'"});
-  CHECK(notes(llama, {" x", "y"}) == Notes{"no text gives ' x': write 'x'"});
+  CHECK(notes(llama, {"▁x"}) == Notes{"no text is tokenized as '▁x': add 'x' instead"});
+  CHECK(notes(llama, {" x", "y"}) == Notes{"no text is tokenized as ' x': add 'x' instead"});
   CHECK(notes(llama, {"x", "▁"}).empty());
   CHECK(notes(pieces("null", in_order(replace)), {"▁x"}).empty());
 }
@@ -110,8 +111,8 @@ TEST_CASE("tokenizer.json: merges as pairs and as text, with a continuing prefix
               R"(,"vocab":{"a":0,"##b":1,"ab":2,"a##b":3},"merges":[)" + merges + "]}}"}});
     return folder.error({0, 1, 3}, {"a", "##b", "a##b"});
   };
-  CHECK(contains(error(R"(["a","##b"])", R"("##")"), "merge 'a ##b' makes token 'ab'"));
-  CHECK(contains(error(R"("a ##b")", R"("##")"), "merge 'a ##b' makes token 'ab'"));
+  CHECK(contains(error(R"(["a","##b"])", R"("##")"), "merge 'a ##b' produces token 'ab'"));
+  CHECK(contains(error(R"("a ##b")", R"("##")"), "merge 'a ##b' produces token 'ab'"));
   CHECK(error(R"(["a","##b"])", "null") == "(nothing thrown)");
 }
 
@@ -121,7 +122,7 @@ TEST_CASE("special tokens stay") {
        {"merges.txt", kMerges},
        {"special_tokens_map.json", R"({"additional_special_tokens":["rare"]})"}});
   CHECK(contains(folder.error({0, 1, 2, 3, 4}, {"<s>", "a", "b", "ab", "Ġ"}),
-                 "special_tokens_map.json: token 'rare' would be gone, but it is special"));
+                 "special_tokens_map.json: token 'rare' is a special token and cannot be removed"));
 }
 
 TEST_CASE("a SentencePiece model is left alone or refused") {
@@ -134,11 +135,11 @@ TEST_CASE("a SentencePiece model is left alone or refused") {
   CHECK(alone.change(from, std::vector<std::string>(300)).texts.empty());
   std::swap(from[2], from[3]);
   CHECK(contains(alone.error(from, std::vector<std::string>(300)),
-                 "spiece.model: row 2 would go or move"));
+                 "spiece.model: row 2 would be removed or moved"));
   const store::Checkpoint checkpoint = store::open_checkpoint(alone.path());
   const auto names = TokenNames::load(alone.path());
   CHECK(contains(message_of([&] { check_editable(checkpoint, names); }),
-                 "spiece.model: a SentencePiece model is not edited: save the tokenizer as "
+                 "spiece.model: a SentencePiece model cannot be edited: save the tokenizer as "
                  "tokenizer.json"));
   const TokenizerFolder none({});
   CHECK_NOTHROW(check_editable(store::open_checkpoint(none.path()), names));

@@ -59,7 +59,8 @@ TEST_CASE("vocab.txt: line ends, empty and equal lines stay, ids without a token
   const TokenizerFolder twice({{"vocab.txt", "a\n\nb\na\n"}});
   CHECK(twice.change({0, 1, 2, 3, kNew}, {"a", "", "b", "a", "d"})["vocab.txt"] ==
         "a\n\nb\na\nd\n");
-  CHECK(contains(twice.error({3, 1, 2, 0}, {"a", "", "b", "a"}), "'a' would have the ids 0 and 3"));
+  CHECK(
+      contains(twice.error({3, 1, 2, 0}, {"a", "", "b", "a"}), "'a' would have two ids, 0 and 3"));
   const TokenizerFolder hole({{"vocab.txt", "a\nb\n"}});
   CHECK(hole.change({0, 1, 2, kNew}, {"a", "b", "", "d"})["vocab.txt"] == "a\nb\n\nd\n");
   CHECK(hole.change({0, 1, kNew}, {"a", "b", ""}).texts.empty());
@@ -74,7 +75,7 @@ TEST_CASE(
   const ChangedFiles upper = folder.change(all_of(kFileTokens), with(kFileTokens, 5, "Paris"));
   CHECK(upper.texts.size() == 1);
   REQUIRE(upper.notes.size() == 1);
-  CHECK(contains(upper.notes[0], "no text gives 'Paris'"));
+  CHECK(contains(upper.notes[0], "no text is tokenized as 'Paris'"));
   const TokenizerFolder cased(
       {{"vocab.txt", kLines}, {"tokenizer_config.json", R"({"do_lower_case":false})"}});
   CHECK(cased.change(all_of(kFileTokens), with(kFileTokens, 5, "Paris")).notes.empty());
@@ -83,9 +84,9 @@ TEST_CASE(
 TEST_CASE("a token twice, and tokens with a role") {
   const TokenizerFolder folder({{"vocab.txt", kLines}});
   CHECK(contains(folder.error(all_of(kFileTokens), with(kFileTokens, 5, "the")),
-                 "token 'the' would have the ids 5 and 6"));
+                 "token 'the' would have two ids, 5 and 6"));
   CHECK(contains(folder.error({0, 1, 2, 3, 6}, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "the"}),
-                 "token '[MASK]' would be gone, but it is the mask_token"));
+                 "token '[MASK]' is the mask_token and cannot be removed"));
 }
 
 const std::string kWordPiece = R"({
@@ -185,14 +186,13 @@ TEST_CASE("tokenizer.json: what is wrong is reported with its place") {
   CHECK(contains(
       error(
           R"({"added_tokens":[{"id":7,"content":"c"}],"model":{"type":"BPE","vocab":{"a":0,"b":1}}})"),
-      "added token 'c' has the id 7 in the file, but is given 2"));
+      "added token 'c' has id 7 in the file, but tokenizers assign it id 2"));
   CHECK(contains(error(R"({"model":{"type":"Unigram","vocab":[["a",0],["b"],["c",0]]}})"),
                  "expected a piece and its score"));
   CHECK(contains(error(R"({"model":{"type":"Unigram","vocab":[["a",0],["b",0],["c",0]]}})"),
                  "no list \"added_tokens\""));
   const TokenizerFolder folder({{"tokenizer.json", kWordPiece}});
-  CHECK(
-      contains(folder.error({0, 2, 3, 4}, {"[PAD]", "the", "bé", "<x>"}), "'[UNK]' would be gone"));
+  CHECK(contains(folder.error({0, 2, 3, 4}, {"[PAD]", "the", "bé", "<x>"}), "'[UNK]' is the unk"));
 }
 
 TEST_CASE("files that do not agree: reported where nothing changes, refused where something does") {
@@ -204,7 +204,7 @@ TEST_CASE("files that do not agree: reported where nothing changes, refused wher
   REQUIRE(files.notes.size() == 1);
   CHECK(contains(files.notes[0], "vocab.txt: id 2 is 'THE', but tokenizer.json says 'the'"));
   CHECK(contains(folder.error({0, 1, 2, 3, 4}, with(tokens, 2, "new")),
-                 "expected files that agree about what changes"));
+                 "expected files that agree on the changed tokens"));
 }
 
 const std::string kUnigram =
@@ -219,7 +219,7 @@ TEST_CASE("Unigram: pieces go with their scores, new tokens are listed") {
                  R"("unk_id":0,"vocab":[["<unk>", 0.0],["c", -3e0],["▁a", -1.25]]}})"));
   CHECK(contains(files["tokenizer.json"], R"("sep":["▁a",2],"cls":["<unk>",0])"));
   CHECK(contains(folder.error({1, 0, 2, 3}, {"▁a", "<unk>", "▁b", "c"}),
-                 "row 0 is that of the unknown piece"));
+                 "row 0 belongs to the unknown piece"));
   files = folder.change({0, 1, 2, 3, kNew}, {"<unk>", "▁a", "▁b", "c", "<new>"});
   CHECK(contains(
       files["tokenizer.json"],
@@ -230,7 +230,7 @@ TEST_CASE("Unigram: pieces go with their scores, new tokens are listed") {
   CHECK(contains(files["tokenizer.json"], R"(["▁b", -2.50],["<new>", 0.0],["c", -3e0]]}})"));
   CHECK(contains(folder.error({0, 1, 2, kNew, 3}, {"<unk>", "▁a", "▁b", "", "c"}),
                  "id 3 would have no token"));
-  CHECK(contains(folder.error({1, 2}, {"▁a", "▁b"}), "'<unk>' would be gone"));
+  CHECK(contains(folder.error({1, 2}, {"▁a", "▁b"}), "'<unk>' is "));
 }
 
 // Quadratic work would take hours: the limit is that of every test.

@@ -57,7 +57,7 @@ TEST_CASE("add: tokens that are there, twice or empty") {
   CHECK(contains(example.refusal([](auto s) {
     plan_add(s, {"king", "the"}, false, 1);
   }),
-                 "'the' is a token already, with id 6"));
+                 "'the' is already a token, with id 6"));
   CHECK(contains(example.refusal([](auto s) {
     plan_add(s, {"king", "king"}, true, 1);
   }),
@@ -66,13 +66,13 @@ TEST_CASE("add: tokens that are there, twice or empty") {
   const auto change = plan_add(example.state(), {"the", "king", "of"}, true, 1);
   CHECK(change.from.size() == 11);
   CHECK(change.tokens[9] == "king");
-  CHECK(example.notes == Tokens{"are there already: the of"});
+  CHECK(example.notes == Tokens{"existing tokens skipped: the of"});
   PlanExample bare(false);
   CHECK(contains(bare.refusal([](auto s) { plan_add(s, {"king"}, false, 1); }), "count N"));
   CHECK(plan_append(bare.state(), 3, 8).from.size() == 16);
   CHECK(plan_append(bare.state(), 2, 1).from.size() == 13);
-  CHECK(
-      contains(example.refusal([](auto s) { plan_append(s, 1, 1); }), "vocab.txt names the rows"));
+  CHECK(contains(example.refusal([](auto s) { plan_append(s, 1, 1); }),
+                 "vocab.txt has tokens for the rows"));
   CHECK(contains(bare.refusal([](auto s) { plan_append(s, ~std::uint64_t{0}, 1); }), "at most"));
   CHECK(contains(bare.refusal([](auto s) { plan_append(s, 1, 0); }), "multiple: found 0"));
 }
@@ -98,7 +98,7 @@ TEST_CASE("keep takes the listed rows by id, and special tokens") {
   CHECK(change.from == Ids{0, 1, 2, 3, 4, 6, 8});
   CHECK(change.tokens.back() == "and");
   CHECK(example.notes ==
-        Tokens{"4 special tokens are kept, too: 1 [UNK], 2 [CLS], 3 [SEP], 4 [MASK]"});
+        Tokens{"4 special tokens are also kept: 1 [UNK], 2 [CLS], 3 [SEP], 4 [MASK]"});
   PlanExample bare(false);
   CHECK(plan_keep(bare.state(), {{"7", "1"}}).from == Ids{1, 7});
 }
@@ -115,7 +115,7 @@ TEST_CASE("tokens that a file calls special are kept, and not removed") {
     write_file(example.folder / "in/tokenizer_config.json", config);
     example.names = TokenNames::load(example.folder / "in");
     CHECK(plan_keep(example.state(), {{"and"}}).from == Ids{0, 1, 2, 3, 4, 5, 8});
-    CHECK(example.notes == Tokens{"6 special tokens are kept, too: 0 [PAD], 1 [UNK], 2 [CLS], "
+    CHECK(example.notes == Tokens{"6 special tokens are also kept: 0 [PAD], 1 [UNK], 2 [CLS], "
                                   "3 [SEP], 4 [MASK], 5 [unused0]"});
     CHECK(contains(example.refusal([](auto s) { plan_remove(s, {{"[unused0]"}}); }),
                    "5 [unused0] is a special token"));
@@ -127,7 +127,7 @@ TEST_CASE("tokens that a file calls special are kept, and not removed") {
              R"("special":false}],"model":{"vocab":{"a":0,"b":1,"c":2}}})");
   example.names = TokenNames::load(example.folder / "in");
   CHECK(plan_keep(example.state(), {{"c"}}).from == Ids{0, 2});
-  CHECK(example.notes == Tokens{"1 special token is kept, too: 0 a"});
+  CHECK(example.notes == Tokens{"1 special token is also kept: 0 a"});
   // Of many the first ones are listed.
   std::string reserved;
   for (int i = 0; i < 9; ++i)
@@ -138,7 +138,7 @@ TEST_CASE("tokens that a file calls special are kept, and not removed") {
   example.names = TokenNames::load(example.folder / "in");
   example.notes.clear();
   CHECK(plan_keep(example.state(), {{"c"}}).from.size() == 10);
-  CHECK(example.notes == Tokens{"9 special tokens are kept, too: 0 r0, 1 r1, 2 r2, 3 r3, 4 r4, "
+  CHECK(example.notes == Tokens{"9 special tokens are also kept: 0 r0, 1 r1, 2 r2, 3 r3, 4 r4, "
                                 "5 r5, 6 r6, 7 r7 and 1 more"});
 }
 
@@ -151,9 +151,9 @@ TEST_CASE("permute wants every row with a token") {
   CHECK(contains(example.refusal([](auto s) {
     plan_permute(s, {{"and", "of"}});
   }),
-                 "row 0 [PAD] is not in the order, which has 2 of 11"));
+                 "row 0 [PAD] is missing from the list, which has 2 of 11 rows"));
   PlanExample bare(false);
-  CHECK(contains(bare.refusal([](auto s) { plan_permute(s, {{"1", "0"}}); }), "row 2 is not"));
+  CHECK(contains(bare.refusal([](auto s) { plan_permute(s, {{"1", "0"}}); }), "row 2 is missing"));
 }
 
 TEST_CASE("resize pads, rounds up, and cuts off no token") {
@@ -163,7 +163,7 @@ TEST_CASE("resize pads, rounds up, and cuts off no token") {
   CHECK(plan_resize(example.state(), 16, 8).from.size() == 16);
   CHECK(plan_resize(example.state(), 12, 1).from == Ids{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, kNew});
   CHECK(contains(example.refusal([](auto s) { plan_resize(s, 8, 1); }),
-                 "8 rows would cut off 8 and"));
+                 "8 rows would cut off token 8 and"));
   CHECK(contains(example.refusal([](auto s) { plan_resize(s, 0, 1); }), "0 rows"));
 }
 
@@ -172,14 +172,14 @@ TEST_CASE("a list is of ids if all of it are numbers, unless stated") {
   write_file(example.folder / "in/vocab.txt", "[PAD]\n7\n2\nthe\n");
   example.names = TokenNames::load(example.folder / "in");
   CHECK(rows_of(example.state(), {{"7", "2"}}) == Ids{7, 2});
-  CHECK(contains(example.notes.at(0), "taken as ids"));
+  CHECK(contains(example.notes.at(0), "read as ids"));
   CHECK(rows_of(example.state(), {{"7", "2"}, TokenList::As::kTokens}) == Ids{1, 2});
   CHECK(rows_of(example.state(), {{"7", "the"}}) == Ids{1, 3});
   CHECK(rows_of(example.state(), {{"7"}, TokenList::As::kIds}) == Ids{7});
   CHECK(example.notes.size() == 1);
   CHECK(contains(example.refusal([](auto s) { rows_of(s, {{"7", "7"}}); }), "listed twice"));
-  CHECK(
-      contains(example.refusal([](auto s) { rows_of(s, {{"11"}}); }), "row 11, the table has 11"));
+  CHECK(contains(example.refusal([](auto s) { rows_of(s, {{"11"}}); }),
+                 "found row 11, expected a row below 11"));
   CHECK(contains(example.refusal([](auto s) {
     rows_of(s, {{"8", "nobody"}});
   }),

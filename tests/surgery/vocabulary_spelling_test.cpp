@@ -57,7 +57,7 @@ TEST_CASE("rename: which = separates, and what is refused") {
   CHECK_THROWS_WITH_AS(rename(folder, {"x="}), "found 'x=', expected OLD=NEW", UsageError);
   CHECK(contains(error({"y=z"}), "'y': no such token in vocab.txt"));
   CHECK(contains(error({"x=y", "x=z"}), "'x' is listed twice"));
-  CHECK(contains(error({"x=[PAD]"}), "'[PAD]' would have the ids"));
+  CHECK(contains(error({"x=[PAD]"}), "'[PAD]' would have two ids"));
   rename(folder, {"==e", "a=b=c"});
   CHECK(read(folder / "out/vocab.txt") == "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ne\nc\nx\n");
 }

@@ -123,8 +123,7 @@ class Correction {
     report_.notes = checkpoint_.notes();
     if (locked_) {
       for (const std::string& name : locked_->recovered())
-        note(
-            fmt::format("'{}': a change in place that was cut short was taken back", escape(name)));
+        note(fmt::format("'{}': an interrupted change was rolled back", escape(name)));
     }
     for (const std::string& text : settings_.notes) note(text);
     report_.family = table_.family == nullptr ? "" : std::string(table_.family->name);
@@ -156,22 +155,26 @@ class Correction {
     switch (table_.head) {
       case HeadState::kNone: note("no output head in the checkpoint: nothing to untie"); return;
       case HeadState::kMissing:
-        note(fmt::format("the config says untied, but '{}' is not stored: nothing to untie",
-                         table_.decoder_weight));
+        note(
+            fmt::format("the config says that the output head is untied, but '{}' is not stored: "
+                        "nothing to untie",
+                        table_.decoder_weight));
         return;
       case HeadState::kUnknown:
         if (request_.tied == TiedPolicy::kKeep) return;
-        throw InputError(checkpoint_.path(),
-                         table_.family == nullptr
-                             ? fmt::format("'{}' belongs to no known family, so a head that shares "
-                                           "it cannot be seen: {} keep corrects it alone",
-                                           escape(table_.input->name), field("tied"))
-                             : std::string(fmt::format(
-                                   "neither names nor config.json tell whether there is an output "
-                                   "head: {} untie writes one, {} keep corrects the table alone",
-                                   field("tied"), field("tied"))));
+        throw InputError(
+            checkpoint_.path(),
+            table_.family == nullptr
+                ? fmt::format("'{}' belongs to no known family, so a tied output head cannot be "
+                              "detected: {} keep corrects only this tensor",
+                              escape(table_.input->name), field("tied"))
+                : std::string(fmt::format(
+                      "tensor names and config.json do not show whether there is an output head: "
+                      "{} untie writes one, {} keep corrects only the table",
+                      field("tied"), field("tied"))));
       case HeadState::kOwn:
-        note(fmt::format("the head has its own '{}': left as it is", table_.decoder_weight));
+        note(
+            fmt::format("the output head has its own '{}': left unchanged", table_.decoder_weight));
         if (!table_.config_tied || settings_.correction.rates.rate == 0) return;
         if (policy == TiedPolicy::kUntie) untie();
         return;
@@ -186,7 +189,7 @@ class Correction {
                                    field("tied"), field("tied")));
     }
     if (policy == TiedPolicy::kKeep) {
-      note("the output head is tied and stays so: it changes with the table");
+      note("the output head stays tied to the input table and changes with it");
       if (table_.head == HeadState::kCopy) report_.changed_tensors.push_back(table_.decoder_weight);
       return;
     }
@@ -198,9 +201,10 @@ class Correction {
     if (request_.in_place) {
       throw InputError(
           checkpoint_.path(),
-          fmt::format("the output head is tied to the input table, and untying adds tensors: not "
-                      "in place ({} keep changes both, {} OUTPUT writes a new checkpoint)",
-                      field("tied"), field("output")));
+          fmt::format(
+              "the output head is tied to the input table, and untying adds tensors, which is not "
+              "supported in place: {} keep changes both, {} OUTPUT writes a new checkpoint",
+              field("tied"), field("output")));
     }
     unties_ = true;
     added_ = head_tensors(checkpoint_, table_);
@@ -210,10 +214,9 @@ class Correction {
     for (const store::OutputTensor& tensor : added_)
       report_.added_tensors.push_back(tensor.info.name);
     if (table_.head != HeadState::kOwn) {
-      note(fmt::format("the output head is tied to the input table: untied{}",
-                       names.empty() ? "" : ", it gets " + names));
+      note(fmt::format("the output head is untied{}", names.empty() ? "" : ": it gets " + names));
     } else if (!names.empty()) {
-      note("the head gets " + names);
+      note("the output head gets " + names);
     }
     if (config_ && checkpoint_.is_folder()) {
       note("config.json: tie_word_embeddings becomes false");
@@ -260,7 +263,7 @@ class Correction {
 
   void note_stale_copies() {
     for (const std::string& name : stale_copies(checkpoint_)) {
-      note(fmt::format("'{}' is {} as it is: not corrected", escape(name),
+      note(fmt::format("'{}' is {} unchanged: it may hold the old weights", escape(name),
                        request_.in_place ? "left" : "copied"));
     }
   }

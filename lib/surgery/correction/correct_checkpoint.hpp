@@ -1,4 +1,4 @@
-// The job of `embed-fix mlm-correct`: from a checkpoint on disk to a corrected one, with a report.
+// The job of `embed-fix mlm-correct`: corrects a checkpoint on disk and reports what changed.
 #pragma once
 
 #include <optional>
@@ -31,13 +31,13 @@ struct CorrectionReport {
 
 /// Corrects `in` into `out`: a file into a file, a folder (or index) into a folder with every other
 /// file copied. Tables are computed in double and rounded once; every other tensor is copied bit
-/// for bit. Memory: a few MiB a thread, whatever the size of the checkpoint. In place `out` is not
-/// looked at, and `in` changes as a whole or not at all (see edit_in_place); untying is refused, as
-/// it adds tensors.
+/// for bit. Memory: a few MiB a thread, whatever the size of the checkpoint. In place, `out` is
+/// ignored, and `in` changes completely or not at all (see edit_in_place); untying is refused,
+/// because it adds tensors.
 ///
-/// Throws UsageError for contradicting options, InputError for everything that the data says no to
-/// (already corrected, no [MASK], tied and refused, output exists, disk full …); `out`, or `in` in
-/// place, is then as it was.
+/// Throws UsageError for contradicting options, InputError if the data does not allow the
+/// correction (already corrected, no [MASK], tied and refused, output exists, disk full …); then
+/// `out`, or `in` in place, is unchanged.
 CorrectionReport correct_checkpoint(const std::string& in, const std::string& out,
                                     const CorrectionRequest& request);
 

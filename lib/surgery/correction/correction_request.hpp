@@ -11,7 +11,7 @@ namespace masque::surgery {
 
 /// What to do when the output head uses the input table.
 enum class TiedPolicy {
-  kUntie,   ///< the head gets its own copy of the table as it was
+  kUntie,   ///< the head gets its own copy of the old table
   kKeep,    ///< correct the shared table: the head changes too
   kRefuse,  ///< InputError
 };

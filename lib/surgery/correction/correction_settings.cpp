@@ -38,15 +38,14 @@ class Settler {
     if (marked && !request_.inverse && !request_.again) {
       throw InputError(
           checkpoint_.path(),
-          fmt::format("is corrected already ({}): {} corrects once more, {} takes it back",
+          fmt::format("is already corrected ({}): {} corrects it again, {} undoes the correction",
                       escape(marks_.back()), field("again"), field("inverse")));
     }
     if (request_.inverse && !marked && !request_.again) {
       throw InputError(
           checkpoint_.path(),
-          fmt::format(
-              "carries no mark of a correction: {} inverts nevertheless, with the given options",
-              field("again")));
+          fmt::format("has no mark of a correction: {} inverts anyway, with the given options",
+                      field("again")));
     }
     std::optional<MlmCorrection> last;
     if (request_.inverse && marked) {
@@ -83,8 +82,8 @@ class Settler {
   MlmCorrection parse_mark(const std::string& text) const {
     auto mark = MlmCorrection::parse(text);
     if (!mark) {
-      refuse(fmt::format("metadata '{}' holds '{}', which no version wrote", kMlmMarkerKey,
-                         escape(text)));
+      refuse(fmt::format("metadata '{}' holds '{}', which is not the mark of a correction",
+                         kMlmMarkerKey, escape(text)));
     }
     return *std::move(mark);
   }
@@ -103,12 +102,13 @@ class Settler {
     }
     if (request_.mask_token || !request_.special_tokens.empty() ||
         request_.special == SpecialPolicy::kCorrect) {
-      throw UsageError(fmt::format("{}, {} and {} come from the mark when inverting",
-                                   field("mask_token"), field("special"), field("special_token")));
+      throw UsageError(fmt::format(
+          "{}, {} and {} cannot be combined with {}, which takes them from the mark",
+          field("mask_token"), field("special"), field("special_token"), field("inverse")));
     }
     if (marker.mask_row >= table_.rows()) {
-      refuse(
-          fmt::format("the mark names row {}, the table has {}", marker.mask_row, table_.rows()));
+      refuse(fmt::format("the mark names row {}, expected a row below {}", marker.mask_row,
+                         table_.rows()));
     }
   }
 
@@ -139,8 +139,8 @@ class Settler {
       }
     }
     if (*row >= table_.rows()) {
-      refuse(fmt::format("{} '{}': row {}, the table has {}", option, escape(text), *row,
-                         table_.rows()));
+      refuse(fmt::format("{} '{}': found row {}, expected a row below {}", option, escape(text),
+                         *row, table_.rows()));
     }
     return *row;
   }
@@ -156,7 +156,8 @@ class Settler {
                                field("mask_token")));
     }
     if (*row >= table_.rows()) {
-      refuse(fmt::format("the mask token has id {}, the table {} rows", *row, table_.rows()));
+      refuse(
+          fmt::format("the mask token has id {}, but the table has {} rows", *row, table_.rows()));
     }
     return *row;
   }
@@ -218,8 +219,8 @@ class Settler {
     if (marker &&
         (marker->mean != correction.mean || marker->weights_digest != correction.weights_digest)) {
       refuse(
-          fmt::format("the correction to invert took another mean: give the same {} again, with "
-                      "the same tokens or counts",
+          fmt::format("the correction to invert used another mean: give the same {}, with the same "
+                      "tokens or counts",
                       field("mean")));
     }
   }

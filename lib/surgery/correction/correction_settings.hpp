@@ -21,8 +21,9 @@ struct CorrectionSettings {
   std::vector<std::string> notes;
 };
 
-/// Settles a request. Refuses a checkpoint that carries a marker (without `again`), an inverse of
-/// one without it, an unknown [MASK], ids beyond the table. Throws UsageError and InputError.
+/// Settles a request. Throws UsageError and InputError: for a checkpoint with a marker (without
+/// `again`), for an inverse of one without a marker, for an unknown [MASK], and for ids beyond the
+/// table.
 CorrectionSettings correction_settings(const CorrectionRequest& request,
                                        const store::Checkpoint& checkpoint,
                                        const std::optional<store::ModelConfig>& config,

@@ -138,7 +138,7 @@ std::vector<double> used_weights(std::uint64_t rows, const TokenNames& names) {
     weights[row] = 1;
     ++count;
   }
-  if (count == 0) throw InputError(names.source(), "no used row, expected some");
+  if (count == 0) throw InputError(names.source(), "no used token, expected at least one");
   for (double& weight : weights) weight /= count;
   return weights;
 }
@@ -173,14 +173,14 @@ std::vector<double> frequency_weights(std::string_view text, const std::string& 
     const std::string key(lines[i].key);
     const auto row = all_ids ? parse_unsigned(key) : names.id(key);
     if (!row) throw fail(i + 1, fmt::format("no token '{}' in the vocabulary", escape(key)));
-    if (*row >= rows) throw fail(i + 1, fmt::format("id {}, the table has {} rows", *row, rows));
+    if (*row >= rows) throw fail(i + 1, fmt::format("id {}, expected an id below {}", *row, rows));
     if (seen[*row]) throw fail(i + 1, fmt::format("'{}' is listed twice", escape(key)));
     seen[*row] = true;
     weights[*row] = lines[i].count;
     total += lines[i].count;
   }
   if (!(total > 0) || !std::isfinite(total))
-    throw InputError(path, "no counts above 0, expected some");
+    throw InputError(path, "no count above 0, expected at least one");
   for (double& weight : weights) weight /= total;
   return weights;
 }
@@ -232,7 +232,8 @@ AffineRows inverse_mlm_map(const store::Checkpoint& checkpoint, const store::Ten
   const double from_mask = mask_kept ? corrected_weight * b : corrected_weight * b / (a + b);
   const double factor = a + corrected_weight * c - (mask_kept ? 0 : from_mask * c);
   if (!(a > 0) || !(factor > 0)) {
-    throw InputError(checkpoint.path(), "the correction left nothing of the rows: no inverse");
+    throw InputError(checkpoint.path(),
+                     "the correction kept nothing of the original rows: it cannot be inverted");
   }
   AffineRows map;
   map.scale = 1 / a;

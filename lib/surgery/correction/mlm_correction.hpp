@@ -1,5 +1,5 @@
-// The correction of input embeddings that sees masked-language-model training as dropout: the row
-// that a token's input has on average.
+// The correction of input embeddings for masked-language-model pre-training, seen as dropout: each
+// row becomes the average input of its token.
 #pragma once
 
 #include <optional>
@@ -47,7 +47,7 @@ struct MlmCorrection {
   /// The marker that a corrected file carries in its metadata:
   /// "rate=0.15 mask=0.8 keep=0.1 random=0.1 mask_row=103 kept=0,101 mean=vocab".
   std::string marker() const;
-  /// Reads a marker. Nothing if it is not one of ours.
+  /// Reads a marker; std::nullopt if it is not a marker of marker().
   static std::optional<MlmCorrection> parse(std::string_view marker);
 };
 
@@ -78,9 +78,8 @@ std::string weights_digest(std::span<const double> weights);
 AffineRows mlm_map(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
                    const MlmCorrection& correction, std::span<const double> weights, int threads);
 
-/// The map that takes a corrected table back, up to rounding: kept rows tell their share of the
-/// mean, the rest follows from the corrected mean. Throws InputError if the correction cannot be
-/// inverted (scale 0).
+/// The map that undoes a correction, up to rounding. The original mean is computed from the kept
+/// rows and the corrected mean. Throws InputError if the correction cannot be inverted (scale 0).
 AffineRows inverse_mlm_map(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
                            const MlmCorrection& correction, std::span<const double> weights,
                            int threads);

@@ -41,8 +41,8 @@ unsigned mode_of(const std::string& folder, const std::string& name) {
 CheckpointEdit::CheckpointEdit(const store::Checkpoint& checkpoint) : checkpoint_(&checkpoint) {
   if (!store::holds_two_models(checkpoint)) return;
   throw InputError(checkpoint.path(),
-                   fmt::format("holds two models of one vocabulary, of which only one would "
-                               "change: 'ckpt convert {} hf' makes a checkpoint of one",
+                   fmt::format("holds two models that share a vocabulary, and only one would "
+                               "change: 'ckpt convert {} hf' extracts one of them",
                                field("names")));
 }
 
@@ -59,7 +59,7 @@ void CheckpointEdit::add(store::OutputTensor tensor, const std::string& neighbou
   if (checkpoint_->find(tensor.info.name) != nullptr ||
       checkpoint_->find_opaque(tensor.info.name) != nullptr) {
     throw InputError(checkpoint_->path(),
-                     fmt::format("tensor '{}' is there already", escape(tensor.info.name)));
+                     fmt::format("tensor '{}' exists already", escape(tensor.info.name)));
   }
   added_.push_back({std::move(tensor), neighbour});
 }
@@ -247,7 +247,8 @@ void CheckpointEdit::add_bundle(Output& out, std::vector<std::string>& replaced)
   replaced = store::weight_files(*checkpoint_);
   const std::string graph = graph_name(checkpoint_->index_name());
   if (!keeps_layout() && exists(join(checkpoint_->folder(), graph)))
-    out.notes.push_back(fmt::format("'{}' is copied: the graph of other shapes", escape(graph)));
+    out.notes.push_back(
+        fmt::format("'{}' is copied unchanged: its graph has the old shapes", escape(graph)));
 }
 
 CheckpointEdit::Output CheckpointEdit::output(bool follow_links) {

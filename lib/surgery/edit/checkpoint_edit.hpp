@@ -15,7 +15,7 @@
 
 namespace masque::surgery {
 
-/// What differs from a checkpoint. The checkpoint must outlive it. For one thread.
+/// A set of changes to a checkpoint, which must outlive it. For one thread.
 class CheckpointEdit {
  public:
   /// Throws InputError if the file holds two models of one vocabulary (holds_two_models), of which
@@ -31,7 +31,7 @@ class CheckpointEdit {
   /// A new tensor, into the file that holds `neighbour`, after it where files are not sorted. Its
   /// name must be new.
   void add(store::OutputTensor tensor, const std::string& neighbour);
-  /// A stored tensor goes.
+  /// Removes a stored tensor.
   void remove(const std::string& name);
   /// A marker: in the metadata of the file that holds `neighbour`; where the format has none or the
   /// file is changed in place, in config.json, or for a lone file or without a config in
@@ -57,11 +57,11 @@ class CheckpointEdit {
   /// Whether drop_file() was called for a file.
   bool drops(const std::string& name) const;
 
-  /// What stands against making the change in place; nothing if tensors only get other bytes and
-  /// files of the folder other texts.
+  /// Why the edit cannot be made in place; std::nullopt if only bytes of tensors and texts of files
+  /// change.
   std::optional<std::string> against_in_place() const;
-  /// The same for what a change in place would do to other bundles of the folder: a text that they
-  /// share (config.json with its markers, the vocabulary) would change.
+  /// Why the edit would affect other TensorFlow bundles of the folder: a text that they share
+  /// (config.json with its markers, the vocabulary) would change. std::nullopt if none does.
   std::optional<std::string> against_shared_files() const;
   bool keeps_layout() const { return !against_in_place(); }
   /// Names of tensors that were replaced, sorted.

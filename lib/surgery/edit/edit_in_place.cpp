@@ -52,8 +52,8 @@ class EditInPlace {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    throw InputError(checkpoint_.path(),
-                     fmt::format("{}: not in place, expected {} OUTPUT", what, field("output")));
+    throw InputError(checkpoint_.path(), fmt::format("{}: not supported in place, use {} OUTPUT",
+                                                     what, field("output")));
   }
 
   std::size_t locked_file(std::size_t file) const {
@@ -63,9 +63,9 @@ class EditInPlace {
   void check(const store::TensorInfo& tensor) const {
     const store::WeightsFile& file = checkpoint_.files()[tensor.file];
     if (file.content.in_place == nullptr && !checkpoint_.bundle())
-      refuse(fmt::format("'{}' is of a format that is only written anew", escape(file.name)));
+      refuse(fmt::format("'{}' has a format that must be rewritten as a whole", escape(file.name)));
     if (tensor.reader)
-      refuse(fmt::format("tensor '{}' does not lie in order in its file", escape(tensor.name)));
+      refuse(fmt::format("tensor '{}' is not stored contiguously", escape(tensor.name)));
     if (checkpoint_.bundle()) return;  // whose tensors never share bytes
     for (const store::TensorInfo& other : file.content.tensors) {
       const auto strided = other.reader ? store::strided_extent(*other.reader) : std::nullopt;
@@ -80,7 +80,7 @@ class EditInPlace {
     }
     for (const auto& [begin, end] : file.content.other_extents) {
       if (end <= tensor.begin || tensor.end <= begin || tensor.bytes() == 0) continue;
-      refuse(fmt::format("tensor '{}' shares its bytes with one outside of the state dict",
+      refuse(fmt::format("tensor '{}' shares its bytes with a tensor outside the state dict",
                          escape(tensor.name)));
     }
   }
@@ -147,7 +147,7 @@ class EditInPlace {
       read_source(source, at, wanted);
       change_.read(locked_file(tensor.file), tensor.begin + at, written);
       if (wanted != written)
-        refuse(fmt::format("tensor '{}' shares its bytes with one that gets others",
+        refuse(fmt::format("tensor '{}' shares its bytes with a tensor that gets other values",
                            escape(tensor.name)));
     }
   }
@@ -179,7 +179,7 @@ class EditInPlace {
     for (const auto& [number, key] : edit_.erased_metadata()) {
       const store::WeightsFile& file = checkpoint_.files()[number];
       if (file.content.writer != "safetensors")
-        refuse(fmt::format("'{}' has its marker in a place of its format", escape(file.name)));
+        refuse(fmt::format("'{}' has the mark of a correction in its metadata", escape(file.name)));
       const std::size_t at = locked_file(number);
       std::string header(file.content.data_begin - 8, '\0');
       change_.read(at, 8, std::as_writable_bytes(std::span(header)));
@@ -234,7 +234,7 @@ class EditInPlace {
   }
 
   [[noreturn]] static void fail(const std::string& what) {
-    throw InputError("verify", what + " after writing; the change was taken back");
+    throw InputError("verify", what + " after writing; the change was rolled back");
   }
 
   /// What the files say now that they are written. The journal is still there, so that the
@@ -269,7 +269,7 @@ class EditInPlace {
       return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape && a.begin == b.begin;
     };
     if (!std::ranges::equal(content.tensors, file.content.tensors, same))
-      fail(fmt::format("'{}' has other tensors", escape(file.name)));
+      fail(fmt::format("'{}' has different tensors", escape(file.name)));
     const std::size_t at = locked_file(number);
     for (const auto& [offset, size] : change_.ranges(at)) {
       std::vector<std::byte> wanted;
@@ -279,7 +279,8 @@ class EditInPlace {
         found.resize(wanted.size());
         change_.read(at, offset + done, wanted);
         now.read(offset + done, found);
-        if (wanted != found) fail(fmt::format("'{}' is not what was computed", escape(file.name)));
+        if (wanted != found)
+          fail(fmt::format("'{}' does not match the computed bytes", escape(file.name)));
       }
     }
   }
@@ -295,16 +296,18 @@ class EditInPlace {
 
 std::optional<std::string> CheckpointEdit::against_in_place() const {
   if (!added_.empty())
-    return fmt::format("tensor '{}' is new", escape(added_.front().tensor.info.name));
-  if (!removed_.empty()) return fmt::format("tensor '{}' goes", escape(removed_.begin()->first));
-  if (!typed_.empty()) return fmt::format("metadata '{}' changes", escape(typed_.begin()->first));
+    return fmt::format("tensor '{}' would be added", escape(added_.front().tensor.info.name));
+  if (!removed_.empty())
+    return fmt::format("tensor '{}' would be removed", escape(removed_.begin()->first));
+  if (!typed_.empty())
+    return fmt::format("metadata '{}' would change", escape(typed_.begin()->first));
   for (const auto& [name, tensor] : replaced_) {
     if (tensor.info.shape != checkpoint_->get(name).shape ||
         tensor.info.dtype != checkpoint_->get(name).dtype)
-      return fmt::format("tensor '{}' changes its size", escape(name));
+      return fmt::format("tensor '{}' would change its size", escape(name));
   }
   for (const auto& [name, text] : files_) {
-    if (!text) return fmt::format("'{}' goes", escape(name));
+    if (!text) return fmt::format("'{}' would be removed", escape(name));
   }
   return std::nullopt;
 }

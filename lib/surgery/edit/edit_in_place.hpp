@@ -13,7 +13,7 @@ namespace masque::surgery {
 struct InPlaceOptions {
   int threads = 0;
   store::ProgressFunction progress;
-  /// Called when everything is computed and nothing changed yet; what it throws leaves it so.
+  /// Called when everything is computed and nothing has changed yet; if it throws, nothing changes.
   std::function<void()> computed;
   /// Reads everything back before the change is final.
   bool verify = false;
@@ -25,12 +25,12 @@ struct InPlaceResult {
   std::optional<VerifyResult> verified;  ///< with InPlaceOptions::verify
 };
 
-/// Makes an edit in the files themselves: all of it or nothing, see base/in_place. `locked` are the
-/// files of the edit's checkpoint, from lock_checkpoint, locked before it was opened. New bytes
-/// wait in temporary files next to the weights, so sources may read any of the old ones. Space:
-/// twice the bytes that change. Throws InputError (against_in_place(); tensors that share their
-/// bytes with others or do not lie in order; a format that cannot; disk full …), Interrupted: the
-/// checkpoint is then as it was.
+/// Applies an edit to the files themselves, completely or not at all, see base/in_place. `locked`
+/// are the files of the edit's checkpoint, from lock_checkpoint, locked before it was opened. New
+/// bytes wait in temporary files next to the weights, so sources may read any of the old ones.
+/// Space: twice the bytes that change. Throws InputError (against_in_place(); tensors that share
+/// their bytes with others or are not contiguous; a format that does not support it; disk full …)
+/// and Interrupted; the checkpoint is then unchanged.
 InPlaceResult write_in_place(const CheckpointEdit& edit, const LockedFiles& locked,
                              const InPlaceOptions& options);
 

@@ -67,7 +67,7 @@ std::optional<std::string> CheckpointEdit::against_shared_files() const {
   const std::string own = store::side_path(checkpoint_->index_name());
   for (const auto& [name, text] : texts_in_place()) {
     if (name == own) continue;
-    return fmt::format("'{}' would change, which is of other TensorFlow checkpoints, too",
+    return fmt::format("'{}' would change, but other TensorFlow checkpoints use it too",
                        escape(name));
   }
   return std::nullopt;

@@ -65,7 +65,8 @@ VerifyResult EditProof::check(const std::string& staged, int threads) const {
   const auto found = [&](const store::TensorInfo& info) -> const store::TensorInfo& {
     const store::TensorInfo* tensor = after.find(info.name);
     if (tensor == nullptr || tensor->dtype != info.dtype || tensor->shape != info.shape)
-      verify_failed(fmt::format("tensor '{}' is missing or has another type", escape(info.name)));
+      verify_failed(
+          fmt::format("tensor '{}' is missing or has another dtype or shape", escape(info.name)));
     return *tensor;
   };
   VerifyResult result;

@@ -1,5 +1,5 @@
-// Reading an edited checkpoint back: what was to change is what was computed, all else is
-// bit-identical.
+// Reads an edited checkpoint back and checks it: changed parts hold the computed bytes, and all
+// else is bit-identical.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ class EditProof {
   explicit EditProof(const CheckpointEdit& edit);
 
   /// Compares the output, perhaps before its rename, tensor by tensor (XXH3-128, computed ones byte
-  /// by byte) and file by file. Throws InputError naming the first that is not as it must be.
+  /// by byte) and file by file. Throws InputError naming the first that differs.
   VerifyResult check(const std::string& staged, int threads) const;
 
  private:

@@ -37,8 +37,8 @@ void finish_edit(EditedCheckpoint& edited, const std::string& out, const EditReq
   const auto& seen = edited.checkpoint.notes();
   report.notes.insert(report.notes.begin(), seen.begin(), seen.end());
   for (const std::string& name : stale_copies(edited.checkpoint)) {
-    report.notes.push_back(fmt::format("'{}' {} as it is: not changed", escape(name),
-                                       request.in_place ? "stays" : "is copied"));
+    report.notes.push_back(fmt::format("'{}' {} unchanged: it may hold the old weights",
+                                       escape(name), request.in_place ? "stays" : "is copied"));
   }
   if (request.dry_run) {
     try_edit(edit, request);
@@ -51,7 +51,7 @@ void finish_edit(EditedCheckpoint& edited, const std::string& out, const EditReq
   }
   for (const std::string& name : edited.locked->recovered()) {
     report.notes.push_back(
-        fmt::format("'{}': a change that was cut short is taken back", escape(name)));
+        fmt::format("'{}': an interrupted change was rolled back", escape(name)));
   }
   InPlaceOptions options;
   options.threads = request.write.threads;

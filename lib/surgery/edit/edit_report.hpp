@@ -49,8 +49,8 @@ struct EditedCheckpoint {
   CheckpointEdit edit;
 };
 
-/// Writes what was changed to `out` or in place, or with dry_run only computes it, and tells the
-/// report of both the tensors and the files. Throws UsageError and InputError as write_edit and
+/// Writes the edit to `out` or in place, or with dry_run only computes it. Fills in the report:
+/// changed and added tensors, files and notes. Throws UsageError and InputError as write_edit and
 /// write_in_place.
 void finish_edit(EditedCheckpoint& edited, const std::string& out, const EditRequest& request,
                  EditReport& report);

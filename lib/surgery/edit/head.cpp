@@ -32,16 +32,18 @@ void set_tie(CheckpointEdit& edit, bool tied, std::vector<std::string>& notes) {
 /// Throws InputError where a head cannot be spoken of.
 void check_head(const store::Checkpoint& checkpoint, const EmbeddingTable& table) {
   if (table.family == nullptr) {
-    throw InputError(checkpoint.path(),
-                     fmt::format("'{}' belongs to no known family, so its head cannot be found",
-                                 escape(table.input->name)));
+    throw InputError(
+        checkpoint.path(),
+        fmt::format("'{}' belongs to no known family, so its output head cannot be found",
+                    escape(table.input->name)));
   }
   if (table.head == HeadState::kNone)
     throw InputError(checkpoint.path(), "no output head in the checkpoint");
   if (table.head == HeadState::kMissing) {
     throw InputError(
         checkpoint.path(),
-        fmt::format("the config says untied, but '{}' is not stored", table.decoder_weight));
+        fmt::format("the config says that the output head is untied, but '{}' is not stored",
+                    table.decoder_weight));
   }
 }
 
@@ -86,7 +88,7 @@ void remove_copies(EditedCheckpoint& edited, const store::FamilyNames& family, T
     if (stored->dtype != source->dtype || stored->shape != source->shape) {
       throw InputError(
           checkpoint.path(),
-          fmt::format("'{}' is {} {}, '{}' is {} {}: expected the same", copy.name,
+          fmt::format("'{}' is {} {}, '{}' is {} {}: expected the same dtype and shape", copy.name,
                       dtype_name(stored->dtype), shape_text(stored->shape), copy.source,
                       dtype_name(source->dtype), shape_text(source->shape)));
     }
@@ -94,7 +96,7 @@ void remove_copies(EditedCheckpoint& edited, const store::FamilyNames& family, T
         store::tensor_hash(checkpoint, *source, store::HashKind::kXxh3)) {
       edited.edit.replace(source->name, source->shape,
                           store::source_of(checkpoint.files()[stored->file].file, *stored));
-      report.notes.push_back(fmt::format("'{}' gets the values of '{}', which the untied head read",
+      report.notes.push_back(fmt::format("'{}' gets the values of '{}', which the untied head used",
                                          copy.source, copy.name));
     }
     edited.edit.remove(stored->name);
@@ -170,25 +172,27 @@ TieReport tie_checkpoint(const std::string& in, const std::string& out, const Ti
   if (decoder == nullptr && edited.checkpoint.find_opaque(table.decoder_weight) != nullptr)
     decoder = &edited.checkpoint.get(table.decoder_weight);  // throws, naming its type
   if (decoder == nullptr) {
-    report.notes.emplace_back("the output head is tied already: the output is a copy");
+    report.notes.emplace_back("the output head is already tied: the output is a copy");
   } else {
     check_table(edited.checkpoint, *decoder);
     if (decoder->shape != table.input->shape) {
-      throw InputError(in, fmt::format("'{}' has shape {}, the input table {}: they cannot be one",
-                                       decoder->name, shape_text(decoder->shape),
-                                       shape_text(table.input->shape)));
+      throw InputError(
+          in,
+          fmt::format("'{}' has shape {}, but the input table has shape {}: they cannot be tied",
+                      decoder->name, shape_text(decoder->shape), shape_text(table.input->shape)));
     }
     compare_rows(edited.checkpoint, *table.input, *decoder, request.write.threads, report);
     if (report.rows_different > 0) {
       const std::string what = fmt::format(
-          "'{}' differs from the input table in {} of {} rows, by {:.6g} at most", decoder->name,
+          "'{}' differs from the input table in {} of {} rows, by at most {:.6g}", decoder->name,
           report.rows_different, table.rows(), report.largest_difference);
-      if (!request.drop) throw InputError(in, what + fmt::format(": {} drops it", field("drop")));
-      report.notes.push_back(what + ": dropped");
+      if (!request.drop)
+        throw InputError(in, what + fmt::format(": {} removes it anyway", field("drop")));
+      report.notes.push_back(what + ": removed");
     }
     if (table.family->tied_head_differs) {
-      throw InputError(in, fmt::format("a tied output head of {} computes something else than its "
-                                       "own: it cannot be tied",
+      throw InputError(in, fmt::format("a tied output head of {} computes another function than an "
+                                       "untied one: it cannot be tied",
                                        table.family->name));
     }
     edited.edit.remove(decoder->name);
@@ -211,7 +215,7 @@ UntieReport untie_checkpoint(const std::string& in, const std::string& out,
   report.family = table.family->name;
   report.head = table.decoder_weight;
   if (table.head == HeadState::kOwn && !table.config_tied) {
-    report.notes.emplace_back("the output head is untied already: the output is a copy");
+    report.notes.emplace_back("the output head is already untied: the output is a copy");
   } else {
     untie_head(edited.edit, table, report.notes);
   }

@@ -13,8 +13,8 @@ namespace masque::surgery {
 std::vector<store::OutputTensor> head_tensors(const store::Checkpoint& checkpoint,
                                               const EmbeddingTable& table);
 
-/// Gives the head tensors of its own and config.json the word of it; notes say so. The table's
-/// replacement in `edit`, if any, does not reach the head.
+/// Gives the head its own tensors, sets tie_word_embeddings to false in config.json, and adds
+/// notes. A replacement of the table in `edit` does not change the head.
 void untie_head(CheckpointEdit& edit, const EmbeddingTable& table, std::vector<std::string>& notes);
 
 struct TieRequest : EditRequest {
@@ -27,16 +27,16 @@ struct TieReport : EditReport {
   double largest_difference = 0;
 };
 
-/// Writes `in` without the matrix of its head, which is the input table from then on. A bias that
-/// only an untied head reads becomes the head's. Throws InputError if the matrix differs from the
-/// table (without `drop`), or if there is no head.
+/// Writes `in` without the matrix of its head, so that the head uses the input table. If an untied
+/// head read a second copy of the bias, its values become the bias. Throws InputError if the matrix
+/// differs from the table (without `drop`), or if there is no head.
 TieReport tie_checkpoint(const std::string& in, const std::string& out, const TieRequest& request);
 
 struct UntieReport : EditReport {
   std::string head;
 };
 
-/// Writes `in` with a matrix of its own for the head, equal to the input table. Throws InputError
+/// Writes `in` with a separate matrix for the head, equal to the input table. Throws InputError
 /// if there is no head.
 UntieReport untie_checkpoint(const std::string& in, const std::string& out,
                              const EditRequest& request);

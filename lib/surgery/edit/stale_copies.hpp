@@ -8,9 +8,9 @@
 
 namespace masque::surgery {
 
-/// Files of the folder that hold weights, by their names, and are not of the checkpoint: surgery
-/// does not reach them. Not those of other bundles, which are not copied. Empty for a lone file.
-/// Throws InputError if the folder cannot be read.
+/// Files of the folder that hold weights, judged by their names, and are not part of the
+/// checkpoint: edits do not change them. Without files of other TensorFlow bundles, which are not
+/// copied. Empty for a lone file. Throws InputError if the folder cannot be read.
 std::vector<std::string> stale_copies(const store::Checkpoint& checkpoint);
 
 }  // namespace masque::surgery

@@ -74,7 +74,8 @@ VerifyResult verify_checkpoint(const VerifyRequest& request) {
     const auto& [name, source] = checks[at];
     const store::TensorInfo* found = after.find(name);
     if (found == nullptr || found->dtype != source->dtype || found->shape != source->shape) {
-      verify_failed(fmt::format("tensor '{}' is missing or has another type", escape(name)));
+      verify_failed(
+          fmt::format("tensor '{}' is missing or has another dtype or shape", escape(name)));
     }
     digests_before[at] = store::tensor_hash(before, *source, store::HashKind::kXxh3);
     digests_after[at] = store::tensor_hash(after, *found, store::HashKind::kXxh3);

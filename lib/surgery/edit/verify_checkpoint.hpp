@@ -32,8 +32,7 @@ struct VerifyRequest {
   int threads = 0;
 };
 
-/// Compares by XXH3-128. Throws InputError naming the first tensor or file that is not as it must
-/// be.
+/// Compares by XXH3-128. Throws InputError naming the first tensor or file that differs.
 VerifyResult verify_checkpoint(const VerifyRequest& request);
 
 }  // namespace masque::surgery

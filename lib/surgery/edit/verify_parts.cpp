@@ -40,7 +40,8 @@ void check_computed_bytes(const store::Checkpoint& after, const store::TensorInf
     expected(offset, wanted);
     after.read(tensor, offset, written);
     if (wanted != written)
-      verify_failed(fmt::format("tensor '{}' is not what was computed", escape(tensor.name)));
+      verify_failed(
+          fmt::format("tensor '{}' does not match the computed values", escape(tensor.name)));
   });
 }
 

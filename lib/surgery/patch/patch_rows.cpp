@@ -45,14 +45,14 @@ void patch(PatchedCheckpoint& patched, const ComputedRow& row, const PatchReques
   replace(*table.input);
   if (store::find_marker(patched.checkpoint, table.input->name, kMlmMarkerKey)) {
     report.notes.emplace_back(
-        fmt::format("the table is corrected: mlm-correct {} would not give back what it was",
+        fmt::format("the table is corrected: mlm-correct {} would not restore the original rows",
                     field("inverse")));
   }
   if (table.head == HeadState::kUnknown && request.tied != TiedPolicy::kKeep) {
     if (table.family == nullptr) {
       throw InputError(patched.checkpoint.path(),
-                       fmt::format("'{}' belongs to no known family, so a head that shares it "
-                                   "cannot be seen: {} keep changes it alone",
+                       fmt::format("'{}' belongs to no known family, so a tied output head cannot "
+                                   "be detected: {} keep changes only this tensor",
                                    escape(table.input->name), field("tied")));
     }
     table.head = HeadState::kTied;  // the user knows that there is one
@@ -60,7 +60,7 @@ void patch(PatchedCheckpoint& patched, const ComputedRow& row, const PatchReques
   const bool tied = table.head == HeadState::kTied || table.head == HeadState::kCopy;
   if (table.head == HeadState::kOwn)
     report.notes.push_back(
-        fmt::format("the head has its own '{}': left as it is", table.decoder_weight));
+        fmt::format("the output head has its own '{}': left unchanged", table.decoder_weight));
   if (!tied) {
     if (request.tied != TiedPolicy::kKeep && table.head == HeadState::kNone)
       report.notes.emplace_back("no output head in the checkpoint: nothing to untie");
@@ -75,7 +75,7 @@ void patch(PatchedCheckpoint& patched, const ComputedRow& row, const PatchReques
     case TiedPolicy::kUntie: untie_head(patched.edit, table, report.notes); return;
     case TiedPolicy::kKeep: break;
   }
-  report.notes.emplace_back("the output head is tied and stays so: it changes with the table");
+  report.notes.emplace_back("the output head stays tied to the input table and changes with it");
   if (table.head == HeadState::kCopy) replace(patched.checkpoint.get(table.decoder_weight));
 }
 
@@ -128,8 +128,9 @@ std::vector<bool> listed_rows(const std::string& list, const TokenNames& names, 
       continue;
     }
     if (*low > *high || *high >= rows) {
-      throw InputError(path, fmt::format("{}: found '{}', expected ids in order, below {}",
-                                         field("rows"), item, rows));
+      throw InputError(
+          path, fmt::format("{}: found '{}', expected a range of ids in increasing order, below {}",
+                            field("rows"), item, rows));
     }
     for (std::uint64_t row = *low; row <= *high; ++row) listed[row] = true;
   }
@@ -179,7 +180,7 @@ NormReport scale_to_norm(const std::string& in, const std::string& out,
     if (listed[row] && norms[row] > 0) (*factors)[row] = report.norm / norms[row];
   }
   if (report.zero_rows > 0)
-    report.notes.push_back(fmt::format("rows of norm 0 stay: {}", report.zero_rows));
+    report.notes.push_back(fmt::format("rows with norm 0 stay unchanged: {}", report.zero_rows));
   const store::Checkpoint& checkpoint = patched.checkpoint;
   patch(
       patched,

@@ -32,7 +32,7 @@ struct PatchReport : EditReport {
 
 /// Writes `in` with the input table after these programs of RowExpressions, in order. Computed in
 /// double, each row rounded once. Memory: the assigned rows and a few MiB a thread. Throws
-/// UsageError and InputError; `out` is then as it was.
+/// UsageError and InputError; `out` is then unchanged.
 PatchReport apply_expressions(const std::string& in, const std::string& out,
                               const std::vector<std::string>& programs,
                               const PatchRequest& request);

@@ -80,10 +80,11 @@ void check_content(const store::Checkpoint& checkpoint, const store::TensorInfo&
     if (stored == expected) continue;
     const char* what = content == Content::kCount  ? "the numbers from 0 on"
                        : content == Content::kZero ? "zeros"
-                                                   : "ones up to the diagonal";
-    throw InputError(checkpoint.path(),
-                     fmt::format("tensor '{}': expected {}, as it is to get another length",
-                                 escape(tensor.name), what));
+                                                   : "ones on and below the diagonal";
+    throw InputError(
+        checkpoint.path(),
+        fmt::format("tensor '{}': expected {}, because it is written again for the new length",
+                    escape(tensor.name), what));
   }
 }
 
@@ -91,9 +92,9 @@ void resize_buffer(CheckpointEdit& edit, const store::TensorInfo& tensor, Conten
                    std::uint64_t before, std::uint64_t after, std::vector<std::string>& notes) {
   const std::uint64_t most = content == Content::kCount ? after : 1;
   if (tensor.shape != shape_of(content, before) || !holds(tensor.dtype, most)) {
-    notes.push_back(fmt::format("'{}' is {} {}, not as long as the positions: left as it is",
-                                escape(tensor.name), dtype_name(tensor.dtype),
-                                shape_text(tensor.shape)));
+    notes.push_back(
+        fmt::format("'{}' is {} {}, which does not match the number of positions: left unchanged",
+                    escape(tensor.name), dtype_name(tensor.dtype), shape_text(tensor.shape)));
     return;
   }
   check_content(edit.checkpoint(), tensor, content, before);
@@ -177,7 +178,7 @@ void resize_text_limits(CheckpointEdit& edit, std::uint64_t before, std::uint64_
     if (*limit == before || (*limit > after && after < before)) {
       edit.set_file(file, set_json_member(*text, path, fmt::format("{}", after)));
     } else if (*limit < after) {
-      notes.push_back(fmt::format("{}: {} stays {}: it was not the number of positions", file,
+      notes.push_back(fmt::format("{}: {} stays {}: longer texts are still truncated", file,
                                   path.back(), *limit));
     }
   }

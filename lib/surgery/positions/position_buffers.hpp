@@ -1,4 +1,5 @@
-// What old files keep next to a table of positions, and what limits texts to its length.
+// Buffers that old files store next to a table of positions, and limits of text length that depend
+// on it.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ void move_slots(CheckpointEdit& edit, const store::TensorInfo& table,
 /// The same for `after` rows: those that they have, then zeros.
 void resize_slots(CheckpointEdit& edit, const store::TensorInfo& table, std::uint64_t after);
 
-/// Lets the limits of text length in the tokenizer's files follow: those that were the number of
-/// positions are so again, those above it become it, lower ones stay with a note.
+/// Updates the limits of text length in the tokenizer's files. Limits equal to the old number of
+/// positions, or above the new one, become the new number; lower ones stay, with a note.
 void resize_text_limits(CheckpointEdit& edit, std::uint64_t before, std::uint64_t after,
                         std::vector<std::string>& notes);
 

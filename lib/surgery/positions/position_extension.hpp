@@ -19,11 +19,11 @@ class PositionExtension {
   virtual ~PositionExtension() = default;
   /// One line: what it does, with author, year and identifier where it is published.
   virtual std::string_view about() const = 0;
-  /// The fewest and the most positions that it makes of a table of `rows`.
+  /// The fewest and the most positions that it can make from a table of `rows` rows.
   virtual Index fewest(Index rows) const { return rows; }
   virtual Index most(Index /*rows*/) const { return std::numeric_limits<Index>::max(); }
-  /// What stands at `position` of a table of `length` positions, as a sum of rows of the table of
-  /// `rows`.
+  /// Row `position` of the new table of `length` rows, as a weighted sum of rows of the old table
+  /// of `rows` rows.
   virtual TableRows row(Index position, Index rows, Index length) const = 0;
 };
 

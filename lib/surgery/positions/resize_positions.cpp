@@ -34,8 +34,9 @@ Positions find_positions(const store::Checkpoint& checkpoint,
                          const std::optional<std::string>& tensor) {
   Positions found;
   if (config && config->size("late_positions").value_or(0) > 0) {
-    throw InputError(checkpoint.path(),
-                     "late_positions: a table in front of the last layers as well, expected none");
+    throw InputError(
+        checkpoint.path(),
+        "late_positions: the model has a second table of positions, which is not supported");
   }
   if (tensor) {
     found.table = &checkpoint.get(*tensor);
@@ -79,9 +80,9 @@ void check_number(const PositionExtension& way, const PositionsRequest& request,
                                ? fmt::format("; {} truncate keeps the first ones", field("how"))
                                : std::string();
   throw UsageError(fmt::format(
-      "{} positions: '{}' makes {} to {} of {}{}", request.positions, escape(request.how), fewest,
-      most > std::uint64_t{1} << 62 ? std::string("any number") : fmt::format("{}", most), before,
-      hint));
+      "N: found {}, expected {} to {} for '{}' and a table of {} positions{}", request.positions,
+      fewest, most > std::uint64_t{1} << 62 ? std::string("any number") : fmt::format("{}", most),
+      escape(request.how), before, hint));
 }
 
 /// The sizes in config.json. Without any of its names the family's default would count: it gets the
@@ -108,7 +109,7 @@ void set_sizes(EditedCheckpoint& edited, const store::FamilyNames* family, std::
     found = true;
     if (*value != before) {
       notes.push_back(
-          fmt::format("config.json: {} was {}, the table had {} rows", name, *value, before));
+          fmt::format("config.json: {} was {}, but the table had {} rows", name, *value, before));
     }
     edited.edit.set_config(name, fmt::format("{}", after));
   }
@@ -150,19 +151,19 @@ PositionsReport resize_positions(const std::string& in, const std::string& out,
   report.before = table.shape;
   report.offset = offset_of(positions, edited.config, request.offset);
   if (report.offset >= rows) {
-    throw InputError(in, fmt::format("tensor '{}': {} rows, of which {} are in front of the first "
-                                     "position: expected more",
-                                     escape(table.name), rows, report.offset));
+    throw InputError(
+        in,
+        fmt::format(
+            "tensor '{}': {} rows, of which {} are before the first position: expected more rows",
+            escape(table.name), rows, report.offset));
   }
   report.positions_before = rows - report.offset;
   check_number(*way, request, report.positions_before);
   if (positions.family != nullptr && positions.family->computed_positions &&
       request.positions > report.positions_before) {
-    throw InputError(
-        in,
-        fmt::format(
-            "tensor '{}': rows of sines and cosines, which are not learned: expected {} truncate",
-            escape(table.name), field("how")));
+    throw InputError(in, fmt::format("tensor '{}': fixed sines and cosines, which are not learned: "
+                                     "only {} truncate is supported",
+                                     escape(table.name), field("how")));
   }
   const std::uint64_t after = report.offset + request.positions;
   report.after = {after, table.shape[1]};

@@ -26,10 +26,10 @@ struct PositionsReport : EditReport {
 };
 
 /// Writes `in` with `request.positions` positions to `out`, a file to a file, a folder to a folder.
-/// The buffers of old files, config.json, and what limits texts in the files of the tokenizer
-/// follow. Rows are computed in double and rounded once. Memory: a few MiB a thread. Throws
-/// UsageError (a way that cannot make that many) and InputError (no learned positions, rows that
-/// would overflow, everything of write_edit); `out` is then as it was.
+/// Updates the buffers of old files, config.json, and the limits of text length in the tokenizer
+/// files. Rows are computed in double and rounded once. Memory: a few MiB a thread. Throws
+/// UsageError (`how` cannot make that many positions) and InputError (no learned positions, rows
+/// that would overflow, errors of write_edit); `out` is then unchanged.
 PositionsReport resize_positions(const std::string& in, const std::string& out,
                                  const PositionsRequest& request);
 

@@ -83,8 +83,8 @@ TypesReport resize_types(const std::string& in, const std::string& out,
   report.after = {request.types, table.shape[1]};
   const std::uint64_t rows = table.shape[0];
   if (request.init && request.types <= rows)
-    throw UsageError(fmt::format("{}: {} token types of {} have no new row", field("init"),
-                                 request.types, rows));
+    throw UsageError(fmt::format("{} has no effect: {} token types out of {} need no new rows",
+                                 field("init"), request.types, rows));
   const NewType type = new_type(edited.checkpoint, table, request);
   edited.edit.replace(
       table.name, report.after,

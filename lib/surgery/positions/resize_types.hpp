@@ -23,7 +23,7 @@ struct TypesReport : EditReport {
 
 /// Writes `in` with `request.types` rows in its table of token types to `out`: the first ones stay,
 /// new ones are the mean of those before, zero, or a copy. type_vocab_size follows. Throws
-/// UsageError and InputError; `out` is then as it was.
+/// UsageError and InputError; `out` is then unchanged.
 TypesReport resize_types(const std::string& in, const std::string& out,
                          const TypesRequest& request);
 

@@ -147,8 +147,8 @@ void check_can_untie(const store::Checkpoint& checkpoint, const EmbeddingTable& 
     throw InputError(
         checkpoint.path(),
         fmt::format(
-            "the output head is tied to the input table, and TensorFlow's names have none for a "
-            "head of its own: {} keep changes both, 'ckpt convert {} hf' gives names that have one",
+            "the output head is tied to the input table, and TensorFlow has no name for an untied "
+            "head: {} keep changes both, 'ckpt convert {} hf' converts to names that have one",
             field("tied"), field("names")));
   }
   if (table.can_untie) return;
@@ -171,17 +171,18 @@ void check_one_table(const store::Checkpoint& checkpoint, const EmbeddingTable& 
   for (const std::string& name : table.family->vocabulary) {
     const store::TensorInfo* other = table.names.find(store::with_prefix(name, table.prefix));
     if (other == nullptr || other == table.input || other->shape != table.input->shape) continue;
-    throw InputError(checkpoint.path(),
-                     fmt::format("'{}' and '{}' are stored as tables of one embedding, of which "
-                                 "this would change one: expected one of them",
-                                 escape(table.input->name), escape(other->name)));
+    throw InputError(
+        checkpoint.path(),
+        fmt::format(
+            "'{}' and '{}' store the same embedding, and only one would change: expected one table",
+            escape(table.input->name), escape(other->name)));
   }
 }
 
 void check_table(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor) {
   if (tensor.shape.size() == 2 && tensor.elements() == 0) {
     throw InputError(checkpoint.path(),
-                     fmt::format("tensor '{}' has shape {}, expected rows and columns",
+                     fmt::format("tensor '{}' has shape {}, expected at least one row and column",
                                  escape(tensor.name), shape_text(tensor.shape)));
   }
   if (tensor.shape.size() != 2) {

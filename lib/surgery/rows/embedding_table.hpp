@@ -1,4 +1,4 @@
-// Where a checkpoint keeps its token embeddings, and how its output head hangs on them.
+// Finds the token embeddings of a checkpoint, and how its output head relates to them.
 #pragma once
 
 #include <memory>
@@ -36,7 +36,7 @@ struct EmbeddingTable {
   std::vector<std::pair<std::string, std::string>> missing_copies;
   bool config_tied = true;    ///< tie_word_embeddings, absent means true
   store::NamedTensors names;  ///< the checkpoint's tensors by the names of the family
-  std::string prefix;         ///< the family's, or none: what its names have here in front
+  std::string prefix;         ///< the prefix of tensor names here: the family's, or none
   /// False: readers of this layout would not look for a head's own matrix.
   bool can_untie = true;
 
@@ -52,7 +52,7 @@ EmbeddingTable find_embedding_table(const store::Checkpoint& checkpoint,
                                     const std::optional<store::ModelConfig>& config,
                                     const std::optional<std::string>& tensor);
 
-/// A tensor that a family's language model keeps next to its encoder, and how it is there.
+/// A tensor of a family's language model and its state in the checkpoint.
 struct TableRole {
   const char* role;  ///< "input", "position", "segment", "decoder", "output_bias"
   std::string name;  ///< as the file has or would have it
@@ -60,7 +60,8 @@ struct TableRole {
   const char* state;                          ///< "stored", "tied", "missing", "opaque"
 };
 
-/// Where the family of a table keeps what; the input alone if the family is unknown.
+/// The tensors of the table's family with their roles; only the input table if the family is
+/// unknown.
 std::vector<TableRole> table_roles(const EmbeddingTable& table);
 
 /// The slots that an optimizer keeps next to a tensor under TensorFlow's names (is_slot_of:

@@ -14,8 +14,8 @@ namespace masque::surgery {
 /// What a row function returns for a row whose numbers it has written.
 inline constexpr std::uint64_t kComputedRow = ~std::uint64_t{0};
 
-/// What row `row` of the new table is: the stored row whose bytes it has, or kComputedRow after
-/// its numbers went into `values` (one a column). Called from several threads.
+/// Gives row `row` of the new table: returns the number of the stored row to copy, or writes its
+/// values into `values` (one per column) and returns kComputedRow. Called from several threads.
 using ComputedRow = std::function<std::uint64_t(std::uint64_t row, std::span<double> values)>;
 
 /// The bytes of a table whose rows are those of `row`, each computed one rounded once. `table`

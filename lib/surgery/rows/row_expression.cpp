@@ -87,7 +87,7 @@ class RowProgram {
       skip();
       const std::size_t begin = at_;
       Value value = sum(0);
-      if (!value.is_row) fail(begin, "is a number, expected a row");
+      if (!value.is_row) fail(begin, "found a number, expected a row");
       state_.rows_[row] = std::move(value.row);
       skip();
     } while (accept(';'));
@@ -149,7 +149,7 @@ class RowProgram {
       if (text_[at_] == '\\' && at_ + 1 < text_.size()) ++at_;
       token += text_[at_++];
     }
-    if (!accept(quote)) fail(begin, "a quote that does not end");
+    if (!accept(quote)) fail(begin, "unterminated quote");
     return row_of(begin, token);
   }
 
@@ -157,7 +157,7 @@ class RowProgram {
     const std::size_t begin = at_;
     int open = 0;
     do {
-      if (at_ == text_.size()) fail(begin, "a bracket that does not close");
+      if (at_ == text_.size()) fail(begin, "unclosed bracket");
       if (text_[at_] == '[') ++open;
       if (text_[at_] == ']') --open;
       ++at_;
@@ -176,17 +176,16 @@ class RowProgram {
   std::uint64_t row_of(std::size_t begin, const std::string& token) const {
     const auto id = state_.names_->id(token);
     if (!id) {
-      fail(begin,
-           state_.names_->empty()
-               ? fmt::format("'{}': no tokenizer file names the rows, expected #ID", escape(token))
-               : fmt::format("no token '{}' in {}", escape(token), state_.names_->source()));
+      fail(begin, state_.names_->empty()
+                      ? fmt::format("'{}': no tokenizer file, expected #ID", escape(token))
+                      : fmt::format("no token '{}' in {}", escape(token), state_.names_->source()));
     }
     return within(begin, *id);
   }
 
   std::uint64_t within(std::size_t begin, std::uint64_t id) const {
     const std::uint64_t rows = state_.table_->shape[0];
-    if (id >= rows) fail(begin, fmt::format("id {}, expected below {}", id, rows));
+    if (id >= rows) fail(begin, fmt::format("id {}, expected an id below {}", id, rows));
     return id;
   }
 
@@ -196,7 +195,7 @@ class RowProgram {
       const std::size_t at = at_;
       const double sign = text_[at_++] == '+' ? 1 : -1;
       const Value right = product(depth);
-      if (left.is_row != right.is_row) fail(at, "a row and a number have no sum");
+      if (left.is_row != right.is_row) fail(at, "cannot add or subtract a row and a number");
       left.number += sign * right.number;
       for (std::size_t d = 0; d < left.row.size(); ++d) left.row[d] += sign * right.row[d];
     }
@@ -209,8 +208,8 @@ class RowProgram {
       const std::size_t at = at_;
       const bool divides = text_[at_++] == '/';
       Value right = factor(depth);
-      if (divides && right.is_row) fail(at, "a row divides nothing, expected a number");
-      if (left.is_row && right.is_row) fail(at, "two rows have no product");
+      if (divides && right.is_row) fail(at, "cannot divide by a row, expected a number");
+      if (left.is_row && right.is_row) fail(at, "cannot multiply two rows");
       if (divides && right.number == 0) fail(at, "division by zero");
       if (right.is_row) std::swap(left, right);
       const auto apply = [&](double value) {
@@ -224,7 +223,7 @@ class RowProgram {
 
   Value factor(int depth) {
     skip();
-    if (depth > kMostDepth) fail(at_, fmt::format("deeper than {}", kMostDepth));
+    if (depth > kMostDepth) fail(at_, fmt::format("nested deeper than {} levels", kMostDepth));
     if (accept('-')) {
       Value value = factor(depth + 1);
       value.number = -value.number;
@@ -267,7 +266,7 @@ class RowProgram {
       skip();
       const std::size_t at = at_;
       rows.push_back(sum(depth + 1));
-      if (!rows.back().is_row) fail(at, "is a number, expected a row");
+      if (!rows.back().is_row) fail(at, "found a number, expected a row");
       skip();
     } while (accept(','));
     expect(')', "',' or ')'");
@@ -275,7 +274,7 @@ class RowProgram {
     Value value = found->call(rows);
     const auto finite = [](double element) { return std::isfinite(element); };
     if (!std::ranges::all_of(value.row, finite) || !finite(value.number))
-      fail(begin, fmt::format("{} of a row of norm 0, or of one that is not finite", name));
+      fail(begin, fmt::format("{} of a row with norm 0 or values that are not finite", name));
     return value;
   }
 

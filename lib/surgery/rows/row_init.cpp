@@ -153,9 +153,9 @@ std::uint64_t find_row(const RowInitContext& context, const std::string& text,
   std::optional<std::uint64_t> row = context.names.id(text);
   if (!row) row = parse_unsigned(text.starts_with('#') ? text.substr(1) : text);
   if (row && *row < context.rows) return *row;
-  const std::string why = row ? fmt::format("row {}, the table has {}", *row, context.rows)
-                          : context.names.empty()
-                              ? std::string("no tokenizer file, expected an id")
+  const std::string why =
+      row ? fmt::format("found row {}, expected a row below {}", *row, context.rows)
+      : context.names.empty() ? std::string("no tokenizer file, expected an id")
                               : fmt::format("no such token in {}", context.names.source());
   throw InputError(context.checkpoint.path(), fmt::format("{} '{}': {}", what, escape(text), why));
 }

@@ -1,4 +1,4 @@
-// What a new row of a table begins with: initializers as a registry. One file per initializer under
+// Initial values of new rows of a table: a registry of initializers. One file per initializer under
 // surgery/rows/row_init/ registers itself.
 #pragma once
 
@@ -27,12 +27,12 @@ struct RowInitContext {
   std::vector<std::string>* notes = nullptr;  ///< for people; may be nullptr
 };
 
-/// For every new id, in ascending order, the old rows of which its row is the mean; none: all that
-/// have a token.
+/// For every new id, in ascending order: the old rows whose mean is the new row. Empty: all rows
+/// that have a token.
 using RowMeans = std::vector<std::vector<std::uint64_t>>;
 
 /// One kind of new rows. Exactly one of `means` and `values` is there. The functions throw
-/// UsageError for an argument that is not understood, InputError for what the files say no to.
+/// UsageError for an invalid argument, InputError if the files do not allow it.
 struct RowInit {
   std::string_view name;      ///< "copy"
   std::string_view argument;  ///< what follows "copy:": "T"; in brackets if it may be left out
@@ -63,7 +63,7 @@ class NewRows {
   NewRows(const RowInitContext& context, RowMeans means);
 
   /// The new rows of a table of the checkpoint. Random ones are keyed by the seed, the tensor's
-  /// name and the id. What reads the table does so once, whoever asks again.
+  /// name and the id. Initializers that read the table do so once per table.
   RowValues of(const store::TensorInfo& tensor) const;
 
  private:

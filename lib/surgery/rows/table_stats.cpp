@@ -149,7 +149,7 @@ std::vector<Neighbour> nearest_rows(const store::Checkpoint& checkpoint,
   const double query_norm = norm(query);
   if (!(query_norm > 0) || !std::isfinite(query_norm)) {
     throw InputError(checkpoint.path(),
-                     fmt::format("tensor '{}': row {} has norm {}, expected a direction",
+                     fmt::format("tensor '{}': row {} has norm {}, expected a finite norm above 0",
                                  escape(table.name), row, query_norm));
   }
   const std::uint64_t step = rows_per_block(table);
@@ -176,8 +176,9 @@ TableDiff table_diff(const store::Checkpoint& a, const store::TensorInfo& in_a,
                      const store::Checkpoint& b, const store::TensorInfo& in_b, std::size_t top,
                      int threads) {
   if (in_a.shape[1] != in_b.shape[1]) {
-    throw InputError(b.path(), fmt::format("tables are {} and {} wide, expected equal widths",
-                                           in_a.shape[1], in_b.shape[1]));
+    throw InputError(b.path(),
+                     fmt::format("the tables have {} and {} columns, expected the same number",
+                                 in_a.shape[1], in_b.shape[1]));
   }
   const std::size_t width = in_a.shape[1];
   const std::uint64_t rows = std::min(in_a.shape[0], in_b.shape[0]);

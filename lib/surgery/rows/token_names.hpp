@@ -33,7 +33,7 @@ class TokenNames {
   static TokenNames of(const store::Checkpoint& checkpoint);
 
   /// The same from one file: a tokenizer.json, vocab.json or vocab.txt by any name; roles by their
-  /// usual names. Throws InputError if it is none.
+  /// usual names. Throws InputError for another kind of file.
   static TokenNames read(const std::string& path);
 
   bool empty() const { return tokens_.empty(); }

@@ -64,8 +64,8 @@ void check_numbers(const JsonText& file, const JsonValue& list, const ModelToken
     next = std::max(next, given + 1);
     if (given == declared || content.empty()) continue;
     throw InputError(file.path,
-                     fmt::format("added token '{}' has the id {} in the file, but is given {} by "
-                                 "every reader: expected a file that says what is so",
+                     fmt::format("added token '{}' has id {} in the file, but tokenizers assign it "
+                                 "id {}: correct the id in the file",
                                  escape(content), declared, given));
   }
 }

@@ -89,7 +89,7 @@ class Change {
     for (std::uint64_t id = table_.rows(); id < names_.size(); ++id) {
       if (!names_.assigned(id)) continue;
       throw InputError(checkpoint_.path(),
-                       fmt::format("token '{}' of {} has id {}, the table has {} rows",
+                       fmt::format("token '{}' of {} has id {}, but the table has {} rows",
                                    escape(names_.token(id)), names_.source(), id, table_.rows()));
     }
   }
@@ -98,11 +98,12 @@ class Change {
     const bool inside = names_.source() == store::kGgufTokens;
     if (request_.other_tokenizer && inside) {
       throw InputError(checkpoint_.path(),
-                       "carries its tokenizer in its metadata, which is not "
-                       "exchanged: expected the Hugging Face folder");
+                       "stores its tokenizer in its metadata, which cannot be replaced: use the "
+                       "Hugging Face folder");
     }
     if (!checkpoint_.is_folder() && ((!names_.empty() && !inside) || config_))
-      report_.notes.emplace_back("a file alone: config and tokenizer next to it stay as they are");
+      report_.notes.emplace_back(
+          "only this file changes: the config and tokenizer files next to it stay unchanged");
     append(report_.notes, renumber_correction_mark(edit_, *table_.input, names_, change_));
     const auto change_files =
         request_.change_files ? request_.change_files : change_vocabulary_files;
@@ -110,7 +111,8 @@ class Change {
     append(report_.notes, change_gguf_tokens(edit_, change_, table_.rows()));
     append(report_.notes, change_config_ids(edit_, table_.family, change_, table_.rows()));
     for (const std::string& name : stale_copies(checkpoint_))
-      report_.notes.push_back(fmt::format("'{}' is copied as it is: not changed", escape(name)));
+      report_.notes.push_back(
+          fmt::format("'{}' is copied unchanged: it may hold the old weights", escape(name)));
   }
 
   void describe(const NewRows& rows) {

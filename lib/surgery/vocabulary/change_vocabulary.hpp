@@ -17,10 +17,10 @@ namespace masque::surgery {
 
 struct VocabularyRequest {
   std::string init = "mean";  ///< of new rows, see surgery/rows/row_init.hpp
-  /// If it is there, instead of `init`: of which old rows each new one is the mean; of none: of all
-  /// that have a token.
+  /// If set, used instead of `init`: the old rows whose mean is each new row; empty: all rows that
+  /// have a token.
   std::function<RowMeans(const RowInitContext& context)> means;
-  /// If it is there, instead of change_vocabulary_files().
+  /// If set, called instead of change_vocabulary_files().
   std::function<std::vector<std::string>(CheckpointEdit& edit, const TokenNames& before,
                                          const VocabularyChange& change)>
       change_files;
@@ -48,10 +48,10 @@ struct VocabularyReport {
   std::uint64_t rows_after = 0;
   std::uint64_t tokens_before = 0;  ///< rows with a token
   std::uint64_t tokens_after = 0;
-  /// Rows of before that are nowhere now, without those that had no token and were made anew.
+  /// Old rows that were removed, without refilled rows that had no token.
   std::uint64_t rows_gone = 0;
   std::vector<NewRow> new_rows;   ///< that were computed
-  std::uint64_t copied_rows = 0;  ///< further copies of rows that have their place elsewhere
+  std::uint64_t copied_rows = 0;  ///< further copies of rows that also exist elsewhere
   std::vector<std::string> changed_tensors;
   std::vector<std::string> edited_files;
   std::vector<std::string> notes;  ///< for people
@@ -66,8 +66,8 @@ using VocabularyPlan = std::function<VocabularyChange(const VocabularyState&)>;
 /// MiB a thread and what the initializer and the names need. Every file of the tokenizer follows,
 /// and the ids in config.json and generation_config.json.
 ///
-/// Throws UsageError and InputError (tokens beyond the table, what the plan, the initializer or the
-/// tokenizer say no to, output exists, …); `out` is then as it was.
+/// Throws UsageError and InputError (tokens beyond the table, errors of the plan, the initializer
+/// or the tokenizer, output exists, …); `out` is then unchanged.
 VocabularyReport change_vocabulary(const std::string& in, const std::string& out,
                                    const VocabularyPlan& plan, const VocabularyRequest& request);
 

@@ -62,12 +62,13 @@ class ConfigIds {
   std::uint64_t after(const std::string& name, std::uint64_t id,
                       std::vector<std::string>& notes) const {
     if (id >= rows_) {
-      notes.push_back(
-          fmt::format("{}: {} is {}, beyond the table: left as it is", file_, escape(name), id));
+      notes.push_back(fmt::format("{}: {} is {}, which is not a row of the table: left unchanged",
+                                  file_, escape(name), id));
     }
     const auto now = ids_.after(id);
     if (!now) {
-      throw InputError(file_, fmt::format("{} is {}, a row that would go", escape(name), id));
+      throw InputError(file_,
+                       fmt::format("{} is {}, a row that would be removed", escape(name), id));
     }
     return *now;
   }
@@ -86,7 +87,7 @@ void check_positions(const CheckpointEdit& edit, const IdMap& ids) {
   const std::uint64_t pad = config->size("pad_token_id").value_or(1);
   if (ids.after(pad) == pad) return;
   throw InputError(edit.checkpoint().path(),
-                   fmt::format("row {} is that of the padding token, from which {} counts its "
+                   fmt::format("row {} belongs to the padding token, from which {} counts "
                                "positions: it must keep its id",
                                pad, escape(type)));
 }

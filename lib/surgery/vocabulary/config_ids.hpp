@@ -10,10 +10,10 @@
 
 namespace masque::surgery {
 
-/// What a config says about ids, for the new ones: vocab_size (as the family calls it) and every
-/// member `*_token_id` of config.json and generation_config.json, number or list. Only of a folder.
-/// Throws InputError if such a row is gone, or if positions follow an id that moves (RoBERTa's
-/// pad). Returns notes.
+/// Updates the ids and sizes in config files after a change of the vocabulary: vocab_size (as the
+/// family calls it) and every member `*_token_id` of config.json and generation_config.json, number
+/// or list. Only of a folder. Throws InputError if such a row is gone, or if positions follow an id
+/// that moves (RoBERTa's pad). Returns notes.
 std::vector<std::string> change_config_ids(CheckpointEdit& edit, const store::FamilyNames* family,
                                            const VocabularyChange& change, std::uint64_t rows);
 

@@ -153,9 +153,9 @@ void check_merges(const store::Checkpoint& checkpoint, const Tokens& before,
     if (now && change.tokens[*now] == before.plain(id)) continue;
     throw InputError(
         checkpoint.path(),
-        fmt::format("token '{}' would be {}, but {} may make it: expected the Hugging Face folder, "
-                    "whose merges are looked at one by one",
-                    escape(before.plain(id)), now ? "renamed" : "gone", store::kGgufMerges));
+        fmt::format("token '{}' would be {}, but {} may produce it: use the Hugging Face folder, "
+                    "where each merge is checked",
+                    escape(before.plain(id)), now ? "renamed" : "removed", store::kGgufMerges));
   }
 }
 
@@ -173,7 +173,7 @@ std::vector<std::string> stale_values(const store::Checkpoint& checkpoint, bool 
                                    std::pair{"tokenizer.ggml.suppress_tokens", new_ids}}) {
     if (!stale || store::find_gguf_value(checkpoint, key) == nullptr) continue;
     notes.push_back(
-        fmt::format("metadata '{}' stays as it is, and speaks of the vocabulary before", key));
+        fmt::format("metadata '{}' stays unchanged and describes the old vocabulary", key));
   }
   return notes;
 }
@@ -234,8 +234,9 @@ std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const Vocabula
         continue;
       const auto after = ids.after(*id);
       if (!after) {
-        throw InputError(checkpoint.path(), fmt::format("metadata '{}' is {}, a row that would go",
-                                                        escape(value.key), *id));
+        throw InputError(checkpoint.path(),
+                         fmt::format("metadata '{}' is {}, a row that would be removed",
+                                     escape(value.key), *id));
       }
       change_size(edit, &value, *after);
     }

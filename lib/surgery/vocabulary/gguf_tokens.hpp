@@ -31,10 +31,10 @@ std::string gguf_token(std::string_view model, std::string_view plain, GgufToken
 /// Carries a change to the metadata of a GGUF file: tokens, their types and scores, the ids of
 /// special tokens, the size of the vocabulary. Rows without a token are called "[PADn]", unused, as
 /// the converter does, but unused ones keep another text; new tokens are normal ones for BERT,
-/// user-defined ones for others, with the least score that there is. Nothing happens where these
+/// user-defined ones for others, with the lowest existing score. Nothing happens where these
 /// are not there. Throws InputError if the row of a special token is gone, or if a vocabulary with
 /// merges would lose or rename a token.
-/// Returns notes: what else names tokens or their ids, and stays as it was.
+/// Returns notes about other metadata with tokens or ids that stays unchanged.
 std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change,
                                             std::uint64_t rows);
 

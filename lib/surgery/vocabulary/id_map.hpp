@@ -1,4 +1,4 @@
-// Where the ids of before are after a change of the vocabulary.
+// Maps old ids to new ids after a change of the vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ class IdMap {
   /// rows  ids before: those that the change takes rows from are below
   IdMap(const VocabularyChange& change, std::uint64_t rows);
 
-  /// The id of a row now, the first one if it was copied; nothing if it is gone. Ids that were not
-  /// below `rows` stay.
+  /// The new id of an old id: the first one if its row was copied, std::nullopt if its row was
+  /// removed. Ids from `rows` on stay unchanged.
   std::optional<std::uint64_t> after(std::uint64_t before) const;
   /// Whether every row is still there, once, and none is new.
   bool is_permutation() const { return permutation_; }

@@ -90,9 +90,9 @@ std::vector<std::string> keep_case(CheckpointEdit& edit) {
     if (is_word(settings.find("do_lower_case"), "true"))
       edit.set_file(kSentence, set_json_member(*sentence, {"do_lower_case"}, "false"));
   }
-  return {
-      fmt::format("the tokenizer keeps the case now; accents {}",
-                  follows || is_word(strip, "true") ? "are removed as before" : "stay as before")};
+  return {fmt::format(
+      "the tokenizer no longer lower-cases text; it {}",
+      follows || is_word(strip, "true") ? "still removes accents" : "still keeps accents")};
 }
 
 }  // namespace masque::surgery

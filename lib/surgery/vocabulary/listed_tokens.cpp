@@ -70,10 +70,10 @@ void note_marked_tokens(VocabularyJob& job, std::string_view mark, std::string_v
   const auto first = std::ranges::find_if(job.listed, is_marked);
   if (first == job.listed.end()) return;
   const auto count = std::ranges::count_if(job.listed, is_marked);
-  job.notes.push_back(fmt::format("no text gives {}'{}': write '{}{}'",
-                                  count == 1 ? "" : fmt::format("{} new tokens, the first ", count),
-                                  escape(first->text), instead,
-                                  escape(std::string_view(first->text).substr(mark.size()))));
+  job.notes.push_back(fmt::format(
+      "no text is tokenized as {}'{}': add '{}{}' instead",
+      count == 1 ? "" : fmt::format("any of {} new tokens, the first ", count), escape(first->text),
+      instead, escape(std::string_view(first->text).substr(mark.size()))));
 }
 
 /// The steps before a model that takes whole words.
@@ -145,8 +145,9 @@ void list_added_tokens(VocabularyJob& job, const std::optional<JsonText>& json) 
   }
   if (unreachable.empty()) return;
   job.notes.push_back(fmt::format(
-      "no text gives {}'{}': the tokenizer rewrites it (lower case, accents)",
-      unreachable.size() == 1 ? "" : fmt::format("{} new tokens, the first ", unreachable.size()),
+      "no text is tokenized as {}'{}': the tokenizer normalizes it (lower case, accents)",
+      unreachable.size() == 1 ? ""
+                              : fmt::format("any of {} new tokens, the first ", unreachable.size()),
       escape(unreachable[0])));
 }
 

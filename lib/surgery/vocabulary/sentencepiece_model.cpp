@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = 1 << 30;
 constexpr const char* kHint =
-    "is not edited: save the tokenizer as tokenizer.json (transformers' save_pretrained does) and "
-    "move this file away";
+    "cannot be edited: save the tokenizer as tokenizer.json (save_pretrained of transformers does "
+    "this) and move this file away";
 
 }  // namespace
 
@@ -36,12 +36,13 @@ void check_sentencepiece(const VocabularyJob& job) {
     for (std::uint64_t id = 0; before.empty() && id < pieces.size(); ++id) {
       if (job.moves.id_after(id) == id) continue;
       throw InputError(
-          path, fmt::format("row {} would go or move, and a SentencePiece model {}", id, kHint));
+          path,
+          fmt::format("row {} would be removed or moved, but a SentencePiece model {}", id, kHint));
     }
     for (const text::ScoredPiece& piece : pieces) {
       const auto old = before.id(piece.text);
       if (!old || (job.moves.id_after(*old) == old && !job.moves.leaves(piece.text))) continue;
-      throw InputError(path, fmt::format("token {} '{}' would change, and a SentencePiece model {}",
+      throw InputError(path, fmt::format("token {} '{}' would change, but a SentencePiece model {}",
                                          *old, escape(piece.text), kHint));
     }
   }

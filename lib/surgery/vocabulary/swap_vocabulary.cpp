@@ -48,11 +48,11 @@ std::string class_of(const text::Tokenizer& tokenizer, const JsonValue& model) {
 std::string with_class(const std::string& config, const std::string& name,
                        std::vector<std::string>& notes) {
   if (name.empty()) {
-    notes.push_back(
-        fmt::format("{} names no tokenizer_class: transformers takes that of the model", kConfig));
+    notes.push_back(fmt::format(
+        "{} has no tokenizer_class: transformers uses the default of the model type", kConfig));
     return config;
   }
-  notes.push_back(fmt::format("{} names no tokenizer_class: it becomes {}", kConfig, escape(name)));
+  notes.push_back(fmt::format("{} has no tokenizer_class: set to {}", kConfig, escape(name)));
   return set_json_member(config, {"tokenizer_class"}, quote_json(name));
 }
 
@@ -74,9 +74,10 @@ VocabularyChange NewTokenizer::plan(const VocabularyState& state, std::uint64_t 
   };
   if (!state.checkpoint.is_folder()) refuse("a lone file has no tokenizer: expected a folder");
   check_editable(state.checkpoint, state.names);
-  if (state.names.empty()) refuse("no tokenizer file, by which rows could be found");
+  if (state.names.empty()) refuse("no tokenizer file, expected one to match old and new tokens");
   if (multiple == 0 || multiple > kMostMultiple)
-    refuse(fmt::format("a multiple of {}, expected 1 to {}", multiple, kMostMultiple));
+    refuse(fmt::format("{}: found {}, expected a number from 1 to {}", field("multiple"), multiple,
+                       kMostMultiple));
   VocabularyChange change;
   change.from.assign(names_.size(), VocabularyChange::kNew);
   change.tokens.resize(names_.size());
@@ -96,7 +97,8 @@ VocabularyChange NewTokenizer::plan(const VocabularyState& state, std::uint64_t 
     state.notes.push_back(fmt::format("{}: '{}' gets the row of '{}'", role,
                                       escape(names_.token(*id)), escape(state.names.token(*old))));
   }
-  state.notes.push_back(fmt::format("{} of {} tokens are spelled as before", alike, names_.size()));
+  state.notes.push_back(
+      fmt::format("{} of {} tokens are also in the old vocabulary", alike, names_.size()));
   const std::uint64_t rest = change.from.size() % multiple;
   change.from.resize(change.from.size() + (rest == 0 ? 0 : multiple - rest),
                      VocabularyChange::kNew);
@@ -138,9 +140,10 @@ RowMeans NewTokenizer::pieces(const RowInitContext& context) const {
     out.emplace_back(ids.begin(), ids.end());
   }
   if (without > 0 && context.notes != nullptr) {
-    context.notes->push_back(fmt::format(
-        "{} new tokens have pieces that the old tokenizer does not know: the mean of all rows",
-        without));
+    context.notes->push_back(
+        fmt::format("{} new tokens have pieces that the old tokenizer does not know: they get the "
+                    "mean of all rows",
+                    without));
   }
   return out;
 }
@@ -185,16 +188,19 @@ std::vector<std::string> NewTokenizer::write(CheckpointEdit& edit, const TokenNa
   }
   const std::string& folder = edit.checkpoint().folder();
   if (!same_kind(tokenizer_, text::Tokenizer::open(folder))) {
-    throw InputError(path_, fmt::format("another kind of tokenizer than that of '{}': expected a "
-                                        "folder with its {}",
-                                        escape(folder), kConfig));
+    throw InputError(
+        path_,
+        fmt::format(
+            "is a tokenizer of another kind than the one in '{}': use a folder that has its own {}",
+            escape(folder), kConfig));
   }
   for (const std::string_view role : kTokenRoles) {
     const auto old = before.role(role);
     if (!old || names_.id(before.token(*old))) continue;
-    throw InputError(path_,
-                     fmt::format("no token '{}', the {} of '{}': expected a folder with its {}",
-                                 escape(before.token(*old)), role, escape(folder), kConfig));
+    throw InputError(
+        path_,
+        fmt::format("has no token '{}', which is the {} of '{}': use a folder that has its own {}",
+                    escape(before.token(*old)), role, escape(folder), kConfig));
   }
   if (const auto config = edit.file_text(kConfig))
     edit.set_file(kConfig, erase_json_member(*config, {"added_tokens_decoder"}));

@@ -1,5 +1,5 @@
-// Another tokenizer for a checkpoint: rows found by the spelling of tokens, its files instead of
-// the old ones.
+// Replaces the tokenizer of a checkpoint: rows are matched by the spelling of tokens, and its files
+// replace the old ones.
 #pragma once
 
 #include <memory>
@@ -17,21 +17,22 @@ namespace masque::surgery {
 class NewTokenizer {
  public:
   /// `path` is a folder with tokenizer files, or a vocab.txt or tokenizer.json by any name. Throws
-  /// InputError for what is none.
+  /// InputError if it is not one of these.
   explicit NewTokenizer(const std::string& path);
 
-  /// One row for each id, then rows without token up to a multiple: of the old token that is
-  /// spelled alike, else of the one with the same role ([PAD] for <pad>), else a new one.
+  /// One row for each id, then rows without token up to a multiple: the row of the old token with
+  /// the same spelling, else of the old token with the same role ([PAD] for <pad>), else a new row.
   VocabularyChange plan(const VocabularyState& state, std::uint64_t multiple) const;
 
-  /// Of which old rows a new one is the mean: of the pieces that the old tokenizer makes of the
-  /// token's text (that of "##ing" is "ing", that of "Ġthe" is " the"); of none (all rows) where
+  /// The old rows whose mean is each new row: the pieces into which the old tokenizer splits the
+  /// token's text (the text of "##ing" is "ing", that of "Ġthe" is " the"). Empty (all rows) if
   /// there is no text, or a piece is unknown. Reads the old tokenizer.
   RowMeans pieces(const RowInitContext& context) const;
 
-  /// Its files into the folder, instead of those with a vocabulary. A tokenizer_config.json that it
-  /// lacks stays without the added tokens. Throws InputError if that names a token which the new
-  /// vocabulary lacks, or if it is that of another kind of tokenizer. Returns notes.
+  /// Puts its files into the folder, instead of the old vocabulary files. If it has no
+  /// tokenizer_config.json, the old one stays, without its added tokens. Throws InputError if the
+  /// old one names a token that the new vocabulary lacks, or belongs to another kind of tokenizer.
+  /// Returns notes.
   std::vector<std::string> write(CheckpointEdit& edit, const TokenNames& before) const;
 
  private:

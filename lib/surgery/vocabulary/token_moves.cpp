@@ -50,7 +50,7 @@ TokenMoves::TokenMoves(const TokenNames& before, const VocabularyChange& change,
     const auto id = before.role(role);
     if (id) roles_.push_back({role, *id});
     if (!id || !text_after(before.token(*id)).empty()) continue;
-    throw InputError(path, fmt::format("token '{}' would be gone, but it is the {}: it must stay",
+    throw InputError(path, fmt::format("token '{}' is the {} and cannot be removed",
                                        escape(before.token(*id)), role));
   }
 }
@@ -70,7 +70,7 @@ void TokenMoves::check_tokens(const std::string& path) const {
     };
     if (!was_there(id) || !was_there(place->second) ||
         change_->from[id] < change_->from[place->second]) {
-      throw InputError(path, fmt::format("token '{}' would have the ids {} and {}", escape(token),
+      throw InputError(path, fmt::format("token '{}' would have two ids, {} and {}", escape(token),
                                          place->second, id));
     }
     place->second = id;
@@ -90,7 +90,7 @@ std::optional<TokenMoves::Token> TokenMoves::follow(std::uint64_t old, std::stri
   const std::string differ = fmt::format("id {} is '{}', but {} says '{}'", old, escape(own),
                                          before_->source(), escape(known));
   if (to != old || now != known)
-    throw InputError(file, differ + ": expected files that agree about what changes");
+    throw InputError(file, differ + ": expected files that agree on the changed tokens");
   if (reported_.insert(file).second) notes_.push_back(fmt::format("{}: {}", file, differ));
   return Token{*to, own};
 }

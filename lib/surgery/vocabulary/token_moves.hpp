@@ -1,4 +1,4 @@
-// A change of a vocabulary, seen from the ids and tokens before it.
+// A change of a vocabulary, looked up by old ids and old tokens.
 #pragma once
 
 #include <optional>
@@ -25,16 +25,17 @@ class TokenMoves {
   /// a token with a role.
   TokenMoves(const TokenNames& before, const VocabularyChange& change, const std::string& path);
 
-  /// What becomes of the token `own` to which a file gives the id `old`; nothing if it is gone.
-  /// Views are into the change or `own`. Throws InputError with `file` if that id changes and the
-  /// files do not agree about its token; if nothing changes, a note tells it once a file.
+  /// The new id and text of the token `own` that a file lists with the id `old`; std::nullopt if it
+  /// is removed. Views are into the change or `own`. Throws InputError with `file` if that id
+  /// changes and the files do not agree about its token; if nothing changes, a note tells it once a
+  /// file.
   std::optional<Token> follow(std::uint64_t old, std::string_view own, const std::string& file);
 
   /// The id after; nothing if its row is gone.
   std::optional<std::uint64_t> id_after(std::uint64_t old) const;
   /// The token as it is called now: for places that name tokens without ids.
   std::string_view text_after(std::string_view token) const;
-  /// Whether a token of before is called otherwise now, or is gone.
+  /// Whether an old token is renamed or removed.
   bool leaves(std::string_view token) const { return leaving_.contains(token); }
   /// Tokens that no row had before, by id.
   const std::vector<Token>& added() const { return added_; }

@@ -38,9 +38,9 @@ void change_model(VocabularyJob& job, const JsonText& file, const JsonValue& mod
   const JsonValue* unknown = model.find("unk_token");
   if (unknown != nullptr) {
     if (unknown->is(JsonKind::kString) && job.moves.text_after(unknown->text).empty()) {
-      throw InputError(file.path, fmt::format("token '{}' would be gone, but it stands for what "
-                                              "is unknown: it must stay",
-                                              escape(unknown->text)));
+      throw InputError(file.path,
+                       fmt::format("token '{}' is the unknown token and cannot be removed",
+                                   escape(unknown->text)));
     }
     change_name(job, *unknown, splice);
   }
@@ -49,10 +49,9 @@ void change_model(VocabularyJob& job, const JsonText& file, const JsonValue& mod
   // The classes of transformers know the number and do not look here.
   const std::uint64_t id = json_id(*unknown_id, file.path);
   if (job.moves.id_after(id) == id && !job.moves.change().tokens[id].empty()) return;
-  throw InputError(file.path,
-                   fmt::format("row {} is that of the unknown piece, of which transformers knows "
-                               "the number: it must keep its id",
-                               id));
+  throw InputError(file.path, fmt::format("row {} belongs to the unknown piece, which transformers "
+                                          "finds by its id: it must keep its id",
+                                          id));
 }
 
 }  // namespace

@@ -54,9 +54,11 @@ void change_pieces(VocabularyJob& job, const JsonText& file, const JsonValue& vo
     set(token.id, piece_text(file.text, like, token.text));
   for (std::size_t id = 0; id < wanted.size(); ++id) {
     if (!wanted[id].empty()) continue;
-    throw InputError(file.path, fmt::format("id {} would have no token: the vocabulary of a "
-                                            "Unigram model has no gaps",
-                                            id));
+    throw InputError(
+        file.path,
+        fmt::format(
+            "id {} would have no token, but the vocabulary of a Unigram model cannot have gaps",
+            id));
   }
   set_elements(file.text, vocab, wanted, splice);
 }

@@ -27,9 +27,9 @@ void check_merge(const VocabularyJob& job, const std::string& path, std::string_
     if (!job.moves.leaves(token)) continue;
     const std::string_view now = job.moves.text_after(token);
     throw InputError(path,
-                     fmt::format("the merge '{} {}' {} token '{}', which would be {}: it must stay",
-                                 escape(left), escape(right), token == made ? "makes" : "uses",
-                                 escape(token), now.empty() ? "gone" : "called otherwise"));
+                     fmt::format("the merge '{} {}' {} token '{}', which therefore cannot be {}",
+                                 escape(left), escape(right), token == made ? "produces" : "uses",
+                                 escape(token), now.empty() ? "removed" : "renamed"));
   }
 }
 

@@ -44,8 +44,9 @@ void change_id(const VocabularyJob& job, const JsonValue& value, const std::stri
   const auto now = job.moves.id_after(old);
   if (!now || job.moves.change().tokens[*now].empty()) {
     if (!job.moves.before().assigned(old)) return;
-    throw InputError(path, fmt::format("byte {}: token {} '{}' would be gone: it must stay",
-                                       value.begin, old, escape(job.moves.before().token(old))));
+    throw InputError(path,
+                     fmt::format("byte {}: uses token {} '{}', which therefore cannot be removed",
+                                 value.begin, old, escape(job.moves.before().token(old))));
   }
   if (*now != old) splice.replace(value.begin, value.end, fmt::format("{}", *now));
 }
@@ -55,8 +56,8 @@ bool is_true(const JsonValue* value) {
 }
 
 void refuse_special(const std::string& path, std::string_view token) {
-  throw InputError(path, fmt::format("token '{}' would be gone, but it is special: it must stay",
-                                     escape(token)));
+  throw InputError(
+      path, fmt::format("token '{}' is a special token and cannot be removed", escape(token)));
 }
 
 void ModelIds::add(std::uint64_t id) {

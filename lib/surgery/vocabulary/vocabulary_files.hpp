@@ -28,11 +28,11 @@ namespace masque::surgery {
 /// transformers numbers added tokens that a vocabulary lacks itself, one after the other. Where
 /// that is not what they must have, they become entries of the vocabulary (score 0 in Unigram).
 ///
-/// Throws InputError, before anything is written, for what a tokenizer cannot follow: a token that
-/// merges of a byte-pair model make or use is gone or renamed; a special token is gone; a token
-/// twice; an id that changes and of which two files say different tokens; added tokens whose ids
-/// in the file are not those that readers give them; a SentencePiece model that would change.
-/// Returns notes for people, one line each.
+/// Throws InputError, before anything is written, for changes that the tokenizer files do not
+/// allow: a token that merges of a byte-pair model produce or use is removed or renamed; a special
+/// token is removed; a token would have two ids; an id changes and two files disagree about its
+/// token; ids of added tokens in the file differ from those that readers assign; a SentencePiece
+/// model would change. Returns notes for people, one line each.
 std::vector<std::string> change_vocabulary_files(CheckpointEdit& edit, const TokenNames& before,
                                                  const VocabularyChange& change);
 

@@ -83,7 +83,8 @@ std::uint64_t row_of(const VocabularyState& state, const std::string& entry, boo
                : fmt::format("'{}': no such token in {}", escape(entry), state.names.source()));
   }
   if (*row >= state.rows)
-    refuse(state, fmt::format("'{}': row {}, the table has {}", escape(entry), *row, state.rows));
+    refuse(state, fmt::format("'{}': found row {}, expected a row below {}", escape(entry), *row,
+                              state.rows));
   return *row;
 }
 
@@ -113,7 +114,9 @@ std::vector<std::uint64_t> rows_of(const VocabularyState& state, const TokenList
   const auto is_token = [&](const std::string& entry) { return state.names.id(entry).has_value(); };
   if (list.as == TokenList::As::kAuto && as_ids && std::ranges::any_of(list.entries, is_token)) {
     state.notes.emplace_back(
-        fmt::format("the list is taken as ids; some are tokens as well: {} tokens", field("as")));
+        fmt::format("the list is read as ids, but some entries are tokens too: use {} tokens to "
+                    "read it as tokens",
+                    field("as")));
   }
   return rows;
 }
@@ -121,17 +124,18 @@ std::vector<std::uint64_t> rows_of(const VocabularyState& state, const TokenList
 void check_token(const VocabularyState& state, const std::string& token) {
   if (token.empty()) refuse(state, "found an empty token, expected a name");
   if (!valid_utf8(token))
-    refuse(state,
-           fmt::format("token '{}': not UTF-8, which files of tokenizers are", escape(token)));
+    refuse(state, fmt::format("token '{}': not valid UTF-8, which tokenizer files require",
+                              escape(token)));
   // Lines of vocab.txt would fall apart, or lose their end.
   if (token.find_first_of("\n\r") != std::string::npos)
-    refuse(state, fmt::format("token '{}': has a line end, expected none", escape(token)));
+    refuse(state, fmt::format("token '{}': contains a line end, which tokenizer files do not allow",
+                              escape(token)));
 }
 
 VocabularyChange plan_add(const VocabularyState& state, const std::vector<std::string>& tokens,
                           bool skip_existing, std::uint64_t multiple) {
   if (state.names.empty())
-    refuse(state, fmt::format("no tokenizer file to add tokens to: {} N adds rows without names",
+    refuse(state, fmt::format("no tokenizer file to add tokens to: {} N adds rows without tokens",
                               field("count")));
   VocabularyChange change = all_rows(state);
   std::uint64_t next = std::min<std::uint64_t>(state.names.size(), state.rows);
@@ -143,8 +147,10 @@ VocabularyChange plan_add(const VocabularyState& state, const std::vector<std::s
       refuse(state, fmt::format("'{}' is listed twice", escape(token)));
     if (const auto id = state.names.id(token)) {
       if (!skip_existing) {
-        refuse(state, fmt::format("'{}' is a token already, with id {}: {} skip passes over such",
-                                  escape(token), *id, field("existing")));
+        refuse(state,
+               fmt::format(
+                   "'{}' is already a token, with id {}: use {} skip to ignore existing tokens",
+                   escape(token), *id, field("existing")));
       }
       there.push_back(escape(token));
       continue;
@@ -158,7 +164,7 @@ VocabularyChange plan_add(const VocabularyState& state, const std::vector<std::s
     ++next;
   }
   if (!there.empty()) {
-    state.notes.push_back(fmt::format("{} there already: {}", there.size() == 1 ? "is" : "are",
+    state.notes.push_back(fmt::format("existing token{} skipped: {}", there.size() == 1 ? "" : "s",
                                       fmt::join(there, " ")));
   }
   pad(change, state, change.from.size(), multiple);
@@ -168,7 +174,8 @@ VocabularyChange plan_add(const VocabularyState& state, const std::vector<std::s
 VocabularyChange plan_append(const VocabularyState& state, std::uint64_t count,
                              std::uint64_t multiple) {
   if (!state.names.empty() && state.checkpoint.is_folder()) {
-    refuse(state, fmt::format("{} names the rows: name the new ones, or see resize",
+    refuse(state, fmt::format("{} has tokens for the rows: give the new tokens, or use resize to "
+                              "add rows without tokens",
                               state.names.source()));
   }
   VocabularyChange change = all_rows(state);
@@ -183,7 +190,7 @@ VocabularyChange plan_remove(const VocabularyState& state, const TokenList& list
   std::vector<bool> chosen(state.rows, true);
   for (const std::uint64_t row : rows_of(state, list)) {
     if (special[row]) {
-      refuse(state, fmt::format("{} is a special token of the tokenizer: it must stay",
+      refuse(state, fmt::format("{} is a special token of the tokenizer and cannot be removed",
                                 shown(state, row)));
     }
     chosen[row] = false;
@@ -205,7 +212,7 @@ VocabularyChange plan_keep(const VocabularyState& state, const TokenList& list) 
     const std::size_t count = kept.size();
     kept.resize(std::min(count, kNamed));
     state.notes.push_back(
-        fmt::format("{} special token{} kept, too: {}{}", count, count == 1 ? " is" : "s are",
+        fmt::format("{} special token{} also kept: {}{}", count, count == 1 ? " is" : "s are",
                     fmt::join(kept, ", "),
                     count > kNamed ? fmt::format(" and {} more", count - kNamed) : std::string()));
   }
@@ -222,8 +229,8 @@ VocabularyChange plan_permute(const VocabularyState& state, const TokenList& lis
   for (std::uint64_t row = 0; row < state.rows; ++row) {
     if (listed[row]) continue;
     if (state.names.empty() || state.names.assigned(row)) {
-      refuse(state, fmt::format("row {} is not in the order, which has {} of {}", shown(state, row),
-                                list.entries.size(), state.rows));
+      refuse(state, fmt::format("row {} is missing from the list, which has {} of {} rows",
+                                shown(state, row), list.entries.size(), state.rows));
     }
     append_row(change, state, row);
   }
@@ -237,8 +244,8 @@ VocabularyChange plan_resize(const VocabularyState& state, std::uint64_t rows,
   pad(change, state, rows, multiple);
   for (std::uint64_t row = change.from.size(); row < state.rows; ++row) {
     if (!state.names.assigned(row)) continue;
-    refuse(state, fmt::format("{} rows would cut off {}: remove drops tokens", change.from.size(),
-                              shown(state, row)));
+    refuse(state, fmt::format("{} rows would cut off token {}: use remove to delete tokens",
+                              change.from.size(), shown(state, row)));
   }
   return change;
 }

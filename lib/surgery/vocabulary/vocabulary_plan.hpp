@@ -1,4 +1,4 @@
-// New vocabularies from what a user asks for: which tokens come, go and move.
+// Plans a new vocabulary from a user's request: which tokens are added, removed and moved.
 #pragma once
 
 #include <string>
@@ -36,8 +36,8 @@ VocabularyChange all_rows(const VocabularyState& state);
 /// listed twice.
 std::vector<std::uint64_t> rows_of(const VocabularyState& state, const TokenList& list);
 
-/// Throws InputError for what no file of a tokenizer can have as a token: nothing, bytes that are
-/// not UTF-8, line ends.
+/// Throws InputError for a token that tokenizer files cannot hold: empty, not UTF-8, or with a line
+/// end.
 void check_token(const VocabularyState& state, const std::string& token);
 
 /// New tokens, in order: in the rows after the last token that the table has already, then in new
@@ -61,7 +61,7 @@ VocabularyChange plan_keep(const VocabularyState& state, const TokenList& list);
 /// tokenizer); rows without token that it does not name follow.
 VocabularyChange plan_permute(const VocabularyState& state, const TokenList& list);
 
-/// `rows` rows, rounded up to a multiple. Throws InputError if rows with a token would go.
+/// `rows` rows, rounded up to a multiple. Throws InputError if rows with a token would be removed.
 VocabularyChange plan_resize(const VocabularyState& state, std::uint64_t rows,
                              std::uint64_t multiple);
 

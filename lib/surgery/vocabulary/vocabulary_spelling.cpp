@@ -110,8 +110,8 @@ VocabularyChange plan_rename(const VocabularyState& state,
 
 VocabularyChange plan_case(const VocabularyState& state, const CaseOptions& options) {
   if (options.multiple == 0 || options.multiple > kMostMultiple)
-    refuse_spelling(
-        state, fmt::format("a multiple of {}, expected 1 to {}", options.multiple, kMostMultiple));
+    refuse_spelling(state, fmt::format("{}: found {}, expected a number from 1 to {}",
+                                       field("multiple"), options.multiple, kMostMultiple));
   VocabularyChange change = all_rows(state);
   std::unordered_set<std::uint64_t> special;
   for (const std::string_view role : kTokenRoles)
@@ -134,14 +134,13 @@ VocabularyChange plan_case(const VocabularyState& state, const CaseOptions& opti
       ++next;
     }
   }
-  if (made.empty())
-    refuse_spelling(state, "no token has a cased form that is not there: nothing to add");
+  if (made.empty()) refuse_spelling(state, "no token lacks a cased form: nothing to add");
   const std::uint64_t rest = change.from.size() % options.multiple;
   const std::uint64_t more = rest == 0 ? 0 : options.multiple - rest;
   change.from.resize(change.from.size() + more, VocabularyChange::kNew);
   change.tokens.resize(change.from.size());
   state.notes.push_back(
-      fmt::format("{} cased forms, copies of their lower-case rows", made.size()));
+      fmt::format("{} cased forms are added, as copies of their lower-case rows", made.size()));
   return change;
 }
 

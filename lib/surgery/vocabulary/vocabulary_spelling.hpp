@@ -12,9 +12,9 @@
 
 namespace masque::surgery {
 
-/// "OLD=NEW" → the pair. Where there are several `=`, the first one before which stands a token of
-/// the vocabulary. Throws UsageError without `=` or with an empty side; InputError if no such side
-/// is a token.
+/// "OLD=NEW" → the pair. With several `=`, the first one that follows a token of the vocabulary
+/// separates the two. Throws UsageError without `=` or with an empty side; InputError if no such
+/// side is a token.
 std::pair<std::string, std::string> parse_renaming(const VocabularyState& state,
                                                    const std::string& text);
 
@@ -30,14 +30,14 @@ struct CaseOptions {
 
 /// After the last row: for every token that begins a word its form with a capital, for every
 /// token of one letter (with or without "##") its capital, and with `upper` for all tokens the form
-/// in capitals; each as a copy of the lower-case row. A form is left out if it is there already or
-/// if lower-casing does not lead back to the token. Tokens with a role, [unusedN] and what begins
-/// with "[" or "<" have no forms. Throws InputError if there are none.
+/// in capitals; each as a copy of the lower-case row. A form is omitted if it exists already, or if
+/// lower-casing it does not give the token. Tokens with a role, [unusedN] and what begins with "["
+/// or "<" have no forms. Throws InputError if there are none.
 VocabularyChange plan_case(const VocabularyState& state, const CaseOptions& options);
 
 /// Makes a WordPiece tokenizer that lower-cases keep the case: `lowercase` of tokenizer.json's
 /// normalizer, `do_lower_case` of tokenizer_config.json (made if it is missing) and of
-/// sentence_bert_config.json. Accents go on being removed if they were: `strip_accents`, which
+/// sentence_bert_config.json. Accents are still removed if they were before: `strip_accents`, which
 /// would follow the lower-casing, becomes true. Only for folders. Returns notes. Throws InputError
 /// for another tokenizer, or one that keeps the case already.
 std::vector<std::string> keep_case(CheckpointEdit& edit);

@@ -92,18 +92,19 @@ std::vector<std::string> vocabulary_notes(const store::Checkpoint& checkpoint,
                                           const std::vector<VocabularyTensor>& tensors) {
   std::vector<std::string> notes;
   if (table.family == nullptr) {
-    notes.push_back(
-        fmt::format("'{}' belongs to no known family: only it changes", escape(table.input->name)));
+    notes.push_back(fmt::format("'{}' belongs to no known family: only this tensor changes",
+                                escape(table.input->name)));
   }
   if (table.head == HeadState::kTied)
-    notes.emplace_back("the output head is tied to the input table: it has the same rows");
+    notes.emplace_back("the output head stays tied to the input table and changes with it");
   if (table.head == HeadState::kCopy) {
     notes.push_back(fmt::format("the output head '{}' is tied and stays equal to the input table",
                                 table.decoder_weight));
   }
   if (table.head == HeadState::kOwn) {
-    notes.push_back(fmt::format("the output head has its own '{}': new rows are made from its own",
-                                table.decoder_weight));
+    notes.push_back(
+        fmt::format("the output head has its own '{}': its new rows are computed from its old rows",
+                    table.decoder_weight));
   }
   for (const store::TensorInfo& tensor : checkpoint.tensors()) {
     const auto same = [&](const VocabularyTensor& other) { return other.tensor == &tensor; };
@@ -111,7 +112,7 @@ std::vector<std::string> vocabulary_notes(const store::Checkpoint& checkpoint,
     // Of a known family a few rows are more likely chance than a table of tokens.
     if (table.rows() < 1000 && table.family != nullptr) continue;
     if (std::ranges::any_of(tensors, same)) continue;
-    notes.push_back(fmt::format("'{}' has {} rows, too, and stays as it is", escape(tensor.name),
+    notes.push_back(fmt::format("'{}' also has {} rows and stays unchanged", escape(tensor.name),
                                 table.rows()));
   }
   return notes;
@@ -186,14 +187,14 @@ std::string follow_mean(MlmCorrection& mark, const TokenNames& before,
     const bool known = !before.empty() && (is_folder || keeps);
     if (known && follow_used_rows(mark, before, change)) return "";
     return fmt::format(
-        "the table is corrected with {} used, which would now be of other rows: mlm-correct {} "
-        "will refuse it",
+        "the table is corrected with {} used, and the used rows have changed: mlm-correct {} will "
+        "refuse it",
         field("mean"), field("inverse"));
   }
   if (mark.mean != MeanKind::kFrequency) return "";
   if (!keeps) {
     return fmt::format(
-        "the table is corrected with {} freq:FILE, of the rows as they were: mlm-correct {} will "
+        "the table is corrected with {} freq:FILE, and the rows have moved: mlm-correct {} will "
         "refuse it",
         field("mean"), field("inverse"));
   }
@@ -208,9 +209,9 @@ std::string follow_mean(MlmCorrection& mark, const TokenNames& before,
 void renumber(MlmCorrection& mark, const IdMap& ids, const std::string& path) {
   const auto mask = ids.after(mark.mask_row);
   if (!mask) {
-    throw InputError(path,
-                     fmt::format("row {} goes, which the mark of a correction names as the mask",
-                                 mark.mask_row));
+    throw InputError(
+        path, fmt::format("row {} is the mask in the mark of a correction and cannot be removed",
+                          mark.mask_row));
   }
   mark.mask_row = *mask;
   std::vector<std::uint64_t> kept;
@@ -240,9 +241,10 @@ std::vector<std::string> renumber_correction_mark(CheckpointEdit& edit,
     auto mark = MlmCorrection::parse(text->substr(at, end - at));
     at = end + 2;
     if (!mark) {
-      throw InputError(checkpoint.path(), fmt::format("metadata '{}' holds '{}', which no version "
-                                                      "wrote",
-                                                      kMlmMarkerKey, escape(*text)));
+      throw InputError(
+          checkpoint.path(),
+          fmt::format("metadata '{}' holds '{}', which is not the mark of a correction",
+                      kMlmMarkerKey, escape(*text)));
     }
     renumber(*mark, ids, checkpoint.path());
     std::string note;
@@ -255,8 +257,8 @@ std::vector<std::string> renumber_correction_mark(CheckpointEdit& edit,
   if (now != *text) edit.set_marker(table.name, kMlmMarkerKey, now);
   if (!ids.is_permutation()) {
     notes.emplace_back(
-        fmt::format("the table is corrected: mlm-correct {} would take the rows of now for those "
-                    "of then, and not give them back",
+        fmt::format("the table is corrected, and its rows have changed: mlm-correct {} would not "
+                    "restore the original rows",
                     field("inverse")));
   }
   return notes;

@@ -42,9 +42,9 @@ void change_vocabulary_tensors(CheckpointEdit& edit, const std::vector<Vocabular
 bool keeps_rows(const VocabularyChange& change, std::uint64_t rows);
 
 /// The mark of a correction (surgery/correction/mlm_correction.hpp) with the rows that it names
-/// renumbered; that of the mean of used rows also with the digest of the same rows in their new
-/// order. `before` are the names of the rows. Returns notes: which marks the inverse of a
-/// correction cannot follow any more. Throws InputError if a row that it needs is gone.
+/// renumbered; for the mean of used rows, also with the digest of these rows in their new order.
+/// `before` are the names of the rows. Returns notes: which marks the inverse of a correction
+/// cannot follow any more. Throws InputError if a row that it needs is gone.
 std::vector<std::string> renumber_correction_mark(CheckpointEdit& edit,
                                                   const store::TensorInfo& table,
                                                   const TokenNames& before,

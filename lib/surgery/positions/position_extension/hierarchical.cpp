@@ -12,7 +12,7 @@ class Hierarchical final : public PositionExtension {
  public:
   explicit Hierarchical(double alpha) : alpha_(alpha) {}
   std::string_view about() const override {
-    return "alpha of u_q and 1 - alpha of u_r at place q N + r: Su 2020, kexue.fm/archives/7947";
+    return "alpha u_q + (1 - alpha) u_r at position q N + r: Su 2020, kexue.fm/archives/7947";
   }
   Index most(Index rows) const override {
     constexpr Index kRoot = Index{1} << 31;

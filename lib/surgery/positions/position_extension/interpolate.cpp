@@ -8,7 +8,7 @@ namespace {
 class Interpolate final : public PositionExtension {
  public:
   std::string_view about() const override {
-    return "linear between neighbouring rows, the ends kept";
+    return "linear interpolation between neighbouring rows; the first and last rows stay";
   }
   Index fewest(Index /*rows*/) const override { return 1; }
   TableRows row(Index position, Index rows, Index length) const override {

@@ -7,7 +7,9 @@ namespace {
 
 class Last final : public PositionExtension {
  public:
-  std::string_view about() const override { return "the last row at every place beyond the table"; }
+  std::string_view about() const override {
+    return "the last row at every position beyond the table";
+  }
   TableRows row(Index position, Index rows, Index /*length*/) const override {
     return table_rows(position, rows, 0);
   }

@@ -8,7 +8,7 @@ namespace {
 class Repeat final : public PositionExtension {
  public:
   std::string_view about() const override {
-    return "the table again and again: Beltagy et al. 2020, arXiv:2004.05150";
+    return "the table, repeated: Beltagy et al. 2020, arXiv:2004.05150";
   }
   TableRows row(Index position, Index rows, Index /*length*/) const override {
     return {{{{position % rows, 1.0}}}, 1};

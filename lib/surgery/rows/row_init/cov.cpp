@@ -45,11 +45,12 @@ RowValues gaussian_values(const RowInitContext& context, const std::string& argu
   };
 }
 
-const RowInit kInit{.name = "cov",
-                    .argument = "[S]",
-                    .help = "normal with the rows' mean and S times their covariance [1e-5]",
-                    .means = nullptr,
-                    .values = gaussian_values};
+const RowInit kInit{
+    .name = "cov",
+    .argument = "[S]",
+    .help = "normal with the mean of the rows and S times their covariance; default S 1e-5",
+    .means = nullptr,
+    .values = gaussian_values};
 const RowInitRegistration kRegistration{kInit};
 
 }  // namespace

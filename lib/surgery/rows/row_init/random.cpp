@@ -51,7 +51,9 @@ RowValues random_values(const RowInitContext& context, const std::string& /*argu
 
 const RowInit kInit{.name = "random",
                     .argument = "",
-                    .help = "normal, with initializer_range of the config; a bias 0",
+                    .help =
+                        "normal with initializer_range of the config as standard deviation, else "
+                        "that of the table; 0 for a bias",
                     .means = nullptr,
                     .values = random_values};
 const RowInitRegistration kRegistration{kInit};

@@ -30,21 +30,20 @@ std::vector<std::uint64_t> pieces_of(const RowInitContext& context,
     rows.push_back(static_cast<std::uint64_t>(id));
     if (rows.back() >= context.rows) {
       throw InputError(context.checkpoint.path(),
-                       fmt::format("the piece '{}' of '{}' has id {}, the table {} rows",
+                       fmt::format("the piece '{}' of '{}' has id {}, but the table has {} rows",
                                    escape(tokenizer.token(id)), escape(token), id, context.rows));
     }
   }
   if (rows.empty()) {
     throw InputError(context.checkpoint.path(),
-                     fmt::format("{} subword: the tokenizer makes nothing of '{}'", field("init"),
-                                 escape(token)));
+                     fmt::format("{} subword: the tokenizer splits '{}' into no tokens",
+                                 field("init"), escape(token)));
   }
   const auto unknown = tokenizer.roles().unk;
   if (unknown && context.notes != nullptr && std::ranges::count(encoding.ids, *unknown) > 0) {
-    context.notes->push_back(
-        fmt::format("'{}' has pieces that the tokenizer does not know: the "
-                    "row of '{}' is in the mean",
-                    escape(token), escape(tokenizer.token(*unknown))));
+    context.notes->push_back(fmt::format(
+        "'{}' has pieces that the tokenizer does not know: the mean includes the row of '{}'",
+        escape(token), escape(tokenizer.token(*unknown))));
   }
   return rows;
 }
@@ -69,7 +68,7 @@ RowMeans subword_means(const RowInitContext& context, const std::string& /*argum
 
 const RowInit kInit{.name = "subword",
                     .argument = "",
-                    .help = "the mean of the pieces that the tokenizer splits the token into",
+                    .help = "the mean of the rows of its pieces, as the old tokenizer splits it",
                     .means = subword_means,
                     .values = nullptr};
 const RowInitRegistration kRegistration{kInit};
