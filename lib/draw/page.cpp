@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "base/escape.hpp"
 #include "draw/text.hpp"
 #include "draw/ticks.hpp"
@@ -57,9 +55,6 @@ int add_legend(Scene& scene, const std::vector<Key>& legend, int y, const Metric
   return legend.empty() ? y : y + line;
 }
 
-/// As exact as colours are.
-std::string heat_number(double value) { return fmt::format("{:.3g}", value == 0 ? 0.0 : value); }
-
 int add_color_bar(Scene& scene, const HeatScale& heat, int y, const Metrics& metrics) {
   if (!heat.name.empty()) y = add_lines(scene, heat.name, Font::kText, kInkText, y, 1, metrics);
   const Box bar{1, y + 3, kBarWidth, kSwatch};
@@ -72,9 +67,9 @@ int add_color_bar(Scene& scene, const HeatScale& heat, int y, const Metrics& met
   const int line = metrics.line(Font::kLabel);
   const int middle = bar.bottom() + 3 + line / 2;
   scene.texts.push_back(
-      {heat_number(heat.low), 0, middle, Font::kLabel, Anchor::kStart, false, kInkQuiet});
-  scene.texts.push_back({heat_number(heat.high), kBarWidth + 2, middle, Font::kLabel, Anchor::kEnd,
-                         false, kInkQuiet});
+      {legend_number(heat.low), 0, middle, Font::kLabel, Anchor::kStart, false, kInkQuiet});
+  scene.texts.push_back({legend_number(heat.high), kBarWidth + 2, middle, Font::kLabel,
+                         Anchor::kEnd, false, kInkQuiet});
   return bar.bottom() + 3 + line;
 }
 

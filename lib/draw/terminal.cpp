@@ -74,10 +74,10 @@ void TerminalWriter::add_heat() {
   TerminalLine out;
   const std::string name = shortened(figure_.heat.name, style_.width / 2, style_);
   if (!name.empty()) out.add(name + ": ");
-  out.add(number_text(figure_.heat.low) + " [");
+  out.add(legend_number(figure_.heat.low) + " [");
   add_ramp(out, style_);
   out.add("] ");
-  out.add(number_text(figure_.heat.high));
+  out.add(legend_number(figure_.heat.high));
   out_ += out.finish();
 }
 

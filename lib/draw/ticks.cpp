@@ -22,6 +22,8 @@ std::string number_text(double value) {
   return fmt::format("{:.10g}", value == 0 ? 0.0 : value);  // never -0
 }
 
+std::string legend_number(double value) { return fmt::format("{:.3g}", value == 0 ? 0.0 : value); }
+
 std::vector<Tick> linear_ticks(double low, double high, int most) {
   if (!(low < high) || !std::isfinite(high - low)) return {};
   const double rough = (high - low) / std::max(1, most);
