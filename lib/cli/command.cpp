@@ -210,9 +210,11 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
     const bool in_file =
         std::ranges::find(from_file_, key_of(*entry), &Setting::key) != from_file_.end();
     if (entry->required && option->count() == 0 && !in_file && !prints) {
-      throw UsageError(fmt::format("no {}{}, expected one (see '{} --help')",
-                                   entry->spellings().front(),
-                                   entry->positional ? "" : " " + entry->value, full_name()));
+      const std::string example =
+          examples_.empty() ? "" : fmt::format(", as in: {}", examples_.front().first);
+      throw UsageError(fmt::format("no {}{}{} (see '{} --help')", entry->spellings().front(),
+                                   entry->positional ? "" : " " + entry->value, example,
+                                   full_name()));
     }
     if (option->count() > 0 || in_file) set_.push_back(key_of(*entry));
     for (const std::string& value : option->results()) entry->set(unmarked(value));
