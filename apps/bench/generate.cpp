@@ -1,4 +1,4 @@
-// bench generate: tokens a second of texts that a causal model goes on with.
+// bench generate: tokens per second of texts that a causal model continues.
 #include "probe/write/generate.hpp"
 
 #include <memory>
