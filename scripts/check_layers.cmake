@@ -1,4 +1,4 @@
-# Checks the order of the layers and a few rules on sources; reads lib/LAYERS and every #include.
+# Checks the order of the layers and a few rules for sources; reads lib/LAYERS and every #include.
 #   cmake [-DROOT=folder] [-DMAX_LINES=400] -P scripts/check_layers.cmake
 # Prints one line per broken rule and fails if there is any.
 cmake_minimum_required(VERSION 3.25)

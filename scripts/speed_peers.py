@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Other libraries on the work of scripts/speed, which starts this and asks. Needs torch, transformers; openvino if it is there.
+"""Runs the work of scripts/speed in other libraries; scripts/speed starts it. Needs torch and transformers; uses openvino if installed.
 
-Requests on standard input, a line each; the answer to each is a JSON line: {"peer", "ms", "ms_min", "ms_max"} or {"failed"}.
-A request runs once to warm up and then REPEATS times.
+Reads one request per line from standard input; answers each with a JSON line: {"peer", "ms", "ms_min", "ms_max"} or {"failed"}.
+Each request runs once to warm up, then REPEATS times.
 
   packages                                         versions
   forward BACKEND DTYPE BxN REPEATS                BERT-base, last hidden states: openvino, sdpa, eager; f32, bf16

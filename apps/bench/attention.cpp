@@ -49,7 +49,9 @@ Matrix<float> random_matrix(Index rows, Index columns, std::uint64_t seed) {
 const nn::AttentionEvaluation& evaluation_of(const Options& o, const mask::BlockMap* blocks) {
   if (o.evaluation == "auto") return nn::choose_evaluation(o.length, o.length, blocks);
   const nn::AttentionEvaluation* found = nn::find_attention_evaluation(o.evaluation);
-  if (found == nullptr) throw UsageError(fmt::format("no evaluation '{}'", o.evaluation));
+  if (found == nullptr)
+    throw UsageError(
+        fmt::format("no evaluation '{}', expected auto, block, dense or long", o.evaluation));
   return *found;
 }
 
@@ -98,7 +100,8 @@ Timing time_training(const Options& o, const nn::AttentionProblem<float>& proble
 }
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
-  if (o.training && o.evaluation != "auto") throw UsageError("--training has one evaluation");
+  if (o.training && o.evaluation != "auto")
+    throw UsageError("--evaluation cannot be combined with --training");
   if (!o.training && o.dropout != 0) throw UsageError("--dropout needs --training");
   session.configure(o.common);
   kernel::set_threads(o.common.threads);
@@ -149,21 +152,23 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 void declare_attention(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("attention", "speed of attention alone");
-  c.example("bench attention -n 4096 -j 2", "full, causal and a window");
-  c.example("bench attention -n 128 --batch 8 --heads 12 --mask full", "as in an encoder");
+  c.example("bench attention -n 4096 -j 2", "a full, a causal and a window mask");
+  c.example("bench attention -n 128 --batch 8 --heads 12 --mask full", "the shapes of an encoder");
   c.example("bench attention -n 128 --batch 32 --heads 4 --training", "forward and backward");
   c.option("-n,--length", "N", o->length, cli::AllowedRange{1, 1e7}, "queries and keys");
   c.option("--batch", "B", o->batch, cli::AllowedRange{1, 1e6},
-           "sequences; with more than one a thread takes whole sequences");
-  c.option("--heads", "H", o->heads, cli::AllowedRange{1, 1e4}, "heads");
-  c.option("--head-size", "D", o->head_size, cli::AllowedRange{1, 1e4}, "columns of a head");
-  c.option("--mask", "EXPR", o->masks, "this mask instead; may be repeated");
-  c.option("--evaluation", "NAME", o->evaluation, "auto, block, dense or long");
+           "sequences; if more than one, each thread computes whole sequences");
+  c.option("--heads", "H", o->heads, cli::AllowedRange{1, 1e4}, "number of heads");
+  c.option("--head-size", "D", o->head_size, cli::AllowedRange{1, 1e4}, "head size");
+  c.option("--mask", "EXPR", o->masks, "mask to time, instead of the three; may be repeated");
+  c.option("--evaluation", "NAME", o->evaluation,
+           "how attention is computed: auto, block, dense or long");
   c.option("--normalizer", "NAME", o->normalizer,
-           "from scores to weights; parameters as in log_n(base=64)");
-  c.flag("--bf16", o->bf16, "operands of the products in bfloat16");
+           "function from scores to weights, such as log_n(base=64)");
+  c.flag("--bf16", o->bf16, "matrix products with bfloat16 operands");
   c.flag("--training", o->training, "forward and backward, with what a training step keeps");
-  c.option("--dropout", "P", o->dropout, cli::AllowedRange{0, 0.99}, "of weights, with --training");
+  c.option("--dropout", "P", o->dropout, cli::AllowedRange{0, 0.99},
+           "dropout of attention weights, with --training");
   add_repeats(c, o->repeats);
   add_threads(c, o->common);
   add_table(c, o->common);

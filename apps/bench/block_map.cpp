@@ -95,10 +95,10 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 void declare_block_map(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("block-map", "time to find the blocks of each mask");
-  c.example("bench block-map -n 4096", "masks as people use them");
+  c.example("bench block-map -n 4096", "masks in common use");
   c.option("-n,--length", "N", o->length, cli::AllowedRange{1, 1e7}, "queries and keys");
   add_repeats(c, o->repeats);
-  c.option("--mask", "EXPR", o->masks, "this mask instead; may be repeated");
+  c.option("--mask", "EXPR", o->masks, "mask to time, instead of the list; may be repeated");
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

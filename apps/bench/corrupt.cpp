@@ -81,9 +81,9 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 void declare_corrupt(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("corrupt", "speed of corruption alone, on one thread");
-  c.example("bench corrupt", "million tokens a second");
-  c.option("--length", "N", o->length, cli::AllowedRange{1, 1e6}, "tokens of a record");
-  c.option("--records", "N", o->records, cli::AllowedRange{1, 1e6}, "records");
+  c.example("bench corrupt", "millions of tokens per second");
+  c.option("--length", "N", o->length, cli::AllowedRange{1, 1e6}, "tokens in each record");
+  c.option("--records", "N", o->records, cli::AllowedRange{1, 1e6}, "number of records");
   add_repeats(c, o->repeats);
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

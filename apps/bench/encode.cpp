@@ -99,8 +99,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_encode(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("encode", "speed of text to ids, line by line, on one thread");
-  c.example("bench encode bert-base-uncased train.txt", "words of BERT");
+  cli::Command& c = tool.subcommand("encode", "speed of a tokenizer, line by line, on one thread");
+  c.example("bench encode bert-base-uncased train.txt", "BERT's tokenizer");
   c.argument("TOKENIZER_DIR", o->tokenizer, "folder with vocab.txt, merges.txt or spiece.model");
   c.argument("TEXT", o->file, "a text file");
   add_repeats(c, o->repeats);

@@ -45,9 +45,9 @@ void declare_flow(cli::Command& tool) {
   cli::Command& c = tool.subcommand("flow", "time to follow information through layers");
   c.example("bench flow -n 4096 -L 12 -j 2", "four masks, with the search for a leak");
   c.option("-n,--length", "N", o->length, cli::AllowedRange{1, 1e6}, "positions");
-  c.option("-L,--layers", "LAYERS", o->layers, cli::AllowedRange{1, 1e5}, "layers");
+  c.option("-L,--layers", "LAYERS", o->layers, cli::AllowedRange{1, 1e5}, "number of layers");
   add_repeats(c, o->repeats);
-  c.option("--mask", "EXPR", o->masks, "this mask instead; may be repeated");
+  c.option("--mask", "EXPR", o->masks, "mask to time, instead of the four; may be repeated");
   add_threads(c, o->common);
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -102,7 +102,7 @@ Work mixed_lengths(const std::string& path, Index batch_tokens) {
     work.batches.back().add(ids);
     ++work.batch;
   }
-  if (work.batches.empty()) throw InputError(path, "no lines of ids");
+  if (work.batches.empty()) throw InputError(path, "no lines of ids, expected some");
   return work;
 }
 
@@ -156,16 +156,17 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_forward(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("forward", "tokens a second of a model, last hidden states");
+  cli::Command& c = tool.subcommand(
+      "forward", "speed of a model up to its last hidden states, in tokens per second");
   c.example("bench forward bert-base --shape 1x128 --shape 32x128", "a checkpoint folder");
   c.argument("MODEL", o->model, "folder with config.json and weights");
   c.option("--shape", "BxN", o->shapes,
            "sequences and tokens of each; may be repeated [1x16 1x128 8x128 32x128 4x512]");
   commands::add_precision(c, o->precision);
-  c.option("--ids", "FILE", o->ids, "instead of shapes: lines of ids, in file order");
+  c.option("--ids", "FILE", o->ids, "file with lines of ids, used in this order instead of shapes");
   c.option("--batch-tokens", "N", o->batch_tokens, cli::AllowedRange{1, 1e9},
-           "of a batch of --ids");
-  c.flag("--targets", o->targets, "also the log-probability of each token");
+           "tokens in a batch of --ids");
+  c.flag("--targets", o->targets, "also compute the log-probability of each token");
   add_product(c, o->product);
   add_repeats(c, o->repeats);
   add_threads(c, o->common);

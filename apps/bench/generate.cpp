@@ -1,4 +1,4 @@
-// bench generate: tokens a second of texts that a causal model goes on with.
+// bench generate: tokens per second of texts that a causal model continues.
 #include "probe/write/generate.hpp"
 
 #include <memory>
@@ -55,7 +55,7 @@ std::vector<probe::Prompt> prompts_of(const Options& o, Index vocabulary) {
     for (TokenId id = 0; words >> id;) prompt.ids.push_back(id);
     if (prompt.ids.empty()) throw InputError(*o.ids, "a line without ids, expected some");
   }
-  if (prompts.empty()) throw InputError(*o.ids, "no lines of ids");
+  if (prompts.empty()) throw InputError(*o.ids, "no lines of ids, expected some");
   return prompts;
 }
 
@@ -96,16 +96,19 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_generate(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("generate", "tokens a second of greedy texts and beams");
+  cli::Command& c =
+      tool.subcommand("generate", "speed of greedy decoding and beam search, in tokens per second");
   c.example("bench generate gpt2 --batch 8 --max-new-tokens 64", "eight random prompts");
   c.argument("MODEL", o->model, "folder with config.json and weights");
-  c.option("--batch", "N", o->batch, cli::AllowedRange{1, 1e4}, "random prompts");
-  c.option("--prompt-tokens", "N", o->prompt_tokens, cli::AllowedRange{1, 1e6}, "tokens of each");
-  c.option("--ids", "FILE", o->ids, "instead of them: lines of ids");
+  c.option("--batch", "N", o->batch, cli::AllowedRange{1, 1e4}, "number of random prompts");
+  c.option("--prompt-tokens", "N", o->prompt_tokens, cli::AllowedRange{1, 1e6},
+           "tokens in each prompt");
+  c.option("--ids", "FILE", o->ids, "file with lines of ids, instead of random prompts");
   c.option("--max-new-tokens", "N", o->max_new_tokens, cli::AllowedRange{1, 1e6},
-           "tokens after each");
-  c.option("--num-beams", "N", o->num_beams, cli::AllowedRange{1, 1e3}, "1: greedy");
-  c.option("-o,--output", "FILE", o->output, "the new ids, a line for each prompt");
+           "new tokens after each prompt");
+  c.option("--num-beams", "N", o->num_beams, cli::AllowedRange{1, 1e3},
+           "beams; 1: greedy decoding");
+  c.option("-o,--output", "FILE", o->output, "write the new ids, one line per prompt");
   commands::add_precision(c, o->precision);
   add_product(c, o->product);
   add_repeats(c, o->repeats);

@@ -47,11 +47,11 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_identify(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("identify", "time to name a matrix");
-  c.example("bench identify", "masks that are found, and some that are not");
+  cli::Command& c = tool.subcommand("identify", "time to find the name of a mask matrix");
+  c.example("bench identify", "masks that have a name, and some that have none");
   c.option("-n,--length", "N", o->length, cli::AllowedRange{1, 1e5}, "queries and keys");
   add_repeats(c, o->repeats);
-  c.option("--mask", "EXPR", o->masks, "this mask instead; may be repeated");
+  c.option("--mask", "EXPR", o->masks, "mask to time, instead of the list; may be repeated");
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

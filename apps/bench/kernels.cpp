@@ -98,10 +98,12 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 void declare_kernels(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "kernels", "products, norms, softmax … at BERT-base shapes and those of training");
+      "kernels",
+      "speed of products, norms, softmax and other kernels at shapes of BERT-base and of training");
   c.example("bench kernels --filter linear -j 1", "matrix products on one thread");
-  c.example("MASQUE_CPU=avx2 bench kernels", "as on a processor without AVX-512");
-  c.option("--filter", "TEXT", o->filter, "only cases whose name contains this");
+  c.example("MASQUE_CPU=avx2 bench kernels",
+            "with the instructions of a processor without AVX-512");
+  c.option("--filter", "TEXT", o->filter, "time only cases with TEXT in their name");
   add_product(c, o->product);
   add_repeats(c, o->repeats);
   add_threads(c, o->common);

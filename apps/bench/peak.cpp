@@ -121,7 +121,7 @@ Peak measure_peak(int threads) {
 void declare_peak(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "peak", "the most that products in registers and memory can give, with one instruction set");
+      "peak", "peak speed of products in registers and of memory, with one instruction set");
   c.example("bench peak", "with the best instruction set");
   c.example("MASQUE_CPU=avx2 bench peak -j 1", "with AVX2, on one thread");
   add_threads(c, o->common);

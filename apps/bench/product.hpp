@@ -14,7 +14,7 @@ inline void add_product(cli::Command& command, kernel::ProductChoice& product) {
        {"few-rows", kernel::ProductChoice::kFewRows},
        {"ours", kernel::ProductChoice::kOurs},
        {"onednn", kernel::ProductChoice::kOneDnn}},
-      "what multiplies with packed weights; auto: by their shape; few-rows: for products "
+      "which product to use with packed weights; auto: chosen by shape; few-rows: for products "
       "of few rows");
 }
 

@@ -34,7 +34,7 @@ inline Timing time_of(int repeats, const std::function<void()>& work) {
 /// --repeats of timings: runs, or steps of training.
 template <class Number>
 void add_repeats(cli::Command& command, Number& repeats) {
-  command.option("--repeats", "R", repeats, cli::AllowedRange{1, 1e6}, "timed runs");
+  command.option("--repeats", "R", repeats, cli::AllowedRange{1, 1e6}, "number of timed runs");
 }
 
 }  // namespace masque::bench

@@ -155,10 +155,10 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_training(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c =
-      tool.subcommand("training", "steps of training: forward, backward and AdamW on random ids");
+  cli::Command& c = tool.subcommand(
+      "training", "speed of training steps: forward, backward and AdamW on random ids");
   c.example("bench training --filter mlm_masked -j 1", "one case, on one thread");
-  c.option("--filter", "TEXT", o->filter, "only cases whose name contains this");
+  c.option("--filter", "TEXT", o->filter, "time only cases with TEXT in their name");
   commands::add_training_precision(c, o->precision);
   commands::add_chunk_tokens(c, o->chunk_tokens);
   add_repeats(c, o->repeats);

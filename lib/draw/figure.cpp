@@ -49,8 +49,9 @@ void check_figure(const Figure& figure) {
   for (const Panel& panel : figure.panels) {
     const Grid& grid = panel.grid;
     if (std::max(grid.rows, grid.columns) > kMaxCells) {
-      throw UsageError(fmt::format("a picture of {} x {} cells, at most {} a side can be drawn",
-                                   grid.rows, grid.columns, kMaxCells));
+      throw UsageError(
+          fmt::format("the picture has {} x {} cells, expected at most {} on each side", grid.rows,
+                      grid.columns, kMaxCells));
     }
     MASQUE_CHECK(grid.rows >= 0 && grid.columns >= 0);
     MASQUE_CHECK(static_cast<Index>(grid.cells.size()) == grid.rows * grid.columns);

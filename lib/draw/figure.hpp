@@ -55,7 +55,7 @@ Grid heat_grid(Index rows, Index columns, std::span<const double> values, double
 struct Axis {
   std::string name;                 ///< "query", "key"
   std::vector<std::string> labels;  ///< none, or one for each cell: UTF-8, any length
-  Index zoom = 1;                   ///< positions that a cell stands for
+  Index zoom = 1;                   ///< positions in one cell
   Index first = 0;                  ///< position of the first cell
   bool operator==(const Axis&) const = default;
 };

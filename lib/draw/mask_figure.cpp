@@ -36,7 +36,7 @@ Panel panel_of(std::string name, Grid grid, Index zoom, const MaskFigureRequest&
 }
 
 std::string zoom_note(Index zoom) {
-  return zoom == 1 ? std::string() : fmt::format("each cell stands for {0} × {0} pairs", zoom);
+  return zoom == 1 ? std::string() : fmt::format("each cell is a block of {0} × {0} pairs", zoom);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What stands around every picture: margins, the title above, legend and note below.
+// Surroundings of every picture: margins, the title above, legend and note below.
 #pragma once
 
 #include "draw/scene.hpp"

@@ -52,7 +52,7 @@ std::vector<std::byte> encode(Raster raster) {
 std::vector<std::byte> draw_scene(const Scene& scene, int scale) {
   MASQUE_CHECK(scale >= 1 && scale <= kMaxPngScale);
   if (std::max(scene.width, scene.height) * scale > kMaxPixels) {
-    throw UsageError(fmt::format("a PNG of {} x {} pixels, at most {} a side can be drawn",
+    throw UsageError(fmt::format("the PNG has {} x {} pixels, expected at most {} on each side",
                                  scene.width * scale, scene.height * scale, kMaxPixels));
   }
   return encode(rasterize(scene, scale));

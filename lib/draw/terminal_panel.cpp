@@ -118,8 +118,9 @@ Block panel_block(const Panel& panel, CellForm form, const TerminalStyle& style)
   if (margin + grid.columns * columns_of(form) > style.width) {
     if (form == CellForm::kWide) form = CellForm::kNarrow;
     if (margin + grid.columns > style.width) {
-      throw UsageError(fmt::format("a picture of {} columns does not fit into lines of {}",
-                                   grid.columns, style.width));
+      throw UsageError(fmt::format(
+          "a picture of {} columns does not fit into lines of {} characters: write it to a file",
+          grid.columns, style.width));
     }
   }
 

@@ -16,7 +16,7 @@ inline constexpr Index kNumberMargin = 11;
 /// Text of the caller, safe to print in this style.
 std::string printable(const std::string& text, const TerminalStyle& style);
 
-/// What stands after text that is cut.
+/// The mark after text that is cut.
 inline const char* cut_mark(const TerminalStyle& style) { return style.unicode ? "…" : ".."; }
 
 /// Printable text, cut to so many columns.

@@ -26,7 +26,7 @@ struct StepFactors {
   T scale, beta2, rest1, rest2, debias1, root2, epsilon, kept, decay, rate;
 };
 
-/// Zero in place of a subnormal number. The first moment of a weight without gradients shrinks to
+/// Zero instead of a subnormal number. The first moment of a weight without gradients shrinks to
 /// them within a thousand steps, and stays: rounding keeps it from zero. Processors take a hundred
 /// times longer for each.
 template <class T>

@@ -60,7 +60,7 @@ enum class Onto {
   kNothing,  ///< c = a · b
   kChain,    ///< the chains go on from c
   kSum,      ///< c + a · b: the chains start at zero and are then added
-  kBias,     ///< the same with a bias in place of every row of c
+  kBias,     ///< the same with a bias instead of every row of c
 };
 
 /// c (rows, columns) becomes a · b, or c and a · b, the inner index running to `depth`. c may have

@@ -90,7 +90,7 @@ void Team::run(Index parts, const std::function<void(Index)>& work) {
        left = undone_.load(std::memory_order_acquire)) {
     wait_while(undone_, left);
   }
-  // All parts are done: nobody else looks at it any more.
+  // All parts are done: no other thread reads it any more.
   if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
 }
 

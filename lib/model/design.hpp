@@ -175,7 +175,7 @@ struct VariantDesign {
   std::string position;
   /// Its parameters inside layers are one set for all layers; those of the input always are.
   bool position_shared = false;
-  /// Of nn/mixer.hpp, in place of attention: x + output(mix(x)); empty: attention. Its longest
+  /// Of nn/mixer.hpp, instead of attention: x + output(mix(x)); empty: attention. Its longest
   /// sequence is max_position_embeddings.
   std::string mixer;
   Index mixer_inner_size = 0;  ///< this and what follows: fields of nn::MixerShape

@@ -24,26 +24,27 @@ constexpr Index kMostDetectorHeads = 1 << 16;
 
 void check_softly_masked(const Design& design) {
   if (design.streams != Streams::kOne)
-    refuse_detector("streams other than one, expected a model that reads its tokens");
+    refuse_detector("several streams, expected a model with one stream");
   if (design.mask != DefaultMask::kFull || !design.variants.mask.empty())
-    refuse_detector("a mask, expected a model whose tokens read each other");
+    refuse_detector("a mask, expected full attention");
   if (!design.mask_token_id || *design.mask_token_id < 0 ||
       *design.mask_token_id >= design.vocab_size)
-    refuse_detector("no mask token, expected one: mask_token_id");
-  if (design.convolution_size > 0) refuse_detector("a convolution, expected none");
+    refuse_detector("no mask token, expected mask_token_id");
+  if (design.convolution_size > 0)
+    refuse_detector("a convolution, expected a model without convolution");
   if (is_layer_list(design.normalizer) || is_layer_list(design.variants.position))
-    refuse_detector("lists of normalizers or positions by layer, expected one for all");
+    refuse_detector("lists of normalizers or positions by layer, expected one for all layers");
   const auto scheme = position_scheme(design);
   if (scheme != nullptr && scheme->facts().input) {
-    refuse_detector(
-        fmt::format("the position {}, which acts on the input, expected another", scheme->name()));
+    refuse_detector(fmt::format("position {}, which acts on the input, expected another position",
+                                scheme->name()));
   }
   switch (design.position) {
     case PositionType::kXlnet:
     case PositionType::kT5:
     case PositionType::kDisentangled:
       refuse_detector(
-          fmt::format("{} positions, expected others", own_position(design.position).spoken));
+          fmt::format("{} positions, expected another kind", own_position(design.position).spoken));
     default: break;
   }
 }
@@ -51,7 +52,7 @@ void check_softly_masked(const Design& design) {
 /// Angles of heads of another size, with the same base.
 RotaryDesign resized_rotary(const RotaryDesign& rotary, Index size) {
   if (size % 2 != 0)
-    refuse_detector(fmt::format("rotary positions and heads of {}, expected an even size", size));
+    refuse_detector(fmt::format("rotary positions and head size {}, expected an even size", size));
   const double base = rotary_base(rotary.frequencies, 0).value_or(10000);
   return plain_rotary(rotary.layout, base, size);
 }
@@ -82,8 +83,8 @@ Design detector_design(const Design& design) {
       own.intermediate_size < 1 || own.hidden_size % own.num_attention_heads != 0 ||
       (gated && own.num_attention_heads != 1)) {
     refuse_detector(fmt::format(
-        "{} layers of {} with {} heads and {} inside, expected sizes of at "
-        "least 1 and heads that divide the width",
+        "{} layers, hidden size {}, {} heads and intermediate size {}, expected sizes of at least "
+        "1 and a number of heads that divides the hidden size",
         own.num_hidden_layers, own.hidden_size, own.num_attention_heads, own.intermediate_size));
   }
   Design detector = design;

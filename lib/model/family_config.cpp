@@ -103,20 +103,20 @@ std::optional<FamilyConfig> FamilyConfig::object(std::string_view name) const {
 
 void FamilyConfig::expect_flag(std::string_view name, bool value) const {
   if (flag(name, value) != value) {
-    refuse(name, fmt::format("{}: masque has nothing else", value));
+    refuse(name, fmt::format("{}, the only supported value", value));
   }
 }
 
 void FamilyConfig::expect_text(std::string_view name, std::string_view value) const {
   if (text(name, value) != value) {
-    refuse(name, fmt::format("\"{}\": masque has nothing else", value));
+    refuse(name, fmt::format("\"{}\", the only supported value", value));
   }
 }
 
 void FamilyConfig::expect_number(std::string_view name, double value) const {
   if (!config_.has(name)) return;
   if (number(name, value) != value) {
-    refuse(name, fmt::format("{}: masque has nothing else", value));
+    refuse(name, fmt::format("{}, the only supported value", value));
   }
 }
 

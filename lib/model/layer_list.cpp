@@ -62,8 +62,7 @@ std::vector<std::string> layer_choices(std::string_view text, Index layers) {
   const std::vector<Item> items = items_of(text);
   for (const Item& item : items) {
     if (item.text.empty())
-      throw UsageError(
-          fmt::format("'{}' names nothing for a layer, expected a name", escape(text)));
+      throw UsageError(fmt::format("'{}' has an empty item, expected a name", escape(text)));
   }
   if (!is_list(items))
     return std::vector(static_cast<std::size_t>(layers), std::string(items.front().text));
@@ -78,9 +77,10 @@ std::vector<std::string> layer_choices(std::string_view text, Index layers) {
       choices.insert(choices.end(), static_cast<std::size_t>(item.count), std::string(item.text));
   }
   if (count != layers) {
-    throw UsageError(fmt::format("'{}' is a list for {}{} layer{}, expected {}, as the model has",
-                                 escape(text), count > layers ? "more than " : "",
-                                 std::min(count, layers), count == 1 ? "" : "s", layers));
+    throw UsageError(
+        fmt::format("'{}' is a list for {}{} layer{}, expected {}, the model's number of layers",
+                    escape(text), count > layers ? "more than " : "", std::min(count, layers),
+                    count == 1 ? "" : "s", layers));
   }
   return choices;
 }

@@ -76,11 +76,12 @@ void set_mask(std::string_view masks, Design& design) {
   for (const mask::MaskLayer& layer : layers) {
     count += layer.count;
     if (const std::string_view reader = layer.mask.file_reader(); !reader.empty())
-      throw UsageError(fmt::format("{} reads a file, expected a mask without", reader));
+      throw UsageError(fmt::format("{} reads a file, expected a mask that reads none", reader));
   }
   if (count != 1 && count != design.num_hidden_layers) {
-    throw UsageError(fmt::format("the mask list has {} layers, expected 1 or {}, as the model has",
-                                 count, design.num_hidden_layers));
+    throw UsageError(
+        fmt::format("the mask list has {} layers, expected 1 or {}, the model's number of layers",
+                    count, design.num_hidden_layers));
   }
   design.variants.mask = layers_text(layers);
   design.mask = DefaultMask::kFull;
@@ -99,11 +100,12 @@ void set_towers(Design& design) {
   }
   const VariantDesign& variants = design.variants;
   if (!variants.mixer.empty()) {
-    throw UsageError(
-        fmt::format("two towers with {} {}, expected attention", field("mixer"), variants.mixer));
+    throw UsageError(fmt::format("two towers cannot be combined with {} {}, expected attention",
+                                 field("mixer"), variants.mixer));
   }
   if (variants.previous_scores != PreviousScores::kNone)
-    throw UsageError(fmt::format("two towers with {}, expected none", field("previous_scores")));
+    throw UsageError(
+        fmt::format("two towers cannot be combined with {}", field("previous_scores")));
   const Index half = tower_layers(design);
   design.streams = Streams::kTowers;
   set_mask(fmt::format("{}*causal, {}*reverse", half, half), design);
@@ -148,8 +150,9 @@ std::optional<mask::MaskExpression> open_mask(const Design& design,
   const auto is_open = [](const mask::MaskLayer& layer) { return layer.mask.open(); };
   if (std::ranges::none_of(layers, is_open)) return std::nullopt;
   if (layers.size() == 1) return layers.front().mask;
-  throw UsageError(fmt::format("{} '{}': words in a list, expected one mask for all layers",
-                               field("mask"), mask::layers_text(layers)));
+  throw UsageError(fmt::format(
+      "{} '{}': a mask of words cannot be part of a list, expected one mask for all layers",
+      field("mask"), mask::layers_text(layers)));
 }
 
 std::optional<Index> causal_block_size(const Design& design,
@@ -174,8 +177,9 @@ LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>&
   const auto layers = static_cast<std::size_t>(design.num_hidden_layers);
   if (of_layer.size() == 1) of_layer.resize(layers, of_layer.front());
   if (!of_layer.empty() && of_layer.size() != layers) {
-    throw UsageError(fmt::format("the mask list has {} layers, expected 1 or {}, as the model has",
-                                 of_layer.size(), layers));
+    throw UsageError(
+        fmt::format("the mask list has {} layers, expected 1 or {}, the model's number of layers",
+                    of_layer.size(), layers));
   }
   std::optional<mask::MaskExpression> usual;
   if (design.mask != DefaultMask::kFull) usual = default_mask(design.mask);
@@ -222,7 +226,7 @@ std::shared_ptr<const mask::BlockMap> LayerMasks::blocks(std::size_t kind, Index
   const Kind& what = different_[kind];
   if (!own && !what.mask && !what.window) return nullptr;
   if (own && own->lengths() != mask::Lengths{length, length}) {
-    throw UsageError(fmt::format("a mask of {} × {} for a sequence of {} tokens",
+    throw UsageError(fmt::format("the mask is {} × {}, but the sequence has {} tokens",
                                  own->lengths().queries, own->lengths().keys, length));
   }
   if (!rows.empty()) {

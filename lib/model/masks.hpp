@@ -20,7 +20,7 @@ std::string_view default_mask_name(DefaultMask mask);
 /// The mask itself, to be bound to the lengths of a sequence.
 mask::MaskExpression default_mask(DefaultMask mask);
 
-/// Gives a design these masks, one for all layers or a list with one entry a layer, in place of its
+/// Gives a design these masks, one for all layers or a list with one entry a layer, instead of its
 /// own. Throws UsageError for what is no mask, for masks that read files, or do not fit its layers.
 void set_mask(std::string_view masks, Design& design);
 

@@ -39,7 +39,7 @@ struct Batch {
   /// ModelOptions::masks lets through; empty: no query stream.
   std::vector<std::optional<mask::Mask>> query_masks;
   /// One a sequence: the points of all latent bottlenecks (VariantDesign::latent), from the first
-  /// layer on, each of the sphere's size, in place of what the model makes of the first token. Of
+  /// layer on, each of the sphere's size, instead of what the model makes of the first token. Of
   /// an empty one, and with an empty list, the model makes them.
   std::vector<std::vector<double>> latents;
 
@@ -69,7 +69,7 @@ class KeyValueCache {
   virtual Index sequences() const = 0;
   /// Tokens of a sequence that were read.
   virtual Index length(Index sequence) const = 0;
-  /// Sequence i becomes what from[i] was; those that nobody names are forgotten.
+  /// Sequence i becomes the old sequence from[i]; sequences that are not in `from` are dropped.
   virtual void select(std::span<const Index> from) = 0;
   /// Forgets the tokens of a sequence after the first `length`, of which it has as many.
   virtual void cut(Index sequence, Index length) = 0;

@@ -27,7 +27,7 @@ class Repeats {
   void forward(const kernel::Linear<T>& linear, MatrixView<const T> x, MatrixView<T> y) const;
 
  private:
-  std::vector<Index> first_;  ///< where a row stands that has not been seen before
+  std::vector<Index> first_;  ///< the first row of each set of equal rows
   std::vector<Index> of_;     ///< for each row, its number in first_
 };
 

@@ -93,9 +93,9 @@ FamilyConfig rope_of(const FamilyConfig& config, std::string_view parameters_nam
 
 void check_rotary_size(const FamilyConfig& config, std::string_view name, Index size) {
   if (size % 2 != 0 || size > kLargestHead) {
-    config.refuse(name, fmt::format("heads with an even number of rotated features, at most {} "
-                                    "(they have {})",
-                                    kLargestHead, size));
+    config.refuse(
+        name, fmt::format("an even number of rotated features in each head, at most {} (found {})",
+                          kLargestHead, size));
   }
 }
 
@@ -153,14 +153,15 @@ RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defau
   } else if (type == "yarn") {
     rotary.factor = scale_yarn(rope, theta, original, longest, frequencies);
   } else if (type == "dynamic") {
-    notes.push_back(fmt::format("rope type dynamic: angles as up to {} tokens, the longest text",
-                                max_position_embeddings));
+    notes.push_back(fmt::format(
+        "rope type dynamic: angles are those of texts of at most {} tokens, the maximum length",
+        max_position_embeddings));
   } else if (type != "default") {
     rope.refuse(rope.has("rope_type") ? "rope_type" : "type",
                 "default, linear, dynamic, llama3 or yarn");
   }
   if (!std::ranges::all_of(frequencies, [](float f) { return std::isfinite(f); })) {
-    rope.refuse("rope_theta", "one with finite frequencies");
+    rope.refuse("rope_theta", "a value with finite frequencies");
   }
   rotary.frequencies.assign(frequencies.begin(), frequencies.end());
   return rotary;

@@ -29,7 +29,8 @@ PassSettings settings_of(const Design& design, const ModelOptions& options) {
       options.normalizer.empty() ? design.normalizer : options.normalizer;
   if (design.variants.detector && is_layer_list(normalizer)) {
     throw UsageError(
-        fmt::format("{} '{}' with a detector, whose layers are others; expected one for all",
+        fmt::format("{} '{}': a list cannot be combined with a detector, expected one normalizer "
+                    "for all layers",
                     field("normalizer"), escape(normalizer)));
   }
   settings.normalizers = layer_normalizers(normalizer, design.num_hidden_layers);
@@ -37,7 +38,7 @@ PassSettings settings_of(const Design& design, const ModelOptions& options) {
   if (normalizer != design.normalizer && std::ranges::any_of(settings.normalizers, learned)) {
     throw UsageError(
         fmt::format("{} '{}': its s is learned in training, expected ssmax with a number, or the "
-                    "model's own, '{}'",
+                    "model's own normalizer '{}'",
                     field("normalizer"), escape(normalizer), escape(design.normalizer)));
   }
   settings.keys = options.keys.value_or(fixed ? mask::KeySource::kInput : mask::KeySource::kLayer);
@@ -47,7 +48,7 @@ PassSettings settings_of(const Design& design, const ModelOptions& options) {
     const auto id = options.mask_token_id ? options.mask_token_id : design.mask_token_id;
     if (!id || *id < 0 || *id >= design.vocab_size) {
       throw UsageError(
-          "queries that start from their position need a mask token: the model names none");
+          "queries that start from their position need a mask token, but the model has none");
     }
     settings.mask_token_id = *id;
   }
@@ -65,29 +66,27 @@ Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
   const bool plain =
       settings_.keys == mask::KeySource::kLayer && settings_.query == mask::QueryStart::kToken;
   if (model_.mixer != nullptr && model_.mixer->info().reads_own && !plain) {
-    throw UsageError(fmt::format("{} reads each row's own states: {} and {} do not apply",
-                                 model_.mixer->info().name, field("kv"), field("query")));
+    throw UsageError(
+        fmt::format("{} reads each row's own states and cannot be combined with {} or {}",
+                    model_.mixer->info().name, field("kv"), field("query")));
   }
   if (model_.design.streams == Streams::kTowers && !plain) {
-    throw UsageError(fmt::format("two towers read their own layers: {} and {} do not apply",
-                                 field("kv"), field("query")));
+    throw UsageError(
+        fmt::format("two towers cannot be combined with {} or {}", field("kv"), field("query")));
   }
   if (model_.design.variants.latent && !plain) {
-    throw UsageError(
-        fmt::format("latent bottlenecks stand in a stream that reads its own layers: {} and {} do "
-                    "not apply",
-                    field("kv"), field("query")));
+    throw UsageError(fmt::format("latent bottlenecks cannot be combined with {} or {}", field("kv"),
+                                 field("query")));
   }
   if (model_.design.variants.late_positions > 0 && !plain) {
-    throw UsageError(fmt::format(
-        "late positions join a stream that reads its own layers: {} and {} do not apply",
-        field("kv"), field("query")));
+    throw UsageError(fmt::format("late positions cannot be combined with {} or {}", field("kv"),
+                                 field("query")));
   }
   if (model_.detector == nullptr) return;
   if (restricted_) {
-    throw UsageError(
-        fmt::format("the model's detector reads all tokens: {}, {} and {} do not apply",
-                    field("mask"), field("kv"), field("query")));
+    throw UsageError(fmt::format(
+        "the model's detector reads all tokens and cannot be combined with {}, {} or {}",
+        field("mask"), field("kv"), field("query")));
   }
   detector_masks_ =
       std::make_unique<const LayerMasks>(model_.detector->design, std::vector<mask::MaskLayer>());
@@ -104,16 +103,18 @@ void Transformer<T>::check_variants(const Request& request) const {
   }
   if (model_.mixer != nullptr && has(AttentionOverride::kMean)) {
     throw UsageError(
-        fmt::format("{} has no attention that could be levelled", model_.mixer->info().name));
+        fmt::format("{} has no attention that could be made uniform", model_.mixer->info().name));
   }
   if (model_.materialized_attention && request.attention_rows) {
     throw UsageError(
-        "talking heads, largest keys, scores of the layer before, and factors or terms after the "
-        "normalizer have no attention weights that follow from a head's own scores");
+        "attention weights do not follow from a head's own scores in a model with talking heads, "
+        "largest keys, previous scores, or factors or terms after the normalizer");
   }
   if (model_.design.variants.previous_scores != PreviousScores::kNone &&
       (has(AttentionOverride::kZero) || has(AttentionOverride::kMean))) {
-    throw UsageError("a layer without attention leaves the next one without previous scores");
+    throw UsageError(
+        "the model uses previous scores, and a layer without attention has none for the next "
+        "layer");
   }
 }
 
@@ -179,13 +180,13 @@ Batch Transformer<T>::checked(const Batch& batch, const KeyValues<T>* cache) con
       fail(fmt::format("{} latent numbers, expected {}", points.size(), expected));
   }
   if (!batch.query_masks.empty() && !model_.query_start) {
-    fail(fmt::format("a query stream, but {} has one stream", design.model_type));
+    fail(fmt::format("a query stream was requested, but {} has one stream", design.model_type));
   }
   const bool plain =
       settings_.keys == mask::KeySource::kLayer && settings_.query == mask::QueryStart::kToken;
   if (!batch.query_masks.empty() && !plain) {
-    throw UsageError(fmt::format("two streams read their own layers: {} and {} do not apply",
-                                 field("kv"), field("query")));
+    throw UsageError(
+        fmt::format("two streams cannot be combined with {} or {}", field("kv"), field("query")));
   }
   return result;
 }
@@ -273,7 +274,9 @@ std::vector<double> Transformer<T>::run(const Batch& given, const Request& reque
   if (request.detections && model_.detector == nullptr)
     throw InputError(model_.path, "the model has no detector, expected one");
   if (request.latents && !model_.design.variants.latent)
-    throw InputError(model_.path, "the model has no latent bottlenecks, expected some");
+    throw InputError(
+        model_.path,
+        "the model has no latent bottlenecks, expected one that objective univae made");
 
   Matrix<T> last(static_cast<Index>(rows.size()), last_width(model_.design));
   const ChunkPlan plan = cut_batch(batch, rows, kernel::threads());

@@ -75,12 +75,13 @@ TreatedPositions TreatableModel::treated(const PositionTreatment& treatment,
   if (!positions.rows.empty()) {
     const Index trained = trained_length();
     if (extension.trained > trained) {
-      throw UsageError(fmt::format("a trained length of {}, but the model's table has {} positions",
-                                   extension.trained, trained));
+      throw UsageError(
+          fmt::format("the trained length is {}, but the model's table has {} positions",
+                      extension.trained, trained));
     }
     if (!design.variants.mixer.empty()) {
-      throw UsageError(
-          fmt::format("{} has as many positions as it was trained for", design.variants.mixer));
+      throw UsageError(fmt::format("{} cannot read more positions than it was trained with",
+                                   design.variants.mixer));
     }
     design.max_position_embeddings = std::ssize(positions.rows);
   } else if (!positions.table && design.variants.mixer.empty() &&

@@ -42,7 +42,7 @@ class ExtensionFactor {
 struct TreatedPositions {
   Design design;
   bool table = false;  ///< learned rows are added to the embeddings
-  /// What stands at each position of the new table, as sums of trained rows; empty: as it was.
+  /// Each position of the new table as a sum of trained rows; empty: the table is unchanged.
   std::vector<TableRows> rows;
 
   /// Spells a `learned` scheme of nn as a table.

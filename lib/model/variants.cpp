@@ -45,18 +45,19 @@ std::shared_ptr<const nn::PositionScheme> listed_scheme(const Design& design) {
   if (names.empty()) return nn::parse_position(kNoPosition);
   for (const std::string& name : names) {
     if (name != names.front()) {
-      throw UsageError(fmt::format("'{}' has {} and {}, expected one scheme besides none",
+      throw UsageError(fmt::format("'{}' combines {} and {}, expected one scheme and none",
                                    escape(text), escape(names.front()), escape(name)));
     }
   }
   auto scheme = nn::parse_position(names.front());
   if (scheme->facts().input) {
-    throw UsageError(fmt::format("'{}': {} acts on the input of the first layer, expected no list",
-                                 escape(text), escape(names.front())));
+    throw UsageError(
+        fmt::format("'{}': {} acts on the input of the first layer and cannot be part of a list",
+                    escape(text), escape(names.front())));
   }
   if (scheme->scale(shape_of(design, scheme.get())) == 0) {
-    throw UsageError(fmt::format("'{}': {} makes the whole score, expected no list", escape(text),
-                                 escape(names.front())));
+    throw UsageError(fmt::format("'{}': {} replaces the whole score and cannot be part of a list",
+                                 escape(text), escape(names.front())));
   }
   return scheme;
 }
@@ -83,7 +84,8 @@ void scale_listed_layers(Design& design) {
   const auto is_scaled = [](const LayerDesign& layer) { return layer.attention_scale != 1; };
   if (std::ranges::any_of(design.layers, is_scaled) || design.attention_scale == 0) {
     throw UsageError(
-        fmt::format("'{}', but the model scales the scores of each layer in its own way",
+        fmt::format("'{}': the model scales the scores of each layer differently, expected one "
+                    "scheme for all layers",
                     escape(design.variants.position)));
   }
   const double plain = 1 / std::sqrt(static_cast<double>(position_shape(design).head_size));
@@ -132,25 +134,24 @@ void check_score_scale(const Design& design) {
   for (const auto& one : normalizers) {
     if (!one->offset_of_learned()) continue;
     if (one->parameters().front().value != start)
-      throw UsageError(fmt::format("'{}': one s to start from, expected the same in all layers",
-                                   escape(design.normalizer)));
+      throw UsageError(
+          fmt::format("'{}': s starts with several values, expected the same in all layers",
+                      escape(design.normalizer)));
   }
   if (!learns_score_scale(design)) return;
   const auto refuse = [&](std::string_view what) {
-    throw UsageError(fmt::format("'{}' multiplies queries: {}", escape(design.normalizer), what));
+    throw UsageError(fmt::format("'{}' multiplies queries and cannot be combined with {}",
+                                 escape(design.normalizer), what));
   };
   const auto scheme = position_scheme(design);
   const bool own_terms = design.position == PositionType::kXlnet ||
                          design.position == PositionType::kT5 ||
                          design.position == PositionType::kDisentangled;
   if (own_terms || (scheme && scheme->facts().scores))
-    refuse("positions add terms to scores, expected rope, learned, none or others without");
-  if (design.variants.talking_heads != TalkingHeads::kNone)
-    refuse("heads are mixed, expected talking_heads none");
-  if (design.variants.largest_keys > 0)
-    refuse("what a query sees depends on its scores, expected largest_keys 0");
-  if (design.variants.previous_scores != PreviousScores::kNone)
-    refuse("scores go on to the next layer, expected previous_scores none");
+    refuse("positions that add terms to scores: use rope, learned, none or others without terms");
+  if (design.variants.talking_heads != TalkingHeads::kNone) refuse("talking_heads");
+  if (design.variants.largest_keys > 0) refuse("largest_keys");
+  if (design.variants.previous_scores != PreviousScores::kNone) refuse("previous_scores");
 }
 
 nn::PositionShape position_shape(const Design& design) {
@@ -233,8 +234,7 @@ void take_own_position(Design& design) {
   if (own->type == PositionType::kRotary) {
     const Index size = position_shape(design).head_size;
     if (size % 2 != 0)
-      throw UsageError(
-          fmt::format("rope rotates pairs of features, found a head size of {}", size));
+      throw UsageError(fmt::format("the head size is {}, expected an even number for rope", size));
     const auto rotary = rotary_of(design);
     if (rotary && rotary_base(rotary->frequencies, 0)) set_rotary(*rotary, design);
     return;
@@ -276,10 +276,11 @@ const nn::Mixer* mixer_of(const Design& design) {
 std::optional<std::string> mixer_problem(const Design& design) {
   const nn::Mixer* mixer = mixer_of(design);
   if (mixer == nullptr || design.streams == Streams::kOne) return std::nullopt;
-  if (design.streams != Streams::kFixedKeys) return "a mixer reads one stream, expected attention";
+  if (design.streams != Streams::kFixedKeys)
+    return "a mixer works with one stream only, expected attention";
   if (!mixer->info().reads_own) return std::nullopt;
-  return "a row reads its own token whatever the mask, expected attention or a mixer whose weights "
-         "do not depend on tokens, as synthesizer_random";
+  return "with this mixer a row reads its own token under any mask, expected attention or a mixer "
+         "whose weights do not depend on tokens (synthesizer_random)";
 }
 
 nn::MixerShape mixer_shape(const Design& design) {

@@ -54,13 +54,13 @@ bool shares_position(const Design& design);
 /// What a PositionType is called.
 struct OwnPosition {
   PositionType type = PositionType::kNone;
-  std::string_view scheme;  ///< of nn that it stands for; empty: none has its parameters' shape
+  std::string_view scheme;  ///< of nn that it implements; empty: none has its parameters' shape
   std::string_view spoken;  ///< in messages, before "positions"
   bool input = false;       ///< it is added to the input, which a query stream does not see
 };
 /// Of all of them: which schemes of nn masque has terms of its own for.
 std::span<const OwnPosition> own_positions();
-/// The one that stands for a scheme; nullptr: there is none.
+/// The one that implements a scheme; nullptr if there is none.
 const OwnPosition* own_position(std::string_view scheme);
 /// The one of a type.
 const OwnPosition& own_position(PositionType type);
@@ -74,7 +74,7 @@ bool positions_act_in_attention(const Design& design);
 /// One spelling of a scheme: without parentheses where there are no arguments. Lists stay.
 std::string position_text(std::string_view text);
 
-/// Puts masque's own terms in place of the scheme: of one without arguments, and of `rope` with
+/// Puts masque's own terms instead of the scheme: of one without arguments, and of `rope` with
 /// arguments where config.json can say its base. Leaves others as they are. What is `sinusoidal` to
 /// masque has sines in the first half (sinusoidal_interleaved says otherwise). Throws
 /// UsageError for angles of an odd head size.
@@ -83,7 +83,7 @@ void take_own_position(Design& design);
 /// The angles of a scheme that only rotates queries and keys by their positions: `rope`,
 /// `rope_yarn` and the like. Nothing for other schemes, for lists, or none.
 std::optional<RotaryDesign> rotary_of(const Design& design);
-/// Takes PositionType::kRotary with these angles, in all layers, in place of the scheme.
+/// Takes PositionType::kRotary with these angles, in all layers, instead of the scheme.
 void set_rotary(const RotaryDesign& rotary, Design& design);
 
 /// The mixer of `variants.mixer`; nullptr if that is empty. Throws UsageError for an unknown one.

@@ -1,4 +1,4 @@
-// Rows of a trained table of positions, and what stands beyond its end.
+// Rows of a trained table of positions, and positions beyond its end.
 #pragma once
 
 #include <algorithm>

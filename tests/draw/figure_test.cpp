@@ -41,7 +41,8 @@ TEST_CASE("heat maps have the levels of their range, and a place for no value") 
 
 TEST_CASE("grids beyond the limit are refused by name of the size") {
   const Figure figure = figure_of(causal(1, kMaxCells + 1));
-  CHECK_THROWS_WITH_AS(svg(figure), "a picture of 1 x 4097 cells, at most 4096 a side can be drawn",
+  CHECK_THROWS_WITH_AS(svg(figure),
+                       "the picture has 1 x 4097 cells, expected at most 4096 on each side",
                        UsageError);
   CHECK_NOTHROW(check_figure(figure_of(causal(1, kMaxCells))));
 }

@@ -200,8 +200,10 @@ TEST_CASE("cells become one column wide where two do not fit, then the picture i
         "      key\n"
         "query 0    5    10   15\n"
         "    0 #...................\n");
-  CHECK_THROWS_WITH_AS(terminal(figure_of(causal(1, 25)), {.width = 30}),
-                       "a picture of 25 columns does not fit into lines of 30", UsageError);
+  CHECK_THROWS_WITH_AS(
+      terminal(figure_of(causal(1, 25)), {.width = 30}),
+      "a picture of 25 columns does not fit into lines of 30 characters: write it to a file",
+      UsageError);
   for (int width = 12; width < 200; ++width) {
     const TerminalStyle style{.width = width};
     CHECK_NOTHROW(terminal(figure_of(causal(3, terminal_cells(style))), style));

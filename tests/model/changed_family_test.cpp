@@ -183,7 +183,7 @@ TEST_CASE("what is no family or no change is refused by name") {
   CHECK(message(R"({"base_model_type":"t5","changes":{"normalizer":"hard"}})")
             .starts_with("config.json: changes: no normalizer"));
   CHECK(message(R"({"base_model_type":"bert","changes":{"streams":"two"}})") ==
-        "config.json: changes: streams that the model cannot have");
+        "config.json: changes: the model cannot have these streams");
 }
 
 }  // namespace

@@ -230,7 +230,7 @@ TEST_CASE("a decoder that differs from the word table counts, an equal one does 
   CHECK_FALSE(untied.design.head.tied);
   CHECK(untied.weights.decoder.weight.view.at(0, 0) == 3);
   REQUIRE(untied.design.notes.size() == 1);
-  CHECK(contains(untied.design.notes[0], "it differs from the word table"));
+  CHECK(contains(untied.design.notes[0], "it differs from the word embeddings"));
 }
 
 TEST_CASE("what a checkpoint lacks or has besides is said") {
@@ -241,7 +241,7 @@ TEST_CASE("what a checkpoint lacks or has besides is said") {
   CHECK(headless.unused == std::vector<std::string>{"pooler.dense.bias", "pooler.dense.weight"});
   const auto whole = load_model<float>(folder_of_case("t5_full"));
   REQUIRE(whole.design.notes.size() == 1);
-  CHECK(whole.design.notes[0].ends_with("tensors of the decoder are left out"));
+  CHECK(whole.design.notes[0].ends_with("tensors of the decoder are ignored"));
   const auto google = load_model<float>(folder_of_case("bert_google_names"));
   CHECK(google.unused.size() == 4);
 }
@@ -256,7 +256,8 @@ TEST_CASE("tensors that are missing or misshapen are named") {
   parts.get(name).dtype = "I32";
   CHECK(contains(parts.message(), name + ": type I32, expected a floating-point type"));
   parts.drop(name);
-  CHECK(contains(parts.message(), "no tensor '" + name + "', expected [24,40] of family bert"));
+  CHECK(contains(parts.message(),
+                 "no tensor '" + name + "', expected one of shape [24,40] for family bert"));
   parts = Parts("bert");
   parts.set("vocab_size", "2147483647");
   CHECK(

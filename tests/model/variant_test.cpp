@@ -271,7 +271,7 @@ TEST_CASE("two towers are two models side by side, one of each direction") {
                                "expected an even number"));
   CHECK(masque::test::contains(problem(towers + "\"mixer\": \"fnet\""), "expected attention"));
   CHECK(masque::test::contains(problem(towers + "\"previous_scores\": \"one_layer\""),
-                               "expected none"));
+                               "cannot be combined with"));
   CHECK(masque::test::contains(problem(towers + "\"head_transform\": false"), "reads two towers"));
 }
 
@@ -549,15 +549,15 @@ TEST_CASE("options that a design cannot have are refused by name") {
                      "previous_scores"},
            std::pair{R"x("normalizer": "ssmax_learned, ssmax_learned(s=1)")x", "the same in all"},
            std::pair{R"("normalizer": "softmax, l2, l2")", "list for more than 2 layers"},
-           std::pair{R"("position": "rope, alibi")", "one scheme besides none"},
+           std::pair{R"("position": "rope, alibi")", "expected one scheme and none"},
            std::pair{R"("position": "learned, none")", "acts on the input"},
-           std::pair{R"("position": "rerope, none")", "makes the whole score"},
+           std::pair{R"("position": "rerope, none")", "replaces the whole score"},
            std::pair{R"("position": "rope, none", "detector": {})", "lists"},
            std::pair{R"("input_residual": false, "norm_placement": "rezero")", "input_residual"},
            std::pair{R"("input_residual": false, "norm_placement": "admin")", "input_residual"},
            std::pair{R"("input_residual": false, "norm_placement": "parallel")", "input_residual"},
-           std::pair{R"("position": "rope,")", "names nothing"},
-           std::pair{R"("position": "rope, none", "attention_scale": 0)", "in its own way"},
+           std::pair{R"("position": "rope,")", "has an empty item"},
+           std::pair{R"("position": "rope, none", "attention_scale": 0)", "differently"},
            std::pair{R"("input_residual": false, "streams": "fixed_keys")", "input_residual"},
            std::pair{R"("mixer": "gml")", "mixer"},
            std::pair{R"("mixer": "gmlp", "largest_keys": 2)", "mixer"},

@@ -239,9 +239,10 @@ TEST_CASE("models that have no bottlenecks, and bottlenecks that no model has") 
   batch.latents.clear();
   model::Request request;
   request.latents = true;
-  CHECK(test::message_of<InputError>([&] {
-          model->run(batch, request);
-        }).ends_with("the model has no latent bottlenecks, expected some"));
+  CHECK(
+      test::message_of<InputError>([&] {
+        model->run(batch, request);
+      }).ends_with("the model has no latent bottlenecks, expected one that objective univae made"));
   for (const char* members :
        {R"("latent": {"num_hidden_layers": 9})", R"("latent": {"num_hidden_layers": 1, "size": 1})",
         R"("latent": {"num_hidden_layers": 1}, "streams": "fixed_keys")",

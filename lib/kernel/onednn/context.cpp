@@ -23,7 +23,7 @@ dnnl::engine make_engine() {
         default: return dnnl_cpu_isa_sse41;
       }
     };
-    // Where the library cannot be limited, it goes on with what it has found.
+    // If the library cannot be limited, it continues with its own choice.
     static_cast<void>(dnnl_set_max_cpu_isa(isa()));
   }
   return {dnnl::engine::kind::cpu, 0};

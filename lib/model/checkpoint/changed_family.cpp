@@ -218,7 +218,7 @@ std::optional<ModelPlan> read_changed(const FamilyConfig& config) {
   if (!changes) config.refuse("changes", "an object");
   Design wanted = read_changes(*changes, plan.design);
   if (!can_change(plan.design, wanted))
-    throw InputError(config.raw().path(), "changes: streams that the model cannot have");
+    throw InputError(config.raw().path(), "changes: the model cannot have these streams");
   wanted.head = {};
   plan = changed_plan(std::move(plan), wanted);
   if (changes->has("head")) {

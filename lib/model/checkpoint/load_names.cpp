@@ -118,8 +118,8 @@ void Finder::add_tensor(PlacedTensor tensor) {
     if (own && own->transposed) transpose(tensor);
     throw InputError(
         checkpoint_.path(),
-        fmt::format("no tensor '{}', expected {} of family {}", own ? own->name : first,
-                    shape_text(tensor.shape), plan_.design.family));
+        fmt::format("no tensor '{}', expected one of shape {} for family {}",
+                    own ? own->name : first, shape_text(tensor.shape), plan_.design.family));
   }
   const std::string name = escape(info->name);
   if (info->shape != tensor.shape) {
@@ -175,7 +175,8 @@ void Finder::add_decoder(const HeadPlan& head) {
     if (info == nullptr || store::same_values(checkpoint_, *info, words)) return;
     plan_.design.head.tied = false;
     plan_.design.notes.push_back(
-        fmt::format("'{}' is used: it differs from the word table, to which config.json ties it",
+        fmt::format("'{}' is used as the decoder: it differs from the word embeddings, to which "
+                    "config.json ties it",
                     escape(info->name)));
   }
   add_rows({head.decoder, {Role::kDecoder}, Parts::kTensor});
@@ -204,11 +205,11 @@ void Finder::list_unused() {
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0) continue;
     plan_.design.notes.push_back(
-        fmt::format("{} tensors of {} are left out", counts[i], model_.skipped[i].what));
+        fmt::format("{} tensors of {} are ignored", counts[i], model_.skipped[i].what));
   }
   if (optimizer > 0) {
     plan_.design.notes.push_back(
-        fmt::format("{} tensors of the optimizer's state are left out", optimizer));
+        fmt::format("{} tensors of the optimizer's state are ignored", optimizer));
   }
 }
 

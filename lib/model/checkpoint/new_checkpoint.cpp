@@ -63,7 +63,7 @@ void add_tensors(const Family& family, const FamilyConfig& config, const ModelPl
   for (const NewTensor& tensor : to) {
     if (byte_count(DType::kF64, tensor.shape)) continue;
     throw InputError(config.raw().path(),
-                     fmt::format("asks for a tensor {} of {}, which is too large", tensor.name,
+                     fmt::format("tensor {} would have shape {}, which is too large", tensor.name,
                                  shape_text(tensor.shape)));
   }
 }
@@ -110,8 +110,8 @@ store::OutputWeights random_weights(NewModel model, const std::string& path, DTy
   for (NewTensor& tensor : model.tensors) {
     if (!can_hold(dtype, tensor.start)) {
       throw InputError(path,
-                       fmt::format("tensor '{}' would start with values of deviation {}, "
-                                   "expected such as {} can hold",
+                       fmt::format("tensor '{}' would start with standard deviation {}, expected "
+                                   "values that {} can hold",
                                    escape(tensor.name), tensor.start.deviation, dtype_name(dtype)));
     }
     weights.tensors.push_back(random_tensor(std::move(tensor), dtype, seed));
@@ -146,7 +146,7 @@ NewModel new_model(const Family& family, const store::ModelConfig& config) {
 NewCheckpointResult new_checkpoint(const std::string& config_path, const std::string& out,
                                    const NewCheckpointRequest& request) {
   if (!can_encode(request.dtype)) {
-    throw UsageError(fmt::format("{} {}: not a type that values are rounded to", field("dtype"),
+    throw UsageError(fmt::format("{} {}: values cannot be rounded to this type", field("dtype"),
                                  dtype_name(request.dtype)));
   }
   const store::ModelConfig given = store::ModelConfig::read(config_path);
@@ -160,8 +160,9 @@ NewCheckpointResult new_checkpoint(const std::string& config_path, const std::st
     const std::vector<std::string> old = config.architectures();
     const std::string now = class_name(family, config.model_type(), model.design.head.kind);
     if (!old.empty())
-      result.notes.push_back(fmt::format("architectures: {} becomes {}, whose tensors these are",
-                                         escape(old.front()), now));
+      result.notes.push_back(
+          fmt::format("architectures: {} is replaced by {}, the class that has these tensors",
+                      escape(old.front()), now));
   }
   const std::string text = store::with_dtype(
       store::ModelConfig::parse(std::move(model.config), config.path()), request.dtype);

@@ -50,7 +50,7 @@ std::string written_name(const ModelPlan& plan, const PlacedTensor& tensor);
 /// each of its spellings, of which transformers reads one and expects the others.
 std::vector<std::string> written_names(const ModelPlan& plan, const PlacedTensor& tensor);
 
-/// A name with the prefix in place of a leading "~".
+/// A name with the prefix instead of a leading "~".
 std::string with_base(const ModelPlan& plan, std::string_view name);
 
 /// The head of a plan that is as the design's; nullptr if the design has none or the plan lacks it.

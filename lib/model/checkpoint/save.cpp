@@ -75,7 +75,8 @@ std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float
                                               placed.bias, part.layer, part.part);
       const MatrixView<const float> view = weight.view;
       if (!weight)
-        throw UsageError(fmt::format("the design needs '{}', the model has none", tensor.name));
+        throw UsageError(fmt::format("the design needs tensor '{}', which the model does not have",
+                                     tensor.name));
       MASQUE_CHECK(view.columns == (placed.vector ? part.rows : placed.columns));
       MASQUE_CHECK(placed.vector ? part.first_row < view.rows : part.rows == view.rows);
       tensor.parts.push_back(view);

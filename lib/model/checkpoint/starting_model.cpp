@@ -91,7 +91,7 @@ StartingModel::Writer StartingModel::writer_of(const Design& design) const {
   if (!problem) return Writer::kOther;
   if (can_change(plan_.design, design)) return Writer::kChanged;
   throw UsageError(
-      fmt::format("{}, changed as training needs it, is a design that no family writes: {}",
+      fmt::format("{}: no family's config.json can describe the model with these changes: {}",
                   escape(path()), *problem));
 }
 

@@ -49,7 +49,7 @@ class StartingModel {
   /// until they are written, and this too. Tensors keep the names that the checkpoint has where the
   /// design and its head are the checkpoint's; what it has under several, all. With those go all
   /// tensors of the checkpoint that no part of the model uses, as they are, but for heads that
-  /// reading would take in place of the design's, and a classifier's; a TensorFlow checkpoint's are
+  /// reading would take instead of the design's, and a classifier's; a TensorFlow checkpoint's are
   /// left out. Throws as model_files. unused  whether those tensors go with it
   ModelFiles files(const Design& design, const ModelWeights<float>& weights,
                    const TrainingConfig& training, bool unused = true) const;

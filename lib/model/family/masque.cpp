@@ -55,7 +55,8 @@ void read_own_heads(Design& design, const FamilyConfig& config) {
     return;
   }
   design.num_attention_heads = config.size({"num_attention_heads"}, 4);
-  if (design.num_attention_heads > kMostHeads) config.refuse("num_attention_heads", "fewer");
+  if (design.num_attention_heads > kMostHeads)
+    config.refuse("num_attention_heads", fmt::format("1 to {}", kMostHeads));
   design.num_key_value_heads = config.size({"num_key_value_heads"}, design.num_attention_heads);
   if (design.num_attention_heads % design.num_key_value_heads != 0) {
     config.refuse("num_key_value_heads", "a divisor of num_attention_heads");
@@ -81,7 +82,7 @@ void read_norms(Design& design, const FamilyConfig& config) {
   design.final_norm = config.flag("final_norm", input);
   design.variants.residual_scale = config.positive("residual_scale", 1);
   if (!post && design.variants.residual_scale != 1) {
-    config.refuse("residual_scale", "1: only norm_placement post has another");
+    config.refuse("residual_scale", "1: only norm_placement post supports other values");
   }
   design.variants.input_residual = config.flag("input_residual", true);
 }
@@ -115,7 +116,7 @@ void read_position(Design& design, const FamilyConfig& config) {
     }
   } else {
     if (!alibi && config.has("position_embedding_type")) {
-      config.refuse("position_embedding_type", "nothing with position");
+      config.refuse("position_embedding_type", "no value together with position");
     }
     check_variant(config, "position", [&] { position_scheme(design); });
     design.position = PositionType::kNone;
@@ -182,7 +183,7 @@ void read_mixer(Design& design, const FamilyConfig& config) {
   variants.mixer_dilation = config.size({"mixer_dilation"}, 1);
   variants.mixer_chunk_size = config.size({"mixer_chunk_size"}, 256);
   if (design.layer_kind == LayerKind::kGatedAttention) {
-    config.refuse("mixer", "none: gated attention has no place for it");
+    config.refuse("mixer", "none: gated attention cannot have a mixer");
   }
   if (needs_materialized_attention(design)) {
     config.refuse("mixer",
@@ -207,8 +208,9 @@ void read_streams(Design& design, const FamilyConfig& config) {
   if (design.streams == Streams::kOne) return;
   if (const auto problem = mixer_problem(design)) config.refuse("streams", "\"one\": " + *problem);
   if (design.streams == Streams::kTwo && adds_position(design)) {
-    config.refuse("streams",
-                  "another word than \"two\": a query stream does not see positions of the input");
+    config.refuse(
+        "streams",
+        "another value than \"two\": the query stream does not see positions of the input");
   }
 }
 

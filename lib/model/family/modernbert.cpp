@@ -42,7 +42,7 @@ RotaryDesign rotary_of(const FamilyConfig& config, std::string_view kind, Design
 }
 
 void read_layers(Design& design, const FamilyConfig& config) {
-  if (config.has("rope_scaling")) config.refuse("rope_scaling", "nothing");
+  if (config.has("rope_scaling")) config.refuse("rope_scaling", "no value");
   const RotaryDesign global_rotary = rotary_of(config, kGlobal, design);
   const RotaryDesign local_rotary = rotary_of(config, kLocal, design);
   const Index window = config.size({"local_attention"}, 128) / 2;

@@ -42,7 +42,8 @@ ModelPlan make_plan(const FamilyConfig& config) {
   }
   const bool second = norm == "rms_norm";
   if (config.flag("use_bias", !second) == second) {
-    config.refuse("use_bias", second ? "false with norm_type rms_norm" : "true with layer norms");
+    config.refuse("use_bias",
+                  second ? "false with norm_type rms_norm" : "true with norm_type layer_norm");
   }
   plan.rows = embedding_rows(plan.design, false);
   if (plan.design.embedding_size != plan.design.hidden_size) {

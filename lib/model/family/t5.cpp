@@ -20,7 +20,7 @@ void read_feed_forward(Design& design, const FamilyConfig& config, std::string_v
     name = name == "gated-gelu" ? "gelu_new" : name.substr(kGated.size());
   }
   const auto activation = kernel::find_activation(name);
-  if (!activation) config.refuse("feed_forward_proj", "an activation, or gated- and one");
+  if (!activation) config.refuse("feed_forward_proj", "an activation, or gated- followed by one");
   design.activation = *activation;
 }
 
@@ -84,7 +84,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   } else {
     plan.rows.push_back({inner + "DenseReluDense.wi", {Role::kUp}, Parts::kWeight});
   }
-  plan.design.missing_head = "the encoder alone, which has no head";
+  plan.design.missing_head = "only the encoder is used, which has no head";
   plan.skipped = {{"decoder.", "the decoder"}, {"lm_head.", "the decoder's head"}};
   return plan;
 }

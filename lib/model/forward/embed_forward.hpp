@@ -13,7 +13,7 @@ namespace masque::model {
 ///
 ///   tables()                  the EmbeddingTables
 ///   embedding_memory(stream)  two matrices: the sum, and its norm; nullptr: nobody keeps it
-///   replace_words(stream, x)  puts states of other networks in place of words; of all where there
+///   replace_words(stream, x)  puts states of other networks instead of words; of all where there
 ///                             is no word table
 ///   acts_on_input(), input_terms(stream, s)  position schemes that do
 ///   embedding_norm(), embedding_projection() nullptr: none

@@ -3,7 +3,7 @@
 //
 //   [U, V, Z] = act(x W_i)   Q = γ_q ⊙ Z + β_q   K = γ_k ⊙ Z + β_k
 //   post-norm   y = norm(α x + (U ⊙ A V) W_o)
-//   pre-norm    y = x + (U ⊙ A V) W_o, of norm(x) in place of x
+//   pre-norm    y = x + (U ⊙ A V) W_o, of norm(x) instead of x
 //
 // Of a stream that reads another one, U and Q are made of its own rows, V and K of the others.
 #pragma once

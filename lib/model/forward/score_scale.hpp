@@ -1,6 +1,6 @@
-// Scores times a number that each head has learnt, and the logarithm of how many keys a query sees:
-// t_i = s_h log n_i + b, as the normalizer ssmax_learned has it. Without terms of scores besides
-// q·k it is the query that is multiplied.
+// Scores times a number that each head has learned, and the logarithm of how many keys a query
+// sees: t_i = s_h log n_i + b, as the normalizer ssmax_learned has it. Without terms of scores
+// besides q·k it is the query that is multiplied.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// own: positions as the model has them.
+// own: the model's own positions, unchanged.
 #include "base/named_arguments.hpp"
 #include "model/treatment.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 
 class Own final : public PositionTreatment {
  public:
-  std::string_view about() const override { return "positions as the model has them"; }
+  std::string_view about() const override { return "the model's own positions, unchanged"; }
   void apply(const LengthExtension& /*extension*/, TreatedPositions& /*positions*/) const override {
   }
 };
