@@ -48,12 +48,12 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_stats(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c =
-      tool.subcommand("stats", "minimum, maximum, mean, deviation, norm … of tensors");
+  cli::Command& c = tool.subcommand(
+      "stats", "prints statistics of tensors: minimum, maximum, mean, standard deviation, norm …");
   c.example("ckpt stats model.safetensors", "every tensor");
-  c.example("ckpt stats bert-base/ --tensor bert.pooler.dense.weight --json", "one of them");
+  c.example("ckpt stats bert-base/ --tensor bert.pooler.dense.weight --json", "one tensor");
   cli::add_checkpoint(c, o->checkpoint);
-  c.option("--tensor", "NAME", o->tensors, "only this one; may be repeated");
+  c.option("--tensor", "NAME", o->tensors, "only this tensor; may be repeated");
   add_threads(c, o->common);
   add_table(c, o->common);
   add_quiet(c, o->common);

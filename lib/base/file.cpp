@@ -96,7 +96,7 @@ std::string input_name(const std::string& path) { return path == "-" ? kStandard
 InputStream::InputStream(const std::string& path) : name_(input_name(path)) {
   if (path == "-") {
     if (::isatty(STDIN_FILENO) == 1)
-      throw UsageError("standard input is a terminal, expected a file or a pipe");
+      throw UsageError("no input: standard input is a terminal; pipe data in, or use < FILE");
     return;
   }
   opened_ = Descriptor(os::open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
