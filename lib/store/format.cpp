@@ -36,7 +36,7 @@ constexpr std::array kOthers{
     Signature{"\xFD\x37\x7A\x58\x5A\x00"sv, "compressed by xz: unpack it first"sv},
     Signature{"BZh"sv, "compressed by bzip2: unpack it first"sv},
     Signature{"model_checkpoint_path:"sv,
-              "the list of a folder's TensorFlow checkpoints: name the folder or one of them"sv},
+              "a list of TensorFlow checkpoints: give the folder or one of them"sv},
     Signature{"\x89HDF\r\n\x1A\n"sv, "HDF5 (Keras), which this version does not read"sv},
     Signature{"\x80\x02"sv, "a pickle, which is never executed"sv},
     Signature{"\x80\x03"sv, "a pickle, which is never executed"sv},

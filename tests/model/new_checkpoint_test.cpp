@@ -702,7 +702,7 @@ TEST_CASE("types that values are not rounded to are a wrong command line") {
     const auto message = message_of<UsageError>(
         [&] { new_checkpoint(folder / "c.json", folder / "out", {.dtype = dtype}); });
     CHECK(message ==
-          fmt::format("dtype {}: not a type that values are rounded to", dtype_name(dtype)));
+          fmt::format("dtype {}: conversion to this type is not supported", dtype_name(dtype)));
   }
   CHECK(folder.names() == Names{"c.json"});
 }

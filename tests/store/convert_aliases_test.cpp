@@ -120,7 +120,8 @@ TEST_CASE("a writer that shares bytes keeps them shared, with a new type too") {
       CHECK(open_checkpoint(out).get("a").alias_of == "b");
     }
     const auto result = convert_checkpoint(in, folder / "out.safetensors", {});
-    CHECK(result.notes == Names{"'a' shares its bytes with another tensor and becomes a copy"});
+    CHECK(result.notes ==
+          Names{"'a' shares its bytes with another tensor; stored as a separate copy"});
     CHECK(open_checkpoint(folder / "out.safetensors").tensors().size() == 2);
   }
 }

@@ -566,7 +566,7 @@ TEST_CASE("a header with a field that would be lost is not converted") {
   write_file(c.folder / "in.safetensors", file);
   REQUIRE(open_checkpoint(c.folder / "in.safetensors").notes().size() == 1);
   CHECK(c.refusal("in.safetensors", "out.safetensors") ==
-        c.folder / "in.safetensors: 'kind' is no field of safetensors and would be lost");
+        c.folder / "in.safetensors: 'kind' is not a field of safetensors and would be lost");
   CHECK(c.folder.names() == Names{"in.safetensors"});
 }
 
@@ -579,11 +579,11 @@ TEST_CASE("requests that contradict themselves are a wrong command line") {
   for (const DType dtype : {DType::kI32, DType::kBool, DType::kC64, DType::kF4, DType::kF8E8M0}) {
     c.request.dtype = dtype;
     CHECK(message("out") ==
-          fmt::format("dtype {}: not a type that values are rounded to", dtype_name(dtype)));
+          fmt::format("dtype {}: conversion to this type is not supported", dtype_name(dtype)));
   }
   c.request.dtype.reset();
   c.request.shard_bytes = 100;
-  CHECK(contains(message("out.safetensors"), "shard_size writes a folder, found the file "));
+  CHECK(contains(message("out.safetensors"), "shard_size needs an output folder, found the file "));
   CHECK(c.folder.names() == Names{"in.safetensors"});
 }
 

@@ -53,7 +53,7 @@ bool PickleMachine::reduce() {
   if (!pop(arguments) || !pop(function)) return false;
   const PickleGlobal* known = global(function);
   if (known == nullptr || out_.kind(arguments) != PickleKind::kTuple)
-    return fail("pickle-type", "a call of something that is no name, or with no tuple");
+    return fail("pickle-type", "a call of something that is not a name, or without a tuple");
   PickleId result = 0;
   return call(*known, arguments, result) && push(result);
 }
@@ -66,7 +66,7 @@ bool PickleMachine::build() {
   if (!pop(state) || !top(object)) return false;
   const PickleKind kind = out_.kind(object);
   if (kind == PickleKind::kDict || kind == PickleKind::kOpaque) return true;
-  return fail("pickle-type", "attributes set of something that has none (torch before 0.4?)");
+  return fail("pickle-type", "attributes set on a value without attributes (torch before 0.4?)");
 }
 
 bool PickleMachine::call(const PickleGlobal& function, PickleId arguments_id, PickleId& result) {
