@@ -56,7 +56,7 @@ TEST_CASE("what the config ties is left out, whichever of the two comes first") 
     CHECK(contains(notes[0] + notes[1],
                    "'cls.predictions.decoder.weight' is left out: "
                    "config.json ties it to 'bert.embeddings"));
-    CHECK(contains(notes[0] + notes[1], "becomes a copy"));
+    CHECK(contains(notes[0] + notes[1], "stored as a separate copy"));
   }
 }
 

@@ -114,7 +114,7 @@ TEST_CASE("a folder in every format, its shards and its other files") {
     if (writer->shard.empty()) {
       CHECK(contains(message_of<UsageError>(
                          [&] { convert_checkpoint(folder / "in", folder / "sharded", request); }),
-                     "has no shards"));
+                     "cannot be sharded"));
       continue;
     }
     CHECK(convert_checkpoint(folder / "in", folder / "sharded", request).files == 2);
