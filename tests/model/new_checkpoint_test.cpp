@@ -724,10 +724,9 @@ TEST_CASE("a folder is replaced on demand only, and only if nothing but weights 
   CHECK(total_of(folder / "out") == before);
   request.write.existing = Existing::kReplace;
   CHECK(message("other") ==
-        folder / "other: holds 'letter.txt', which the new folder does not: not replaced");
+        folder / "other: contains 'letter.txt', which would be lost: not replaced");
   CHECK(read_file(folder / "other/letter.txt") == "dear");
-  CHECK(message("out") ==
-        folder / "out: holds 'extra', which the new folder does not: not replaced");
+  CHECK(message("out") == folder / "out: contains 'extra', which would be lost: not replaced");
   CHECK(total_of(folder / "out") == before);
   REQUIRE(::unlink((folder / "out/extra").c_str()) == 0);
   CHECK(message("out") == "(nothing thrown)");

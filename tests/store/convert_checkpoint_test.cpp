@@ -527,10 +527,10 @@ TEST_CASE("a folder is replaced on demand only, and only if nothing but weights 
   CHECK(c.refusal("in.safetensors", "empty") == "(nothing thrown)");
   c.request.write.existing = Existing::kReplace;
   CHECK(c.refusal("in.safetensors", "letters") ==
-        c.folder / "letters: holds 'dear', which the new folder does not: not replaced");
+        c.folder / "letters: contains 'dear', which would be lost: not replaced");
   CHECK(names_in(c.folder / "letters") == Names{"dear"});
   CHECK(c.refusal("in.safetensors", "old") ==
-        c.folder / "old: holds 'more', which the new folder does not: not replaced");
+        c.folder / "old: contains 'more', which would be lost: not replaced");
   CHECK(read_file(c.folder / "old/model.safetensors") == "old");
   REQUIRE(::rename((c.folder / "old/more").c_str(), (c.folder / "old/x.safetensors").c_str()) == 0);
   CHECK(c.refusal("in.safetensors", "old") == "(nothing thrown)");
@@ -546,8 +546,7 @@ TEST_CASE("a folder is not replaced by its own conversion, a file is") {
   const std::string before = read_file(c.folder / "model/model.safetensors");
   c.request.write.existing = Existing::kReplace;
   c.request.dtype = DType::kF16;
-  CHECK(c.refusal("model", "model") ==
-        c.folder / "model: is or holds the input, so it is not replaced");
+  CHECK(c.refusal("model", "model") == c.folder / "model: is or contains the input: not replaced");
   CHECK(contains(c.refusal("model/model.safetensors", "model"), "is or holds the input"));
   CHECK((read_file(c.folder / "model/model.safetensors") == before));
   c.input({floats("a", {1.5F})});
