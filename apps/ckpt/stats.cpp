@@ -25,7 +25,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if (chosen.empty()) {
     for (const store::TensorInfo& tensor : checkpoint.tensors()) chosen.push_back(&tensor);
     for (const store::OpaqueTensor& tensor : checkpoint.opaque())
-      session.note(escape(tensor.name) + ": " + escape(tensor.type) + ", bytes only");
+      session.note(escape(tensor.name) + ": skipped, values of type " + escape(tensor.type) +
+                   " cannot be read");
   }
   cli::Table table(session, o.common,
                    {"name", "dtype", "shape", "count", "min", "max", "mean", "std", "norm", "zeros",
@@ -33,7 +34,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   for (const store::TensorInfo* tensor : chosen) {
     const std::string shape = shape_text(tensor->shape);
     if (is_packed(tensor->dtype)) {
-      session.note(escape(tensor->name) + ": packed type, bytes only");
+      session.note(escape(tensor->name) + ": skipped, values of packed types cannot be read");
       continue;
     }
     const store::TensorStats s = store::tensor_stats(checkpoint, *tensor, o.common.threads);

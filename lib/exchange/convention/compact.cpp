@@ -137,7 +137,7 @@ MatrixSource encode_intervals(const mask::Mask& mask, const std::string&) {
 }
 
 const Convention kIntervals{
-    "intervals",         "[runs, 3], rows of query, begin, end: runs of visible keys, end not in",
+    "intervals",         "[runs, 3], rows of query, begin, end: runs of visible keys, end excluded",
     "query\tbegin\tend", decode_intervals,
     encode_intervals,    0};
 const ConventionRegistration kIntervalsRegistration{kIntervals};
