@@ -231,7 +231,7 @@ namespace {
 bool look_at(const std::string& path, int flags, struct stat& info) {
   if (os::stat_at(AT_FDCWD, path.c_str(), info, flags) == 0) return true;
   if (errno == ENOENT || errno == ENOTDIR) return false;
-  throw system_error(path, "looking at it", errno);
+  throw system_error(path, "reading its status", errno);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ std::optional<struct stat> entry_state(int folder, const std::string& name,
   struct stat info = {};
   if (os::stat_at(folder, name.c_str(), info, AT_SYMLINK_NOFOLLOW) == 0) return info;
   if (errno == ENOENT) return std::nullopt;
-  throw system_error(path, "looking at the output", errno);
+  throw system_error(path, "reading the status of the output", errno);
 }
 
 void take_mode(int fd, const std::optional<struct stat>& replaced, const std::string& path) {

@@ -155,7 +155,7 @@ OutputFolder::OutputFolder(const std::string& path, Existing existing, const std
       throw InputError(path, "is or contains the input: not replaced");
     }
   } else if (errno != ENOENT) {
-    throw system_error(path, "looking at the output", errno);
+    throw system_error(path, "reading the status of the output", errno);
   }
   staging_ = open_staging(parent_.get(), temporary_, true, path_);
   remove_contents(staging_.get(), 0);  // what a killed run left

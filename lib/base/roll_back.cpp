@@ -196,7 +196,7 @@ void check_identity(int folder, const std::string& path, const UndoJournal& jour
       // Not the device: after a loss of power it may have another number.
       struct stat info = {};
       if (os::stat_fd(descriptors[i], info) != 0)
-        throw system_error(join(path, file.name), "looking at it", errno);
+        throw system_error(join(path, file.name), "reading its status", errno);
       if (info.st_ino != file.inode || static_cast<std::uint64_t>(info.st_size) != file.size)
         refuse(file.name);
       continue;
