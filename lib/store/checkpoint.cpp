@@ -78,10 +78,10 @@ std::optional<Violation> Checkpoint::add_content(InputFile file, std::string nam
   const FileContent& added = files_.back().content;
   if (added.unknown_fields > 0) {
     const std::uint64_t more = added.unknown_fields - 1;
-    notes_.push_back(
-        fmt::format("{}: '{}'{} no field of the format", escape(files_.back().name),
-                    escape(added.unknown_field),
-                    more == 0 ? std::string(" is") : fmt::format(" and {} more are", more)));
+    notes_.push_back(fmt::format("{}: '{}'{} of the format", escape(files_.back().name),
+                                 escape(added.unknown_field),
+                                 more == 0 ? std::string(" is not a field")
+                                           : fmt::format(" and {} more are not fields", more)));
   }
   return std::nullopt;
 }

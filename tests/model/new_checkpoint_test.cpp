@@ -559,7 +559,7 @@ struct BadConfig {
 
 // What "vocab_size" must not be; byte 41 is where the value begins.
 const BadConfig kBadConfigs[] = {
-    {"[]", "is no JSON object, expected one"},
+    {"[]", "is not a JSON object, expected one"},
     {"", "byte 0: "},
     {R"({"model_type": "bert")", "byte 21: "},
     {R"({"model_type": "bert", "model_type": "bert"})", "byte 23: "},

@@ -136,7 +136,7 @@ class EntryReader {
     }
   }
 
-  bool wrong_type() { return fail("bundle-entry", "a field of another type than its number says"); }
+  bool wrong_type() { return fail("bundle-entry", "a field whose type does not match its number"); }
 
   bool take_number(std::uint64_t value, std::uint64_t& out) {
     out = value;
