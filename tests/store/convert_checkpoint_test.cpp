@@ -547,7 +547,7 @@ TEST_CASE("a folder is not replaced by its own conversion, a file is") {
   c.request.write.existing = Existing::kReplace;
   c.request.dtype = DType::kF16;
   CHECK(c.refusal("model", "model") == c.folder / "model: is or contains the input: not replaced");
-  CHECK(contains(c.refusal("model/model.safetensors", "model"), "is or holds the input"));
+  CHECK(contains(c.refusal("model/model.safetensors", "model"), "is or contains the input"));
   CHECK((read_file(c.folder / "model/model.safetensors") == before));
   c.input({floats("a", {1.5F})});
   c.run("in.safetensors", "in.safetensors");
