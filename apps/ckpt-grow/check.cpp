@@ -45,7 +45,8 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   work.flush = [] {};
   const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
   const grow::ModelDifference& found = comparison.result();
-  if (found.tokens == 0) throw InputError(input_name(o.stream.file), "no line with a token");
+  if (found.tokens == 0)
+    throw InputError(input_name(o.stream.file), "no line with a token, expected a text");
   session.note(fmt::format("{} sequences, {} tokens, {}", found.sequences, found.tokens,
                            kernel::precision_name(first.model->precision())));
   DifferenceTable table(session, o.open.common);
@@ -61,15 +62,16 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
 void declare_check(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   o->open.precision = kernel::Precision::kF64;
-  cli::Command& c = tool.subcommand("check", "whether two models give the same logits and states");
+  cli::Command& c =
+      tool.subcommand("check", "compares the logits and hidden states of two models on a text");
   c.example("ckpt-grow check bert-base-uncased/ wide/ < text",
             "in f64; exit code 1 if they differ");
   commands::add_open_options(c, o->open);
-  c.argument("SECOND", o->second, "the model that is compared with it, a folder");
+  c.argument("SECOND", o->second, "folder of the second model");
   c.option("--tolerance", "X", o->tolerance, cli::AllowedRange{0, 1e9},
-           "largest difference of logits or states that counts as none");
+           "largest difference of logits or states that counts as equal");
   c.option("--max-length", "N", o->max_length, cli::AllowedRange{1, 1e6},
-           "most tokens of a line [what the model reads]");
+           "maximum tokens of a line [the model's maximum length]");
   commands::add_stream(c, o->stream);
   cli::add_table(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });

@@ -14,8 +14,8 @@ namespace masque::ckpt_grow {
 namespace {
 
 std::string sizes(const model::Design& design) {
-  return fmt::format("{} layers, {} wide, {} head{}, {} intermediate", design.num_hidden_layers,
-                     design.hidden_size, design.num_attention_heads,
+  return fmt::format("{} layers, hidden size {}, {} head{}, intermediate size {}",
+                     design.num_hidden_layers, design.hidden_size, design.num_attention_heads,
                      design.num_attention_heads == 1 ? "" : "s", design.intermediate_size);
 }
 
@@ -34,14 +34,13 @@ std::string rules(const grow::GrowthRequest& request) {
 
 std::string sameness_text(const grow::GrowthReport& report) {
   switch (report.sameness) {
-    case grow::Sameness::kExact: return "the function is the same";
-    case grow::Sameness::kRounded:
-      return "the function is the same but for the rounding of what is stored";
+    case grow::Sameness::kExact: return "same outputs";
+    case grow::Sameness::kRounded: return "same outputs up to the rounding of stored weights";
     case grow::Sameness::kEpsilon:
-      return fmt::format("the function is the same up to the norms' epsilon, {:g}{}",
+      return fmt::format("same outputs up to the norms' epsilon, {:g}{}",
                          report.before.norm.epsilon,
-                         report.rounded ? ", and the rounding of what is stored" : "");
-    case grow::Sameness::kOther: return "another function";
+                         report.rounded ? ", and the rounding of stored weights" : "");
+    case grow::Sameness::kOther: return "different outputs";
   }
   return {};
 }
@@ -87,12 +86,12 @@ void add_folders(cli::Command& command, GrowthOptions& options) {
 
 void add_growth(cli::Command& command, GrowthOptions& options) {
   command.option("--noise", "S", options.request.noise, cli::AllowedRange{0, 10},
-                 "normal noise on the matrices of added layers, or of a wider model on those of "
-                 "all layers, as a share of each row's root mean square");
-  cli::add_seed(command, options.seed, "of unequal, fpi, aki, --noise and --verify");
+                 "adds normal noise to the matrices of added layers, or of all layers of a wider "
+                 "model; standard deviation: S times each row's root mean square");
+  cli::add_seed(command, options.seed, "seed for unequal, fpi, aki, --noise and --verify");
   command.flag("--verify", options.verify,
-               "runs both models on drawn tokens, in f64 and f32, and prints the largest "
-               "differences; exit code 1 if they are more than they should be");
+               "runs both models on random tokens, in f64 and f32, and prints the largest "
+               "differences; exit code 1 if same outputs differ by more than rounding");
   commands::add_write_flags(command, options.write);
   cli::add_threads(command, options.common);
   cli::add_table(command, options.common);
@@ -105,11 +104,13 @@ cli::ExitCode run_growth(const GrowthOptions& o, cli::Session& session) {
                      (o.request.factor != 1 && o.request.width != grow::WidthRule::kEqual);
   if (o.seed && !draws)
     throw UsageError(
-        "--seed: nothing is drawn, expected it with unequal, fpi, aki, --noise or --verify");
-  if (o.common.json && !o.verify) throw UsageError("--json: expected --verify, which prints");
+        "--seed has no effect without random numbers: add unequal, fpi, aki, --noise or --verify");
+  if (o.common.json && !o.verify)
+    throw UsageError("--json needs --verify: nothing else is printed");
   if (o.wider && o.request.factor <= 1)
     throw UsageError(fmt::format("--factor {}, expected more than 1", o.request.factor));
-  if (o.deeper && !o.layers) throw UsageError("no --layers N, expected those of the deeper model");
+  if (o.deeper && !o.layers)
+    throw UsageError("no --layers N, expected the number of layers of the larger model");
   grow::GrowthRequest request = o.request;
   request.layers = o.layers.value_or(0);
   request.seed = o.seed.value_or(0);
@@ -121,8 +122,8 @@ cli::ExitCode run_growth(const GrowthOptions& o, cli::Session& session) {
   for (const std::string& note : report.notes) session.note(note);
   const auto options = commands::write_options(o.write, o.common, session);
   for (const std::string& note : growth.write(o.out, options)) session.note(note);
-  session.note(fmt::format("{} tensors grown, {} added, {} as they were", report.grown,
-                           report.added, report.kept));
+  session.note(fmt::format("{} tensors grown, {} added, {} unchanged", report.grown, report.added,
+                           report.kept));
   session.detail_time();
   if (o.verify && !verified(o, report, session)) return cli::ExitCode::kFound;
   return cli::ExitCode::kDone;

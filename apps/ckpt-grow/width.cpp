@@ -10,19 +10,19 @@ void declare_width(cli::Command& tool) {
   auto o = std::make_shared<GrowthOptions>();
   o->wider = true;
   o->request.factor = 2;
-  cli::Command& c = tool.subcommand("width", "hidden size, heads and intermediate size, times K");
+  cli::Command& c =
+      tool.subcommand("width", "multiplies hidden size, heads and intermediate size by K");
   c.example("ckpt-grow width bert-base-uncased/ -o wide/ --factor 2 --verify",
-            "the function stays exactly");
+            "exactly the same outputs");
   c.example("ckpt-grow width gpt2/ -o wide/ --how unequal --seed 1",
-            "copies that training can part");
+            "copies that become different in training");
   add_folders(c, *o);
   c.option("--factor", "K", o->request.factor, cli::AllowedRange{1, 64},
-           "a whole number; with fpi and aki any that gives whole sizes");
+           "growth factor: a whole number; with fpi and aki any factor that gives whole sizes");
   c.choice(
       "--how", o->request.width, grow::width_rules(),
-      "which units are copied, and how copies share the weight of what they are copies of: "
-      "equal and unequal keep the function, fpi (bert2BERT) too with a whole factor; else, and "
-      "with aki, it is another one");
+      "rule for copies: equal or unequal shares of the weights, fpi or aki of bert2BERT; equal and "
+      "unequal keep the outputs, fpi only with a whole factor, aki does not");
   add_growth(c, *o);
   c.action([o](cli::Session& session) { return run_growth(*o, session); });
 }

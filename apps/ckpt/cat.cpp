@@ -37,15 +37,16 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_cat(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("cat", "prints a tensor, one row (first dimension) a line");
+  cli::Command& c =
+      tool.subcommand("cat", "prints a tensor: one line per row of the first dimension");
   c.example("ckpt cat bert-base/ bert.embeddings.word_embeddings.weight --rows 103",
-            "the row of [MASK]");
-  c.example("ckpt cat model.safetensors bias --format raw | xxd", "its bytes, little-endian");
+            "the embedding of [MASK], id 103");
+  c.example("ckpt cat model.safetensors bias --format raw | xxd", "the raw bytes, little-endian");
   cli::add_checkpoint(c, o->checkpoint);
-  c.argument("TENSOR", o->tensor, "its name");
-  c.option("--rows", "A:B", o->rows, "rows A to B − 1; A alone is one row [all]");
+  c.argument("TENSOR", o->tensor, "name of the tensor");
+  c.option("--rows", "A:B", o->rows, "prints rows A to B − 1; A alone: one row [all]");
   c.choice("--format", o->form, {{"tsv", Form::kTsv}, {"json", Form::kJson}, {"raw", Form::kRaw}},
-           "values separated by tabs, JSON arrays, or bytes");
+           "output: values separated by tabs, JSON arrays, or raw bytes");
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

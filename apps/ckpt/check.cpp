@@ -95,7 +95,8 @@ cli::ExitCode examine(const std::string& path, const Options& o, cli::Session& s
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  if (o.quick && o.finite) throw UsageError("--quick reads headers alone, expected no --finite");
+  if (o.quick && o.finite)
+    throw UsageError("--quick reads no values: cannot be combined with --finite");
   cli::Table table(session, o.common,
                    {"checkpoint", "result", "rule", "tensor", "offset", "file", "message"});
   cli::ExitCode worst = cli::ExitCode::kDone;
@@ -112,14 +113,13 @@ void declare_check(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("check",
                                     "validates headers, offsets, sizes, indexes and checksums; "
-                                    "exit 1 and the rule if one is broken");
-  c.example("ckpt check model.safetensors", "exit 0 if it is valid");
-  c.example("ckpt check --finite */model.safetensors", "also looks for NaN and infinity");
-  c.arguments("CHECKPOINT", o->checkpoints, "files, folders or indexes");
-  c.flag("--finite", o->finite, "reads the values too: NaN or infinity breaks a rule");
+                                    "reports the first broken rule, exit code 1");
+  c.example("ckpt check model.safetensors", "exit code 0 if it is valid");
+  c.example("ckpt check --finite */model.safetensors", "also searches for NaN and infinity");
+  c.arguments("CHECKPOINT", o->checkpoints, "checkpoints: files, folders or indexes of shards");
+  c.flag("--finite", o->finite, "reads all values; NaN and infinity count as broken rules");
   c.flag("--quick", o->quick,
-         "reads headers alone, and leaves the checksums of zip files (PyTorch, npz) and TensorFlow "
-         "out");
+         "reads headers only; skips the checksums of zip files (PyTorch, npz) and TensorFlow");
   add_threads(c, o->common);
   add_table(c, o->common);
   add_quiet(c, o->common);

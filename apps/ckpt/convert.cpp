@@ -46,7 +46,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   for (const std::string& note : result.notes) session.note(note);
   if (o.strict && !result.unknown.empty()) {
     for (const std::string& name : result.unknown) session.print(escape(name) + "\n");
-    session.note("--strict: nothing is written");
+    session.note("--strict: names are unknown, nothing written");
     return cli::ExitCode::kFound;
   }
   if (o.names != store::NameStyle::kKeep)
@@ -61,40 +61,43 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_convert(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand(
-      "convert", "changes the format, the dtype, names, splits into shards, merges them");
-  c.example("ckpt convert bert-base/ -o bert-bf16/ --dtype BF16", "rounded once, to nearest even");
-  c.example("ckpt convert big/ -o big-sharded/ --shard-size 2GB", "with an index");
-  c.example("ckpt convert big-sharded/ -o big.safetensors", "shards merged into one file");
+  cli::Command& c = tool.subcommand("convert", "changes format, dtype, tensor names or shards");
+  c.example("ckpt convert bert-base/ -o bert-bf16/ --dtype BF16",
+            "to BF16; rounds to nearest, ties to even");
+  c.example("ckpt convert big/ -o big-sharded/ --shard-size 2GB",
+            "shards of at most 2 GB, and their index");
+  c.example("ckpt convert big-sharded/ -o big.safetensors", "merges shards into one file");
   c.example("ckpt convert bert-base/pytorch_model.bin -o bert.npz", "PyTorch to NumPy");
   c.example("ckpt convert old-bert/ -o bert/ --format safetensors --names hf",
-            "with the names that transformers has today");
+            "with the tensor names of current transformers versions");
   c.example("ckpt convert bert/ -o bert-tf/ --format tensorflow --names tf",
-            "bert_model.ckpt.index and its data file, for bert4keras");
+            "to a TensorFlow checkpoint for bert4keras");
   c.example("ckpt convert chinese_L-12_H-768_A-12/ -o bert/ --format safetensors --names hf",
-            "Google's BERT for transformers");
+            "Google's BERT to transformers");
   cli::add_checkpoint(c, o->in);
-  c.option("-o,--output", "OUTPUT", o->out,
-           "a file if it ends as one (.safetensors, .npz, .index, …), else a new folder",
-           cli::Need::kRequired);
+  c.option(
+      "-o,--output", "OUTPUT", o->out,
+      "a file if the name has a known ending (.safetensors, .npz, .index, …), else a new folder",
+      cli::Need::kRequired);
   c.option("--format", "NAME", o->format,
-           fmt::format("of a folder: {}; default: that of the input",
+           fmt::format("format of an output folder: {} [the input's]",
                        comma_list(store::weights_writers(), &store::WeightsWriter::name)));
-  add_dtype(c, o->dtype, "for floating-point tensors: ");
+  add_dtype(c, o->dtype, "new type of floating-point tensors: ");
   add_shard_size(c, o->shard_size);
-  c.choice(
-      "--names", o->names,
-      {{"keep", store::NameStyle::kKeep},
-       {"hf", store::NameStyle::kHf},
-       {"tf", store::NameStyle::kTf},
-       {"variable", store::NameStyle::kVariable}},
-      "hf: as transformers has them today; tf: as Google's checkpoints; variable: as the program "
-      "that saved a TensorFlow 2 object graph calls them");
-  c.flag("--strict", o->strict,
-         "with --names hf or tf: lists names that no table knows, exit 1, and writes nothing");
-  c.flag("--saturate", o->saturate, "clips values that the new dtype cannot hold; else an error");
+  c.choice("--names", o->names,
+           {{"keep", store::NameStyle::kKeep},
+            {"hf", store::NameStyle::kHf},
+            {"tf", store::NameStyle::kTf},
+            {"variable", store::NameStyle::kVariable}},
+           "tensor names; hf: of current transformers; tf: of Google's checkpoints; variable: the "
+           "variables' names in a TensorFlow 2 object graph");
+  c.flag(
+      "--strict", o->strict,
+      "with --names hf or tf: if names are unknown, prints them and writes nothing; exit code 1");
+  c.flag("--saturate", o->saturate,
+         "clips values that the new dtype cannot hold, instead of an error");
   c.flag("--skip-opaque", o->skip_opaque,
-         "leaves out tensors that no dtype describes (quantised, strings); else an error");
+         "skips tensors without a dtype (quantised, strings), instead of an error");
   commands::add_write_flags(c, o->write);
   add_threads(c, o->common);
   add_quiet(c, o->common);

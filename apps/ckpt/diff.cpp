@@ -60,20 +60,20 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 
 void declare_diff(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c =
-      tool.subcommand("diff", "names, dtypes, shapes and values that differ; exit 1 if any do");
-  c.example("ckpt diff a.safetensors b.safetensors", "one line a tensor that differs");
-  c.example("ckpt diff bert-base/ sharded-bert/ --rtol 1e-6", "up to rounding");
+  cli::Command& c = tool.subcommand(
+      "diff", "compares names, dtypes, shapes and values; exit code 1 if any differ");
+  c.example("ckpt diff a.safetensors b.safetensors", "one line per tensor that differs");
+  c.example("ckpt diff bert-base/ sharded-bert/ --rtol 1e-6", "ignores differences by rounding");
   cli::add_checkpoint(c, o->a, "A");
-  c.argument("B", o->b, "another one");
+  c.argument("B", o->b, "another checkpoint");
   const double infinity = std::numeric_limits<double>::infinity();
   c.option("--atol", "X", o->compare.tolerance.absolute, cli::AllowedRange{0, infinity},
-           "values count as equal if |a − b| ≤ X + Y·|b|");
+           "absolute tolerance: values are equal if |a − b| ≤ X + Y·|b|");
   c.option("--rtol", "Y", o->compare.tolerance.relative, cli::AllowedRange{0, infinity},
-           "Y of the same");
+           "relative tolerance: Y in the same formula");
   c.choice("--names", o->compare.names,
            {{"exact", store::NameMatch::kExact}, {"family", store::NameMatch::kFamily}},
-           "family: with or without the base prefix, LayerNorm.gamma as LayerNorm.weight");
+           "family: ignores the base prefix (bert.), and LayerNorm.gamma equals LayerNorm.weight");
   add_threads(c, o->common);
   add_table(c, o->common);
   add_quiet(c, o->common);

@@ -55,14 +55,15 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_hash(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("hash", "digests of the tensors' bytes, or of the whole");
+  cli::Command& c =
+      tool.subcommand("hash", "prints a digest of each tensor, or of the whole checkpoint");
   c.example("ckpt hash bert-base/ --total",
-            "one digest: the same for the same tensors in any order, sharding and metadata");
+            "one digest, independent of order, shards and metadata");
   cli::add_checkpoint(c, o->checkpoint);
   c.choice("--algorithm", o->kind,
            {{"sha256", store::HashKind::kSha256}, {"xxh3", store::HashKind::kXxh3}},
-           "SHA-256, or XXH3-128 (fast, not against an adversary)");
-  c.flag("--total", o->total, "only the digest of the whole");
+           "SHA-256, or XXH3-128 (faster, but not cryptographic)");
+  c.flag("--total", o->total, "prints only the digest of the whole checkpoint");
   add_threads(c, o->common);
   add_table(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

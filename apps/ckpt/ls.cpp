@@ -74,10 +74,11 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_ls(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("ls", "lists the tensors: name, dtype, shape, bytes, place");
-  c.example("ckpt ls model.safetensors", "one line a tensor");
-  c.example("ckpt ls bert-base/ --json | jq -r .name", "names only");
-  c.example("ckpt ls model.gguf -v", "the metadata in front");
+  cli::Command& c =
+      tool.subcommand("ls", "lists the tensors: name, dtype, shape, bytes, file and offset");
+  c.example("ckpt ls model.safetensors", "one line per tensor");
+  c.example("ckpt ls bert-base/ --json | jq -r .name", "only the names");
+  c.example("ckpt ls model.gguf -v", "the metadata first");
   cli::add_checkpoint(c, o->checkpoint);
   add_table(c, o->common);
   add_quiet(c, o->common);

@@ -8,7 +8,7 @@ int main(int argc, char** argv) {
                                  tool.example("ckpt ls model.safetensors", "lists the tensors");
                                  tool.example(
                                      "ckpt check bert-base/ && ckpt diff bert-base/ other/",
-                                     "valid? and equal to another one?");
+                                     "validates a checkpoint and compares it with another one");
                                  masque::ckpt::declare_new(tool);
                                  masque::ckpt::declare_ls(tool);
                                  masque::ckpt::declare_stats(tool);

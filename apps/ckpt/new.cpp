@@ -45,16 +45,17 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_new(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("new", "makes a random checkpoint for a config.json");
+  cli::Command& c =
+      tool.subcommand("new", "writes a randomly initialised checkpoint for a config.json");
   c.example("ckpt new config.json -o random-bert/ --seed 1",
-            "every tensor of the family's language model, as transformers initialises it");
+            "all tensors of the language model, initialised as in transformers");
   c.example("ckpt new config.json -o m && lm-train text --init m -o trained --tokenizer vocab.txt",
-            "a model of any family, from its config to its training");
-  c.argument("CONFIG", o->config, "a config.json of any family that loads");
-  c.option("-o,--output", "DIR", o->out, "new folder", cli::Need::kRequired);
+            "creates a model and trains it");
+  c.argument("CONFIG", o->config, "config.json of a supported family");
+  c.option("-o,--output", "DIR", o->out, "a new folder", cli::Need::kRequired);
   add_dtype(c, o->dtype);
   add_shard_size(c, o->shard_size);
-  c.option("--family", "NAME", o->family, "family, for a config without model_type");
+  c.option("--family", "NAME", o->family, "model_type for a config that has none");
   cli::add_force(c, o->write.force);
   add_seed(c, o->common);
   add_threads(c, o->common);

@@ -90,19 +90,20 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_rename(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("rename", "gives tensors other names");
+  cli::Command& c = tool.subcommand("rename", "renames tensors");
   c.example("ckpt rename m.safetensors -o out.safetensors head.weight=lm_head.weight",
             "one tensor");
   c.example("ckpt rename model/ -o out/ 's/^encoder\\./bert.encoder./'",
-            "all that a regular expression matches");
-  c.example("ckpt rename model/ -o out/ --map names.tsv", "lines of OLD, a tab and NEW");
+            "all names that a regular expression matches");
+  c.example("ckpt rename model/ -o out/ --map names.tsv", "a file of lines OLD, tab, NEW");
   cli::add_checkpoint(c, o->in);
   c.arguments("CHANGE", o->changes,
-              "OLD=NEW, or s/PATTERN/REPLACEMENT/ (Perl's; $1 is the first group)",
+              "OLD=NEW, or s/PATTERN/REPLACEMENT/ (Perl syntax; $1 is the first group)",
               cli::Need::kOptional);
   c.option("-o,--output", "OUTPUT", o->out, "a file for a file, a new folder for a folder",
            cli::Need::kRequired);
-  c.option("--map", "FILE", o->map, "a table: OLD, a tab, NEW in each line; - is standard input");
+  c.option("--map", "FILE", o->map,
+           "reads changes from a file of lines OLD, tab, NEW; -: standard input");
   commands::add_write_flags(c, o->write);
   add_threads(c, o->common);
   add_quiet(c, o->common);

@@ -25,7 +25,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if (chosen.empty()) {
     for (const store::TensorInfo& tensor : checkpoint.tensors()) chosen.push_back(&tensor);
     for (const store::OpaqueTensor& tensor : checkpoint.opaque())
-      session.note(escape(tensor.name) + ": " + escape(tensor.type) + ", bytes only");
+      session.note(escape(tensor.name) + ": skipped, values of type " + escape(tensor.type) +
+                   " cannot be read");
   }
   cli::Table table(session, o.common,
                    {"name", "dtype", "shape", "count", "min", "max", "mean", "std", "norm", "zeros",
@@ -33,7 +34,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   for (const store::TensorInfo* tensor : chosen) {
     const std::string shape = shape_text(tensor->shape);
     if (is_packed(tensor->dtype)) {
-      session.note(escape(tensor->name) + ": packed type, bytes only");
+      session.note(escape(tensor->name) + ": skipped, values of packed types cannot be read");
       continue;
     }
     const store::TensorStats s = store::tensor_stats(checkpoint, *tensor, o.common.threads);
@@ -48,12 +49,12 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_stats(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c =
-      tool.subcommand("stats", "minimum, maximum, mean, deviation, norm … of tensors");
+  cli::Command& c = tool.subcommand(
+      "stats", "prints statistics of tensors: minimum, maximum, mean, standard deviation, norm …");
   c.example("ckpt stats model.safetensors", "every tensor");
-  c.example("ckpt stats bert-base/ --tensor bert.pooler.dense.weight --json", "one of them");
+  c.example("ckpt stats bert-base/ --tensor bert.pooler.dense.weight --json", "one tensor");
   cli::add_checkpoint(c, o->checkpoint);
-  c.option("--tensor", "NAME", o->tensors, "only this one; may be repeated");
+  c.option("--tensor", "NAME", o->tensors, "only this tensor; may be repeated");
   add_threads(c, o->common);
   add_table(c, o->common);
   add_quiet(c, o->common);

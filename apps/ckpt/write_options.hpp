@@ -15,7 +15,7 @@ namespace masque::ckpt {
 
 inline constexpr const char* kDtypeHelp = "F64, F32, F16, BF16, F8_E4M3 or F8_E5M2";
 
-/// --dtype; `tensors` begins the help: "for floating-point tensors: ".
+/// --dtype; `tensors` begins the help: "new type of floating-point tensors: ".
 template <class Name>  // a text, or one that may be absent
 void add_dtype(cli::Command& command, Name& name, const std::string& tensors = "") {
   command.option("--dtype", "NAME", name, tensors + kDtypeHelp);
@@ -23,7 +23,7 @@ void add_dtype(cli::Command& command, Name& name, const std::string& tensors = "
 
 /// --shard-size, as store::parse_byte_size reads it.
 inline void add_shard_size(cli::Command& command, std::optional<std::string>& size) {
-  command.option("--shard-size", "SIZE", size, "at most so much per file: 500MB, 5GB, 1GiB");
+  command.option("--shard-size", "SIZE", size, "maximum size of a file, like 500MB, 5GB, 1GiB");
 }
 
 /// The type of the value of --dtype. Throws UsageError.

@@ -12,8 +12,8 @@ using records::BinaryLayout;
 BinaryOutput::BinaryOutput(const std::string& path, int bytes, BinaryLayout layout, std::size_t ids)
     : bytes_(bytes), layout_(layout), file_(path) {
   if (bytes == 2 && ids > std::size_t{1} << 16)
-    throw UsageError(
-        fmt::format("--binary u16: the tokenizer has {} ids, expected 65536 at most", ids));
+    throw UsageError(fmt::format(
+        "--binary u16: the tokenizer has {} ids, expected at most 65536; use u32", ids));
   if (layout == BinaryLayout::kLlmc)
     write_all(file_.descriptor(), as_bytes(std::string(records::kLlmcHeaderBytes, '\0')), path);
 }

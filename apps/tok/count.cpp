@@ -113,10 +113,10 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
 void declare_count(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c =
-      tool.subcommand("count", "tokens of a text, bytes per token, share of unknown ones");
-  c.example("tok count gpt2/ < text", "how many tokens is this?");
-  c.argument("TOKENIZER", o->tokenizer, "as for tok encode");
-  c.flag("--special", o->special, "with the tokens of the template");
+      tool.subcommand("count", "counts tokens, bytes per token and unknown tokens of a text");
+  c.example("tok count gpt2/ < text", "how many tokens are in a text?");
+  c.argument("TOKENIZER", o->tokenizer, "tokenizer, as for tok encode");
+  c.flag("--special", o->special, "counts the special tokens of the template as well");
   add_flavor(c, o->open);
   add_input(c, o->input);
   add_threads(c, o->common);

@@ -84,11 +84,11 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
 
 void declare_decode(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("decode", "the text of ids on standard input");
+  cli::Command& c = tool.subcommand("decode", "prints the text of token ids on standard input");
   c.example("tok decode bert-base-uncased/ --skip-special < ids",
-            "a line of text for a line of ids");
-  c.argument("TOKENIZER", o->tokenizer, "as for tok encode");
-  c.flag("--skip-special", o->skip_special, "without special tokens");
+            "one line of text per line of ids");
+  c.argument("TOKENIZER", o->tokenizer, "tokenizer, as for tok encode");
+  c.flag("--skip-special", o->skip_special, "omits special tokens");
   cli::add_max_line(c, o->max_line);
   add_flavor(c, o->open);
   add_threads(c, o->common);

@@ -100,13 +100,12 @@ void declare_diff(cli::Command& tool) {
   using text::Flavor;
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand(
-      "diff", "the first token of each line in which two tokenizers differ; exit 1 if any does");
-  c.example("tok diff bert-base-uncased/ other/ < text", "same tokens at the same places?");
-  c.example("tok diff --other-flavor google bert/ bert/ < text",
-            "where are Google's rules different?");
+      "diff", "shows the first different token of each line; exit code 1 if any line differs");
+  c.example("tok diff bert-base-uncased/ other/ < text", "same tokens at the same offsets?");
+  c.example("tok diff --other-flavor google bert/ bert/ < text", "where do Google's rules differ?");
   c.argument("A", o->a, "a tokenizer");
-  c.argument("B", o->b, "another one");
-  c.flag("--ids", o->ids, "ids must be equal, instead of tokens and offsets");
+  c.argument("B", o->b, "another tokenizer");
+  c.flag("--ids", o->ids, "compares ids instead of tokens and offsets");
   add_flavor(c, o->open);
   c.choice("--other-flavor", o->other.flavor,
            {{"auto", Flavor::kAuto},
@@ -114,7 +113,7 @@ void declare_diff(cli::Command& tool) {
             {"google", Flavor::kGoogle},
             {"bert4keras", Flavor::kBert4Keras},
             {"spm", Flavor::kSentencePiece}},
-           "--flavor of B");
+           "--flavor for B");
   add_input(c, o->input);
   add_threads(c, o->common);
   add_table(c, o->common);

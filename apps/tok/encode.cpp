@@ -77,11 +77,12 @@ cli::ExitCode run(EncodeCommand& o, const cli::Command& command, cli::Session& s
 
 void declare_encode(cli::Command& tool) {
   auto o = std::make_shared<EncodeCommand>();
-  cli::Command& c = tool.subcommand("encode", "the ids of each line of standard input");
-  c.example("tok encode bert-base-uncased/ < text", "ids separated by spaces, a line for a line");
+  cli::Command& c = tool.subcommand("encode", "prints the token ids of each input line");
+  c.example("tok encode bert-base-uncased/ < text", "one line of ids per line of text");
   c.example("tok encode bert-base-uncased/ --special --jsonl --with text,offsets,tokens < text",
-            "records with the template's tokens");
-  c.example("tok encode gpt2/ --binary u16 -o train.bin < text", "ids as nanoGPT reads them");
+            "JSON records, including [CLS] and [SEP]");
+  c.example("tok encode gpt2/ --binary u16 -o train.bin < text",
+            "a binary file of ids for nanoGPT");
   add_encode(c, *o);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }

@@ -27,29 +27,29 @@ text::EncodeOptions library_options(const EncodeCommand& o) {
 
 void add_encode(cli::Command& c, EncodeCommand& o) {
   using text::TruncationStrategy;
-  c.argument("TOKENIZER", o.tokenizer,
-             "a folder, a file, bytes, chars:FILE or whitespace:FILE (a token a line)");
-  c.flag("--special", o.special, "with the tokens of the template ([CLS], [SEP] …)");
+  c.argument(
+      "TOKENIZER", o.tokenizer,
+      "tokenizer: a folder, a file, bytes, chars:FILE or whitespace:FILE (one token per line)");
+  c.flag("--special", o.special, "adds the special tokens of the template, like [CLS] and [SEP]");
   cli::add_no_special_in_text(c, o.no_special_in_text);
-  c.flag("--pair", o.pair, "a line holds two texts, separated by a tab");
+  c.flag("--pair", o.pair, "each line contains two texts separated by a tab");
   c.option("--max-length", "N", o.max_length, cli::AllowedRange{0, 1U << 30},
-           "cut to N tokens, the template's included");
+           "truncates to N tokens, special tokens included");
   c.choice("--truncation", o.strategy,
            {{"longest_first", TruncationStrategy::kLongestFirst},
             {"only_first", TruncationStrategy::kOnlyFirst},
             {"only_second", TruncationStrategy::kOnlySecond}},
-           "which text of a pair is cut");
-  c.choice("--truncation-side", o.cut_left, {{"right", false}, {"left", true}},
-           "which end is cut off");
-  c.flag("--jsonl", o.records, "records instead of ids: one JSON object a line");
+           "text of a pair to truncate");
+  c.choice("--truncation-side", o.cut_left, {{"right", false}, {"left", true}}, "end to truncate");
+  c.flag("--jsonl", o.records, "prints one JSON object per line instead of ids");
   c.option("--with", "FIELDS", o.with_text,
-           "more fields of the records: text, offsets, tokens, seg, special (commas between)");
-  c.flag("--bytes", o.bytes, "offsets count bytes, not code points");
+           "more fields for --jsonl, separated by commas: text, offsets, tokens, seg, special");
+  c.flag("--bytes", o.bytes, "counts offsets in bytes instead of code points");
   c.choice("--binary", o.binary, {{"none", 0}, {"u16", 2}, {"u32", 4}},
-           "ids as little-endian integers of this width, without anything between lines; needs -o");
+           "writes ids to -o as little-endian integers, without separators between lines");
   c.choice("--layout", o.layout, records::binary_layout_names(),
-           "nothing but ids, or after the 1024-byte header of llm.c");
-  c.option("-o,--output", "FILE", o.output, "the file of --binary");
+           "nanogpt: ids only; llmc: ids after the 1024-byte header of llm.c");
+  c.option("-o,--output", "FILE", o.output, "output file of --binary");
   add_flavor(c, o.open);
   add_input(c, o.input);
   add_threads(c, o.common);
@@ -59,8 +59,9 @@ void add_encode(cli::Command& c, EncodeCommand& o) {
 void check(EncodeCommand& o) {
   o.with = parse_fields(o.with_text);
   if (!o.with_text.empty() && !o.records) throw UsageError("--with needs --jsonl");
-  if (o.records && o.binary != 0) throw UsageError("--jsonl and --binary, expected one");
-  if ((o.binary != 0) != o.output.has_value()) throw UsageError("--binary and -o need each other");
+  if (o.records && o.binary != 0) throw UsageError("--jsonl cannot be combined with --binary");
+  if ((o.binary != 0) != o.output.has_value())
+    throw UsageError("--binary needs -o FILE, and -o needs --binary");
 }
 
 LineTokenizer::LineTokenizer(const text::Tokenizer& tokenizer, const EncodeCommand& options)
@@ -73,7 +74,8 @@ text::Encoding LineTokenizer::encode(std::uint64_t number, std::string_view line
   if (!pair_) return tokenizer_.encode(line, options_);
   const std::size_t tab = line.find('\t');
   if (tab == std::string_view::npos)
-    throw InputError("standard input", fmt::format("line {}: no tab, expected two texts", number));
+    throw InputError("standard input",
+                     fmt::format("line {}: no tab, expected two texts separated by a tab", number));
   text::Encoding encoding;
   // A pair that cannot be cut is the line's fault.
   const auto problem = input_error_message([&] {

@@ -57,10 +57,11 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
 
 void declare_info(cli::Command& tool) {
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("info", "what a tokenizer is made of");
-  c.example("tok info bert-base-uncased/", "its steps, its size, its special tokens");
-  c.argument("TOKENIZER", o->tokenizer, "as for tok encode");
-  c.flag("--added", o->added, "a table of the added tokens instead");
+  cli::Command& c =
+      tool.subcommand("info", "prints the parts, size and special tokens of a tokenizer");
+  c.example("tok info bert-base-uncased/", "steps, size and special tokens");
+  c.argument("TOKENIZER", o->tokenizer, "tokenizer, as for tok encode");
+  c.flag("--added", o->added, "prints a table of the added tokens instead");
   add_flavor(c, o->open);
   add_table(c, o->common);
   add_quiet(c, o->common);

@@ -13,8 +13,8 @@ void add_flavor(cli::Command& command, text::TokenizerOptions& options) {
        {"google", Flavor::kGoogle},
        {"bert4keras", Flavor::kBert4Keras},
        {"spm", Flavor::kSentencePiece}},
-      "whose rules vocab.txt (hf, google, bert4keras) and spiece.model (hf, spm) follow; "
-      "auto: hf, but spm for models of no known architecture");
+      "implementation to follow for vocab.txt (hf, google, bert4keras) and spiece.model (hf, "
+      "spm); auto: hf, but spm for a spiece.model of an unknown architecture");
 }
 
 text::Tokenizer open_tokenizer(const std::string& path, const text::TokenizerOptions& options,

@@ -81,11 +81,11 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   output.commit();
   if (counts.forgotten() > 0) {
     session.note(
-        fmt::format("more than {} different words: rare ones were forgotten, each after at "
-                    "most {} occurrences (--max-words)",
+        fmt::format("more than {} distinct words: rare ones were dropped, each after at most {} "
+                    "occurrences (--max-words)",
                     o.train.max_words, counts.forgotten()));
   }
-  session.note(fmt::format("{} different words", counts.size()));
+  session.note(fmt::format("{} distinct words", counts.size()));
   return lines.finish(session);
 }
 
@@ -94,22 +94,24 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
 void declare_train(cli::Command& tool) {
   using text::TrainedKind;
   auto o = std::make_shared<Options>();
-  cli::Command& c = tool.subcommand("train", "makes a tokenizer for the text on standard input");
+  cli::Command& c = tool.subcommand("train", "trains a tokenizer on the text on standard input");
   c.example("tok train my-bert/ --size 8000 < text", "WordPiece, lower case");
   c.example("tok train my-gpt/ --model bpe --size 8000 < text", "byte-level BPE");
-  c.argument("OUT", o->output, "the folder to make");
+  c.argument("OUT", o->output, "folder to write");
   c.choice("--model", o->train.kind,
            {{"wordpiece", TrainedKind::kWordPiece}, {"bpe", TrainedKind::kByteLevelBpe}},
-           "as BERT's or as GPT-2's");
+           "type of the tokenizer: WordPiece as BERT, or byte-level BPE as GPT-2");
   c.option("--size", "N", o->size, cli::AllowedRange{1, 10'000'000},
-           "tokens; fewer if no pair is frequent enough");
-  c.flag("--cased", o->cased, "wordpiece: keep upper case and accents");
-  c.option("--min-count", "N", o->train.min_count, "a rarer pair is not joined");
-  c.option("--alphabet", "N", o->train.max_alphabet, "wordpiece: the N most frequent characters");
-  c.option("--special", "TOKEN", o->train.special, "one more special token; may be repeated");
+           "vocabulary size; smaller if no pair is frequent enough");
+  c.flag("--cased", o->cased, "keeps upper case and accents (wordpiece)");
+  c.option("--min-count", "N", o->train.min_count, "merges only pairs that occur at least N times");
+  c.option("--alphabet", "N", o->train.max_alphabet,
+           "keeps the N most frequent characters (wordpiece)");
+  c.option("--special", "TOKEN", o->train.special, "adds a special token; may be repeated");
   c.option("--max-words", "N", o->train.max_words,
-           "different words counted at a time; bounds the memory");
-  c.flag("--force", o->force, "replace the folder if it holds nothing else");
+           "maximum distinct words to count; limits memory");
+  c.flag("--force", o->force,
+         "replaces an existing output folder, unless other files would be lost");
   add_input(c, o->input);
   add_threads(c, o->common);
   add_quiet(c, o->common);

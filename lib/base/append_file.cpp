@@ -18,7 +18,7 @@ AppendFile::AppendFile(const std::string& path, bool goes_on) : path_(path) {
   if (os::stat_fd(fd_.get(), status) != 0) throw system_error(path_, "cannot be read", errno);
   if (!S_ISREG(status.st_mode)) throw InputError(path_, "no regular file, expected one");
   size_ = static_cast<std::uint64_t>(status.st_size);
-  if (size_ > 0 && !goes_on) throw InputError(path_, "there already, expected a new file");
+  if (size_ > 0 && !goes_on) throw InputError(path_, "file exists, expected a new file");
 }
 
 void AppendFile::append(std::string_view text) {

@@ -96,7 +96,7 @@ std::string input_name(const std::string& path) { return path == "-" ? kStandard
 InputStream::InputStream(const std::string& path) : name_(input_name(path)) {
   if (path == "-") {
     if (::isatty(STDIN_FILENO) == 1)
-      throw UsageError("standard input is a terminal, expected a file or a pipe");
+      throw UsageError("no input: standard input is a terminal; pipe data in, or use < FILE");
     return;
   }
   opened_ = Descriptor(os::open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -202,7 +202,7 @@ Descriptor open_folder(const std::string& path) {
 void make_folder(const std::string& path) {
   if (os::mkdir_at(AT_FDCWD, path.c_str(), 0777) != 0) {
     if (errno == EEXIST) return;
-    throw system_error(path, "cannot be made", errno);
+    throw system_error(path, "cannot be created", errno);
   }
   if (os::sync(open_folder(folder_of(path)).get()) != 0)
     throw system_error(path, "writing its folder to disk", errno);
@@ -231,7 +231,7 @@ namespace {
 bool look_at(const std::string& path, int flags, struct stat& info) {
   if (os::stat_at(AT_FDCWD, path.c_str(), info, flags) == 0) return true;
   if (errno == ENOENT || errno == ENOTDIR) return false;
-  throw system_error(path, "looking at it", errno);
+  throw system_error(path, "reading its status", errno);
 }
 
 }  // namespace

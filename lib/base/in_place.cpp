@@ -186,7 +186,7 @@ void InPlaceChange::check_unchanged() const {
     const std::string path = join(files_->path(), file.name);
     struct stat now = {};
     if (os::stat_at(files_->folder(), file.name.c_str(), now, AT_SYMLINK_NOFOLLOW) != 0)
-      throw system_error(path, "looking at it", errno);
+      throw system_error(path, "reading its status", errno);
     if (now.st_ino != file.info.st_ino || now.st_dev != file.info.st_dev ||
         now.st_size != file.info.st_size || now.st_mtim.tv_sec != file.info.st_mtim.tv_sec ||
         now.st_mtim.tv_nsec != file.info.st_mtim.tv_nsec) {

@@ -80,7 +80,7 @@ Shard parse_shard(std::string_view text) {
 
 LineSpan find_shard(int fd, const std::string& name, const Shard& shard) {
   struct stat status {};
-  if (os::stat_fd(fd, status) != 0) throw system_error(name, "looking at", errno);
+  if (os::stat_fd(fd, status) != 0) throw system_error(name, "reading its status", errno);
   if (!S_ISREG(status.st_mode)) {
     throw UsageError(name +
                      ": only a file can be cut into shards; for parts of a stream, give "

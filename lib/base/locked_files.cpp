@@ -33,7 +33,7 @@ LockedFiles::LockedFiles(const std::string& folder, std::vector<std::string> nam
   recover();
   for (File& file : files_) {
     if (os::stat_fd(file.fd.get(), file.info) != 0)
-      throw system_error(join(path_, file.name), "looking at it", errno);
+      throw system_error(join(path_, file.name), "reading its status", errno);
   }
 }
 
@@ -67,9 +67,9 @@ void LockedFiles::lock(const std::string& name) {
     // Somebody may have replaced it between our opening and locking.
     struct stat mine = {};
     struct stat named = {};
-    if (os::stat_fd(fd.get(), mine) != 0) throw system_error(path, "looking at it", errno);
+    if (os::stat_fd(fd.get(), mine) != 0) throw system_error(path, "reading its status", errno);
     const bool there = os::stat_at(folder_.get(), name.c_str(), named, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!there && errno != ENOENT) throw system_error(path, "looking at it", errno);
+    if (!there && errno != ENOENT) throw system_error(path, "reading its status", errno);
     if (there && mine.st_dev == named.st_dev && mine.st_ino == named.st_ino) {
       files_.push_back({name, std::move(fd), mine});
       remove_leftover(name);

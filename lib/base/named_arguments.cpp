@@ -47,7 +47,7 @@ NamedArguments::NamedArguments(std::string_view text) {
   if (inside.empty()) return;
   const auto parts = split_outside_parentheses(inside, ',');
   for (const std::string_view& argument : parts) {
-    if (!parentheses_fit(argument)) fail("the parentheses do not fit");
+    if (!parentheses_fit(argument)) fail("the parentheses are not balanced");
     if (argument.empty() && &argument != &parts.front() && &argument == &parts.back())
       fail("key=value was expected after the last comma");
     const auto [before, value] = split_at_first(argument, '=');

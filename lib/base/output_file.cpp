@@ -46,7 +46,7 @@ std::optional<struct stat> entry_state(int folder, const std::string& name,
   struct stat info = {};
   if (os::stat_at(folder, name.c_str(), info, AT_SYMLINK_NOFOLLOW) == 0) return info;
   if (errno == ENOENT) return std::nullopt;
-  throw system_error(path, "looking at the output", errno);
+  throw system_error(path, "reading the status of the output", errno);
 }
 
 void take_mode(int fd, const std::optional<struct stat>& replaced, const std::string& path) {
@@ -96,7 +96,7 @@ void refuse_unsafe_target(const std::string& path) {
   }
   if (info->st_nlink > 1) {
     throw InputError(
-        path, fmt::format("has {} names (hard links), expected a file of its own", info->st_nlink));
+        path, fmt::format("has {} hard links, expected a file with one name", info->st_nlink));
   }
   if (is_cache_entry(path)) {
     throw InputError(path, "is an entry of a hash-named cache, expected another output");
@@ -116,7 +116,7 @@ Descriptor open_staging(int folder, const std::string& name, bool as_folder,
     if (os::stat_at(folder, name.c_str(), info, AT_SYMLINK_NOFOLLOW) != 0) return;
     if (as_folder ? S_ISDIR(info.st_mode) : S_ISREG(info.st_mode)) return;
     throw InputError(
-        path, fmt::format("{} is in the way of the output's temporary {}, expected none: remove it",
+        path, fmt::format("{} blocks the output's temporary {}: remove it",
                           escape(join(folder_of(path), name)), as_folder ? "folder" : "file"));
   };
   for (int attempt = 0; attempt < 20; ++attempt) {

@@ -152,10 +152,10 @@ OutputFolder::OutputFolder(const std::string& path, Existing existing, const std
     }
     if (replaces_ && !input.empty() &&
         (real_path(input) + "/").starts_with(real_path(path) + "/")) {
-      throw InputError(path, "is or holds the input, so it is not replaced");
+      throw InputError(path, "is or contains the input: not replaced");
     }
   } else if (errno != ENOENT) {
-    throw system_error(path, "looking at the output", errno);
+    throw system_error(path, "reading the status of the output", errno);
   }
   staging_ = open_staging(parent_.get(), temporary_, true, path_);
   remove_contents(staging_.get(), 0);  // what a killed run left
@@ -195,12 +195,12 @@ void OutputFolder::check_replaced() const {
       links.push_back(name);
     }
     if (!is_weights(name) && std::find(files_.begin(), files_.end(), name) == files_.end()) {
-      throw InputError(path_, fmt::format("holds '{}', which the new folder does not: not replaced",
-                                          escape(name)));
+      throw InputError(
+          path_, fmt::format("contains '{}', which would be lost: not replaced", escape(name)));
     }
   }
   if (links.empty()) return;
-  throw InputError(path_, fmt::format("holds the link '{}': not replaced", escape(links[0])));
+  throw InputError(path_, fmt::format("contains the link '{}': not replaced", escape(links[0])));
 }
 
 void OutputFolder::sync_all() {

@@ -151,9 +151,10 @@ void OutputGroup::put_back_of_killed() {
       os::open_at(folder_.get(), kept_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!kept) return;
   const auto failed = [&] {
-    return InputError(path_, fmt::format("what an earlier run has set aside in {} cannot be put "
-                                         "back, expected it to be moved away",
-                                         escape(staging_path_)));
+    return InputError(
+        path_,
+        fmt::format("files that an earlier run saved in {} cannot be restored: move them away",
+                    escape(staging_path_)));
   };
   std::vector<std::string> names;
   if (read_entries(kept.get(), names) != 0) throw failed();

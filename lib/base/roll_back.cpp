@@ -186,8 +186,8 @@ void check_identity(int folder, const std::string& path, const UndoJournal& jour
                     std::span<const int> descriptors) {
   const std::string where = join(path, journal.name);
   const auto refuse = [&](const std::string& name) {
-    throw InputError(where, fmt::format("'{}' is no longer the file whose change it undoes: remove "
-                                        "the journal if that file is as it should be",
+    throw InputError(where, fmt::format("'{}' is not the file that this journal would restore: "
+                                        "remove the journal if the file is correct",
                                         escape(name)));
   };
   for (std::size_t i = 0; i < journal.plan.files.size(); ++i) {
@@ -196,7 +196,7 @@ void check_identity(int folder, const std::string& path, const UndoJournal& jour
       // Not the device: after a loss of power it may have another number.
       struct stat info = {};
       if (os::stat_fd(descriptors[i], info) != 0)
-        throw system_error(join(path, file.name), "looking at it", errno);
+        throw system_error(join(path, file.name), "reading its status", errno);
       if (info.st_ino != file.inode || static_cast<std::uint64_t>(info.st_size) != file.size)
         refuse(file.name);
       continue;
@@ -243,9 +243,9 @@ void refuse_unfinished(const std::string& folder, std::span<const std::string> n
   const Descriptor fd(os::open_at(AT_FDCWD, file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd && os::lock_exclusive(fd.get()) != 0 && errno == EWOULDBLOCK)
     throw InputError(file, "is being changed in place by another process");
-  throw InputError(file, fmt::format("was being changed in place when that was cut short: "
-                                     "`embed-fix recover {}` takes the change back",
-                                     escape(file)));
+  throw InputError(
+      file, fmt::format("a change in place was interrupted: `embed-fix recover {}` undoes it",
+                        escape(file)));
 }
 
 }  // namespace masque

@@ -216,7 +216,7 @@ std::optional<UndoJournal> read_undo_journal(int folder, const std::string& path
   const std::string full = join(path, name);
   if (os::stat_at(folder, name.c_str(), info, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return std::nullopt;
-    throw system_error(full, "looking at it", errno);
+    throw system_error(full, "reading its status", errno);
   }
   if (!S_ISREG(info.st_mode)) return std::nullopt;
   InputFile file = InputFile::open_in(folder, name, full);

@@ -30,26 +30,27 @@ Entry builtin(std::string names, std::string help, std::vector<std::string> word
 std::vector<Entry> Command::entries() const {
   std::vector<Entry> all = entries_;
   if (experiment_ != ExperimentFile::kNone) {
-    Entry file =
-        builtin("--experiment", "options from lines 'key = value', the keys without their dashes");
+    Entry file = builtin("--experiment",
+                         "reads options from a file: lines 'key = value', keys without dashes");
     file.value = "FILE";
     all.push_back(file);
-    all.push_back(
-        builtin("--print-experiment", "all options with their values as such a file, and no more"));
+    all.push_back(builtin("--print-experiment",
+                          "prints all options and values as an experiment file, and exits"));
     if (experiment_ == ExperimentFile::kArgument) {
       file.names = kFileArgument;
       file.value.clear();
-      file.help = "an experiment file, as --experiment takes it";
+      file.help = "experiment file, as for --experiment";
       file.positional = true;
       all.push_back(file);
     }
   }
-  all.push_back(builtin("-h,--help", "examples, arguments and options"));
+  all.push_back(builtin("-h,--help", "prints examples, arguments and options"));
   if (parent_ != nullptr) return all;
-  all.push_back(builtin("--version", "the version"));
-  all.push_back(builtin("--man", "the manual page of all commands, to read with 'man -l -'"));
-  all.push_back(builtin("--completion", "a script that completes command lines in this shell",
-                        completion_shells()));
+  all.push_back(builtin("--version", "prints the version"));
+  all.push_back(
+      builtin("--man", "prints the manual page of all commands; read it with 'man -l -'"));
+  all.push_back(
+      builtin("--completion", "prints a completion script for this shell", completion_shells()));
   return all;
 }
 

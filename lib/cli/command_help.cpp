@@ -79,9 +79,11 @@ std::string Command::help() const {
   };
   section("Arguments", true);
   section("Options", false);
-  if (!subcommands_.empty()) out += fmt::format("\n'{} COMMAND --help' tells more.\n", full_name());
+  if (!subcommands_.empty())
+    out += fmt::format("\n'{} COMMAND --help' shows the options of a command.\n", full_name());
   out +=
-      "\nExit codes: 0 done; 1 the answer is no; 2 wrong command line; 3 bad input or a failed "
+      "\nExit codes: 0 success; 1 success, and the answer is no; 2 wrong command line; 3 bad input "
+      "or a failed "
       "system call; 4 a bug.\n";
   return out;
 }

@@ -15,19 +15,21 @@ void add_input(Command& command, InputOptions& options) {
   command.choice(
       "--invalid", options.invalid,
       {{"replace", Invalid::kReplace}, {"skip", Invalid::kSkip}, {"error", Invalid::kError}},
-      "bytes that are not UTF-8 become U+FFFD, or their line is left out, or an error");
-  command.flag("--crlf", options.crlf, "a carriage return before a line feed is not text");
+      "bytes that are not UTF-8: replace them by U+FFFD, skip their line (exit code 3), or stop");
+  command.flag("--crlf", options.crlf, "removes the carriage return at the end of a line");
   add_max_line(command, options.max_line);
 }
 
 void add_max_line(Command& command, std::uint64_t& bytes) {
-  command.option("--max-line", "BYTES", bytes, "a longer line is an error");
+  command.option("--max-line", "BYTES", bytes,
+                 "maximum length of a line; a longer line is an error");
 }
 
 void need_stream(const Command& command) {
   if (::isatty(STDIN_FILENO) != 1) return;
-  throw UsageError(fmt::format("no input: pipe text in, or use '< FILE' (see '{} --help')",
-                               command.full_name()));
+  throw UsageError(fmt::format(
+      "no input: standard input is a terminal; pipe text in, or use < FILE (see '{} --help')",
+      command.full_name()));
 }
 
 void InputLines::each(LineBatch& batch, const Use& use) {
@@ -67,15 +69,16 @@ void InputLines::each(LineBatch& batch, const Use& use) {
 ExitCode InputLines::finish(Session& session) const {
   const std::string where = name_ == kStandardInput ? "" : name_ + ": ";
   if (repaired_ > 0) {
-    session.note(fmt::format("{}{} places in {} lines are not UTF-8, read as U+FFFD", where,
+    session.note(fmt::format("{}{} invalid UTF-8 sequences in {} lines replaced by U+FFFD", where,
                              repaired_.load(), repaired_lines_.load()));
   }
   if (returns_ > 0) {
-    session.note(fmt::format("{}{} lines end in a carriage return, which is text (see --crlf)",
-                             where, returns_.load()));
+    session.note(
+        fmt::format("{}{} lines end in a carriage return, kept as text (--crlf removes it)", where,
+                    returns_.load()));
   }
   if (skipped_ == 0) return ExitCode::kDone;
-  session.note(fmt::format("{}{} lines are not UTF-8, left out", where, skipped_.load()));
+  session.note(fmt::format("{}{} lines that are not UTF-8 skipped", where, skipped_.load()));
   return ExitCode::kInput;
 }
 

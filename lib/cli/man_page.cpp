@@ -98,12 +98,12 @@ void append_see_also(std::string& out, const Command& tool) {
 
 constexpr const char* kExitStatus =
     ".SH EXIT STATUS\n"
-    ".TP\n0\ndone\n"
-    ".TP\n1\ndone, and the answer is \\(lqno\\(rq: a difference, a broken rule\n"
+    ".TP\n0\nsuccess\n"
+    ".TP\n1\nsuccess, and the answer is \\(lqno\\(rq: a difference, a broken rule\n"
     ".TP\n2\nthe command line is wrong\n"
     ".TP\n3\ninput or I/O error\n"
     ".TP\n4\na bug of the tool\n"
-    ".TP\n130\ninterrupted (SIGINT); the output is as it was before\n"
+    ".TP\n130\ninterrupted (SIGINT); the output is unchanged\n"
     ".TP\n141\nthe reader of the output closed the pipe\n";
 
 }  // namespace

@@ -18,30 +18,30 @@
 namespace masque::cli {
 
 void add_quiet(Command& command, CommonOptions& options) {
-  command.flag("-q,--quiet", options.quiet, "no notes on stderr");
+  command.flag("-q,--quiet", options.quiet, "prints no notes to stderr");
 }
 
 void add_verbose(Command& command, CommonOptions& options) {
-  command.flag("-v,--verbose", options.verbose, "more notes on stderr");
+  command.flag("-v,--verbose", options.verbose, "prints more notes to stderr");
 }
 
 void add_json(Command& command, CommonOptions& options) {
-  command.flag("--json", options.json, "JSON instead of text");
+  command.flag("--json", options.json, "prints JSON instead of text");
 }
 
 void add_table(Command& command, CommonOptions& options) {
-  command.flag("--json", options.json, "one JSON object a line instead of TSV");
+  command.flag("--json", options.json, "prints one JSON object per line instead of TSV");
   add_no_header(command, options);
   add_color(command, options);
 }
 
 void add_no_header(Command& command, CommonOptions& options) {
-  command.flag("--no-header", options.no_header, "TSV without its first line");
+  command.flag("--no-header", options.no_header, "omits the header line of the TSV");
 }
 
 void add_threads(Command& command, CommonOptions& options) {
   command.option("-j,--threads", "N", options.threads, AllowedRange{1, 1024},
-                 "threads; the result does not depend on it [all processors]");
+                 "number of threads; results do not depend on it [all processors]");
 }
 
 void add_seed(Command& command, CommonOptions& options) {
@@ -56,7 +56,7 @@ void add_color(Command& command, CommonOptions& options) {
   command.choice(
       "--color", options.color,
       {{"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}},
-      "colours; auto: on a terminal, unless NO_COLOR is set");
+      "prints colours; auto: on a terminal, unless NO_COLOR is set");
 }
 
 namespace {
@@ -100,7 +100,8 @@ void Session::flush() {
 }
 
 void Session::write_stdout(std::string_view text) const {
-  if (stdout_closed_) throw InputError("standard output", "is closed, expected somewhere to write");
+  if (stdout_closed_)
+    throw InputError("standard output", "is closed, expected a file, a pipe or a terminal");
   write_all(STDOUT_FILENO, as_bytes(text), "standard output");
 }
 

@@ -174,7 +174,7 @@ void print_mask_pbm(const mask::Mask& mask, const TextSink& sink) {
 
 mask::BitMatrix parse_mask_pbm(std::string_view bytes, const std::string& path) {
   if (!bytes.starts_with("P4") && !bytes.starts_with("P1")) {
-    throw InputError(path, "no PBM, expected P1 or P4 at its beginning");
+    throw InputError(path, "not a PBM file, expected P1 or P4 at the start");
   }
   return PbmReader(bytes, path).read();
 }

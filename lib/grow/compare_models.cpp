@@ -66,7 +66,8 @@ ModelComparison::ModelComparison(const model::Model& first, const model::Model& 
     throw UsageError(fmt::format("vocabularies of {} and {} tokens, expected the same",
                                  a.vocab_size, b.vocab_size));
   }
-  if (a.head.kind != b.head.kind) throw UsageError("heads of two kinds, expected the same");
+  if (a.head.kind != b.head.kind)
+    throw UsageError("heads of different kinds, expected the same kind");
   logits_ = a.head.kind != model::HeadKind::kNone;
   if (logits_) result_.logits = 0;
   same_layers_ = a.num_hidden_layers == b.num_hidden_layers;

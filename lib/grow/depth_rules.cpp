@@ -22,14 +22,16 @@ bool stands_after_its_layer(DepthRule rule) {
 }
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw UsageError(fmt::format("no deeper model: {}", why));
+  throw UsageError(fmt::format("cannot make this model deeper: {}", why));
 }
 
 void check_identity(const Design& design) {
   if (model::count_layers(design) != design.num_hidden_layers)
-    refuse("layers share their weights, so none can add nothing; expected how interleave or stack");
+    refuse(
+        "layers share their weights, so added layers change the outputs; expected the rule "
+        "interleave or stack");
   if (design.variants.previous_scores != model::PreviousScores::kNone)
-    refuse("an added layer changes the scores that go from layer to layer");
+    refuse("an added layer would change the scores that are passed from layer to layer");
 }
 
 /// Whether a tensor is the last one of what a part of a layer adds: zeros there add nothing.
@@ -78,17 +80,17 @@ std::vector<LayerCopy> deeper_layers(const Design& design, Index layers, DepthRu
         fmt::format("{} {}, expected more than the model's {}", field("layers"), layers, before));
   }
   if (design.variants.latent)
-    refuse("latent bottlenecks stand in front of its last layers, expected a model without");
+    refuse("it has latent bottlenecks before its last layers, expected a model without");
   if (design.variants.late_positions > 0)
-    refuse("absolute positions join in front of its last layers, expected a model without");
+    refuse("absolute positions are added before its last layers, expected a model without");
   if (model::is_layer_list(design.variants.position) && !model::shares_position(design) &&
       !model::position_parameters(design).empty())
-    refuse("some of its layers have positions with parameters of their own, others none");
+    refuse("only some of its layers have positions with their own parameters");
   const std::vector<bool> learns = model::layers_with_score_scale(design);
   if (std::ranges::count(learns, learns.front()) != std::ssize(learns))
-    refuse("heads of some of its layers learn a scale of scores, others do not");
+    refuse("only some of its layers learn a scale of scores");
   const Index stacks = design.streams == model::Streams::kTowers ? 2 : 1;
-  if (layers % stacks != 0) refuse("two towers have an even number of layers");
+  if (layers % stacks != 0) refuse("two towers need an even number of layers");
   if (keeps_function(rule)) check_identity(design);
   const Index own = before / stacks;
   const Index deep = layers / stacks;

@@ -118,7 +118,7 @@ ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
     if (!known_.contains(tensor.name)) grow_unused(tensor);
   }
   if (request.noise > 0 && !wider() && model::count_layers(before) != before.num_hidden_layers)
-    throw UsageError("noise on added layers: layers share their weights, expected none");
+    throw UsageError("noise on added layers is not supported where layers share their weights");
   set_moments();
   if (skipped_ > 0) {
     report_.notes.push_back(
@@ -173,15 +173,15 @@ void ModelGrowth::Plan::check_planned(const model::ModelPlan& larger) {
       if (!shared) expected.weights = static_cast<Index>(i);
       if (after.layers[i] == expected) continue;
       if (shared) {
-        throw UsageError(
-            fmt::format("no deeper model: layers of family {} share several sets of weights, and "
-                        "layer {} would get another set; expected a model with one",
-                        family_.name, i));
+        throw UsageError(fmt::format(
+            "cannot make this model deeper: layers of family {} share several sets of weights, and "
+            "layer {} would get another set; expected a model with one set",
+            family_.name, i));
       }
-      throw UsageError(
-          fmt::format("no deeper model: layer {} of family {} would be layer {}, which has other "
-                      "windows or scores; expected how zero or stack",
-                      copy.from, family_.name, i));
+      throw UsageError(fmt::format(
+          "cannot make this model deeper: layer {} of family {} would become layer {}, which has "
+          "another window or scale of scores; expected the rule zero or stack",
+          copy.from, family_.name, i));
     }
   }
   model::Design expected = after;
@@ -189,11 +189,11 @@ void ModelGrowth::Plan::check_planned(const model::ModelPlan& larger) {
   expected.notes = larger.design.notes;
   expected.missing_head = larger.design.missing_head;
   if (!same_design(larger.design, expected)) {
-    throw InputError(
-        config_.path(),
-        fmt::format("family {} cannot say the larger model: {} layers, {} × {}, {} heads of {}",
-                    family_.name, expected.num_hidden_layers, expected.hidden_size,
-                    expected.intermediate_size, expected.num_attention_heads, expected.head_size));
+    throw InputError(config_.path(), fmt::format("the config of family {} cannot describe the "
+                                                 "larger model: {} layers, {} × {}, {} heads of {}",
+                                                 family_.name, expected.num_hidden_layers,
+                                                 expected.hidden_size, expected.intermediate_size,
+                                                 expected.num_attention_heads, expected.head_size));
   }
   const auto same_kind = [&](const model::HeadPlan& head) {
     return head.design.kind == found_.design.head.kind;
@@ -367,7 +367,7 @@ void ModelGrowth::Plan::grow_unused(const store::TensorInfo& tensor) {
   } else if (std::ranges::find(tensor.shape, width) != tensor.shape.end()) {
     edit_.remove(tensor.name);
     report_.notes.push_back(
-        fmt::format("'{}' is left out: no part of the model reads it", escape(tensor.name)));
+        fmt::format("'{}' is left out: the model does not use it", escape(tensor.name)));
     return;
   }
   GrownTensor made_of;

@@ -186,29 +186,30 @@ void take_copies_from_next(UnitCopies& units) {
 }
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw UsageError(fmt::format("no wider model: {}", why));
+  throw UsageError(fmt::format("cannot make this model wider: {}", why));
 }
 
 void check_positions(const Design& design) {
   switch (design.position) {
     case model::PositionType::kSinusoidal:
       refuse(
-          "sinusoidal positions of another width are no copies; expected a table, RoPE or biases");
+          "sinusoidal positions cannot be copied to another width; expected learned positions, "
+          "RoPE or biases");
     case model::PositionType::kXlnet:
-      refuse("XLNet's relative positions of another width are no copies");
+      refuse("XLNet's relative positions cannot be copied to another width");
     default: break;
   }
   if (design.variants.softmax_heads > 0)
-    refuse("talking heads whose number of softmax heads is their own are no copies");
+    refuse("talking heads with another number of softmax heads cannot be copied");
   if (design.variants.value_heads > 0)
-    refuse("talking heads whose number of heads of values is their own are no copies");
+    refuse("talking heads with another number of value heads cannot be copied");
   if (design.variants.position.empty()) return;
   const nn::PositionFacts facts = model::position_scheme(design)->facts();
   if (facts.input || facts.scores || facts.weights || facts.values ||
       !model::position_parameters(design).empty()) {
     refuse(
-        fmt::format("position {} has terms of each head or column; expected one of queries and "
-                    "keys alone, as rope",
+        fmt::format("position {} has terms for each head or column; expected one that depends only "
+                    "on queries and keys, like rope",
                     design.variants.position));
   }
 }
@@ -254,19 +255,19 @@ std::optional<DividedNorm> divided_norm(const Design& design) {
   if (design.head.norm) return DividedNorm{Role::kHeadNorm, 0};
   if (design.head.transform)
     refuse(
-        "the tied vocabulary reads an activation, which no norm can divide; expected an untied "
-        "one");
+        "the tied vocabulary reads an activation, not a norm that can be divided; expected an "
+        "untied one");
   if (!design.norm_weights)
     refuse(
-        "the tied vocabulary reads a norm without weights, which cannot divide; expected an untied "
-        "one");
+        "the tied vocabulary reads a norm without weights, which cannot be divided; expected an "
+        "untied one");
   if (design.final_norm) return DividedNorm{Role::kFinalNorm, 0};
   const Index last = design.layers.back().weights;
   const bool shared = std::ranges::count_if(design.layers, [&](const model::LayerDesign& layer) {
                         return layer.weights == last;
                       }) > 1;
   if (!norms_sum(design.norm_placement) || shared)
-    refuse("the tied vocabulary reads no norm of its own; expected an untied one");
+    refuse("no norm before the tied vocabulary can be divided; expected an untied one");
   const bool gated = design.layer_kind == model::LayerKind::kGatedAttention;
   return DividedNorm{gated ? Role::kAttentionNorm : Role::kFeedForwardNorm, last};
 }
@@ -285,7 +286,8 @@ Design wider_design(const Design& design, double factor, WidthRule rule) {
   wider.hidden_size = wider_size(design.hidden_size, factor, "hidden size");
   wider.intermediate_size = wider_size(design.intermediate_size, factor, "intermediate size");
   if (wider.hidden_size == design.hidden_size)
-    throw UsageError(fmt::format("{} {}: the width stays, expected more", field("factor"), factor));
+    throw UsageError(
+        fmt::format("{} {} does not change the width, expected more", field("factor"), factor));
   if (design.embedding_size == design.hidden_size) wider.embedding_size = wider.hidden_size;
   if (design.layer_kind == model::LayerKind::kTransformer) {
     wider.num_attention_heads = wider_size(design.num_attention_heads, factor, "attention heads");

@@ -30,7 +30,7 @@ const OpaqueTensor* Checkpoint::find_opaque(const std::string& name) const {
 const TensorInfo& Checkpoint::get(const std::string& name) const {
   if (const TensorInfo* tensor = find(name)) return *tensor;
   if (const OpaqueTensor* opaque = find_opaque(name)) {
-    throw InputError(path_, fmt::format("tensor '{}' is {}, whose values are not read",
+    throw InputError(path_, fmt::format("tensor '{}' is {}: values of this type cannot be read",
                                         escape(name), escape(opaque->type)));
   }
   std::vector<std::string_view> names;
@@ -75,10 +75,10 @@ std::optional<Violation> Checkpoint::add_content(InputFile file, std::string nam
   const FileContent& added = files_.back().content;
   if (added.unknown_fields > 0) {
     const std::uint64_t more = added.unknown_fields - 1;
-    notes_.push_back(
-        fmt::format("{}: '{}'{} no field of the format", escape(files_.back().name),
-                    escape(added.unknown_field),
-                    more == 0 ? std::string(" is") : fmt::format(" and {} more are", more)));
+    notes_.push_back(fmt::format("{}: '{}'{} of the format", escape(files_.back().name),
+                                 escape(added.unknown_field),
+                                 more == 0 ? std::string(" is not a field")
+                                           : fmt::format(" and {} more are not fields", more)));
   }
   return std::nullopt;
 }
@@ -225,8 +225,7 @@ Place find_in_folder(const std::string& folder) {
     place.name = known;
     const std::string index = fmt::format("{}{}", known, kIndexSuffix);
     if (exists(join(folder, place.name))) {
-      if (exists(join(folder, index)))
-        place.notes.push_back(fmt::format("'{}' is not used", index));
+      if (exists(join(folder, index))) place.notes.push_back(fmt::format("'{}' is ignored", index));
       return place;
     }
     if (exists(join(folder, index))) {
@@ -246,7 +245,7 @@ Place find_in_folder(const std::string& folder) {
       return place;
     }
     if (!candidates.empty()) {
-      throw InputError(folder, fmt::format("holds {} *{} files and no index: name one",
+      throw InputError(folder, fmt::format("has {} *{} files and no index: give the name of one",
                                            candidates.size(), extensions[0]));
     }
   }

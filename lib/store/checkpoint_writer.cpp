@@ -179,7 +179,7 @@ OutputWeights copy_of(const WeightsFile& file) {
   if (const auto broken = check_sums(file.file, file.content)) throw_violation(*broken);
   if (file.content.unknown_fields > 0) {
     throw InputError(file.file.path(),
-                     fmt::format("'{}' is no field of safetensors and would be lost",
+                     fmt::format("'{}' is not a field of safetensors and would be lost",
                                  escape(file.content.unknown_field)));
   }
   OutputWeights out;
@@ -268,15 +268,15 @@ std::vector<OutputExtra> other_files(const std::string& folder,
     if (!follow_links) {
       throw InputError(
           join(folder, name),
-          fmt::format("is a link that leaves the folder, refused by {}", field("no_follow")));
+          fmt::format("is a link to outside of the folder, refused with {}", field("no_follow")));
     }
-    notes.push_back(fmt::format(
-        "'{}' is a link that leaves the folder: a copy of its file is written", escape(name)));
+    notes.push_back(
+        fmt::format("'{}' is a link to outside of the folder: the file is copied", escape(name)));
   }
   for (std::string& name : left_out) {
     if (excepted(name)) continue;
     if (is_hidden(name)) {
-      notes.push_back(fmt::format("'{}' is no file and is not copied", escape(name)));
+      notes.push_back(fmt::format("'{}' is not a file and is not copied", escape(name)));
     } else {
       names.push_back(std::move(name));  // opening it says what is wrong with it
     }

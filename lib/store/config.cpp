@@ -34,7 +34,7 @@ ModelConfig ModelConfig::parse(std::string text, const std::string& path) {
   config.text_ = std::move(text);
   config.root_ = parse_json_file(config.text_, path);
   if (!config.root_.is(JsonKind::kObject))
-    throw InputError(path, "is no JSON object, expected one");
+    throw InputError(path, "is not a JSON object, expected one");
   return config;
 }
 

@@ -37,7 +37,7 @@ Checked<ShardIndex> parse_shard_index(std::string text) {
     }
     if (!is_component(value)) {
       broken = Violation{"index-shard-name",
-                         fmt::format("shard '{}' is no plain file name", escape(value)),
+                         fmt::format("shard '{}' is not a plain file name", escape(value)),
                          path[1].key, begin};
       return false;
     }

@@ -34,7 +34,7 @@ std::uint64_t parse_byte_size(std::string_view text) {
   }
   const double bytes = value * factor;
   if (!(bytes >= 1 && bytes < 0x1p63)) {
-    throw UsageError(fmt::format("{}: '{}' is no size, expected one like 500MB, 5GB or 1GiB",
+    throw UsageError(fmt::format("{}: '{}' is not a size, expected one like 500MB, 5GB or 1GiB",
                                  field("shard_size"), escape(text)));
   }
   return static_cast<std::uint64_t>(bytes);

@@ -45,15 +45,16 @@ const WeightsWriter* writer_for_path(std::string_view path) {
 
 void check_folder_output(std::string_view path) {
   if (writer_for_path(path) == nullptr) return;
-  throw UsageError(fmt::format("{} {}: a folder is written as a folder, expected no file name",
-                               field("output"), escape(path)));
+  throw UsageError(
+      fmt::format("{} {}: the input is a folder, expected a folder name for the output",
+                  field("output"), escape(path)));
 }
 
 std::string data_name(const WeightsWriter& writer, const std::string& name) {
   MASQUE_CHECK(!writer.data.empty());
   if (!name.ends_with(writer.extension) || base_name(name).size() == writer.extension.size()) {
-    throw InputError(name, fmt::format("the files of {} are called NAME{} and NAME{}", writer.name,
-                                       writer.extension, writer.data));
+    throw InputError(name, fmt::format("the files of {} must be called NAME{} and NAME{}",
+                                       writer.name, writer.extension, writer.data));
   }
   return name.substr(0, name.size() - writer.extension.size()) + std::string(writer.data);
 }

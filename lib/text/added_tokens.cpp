@@ -72,7 +72,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const TokenModel& model
   }
   if (renamed > 0) {
     warnings.push_back(
-        fmt::format("{} added tokens have other ids than the file says: {}", renamed, first));
+        fmt::format("{} added tokens have other ids than in the file: {}", renamed, first));
   }
   for (const bool special : {true, false}) {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {

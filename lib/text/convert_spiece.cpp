@@ -138,9 +138,10 @@ TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
   if (flavor == Flavor::kSentencePiece || (flavor == Flavor::kAuto && kind.empty()))
     return read_spiece_by_its_rules(spiece, path);
   if (kind.empty()) {
-    throw InputError(path, fmt::format("the vocabulary of no known architecture, expected ALBERT, "
-                                       "XLNet, T5 or DeBERTa-v2 (or {} spm)",
-                                       field("flavor")));
+    throw InputError(
+        path, fmt::format("the architecture of the vocabulary is not known, expected ALBERT, "
+                          "XLNet, T5 or DeBERTa-v2 (or {} spm)",
+                          field("flavor")));
   }
   if (kind == "albert" || kind == "xlnet") {
     for (ScoredPiece& piece : spiece.pieces) piece.score -= is_number_comma(piece.text) ? 100 : 0;

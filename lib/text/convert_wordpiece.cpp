@@ -78,9 +78,11 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
   options.overlong_may_be_token = flavor == Flavor::kBert4Keras;
   const std::size_t duplicates = lines.duplicates.size();
   if (flavor == Flavor::kBert4Keras && duplicates > 0) {
-    throw InputError(path, fmt::format("line {} stands in it again: bert4keras' ids after it are "
-                                       "not supported (use {} google)",
-                                       lines.duplicates.front() + 1, field("flavor")));
+    throw InputError(
+        path,
+        fmt::format(
+            "line {} is a duplicate: bert4keras' ids after it are not supported (use {} google)",
+            lines.duplicates.front() + 1, field("flavor")));
   }
   options.unk_token = role_token(config, "unk", options.unk_token, [&](const auto& token) {
     return std::find(lines.tokens.begin(), lines.tokens.end(), token) != lines.tokens.end();
@@ -118,8 +120,8 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
   parts.format = "vocab.txt";
   parts.summary.emplace_back("lower_case", lower ? "yes" : "no");
   if (duplicates > 0) {
-    parts.warnings.push_back(fmt::format(
-        "{} lines of the vocabulary stand in it again; the last one counts", duplicates));
+    parts.warnings.push_back(
+        fmt::format("{} lines of the vocabulary are duplicates; the last one counts", duplicates));
   }
   return parts;
 }

@@ -19,7 +19,7 @@ PartFields::PartFields(const JsonValue& json, std::string_view what, const std::
 const JsonValue& PartFields::need(std::string_view name, JsonKind kind) const {
   const JsonValue* value = json_.find(name);
   if (value == nullptr) refuse(fmt::format("'{}' is missing", name));
-  if (!value->is(kind)) refuse(fmt::format("'{}' is of another kind", name));
+  if (!value->is(kind)) refuse(fmt::format("'{}' has the wrong type", name));
   return *value;
 }
 

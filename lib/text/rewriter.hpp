@@ -102,7 +102,7 @@ inline void check_growth(const AlignedText& text) {
   const std::size_t original = text.origin.back().end - text.origin.front().begin;
   if (text.text.size() / kTimes > original) {
     throw InputError(fmt::format(
-        "the tokenizer's normalizer makes {} bytes of {}, expected at most {} times as many",
+        "the tokenizer's normalizer makes {} bytes from {}, expected at most {} times as many",
         text.text.size(), original, kTimes));
   }
 }

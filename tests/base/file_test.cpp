@@ -143,7 +143,7 @@ TEST_CASE("a terminal is no standard input to read from") {
   const std::string message = message_of<UsageError>([] { read_text("-", 100); });
   ::dup2(saved, STDIN_FILENO);
   ::close(saved);
-  CHECK(contains(message, "standard input is a terminal, expected a file or a pipe"));
+  CHECK(contains(message, "no input: standard input is a terminal; pipe data in, or use < FILE"));
 }
 
 TEST_CASE("short and interrupted writes go on") {

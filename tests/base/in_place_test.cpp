@@ -114,7 +114,7 @@ TEST_CASE("an unfinished change stops readers, and the next one who locks takes 
   for (const char* name : {"a", "b"}) {
     const std::string names[] = {name};
     CHECK(contains(message_of([&] { refuse_unfinished(folder.path(), names); }),
-                   "a: was being changed in place when that was cut short: `embed-fix recover "));
+                   "a: a change in place was interrupted: `embed-fix recover "));
   }
   const std::string other[] = {"other"};
   CHECK_NOTHROW(refuse_unfinished(folder.path(), other));
@@ -143,7 +143,7 @@ TEST_CASE("a journal of other files than those that are there is left alone") {
     write_file(folder / name, now + "!");
     const std::string message =
         message_of([&] { const LockedFiles locked(folder.path(), {"a"}, 0); });
-    CHECK(contains(message, ".a.undo: '" + std::string(name) + "' is no longer the file"));
+    CHECK(contains(message, ".a.undo: '" + std::string(name) + "' is not the file"));
     CHECK(std::filesystem::exists(folder / ".a.undo"));
     CHECK(read_file(folder / name) == now + "!");
   }
@@ -188,7 +188,7 @@ TEST_CASE("what is not changed in place") {
   const auto message = [&](const char* name) {
     return message_of([&] { const LockedFiles locked(folder.path(), {name}, 0); });
   };
-  CHECK(contains(message("hard"), "has 2 names (hard links)"));
+  CHECK(contains(message("hard"), "has 2 hard links"));
   CHECK(contains(message("soft"), "is a symbolic link to 'a'"));
   CHECK(contains(message("pipe"), "is not a regular file"));
   CHECK(contains(message("none"), "No such file"));

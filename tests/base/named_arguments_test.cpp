@@ -45,7 +45,7 @@ TEST_CASE("text that is no spelled variant") {
   CHECK(parse_error("a(1)") == "'a(1)': key=value was expected between commas");
   CHECK(parse_error("a(b=1,)") == "'a(b=1,)': key=value was expected after the last comma");
   CHECK(parse_error("a(b=1,b=2)") == "'a(b=1,b=2)': b is given twice");
-  CHECK(parse_error("a(b=c(d)") == "'a(b=c(d)': the parentheses do not fit");
+  CHECK(parse_error("a(b=c(d)") == "'a(b=c(d)': the parentheses are not balanced");
 }
 
 TEST_CASE("values that are none, and arguments that nobody knows") {

@@ -207,10 +207,10 @@ TEST_CASE("something else in the temporary's place is not written into") {
   write_file(folder / "secret", "secret");
   REQUIRE(::symlink("secret", (folder / ".f.masque-tmp").c_str()) == 0);
   CHECK(contains(message_of([&] { OutputFile(folder / "f"); }),
-                 ".f.masque-tmp is in the way of the output's temporary file"));
+                 ".f.masque-tmp blocks the output's temporary file"));
   CHECK(read_file(folder / "secret") == "secret");
   write_file(folder / ".g.masque-tmp/x", "x");
-  CHECK(contains(message_of([&] { OutputFile(folder / "g"); }), ".g.masque-tmp is in the way"));
+  CHECK(contains(message_of([&] { OutputFile(folder / "g"); }), ".g.masque-tmp blocks"));
   CHECK(read_file(folder / ".g.masque-tmp/x") == "x");
 }
 
@@ -219,7 +219,7 @@ TEST_CASE("a file with several names is not replaced and a shared temporary not 
   write_file(folder / "f", "shared");
   REQUIRE(::link((folder / "f").c_str(), (folder / "other").c_str()) == 0);
   CHECK(contains(message_of([&] { OutputFile(folder / "f"); }),
-                 "has 2 names (hard links), expected a file of its own"));
+                 "has 2 hard links, expected a file with one name"));
   REQUIRE(::link((folder / "f").c_str(), (folder / ".g.masque-tmp").c_str()) == 0);
   {
     OutputFile output(folder / "g");

@@ -174,7 +174,7 @@ TEST_CASE("a folder with files that the new one lacks is not replaced") {
     put(output, "config.json", "[]");
     put(output, "sub/notes", "");
     CHECK(contains(message_of([&] { output.commit(); }),
-                   "holds 'sub/letter\\x1b.txt', which the new folder does not: not replaced"));
+                   "contains 'sub/letter\\x1b.txt', which would be lost: not replaced"));
   }
   CHECK(list_files(folder / "old") == before);
   CHECK(read_file(folder / "old/config.json") == "{}");
@@ -195,7 +195,7 @@ TEST_CASE("a folder with symbolic links is not replaced") {
   write_file(folder / "blob", "weights");
   for (const char* target : {"../blob", "nowhere", ".."}) {
     CAPTURE(target);
-    CHECK(contains(message_with_link_to(target), "holds the link 'model.safetensors'"));
+    CHECK(contains(message_with_link_to(target), "contains the link 'model.safetensors'"));
     CHECK(read_file(folder / "old/config.json") == "{}");
   }
   CHECK(folder.names() == Names{"blob", "old"});
@@ -211,7 +211,7 @@ TEST_CASE("a folder that is or holds the input is not replaced") {
   };
   for (const char* input : {"old", "old/", "old/config.json", "old/sub/../sub", "link", "./old"}) {
     CAPTURE(input);
-    CHECK(contains(message_for(folder / input), "is or holds the input, so it is not replaced"));
+    CHECK(contains(message_for(folder / input), "is or contains the input: not replaced"));
   }
   CHECK(message_for(folder / "older") == "(nothing thrown)");
   CHECK(message_for("") == "(nothing thrown)");

@@ -139,7 +139,7 @@ TEST_CASE("what is no mask is refused by its first wrong cell") {
   CHECK(message("allow", array_of({4}, {0, 1, 1, 0})) ==
         "f: an array of shape [4], expected queries × keys");
   CHECK(message("allow", array_of({2, 1, 2}, {0, 1, 1, 0})) ==
-        "f: 2 masks in shape [2,1,2], expected one, or an item of convert");
+        "f: 2 masks in shape [2,1,2], expected one (convert takes one of them)");
   CHECK(
       named("allow").decode(array_of({2, 1, 2}, {0, 0, 1, 0}), {.path = "f", .item = 1}).get(0, 0));
   CHECK(message_of<InputError>([&] {
@@ -161,8 +161,8 @@ TEST_CASE("what is no mask is refused by its first wrong cell") {
   CHECK(message_of<InputError>([&] {
           named("cu_seqlens").encode(bound("causal", {4, 4}), "f");
         }) ==
-        "f: cu_seqlens holds documents that see all of themselves only; query 0 does not read "
-        "key 1 of its own");
+        "f: cu_seqlens can describe only documents that read all of themselves; query 0 does not "
+        "read key 1 of its document");
 }
 
 mask::BitMatrix text_mask(const std::string& text) { return parse_mask_text(text, "f"); }
@@ -184,7 +184,7 @@ TEST_CASE("text and bitmaps are checked") {
         "f: PBM of 4294967296 × 4294967296: 0 bytes of cells, expected 2305843009213693952");
   CHECK(bad("P1\n2 1\n0 2") == "f: PBM: no cell at byte 9, expected 0 or 1");
   CHECK(bad("P1\nx") == "f: PBM: no width at byte 3, expected a number up to 2^32");
-  CHECK(bad("P6\n") == "f: no PBM, expected P1 or P4 at its beginning");
+  CHECK(bad("P6\n") == "f: not a PBM file, expected P1 or P4 at the start");
 }
 
 TEST_CASE("numbers in text may have a header and must be as many in every line") {

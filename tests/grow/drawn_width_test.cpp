@@ -148,7 +148,7 @@ TEST_CASE("a model half as wide again opens, whatever its family") {
       try {
         grow(one.folder, folder / "wide", rule, 1.5);
       } catch (const UsageError& error) {
-        CHECK(std::string(error.what()).find("no wider model") != std::string::npos);
+        CHECK(std::string(error.what()).find("cannot make this model wider") != std::string::npos);
         continue;
       }
       const auto wide = model::open_model(folder / "wide", {.mask_token_id = TokenId{4}});

@@ -24,10 +24,10 @@ using test::ModelCase;
 using test::TempFolder;
 
 const char* const kNoWeights =
-    "no wider model: the tied vocabulary reads a norm without weights, which cannot divide; "
-    "expected an untied one";
+    "cannot make this model wider: the tied vocabulary reads a norm without weights, which cannot "
+    "be divided; expected an untied one";
 const char* const kXlnet =
-    "no wider model: XLNet's relative positions of another width are no copies";
+    "cannot make this model wider: XLNet's relative positions cannot be copied to another width";
 
 /// What has no wider model, and why.
 const std::map<std::string, std::string>& refused() {
@@ -159,10 +159,10 @@ namespace {
 /// What cannot get layers that add nothing by a rule, and why.
 std::string refused_depth(const std::string& name, DepthRule rule) {
   if (name.starts_with("albert"))
-    return "no deeper model: layers share their weights, so none can add nothing; expected how "
-           "interleave or stack";
+    return "cannot make this model deeper: layers share their weights, so added layers change the "
+           "outputs; expected the rule interleave or stack";
   if (rule == DepthRule::kIdentity && (name == "gpt2_layer_scale" || name == "modernbert"))
-    return "which has other windows or scores; expected how zero or stack";
+    return "which has another window or scale of scores; expected the rule zero or stack";
   return {};
 }
 
@@ -290,7 +290,7 @@ TEST_CASE("noise of a deeper model is on its added layers alone, whatever the fa
       CHECK(message_of<UsageError>([&] {
               grow(one.folder, folder / "deep",
                    {.layers = 2 * layers, .depth = DepthRule::kStack, .noise = 0.2});
-            }) == "noise on added layers: layers share their weights, expected none");
+            }) == "noise on added layers is not supported where layers share their weights");
       continue;
     }
     const GrowthReport report = grow(one.folder, folder / "deep", request);
@@ -329,7 +329,7 @@ TEST_CASE("factors that leave the width, and lists of another length, are refuse
   const TempFolder folder;
   CHECK(message_of<UsageError>([&] {
           grow(one.folder, folder / "x", {.factor = 1.0000000001, .width = WidthRule::kFpi});
-        }).ends_with("the width stays, expected more"));
+        }).ends_with("does not change the width, expected more"));
   CHECK(message_of<UsageError>([&] { grow(one.folder, folder / "x", {.factor = 0.5}); }) ==
         "factor 0.5, expected a whole number above 1");
   std::string config = test::read_file(one.folder + "/config.json");

@@ -559,7 +559,7 @@ struct BadConfig {
 
 // What "vocab_size" must not be; byte 41 is where the value begins.
 const BadConfig kBadConfigs[] = {
-    {"[]", "is no JSON object, expected one"},
+    {"[]", "is not a JSON object, expected one"},
     {"", "byte 0: "},
     {R"({"model_type": "bert")", "byte 21: "},
     {R"({"model_type": "bert", "model_type": "bert"})", "byte 23: "},
@@ -702,7 +702,7 @@ TEST_CASE("types that values are not rounded to are a wrong command line") {
     const auto message = message_of<UsageError>(
         [&] { new_checkpoint(folder / "c.json", folder / "out", {.dtype = dtype}); });
     CHECK(message ==
-          fmt::format("dtype {}: values cannot be rounded to this type", dtype_name(dtype)));
+          fmt::format("dtype {}: conversion to this type is not supported", dtype_name(dtype)));
   }
   CHECK(folder.names() == Names{"c.json"});
 }
@@ -724,10 +724,9 @@ TEST_CASE("a folder is replaced on demand only, and only if nothing but weights 
   CHECK(total_of(folder / "out") == before);
   request.write.existing = Existing::kReplace;
   CHECK(message("other") ==
-        folder / "other: holds 'letter.txt', which the new folder does not: not replaced");
+        folder / "other: contains 'letter.txt', which would be lost: not replaced");
   CHECK(read_file(folder / "other/letter.txt") == "dear");
-  CHECK(message("out") ==
-        folder / "out: holds 'extra', which the new folder does not: not replaced");
+  CHECK(message("out") == folder / "out: contains 'extra', which would be lost: not replaced");
   CHECK(total_of(folder / "out") == before);
   REQUIRE(::unlink((folder / "out/extra").c_str()) == 0);
   CHECK(message("out") == "(nothing thrown)");

@@ -143,7 +143,7 @@ def check_rule(name, config, expected, folder, out, rule, bound, bin_dir):
     grown = run(bin_dir, "ckpt-grow", *rule.split(), folder, "-o", out)
     said = f"exit {grown.returncode}: {grown.stderr.strip()}".replace("\n", " ")
     if re.search(REFUSED.get(name, "none"), rule):
-        refused = grown.returncode == 2 and re.search("no (wider|deeper) model: ", said) and not os.path.exists(out)
+        refused = grown.returncode == 2 and re.search("cannot make this model (wider|deeper): ", said) and not os.path.exists(out)
         return said, "refused" if refused else "BAD"
     if grown.returncode != 0:
         return said, "BAD"

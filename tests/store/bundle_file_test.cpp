@@ -155,9 +155,9 @@ TEST_CASE("a checkpoint is called by its prefix, its index or its folder") {
     CHECK(lock_checkpoint(path, 0).files().size() == 1);
   }
   CHECK(contains(message_of([&] { open_checkpoint(folder / "m.ckpt-7.data-00000-of-00001"); }),
-                 "name '" + (folder / "m.ckpt-7") + "', whose index"));
+                 "give '" + (folder / "m.ckpt-7") + "' (the index"));
   CHECK(contains(message_of([&] { open_checkpoint(folder / "m.ckpt-7.meta"); }),
-                 "is the graph of a TensorFlow checkpoint: name"));
+                 "is the graph of a TensorFlow checkpoint: give"));
   test::write_file(folder / "x.data-00000-of-00001", "");
   CHECK(contains(message_of([&] { open_checkpoint(folder / "x.data-00000-of-00001"); }),
                  "is missing"));
@@ -169,7 +169,7 @@ TEST_CASE("of several checkpoints in a folder the list says which") {
   const test::TempFolder folder;
   copy_bundle("adam", folder, "a");
   copy_bundle("shards", folder, "b");
-  const std::string unclear = "holds 2 TensorFlow checkpoints: name one, like '";
+  const std::string unclear = "has 2 TensorFlow checkpoints: give one, like '";
   CHECK(contains(message_of([&] { open_checkpoint(folder.path()); }), unclear));
   for (const char* list :
        {"", "model_checkpoint_path: \"c\"", "model_checkpoint_path: \"b",
@@ -185,7 +185,7 @@ TEST_CASE("of several checkpoints in a folder the list says which") {
     CHECK(checkpoint.index_name() == "b.index");
     REQUIRE(checkpoint.notes().size() == 1);
     CHECK(checkpoint.notes()[0] ==
-          "'b.index' is taken, which 'checkpoint' names (not used: 1 more)");
+          "using 'b.index', which the file 'checkpoint' names (others ignored: 1)");
   }
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("of a SavedModel the checkpoint is named") {
   copy_bundle("adam", folder, "variables/variables");
   CHECK(
       contains(message_of([&] { open_checkpoint(folder.path()); }),
-               "is a SavedModel: name its checkpoint '" + (folder / "variables/variables") + "'"));
+               "is a SavedModel: give its checkpoint '" + (folder / "variables/variables") + "'"));
   CHECK(open_checkpoint(folder / "variables/variables").tensors().size() == 13);
 }
 
@@ -215,7 +215,7 @@ TEST_CASE("what is no V2 checkpoint is explained") {
   test::write_file(folder / "old/model.ckpt-7.meta", "graph");
   CHECK(contains(message_of([&] { open_checkpoint(folder / "old"); }),
                  "old/model.ckpt-7: unsupported-format (byte 0): a TensorFlow V1 checkpoint"));
-  CHECK(contains(rule(join(kGood, "checkpoint")).message, "name the folder or one of them"));
+  CHECK(contains(rule(join(kGood, "checkpoint")).message, "give the folder or one of them"));
   copy_bundle("adam", folder, "m");
   test::write_file(folder / "m.index", "cut off");
   CHECK(rule(folder / "m").rule == "table-footer");
@@ -250,7 +250,7 @@ TEST_CASE("an object graph has the names of variables") {
   CHECK(plan.notes.size() == 1);
   CHECK(plan.left_out == std::vector<std::string>{"_CHECKPOINTABLE_OBJECT_GRAPH"});
   CHECK(contains(message_of([&] { variable_names(open_checkpoint(join(kGood, "adam"))); }),
-                 "holds no object graph"));
+                 "has no object graph"));
 }
 
 TEST_CASE("variables of one name keep their keys") {
@@ -282,13 +282,12 @@ TEST_CASE("variables of one name keep their keys") {
   REQUIRE(plan.names.size() == 2);
   CHECK(plan.names.at("k/a").name == "a");
   CHECK(plan.names.at("k/s").name == "s");
-  CHECK(plan.notes ==
-        std::vector<std::string>{"4 tensors keep their keys: no variable of a name of its own",
-                                 "'_CHECKPOINTABLE_OBJECT_GRAPH' is left out"});
+  CHECK(plan.notes == std::vector<std::string>{"4 tensors keep their keys: no unique variable name",
+                                               "'_CHECKPOINTABLE_OBJECT_GRAPH' is left out"});
   CHECK(plan.left_out == std::vector<std::string>{"_CHECKPOINTABLE_OBJECT_GRAPH"});
   test::write_file(folder / "m.data-00000-of-00001", "x" + text.substr(1));
   CHECK(contains(message_of([&] { variable_names(open_checkpoint(folder / "m")); }),
-                 "is no object graph"));
+                 "is not an object graph"));
 }
 
 TEST_CASE("names of data files") {

@@ -174,7 +174,7 @@ TEST_CASE("what cannot be the name of a bundle or of a variable is refused") {
   };
   const OutputWeights good = weights_of("a", "1");
   for (const char* path : {"x.ckpt", ".index", "index"})
-    CHECK(contains(why(path, good), "are called NAME.index and NAME.data-00000-of-00001"));
+    CHECK(contains(why(path, good), "must be called NAME.index and NAME.data-00000-of-00001"));
   for (const std::string& name : {std::string(), std::string("\0a", 2), std::string(70'000, 'a')})
     CHECK(contains(why("x.index", weights_of(name, "1")), "expected a plain name"));
   OutputWeights twice = good;

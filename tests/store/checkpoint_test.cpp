@@ -164,14 +164,14 @@ TEST_CASE("the weights of a folder are looked for in the documented order") {
   write_shards(folder);
   CHECK(open_checkpoint(folder.path()).find("z") != nullptr);
   std::filesystem::remove(folder / "model.safetensors.index.json");
-  CHECK(contains(message(), "holds 3 *.safetensors files and no index: name one"));
+  CHECK(contains(message(), "has 3 *.safetensors files and no index: give the name of one"));
   write_file(folder / "model.safetensors", make_safetensors({bytes_tensor("single", "1")}));
   CHECK(open_checkpoint(folder.path()).find("single") != nullptr);
   write_file(folder / "model.safetensors.index.json", "not even JSON");
   const Checkpoint checkpoint = open_checkpoint(folder.path());
   CHECK(checkpoint.find("single") != nullptr);
   CHECK(checkpoint.notes() ==
-        std::vector<std::string>{"'model.safetensors.index.json' is not used"});
+        std::vector<std::string>{"'model.safetensors.index.json' is ignored"});
 }
 
 TEST_CASE("formats are registered once each and do not claim what is not theirs") {

@@ -109,7 +109,7 @@ TEST_CASE("a header with fields that would be lost is not copied") {
   write_file(folder / "f", file);
   const Checkpoint checkpoint = open_checkpoint(folder / "f");
   CHECK(contains(message_of([&] { copy_of(checkpoint.files()[0]); }),
-                 "'strides' is no field of safetensors and would be lost"));
+                 "'strides' is not a field of safetensors and would be lost"));
 }
 
 TEST_CASE("a new tensor goes to its place in the reference order or after its neighbour") {
@@ -157,7 +157,7 @@ TEST_CASE("a folder gets its weights and its other files with their modes") {
   std::vector<std::string> notes;
   CHECK(contains(
       message_of([&] { other_files(folder / "in", {"model.safetensors"}, opened, false, notes); }),
-      "in/link: is a link that leaves the folder"));
+      "in/link: is a link to outside of the folder"));
   REQUIRE(::unlink((folder / "in/link").c_str()) == 0);
   REQUIRE(::symlink("../vocab.txt", (folder / "in/sub/link").c_str()) == 0);
   REQUIRE(other_files(folder / "in", {"model.safetensors"}, opened, true, notes).size() == 3);

@@ -113,7 +113,7 @@ TEST_CASE("what is no JSON object is refused with the byte") {
   for (const char* text : {"[]", "1", "null", "\"{}\"", "true"}) {
     CAPTURE(text);
     CHECK(message_of([&] { config_of(folder, text); }) ==
-          folder / "config.json: is no JSON object, expected one");
+          folder / "config.json: is not a JSON object, expected one");
   }
   for (const auto& pair : {std::pair{"", "byte 0: "},
                            {"{\"a\": 1,}", "byte 8: "},

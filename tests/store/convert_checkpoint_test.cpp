@@ -527,10 +527,10 @@ TEST_CASE("a folder is replaced on demand only, and only if nothing but weights 
   CHECK(c.refusal("in.safetensors", "empty") == "(nothing thrown)");
   c.request.write.existing = Existing::kReplace;
   CHECK(c.refusal("in.safetensors", "letters") ==
-        c.folder / "letters: holds 'dear', which the new folder does not: not replaced");
+        c.folder / "letters: contains 'dear', which would be lost: not replaced");
   CHECK(names_in(c.folder / "letters") == Names{"dear"});
   CHECK(c.refusal("in.safetensors", "old") ==
-        c.folder / "old: holds 'more', which the new folder does not: not replaced");
+        c.folder / "old: contains 'more', which would be lost: not replaced");
   CHECK(read_file(c.folder / "old/model.safetensors") == "old");
   REQUIRE(::rename((c.folder / "old/more").c_str(), (c.folder / "old/x.safetensors").c_str()) == 0);
   CHECK(c.refusal("in.safetensors", "old") == "(nothing thrown)");
@@ -546,9 +546,8 @@ TEST_CASE("a folder is not replaced by its own conversion, a file is") {
   const std::string before = read_file(c.folder / "model/model.safetensors");
   c.request.write.existing = Existing::kReplace;
   c.request.dtype = DType::kF16;
-  CHECK(c.refusal("model", "model") ==
-        c.folder / "model: is or holds the input, so it is not replaced");
-  CHECK(contains(c.refusal("model/model.safetensors", "model"), "is or holds the input"));
+  CHECK(c.refusal("model", "model") == c.folder / "model: is or contains the input: not replaced");
+  CHECK(contains(c.refusal("model/model.safetensors", "model"), "is or contains the input"));
   CHECK((read_file(c.folder / "model/model.safetensors") == before));
   c.input({floats("a", {1.5F})});
   c.run("in.safetensors", "in.safetensors");
@@ -566,7 +565,7 @@ TEST_CASE("a header with a field that would be lost is not converted") {
   write_file(c.folder / "in.safetensors", file);
   REQUIRE(open_checkpoint(c.folder / "in.safetensors").notes().size() == 1);
   CHECK(c.refusal("in.safetensors", "out.safetensors") ==
-        c.folder / "in.safetensors: 'kind' is no field of safetensors and would be lost");
+        c.folder / "in.safetensors: 'kind' is not a field of safetensors and would be lost");
   CHECK(c.folder.names() == Names{"in.safetensors"});
 }
 
@@ -579,11 +578,11 @@ TEST_CASE("requests that contradict themselves are a wrong command line") {
   for (const DType dtype : {DType::kI32, DType::kBool, DType::kC64, DType::kF4, DType::kF8E8M0}) {
     c.request.dtype = dtype;
     CHECK(message("out") ==
-          fmt::format("dtype {}: not a type that values are rounded to", dtype_name(dtype)));
+          fmt::format("dtype {}: conversion to this type is not supported", dtype_name(dtype)));
   }
   c.request.dtype.reset();
   c.request.shard_bytes = 100;
-  CHECK(contains(message("out.safetensors"), "shard_size writes a folder, found the file "));
+  CHECK(contains(message("out.safetensors"), "shard_size needs an output folder, found the file "));
   CHECK(c.folder.names() == Names{"in.safetensors"});
 }
 

@@ -180,7 +180,7 @@ TEST_CASE("opaque tensors go along inside of their format and nowhere else") {
   const auto changes = compare_checkpoints(all, open_checkpoint(folder / "out.safetensors"), {});
   CHECK(changes.size() == all.opaque().size());
   CHECK(contains(message_of([&] { all.get("blocks.Q6_K"); }),
-                 "tensor 'blocks.Q6_K' is Q6_K, whose values are not read"));
+                 "tensor 'blocks.Q6_K' is Q6_K: values of this type cannot be read"));
 }
 
 TEST_CASE("the type of a file's values follows a conversion") {
@@ -201,7 +201,7 @@ TEST_CASE("the type of a file's values follows a conversion") {
   CHECK(convert("in.gguf", DType::kF16) == "1");
   CHECK(convert("in.gguf", DType::kBF16) == "32");
   CHECK(convert("in.gguf", DType::kF64) ==
-        "0metadata 'general.file_type' stays 0: it has no number for F64");
+        "0metadata 'general.file_type' stays 0: there is no number for F64");
   CHECK(convert("out.gguf", DType::kF32) == "0");
   CHECK(convert("quantised.gguf", DType::kF16) == "0");
 }

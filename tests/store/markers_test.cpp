@@ -50,7 +50,8 @@ struct Place {
 TEST_CASE("the marker of a folder goes to config.json and back") {
   Place p;
   CHECK(p.convert("in", "npz", "npz") == kMark);
-  CHECK(p.notes == std::vector<std::string>{"metadata 'other' is lost: npz has none"});
+  CHECK(p.notes ==
+        std::vector<std::string>{"metadata 'other' is lost: npz files have no metadata"});
   CHECK(names_in(p.folder / "npz") == std::vector<std::string>{"config.json", "model.npz"});
   CHECK(contains(read_file(p.folder / "npz/config.json"), "\"masque.mlm_correct\""));
   // The folder's file by itself belongs to the config next to it.

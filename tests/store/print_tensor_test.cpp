@@ -69,10 +69,10 @@ TEST_CASE("rows that a tensor does not have are an error that says how many it h
                            "18446744073709551615:", "0:18446744073709551615"}) {
     CAPTURE(text);
     CHECK(message_of([&] { parse_row_range(text, tensor_of({10})); }) ==
-          fmt::format("tensor 't\\n': rows {}, it has 10", text));
+          fmt::format("tensor 't\\n': rows {}, the tensor has 10 rows", text));
   }
-  CHECK(contains(message_of([] { parse_row_range("1", tensor_of({})); }), "it has 1"));
-  CHECK(contains(message_of([] { parse_row_range("0", tensor_of({0})); }), "it has 0"));
+  CHECK(contains(message_of([] { parse_row_range("1", tensor_of({})); }), "the tensor has 1 rows"));
+  CHECK(contains(message_of([] { parse_row_range("0", tensor_of({0})); }), "the tensor has 0 rows"));
 }
 
 TEST_CASE("what is no range is a wrong command line") {
@@ -241,8 +241,9 @@ TEST_CASE("rows that cross the pieces in which a tensor is read stay whole") {
 TEST_CASE("text of packed types is refused, their bytes are not") {
   const Printer p({{"a", "F4", {3, 4}, "abcdef"}});
   for (const PrintForm form : {PrintForm::kTsv, PrintForm::kJson}) {
-    CHECK(message_of([&] { p.print(form); }) ==
-          p.folder / "x.safetensors: tensor 'a' is F4, whose values are not specified: format raw");
+    CHECK(message_of([&] { p.print(form); }) == p.folder /
+                                                    "x.safetensors: tensor 'a' is F4: values of "
+                                                    "this type cannot be printed (use format raw)");
   }
   CHECK(p.print(PrintForm::kRaw) == "abcdef");
   CHECK(p.print(PrintForm::kRaw, "1") == "cd");

@@ -66,7 +66,7 @@ TEST_CASE("clashes, unknown names and empty ones are refused") {
                  "tensors 'alpha' and 'beta' would both be called 'beta'"));
   CHECK(contains(why({{"alpha", {"x"}}, {"beta", {"x"}}}), "both be called 'x'"));
   CHECK(contains(why({{"alhpa", {"x"}}}), "no tensor 'alhpa'; did you mean 'alpha'?"));
-  CHECK(contains(why({{"alpha", {""}}}), "tensor 'alpha': no new name"));
+  CHECK(contains(why({{"alpha", {""}}}), "tensor 'alpha': the new name is empty"));
   CHECK(contains(message_of<UsageError>([&] {
                    rename_tensors(in, {{"alpha", {"x"}}}, folder / "out.npz", {});
                  }),
@@ -135,8 +135,7 @@ TEST_CASE("gamma and beta of LayerNorm, and of nothing else, get their current n
   CHECK(names_of(out) == Names{"bert.embeddings.LayerNorm.weight", "bert.embeddings.LayerNorm.bias",
                                "layer_scale.gamma"});
   CHECK(hf.result.renamed == 2);
-  CHECK(hf.result.notes == Names{"1 name of bert that no table knows, the first "
-                                 "'layer_scale.gamma': kept"});
+  CHECK(hf.result.notes == Names{"1 unknown name for bert kept, the first 'layer_scale.gamma'"});
 }
 
 TEST_CASE("wrappers' prefixes go") {

@@ -88,11 +88,12 @@ TEST_CASE("what is no size is a wrong command line") {
                            "10000000TB",
                            "five"}) {
     CAPTURE(text);
-    CHECK(message_of<UsageError>([&] { parse_byte_size(text); }) ==
-          fmt::format("shard_size: '{}' is no size, expected one like 500MB, 5GB or 1GiB", text));
+    CHECK(
+        message_of<UsageError>([&] { parse_byte_size(text); }) ==
+        fmt::format("shard_size: '{}' is not a size, expected one like 500MB, 5GB or 1GiB", text));
   }
   CHECK(message_of<UsageError>([&] { parse_byte_size("\x1b[2J"); }) ==
-        "shard_size: '\\x1b[2J' is no size, expected one like 500MB, 5GB or 1GiB");
+        "shard_size: '\\x1b[2J' is not a size, expected one like 500MB, 5GB or 1GiB");
 }
 
 /// Tensors of U8 with these numbers of bytes, called "0", "1", …

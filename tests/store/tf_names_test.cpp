@@ -289,7 +289,7 @@ TEST_CASE("an optimizer's state goes with a word, and what no table knows stays"
               "2 tensors of the optimizer's state left out: "
               "'bert/embeddings/word_embeddings/adam_m', 'global_step'"));
   CHECK(noted(result,
-              "2 names that the table 'bert' does not have: kept: 'output_weights', "
+              "2 names unknown to the table 'bert' kept: 'output_weights', "
               "'bert/pooler/dense/odd/kernel'"));
   CHECK(result.unknown == Names{"output_weights", "bert/pooler/dense/odd/kernel"});
   const Checkpoint out = open_checkpoint(conversion.folder / "out.safetensors");
@@ -358,8 +358,9 @@ TEST_CASE("a head of its own has no name in TensorFlow") {
 
 TEST_CASE("a model without a table is refused by name") {
   Conversion conversion;
-  CHECK(contains(message_of([&] { conversion.run(model_folder("gpt2"), "x", NameStyle::kTf); }),
-                 "model_type \"gpt2\": TensorFlow's names are known of albert, bert, electra"));
+  CHECK(
+      contains(message_of([&] { conversion.run(model_folder("gpt2"), "x", NameStyle::kTf); }),
+               "model_type \"gpt2\": TensorFlow's names are known only for albert, bert, electra"));
 }
 
 TEST_CASE("of an ELECTRA file with two models the config chooses one") {

@@ -77,10 +77,10 @@ TEST_CASE("plain tensors need no reader") {
 TEST_CASE("what is not read is mentioned") {
   const Checkpoint nested = open_checkpoint(kGood + "/nested.pt");
   REQUIRE(nested.notes().size() == 3);
-  CHECK(nested.notes()[0] == "nested.pt: no tensors and left out: '_extra_state'");
+  CHECK(nested.notes()[0] == "nested.pt: not tensors, left out: '_extra_state'");
   CHECK(nested.notes()[1] == "nested.pt: only the tensors of 'state_dict' are read");
   CHECK(nested.notes()[2] ==
-        "nested.pt: next to it and left out: 'epoch', 'lr', 'seed', 'optimizer', 'device' and 2 "
+        "nested.pt: other entries, left out: 'epoch', 'lr', 'seed', 'optimizer', 'device' and 2 "
         "more");
   CHECK(open_checkpoint(kGood + "/module.pt").notes().empty());
 }
@@ -103,7 +103,7 @@ TEST_CASE("the state dict is found under its usual keys next to counters and los
     CHECK(checkpoint.tensors()[1].name == "b");
     CHECK(checkpoint.notes() ==
           std::vector<std::string>{fmt::format("f.pt: only the tensors of '{}' are read", key),
-                                   "f.pt: next to it and left out: 'epoch', 'best_loss'"});
+                                   "f.pt: other entries, left out: 'epoch', 'best_loss'"});
   }
 }
 

@@ -109,7 +109,7 @@ TEST_CASE("a part of a split GGUF model keeps its rows, and its head is not know
            [&] { change(in, out, append); }, [&] { untie_checkpoint(in, out, {}); },
            [&] { tie_checkpoint(in, out, {}); }, [&] { resize_positions(in, out, positions); },
            [&] { resize_types(in, out, types); }}) {
-    CHECK(contains(message_of(edit), "part 1 of 2 of a model, whose other parts would have to"));
+    CHECK(contains(message_of(edit), "part 1 of 2 of a split model, expected one file"));
   }
   CorrectionRequest request;
   CHECK(contains(message_of([&] { correct_checkpoint(in, out, request); }), "tied keep"));

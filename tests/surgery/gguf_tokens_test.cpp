@@ -180,7 +180,8 @@ TEST_CASE("quantised tables are refused by their name and type") {
   for (const std::string name : {"token_embd.weight", "bert.embeddings.word_embeddings.weight"}) {
     write_file(folder / "q.gguf",
                make_gguf({}, {gguf_tensor(name, {32, 2}, 8, 0)}, std::string(68, 'x')));
-    CHECK(contains(why("q.gguf"), "tensor '" + name + "' is Q8_0, whose values are not read"));
+    CHECK(contains(why("q.gguf"),
+                   "tensor '" + name + "' is Q8_0: values of this type cannot be read"));
   }
   // A head of its own, too: its rows would have to follow, and could not be compared.
   write_file(folder / "head.gguf",
@@ -188,9 +189,11 @@ TEST_CASE("quantised tables are refused by their name and type") {
                        {gguf_tensor("token_embd.weight", {32, 2}, 0, 0),
                         gguf_tensor("output.weight", {32, 2}, 8, 256)},
                        std::string(256 + 68, 'x')));
-  CHECK(contains(why("head.gguf"), "tensor 'output.weight' is Q8_0, whose values are not read"));
+  CHECK(contains(why("head.gguf"),
+                 "tensor 'output.weight' is Q8_0: values of this type cannot be read"));
   const auto tie = [&] { tie_checkpoint(folder / "head.gguf", folder / "out.gguf", {}); };
-  CHECK(contains(message_of(tie), "tensor 'output.weight' is Q8_0, whose values are not read"));
+  CHECK(contains(message_of(tie),
+                 "tensor 'output.weight' is Q8_0: values of this type cannot be read"));
   CHECK(folder.names() == Texts{"head.gguf", "q.gguf"});
   const store::Checkpoint head = store::open_checkpoint(folder / "head.gguf");
   const EmbeddingTable table = find_embedding_table(head, std::nullopt, std::nullopt);

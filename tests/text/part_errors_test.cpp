@@ -29,7 +29,7 @@ TEST_CASE("unknown types and wrong fields are named") {
   CHECK(error_of(R"({"type":"Strip","strip_left":true})") ==
         "n: normalizer 'Strip': 'strip_right' is missing");
   CHECK(error_of(R"({"type":"Strip","strip_left":1,"strip_right":true})") ==
-        "n: normalizer 'Strip': 'strip_left' is of another kind");
+        "n: normalizer 'Strip': 'strip_left' has the wrong type");
   CHECK(error_of(R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"X\u001b"}]})") ==
         "n: normalizer 'X\\x1b' is not supported");
   CHECK(error_of(R"({"type":"Sequence","normalizers":[null]})") ==
@@ -59,7 +59,7 @@ TEST_CASE("regular expressions that are not valid are quoted") {
   CHECK(error_of(R"({"type":"Replace","pattern":{"String":""},"content":""})") ==
         "n: normalizer 'Replace': 'pattern' is empty");
   CHECK(error_of(R"({"type":"Replace","pattern":"a","content":""})") ==
-        "n: normalizer 'Replace': 'pattern' is of another kind");
+        "n: normalizer 'Replace': 'pattern' has the wrong type");
 }
 
 TEST_CASE("Metaspace of old files") {

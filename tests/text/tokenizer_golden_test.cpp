@@ -109,7 +109,7 @@ TEST_CASE("ids of added tokens are given as Hugging Face gives them, and reporte
   const Tokenizer tokenizer = Tokenizer::open(kTokenizerFolder + "gpt2.json");
   REQUIRE(tokenizer.warnings().size() == 1);
   CHECK(tokenizer.warnings()[0] ==
-        "1 added tokens have other ids than the file says: 'the  ' has 275, not 800");
+        "1 added tokens have other ids than in the file: 'the  ' has 275, not 800");
 }
 
 TEST_CASE("roles and beginnings of words") {

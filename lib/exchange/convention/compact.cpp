@@ -77,10 +77,9 @@ MatrixSource encode_cu_seqlens(const mask::Mask& mask, const std::string& path) 
   const mask::MaskExpression expression = documents ? *documents : mask::parse_mask("full");
   const mask::MaskDifference difference = mask::compare_masks(expression.bind(lengths), mask);
   if (difference.first) {
-    throw InputError(path,
-                     fmt::format("cu_seqlens holds documents that see all of themselves only; "
-                                 "query {} does not read key {} of its own",
-                                 difference.first->query, difference.first->key));
+    throw InputError(path, fmt::format("cu_seqlens can describe only documents that read all of "
+                                       "themselves; query {} does not read key {} of its document",
+                                       difference.first->query, difference.first->key));
   }
   std::vector<std::int32_t> ends = {0};
   if (lengths.queries == 0) return source_of(DType::kI32, {1}, std::move(ends));
@@ -110,7 +109,7 @@ mask::BitMatrix decode_intervals(const store::Array& array, const DecodeRequest&
   const std::vector<Index> numbers = whole_numbers(array, request.path);
   if (!request.lengths)
     throw UsageError(
-        fmt::format("intervals do not say how long the mask is: {} is needed", field("length")));
+        fmt::format("intervals do not contain the length of the mask: add {}", field("length")));
   const mask::Lengths lengths = *request.lengths;
   mask::BitMatrix bits(lengths.queries, lengths.keys);
   for (std::size_t i = 0; i + 2 < numbers.size(); i += 3) {
@@ -138,7 +137,7 @@ MatrixSource encode_intervals(const mask::Mask& mask, const std::string&) {
 }
 
 const Convention kIntervals{
-    "intervals",         "[runs, 3], rows of query, begin, end: runs of visible keys, end not in",
+    "intervals",         "[runs, 3], rows of query, begin, end: runs of visible keys, end excluded",
     "query\tbegin\tend", decode_intervals,
     encode_intervals,    0};
 const ConventionRegistration kIntervalsRegistration{kIntervals};
@@ -152,8 +151,8 @@ mask::BitMatrix decode_packed(const store::Array& array, const DecodeRequest& re
   const auto rows = static_cast<Index>(array.shape[0]);
   const auto width = static_cast<Index>(array.shape[1]);
   if (!request.lengths)
-    throw UsageError(fmt::format("packed bits do not say how many keys there are: {} is needed",
-                                 field("length")));
+    throw UsageError(
+        fmt::format("packed bits do not contain the number of keys: add {}", field("length")));
   const Index keys = request.lengths->keys;
   if ((keys + 7) / 8 != width) {
     throw InputError(request.path, fmt::format("{} bytes a row, expected {} for {} keys", width,

@@ -75,8 +75,8 @@ mask::BitMatrix decode(const store::Array& array, const DecodeRequest& request, 
   for (std::size_t i = 0; i + 2 < shape.size(); ++i) masks *= shape[i];
   if (masks != 1 && !request.item) {
     throw InputError(request.path,
-                     fmt::format("{} masks in shape {}, expected one, or an item of convert", masks,
-                                 shape_text(shape)));
+                     fmt::format("{} masks in shape {}, expected one (convert takes one of them)",
+                                 masks, shape_text(shape)));
   }
   const auto item = static_cast<std::uint64_t>(request.item.value_or(0));
   if (item >= masks) {
@@ -124,7 +124,7 @@ constexpr const char* kBias = "0, or -10000 or less";
 
 const Convention kAllow{
     "allow",
-    "[queries, keys], 1 may read: PyTorch's scaled_dot_product_attention, numpy",
+    "[queries, keys], 1: the query may read the key; PyTorch's scaled_dot_product_attention, numpy",
     "",
     [](const store::Array& a, const DecodeRequest& r) {
       return decode(a, r, zero_or_one, true, kZeroOrOne);
@@ -136,22 +136,23 @@ const Convention kAllow{
     true};
 const ConventionRegistration kAllowRegistration{kAllow};
 
-const Convention kForbid{"forbid",
-                         "[queries, keys], 1 may not: PyTorch's nn.MultiheadAttention",
-                         "",
-                         [](const store::Array& a, const DecodeRequest& r) {
-                           return decode(a, r, zero_or_one, false, kZeroOrOne);
-                         },
-                         [](const mask::Mask& m, const std::string&) {
-                           return encode(m, {DType::kBool, {kZero}, {kOne}, 0});
-                         },
-                         8,
-                         true};
+const Convention kForbid{
+    "forbid",
+    "[queries, keys], 1: the query may not read the key; PyTorch's nn.MultiheadAttention",
+    "",
+    [](const store::Array& a, const DecodeRequest& r) {
+      return decode(a, r, zero_or_one, false, kZeroOrOne);
+    },
+    [](const mask::Mask& m, const std::string&) {
+      return encode(m, {DType::kBool, {kZero}, {kOne}, 0});
+    },
+    8,
+    true};
 const ConventionRegistration kForbidRegistration{kForbid};
 
 const Convention kAdditive{
     "additive",
-    "[queries, keys], added to the scores: 0 may read, -inf (read: -10000 and less) may not",
+    "[queries, keys], added to the scores: 0 may be read, -inf may not (input: -10000 or less)",
     "",
     [](const store::Array& a, const DecodeRequest& r) { return decode(a, r, bias, true, kBias); },
     [](const mask::Mask& m, const std::string&) {
@@ -164,7 +165,8 @@ const ConventionRegistration kAdditiveRegistration{kAdditive};
 
 const Convention kHf{
     "hf",
-    "[batch, 1, queries, keys], transformers: 0 may read, the type's least number may not",
+    "[batch, 1, queries, keys], transformers, added to the scores: 0 may be read, the type's "
+    "lowest number may not",
     "",
     [](const store::Array& a, const DecodeRequest& r) { return decode(a, r, bias, true, kBias); },
     [](const mask::Mask& m, const std::string&) {
@@ -175,17 +177,18 @@ const Convention kHf{
     true};
 const ConventionRegistration kHfRegistration{kHf};
 
-const Convention kPermMask{"perm_mask",
-                           "[batch, queries, keys], XLNet in transformers: 1 may not read",
-                           "",
-                           [](const store::Array& a, const DecodeRequest& r) {
-                             return decode(a, r, zero_or_one, false, kZeroOrOne);
-                           },
-                           [](const mask::Mask& m, const std::string&) {
-                             return encode(m, {DType::kF32, bytes_of(0), bytes_of(1), 1});
-                           },
-                           32,
-                           true};
+const Convention kPermMask{
+    "perm_mask",
+    "[batch, queries, keys], 1: the query may not read the key; XLNet in transformers",
+    "",
+    [](const store::Array& a, const DecodeRequest& r) {
+      return decode(a, r, zero_or_one, false, kZeroOrOne);
+    },
+    [](const mask::Mask& m, const std::string&) {
+      return encode(m, {DType::kF32, bytes_of(0), bytes_of(1), 1});
+    },
+    32,
+    true};
 const ConventionRegistration kPermMaskRegistration{kPermMask};
 
 }  // namespace

@@ -146,7 +146,7 @@ NewModel new_model(const Family& family, const store::ModelConfig& config) {
 NewCheckpointResult new_checkpoint(const std::string& config_path, const std::string& out,
                                    const NewCheckpointRequest& request) {
   if (!can_encode(request.dtype)) {
-    throw UsageError(fmt::format("{} {}: values cannot be rounded to this type", field("dtype"),
+    throw UsageError(fmt::format("{} {}: conversion to this type is not supported", field("dtype"),
                                  dtype_name(request.dtype)));
   }
   const store::ModelConfig given = store::ModelConfig::read(config_path);

@@ -71,8 +71,8 @@ void settle_aliases(OutputWeights& weights, const std::optional<ModelConfig>& co
     }
     const std::string& root = roots.at(name);
     if (!kept.insert(root).second) {
-      notes.push_back(fmt::format("'{}' shares its bytes with another tensor and becomes a copy",
-                                  escape(name)));
+      notes.push_back(fmt::format(
+          "'{}' shares its bytes with another tensor; stored as a separate copy", escape(name)));
     }
     tensor.info.alias_of.clear();
     return false;

@@ -48,27 +48,27 @@ void check_request(const std::string& out, const ConvertRequest& request) {
   const WeightsWriter* by_path = writer_for_path(out);
   const WeightsWriter* requested = requested_writer(request);
   if (by_path != nullptr && request.shard_bytes) {
-    throw UsageError(
-        fmt::format("{} writes a folder, found the file '{}'", field("shard_size"), escape(out)));
+    throw UsageError(fmt::format("{} needs an output folder, found the file '{}'",
+                                 field("shard_size"), escape(out)));
   }
   if (by_path != nullptr && requested != nullptr && requested != by_path) {
-    throw UsageError(fmt::format("{} {}: found the file '{}', which would be {}", field("format"),
+    throw UsageError(fmt::format("{} {}: the name of the file '{}' means {}", field("format"),
                                  requested->name, escape(out), by_path->name));
   }
   if (by_path == nullptr && requested != nullptr && requested->single.empty()) {
-    throw UsageError(fmt::format("{} {}: not for a folder, expected a file like '{}{}'",
+    throw UsageError(fmt::format("{} {} cannot be written to a folder, expected a file like '{}{}'",
                                  field("format"), requested->name, escape(out),
                                  requested->extension));
   }
   if (requested != nullptr && request.shard_bytes && requested->shard.empty())
-    throw UsageError(fmt::format("{}: {} has no shards", field("shard_size"), requested->name));
+    throw UsageError(
+        fmt::format("{}: {} files cannot be sharded", field("shard_size"), requested->name));
   if (request.dtype && !can_encode(*request.dtype)) {
-    throw UsageError(fmt::format("{} {}: not a type that values are rounded to", field("dtype"),
+    throw UsageError(fmt::format("{} {}: conversion to this type is not supported", field("dtype"),
                                  dtype_name(*request.dtype)));
   }
   if (request.strict && request.names != NameStyle::kHf && request.names != NameStyle::kTf)
-    throw UsageError(
-        fmt::format("{}: expected {} hf or tf with it", field("strict"), field("names")));
+    throw UsageError(fmt::format("{} needs {} hf or tf", field("strict"), field("names")));
 }
 
 /// The format of the output.
@@ -124,10 +124,9 @@ void drop_typed(OutputWeights& weights, std::vector<std::string>& notes) {
   });
   if (!weights.typed.empty()) {
     const TypedValue& first = weights.typed.front();
-    notes.push_back(
-        fmt::format("{} metadata that are no text are lost, the first '{}' of {}: {} "
-                    "has no such types",
-                    weights.typed.size(), escape(first.key), escape(first.type), weights.writer));
+    notes.push_back(fmt::format(
+        "{} metadata values that are not text are lost, the first '{}' of {}: {} has no such types",
+        weights.typed.size(), escape(first.key), escape(first.type), weights.writer));
   }
   weights.typed.clear();
 }
@@ -152,7 +151,8 @@ void settle_metadata(OutputWeights& weights, const Metadata& markers,
   }
   for (const auto& [key, value] : weights.metadata) {
     if (key == "format" || key.starts_with(kMarkerPrefix)) continue;
-    notes.push_back(fmt::format("metadata '{}' is lost: {} has none", escape(key), weights.writer));
+    notes.push_back(fmt::format("metadata '{}' is lost: {} files have no metadata", escape(key),
+                                weights.writer));
   }
   weights.metadata.clear();
 }
@@ -166,7 +166,7 @@ void set_file_type(OutputWeights& weights, DType dtype, const std::string& path,
   if (const auto type = gguf_file_type(dtype); type && gguf_integer(*value)) {
     *value = make_gguf_integer(*value, *type, path);
   } else {
-    notes.push_back(fmt::format("metadata '{}' stays {}: it has no number for {}", kGgufFileType,
+    notes.push_back(fmt::format("metadata '{}' stays {}: there is no number for {}", kGgufFileType,
                                 value->text, dtype_name(dtype)));
   }
 }

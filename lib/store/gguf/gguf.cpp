@@ -178,7 +178,7 @@ class Parser {
     if (!cursor_.number(type) || !cursor_.number(entry.offset)) return false;
     entry.type = find_ggml_type(type);
     if (entry.type == nullptr)
-      return fail("gguf-type", fmt::format("type {}, which is none of ggml's", type), entry);
+      return fail("gguf-type", fmt::format("type {} is not one of ggml's types", type), entry);
     return measure(entry);
   }
 

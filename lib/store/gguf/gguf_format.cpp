@@ -22,8 +22,9 @@ Checked<FileContent> read(const InputFile& file) {
   auto parsed = parse_gguf(read_bytes, file.size());
   if (auto* content = std::get_if<FileContent>(&parsed)) {
     if (const auto part = gguf_part(content->typed)) {
-      content->notes.push_back(fmt::format("part {} of {}: the other parts are not looked at",
-                                           part->number + 1, part->count));
+      content->notes.push_back(
+          fmt::format("part {} of {} of a split model: the other parts are not read",
+                      part->number + 1, part->count));
     }
   }
   return parsed;

@@ -76,10 +76,11 @@ std::optional<std::uint64_t> gguf_file_type(DType dtype) {
 void check_whole_gguf(const Checkpoint& checkpoint) {
   const auto part = part_of(checkpoint);
   if (!part) return;
-  throw InputError(checkpoint.path(),
-                   fmt::format("part {} of {} of a model, whose other parts would have to follow: "
-                               "expected one file (llama-gguf-split merges them)",
-                               part->number + 1, part->count));
+  throw InputError(
+      checkpoint.path(),
+      fmt::format(
+          "part {} of {} of a split model, expected one file (llama-gguf-split merges the parts)",
+          part->number + 1, part->count));
 }
 
 const TypedValue* find_gguf_value(const Checkpoint& checkpoint, std::string_view key) {

@@ -44,8 +44,8 @@ RowRange parse_row_range(std::string_view text, const TensorInfo& tensor) {
         fmt::format("{}: found '{}', expected A:B, A: or A", field("rows"), escape(text)));
   }
   if (*begin > *end || *end > rows) {
-    throw InputError(
-        fmt::format("tensor '{}': rows {}, it has {}", escape(tensor.name), escape(text), rows));
+    throw InputError(fmt::format("tensor '{}': rows {}, the tensor has {} rows",
+                                 escape(tensor.name), escape(text), rows));
   }
   return {*begin, *end};
 }
@@ -54,9 +54,10 @@ void print_tensor(const Checkpoint& checkpoint, const TensorInfo& tensor, RowRan
                   PrintForm form, const std::function<void(std::string_view)>& sink) {
   if (tensor.elements() == 0) return;
   if (is_packed(tensor.dtype) && form != PrintForm::kRaw) {
-    throw InputError(checkpoint.path(),
-                     fmt::format("tensor '{}' is {}, whose values are not specified: {} raw",
-                                 escape(tensor.name), dtype_name(tensor.dtype), field("format")));
+    throw InputError(
+        checkpoint.path(),
+        fmt::format("tensor '{}' is {}: values of this type cannot be printed (use {} raw)",
+                    escape(tensor.name), dtype_name(tensor.dtype), field("format")));
   }
   const std::uint64_t row_bits = tensor.row_elements() * dtype_bits(tensor.dtype);
   if (rows.begin * row_bits % 8 != 0 || rows.end * row_bits % 8 != 0) {

@@ -169,8 +169,8 @@ NamePlan hf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>
   const std::shared_ptr<const FamilyNames> family = family_of(all, config);
   if (family == nullptr) {
     plan.notes.emplace_back(
-        "no config.json with a family that we know: only LayerNorm's names and wrappers' prefixes "
-        "are looked at");
+        "no config.json of a known family: only names of LayerNorm and prefixes of wrappers are "
+        "converted");
     for (const TensorInfo& tensor : checkpoint.tensors()) plan.unknown.push_back(tensor.name);
     return plan;
   }
@@ -182,8 +182,8 @@ NamePlan hf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>
     plan.unknown.push_back(old);
   }
   if (const std::size_t unknown = plan.unknown.size(); unknown > 0) {
-    plan.notes.push_back(fmt::format("{} name{} of {} that no table knows, the first '{}': kept",
-                                     unknown, unknown == 1 ? "" : "s", family->name,
+    plan.notes.push_back(fmt::format("{} unknown name{} for {} kept, the first '{}'", unknown,
+                                     unknown == 1 ? "" : "s", family->name,
                                      escape(plan.names.at(plan.unknown.front()).name)));
   }
   find_transposed(checkpoint, *family, plan.names);

@@ -95,7 +95,8 @@ void check_new_names(const Checkpoint& checkpoint, const NameMap& names) {
   for (const auto& [old, now] : names) {
     if (checkpoint.find_opaque(old) == nullptr) static_cast<void>(checkpoint.get(old));
     if (now.name.empty())
-      throw InputError(checkpoint.path(), fmt::format("tensor '{}': no new name", escape(old)));
+      throw InputError(checkpoint.path(),
+                       fmt::format("tensor '{}': the new name is empty", escape(old)));
   }
   std::map<std::string_view, std::string_view> taken;
   const auto take = [&](const auto& tensor) {
@@ -152,7 +153,7 @@ std::vector<std::string> rename_tensors(const Checkpoint& checkpoint, const Name
   check_new_names(checkpoint, names);
   for (const WeightsFile& file : checkpoint.files()) {
     if (file.content.writer == "npy" && changes(file, names))
-      throw InputError(file.file.path(), "an npy does not hold the name of its array");
+      throw InputError(file.file.path(), "an npy file does not contain the name of its array");
   }
   const WeightsWriter* other = writer_for_path(out);
   options.input = checkpoint.path();

@@ -33,7 +33,7 @@ class HeaderParser {
   std::optional<Violation> violation;
 
   bool parse() {
-    if (!next_is('{')) return fail("npy-header", "the header is no dictionary, expected '{'");
+    if (!next_is('{')) return fail("npy-header", "the header is not a dictionary, expected '{'");
     while (!next_is('}')) {
       if (!entry()) return false;
       if (next_is(',')) continue;
@@ -87,7 +87,7 @@ class HeaderParser {
         static_cast<std::size_t>(std::find(kKeys.begin(), kKeys.end(), *key) - kKeys.begin());
     if (place == kKeys.size() || seen_[place]) at_ = key_begin;
     if (place == kKeys.size()) {
-      return fail("unknown-field", fmt::format("'{}' is no key of the format", escape(*key)));
+      return fail("unknown-field", fmt::format("'{}' is not a key of the format", escape(*key)));
     }
     if (seen_[place]) return fail("duplicate-key", fmt::format("a second '{}'", *key));
     seen_[place] = true;
@@ -104,7 +104,7 @@ class HeaderParser {
     }
     const auto descr = string();
     const std::size_t end = std::exchange(at_, begin);
-    if (!descr) return fail("unknown-dtype", "descr is no string, expected one such as '<f4'");
+    if (!descr) return fail("unknown-dtype", "descr is not a string, expected one such as '<f4'");
     auto type = parse_npy_descr(*descr);
     if (auto* broken = std::get_if<Violation>(&type)) {
       return fail(std::move(broken->rule), std::move(broken->message));
@@ -131,7 +131,7 @@ class HeaderParser {
     const std::size_t begin = at_;
     const auto no_tuple = [&] {
       at_ = begin;
-      return fail("not-a-tuple", "shape is no tuple of whole numbers, expected one");
+      return fail("not-a-tuple", "shape is not a tuple of whole numbers, expected one");
     };
     if (!next_is('(')) return no_tuple();
     bool comma = true;
@@ -149,7 +149,7 @@ class HeaderParser {
     const std::size_t end = std::min(text_.find_first_not_of("0123456789", at_), text_.size());
     const auto value = parse_unsigned(text_.substr(at_, end - at_));
     if (!value) {
-      return fail("bad-number", "a dimension that is no whole number below 2^64, expected one");
+      return fail("bad-number", "a dimension that is not a whole number below 2^64, expected one");
     }
     if (header.shape.size() >= limits_.rank) {
       return fail("limit-rank", fmt::format("more than {} dimensions", limits_.rank));

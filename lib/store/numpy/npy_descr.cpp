@@ -53,8 +53,7 @@ Checked<NpyType> parse_npy_descr(std::string_view descr) {
   }
   const std::string_view kind = kind_of_descr(type);
   if (kind.empty()) {
-    return Violation{"unknown-dtype",
-                     fmt::format("descr '{}' is none that we know", escape(descr))};
+    return Violation{"unknown-dtype", fmt::format("descr '{}' is not a known type", escape(descr))};
   }
   return Violation{
       "unsupported-dtype",

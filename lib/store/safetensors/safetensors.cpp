@@ -32,14 +32,15 @@ class HeaderHandler final : public JsonHandler {
     switch (state_) {
       case State::kMetadata:
         if (kind == JsonKind::kNull) return leave();
-        return fail("metadata-type", begin, "__metadata__ is no object, expected one of strings");
+        return fail("metadata-type", begin,
+                    "__metadata__ is not an object, expected one of strings");
       case State::kMetadataValue:
         return fail("metadata-type", begin,
-                    fmt::format("metadata '{}' is no string, expected one", escape(key_)));
+                    fmt::format("metadata '{}' is not a string, expected one", escape(key_)));
       case State::kShapeItems:
       case State::kOffsetsItems: return number(kind, text, begin);
       case State::kUnknown: return depth_ > unknown_depth_ || leave();
-      case State::kRoot: return fail("not-an-object", begin, "the header is no JSON object");
+      case State::kRoot: return fail("not-an-object", begin, "the header is not a JSON object");
       default: return wrong_type(begin);
     }
   }
@@ -67,9 +68,10 @@ class HeaderHandler final : public JsonHandler {
         return true;
       }
       case State::kUnknown: return depth_ > unknown_depth_ || leave();
-      case State::kRoot: return fail("not-an-object", begin, "the header is no JSON object");
+      case State::kRoot: return fail("not-an-object", begin, "the header is not a JSON object");
       case State::kMetadata:
-        return fail("metadata-type", begin, "__metadata__ is no object, expected one of strings");
+        return fail("metadata-type", begin,
+                    "__metadata__ is not an object, expected one of strings");
       default: return wrong_type(begin);
     }
   }
@@ -108,21 +110,22 @@ class HeaderHandler final : public JsonHandler {
     const bool object = kind == JsonKind::kObject;
     switch (state_) {
       case State::kRoot:
-        if (!object) return fail("not-an-object", begin, "the header is no JSON object");
+        if (!object) return fail("not-an-object", begin, "the header is not a JSON object");
         state_ = State::kTop;
         return true;
       case State::kMetadata:
         if (!object) {
-          return fail("metadata-type", begin, "__metadata__ is no object, expected one of strings");
+          return fail("metadata-type", begin,
+                      "__metadata__ is not an object, expected one of strings");
         }
         header.has_metadata = true;
         state_ = State::kMetadataItems;
         return true;
       case State::kMetadataValue:
         return fail("metadata-type", begin,
-                    fmt::format("metadata '{}' is no string, expected one", escape(key_)));
+                    fmt::format("metadata '{}' is not a string, expected one", escape(key_)));
       case State::kEntryValue:
-        if (!object) return fail("entry-type", begin, "the entry is no object, expected one");
+        if (!object) return fail("entry-type", begin, "the entry is not an object, expected one");
         state_ = State::kEntry;
         return true;
       case State::kShape:
@@ -188,13 +191,14 @@ class HeaderHandler final : public JsonHandler {
 
   bool wrong_type(std::size_t at) {
     switch (state_) {
-      case State::kDtype: return fail("entry-type", at, "dtype is no string, expected one");
-      case State::kShape: return fail("entry-type", at, "shape is no array, expected one");
-      case State::kOffsets: return fail("entry-type", at, "data_offsets is no array, expected one");
+      case State::kDtype: return fail("entry-type", at, "dtype is not a string, expected one");
+      case State::kShape: return fail("entry-type", at, "shape is not an array, expected one");
+      case State::kOffsets:
+        return fail("entry-type", at, "data_offsets is not an array, expected one");
       case State::kShapeItems:
       case State::kOffsetsItems:
         return fail("bad-number", at, "found another value, expected a whole number below 2^64");
-      default: return fail("entry-type", at, "the entry is no object, expected one");
+      default: return fail("entry-type", at, "the entry is not an object, expected one");
     }
   }
 

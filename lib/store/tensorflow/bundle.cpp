@@ -180,7 +180,7 @@ Checked<BundleIndex> parse_bundle_index(std::string text, TableSums sums) {
   if (auto* violation = std::get_if<Violation>(&table)) return std::move(*violation);
   auto& rows = std::get<std::vector<TableEntry>>(table);
   if (rows.empty() || !rows.front().key.empty())
-    return Violation{"bundle-header", "the first key is no empty one, that of the header", "", 0};
+    return Violation{"bundle-header", "the first key is not the empty key of the header", "", 0};
   if (is_v1(rows.front().value)) {
     return Violation{"unsupported-format",
                      "a TensorFlow V1 checkpoint: save it again with TensorFlow 1.0 or newer, "

@@ -105,9 +105,9 @@ class EntryReader {
     while (const auto field = reader.next()) {
       if (!take(*field)) return std::move(*violation_);
     }
-    if (reader.broken()) fail("bundle-entry", "no message of an entry");
+    if (reader.broken()) fail("bundle-entry", "not a valid message of an entry");
     if (!violation_ && (entry_.type == 0 || entry_.type >= kFirstReference))
-      fail("unknown-dtype", fmt::format("type {} is none of values", entry_.type));
+      fail("unknown-dtype", fmt::format("type {} is not a type of values", entry_.type));
     if (violation_) return std::move(*violation_);
     return std::move(entry_);
   }
@@ -136,11 +136,11 @@ class EntryReader {
     }
   }
 
-  bool wrong_type() { return fail("bundle-entry", "a field of another type than its number says"); }
+  bool wrong_type() { return fail("bundle-entry", "a field whose type does not match its number"); }
 
   bool take_number(std::uint64_t value, std::uint64_t& out) {
     out = value;
-    return value <= kMostInt64 || fail("bad-number", "a place, a size or a dimension below 0");
+    return value <= kMostInt64 || fail("bad-number", "an offset, a size or a dimension below 0");
   }
 
   bool take_shape(std::string_view message) {
@@ -157,10 +157,10 @@ class EntryReader {
       while (const auto part = dimension.next()) {
         if (part->is_number(1) && !take_number(part->value, size)) return false;
       }
-      if (dimension.broken()) return fail("bundle-entry", "no message of a shape");
+      if (dimension.broken()) return fail("bundle-entry", "not a valid message of a shape");
       entry_.shape.push_back(size);
     }
-    return !reader.broken() || fail("bundle-entry", "no message of a shape");
+    return !reader.broken() || fail("bundle-entry", "not a valid message of a shape");
   }
 
   bool take_slice(std::string_view message) {
@@ -176,10 +176,10 @@ class EntryReader {
         if (part->is_number(1) && !take_number(part->value, extent.start)) return false;
         if (part->is_number(2) && !take_number(part->value, extent.length.emplace())) return false;
       }
-      if (parts.broken()) return fail("bundle-entry", "no message of a slice");
+      if (parts.broken()) return fail("bundle-entry", "not a valid message of a slice");
     }
     entry_.slices.push_back(std::move(slice));
-    return !reader.broken() || fail("bundle-entry", "no message of a slice");
+    return !reader.broken() || fail("bundle-entry", "not a valid message of a slice");
   }
 
   BundleEntry entry_;
@@ -250,10 +250,10 @@ Checked<BundleHeader> read_bundle_header(std::string_view message, std::uint64_t
     if (field->is_number(2)) big_endian = field->value != 0;
     if (!field->is_bytes(3)) continue;
     const auto version = is_readable_version(field->bytes);
-    if (!version) return Violation{"bundle-header", "no message of versions", "", at};
+    if (!version) return Violation{"bundle-header", "not a valid message of versions", "", at};
     readable = *version;
   }
-  if (reader.broken()) return Violation{"bundle-header", "no message of a header", "", at};
+  if (reader.broken()) return Violation{"bundle-header", "not a valid message of a header", "", at};
   if (header.shards == 0 || header.shards > kMostShards) {
     return Violation{"bundle-header",
                      fmt::format("{} data files, expected 1 to {}", header.shards, kMostShards), "",

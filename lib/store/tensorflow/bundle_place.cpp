@@ -104,16 +104,16 @@ std::optional<std::string> bundle_index_of(const std::string& path) {
   }
   if (const auto prefix = bundle_prefix_of(path)) {
     throw InputError(
-        path, fmt::format("is a data file of a TensorFlow checkpoint: name '{}', "
-                          "whose index '{}{}' {}",
-                          escape(*prefix), escape(*prefix), kIndex,
-                          exists(*prefix + std::string(kIndex)) ? "is there" : "is missing"));
+        path,
+        fmt::format("is a data file of a TensorFlow checkpoint: give '{}' (the index '{}{}' {})",
+                    escape(*prefix), escape(*prefix), kIndex,
+                    exists(*prefix + std::string(kIndex)) ? "is there" : "is missing"));
   }
   if (!path.ends_with(kGraph)) return std::nullopt;
   const std::string prefix = path.substr(0, path.size() - kGraph.size());
   if (exists(prefix + std::string(kIndex))) {
     throw InputError(
-        path, fmt::format("is the graph of a TensorFlow checkpoint: name '{}'", escape(prefix)));
+        path, fmt::format("is the graph of a TensorFlow checkpoint: give '{}'", escape(prefix)));
   }
   return std::nullopt;
 }
@@ -128,17 +128,17 @@ std::optional<std::string> find_bundle_index(const std::string& folder,
     if (std::ranges::find(names, kSavedModel) == names.end()) return std::nullopt;
     const std::string inside = join(folder, kSavedModel.substr(0, kSavedModel.rfind('.')));
     throw InputError(folder,
-                     fmt::format("is a SavedModel: name its checkpoint '{}'", escape(inside)));
+                     fmt::format("is a SavedModel: give its checkpoint '{}'", escape(inside)));
   }
   if (found.size() == 1) return found[0];
   const std::string newest = newest_of(folder, names) + std::string(kIndex);
   if (std::ranges::find(found, newest) == found.end()) {
     throw InputError(
         folder,
-        fmt::format("holds {} TensorFlow checkpoints: name one, like '{}'", found.size(),
+        fmt::format("has {} TensorFlow checkpoints: give one, like '{}'", found.size(),
                     escape(join(folder, found[0].substr(0, found[0].size() - kIndex.size())))));
   }
-  notes.push_back(fmt::format("'{}' is taken, which 'checkpoint' names (not used: {} more)",
+  notes.push_back(fmt::format("using '{}', which the file 'checkpoint' names (others ignored: {})",
                               escape(newest), found.size() - 1));
   return newest;
 }

@@ -91,9 +91,9 @@ class TableReader {
       return fail("table-order", block.offset, "a block of data without entries");
     const TableEntry& first = entries_[before];
     if (before > 0 && first.key <= last_separator_)
-      return fail("table-order", first.offset, "a key before the end of the block in front of it");
+      return fail("table-order", first.offset, "a key before the end of the previous block");
     if (entries_.back().key > block.key)
-      return fail("table-order", block.offset, "a block's keys go beyond what the index says");
+      return fail("table-order", block.offset, "a block's keys exceed the key in the index");
     return true;
   }
 
@@ -161,11 +161,11 @@ class TableReader {
       std::size_t shared = 0;
       if (!read_entry(block.substr(0, end), at, offset, key, value, shared)) return false;
       if ((first && !at_restart) || (at_restart && shared != 0))
-        return fail("table-block", offset, "restarts are not where keys are whole");
+        return fail("table-block", offset, "restarts are not at complete keys");
       if (!append(out, key, value, offset, first)) return false;
     }
     const bool all = end == 0 ? count == 1 && u32_at(block, 0) == 0 : restart == count;
-    return all || fail("table-block", begin, "restarts are not where keys are whole");
+    return all || fail("table-block", begin, "restarts are not at complete keys");
   }
 
   /// One entry; `key` is the one before and becomes its own.

@@ -59,11 +59,11 @@ std::optional<std::vector<GraphVariable>> read_object_graph(std::string_view mes
 NamePlan variable_names(const Checkpoint& checkpoint) {
   const OpaqueTensor* tensor = checkpoint.find_opaque(kGraphKey);
   if (tensor == nullptr)
-    throw InputError(checkpoint.path(), "holds no object graph, which has names of variables");
+    throw InputError(checkpoint.path(), "has no object graph with the names of variables");
   const auto text = only_string(checkpoint, *tensor);
   const auto graph = text ? read_object_graph(*text) : std::nullopt;
   if (!graph)
-    throw InputError(checkpoint.path(), fmt::format("'{}' is no object graph", kGraphKey));
+    throw InputError(checkpoint.path(), fmt::format("'{}' is not an object graph", kGraphKey));
   std::map<std::string_view, int> uses;
   for (const GraphVariable& variable : *graph) ++uses[variable.name];
   NamePlan plan;
@@ -78,7 +78,7 @@ NamePlan variable_names(const Checkpoint& checkpoint) {
       checkpoint.tensors().size() + checkpoint.opaque().size() - 1 - plan.names.size();
   if (kept > 0) {
     plan.notes.push_back(fmt::format(
-        "{} no variable of a name of its own",
+        "{} no unique variable name",
         kept == 1 ? "1 tensor keeps its key:" : fmt::format("{} tensors keep their keys:", kept)));
   }
   // It leads from objects to keys that are names now.

@@ -35,7 +35,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 void note_unknown(NamePlan& plan, std::string_view family) {
   if (plan.unknown.empty()) return;
-  plan.notes.push_back(fmt::format("{} name{} that the table '{}' does not have: kept: {}",
+  plan.notes.push_back(fmt::format("{} name{} unknown to the table '{}' kept: {}",
                                    plan.unknown.size(), plan.unknown.size() == 1 ? "" : "s", family,
                                    listed(plan.unknown)));
 }
@@ -117,7 +117,7 @@ class ToTf {
     if (std::ranges::any_of(kBuffers, ends)) {
       plan_.left_out.push_back(tensor.name);
       plan_.notes.push_back(
-          fmt::format("'{}' is left out: readers make it themselves", escape(tensor.name)));
+          fmt::format("'{}' is left out: readers compute it", escape(tensor.name)));
       return;
     }
     auto name = tf_name(family_, second ? family_.bias : hf);
@@ -130,12 +130,11 @@ class ToTf {
 
   void leave_out_tied(const TensorInfo& tensor, const TensorInfo* other) {
     if (other == nullptr || !same_values(checkpoint_, tensor, *other)) {
-      throw InputError(
-          checkpoint_.path(),
-          fmt::format(
-              "'{}' differs from '{}', to which TensorFlow's layout ties it: it has no name "
-              "there (embed-fix tie makes them one)",
-              escape(tensor.name), other == nullptr ? "the word table" : escape(other->name)));
+      throw InputError(checkpoint_.path(),
+                       fmt::format("'{}' differs from '{}', but TensorFlow's layout ties them "
+                                   "(embed-fix tie merges them)",
+                                   escape(tensor.name),
+                                   other == nullptr ? "the word table" : escape(other->name)));
     }
     plan_.left_out.push_back(tensor.name);
     plan_.notes.push_back(fmt::format("'{}' is left out: it equals '{}', to which it is tied",
@@ -178,17 +177,18 @@ TfPlan tf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& 
                 const NamePlan& hf) {
   if (find_tf_family(checkpoint, config) != nullptr) {
     NamePlan plan;
-    plan.notes.emplace_back("the names are those of TensorFlow already");
+    plan.notes.emplace_back("the names are already those of TensorFlow");
     return {std::move(plan)};
   }
   const TfFamily* family = written_family(hf.names, config);
   if (family == nullptr) {
     const std::string type = config ? config->model_type() : "";
-    throw InputError(checkpoint.path(),
-                     fmt::format("{}: TensorFlow's names are known of {}",
-                                 type.empty() ? "no model_type, and no names of a known model"
-                                              : fmt::format("model_type \"{}\"", escape(type)),
-                                 known_types()));
+    throw InputError(
+        checkpoint.path(),
+        fmt::format("{}: TensorFlow's names are known only for {}",
+                    type.empty() ? "no model_type, and no tensor names of a known model"
+                                 : fmt::format("model_type \"{}\"", escape(type)),
+                    known_types()));
   }
   return {ToTf(checkpoint, hf.names, *family).run(), family};
 }

@@ -118,7 +118,7 @@ std::string_view why_refused(std::string_view module, std::string_view name) {
   if (name.starts_with("_rebuild_")) return "this kind of tensor is not read";
   if (module.starts_with("torch.nn.") || module.starts_with("transformers"))
     return "a whole model was saved: save model.state_dict() instead";
-  return "it is no data; never executed. Of a training checkpoint save the state dict alone";
+  return "it is not data and is never executed. Save only the state dict of a training checkpoint";
 }
 
 const PickleGlobal* storage_class_of(DType type) {

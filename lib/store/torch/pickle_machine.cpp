@@ -141,7 +141,7 @@ bool PickleMachine::push_global() {
     part = rest.substr(0, length);
     const bool printable = std::ranges::all_of(part, [](char c) { return c > ' ' && c < '\x7F'; });
     if (length == std::string_view::npos || length == 0 || !printable)
-      return fail("pickle-global", "a name that is none: expected two lines of ASCII");
+      return fail("pickle-global", "not a name, expected two lines of ASCII");
     at_ += length + 1;
   }
   const PickleGlobal* found = find_pickle_global(parts[0], parts[1]);

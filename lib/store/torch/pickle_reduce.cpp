@@ -53,7 +53,7 @@ bool PickleMachine::reduce() {
   if (!pop(arguments) || !pop(function)) return false;
   const PickleGlobal* known = global(function);
   if (known == nullptr || out_.kind(arguments) != PickleKind::kTuple)
-    return fail("pickle-type", "a call of something that is no name, or with no tuple");
+    return fail("pickle-type", "a call of something that is not a name, or without a tuple");
   PickleId result = 0;
   return call(*known, arguments, result) && push(result);
 }
@@ -66,7 +66,7 @@ bool PickleMachine::build() {
   if (!pop(state) || !top(object)) return false;
   const PickleKind kind = out_.kind(object);
   if (kind == PickleKind::kDict || kind == PickleKind::kOpaque) return true;
-  return fail("pickle-type", "attributes set of something that has none (torch before 0.4?)");
+  return fail("pickle-type", "attributes set on a value without attributes (torch before 0.4?)");
 }
 
 bool PickleMachine::call(const PickleGlobal& function, PickleId arguments_id, PickleId& result) {
@@ -90,7 +90,7 @@ bool PickleMachine::call(const PickleGlobal& function, PickleId arguments_id, Pi
       return true;
     case Role::kOther: return make({PickleKind::kOpaque}, result);
     default:
-      return fail("pickle-call", fmt::format("a call of {}.{}, which is no function",
+      return fail("pickle-call", fmt::format("a call of {}.{}, which is not a function",
                                              function.module, function.name));
   }
 }
@@ -176,7 +176,8 @@ bool PickleMachine::make_tensor(const PickleGlobal& function, std::span<const Pi
 }
 
 bool PickleMachine::read_sizes(PickleId id, Shape& out) {
-  if (out_.kind(id) != PickleKind::kTuple) return fail("pickle-tensor", "sizes that are no tuple");
+  if (out_.kind(id) != PickleKind::kTuple)
+    return fail("pickle-tensor", "sizes that are not a tuple");
   const auto items = out_.items(id);
   if (items.size() > kMaxRank) {
     return fail("limit-rank",
@@ -186,7 +187,7 @@ bool PickleMachine::read_sizes(PickleId id, Shape& out) {
   out.resize(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!is_count(items[i], out[i]))
-      return fail("pickle-tensor", "a size or a stride that is no number from 0 on");
+      return fail("pickle-tensor", "a size or a stride that is not a number from 0");
   }
   return true;
 }
@@ -277,7 +278,7 @@ bool PickleMachine::read_view(PickleId id, PickleStorageView& out) {
   const auto items = is_tuple ? out_.items(id) : std::span<const PickleId>();
   if (items.size() != 3 || !is_count(items[1], out.first) || !is_count(items[2], out.numel) ||
       out.first > all || out.numel > all - out.first)
-    return fail("pickle-storage", "a view of a storage that does not lie inside of it");
+    return fail("pickle-storage", "a view outside of its storage");
   return true;
 }
 

@@ -79,7 +79,7 @@ class LegacyFile {
     if (little != system.top && system.kind(little) == PickleKind::kBool &&
         system.values[little].number == 1)
       return std::nullopt;
-    return Violation{"legacy-header", "not said to be little-endian: big-endian files are not read",
+    return Violation{"legacy-header", "not marked as little-endian: big-endian files are not read",
                      "", system_at};
   }
 
@@ -109,7 +109,7 @@ class LegacyFile {
       const bool is_text = keys.kind(id) == PickleKind::kText;
       const auto found = is_text ? missing.find(keys.text(id)) : missing.end();
       if (found == missing.end())
-        return fail("a storage listed that no tensor has, or listed twice", keys_at);
+        return fail("a storage that no tensor has, or that is listed twice", keys_at);
       const PickleStorage& storage = pickle.storages[found->second];
       std::uint64_t numel = 0;
       if (file_.size() - at_ < sizeof numel) return fail("the file ends before its storages", at_);
@@ -126,7 +126,7 @@ class LegacyFile {
       at_ += storage.bytes();
       missing.erase(found);
     }
-    if (!missing.empty()) return fail("tensors of storages that are not listed", keys_at);
+    if (!missing.empty()) return fail("tensors with storages that are not listed", keys_at);
     if (at_ == file_.size()) return std::nullopt;
     return fail(fmt::format("{} bytes after the last storage", file_.size() - at_), at_);
   }

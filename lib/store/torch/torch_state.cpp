@@ -42,13 +42,13 @@ class StateReader {
     std::vector<std::string> others;
     for (std::size_t i = 0; i < items.size(); i += 2) {
       const bool named = pickle_.kind(items[i]) == PickleKind::kText;
-      const std::string_view key = named ? pickle_.text(items[i]) : "(a key that is no text)";
+      const std::string_view key = named ? pickle_.text(items[i]) : "(a key that is not text)";
       if (named && !keys.insert(key).second) return fail("duplicate-key", "two entries", key);
       if (pickle_.kind(items[i + 1]) != PickleKind::kTensor) {
         others.emplace_back(key);
         continue;
       }
-      if (!named) return fail("torch-state-dict", "a tensor whose key is no text");
+      if (!named) return fail("torch-state-dict", "a tensor whose key is not text");
       if (key.size() > kMaxStateNameBytes)
         return fail("limit-name", fmt::format("a name of {} bytes", key.size()));
       if (content_.tensors.size() == kMaxTensors)
@@ -57,7 +57,7 @@ class StateReader {
       read_.insert(&tensor);
       if (auto broken = add(key, tensor)) return *std::move(broken);
     }
-    note("no tensors and left out: {}", others);
+    note("not tensors, left out: {}", others);
     if (!state.key.empty()) note_rest(state);
     add_other_extents(state.id);
     return std::move(content_);
@@ -116,7 +116,7 @@ class StateReader {
     if (is_packed(info.dtype) && !info.shape.empty() && info.shape.back() <= ~std::uint64_t{0} / 2)
       info.shape.back() *= 2;
     const auto bytes = byte_count(info.dtype, info.shape);
-    if (!bytes) return fail("pickle-tensor", "a packed type in no shape for it", name);
+    if (!bytes) return fail("pickle-tensor", "a packed type whose shape does not fit", name);
     info.begin = places_.begin[tensor.storage] + tensor.begin;
     info.end = info.begin + *bytes;
     const std::uint64_t element = std::max(dtype_bits(info.dtype), 8U) / 8;
@@ -178,10 +178,10 @@ class StateReader {
     for (std::size_t i = 0; i < items.size(); i += 2) {
       if (items[i + 1] == state.id) continue;
       others.emplace_back(pickle_.kind(items[i]) == PickleKind::kText ? pickle_.text(items[i])
-                                                                      : "(a key that is no text)");
+                                                                      : "(a key that is not text)");
     }
     content_.notes.push_back(fmt::format("only the tensors of '{}' are read", state.key));
-    note("next to it and left out: {}", others);
+    note("other entries, left out: {}", others);
   }
 
   void note(std::string_view text, const std::vector<std::string>& names) {

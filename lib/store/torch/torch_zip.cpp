@@ -138,7 +138,7 @@ class TorchZip {
       const auto found = by_name_.find("data/" + storage.key);
       if (found == by_name_.end()) {
         return Violation{"torch-storage",
-                         fmt::format("no data/{}, where tensors are said to be", storage.key)};
+                         fmt::format("no data/{}, which tensors refer to", storage.key)};
       }
       const ZipMember& member = *found->second;
       if (member.bytes != storage.bytes()) {

@@ -84,7 +84,7 @@ class DirectoryReader {
     rest = rest.subspan(entry.name_bytes + entry.extra_bytes + comment_bytes);
     // Readers differ in what bytes beyond ASCII mean where the flag for UTF-8 is not set.
     if (!is_plain_path(member.name) || (!is_ascii(member.name) && (entry.flags & kFlagUtf8) == 0)) {
-      return fail("zip-name", "the name is no relative path of plain components in UTF-8");
+      return fail("zip-name", "the name is not a relative path of plain components in UTF-8");
     }
     if (disk != 0) return fail("zip-disks", "the member is on another disk");
     const auto wrong =

@@ -44,8 +44,9 @@ class ReplaceDecoder final : public Decoder {
   static void check_growth(std::size_t before, std::size_t after) {
     constexpr std::size_t kMost = 16 << 20;
     if (after <= before || after <= kMost) return;
-    throw InputError(fmt::format(
-        "the tokenizer's decoder makes {} bytes of {}, expected at most {}", after, before, kMost));
+    throw InputError(
+        fmt::format("the tokenizer's decoder makes {} bytes from {}, expected at most {}", after,
+                    before, kMost));
   }
 
   std::shared_ptr<const Pattern> pattern_;
