@@ -19,29 +19,29 @@ ClassifyCommand::ClassifyCommand() {
 
 void check_classify(const ClassifyCommand& o) {
   if (o.steps && o.epochs)
-    throw UsageError(
-        fmt::format("{} and {}: expected one of them", field("steps"), field("epochs")));
+    throw UsageError(fmt::format("{} and {} cannot be combined; use one of them", field("steps"),
+                                 field("epochs")));
   if (o.epochs == 0 && o.seeds > 1)
-    throw UsageError(
-        fmt::format("{}: {} 0 draws nothing, expected none", field("seeds"), field("epochs")));
+    throw UsageError(fmt::format("{} has no effect with {} 0, which only evaluates; remove it",
+                                 field("seeds"), field("epochs")));
   if (o.resume && !o.output)
-    throw UsageError(fmt::format("{}: no -o, expected the folder to go on in", field("resume")));
+    throw UsageError(fmt::format("{}: needs -o DIR, the folder to resume", field("resume")));
   if (o.untied)
-    throw UsageError(
-        fmt::format("{}: a classifier has no vocabulary, expected none", field("untied")));
+    throw UsageError(fmt::format(
+        "{} has no effect: a classifier has no output vocabulary; remove it", field("untied")));
   commands::check_drop(o.drop, false);
   if (!o.model) {
     if (o.epochs == 0)
       throw UsageError(
-          fmt::format("{} 0 without {}: a new encoder has no labels, expected a model "
-                      "that classifies",
+          fmt::format("{} 0 needs {} with a trained classifier: a new encoder has no labels",
                       field("epochs"), field("model")));
     if (o.mask == "full")
-      throw UsageError(fmt::format("{} full: a new encoder has no other, expected {}",
-                                   field("mask"), field("model")));
+      throw UsageError(
+          fmt::format("{} full: a new encoder already has full attention; remove it or use {}",
+                      field("mask"), field("model")));
     if (!o.tokenizer)
       throw UsageError(
-          fmt::format("no {}, expected one without {}", field("tokenizer"), field("model")));
+          fmt::format("no {}; without {} it is required", field("tokenizer"), field("model")));
   }
 }
 
@@ -57,7 +57,7 @@ train::LabelledOptions labelled_options(const ClassifyCommand& o) {
   const std::vector<std::string_view> columns = split(o.text_columns, ',');
   options.text_columns.assign(columns.begin(), columns.end());
   if (options.text_columns.size() > 2) {
-    throw UsageError(fmt::format("{}: found {}, expected one or two", field("text_columns"),
+    throw UsageError(fmt::format("{}: found {} columns, expected one or two", field("text_columns"),
                                  options.text_columns.size()));
   }
   options.label_column = o.label_column;

@@ -27,7 +27,7 @@ void add_electra(const TrainOptions& o, train::RunOptions& run) {
     if (!o.generator_size && !o.discriminator_weight && !o.switch_step && !o.adversarial &&
         !o.shared_tables)
       return;
-    throw UsageError(fmt::format("{}: objective {} has no generator, expected none",
+    throw UsageError(fmt::format("{}: the objective {} has no generator; remove the option",
                                  field(o.generator_size         ? "generator_size"
                                        : o.discriminator_weight ? "discriminator_weight"
                                        : o.switch_step          ? "switch"
@@ -40,8 +40,9 @@ void add_electra(const TrainOptions& o, train::RunOptions& run) {
   run.switch_step = o.switch_step.value_or(0);
   run.adversarial = o.adversarial;
   if (o.shared_tables && o.switch_step)
-    throw UsageError(fmt::format("{} with {}: the two stages share nothing, expected one of them",
-                                 field("shared_tables"), field("switch")));
+    throw UsageError(
+        fmt::format("{} with {}: the two stages share no tables; remove one of the options",
+                    field("shared_tables"), field("switch")));
   run.shared_tables = o.shared_tables.value_or(run.shared_tables);
   const auto set = [&](const char* name, const auto& value) {
     run.settings.emplace_back(name, fmt::format("{}", value));
@@ -60,7 +61,7 @@ void add_electra(const TrainOptions& o, train::RunOptions& run) {
 void add_mae(const TrainOptions& o, train::RunOptions& run) {
   if (o.objective != train::kMae) {
     if (!o.decoder_size && !o.decoder_layers) return;
-    throw UsageError(fmt::format("{}: objective {} has no decoder, expected none",
+    throw UsageError(fmt::format("{}: the objective {} has no decoder; remove the option",
                                  field(o.decoder_size ? "decoder_size" : "decoder_layers"),
                                  o.objective));
   }
@@ -73,7 +74,7 @@ void add_mae(const TrainOptions& o, train::RunOptions& run) {
 void add_correction(const TrainOptions& o, train::RunOptions& run) {
   if (o.objective != train::kCorrect) {
     if (!o.detector_size && !o.detector_layers && !o.correction_weight) return;
-    throw UsageError(fmt::format("{}: objective {} has no detector, expected none",
+    throw UsageError(fmt::format("{}: the objective {} has no detector; remove the option",
                                  field(o.detector_size     ? "detector_size"
                                        : o.detector_layers ? "detector_layers"
                                                            : "correction_weight"),
@@ -149,14 +150,14 @@ void declare_two_networks(cli::Command& c, TrainOptions& o) {
 void check_init_generator(const TrainOptions& o) {
   if (!o.init_generator) return;
   if (train::find_electra(o.objective) == nullptr)
-    throw UsageError(fmt::format("{}: objective {} has no generator, expected none",
+    throw UsageError(fmt::format("{}: the objective {} has no generator; remove the option",
                                  field("init_generator"), o.objective));
   if (o.generator_size)
-    throw UsageError(fmt::format("{} with {}: the generator has a design, expected none",
-                                 field("generator_size"), field("init_generator")));
-  if (!o.init)
     throw UsageError(
-        fmt::format("{} without {}: expected both", field("init_generator"), field("init")));
+        fmt::format("{} cannot be combined with {}: the checkpoint sets the sizes of the generator",
+                    field("generator_size"), field("init_generator")));
+  if (!o.init)
+    throw UsageError(fmt::format("{}: needs {}", field("init_generator"), field("init")));
 }
 
 /// What goes together; fills in `format`.
@@ -170,19 +171,18 @@ void check_given(const cli::Command& c, TrainOptions& o) {
       commands::refuse_unread(c, {"position-shared"}, fmt::format("without {}", field("position")));
   }
   if (o.mask && o.mask->empty())
-    throw UsageError(fmt::format("{}: found '', expected a mask", field("mask")));
+    throw UsageError(fmt::format("{}: empty, expected a mask", field("mask")));
   if (!o.init && !o.tokenizer)
     throw UsageError(
-        fmt::format("no {}, expected one without {}", field("tokenizer"), field("init")));
+        fmt::format("no {}; without {} it is required", field("tokenizer"), field("init")));
   if (o.pairs && o.requested_format.value_or("pairs") != "pairs")
-    throw UsageError(
-        fmt::format("{} is {} pairs, expected no other", field("pairs"), field("format")));
+    throw UsageError(fmt::format("{} means {} pairs and cannot be combined with another format",
+                                 field("pairs"), field("format")));
   o.format = o.pairs ? "pairs" : o.requested_format.value_or("lines");
   commands::check_options(c, o, o.format == "pairs");
   check_init_generator(o);
   if (o.init_moments && !o.init)
-    throw UsageError(
-        fmt::format("{} without {}: expected both", field("init_moments"), field("init")));
+    throw UsageError(fmt::format("{}: needs {}", field("init_moments"), field("init")));
   o.range_requested = c.is_requested("initializer-range");
   if (!o.eval_text && o.mlm.draws == 0 && !o.mlm.fixed_selection)
     commands::refuse_unread(c, {"eval-every", "eval-sequences"},
@@ -202,7 +202,7 @@ records::SimilarTokens similar_of(const TrainOptions& o, const text::Tokenizer& 
                          ? std::vector<std::string_view>()
                          : train::find_objective(o.objective).options;
   if (std::ranges::find(known, "replace") == known.end()) {
-    throw UsageError(fmt::format("{} does nothing for the objective {}, expected none",
+    throw UsageError(fmt::format("{} has no effect with the objective {}; remove it",
                                  field("replace"), o.objective));
   }
   const records::TokenTable table = train::token_table(tokenizer);

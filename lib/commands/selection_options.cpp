@@ -43,15 +43,15 @@ std::vector<double> parse_shares(std::string_view name, const std::string& text,
   for (const std::string_view part : parts) {
     const auto value = parse_number<double>(part);
     if (!value || !(*value >= 0)) {
-      throw UsageError(fmt::format("{}: found '{}', expected numbers between colons", field(name),
-                                   escape(text)));
+      throw UsageError(fmt::format("{}: found '{}', expected numbers from 0, separated by colons",
+                                   field(name), escape(text)));
     }
     shares.push_back(*value);
   }
   if (shares.size() < least || shares.size() > most) {
     throw UsageError(fmt::format(
         "{}: found {} numbers, expected {}", field(name), shares.size(),
-        least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most)));
+        least == most ? fmt::format("{}", least) : fmt::format("from {} to {}", least, most)));
   }
   return shares;
 }
