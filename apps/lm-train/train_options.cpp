@@ -124,8 +124,7 @@ void declare_masks(cli::Command& c, TrainOptions& o) {
 void declare_two_networks(cli::Command& c, TrainOptions& o) {
   c.option("--generator-size", "R", o.generator_size, cli::AllowedRange{1e-6, 1},
            "electra, electric: hidden and intermediate size of the generator (electric: of each "
-           "tower) as "
-           "a share of the model's [0.25]");
+           "tower) as a share of the model's [0.25]");
   c.option("--discriminator-weight", "X", o.discriminator_weight, cli::AllowedRange{0, 1e9},
            "electra, electric: weight of the second network's loss [50; 1 if it predicts tokens]");
   c.option("--switch", "N", o.switch_step, cli::AllowedRange{1, 1e9},

@@ -235,7 +235,7 @@ void declare_design(cli::Command& c, TrainingOptions& o, const std::string& seve
                several + lists + " [learned; plm: rope]");
   c.flag("--position-shared", d.position_shared, "all layers share the parameters of --position");
   c.option("--late-positions", "N", o.late_positions, cli::AllowedRange{1, 1000},
-           "add learned absolute positions also to the input of the last N layers");
+           "add learned absolute positions also to the states in front of the last N layers");
   c.option("--normalizer", "NAME", d.normalizer,
            "function from scores to attention weights; attn-probe variants lists them" + several +
                lists);

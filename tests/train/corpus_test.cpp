@@ -113,7 +113,8 @@ TEST_CASE("blocks: lines joined, exact lengths, the rest dropped") {
 TEST_CASE("nothing to train on, and no room") {
   const Files files;
   CHECK(contains(message_of([&] { files.read("", of(CorpusFormat::kLines, 5)); }), "no tokens"));
-  CHECK(contains(message_of([&] { files.read(" \n\n", of(CorpusFormat::kLines, 5)); }), "no tokens"));
+  CHECK(
+      contains(message_of([&] { files.read(" \n\n", of(CorpusFormat::kLines, 5)); }), "no tokens"));
   CHECK(contains(message_of([&] { files.read("", of(CorpusFormat::kBlocks, 5)); }), "0 tokens"));
   CHECK(contains(message_of([&] { files.read("", of(CorpusFormat::kPairs, 9)); }), "no pair"));
   CHECK(contains(message_of([&] { files.read("", of(CorpusFormat::kRecords, 9)); }), "no record"));
@@ -219,7 +220,8 @@ TEST_CASE("records whose labels do not fit are named by their line") {
   const std::vector<std::pair<const char*, const char*>> cases{
       {R"({"ids":[5]})", "line 2: no labels"},
       {R"({"ids":[5,6],"labels":[6]})", "line 2: labels: 1 values, expected 2 as in ids"},
-      {R"({"ids":[5],"labels":[9]})", "line 2: labels: 9 at token 0, expected from 0 to 8, or -100"},
+      {R"({"ids":[5],"labels":[9]})",
+       "line 2: labels: 9 at token 0, expected from 0 to 8, or -100"},
       {R"({"ids":[5],"labels":[-1]})", "line 2: labels: -1 at token 0"},
       {R"({"ids":[5],"labels":[0],"original":[5]})", "line 2: labels with original"},
       {R"({"ids":[5],"labels":[5],"weights":[-1]})", "line 2: weights: -1, expected at least 0"},
@@ -259,7 +261,8 @@ TEST_CASE("records: ids as they are, what objectives make themselves refused") {
   const auto problem = [&](const std::string& line) {
     return message_of([&] { files.read("{\"ids\":[5]}\n" + line, of(CorpusFormat::kRecords, 3)); });
   };
-  CHECK(contains(problem("{\"ids\":[5],\"labels\":[6]}\n"), "line 2: labels in a record, which only"));
+  CHECK(contains(problem("{\"ids\":[5],\"labels\":[6]}\n"),
+                 "line 2: labels in a record, which only"));
   CHECK(contains(problem("{\"ids\":[5,5,5,5]}\n"), "line 2: 4 tokens, expected at most 3"));
   CHECK(contains(problem("{\"ids\":[9]}\n"), "line 2: id 9, expected 0 to 8"));
   CHECK(contains(problem("{\"ids\":[5],\"seg\":[2]}\n"), "line 2: seg 2, expected 0 or 1"));

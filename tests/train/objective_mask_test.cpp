@@ -216,7 +216,8 @@ TEST_CASE("unilm on pairs: the target from the source, by hand") {
                  "expected one segment"));
   pair.segments = {0, 1, 0, 1, 1, 1};
   corpus.add(pair.ids, pair.segments);
-  CHECK(contains(message_of([&] { objective->check(corpus); }), "a source token follows the target"));
+  CHECK(
+      contains(message_of([&] { objective->check(corpus); }), "a source token follows the target"));
   Corpus text;
   text.add(pair.ids);
   CHECK(contains(message_of([&] { objective->check(text); }), "expected sources and targets"));

@@ -277,8 +277,7 @@ TEST_CASE("words and patterns say what is trained") {
         "train: found 'layer:3', expected layer:N or layer:A-B, from 0 to 2");
   for (const char* wrong : {"layer:", "layer:-1", "layer:1-0", "layer:1-", "layer:x", "layer:1-9"})
     CHECK(message({.freeze = {wrong}}).starts_with("freeze: found 'layer:"));
-  CHECK(message({.freeze = {"*"}}) ==
-        "train and freeze leave nothing to train");
+  CHECK(message({.freeze = {"*"}}) == "train and freeze leave nothing to train");
   for (const char* wrong : {"norm", "norm=", "norm=0", "norm=-1", "norm=nan", "norm=x", "=1"})
     CHECK(message({.rate_of = {wrong}}).starts_with("rate_of: found '"));
   CHECK(message({.freeze = {"head"}, .rate_of = {"head=2"}}) ==
