@@ -226,8 +226,8 @@ void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
                                          "use the original model",
                                          field(name), escape(start.path())));
     }
-    throw InputError(path, fmt::format("the run used {} {}; --resume cannot change it to {}", name,
-                                       escape(was), escape(value)));
+    throw InputError(path, fmt::format("the run used {} {}; {} cannot change it to {}", name,
+                                       escape(was), field("resume"), escape(value)));
   }
   read_trainer_state(state, path, *trainer_, parameters_);
 }
