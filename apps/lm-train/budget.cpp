@@ -22,7 +22,8 @@ template <class Number>
 Number saved_number(const std::string& folder, const char* name) {
   const auto text = train::TrainingRun::saved_setting(folder, name);
   const auto number = text ? parse_number<Number>(*text) : std::nullopt;
-  if (!number) throw InputError(folder, fmt::format("no {} of a run", name));
+  if (!number)
+    throw InputError(folder, fmt::format("no setting '{}', expected the folder of a run", name));
   return *number;
 }
 
@@ -30,7 +31,9 @@ Number saved_number(const std::string& folder, const char* name) {
 Plan saved_plan(const TrainOptions& o, double seconds) {
   const auto setting = [&](const char* name) {
     const auto found = train::TrainingRun::saved_setting(o.output, name);
-    if (!found) throw InputError(o.output, fmt::format("no {} of a run", name));
+    if (!found)
+      throw InputError(o.output,
+                       fmt::format("no setting '{}', expected the folder of a run", name));
     return *found;
   };
   Plan plan;
@@ -38,8 +41,8 @@ Plan saved_plan(const TrainOptions& o, double seconds) {
   const std::optional<double> spent = train::TrainingRun::spent_of(o.output);
   if (!spent) {
     if (setting("step") == std::to_string(plan.steps.steps())) return plan;  // nothing is left
-    throw UsageError(fmt::format("{}: {} has no time, expected {} {}", field("budget"), o.output,
-                                 field("steps"), setting("steps")));
+    throw UsageError(fmt::format("{}: the run in {} had no time budget; continue it with {} {}",
+                                 field("budget"), o.output, field("steps"), setting("steps")));
   }
   plan.spent = *spent;
   plan.time_budget.emplace(seconds, saved_number<std::int64_t>(o.output, "step"), plan.spent);
@@ -59,7 +62,7 @@ train::PlannedSteps take_other_steps(TrainOptions& o, const Plan& plan) {
     return PlannedSteps::kSame;
   const auto done = saved_number<std::int64_t>(o.output, "step");
   if (plan.steps.first < done) {
-    throw UsageError(fmt::format("{} {}: {} is at step {}, expected as many or more",
+    throw UsageError(fmt::format("{} {}: {} is already at step {}; expected at least that",
                                  field(o.steps ? "steps" : "budget"),
                                  o.steps ? *o.steps : *o.budget, o.output, done));
   }
@@ -101,8 +104,8 @@ Plan make_plan(const TrainOptions& o, const records::SimilarTokens& similar,
                const text::Tokenizer& tokenizer, const train::Corpus& corpus, bool goes_on,
                train::Ranks& ranks, cli::Session& session, const std::function<double()>& spent) {
   if (o.steps && o.budget)
-    throw UsageError(
-        fmt::format("{} and {}: expected one of them", field("steps"), field("budget")));
+    throw UsageError(fmt::format("{} and {} cannot be combined; use one of them", field("steps"),
+                                 field("budget")));
   Plan plan;
   plan.steps.first = kDefaultSteps;
   if (o.steps) plan.steps = train::StepPlan::parse(*o.steps);
@@ -111,14 +114,16 @@ Plan make_plan(const TrainOptions& o, const records::SimilarTokens& similar,
   if (budget.steps > 0) plan.steps.first = budget.steps;
   if (budget.tokens > 0) {
     if (budget.tokens / static_cast<double>(corpus.longest() * o.batch_size) > kMostSteps)
-      throw UsageError(fmt::format("{}: more than {} steps", field("budget"), kMostSteps));
+      throw UsageError(
+          fmt::format("{}: gives more than {} steps, expected fewer", field("budget"), kMostSteps));
     plan.steps.first = train::steps_of_tokens(corpus, o.common.seed, o.batch_size, budget.tokens);
     session.note(fmt::format("--steps {}", plan.steps.first));
   }
   if (budget.seconds == 0) return plan;
   if (o.switch_step) {
-    throw UsageError(fmt::format("{} with {}: its stages take different times, expected {}",
-                                 field("budget"), field("switch"), field("steps")));
+    throw UsageError(
+        fmt::format("{} with a time and {} cannot be combined: the stages differ in speed; use {}",
+                    field("budget"), field("switch"), field("steps")));
   }
   if (goes_on) return saved_plan(o, budget.seconds);
   const double trial = std::min(kTrialSeconds, budget.seconds / 10);
@@ -127,7 +132,7 @@ Plan make_plan(const TrainOptions& o, const records::SimilarTokens& similar,
   const double now = train::of_first(ranks, spent());
   plan.time_budget.emplace(budget.seconds, 0, now, speed);
   plan.steps.first = plan.time_budget->first();
-  session.note(fmt::format("{:.2f} steps a second: {} steps at first", speed, plan.steps.first));
+  session.note(fmt::format("{:.2f} steps/s: planning {} steps", speed, plan.steps.first));
   return plan;
 }
 

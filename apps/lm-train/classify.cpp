@@ -53,10 +53,11 @@ void check_output(const ClassifyCommand& o) {
     const OutputFolder trial(*o.output, Existing::kRefuse);
     return;
   }
-  if (!o.resume) throw InputError(*o.output, "there already, expected a new folder, or --resume");
+  if (!o.resume) throw InputError(*o.output, "folder exists: choose another or use --resume");
   // One that is empty was made, and then the run was killed or the power lost.
   if (o.seeds > 1 && !exists(join(*o.output, "results.tsv")) && !list_files(*o.output).empty())
-    throw InputError(*o.output, "there, but without results.tsv of several seeds");
+    throw InputError(*o.output,
+                     "folder exists, but has no results.tsv of several seeds: choose another");
 }
 
 /// The folder of several seeds, with a table that is still empty.
@@ -66,7 +67,8 @@ void start_folder(const ClassifyCommand& o, const Results& results, cli::Session
     make_folder(*o.output);
     results.keep();
   }
-  session.say_if_interrupted(fmt::format("{} keeps what is done, --resume goes on", *o.output));
+  session.say_if_interrupted(
+      fmt::format("{} keeps the finished seeds; --resume continues", *o.output));
 }
 
 /// Everything that decides the bytes of a seed's folder.
@@ -111,7 +113,7 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
                                       ? fmt::format(" ({} trained)", run.trained_count())
                                       : "";
       const std::string what = o.problem == train::ProblemType::kRegression
-                                   ? "a number a text"
+                                   ? "regression"
                                    : fmt::format("{} labels", all.names.size());
       session.note(fmt::format("{}, {} texts, {} parameters{}, {} steps", what,
                                all.train.read.corpus.size(), run.parameter_count(), trained,
@@ -124,7 +126,7 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
     const auto kept = o.resume ? find_record(folder, settings, o.problem) : std::nullopt;
     if (!table) start_folder(o, table.emplace(o, session), session);
     if (kept) {
-      session.note(fmt::format("{} is done", folder));
+      session.note(fmt::format("{}: finished, reused", folder));
       table->add(seed, *kept);
       continue;
     }
@@ -138,7 +140,7 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
              {{"metrics.jsonl", metrics},
               {"predictions.tsv", predictions(found, all.names)},
               {"result.json", record_text(settings, o.problem, result)}});
-    if (o.seeds == 1) session.say_if_interrupted(fmt::format("{} is written", folder));
+    if (o.seeds == 1) session.say_if_interrupted(fmt::format("{}: written", folder));
     table->keep();
   }
   table->finish();

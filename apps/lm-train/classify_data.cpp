@@ -20,8 +20,8 @@ Index choose_length(const ClassifyCommand& o, const train::ClassifierStart& star
   const Index most = start.design.max_position_embeddings;
   if (!o.length) return most > 0 ? std::min(kUsual, most) : kUsual;
   if (most == 0 || *o.length <= most) return *o.length;
-  throw UsageError(fmt::format("{} {}, expected at most the model's {} positions", field("length"),
-                               *o.length, most));
+  throw UsageError(fmt::format("{} {}: expected at most {}, the positions of the model",
+                               field("length"), *o.length, most));
 }
 
 train::ClassifierStart open_start(const ClassifyCommand& o, const text::Tokenizer& tokenizer) {
@@ -35,9 +35,10 @@ train::ClassifierStart open_start(const ClassifyCommand& o, const text::Tokenize
   train::ClassifierStart start = train::start_of(*o.model, o.mask == "full");
   if (start.problem != o.problem) start.names.clear();
   if (tokens > start.design.vocab_size) {
-    throw InputError(tokenizer.parts().path,
-                     fmt::format("{} tokens, expected at most the {} of the model", tokens,
-                                 start.design.vocab_size));
+    throw InputError(
+        tokenizer.parts().path,
+        fmt::format("the tokenizer has {} tokens, expected at most {}, the vocabulary of the model",
+                    tokens, start.design.vocab_size));
   }
   return start;
 }
@@ -72,21 +73,22 @@ std::vector<std::string> choose_names(const ClassifyCommand& o, const train::Cla
   };
   const auto unknown = std::ranges::find_if_not(texts.labels, is_known);
   if (!start.names.empty() && unknown == texts.labels.end()) {
-    session.note(fmt::format("{}: goes on with its {} labels", *o.model, start.names.size()));
+    session.note(fmt::format("{}: continues with its {} labels", *o.model, start.names.size()));
     return start.names;
   }
   const std::string known = escape(fmt::format("{}", fmt::join(start.names, ", ")));
   if (o.epochs == 0) {
-    throw InputError(*o.model,
-                     start.names.empty()
-                         ? "no labels, expected a model that classifies with --epochs 0"
-                         : fmt::format("its labels are {}, expected those of the texts with "
-                                       "--epochs 0",
-                                       known));
+    throw InputError(
+        *o.model, start.names.empty()
+                      ? "the model has no labels; --epochs 0 needs a trained classifier"
+                      : fmt::format("the labels of the model are {}; --epochs 0 needs texts with "
+                                    "these labels",
+                                    known));
   }
   if (!start.names.empty()) {
-    session.note(fmt::format("{}: its labels are {}, the texts have '{}': their layer starts anew",
-                             *o.model, known, escape(*unknown)));
+    session.note(fmt::format(
+        "{}: its labels are {}, but the texts have '{}'; the label layer is initialized", *o.model,
+        known, escape(*unknown)));
   }
   return train::label_names(texts);
 }
@@ -96,22 +98,21 @@ void open_numbers(const ClassifyCommand& o, ClassifyData& all, cli::Session& ses
   train::LabelledTexts& learnt = all.train.texts;
   if (o.epochs == 0 && all.start.names.empty()) {
     throw InputError(
-        *o.model,
-        fmt::format("no layer of one number, expected a model of regression of one number "
-                    "with {} 0",
-                    field("epochs")));
+        *o.model, fmt::format("the model has no regression output of one number, which {} 0 needs",
+                              field("epochs")));
   }
   if (!all.start.names.empty())
-    session.note(fmt::format("{}: goes on with its layer of one number", *o.model));
+    session.note(fmt::format("{}: continues with its regression output", *o.model));
   const auto [least, most] = std::ranges::minmax(learnt.numbers);
   // What is nearer than that is the same number in a float.
   constexpr double kNearest = 1e-6;
   const double size = std::max(std::abs(least), std::abs(most));
   if (o.epochs != 0 && !(most - least > std::max(1e-30, kNearest * size))) {
-    throw InputError(all.train.read.path,
-                     fmt::format("numbers from {} to {}, expected some that differ by more than a "
-                                 "millionth of the largest",
-                                 least, most));
+    throw InputError(
+        all.train.read.path,
+        fmt::format("the labels are numbers from {} to {}, expected numbers that differ "
+                    "by more than a millionth of the largest",
+                    least, most));
   }
   all.names = {"LABEL_0"};
 }
@@ -128,7 +129,7 @@ train::LabelledTexts texts_of(const ClassifyCommand& o, const LabelledData& data
 
 void check_pooling(const ClassifyData& all) {
   if (all.steps > 0 || !all.start.pooling || all.pooling == *all.start.pooling) return;
-  throw UsageError(fmt::format("{} {}: with {} 0 expected that of the model, {}", field("pooling"),
+  throw UsageError(fmt::format("{} {}: {} 0 needs the pooling of the model, {}", field("pooling"),
                                train::pooling_name(all.pooling), field("epochs"),
                                train::pooling_name(*all.start.pooling)));
 }
@@ -139,7 +140,7 @@ void choose_mask(const ClassifyCommand& o, ClassifyData& all) {
   if (const auto problem = usage_error_message([&] { mask::parse_open_mask(o.mask); }))
     throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
   if (all.steps == 0 && o.mask != all.start.mask) {
-    throw UsageError(fmt::format("{} {}: with {} 0 expected that of the model, {}", field("mask"),
+    throw UsageError(fmt::format("{} {}: {} 0 needs the mask of the model, {}", field("mask"),
                                  escape(o.mask), field("epochs"),
                                  all.start.mask.value_or("model")));
   }

@@ -36,7 +36,8 @@ std::vector<std::string> columns(train::ProblemType problem) {
 
 const JsonValue& member(const JsonValue& of, std::string_view name, const std::string& path) {
   const JsonValue* found = of.find(name);
-  if (found == nullptr) throw InputError(path, fmt::format("no '{}', expected one", name));
+  if (found == nullptr)
+    throw InputError(path, fmt::format("no key '{}', expected a result of classify", name));
   return *found;
 }
 
@@ -102,7 +103,7 @@ std::optional<SeedResult> find_record(const std::string& folder, const Settings&
   if (!exists(folder)) return std::nullopt;
   const std::string path = join(folder, "result.json");
   if (!is_folder(folder) || !exists(path))
-    throw InputError(folder, "there, but without result.json of a run");
+    throw InputError(folder, "folder exists, but has no result.json of a run: choose another");
   const JsonValue root = parse_json_file(read_text(path, std::uint64_t{1} << 24), path);
   const JsonValue& was = member(root, "settings", path);
   const auto changed = train::changed_settings(settings, [&](const std::string& name) {

@@ -148,7 +148,7 @@ Launch::~Launch() = default;
 train::Ranks& Launch::ranks() const {
   if (state_) {
     throw UsageError(
-        "one of several processes, but built without MPI: expected a build with libopenmpi-dev");
+        "started as one of several processes, but built without MPI; build with libopenmpi-dev");
   }
   return train::one_rank();
 }

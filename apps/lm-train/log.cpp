@@ -174,7 +174,7 @@ void Log::evaluation(std::int64_t step, const train::StepLosses& r) {
   json.end_object();
   append(text);
   evaluated_ = step;
-  session_.note(fmt::format("step {}: eval loss {}, accuracy {} of {} tokens", step,
+  session_.note(fmt::format("step {}: eval loss {}, accuracy {} on {} tokens", step,
                             shown(mean_of(r)), shown(accuracy_of(r)), r.rows()));
 }
 
@@ -186,15 +186,15 @@ void Log::never_selected(std::int64_t step, const train::LossReport& r) {
   json.end_object();
   append(text);
   never_selected_ = step;
-  session_.note(fmt::format("step {}: loss where training has none {}, accuracy {}", step,
-                            shown(mean_of(r)), shown(accuracy_of(r))));
+  session_.note(fmt::format("step {}: loss {} and accuracy {} on positions without a training loss",
+                            step, shown(mean_of(r)), shown(accuracy_of(r))));
 }
 
 std::string Log::picture() const {
   draw::Chart chart;
   chart.title = fmt::format("{}: loss", options_.objective);
   chart.x.name = "step";
-  chart.y.name = "nats a token";
+  chart.y.name = "nats per token";
   chart.curves.push_back(curve_.curve());
   return draw::svg(chart);
 }

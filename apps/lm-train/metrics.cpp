@@ -14,7 +14,9 @@ MetricsLine read_metrics_line(std::string_view text, std::uint64_t number,
   const JsonValue line = parse_json_file(text, fmt::format("{}: line {}", path, number));
   const JsonValue* at = line.find("step");
   const auto found = at == nullptr ? std::nullopt : at->integer();
-  if (!found) throw InputError(fmt::format("{}:{}", path, number), "no step, expected one");
+  if (!found)
+    throw InputError(fmt::format("{}:{}", path, number),
+                     "no key 'step', expected a line of metrics");
   MetricsLine result;
   result.step = static_cast<std::int64_t>(*found);
   if (const JsonValue* loss = line.find("loss"))

@@ -51,9 +51,8 @@ train::CorpusOptions corpus_options(const TrainOptions& o) {
 /// Pairs that are no training text for corrections, if there are any.
 void note_left_out(const train::Corpus& corpus, cli::Session& session) {
   if (corpus.left_out() == 0) return;
-  session.note(
-      fmt::format("{}: {} of {} pairs left out, whose texts have different numbers of tokens",
-                  corpus.source(), corpus.left_out(), corpus.left_out() + corpus.size()));
+  session.note(fmt::format("{}: skipped {} of {} pairs: their texts differ in the number of tokens",
+                           corpus.source(), corpus.left_out(), corpus.left_out() + corpus.size()));
 }
 
 /// Throws InputError for a tokenizer with more tokens than the model has embeddings.
@@ -63,7 +62,8 @@ void check_vocabulary(const text::Tokenizer& tokenizer, const std::string& path,
   const Index most = start.design().vocab_size;
   if (tokens <= most) return;
   throw InputError(
-      path, fmt::format("{} tokens, expected at most the {} of {}", tokens, most, start.path()));
+      path, fmt::format("the tokenizer has {} tokens, expected at most {}, the vocabulary of {}",
+                        tokens, most, start.path()));
 }
 
 /// The steps of a run, on every rank; the first one alone writes and evaluates.
@@ -87,11 +87,11 @@ class Loop {
     saved_ = true;
     const std::int64_t done = trainer().done();
     if (done == trainer().steps()) {
-      session_.note(fmt::format("{} is done after step {}: {} MORE goes on", options_.output, done,
-                                field("steps")));
+      session_.note(fmt::format("{} finished after step {}; {} MORE continues", options_.output,
+                                done, field("steps")));
       return;
     }
-    session_.note(fmt::format("goes on after step {}", done));
+    session_.note(fmt::format("resuming after step {}", done));
     if (planned == train::PlannedSteps::kSame) return;
     session_.note(
         fmt::format("the learning rate {}", trainer().options().schedule.course_after(done)));
@@ -113,10 +113,11 @@ class Loop {
     loop.save_every = options_.checkpoint_every;
     loop.end = [this] {
       session_.say_if_interrupted(
-          fmt::format("{} is at step {}, --resume goes on", options_.output, trainer().done()));
+          fmt::format("{} is at step {}; --resume continues", options_.output, trainer().done()));
     };
     run_steps(trainer(), loop, ranks_);
-    if (plan_.time_budget) session_.note(fmt::format("the same bytes: --steps {}", plan_text()));
+    if (plan_.time_budget)
+      session_.note(fmt::format("to reproduce this exact run: --steps {}", plan_text()));
   }
 
  private:
@@ -203,11 +204,11 @@ bool is_inside(const std::string& file, const std::string& folder) {
 /// Whether the objective can take texts of that form, and standard input is read once.
 void check_format(const TrainOptions& o, const train::CorpusOptions& reading) {
   if (o.text == "-" && o.eval_text == "-") {
-    throw UsageError(
-        fmt::format("{} -: the text is standard input, expected a file", field("eval")));
+    throw UsageError(fmt::format("{} -: standard input is already the training text; use a file",
+                                 field("eval")));
   }
   const auto expect = [&](std::string_view format) {
-    throw UsageError(fmt::format("{} {}: expected {} {}", field("objective"), o.objective,
+    throw UsageError(fmt::format("{} {}: needs {} {}", field("objective"), o.objective,
                                  field("format"), format));
   };
   if (reading.labels && reading.format != train::CorpusFormat::kRecords) expect("records");
@@ -221,8 +222,7 @@ void check_univae(const text::Tokenizer& tokenizer) {
   const text::TemplateTokens around = text::template_tokens(tokenizer, 1);
   if (around.before.empty() || around.after.empty()) {
     throw InputError(
-        fmt::format("{} univae: the tokenizer puts no token in front of a text or "
-                    "after it, expected one that does both",
+        fmt::format("{} univae: needs a tokenizer that adds tokens before and after a text",
                     field("objective")));
   }
 }
@@ -237,7 +237,7 @@ void note_start(const train::TrainingRun& run, int processes, cli::Session& sess
                            run.corpus().tokens(),
                            processes > 1 ? fmt::format("; {} processes", processes) : ""));
   for (const std::string& name : run.new_tensors())
-    session.note(fmt::format("{}: not in the checkpoint, starts anew", name));
+    session.note(fmt::format("{}: not in the checkpoint, initialized", name));
   for (const std::string& note : run.start_notes()) session.note(note);
 }
 
@@ -254,14 +254,16 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   check_format(o, reading);
   kernel::set_threads(o.common.threads);
   if (o.timing && is_inside(*o.timing, o.output))
-    throw UsageError(fmt::format("{} {}: in the folder of the model, expected a file outside",
+    throw UsageError(fmt::format("{} {}: inside the folder of the model; choose a file outside",
                                  field("timing"), *o.timing));
   if (ranks.count() > 1 && o.text == "-")
-    throw UsageError("standard input is read once, expected a file for several processes");
+    throw UsageError("several processes cannot share standard input; use a file");
   const bool goes_on = o.resume && train::TrainingRun::has_state(o.output);
   if (!goes_on && exists(o.output)) {
-    throw InputError(o.output, o.resume ? "there, but without training.safetensors of a run"
-                                        : "there already, expected a new folder, or --resume");
+    throw InputError(o.output,
+                     o.resume
+                         ? "folder exists, but has no training.safetensors of a run: choose another"
+                         : "folder exists: choose another or use --resume");
   }
   if (o.init) o.start = std::make_shared<const model::StartingModel>(*o.init);
   if (o.init_generator)
@@ -278,7 +280,7 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   if (corpus.labels() == train::LabelKind::kHidden &&
       (o.ratio_requested || (o.drop.min_keep && !o.drop.rate)))
     throw UsageError(
-        fmt::format("{} does nothing with records that have dropped tokens, expected none",
+        fmt::format("{} has no effect with records that have dropped tokens; remove it",
                     field(o.ratio_requested ? "mae_ratio" : "min_keep")));
   // As of plm: a query stream sees no positions of the input.
   const model::Streams streams = o.streams.value_or(train::record_needs(corpus).streams);
@@ -292,15 +294,14 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
                         [&] { return seconds_since(begin); });
   const auto planned = goes_on ? take_other_steps(o, plan) : train::PlannedSteps::kSame;
   if (o.switch_step && *o.switch_step >= plan.steps.steps()) {
-    throw UsageError(fmt::format("{} {}: expected fewer than the {} steps", field("switch"),
-                                 *o.switch_step, plan.steps.steps()));
+    throw UsageError(fmt::format("{} {}: expected fewer than the {} steps of the run",
+                                 field("switch"), *o.switch_step, plan.steps.steps()));
   }
   train::TrainingRun run(run_options(o, similar, plan.steps), tokenizer, std::move(corpus), ranks);
   note_start(run, ranks.count(), session);
   if (o.range_requested && !run.reads_initializer_range()) {
     throw UsageError(
-        fmt::format("{} does nothing with {} {}, of which nothing starts anew, "
-                    "expected none",
+        fmt::format("{} has no effect with {} {}: no parameter is initialized; remove it",
                     field("initializer_range"), field("init"), *o.init));
   }
   if (eval) run.check(*eval);

@@ -27,7 +27,7 @@ void add_electra(const TrainOptions& o, train::RunOptions& run) {
     if (!o.generator_size && !o.discriminator_weight && !o.switch_step && !o.adversarial &&
         !o.shared_tables)
       return;
-    throw UsageError(fmt::format("{}: objective {} has no generator, expected none",
+    throw UsageError(fmt::format("{}: the objective {} has no generator; remove the option",
                                  field(o.generator_size         ? "generator_size"
                                        : o.discriminator_weight ? "discriminator_weight"
                                        : o.switch_step          ? "switch"
@@ -40,8 +40,9 @@ void add_electra(const TrainOptions& o, train::RunOptions& run) {
   run.switch_step = o.switch_step.value_or(0);
   run.adversarial = o.adversarial;
   if (o.shared_tables && o.switch_step)
-    throw UsageError(fmt::format("{} with {}: the two stages share nothing, expected one of them",
-                                 field("shared_tables"), field("switch")));
+    throw UsageError(
+        fmt::format("{} with {}: the two stages share no tables; remove one of the options",
+                    field("shared_tables"), field("switch")));
   run.shared_tables = o.shared_tables.value_or(run.shared_tables);
   const auto set = [&](const char* name, const auto& value) {
     run.settings.emplace_back(name, fmt::format("{}", value));
@@ -60,7 +61,7 @@ void add_electra(const TrainOptions& o, train::RunOptions& run) {
 void add_mae(const TrainOptions& o, train::RunOptions& run) {
   if (o.objective != train::kMae) {
     if (!o.decoder_size && !o.decoder_layers) return;
-    throw UsageError(fmt::format("{}: objective {} has no decoder, expected none",
+    throw UsageError(fmt::format("{}: the objective {} has no decoder; remove the option",
                                  field(o.decoder_size ? "decoder_size" : "decoder_layers"),
                                  o.objective));
   }
@@ -73,7 +74,7 @@ void add_mae(const TrainOptions& o, train::RunOptions& run) {
 void add_correction(const TrainOptions& o, train::RunOptions& run) {
   if (o.objective != train::kCorrect) {
     if (!o.detector_size && !o.detector_layers && !o.correction_weight) return;
-    throw UsageError(fmt::format("{}: objective {} has no detector, expected none",
+    throw UsageError(fmt::format("{}: the objective {} has no detector; remove the option",
                                  field(o.detector_size     ? "detector_size"
                                        : o.detector_layers ? "detector_layers"
                                                            : "correction_weight"),
@@ -105,56 +106,57 @@ void add_examples_of_masks(cli::Command& c) {
   c.example(
       "droptoken mlm --tokenizer bert < text | lm-train - -o model --tokenizer bert --format "
       "records --objective records",
-      "learns what records say: labels, masks, positions, weights");
+      "trains on the labels, masks, positions and weights of records");
   c.example("lm-train train.txt -o model --tokenizer vocab.txt --objective tta --mask tta_word",
-            "a T-TA that hides from each token all pieces of its word");
+            "trains a T-TA in which no token reads the pieces of its own word");
 }
 
 void declare_masks(cli::Command& c, TrainOptions& o) {
-  c.option("--mask", "EXPR", o.mask,
-           "what tokens may read, one mask for all layers or a list, as in mask-viz; tta_word: the "
-           "words of the text [the objective's]");
+  c.option(
+      "--mask", "EXPR", o.mask,
+      "attention mask: an expression of mask-viz for all layers, or a list with one per layer; "
+      "tta_word: masks the words of each text [the objective's]");
   c.choice("--streams", o.streams, NameTable<model::Streams>(kStreams),
-           "records: how the model reads [two for masks of permutations, else one]");
+           "records: streams of the model [two for masks of permutations, else one]");
 }
 
 /// ELECTRA, masked autoencoding and correction.
 void declare_two_networks(cli::Command& c, TrainOptions& o) {
   c.option("--generator-size", "R", o.generator_size, cli::AllowedRange{1e-6, 1},
-           "electra, electric: widths of the generator (of each tower), as a share of the model's "
-           "[0.25]");
+           "electra, electric: hidden and intermediate size of the generator (electric: of each "
+           "tower) as a share of the model's [0.25]");
   c.option("--discriminator-weight", "X", o.discriminator_weight, cli::AllowedRange{0, 1e9},
-           "electra, electric: of the loss after the generator's [50; 1 of MLM]");
+           "electra, electric: weight of the second network's loss [50; 1 if it predicts tokens]");
   c.option("--switch", "N", o.switch_step, cli::AllowedRange{1, 1e9},
-           "electra: the generator alone for so many steps, then the other one alone");
+           "electra: train the generator alone for N steps, then the discriminator alone");
   c.choice("--shared-tables", o.shared_tables, train::shared_tables_names(),
-           "electra, electric: which tables the networks have together, where they fit: of words, "
-           "of words, positions and segments, or none [all]");
+           "electra, electric: embedding tables that both networks share, where shapes fit: none; "
+           "words; or words, positions and segments [all]");
   c.flag("--adversarial", o.adversarial,
-         "electra: the generator learns by REINFORCE to raise the discriminator's loss");
+         "electra: train the generator by REINFORCE to raise the discriminator's loss");
   c.option("--decoder-size", "R", o.decoder_size, cli::AllowedRange{1e-6, 1},
-           "mae: widths of the decoder, as a share of the model's [0.5]");
+           "mae: hidden and intermediate size of the decoder as a share of the model's [0.5]");
   c.option("--decoder-layers", "N", o.decoder_layers, cli::AllowedRange{1, 1000},
-           "mae: layers of the decoder [1]");
+           "mae: number of decoder layers [1]");
   c.option("--detector-size", "R", o.detector_size, cli::AllowedRange{1e-6, 1},
-           "correct: widths of the detector, as a share of the model's [0.5]");
+           "correct: hidden and intermediate size of the detector as a share of the model's [0.5]");
   c.option("--detector-layers", "N", o.detector_layers, cli::AllowedRange{1, 1000},
-           "correct: layers of the detector [1]");
+           "correct: number of detector layers [1]");
   c.option("--correction-weight", "X", o.correction_weight, cli::AllowedRange{0, 1},
-           "correct: of the correction's loss; the detection's has the rest [0.8]");
+           "correct: weight of the correction loss; the detection loss gets the rest [0.8]");
 }
 
 void check_init_generator(const TrainOptions& o) {
   if (!o.init_generator) return;
   if (train::find_electra(o.objective) == nullptr)
-    throw UsageError(fmt::format("{}: objective {} has no generator, expected none",
+    throw UsageError(fmt::format("{}: the objective {} has no generator; remove the option",
                                  field("init_generator"), o.objective));
   if (o.generator_size)
-    throw UsageError(fmt::format("{} with {}: the generator has a design, expected none",
-                                 field("generator_size"), field("init_generator")));
-  if (!o.init)
     throw UsageError(
-        fmt::format("{} without {}: expected both", field("init_generator"), field("init")));
+        fmt::format("{} cannot be combined with {}: the checkpoint sets the sizes of the generator",
+                    field("generator_size"), field("init_generator")));
+  if (!o.init)
+    throw UsageError(fmt::format("{}: needs {}", field("init_generator"), field("init")));
 }
 
 /// What goes together; fills in `format`.
@@ -168,19 +170,18 @@ void check_given(const cli::Command& c, TrainOptions& o) {
       commands::refuse_unread(c, {"position-shared"}, fmt::format("without {}", field("position")));
   }
   if (o.mask && o.mask->empty())
-    throw UsageError(fmt::format("{}: found '', expected a mask", field("mask")));
+    throw UsageError(fmt::format("{}: empty, expected a mask", field("mask")));
   if (!o.init && !o.tokenizer)
     throw UsageError(
-        fmt::format("no {}, expected one without {}", field("tokenizer"), field("init")));
+        fmt::format("no {}; without {} it is required", field("tokenizer"), field("init")));
   if (o.pairs && o.requested_format.value_or("pairs") != "pairs")
-    throw UsageError(
-        fmt::format("{} is {} pairs, expected no other", field("pairs"), field("format")));
+    throw UsageError(fmt::format("{} means {} pairs and cannot be combined with another format",
+                                 field("pairs"), field("format")));
   o.format = o.pairs ? "pairs" : o.requested_format.value_or("lines");
   commands::check_options(c, o, o.format == "pairs");
   check_init_generator(o);
   if (o.init_moments && !o.init)
-    throw UsageError(
-        fmt::format("{} without {}: expected both", field("init_moments"), field("init")));
+    throw UsageError(fmt::format("{}: needs {}", field("init_moments"), field("init")));
   o.range_requested = c.is_requested("initializer-range");
   if (!o.eval_text && o.mlm.draws == 0 && !o.mlm.fixed_selection)
     commands::refuse_unread(c, {"eval-every", "eval-sequences"},
@@ -200,7 +201,7 @@ records::SimilarTokens similar_of(const TrainOptions& o, const text::Tokenizer& 
                          ? std::vector<std::string_view>()
                          : train::find_objective(o.objective).options;
   if (std::ranges::find(known, "replace") == known.end()) {
-    throw UsageError(fmt::format("{} does nothing for the objective {}, expected none",
+    throw UsageError(fmt::format("{} has no effect with the objective {}; remove it",
                                  field("replace"), o.objective));
   }
   const records::TokenTable table = train::token_table(tokenizer);
@@ -243,78 +244,89 @@ void declare_train(cli::Command& c, const Launch& launch) {
   auto o = std::make_shared<TrainOptions>();
   o->launch = &launch;
   c.example("lm-train train.txt -o model --tokenizer vocab.txt --objective tta --steps 2000",
-            "a small T-TA, as a folder that all tools and transformers read");
+            "trains a small T-TA; all tools of this project read its folder");
   c.example("lm-train train.txt -o model --tokenizer vocab.txt --budget 2m --eval dev.txt",
-            "a masked language model in two minutes, with its loss on other text");
+            "trains a masked language model for two minutes and reports its loss on held-out text");
   c.example("lm-train train.txt -o tuned --init bert --steps 2000 --learning-rate 5e-5",
-            "goes on with the weights of a checkpoint; its names and files stay");
+            "continues pre-training from a checkpoint; keeps its tensor names and config.json");
   c.example(
       "lm-train train.txt -o tuned --init bert --steps 500 --freeze embeddings --layer-decay 0.9",
-      "without its embeddings, and lower layers at lower rates");
+      "freezes the embeddings and gives lower layers lower learning rates");
   c.example(
       "lm-train train.txt -o more --init electra --init-generator electra/generator --objective "
       "electra",
-      "goes on with both networks of ELECTRA");
+      "continues training both networks of ELECTRA");
   c.example(
       "droptoken noise --pairs < text | lm-train - -o model --tokenizer vocab.txt --objective "
       "correct --pairs",
-      "Soft-Masked BERT: which tokens are wrong, and what should stand there");
+      "trains Soft-Masked BERT, which detects wrong tokens and corrects them");
   c.example("lm-train train.txt -o model --tokenizer vocab.txt --steps 2000 --resume",
-            "goes on where it was interrupted, to the same bytes");
+            "resumes an interrupted run; the result is byte for byte that of an uninterrupted one");
   add_examples_of_masks(c);
   c.example("lm-train --experiment small.conf -o model --seed 2",
-            "text, tokenizer and options from a file of lines 'key = value'");
-  c.argument("TEXT", o->text, "text to learn from, one line a sequence; - is standard input");
-  c.option("-o,--output", "DIR", o->output, "the folder of the model", cli::Need::kRequired);
-  c.option(
-      "--init", "MODEL", o->init,
-      "starts from a checkpoint's weights, in place of a new model; the result keeps its names "
-      "where its family has the design");
-  c.flag(
-      "--init-moments", o->init_moments,
-      "the optimizer starts with the moments in the folder of --init, as a run or ckpt-grow left "
-      "them [with none]");
+            "reads text, tokenizer and options from lines 'key = value' of a file");
+  c.argument("TEXT", o->text, "training text, one sequence per line; - reads standard input");
+  c.option("-o,--output", "DIR", o->output, "folder to write: model, metrics and state of the run",
+           cli::Need::kRequired);
+  c.option("--init", "MODEL", o->init,
+           "start from the weights of a checkpoint instead of a new model; tensor names are kept "
+           "where the checkpoint's family has the design");
+  c.flag("--init-moments", o->init_moments,
+         "start the optimizer with the moments saved in the folder of --init by a run or by "
+         "ckpt-grow [zero moments]");
   c.option("--init-generator", "MODEL", o->init_generator,
-           "electra: what the generator starts from, next to --init [a new one]");
-  c.option("--tokenizer", "PATH", o->tokenizer, "as tok takes it [that of --init]");
+           "electra, electric: checkpoint that the generator starts from; needs --init [a new "
+           "generator]");
+  c.option("--tokenizer", "PATH", o->tokenizer,
+           "tokenizer folder or file, as for tok; bytes: a token per byte [that of --init]");
+  c.option("--objective", "NAME", o->objective,
+           "training objective: mlm, mdlm, tta, two-tower, clm, unilm, plm, plm-hf, mae, mae-mask, "
+           "univae, records (labels of records), correct (pairs), electra, electra-15, electric, "
+           "replace-mlm or all-tokens-mlm");
   c.option(
-      "--objective", "NAME", o->objective,
-      "what is learnt: mlm, mdlm, tta, two-tower, clm, unilm, plm, plm-hf, mae, mae-mask, records "
-      "(their labels), correct (pairs), electra, electra-15, electric, replace-mlm or "
-      "all-tokens-mlm");
-  c.option("--format", "FORMAT", o->requested_format,
-           "lines; blocks of --length tokens of the whole text; records; pairs [lines]");
-  c.flag("--pairs", o->pairs, "the text is source TAB target a line: --format pairs");
+      "--format", "FORMAT", o->requested_format,
+      "what a sequence is: lines: a line; blocks: --length tokens of the running text; records: "
+      "a JSON line; pairs: a line source TAB target [lines]");
+  c.flag("--pairs", o->pairs, "same as --format pairs");
   c.one_of({"--pairs", "--format"});
-  c.option("--length", "N", o->length, cli::AllowedRange{1, 1e6}, "most tokens of a sequence");
-  c.option("--batch-size", "N", o->batch_size, cli::AllowedRange{1, 1e6}, "sequences of a step");
-  c.option("--steps", "N", o->steps, "updates, or what --budget printed [1000]");
-  c.option("--budget", "AMOUNT", o->budget,
-           "as many steps as fit into a time (120s, 5m, 2h) or tokens ('10M tokens')");
+  c.option("--length", "N", o->length, cli::AllowedRange{1, 1e6},
+           "maximum number of tokens in a sequence");
+  c.option("--batch-size", "N", o->batch_size, cli::AllowedRange{1, 1e6}, "sequences per step");
+  c.option("--steps", "N", o->steps,
+           "number of optimizer updates, or the plan that a run with --budget printed [1000]");
+  c.option(
+      "--budget", "AMOUNT", o->budget,
+      "length of the run instead of --steps: a time (120s, 5m, 2h), tokens ('10M tokens') or steps "
+      "('2k steps')");
   c.one_of({"--steps", "--budget"});
   commands::declare_objective(c, *o);
   declare_two_networks(c, *o);
   commands::add_replace(c, o->replace);
-  c.option("--diversity", "D:W,…", o->diversity,
-           "rewards differences of attention rows: weights of d1, d2, d3, mi, raw_d1, raw_d2 and "
-           "raw_d3, d2:0.1,d3:0.1 say; 0 measures alone");
+  c.option(
+      "--diversity", "D:W,…", o->diversity,
+      "reward attention whose rows differ: measures (d1, d2, d3, mi, raw_d1, raw_d2, raw_d3) with "
+      "weights, for example d2:0.1,d3:0.1; weight 0 only measures");
   declare_masks(c, *o);
-  c.option("--eval", "TEXT", o->eval_text, "other text, whose loss is reported");
-  c.option("--eval-every", "N", o->eval_every, cli::AllowedRange{0, 1e9}, "steps [0: at the end]");
+  c.option("--eval", "TEXT", o->eval_text,
+           "held-out text in the same format; its loss is reported");
+  c.option("--eval-every", "N", o->eval_every, cli::AllowedRange{0, 1e9},
+           "steps between evaluations [0: only at the end]");
   c.option("--eval-sequences", "N", o->eval_sequences, cli::AllowedRange{1, 1e9},
-           "the first ones of that text");
+           "evaluate on the first N sequences of that text");
   c.option("--checkpoint-every", "N", o->checkpoint_every, cli::AllowedRange{0, 1e9},
            "steps between checkpoints [0: one a minute]");
-  c.option("--timing", "FILE", o->timing,
-           "a JSON line for each step: its seconds and tokens a second; FILE must be outside DIR");
-  c.flag("--resume", o->resume, "goes on with the run in DIR, if there is one");
+  c.option(
+      "--timing", "FILE", o->timing,
+      "write a JSON line per step with seconds and tokens per second; FILE must be outside DIR");
+  c.flag("--resume", o->resume, "resume the run in DIR; starts a new run if DIR does not exist");
   commands::declare_design(c, *o);
   commands::declare_optimizer(c, *o);
   commands::declare_trained(c, *o);
   commands::add_chunk_tokens(c, o->chunk_tokens);
-  c.choice("--recompute", o->recompute, train::recompute_names(),
-           "computes what layers keep for the backward pass once more: the memory of one layer, "
-           "a third more work, the same bits; auto: where a chunk would keep more than 2 GiB");
+  c.choice(
+      "--recompute", o->recompute, train::recompute_names(),
+      "recompute activations in the backward pass: saves memory, costs a third more work, same "
+      "result; auto: where a chunk would store more than about 2 GiB");
   cli::add_seed(c, o->common);
   cli::add_threads(c, o->common);
   cli::add_quiet(c, o->common);

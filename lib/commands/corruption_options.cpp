@@ -12,11 +12,10 @@ namespace masque::commands {
 void add_mlm(cli::Command& command, MlmChoice& options) {
   add_selection(command, options.selection);
   command.option("--split", "M:K:R", options.split,
-                 "shares of [MASK], kept and random among the selected");
-  command.option("--draws", "S", options.draws,
-                 "static masks: epochs e and e + S have the same masks; 0: all differ");
+                 "shares of selected tokens that become [MASK], stay, or become random tokens");
+  command.option("--draws", "S", options.draws, "repeat masks every S epochs; 0: never");
   command.flag("--fixed-selection", options.fixed_selection,
-               "the same positions in all epochs, replaced anew in each");
+               "select the same positions in every epoch, but draw their replacements anew");
 }
 
 records::MlmOptions mlm_of(const MlmChoice& options, std::uint64_t seed) {
@@ -30,9 +29,10 @@ records::MlmOptions mlm_of(const MlmChoice& options, std::uint64_t seed) {
 }
 
 void add_replace(cli::Command& command, std::string& replace) {
-  command.option("--replace", "HOW", replace,
-                 "mask, or similar:FILE (MacBERT): a list of tokens and their similar ones, or a "
-                 "checkpoint, whose embeddings say");
+  command.option(
+      "--replace", "HOW", replace,
+      "what replaces tokens: mask: [MASK]; similar:FILE: similar tokens (MacBERT), from a "
+      "list, or from a checkpoint by its nearest embeddings");
 }
 
 std::optional<std::string> similar_file_of(const std::string& replace) {
@@ -44,21 +44,24 @@ std::optional<std::string> similar_file_of(const std::string& replace) {
 }
 
 void add_perm(cli::Command& command, records::PermOptions& options, const std::string& whose) {
-  command.option("--perm-size", "N", options.perm_size,
-                 whose + "size of blocks that share one permutation; 0: the whole");
+  command.option(
+      "--perm-size", "N", options.perm_size,
+      whose + "use one permutation for all blocks of N tokens; 0: one for the whole sequence");
   command.option("--alpha", "N", options.alpha,
-                 whose + "context of a span of n targets: n·alpha/beta");
+                 whose + "a span of n targets lies in a context of n·alpha/beta tokens");
   command.option("--beta", "N", options.beta, whose + "see --alpha");
-  command.flag("--no-spans", options.no_spans, whose + "targets one by one, not in spans");
+  command.flag("--no-spans", options.no_spans, whose + "choose targets one by one, not in spans");
   command.flag("--causal-blocks", options.causal_blocks,
-               whose + "no block of --perm-size reads a later one");
+               whose + "blocks of --perm-size do not read later blocks");
 }
 
 void add_prefix(cli::Command& command, PrefixChoice& options, const std::string& whose) {
   command.option("--source", "LOW:HIGH", options.source,
-                 whose + "the source's share of the sequence, drawn between");
-  command.option("--mix", "B:S:L:R", options.mix,
-                 whose + "weights of masked, to a target, left to right, right to left");
+                 whose + "share of the sequence that is the source, drawn between LOW and HIGH");
+  command.option(
+      "--mix", "B:S:L:R", options.mix,
+      whose +
+          "weights of the tasks: masked tokens, source to target, left to right, right to left");
 }
 
 records::PrefixOptions prefix_of(const PrefixChoice& options) {
@@ -76,7 +79,7 @@ void add_drop(cli::Command& command, DropChoice& options, const DropHelp& help) 
 void check_drop(const DropChoice& options, bool min_keep_alone) {
   if (options.rate) return;
   const auto refuse = [](std::string_view name) {
-    throw UsageError(fmt::format("{} does nothing without {}", field(name), field("drop")));
+    throw UsageError(fmt::format("{} has no effect without {}", field(name), field("drop")));
   };
   if (options.renumber) refuse("renumber");
   if (options.min_keep && !min_keep_alone) refuse("min_keep");
@@ -89,11 +92,12 @@ records::DropOptions drop_of(const DropChoice& options) {
 }
 
 void add_min_keep(cli::Command& command, std::uint64_t& tokens) {
-  command.option("--min-keep", "N", tokens, "tokens that stay at least");
+  command.option("--min-keep", "N", tokens, "keep at least N tokens");
 }
 
 void add_renumber(cli::Command& command, bool& renumber, const std::string& whose) {
-  command.flag("--renumber", renumber, whose + "counts positions anew: the ablation");
+  command.flag("--renumber", renumber,
+               whose + "renumbers positions from 0 instead of keeping them (an ablation)");
 }
 
 }  // namespace masque::commands

@@ -11,10 +11,11 @@ namespace masque::commands {
 /// mask::QueryStart, or std::optional of these, with the model's as the default.
 template <class Keys, class Query>
 void add_flow(cli::Command& command, Keys& keys, Query& query) {
-  command.choice("--kv", keys, mask::key_source_names(),
-                 "what later layers read: the layer before, or token embeddings again");
+  command.choice(
+      "--kv", keys, mask::key_source_names(),
+      "keys and values of later layers: from the layer before, or from the token embeddings");
   command.choice("--query", query, mask::query_start_names(),
-                 "what queries start with: their token, or their position only");
+                 "what queries start from: their token, or only their position");
 }
 
 }  // namespace masque::commands

@@ -17,11 +17,13 @@ std::vector<double> parse_numbers(std::string_view name, std::string_view list, 
   for (const std::string_view part : split(list, ',')) {
     const auto value = parse_number<double>(part);
     if (!value || !(*value >= least && *value <= most)) {
-      throw UsageError(fmt::format("{}: found '{}', expected numbers from {} to {} with commas",
-                                   field(name), escape(part), least, most));
+      throw UsageError(
+          fmt::format("{}: found '{}', expected numbers from {} to {}, separated by commas",
+                      field(name), escape(part), least, most));
     }
     if (repeats == Repeats::kRefused && std::ranges::find(numbers, *value) != numbers.end())
-      throw UsageError(fmt::format("{}: found {} twice, expected it once", field(name), *value));
+      throw UsageError(
+          fmt::format("{}: found {} twice, expected different numbers", field(name), *value));
     numbers.push_back(*value);
   }
   return numbers;

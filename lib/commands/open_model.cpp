@@ -42,7 +42,7 @@ std::function<mask::Mask(std::span<const TokenId>)> mask_maker(
   const std::string whose = opened.options.masks.empty() ? "the model's mask" : field("mask");
   return [mask = *mask, whose, tokens](std::span<const TokenId> ids) {
     if (!tokens) {
-      throw UsageError(fmt::format("{} '{}' goes by the words of each text: expected a {}", whose,
+      throw UsageError(fmt::format("{} '{}' depends on the words of each text and needs {}", whose,
                                    mask.text(), field("tokenizer")));
     }
     return mask.closed(records::word_lengths(ids, *tokens), 0).bind_sequence(std::ssize(ids));
@@ -88,7 +88,8 @@ void use_sentence_ends(OpenedModel& opened, const std::string& path, cli::Sessio
       !opened.tokenizer->find("[SOS]") || !opened.tokenizer->find("[EOS]")) {
     return;
   }
-  session.note(fmt::format("{}: a T-TA reads text inside [SOS] and [EOS]", parts.path));
+  session.note(
+      fmt::format("{}: using [SOS] and [EOS] around texts, as a T-TA expects", parts.path));
   opened.tokenizer = text::Tokenizer::open(
       path, {.roles = {{"cls", "[SOS]"}, {"sep", "[EOS]"}}, .model = opened.path});
 }
@@ -97,8 +98,10 @@ void check_sizes(const OpenedModel& opened) {
   const auto tokens = static_cast<Index>(opened.tokenizer->size());
   const Index rows = opened.model->design().vocab_size;
   if (tokens <= rows) return;
-  throw InputError(opened.tokenizer->parts().path,
-                   fmt::format("{} tokens, expected at most the {} of the model", tokens, rows));
+  throw InputError(
+      opened.tokenizer->parts().path,
+      fmt::format("the tokenizer has {} tokens, expected at most {}, the vocabulary of the model",
+                  tokens, rows));
 }
 
 }  // namespace
@@ -118,12 +121,14 @@ void add_open_options(cli::Command& command, OpenModelOptions& options) {
   command.argument("MODEL", options.model, "a checkpoint folder");
   add_folder_options(command, options.tokenizer, options.family);
   add_precision(command, options.precision);
-  command.option("--mask", "EXPR", options.mask,
-                 "replaces the model's mask: one for all layers or a list, as in mask-viz");
+  command.option(
+      "--mask", "EXPR", options.mask,
+      "replace the model's mask by an expression of mask-viz for all layers, or by a list with "
+      "one per layer");
   add_flow(command, options.keys, options.query);
   command.option("--normalizer", "NAME", options.normalizer,
-                 "replaces the model's softmax, as attn-probe variants lists them: "
-                 "'log_n(base=512)'; or a list, one for each layer: '3*A, B'");
+                 "replace the model's normalizer by one of attn-probe variants, for example "
+                 "'log_n(base=512)'; or by a list with one per layer: '3*A, B'");
   add_threads(command, options.common);
   add_quiet(command, options.common);
   add_verbose(command, options.common);

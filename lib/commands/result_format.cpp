@@ -24,7 +24,7 @@ std::string ResultFormat::json(double value) const {
 
 void add_digits(cli::Command& command, std::optional<std::int64_t>& digits) {
   command.option("--digits", "N", digits, cli::AllowedRange{1, 17},
-                 "significant digits of results [9; of f64 models what a double needs]");
+                 "significant digits of results [9; with f64, as many as a double needs]");
 }
 
 }  // namespace masque::commands

@@ -6,28 +6,30 @@ using kernel::Precision;
 
 void add_folder_options(cli::Command& command, std::optional<std::string>& tokenizer,
                         std::string& family) {
-  command.option("--tokenizer", "PATH", tokenizer, "a tokenizer as tok takes it [the folder's]");
-  command.option("--family", "NAME", family, "read the folder as this model_type");
+  command.option("--tokenizer", "PATH", tokenizer,
+                 "tokenizer folder or file, as for tok [the folder's]");
+  command.option("--family", "NAME", family,
+                 "read the folder as this model_type [that of config.json]");
 }
 
 void add_precision(cli::Command& command, Precision& precision) {
   command.choice("--precision", precision, kernel::precision_names(),
-                 "float; operands of products rounded to bfloat16; double");
+                 "f32: float; bf16: round operands of products to bfloat16; f64: double");
 }
 
 void add_training_precision(cli::Command& command, Precision& precision) {
   command.choice("--precision", precision, kernel::precision_names().first(2),
-                 "float; or products of operands rounded to bfloat16, with weights in float");
+                 "f32: float; bf16: round operands of products to bfloat16, keep weights in float");
 }
 
 void add_batch_tokens(cli::Command& command, std::int64_t& tokens) {
   command.option("--batch-tokens", "N", tokens, cli::AllowedRange{1, 1e9},
-                 "tokens that run together; bounds the memory, changes no result");
+                 "tokens per batch; bounds memory, does not change results");
 }
 
 void add_chunk_tokens(cli::Command& command, std::int64_t& tokens) {
   command.option("--chunk-tokens", "N", tokens, cli::AllowedRange{1, 1e9},
-                 "tokens that run together: memory; other numbers round otherwise");
+                 "tokens per chunk; affects memory and rounding");
 }
 
 }  // namespace masque::commands

@@ -18,19 +18,21 @@ namespace masque::commands {
 
 void add_max_length(cli::Command& command, std::optional<std::int64_t>& tokens,
                     const std::string& what, const std::string& whose) {
-  command.option("--max-length", "N", tokens, cli::AllowedRange{1, 1e9},
-                 fmt::format("tokens {}, those of the template included [{}]", what, whose));
+  command.option(
+      "--max-length", "N", tokens, cli::AllowedRange{1, 1e9},
+      fmt::format("maximum number of tokens {}, special tokens included [{}]", what, whose));
 }
 
 void add_scoring(cli::Command& command, ScoringOptions& options, const ScoringHelp& help) {
   command.choice("--kind", options.kind, probe::kind_names(), help.kind);
   command.option("--policy", "POLICY", options.policy, help.policy);
   add_max_length(command, options.max_length, "read at once", "the model's");
-  command.flag("--no-bos", options.no_bos,
-               "causal: put no bos (or eos) token in front where the template has none; the first "
-               "token is then not scored");
+  command.flag(
+      "--no-bos", options.no_bos,
+      "causal: do not add a bos (or eos) token in front if the template has none; the first "
+      "token is then not scored");
   command.option("--draws", "K", options.draws, cli::AllowedRange{2, 1e6},
-                 "mdlm: sets of hidden tokens that are drawn for each text [32]");
+                 "mdlm: number of random sets of hidden tokens per text [32]");
   cli::add_no_special_in_text(command, options.no_special_in_text);
 }
 
@@ -72,12 +74,12 @@ Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open
       score.kind == probe::ScoreKind::kCausal && design.streams != model::Streams::kTwo;
   if (options.no_bos && !begins) {
     throw UsageError(fmt::format(
-        "--no-bos is of causal models of one stream, expected none with a {} and --kind {}",
+        "--no-bos applies to causal models of one stream, not to a {} with --kind {}; remove it",
         design.family, probe::kind_name(score.kind)));
   }
   const bool draws = score.kind == probe::ScoreKind::kMdlm;
   if (options.draws && !draws) {
-    throw UsageError(fmt::format("--draws is of --kind mdlm, expected none with --kind {}",
+    throw UsageError(fmt::format("--draws applies to --kind mdlm, not to --kind {}; remove it",
                                  probe::kind_name(score.kind)));
   }
   if (draws) {

@@ -30,10 +30,10 @@ void add_max_length(cli::Command& command, std::optional<std::int64_t>& tokens,
 /// Help of --kind and --policy, which commands may say in other words.
 struct ScoringHelp {
   std::string kind =
-      "what is summed [by the model's head: pll, tta, causal, electra, electric or maskless]; "
-      "mdlm: a bound";
+      "kind of score: pll, tta, causal, electra, electric, maskless, or mdlm, a bound [by the "
+      "model's head]";
   std::string policy =
-      "for a text that is too long: error, chunk, slide:STRIDE, first or last [error]";
+      "what to do with a text that is too long: error, chunk, slide:STRIDE, first or last [error]";
 };
 
 /// --kind, --policy, --max-length, --no-bos, --draws, --no-special-in-text.

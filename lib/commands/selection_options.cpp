@@ -13,21 +13,26 @@ using records::Choice;
 using records::Unit;
 
 void add_selection(cli::Command& command, SelectionChoice& options) {
-  command.option("--rate", "P", options.rate,
-                 "share of the ordinary tokens that is selected; LOW:HIGH draws one for each "
-                 "record");
+  command.option(
+      "--rate", "P", options.rate,
+      "share of ordinary (not special) tokens to select; LOW:HIGH draws a share for each "
+      "record");
   command.choice("--unit", options.selection.unit,
                  {{"token", Unit::kToken}, {"word", Unit::kWord}, {"words", Unit::kWords}},
-                 "word: whole words by the tokenizer's marks; words: by the field 'words'");
-  command.choice("--choice", options.selection.choice,
-                 {{"bernoulli", Choice::kBernoulli},
-                  {"exact", Choice::kExact},
-                  {"span", Choice::kSpan},
-                  {"ngram", Choice::kNgram}},
-                 "each by itself; an exact count; geometric spans; runs of 1 to 4 units");
+                 "what is selected at once; word: whole words, by the tokenizer's marks; words: "
+                 "whole words, by the record's field 'words'");
+  command.choice(
+      "--choice", options.selection.choice,
+      {{"bernoulli", Choice::kBernoulli},
+       {"exact", Choice::kExact},
+       {"span", Choice::kSpan},
+       {"ngram", Choice::kNgram}},
+      "units independently; exactly the share; spans of geometric length; runs of 1 to 4 "
+      "units");
   command.option("--span-p", "P", options.selection.span_p, cli::AllowedRange{0, 1},
-                 "of the geometric span lengths");
-  command.option("--span-longest", "N", options.selection.span_longest, "longest span");
+                 "parameter of the geometric distribution of span lengths");
+  command.option("--span-longest", "N", options.selection.span_longest,
+                 "maximum span length, in units");
 }
 
 std::vector<double> parse_shares(std::string_view name, const std::string& text, std::size_t least,
@@ -38,15 +43,15 @@ std::vector<double> parse_shares(std::string_view name, const std::string& text,
   for (const std::string_view part : parts) {
     const auto value = parse_number<double>(part);
     if (!value || !(*value >= 0)) {
-      throw UsageError(fmt::format("{}: found '{}', expected numbers between colons", field(name),
-                                   escape(text)));
+      throw UsageError(fmt::format("{}: found '{}', expected numbers from 0, separated by colons",
+                                   field(name), escape(text)));
     }
     shares.push_back(*value);
   }
   if (shares.size() < least || shares.size() > most) {
     throw UsageError(fmt::format(
         "{}: found {} numbers, expected {}", field(name), shares.size(),
-        least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most)));
+        least == most ? fmt::format("{}", least) : fmt::format("from {} to {}", least, most)));
   }
   return shares;
 }

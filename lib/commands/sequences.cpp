@@ -29,17 +29,18 @@ void check(const probe::Sequence& item, const model::Design& design) {
   const auto all_below = [](std::string_view name, const auto& values, Index low, Index limit) {
     for (const Index value : values) {
       if (value < low || value >= limit)
-        throw InputError(fmt::format("{} {}, expected {} to {}", name, value, low, limit - 1));
+        throw InputError(fmt::format("{} {}, expected from {} to {}", name, value, low, limit - 1));
     }
   };
-  if (item.ids.empty()) throw InputError("no ids, expected some");
+  if (item.ids.empty()) throw InputError("no ids, expected at least one");
   all_below("token id", item.ids, 0, design.vocab_size);
   if (design.type_vocab_size > 0) all_below("seg", item.segments, 0, design.type_vocab_size);
   const Index longest = design.max_position_embeddings;
   const Index unlimited = std::numeric_limits<Index>::max();
   all_below("pos", item.positions, -design.position_offset, longest > 0 ? longest : unlimited);
   if (longest > 0 && item.positions.empty() && std::ssize(item.ids) > longest)
-    throw InputError(fmt::format("{} ids, expected at most {}", item.ids.size(), longest));
+    throw InputError(fmt::format("{} ids, expected at most {}, the positions of the model",
+                                 item.ids.size(), longest));
 }
 
 probe::Sequence item_of(const records::Record& record, std::uint64_t number,
@@ -107,14 +108,14 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
                   fmt::format("{} tokens, expected at most {}", sentence.size(), longest));
     }
     if (sentence.size() == 0 && o.skip_empty) return;
-    if (sentence.size() == 0) refuse_line(o.stream, id, "no tokens, expected some");
+    if (sentence.size() == 0) refuse_line(o.stream, id, "no tokens, expected at least one");
     sequences.use(sequence_of(std::move(sentence), id, opened), line);
   };
   work.flush = sequences.flush;
   work.enough = sequences.enough;
   const cli::ExitCode code = run_lines(o.stream, command, work, session);
   if (skipped > 0)
-    session.note(fmt::format("lines of more than {} tokens left out: {}", longest, skipped));
+    session.note(fmt::format("skipped lines of more than {} tokens: {}", longest, skipped));
   return code;
 }
 
@@ -137,15 +138,15 @@ probe::Sequence sequence_of(probe::Sentence sentence, std::uint64_t number,
 
 void add_sequences(cli::Command& command, SequenceOptions& options) {
   command.option("--records", "FILE", options.records,
-                 "JSON lines with ids, and seg, pos and mask if they have them, instead of text; - "
-                 "is standard input");
+                 "read JSON lines with ids, and optionally seg, pos and mask, instead of text; - "
+                 "reads standard input");
   command.flag("--no-special", options.no_special,
-               "text without the tokens of the tokenizer's template");
+               "do not add the special tokens of the tokenizer's template");
   add_stream(command, options.stream);
 }
 
 void add_skip_long(cli::Command& command, SequenceOptions& options) {
-  command.flag("--skip-long", options.skip_long, "leaves out text that is too long for the model");
+  command.flag("--skip-long", options.skip_long, "skip text that is too long for the model");
 }
 
 void check_sequences(const SequenceOptions& o, const cli::Command& command) {
@@ -154,9 +155,9 @@ void check_sequences(const SequenceOptions& o, const cli::Command& command) {
   } else if (o.no_special || o.stream.input.crlf ||
              o.stream.input.invalid != cli::Invalid::kReplace) {
     throw UsageError(
-        "--no-special, --invalid and --crlf are about text, expected none of them with --records");
+        "--no-special, --invalid and --crlf apply to text and cannot be combined with --records");
   } else if (o.skip_long) {
-    throw UsageError("--skip-long is about text, expected none with --records");
+    throw UsageError("--skip-long applies to text and cannot be combined with --records");
   }
 }
 

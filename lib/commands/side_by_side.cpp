@@ -62,10 +62,9 @@ struct SideBySide::File {
 
 SideBySide::SideBySide(const std::vector<std::string>& paths, const cli::InputOptions& options) {
   if (std::count(paths.begin(), paths.end(), "-") > 1)
-    throw UsageError("standard input twice, expected it once at most");
+    throw UsageError("- (standard input) is given twice, expected at most once");
   if (options.invalid == cli::Invalid::kSkip) {
-    throw UsageError(
-        "--invalid skip: lines stand side by side, so none is left out; expected replace or error");
+    throw UsageError("--invalid skip would misalign the lines of the files; use replace or error");
   }
   for (const std::string& path : paths) files_.push_back(std::make_unique<File>(path, options));
   struct stat status {};

@@ -34,7 +34,8 @@ class TokenFinder {
     const auto id = parse_unsigned(word);
     const TokenId size = tokens_.table.size > 0 ? tokens_.table.size : kMostIds;
     if (id && *id < static_cast<std::uint64_t>(size)) return static_cast<TokenId>(*id);
-    throw InputError(path_, fmt::format("line {}: '{}' is no token", line, escape(word)));
+    throw InputError(
+        path_, fmt::format("line {}: '{}' is not a token of the vocabulary", line, escape(word)));
   }
 
  private:
@@ -53,9 +54,10 @@ records::SimilarTokens nearest_in_table(const std::string& path, const TokenPars
       surgery::find_embedding_table(checkpoint, store::find_config(checkpoint), std::nullopt);
   const TokenId size = tokens.table.size;
   if (size > 0 && table.rows() < static_cast<std::uint64_t>(size)) {
-    throw InputError(path, fmt::format("a table of {} rows, expected at least the {} ids of the "
-                                       "vocabulary",
-                                       table.rows(), size));
+    throw InputError(
+        path, fmt::format("the embedding table has {} rows, expected at least {}, the size of "
+                          "the vocabulary",
+                          table.rows(), size));
   }
   surgery::SimilarRowsRequest request{
       .count = 10, .skip = tokens.table.special, .threads = threads};
@@ -92,7 +94,8 @@ records::SimilarTokens read_similar(const std::string& path, const TokenParser& 
       similar[id].push_back(finder.find(fields[i], number));
     }
   });
-  if (similar.empty()) throw InputError(path, "is empty, expected a token in each line");
+  if (similar.empty())
+    throw InputError(path, "empty file, expected a token and its similar tokens in each line");
   return similar;
 }
 

@@ -25,11 +25,12 @@ std::uint64_t size_of_input(int fd, const std::optional<Shard>& shard) {
 }  // namespace
 
 void add_shard(cli::Command& command, std::optional<std::string>& shard, const std::string& whole) {
-  command.option("--shard", "I/N", shard, "only the I-th of N parts of " + whole);
+  command.option("--shard", "I/N", shard, "process only the I-th of N parts of " + whole);
 }
 
 void add_first_record(cli::Command& command, std::uint64_t& number) {
-  command.option("--first-record", "N", number, "number of the first line, for parts of a stream");
+  command.option("--first-record", "N", number,
+                 "number of the first line, if the input is a part of a stream");
 }
 
 void add_stream(cli::Command& command, StreamOptions& options) {
@@ -45,7 +46,7 @@ bool has_header(const cli::CommonOptions& common, const StreamOptions& stream) {
 
 void refuse_standard_input(std::string_view option, const std::optional<std::string>& file) {
   if (file == "-")
-    throw UsageError(fmt::format("{} -: standard input is the text, expected a file", option));
+    throw UsageError(fmt::format("{} -: standard input is already the text; use a file", option));
 }
 
 cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& command,

@@ -34,7 +34,7 @@ void refuse_unread(const cli::Command& command, std::span<const std::string_view
                    std::string_view because) {
   for (const std::string_view option : options) {
     if (!command.is_requested(option)) continue;
-    throw UsageError(fmt::format("{} does nothing {}, expected none", field(option), because));
+    throw UsageError(fmt::format("{} has no effect {}; remove it", field(option), because));
   }
 }
 
@@ -48,7 +48,7 @@ void refuse_design(const cli::Command& command, std::string_view model,
   for (const std::string& option :
        keys_of([](cli::Command&c, TrainingOptions&o) { declare_design(c, o); })) {
     if (std::ranges::find(changes, option) == changes.end() && command.is_requested(option))
-      throw UsageError(fmt::format("{} with {}: the model has a design, expected none",
+      throw UsageError(fmt::format("{} cannot be combined with {}: the checkpoint sets the design",
                                    field(option), field(model)));
   }
 }
@@ -92,15 +92,15 @@ void check_objective(const cli::Command& command, const TrainingOptions& o, bool
     std::string name(option);
     std::ranges::replace(name, '-', '_');
     if (std::ranges::find(read, name) == read.end())
-      refuse_unread(command, {option}, fmt::format("for the objective {}", o.objective));
+      refuse_unread(command, {option}, fmt::format("with the objective {}", o.objective));
   }
   if (train::has_two_networks(o.objective))
-    refuse_unread(command, {"allow-leak"}, fmt::format("for the objective {}", o.objective));
+    refuse_unread(command, {"allow-leak"}, fmt::format("with the objective {}", o.objective));
   if (o.objective == "unilm") {
     const std::vector<double> mix = parse_shares("mix", o.prefix.mix, 4, 4);
     if (pairs) {
-      refuse_unread(command, kMaskedOptions, "for the objective unilm of pairs");
-      refuse_unread(command, {"source", "mix"}, "for the objective unilm of pairs");
+      refuse_unread(command, kMaskedOptions, "with the objective unilm on pairs");
+      refuse_unread(command, {"source", "mix"}, "with the objective unilm on pairs");
     }
     if (mix[0] == 0)
       refuse_unread(command, kMaskedOptions, fmt::format("with {} {}", field("mix"), o.prefix.mix));
@@ -110,7 +110,7 @@ void check_objective(const cli::Command& command, const TrainingOptions& o, bool
   if (o.objective != "mdlm" && !o.memory)
     refuse_unread(command, {"block-size"}, fmt::format("without {}", field("memory")));
   if (o.memory && *o.memory == 0 && !o.block_size)
-    throw UsageError(fmt::format("{} 0: expected {} too", field("memory"), field("block_size")));
+    throw UsageError(fmt::format("{} 0: needs {}", field("memory"), field("block_size")));
   // Of a starting model nothing is known yet: the run looks at it.
   if (!o.learned_kappa && !command.is_requested("init"))
     refuse_unread(command, {"kl-weight", "kl-cycle", "free-nats"},

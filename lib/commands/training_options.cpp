@@ -209,103 +209,118 @@ train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std:
 
 void declare_design(cli::Command& c, TrainingOptions& o, const std::string& several) {
   const std::string lists = several.empty() ? "; or a list, one for each layer: '3*A, B'"
-                                            : "; a list by layer in parentheses";
+                                            : "; put a list by layer in parentheses";
   train::DesignRecipe& d = o.design;
-  c.option("--num-hidden-layers", "N", o.num_hidden_layers, cli::AllowedRange{1, 1000}, "layers");
-  c.option("--hidden-size", "N", o.hidden_size, cli::AllowedRange{1, 1e5}, "width of the states");
+  c.option("--num-hidden-layers", "N", o.num_hidden_layers, cli::AllowedRange{1, 1000},
+           "number of layers");
+  c.option("--hidden-size", "N", o.hidden_size, cli::AllowedRange{1, 1e5}, "hidden size");
   if (several.empty()) {
     c.option("--num-attention-heads", "N", o.num_attention_heads, cli::AllowedRange{1, 1e4},
-             "heads");
+             "number of attention heads");
   } else {
-    c.option("--num-attention-heads", "N", o.several_heads, "heads" + several);
+    c.option("--num-attention-heads", "N", o.several_heads, "number of attention heads" + several);
   }
   c.option("--head-size", "N", o.head_size, cli::AllowedRange{1, 1e5},
-           "of queries and keys [hidden size / heads]");
+           "size of a head's queries and keys [hidden size / heads]");
   c.option("--value-size", "N", o.value_size, cli::AllowedRange{1, 1e5},
-           "of a head's values [hidden size / heads]");
+           "size of a head's values [hidden size / heads]");
   c.option("--intermediate-size", "N", o.intermediate_size, cli::AllowedRange{1, 1e6},
-           "of the feed-forward layer [4 × hidden size; 2 × of gated units]");
+           "size of the feed-forward layer [4 × hidden size; gated attention units: 2 ×]");
   c.option("--attention-key-size", "N", o.attention_key_size, cli::AllowedRange{1, 1e5},
-           "of queries and keys of gated attention units");
-  c.option("--layer-kind", "KIND", d.layer_kind, "transformer or gated_attention" + several);
+           "size of queries and keys in gated attention units");
+  c.option("--layer-kind", "KIND", d.layer_kind,
+           "kind of layers: transformer or gated_attention" + several);
   c.option("--position", "SCHEME", o.position,
-           "learned, sinusoidal, rope, none, or one that attn-probe variants lists" + several +
-               lists + " [learned; rope of plm]");
-  c.flag("--position-shared", d.position_shared, "one set of its parameters for all layers");
+           "positions: learned, sinusoidal, rope, none, or a scheme of attn-probe variants" +
+               several + lists + " [learned; plm: rope]");
+  c.flag("--position-shared", d.position_shared, "all layers share the parameters of --position");
   c.option("--late-positions", "N", o.late_positions, cli::AllowedRange{1, 1000},
-           "learned absolute positions also join in front of the last N layers");
+           "add learned absolute positions also to the states in front of the last N layers");
   c.option("--normalizer", "NAME", d.normalizer,
-           "of attention, as attn-probe variants lists them" + several + lists);
+           "function from scores to attention weights; attn-probe variants lists them" + several +
+               lists);
   c.option(
       "--norm-placement", "WHERE", d.norm_placement,
-      "post, pre, parallel, sandwich, rezero, normformer, admin, deepnorm, or with gains for an "
-      "optimizer "
-      "deepnorm_su (Adam), "
-      "deepnorm_su_sgd or deepnorm_su_lamb" +
+      "where norms stand: post, pre, parallel, sandwich, rezero, normformer, admin, deepnorm, or "
+      "deepnorm with gains for an optimizer: deepnorm_su (Adam), deepnorm_su_sgd, "
+      "deepnorm_su_lamb" +
           several);
   c.flag("--no-input-residual", o.no_input_residual,
-         "tokens reach their own rows through the first layer's attention alone");
-  c.option("--norm", "KIND", d.norm, "layer or rms");
-  c.option("--hidden-act", "NAME", d.hidden_act, "of the feed-forward layer [gelu; gated: silu]");
-  c.flag("--gated", d.gated, "a feed-forward layer with a gate");
+         "no residual connection around the first layer's attention");
+  c.option("--norm", "KIND", d.norm, "kind of norms: layer or rms");
+  c.option("--hidden-act", "NAME", d.hidden_act,
+           "activation of the feed-forward layer [gelu; gated: silu]");
+  c.flag("--gated", d.gated, "use gated feed-forward layers");
   c.option("--mixer", "NAME", d.mixer,
-           "in place of attention, as attn-probe variants lists them" +
-               (several.empty() ? several : "; none is attention" + several));
+           "block instead of attention; attn-probe variants lists them" +
+               (several.empty() ? several : "; none: attention" + several));
   c.option("--mixer-inner-size", "N", o.mixer_inner_size, cli::AllowedRange{1, 1e6},
-           "hidden units, rank or memories of a mixer [as its row of attn-probe variants says]");
+           "hidden units, rank or memories of a mixer [see attn-probe variants]");
   c.option("--mixer-attention-size", "N", d.mixer_attention_size, cli::AllowedRange{1, 1e5},
-           "of amlp's tiny attention, and of mixed_chunk's queries and keys");
+           "size of amlp's tiny attention, and of mixed_chunk's queries and keys");
   c.option("--mixer-kernel-size", "N", d.mixer_kernel_size, cli::AllowedRange{1, 1e5},
-           "taps of a convolution");
+           "kernel size of a mixer's convolution");
   c.option("--mixer-dilation", "N", d.mixer_dilation, cli::AllowedRange{1, 1e5},
-           "distance between its taps");
+           "distance between the taps of that convolution");
   c.option("--mixer-chunk-size", "N", d.mixer_chunk_size, cli::AllowedRange{1, 1e5},
-           "tokens of a chunk of mixed_chunk");
-  c.option("--talking-heads", "WHERE", d.talking_heads, "none, before, after or both" + several);
+           "tokens in a chunk of mixed_chunk");
+  c.option(
+      "--talking-heads", "WHERE", d.talking_heads,
+      "mix heads before the softmax, after it, or both: none, before, after or both" + several);
   c.option("--softmax-heads", "N", o.softmax_heads, cli::AllowedRange{1, 1e4},
-           "of talking heads on both sides: heads of weights in between [as many]");
+           "--talking-heads both: number of heads in the softmax [the number of heads]");
   c.option("--value-heads", "N", o.value_heads, cli::AllowedRange{1, 1e4},
-           "of talking heads after the softmax: heads of values [as many]");
+           "--talking-heads after or both: number of heads of values [the number of heads]");
   c.option("--largest-keys", "K", o.largest_keys, cli::AllowedRange{1, 1e6},
-           "each query reads the keys with its K largest scores [all]");
+           "each query reads only the keys with its K largest scores [all]");
   c.option("--previous-scores", "KIND", d.previous_scores,
-           "none, one_layer or accumulated" + several);
-  c.flag("--untied", o.untied, "a vocabulary matrix of its own for the output");
+           "add scores of earlier layers (RealFormer): none, one_layer or accumulated" + several);
+  c.flag("--untied", o.untied, "give the output its own vocabulary matrix");
 }
 
 void declare_optimizer(cli::Command& c, TrainingOptions& o) {
-  c.choice("--optimizer", o.optimizer, train::optimizer_names(), "how gradients become steps");
-  c.option("--learning-rate", "X", o.learning_rate, cli::AllowedRange{1e-12, 1e3}, "the largest");
-  c.option("--warmup", "N", o.warmup, cli::AllowedRange{0, 1e9}, "steps until then [5 % of all]");
-  c.choice("--decay", o.decay, train::decay_names(), "how it falls afterwards");
-  c.option("--decay-floor", "SHARE", o.decay_floor, cli::AllowedRange{0, 1}, "of it at the end");
+  c.choice("--optimizer", o.optimizer, train::optimizer_names(), "optimizer");
+  c.option("--learning-rate", "X", o.learning_rate, cli::AllowedRange{1e-12, 1e3},
+           "peak learning rate, reached after the warm-up");
+  c.option("--warmup", "N", o.warmup, cli::AllowedRange{0, 1e9},
+           "warm-up steps [5 % of all steps]");
+  c.choice("--decay", o.decay, train::decay_names(),
+           "course of the learning rate after the warm-up");
+  c.option("--decay-floor", "SHARE", o.decay_floor, cli::AllowedRange{0, 1},
+           "share of the peak learning rate that is left at the end");
   c.option("--weight-decay", "X", o.weight_decay, cli::AllowedRange{0, 1e3},
-           "of matrices and tables; not of biases and norms");
-  c.option("--beta1", "X", o.beta1, cli::AllowedRange{0, 0.999999}, "running mean of gradients");
-  c.option("--beta2", "X", o.beta2, cli::AllowedRange{0, 0.999999999}, "of their squares");
-  c.option("--clip", "X", o.clip, cli::AllowedRange{0, 1e9}, "largest norm of a gradient; 0: any");
+           "weight decay of matrices and tables, not of biases and norms");
+  c.option("--beta1", "X", o.beta1, cli::AllowedRange{0, 0.999999},
+           "decay rate of the running mean of gradients");
+  c.option("--beta2", "X", o.beta2, cli::AllowedRange{0, 0.999999999},
+           "decay rate of the running mean of squared gradients");
+  c.option("--clip", "X", o.clip, cli::AllowedRange{0, 1e9},
+           "clip gradients to this norm; 0: never");
   c.option("--dropout", "P", o.dropout, cli::AllowedRange{0, 0.95},
-           "after embeddings, attention and feed-forward");
+           "dropout after embeddings, attention and feed-forward layers");
   c.option("--attention-dropout", "P", o.attention_dropout, cli::AllowedRange{0, 0.95},
-           "of attention weights");
+           "dropout of attention weights");
   c.option("--score-noise", "S", o.score_noise, cli::AllowedRange{0, 1e6},
-           "standard deviation of noise on the scores that --previous-scores hands on");
+           "standard deviation of the noise added to scores that --previous-scores passes on, in "
+           "training");
   c.option("--score-dropout", "P", o.score_dropout, cli::AllowedRange{0, 0.95},
-           "of these scores, after the noise");
+           "dropout of these scores, after the noise");
   c.option("--initializer-range", "X", o.initializer_range, cli::AllowedRange{1e-12, 1e3},
-           "deviation of the weights at the start");
+           "standard deviation of initial weights");
   add_training_precision(c, o.precision);
 }
 
 void declare_trained(cli::Command& c, TrainingOptions& o) {
   c.option("--train", "PATTERN", o.trained.train,
-           "what alone is trained: names of tensors with *, or embeddings, position, attention, "
+           "train only these parameters: tensor names with *, or embeddings, position, attention, "
            "feed_forward, norm, bias, head, layer:N, layer:A-B [everything]");
-  c.option("--freeze", "PATTERN", o.trained.freeze, "what of that stays as it is");
+  c.option("--freeze", "PATTERN", o.trained.freeze,
+           "do not train these parameters; takes the same patterns as --train");
   c.option("--rate-of", "PATTERN=FACTOR", o.trained.rate_of,
-           "multiplies the learning rate of these tensors; of several the last one counts");
-  c.option("--layer-decay", "R", o.trained.layer_decay, cli::AllowedRange{1e-6, 1},
-           "multiplies the rate of layer l of L by R^(L-l), l from 0, of embeddings by R^(L+1)");
+           "multiply the learning rate of these parameters by FACTOR; the last match counts");
+  c.option(
+      "--layer-decay", "R", o.trained.layer_decay, cli::AllowedRange{1e-6, 1},
+      "multiply the learning rate of layer l (from 0) of L by R^(L-l), of embeddings by R^(L+1)");
 }
 
 void add_trained_settings(const TrainingOptions& o, train::RunOptions& run) {
@@ -321,41 +336,46 @@ void add_trained_settings(const TrainingOptions& o, train::RunOptions& run) {
 }
 
 void declare_allow_leak(cli::Command& c, TrainingOptions& o) {
-  c.flag("--allow-leak", o.allow_leak, "trains also a design whose rows read what they predict");
+  c.flag("--allow-leak", o.allow_leak,
+         "train even if positions can read the tokens that they predict");
 }
 
 void declare_objective(cli::Command& c, TrainingOptions& o) {
   add_mlm(c, o.mlm);
   c.option("--predict", "P", o.perm.predict, cli::AllowedRange{1e-6, 1},
-           "plm: share of the targets");
+           "plm: share of tokens to predict");
   add_perm(c, o.perm, "plm: ");
   add_prefix(c, o.prefix, "unilm: ");
   c.option("--mae-ratio", "P", o.mae_ratio, cli::AllowedRange{1e-6, 1},
-           "mae, mae-mask: share that is hidden");
+           "mae, mae-mask: share of tokens to hide");
   c.option("--block-size", "B", o.block_size, cli::AllowedRange{1, 1e6},
-           "mdlm: blocks of so many tokens, written from left to right: block diffusion; with "
-           "--memory [as many as that]");
-  c.option("--memory", "M", o.memory, cli::AllowedRange{0, 1e6},
-           "clm, mlm, plm: tokens read their own block of --block-size and M tokens before it, to "
-           "whose states no gradient goes: Transformer-XL");
-  c.option("--latent-layers", "L", o.latent_layers, cli::AllowedRange{1, 1e4},
-           "univae: the last layers, with a bottleneck in front of each [a third, at most 4]");
+           "mdlm: block diffusion in blocks of B tokens, from left to right; with --memory: tokens "
+           "per block [M]");
+  c.option(
+      "--memory", "M", o.memory, cli::AllowedRange{0, 1e6},
+      "clm, mlm, plm: segments of Transformer-XL: a token reads its block of --block-size tokens "
+      "and the M tokens before it, without gradients into those");
+  c.option(
+      "--latent-layers", "L", o.latent_layers, cli::AllowedRange{1, 1e4},
+      "univae: put a bottleneck in front of each of the last L layers [a third of all, at most 4]");
   c.option("--latent-size", "D", o.latent_size, cli::AllowedRange{2, 1e4},
-           "univae: numbers of each bottleneck, a point on a sphere [16]");
+           "univae: dimensions of each bottleneck, a point on a sphere [16]");
   c.option("--kappa", "K", o.kappa, cli::AllowedRange{1e-6, 1e6},
-           "univae: concentration of the points that are drawn in training [32]");
-  c.flag("--learned-kappa", o.learned_kappa,
-         "univae: each bottleneck learns its own from there on, and its KL divergence from the "
-         "uniform distribution joins the loss");
+           "univae: concentration of the distribution that points are drawn from in training [32]");
+  c.flag(
+      "--learned-kappa", o.learned_kappa,
+      "univae: learn a concentration per bottleneck, from --kappa on; adds the KL divergence from "
+      "the uniform distribution to the loss");
   c.option("--kl-weight", "X", o.kl_weight, cli::AllowedRange{0, 1e6},
-           "of the divergence, in a loss of nats a token [1]");
-  c.option("--kl-cycle", "N", o.kl_cycle, cli::AllowedRange{0, 1e9},
-           "the weight rises over the first half of every N steps [0: it does not change]");
+           "univae: weight of that divergence [1]");
+  c.option(
+      "--kl-cycle", "N", o.kl_cycle, cli::AllowedRange{0, 1e9},
+      "univae: raise that weight from 0 over the first half of every N steps; 0: constant [0]");
   c.option("--free-nats", "X", o.free_nats, cli::AllowedRange{0, 1e6},
-           "nats of each bottleneck that cost nothing [0]");
+           "univae: a bottleneck of at most X nats adds no loss [0]");
   add_drop(c, o.drop,
-           {.rate = "share of the tokens that are taken out",
-            .min_keep = "tokens that --drop and mae leave at least [1]"});
+           {.rate = "share of tokens to remove from each sequence (DropToken)",
+            .min_keep = "--drop, mae and mae-mask leave at least N tokens [1]"});
   declare_allow_leak(c, o);
 }
 

@@ -63,7 +63,8 @@ void refuse_design(const cli::Command& command, std::string_view model,
 /// do the options `read`.
 void refuse_training(const cli::Command& command, std::string_view because,
                      std::initializer_list<std::string_view> read = {});
-/// Throws UsageError "… does nothing BECAUSE" if one of the options, by their keys, was requested.
+/// Throws UsageError "… has no effect BECAUSE; remove it" if one of the options, by their keys, was
+/// requested.
 void refuse_unread(const cli::Command& command, std::span<const std::string_view> options,
                    std::string_view because);
 void refuse_unread(const cli::Command& command, std::initializer_list<std::string_view> options,

@@ -20,7 +20,7 @@ void append(T value, std::vector<std::byte>& to) {
 
 void VectorFile::check_name(const std::string& path) {
   if (!path.ends_with(".npy") && !path.ends_with(".safetensors"))
-    throw UsageError("-o: expected a name that ends in .npy or .safetensors");
+    throw UsageError("-o: expected a file name that ends in .npy or .safetensors");
 }
 
 VectorFile::VectorFile(std::string path, std::string tensor, Index columns,

@@ -19,7 +19,7 @@ struct WriteFlags {
 inline void add_write_flags(cli::Command& command, WriteFlags& flags) {
   cli::add_force(command, flags.force);
   command.flag("--no-follow", flags.no_follow,
-               "refuses a folder that has links to files outside of it, instead of copying those");
+               "refuse a folder with links to files outside of it instead of copying these files");
 }
 
 /// For a writer: threads, progress, and what the flags say.

@@ -24,9 +24,9 @@ TEST_CASE("a list of numbers has both ends of its range, and each once if it say
   CHECK(parse_numbers("rates", "0.15,0,1", 0, 1) == std::vector<double>{0.15, 0, 1});
   CHECK(parse_numbers("rates", "0.5,0.50", 0, 1) == std::vector<double>{0.5, 0.5});
   CHECK(refusal([] { parse_numbers("rates", "0.4,0.1,0.40", 0, 1, Repeats::kRefused); }) ==
-        "rates: found 0.4 twice, expected it once");
+        "rates: found 0.4 twice, expected different numbers");
   CHECK(refusal([] { parse_numbers("rates", "0.4,1.5", 0, 1); }) ==
-        "rates: found '1.5', expected numbers from 0 to 1 with commas");
+        "rates: found '1.5', expected numbers from 0 to 1, separated by commas");
   for (const char* bad : {"", "0.1,", ",0.1", "0.1 0.2", "nan", "-0.1", "x", "1e-3x"}) {
     CAPTURE(bad);
     CHECK_THROWS_AS(parse_numbers("rates", bad, 0, 1), UsageError);
@@ -40,11 +40,11 @@ TEST_CASE("shares stand between colons, as many as are wanted") {
   CHECK(refusal([] { parse_shares("split", "1:2", 3, 3); }) ==
         "split: found 2 numbers, expected 3");
   CHECK(refusal([] { parse_shares("rate", "1:2:3", 1, 2); }) ==
-        "rate: found 3 numbers, expected 1 to 2");
+        "rate: found 3 numbers, expected from 1 to 2");
   for (const char* bad : {"", ":", "0.1::0.2", "-0.1", "nan", "0.1,0.2"}) {
     CAPTURE(bad);
     CHECK(refusal([&] { parse_shares("rate", bad, 1, 2); }) ==
-          "rate: found '" + std::string(bad) + "', expected numbers between colons");
+          "rate: found '" + std::string(bad) + "', expected numbers from 0, separated by colons");
   }
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("corruptions are what their options say") {
   CHECK(refusal([] { similar_file_of("maks"); }) == "replace: expected mask or similar:FILE");
 }
 
-TEST_CASE("what belongs to DropToken does nothing without it") {
+TEST_CASE("what belongs to DropToken has no effect without it") {
   const records::DropOptions none = drop_of({});
   CHECK(none.rate == 0);
   CHECK(none.min_keep == 1);
@@ -100,9 +100,9 @@ TEST_CASE("what belongs to DropToken does nothing without it") {
   CHECK_NOTHROW(check_drop({.rate = 0.0, .min_keep = 3, .renumber = true}, false));
   CHECK_NOTHROW(check_drop({.min_keep = 3}, true));
   CHECK(refusal([] { check_drop({.min_keep = 3}, false); }) ==
-        "min_keep does nothing without drop");
+        "min_keep has no effect without drop");
   CHECK(refusal([] { check_drop({.min_keep = 3, .renumber = true}, true); }) ==
-        "renumber does nothing without drop");
+        "renumber has no effect without drop");
 }
 
 TEST_CASE("an option that nothing reads is refused if it was given") {
@@ -117,7 +117,7 @@ TEST_CASE("an option that nothing reads is refused if it was given") {
   CHECK_NOTHROW(refuse_unread(command, {"deep-layers"}, "without a reason"));
   CHECK(refusal([&] {
           refuse_unread(command, {"deep-layers", "rate"}, "with nothing");
-        }) == "rate does nothing with nothing, expected none");
+        }) == "rate has no effect with nothing; remove it");
 }
 
 }  // namespace

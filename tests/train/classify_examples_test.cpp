@@ -80,7 +80,7 @@ TEST_CASE("a mask is one of the tokens that are left, and fits the pooling") {
   options.mask = "causal";
   CHECK(message_of<UsageError>([&] {
           ClassifyExamples(options, ClassifierPooling::kFirst, labelled_design()).check(corpus);
-        }) == "pooling cls: with mask causal the first token reads itself alone, expected mean");
+        }) == "pooling cls: with mask causal the first token reads only itself; use mean");
   ClassifyExamples(options, ClassifierPooling::kMean, labelled_design()).check(corpus);
   options.mask = "nothing_such";
   CHECK(contains(message_of<UsageError>([&] {
@@ -88,7 +88,7 @@ TEST_CASE("a mask is one of the tokens that are left, and fits the pooling") {
                  }),
                  "nothing_such"));
   corpus.add(Sequence(8, 13).ids);
-  CHECK(contains(message_of<UsageError>([&] { examples.check(corpus); }), "12 positions"));
+  CHECK(contains(message_of<UsageError>([&] { examples.check(corpus); }), "expected at most 12"));
 }
 
 }  // namespace masque::test

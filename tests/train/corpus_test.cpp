@@ -112,13 +112,14 @@ TEST_CASE("blocks: lines joined, exact lengths, the rest dropped") {
 
 TEST_CASE("nothing to train on, and no room") {
   const Files files;
-  CHECK(contains(message_of([&] { files.read("", of(CorpusFormat::kLines, 5)); }), "no line"));
-  CHECK(contains(message_of([&] { files.read(" \n\n", of(CorpusFormat::kLines, 5)); }), "no line"));
+  CHECK(contains(message_of([&] { files.read("", of(CorpusFormat::kLines, 5)); }), "no tokens"));
+  CHECK(
+      contains(message_of([&] { files.read(" \n\n", of(CorpusFormat::kLines, 5)); }), "no tokens"));
   CHECK(contains(message_of([&] { files.read("", of(CorpusFormat::kBlocks, 5)); }), "0 tokens"));
   CHECK(contains(message_of([&] { files.read("", of(CorpusFormat::kPairs, 9)); }), "no pair"));
   CHECK(contains(message_of([&] { files.read("", of(CorpusFormat::kRecords, 9)); }), "no record"));
   CHECK(contains(message_of<UsageError>([&] { files.read("a", of(CorpusFormat::kLines, 2)); }),
-                 "sequences of 2 tokens, expected at least 3: 2 of the template, 1 of text"));
+                 "sequences of 2 tokens, expected at least 3: 2 special tokens and 1 of text"));
 }
 
 TEST_CASE("pairs: segments, longest first, and lines that are none") {
@@ -164,7 +165,7 @@ TEST_CASE("corrections: labels in the places of a text's tokens, pairs that have
   }
   CHECK(corpus.item(1).line == 3);
   CHECK(contains(message_of([&] { files.read("a b\ta\na\tb c\n", options); }),
-                 "2 pairs of different numbers of tokens"));
+                 "all 2 pairs have texts with different numbers of tokens"));
 }
 
 std::string problem_of(const Files& files, const std::string& line, bool labels) {
@@ -219,11 +220,12 @@ TEST_CASE("records whose labels do not fit are named by their line") {
   const std::vector<std::pair<const char*, const char*>> cases{
       {R"({"ids":[5]})", "line 2: no labels"},
       {R"({"ids":[5,6],"labels":[6]})", "line 2: labels: 1 values, expected 2 as in ids"},
-      {R"({"ids":[5],"labels":[9]})", "line 2: labels: 9 at token 0, expected 0 to 8, or -100"},
+      {R"({"ids":[5],"labels":[9]})",
+       "line 2: labels: 9 at token 0, expected from 0 to 8, or -100"},
       {R"({"ids":[5],"labels":[-1]})", "line 2: labels: -1 at token 0"},
-      {R"({"ids":[5],"labels":[0],"original":[5]})", "line 2: labels next to original"},
-      {R"({"ids":[5],"labels":[5],"weights":[-1]})", "line 2: weights: -1, expected 0 or more"},
-      {R"({"ids":[5],"labels":[5],"pos":[6]})", "line 2: pos 6, expected 0 to 5"},
+      {R"({"ids":[5],"labels":[0],"original":[5]})", "line 2: labels with original"},
+      {R"({"ids":[5],"labels":[5],"weights":[-1]})", "line 2: weights: -1, expected at least 0"},
+      {R"({"ids":[5],"labels":[5],"pos":[6]})", "line 2: pos 6, expected from 0 to 5"},
       {R"~({"ids":[5],"labels":[5],"mask":"document(2)"})~",
        "line 2: mask: 'document(2)' for a sequence of 1 tokens: the mask is for 2 × 2"},
       {R"({"ids":[5],"labels":[5],"mask":"nonsense"})", "line 2: mask: "},
@@ -238,13 +240,13 @@ TEST_CASE("records whose labels do not fit are named by their line") {
     CHECK(contains(found, expected));
   }
   CHECK(contains(problem_of(files, R"({"ids":[5],"labels":[6]})", false),
-                 "line 2: labels, which only objective records learns"));
+                 "line 2: labels in a record, which only objective records can use"));
   CHECK(contains(problem_of(files, R"({"ids":[5],"weights":[1]})", false), "line 2: weights"));
   CHECK(contains(problem_of(files, R"({"ids":[5],"original":[1]})", false), "line 2: original"));
   CorpusOptions options = of(CorpusFormat::kRecords, 6);
   options.labels = true;
   CHECK(contains(message_of([&] { files.read("{\"ids\":[5],\"labels\":[-100]}\n", options); }),
-                 "labels: none in any record"));
+                 "no record has labels"));
 }
 
 TEST_CASE("records: ids as they are, what objectives make themselves refused") {
@@ -259,7 +261,8 @@ TEST_CASE("records: ids as they are, what objectives make themselves refused") {
   const auto problem = [&](const std::string& line) {
     return message_of([&] { files.read("{\"ids\":[5]}\n" + line, of(CorpusFormat::kRecords, 3)); });
   };
-  CHECK(contains(problem("{\"ids\":[5],\"labels\":[6]}\n"), "line 2: labels, which only"));
+  CHECK(contains(problem("{\"ids\":[5],\"labels\":[6]}\n"),
+                 "line 2: labels in a record, which only"));
   CHECK(contains(problem("{\"ids\":[5,5,5,5]}\n"), "line 2: 4 tokens, expected at most 3"));
   CHECK(contains(problem("{\"ids\":[9]}\n"), "line 2: id 9, expected 0 to 8"));
   CHECK(contains(problem("{\"ids\":[5],\"seg\":[2]}\n"), "line 2: seg 2, expected 0 or 1"));

@@ -203,7 +203,7 @@ TEST_CASE("Admin starts from the sizes of the parts in front") {
           make_run(folder, "admin", "electra");
         }).starts_with("norm_placement admin with objective electra: "));
   CHECK(test::message_of<UsageError>([&] { make_run(folder, "admin", "two-tower"); }) ==
-        "norm_placement admin with two towers: expected one stack of layers");
+        "norm_placement admin does not support two towers");
 }
 
 TEST_CASE("the depth probe reads T-TA, masked and permuted models, and refuses two towers") {
@@ -213,7 +213,7 @@ TEST_CASE("the depth probe reads T-TA, masked and permuted models, and refuses t
     const auto run = make_run(folder, "post", objective);
     if (objective == std::string("two-tower")) {
       CHECK(test::message_of<UsageError>([&] { probe_depth(*run, FirstUpdate::kAdam, 1, 2); }) ==
-            "two towers, expected one stack of layers");
+            "the model has two towers, expected one stack of layers");
       continue;
     }
     const DepthReport report = probe_depth(*run, FirstUpdate::kAdam, 0.001, kSequences);

@@ -189,7 +189,7 @@ TEST_CASE("adversarial: draws and updates repeat, and the generator is found out
 TEST_CASE("adversarial: what cannot be is refused") {
   CHECK(contains(
       message_of<UsageError>([] { Pair<double>({.variant = "replace-mlm", .adversarial = true}); }),
-      "found no discriminator"));
+      "adversarial needs a discriminator"));
   CHECK(contains(
       message_of<UsageError>([] { Pair<double>({.switch_step = 3, .adversarial = true}); }),
       "adversarial and switch"));

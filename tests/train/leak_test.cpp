@@ -197,7 +197,7 @@ void check_refused(std::string_view objective, const Combination& c, const Corpu
   const auto strict = objective_of(objective, false, corpus);
   model::Design design = design_of(c.recipe);
   CHECK(test::contains(usage_error_message([&] { strict->adapt(design); }).value_or("taken"),
-                       "obeys the masks"));
+                       "obeys only the masks"));
   if (!c.plain) return;
   counts.refused_positions.insert(c.recipe.position);
   const auto allowing = objective_of(objective, true, corpus);

@@ -221,7 +221,7 @@ TEST_CASE("mae: what cannot be is refused") {
   CHECK(contains(refused(small_recipe(), 0), "decoder_size"));
   DesignRecipe recipe = small_recipe();
   recipe.mixer = "fnet";
-  CHECK(contains(refused(recipe, 1), "order in the row"));
+  CHECK(contains(refused(recipe, 1), "order in the encoder's input"));
   Corpus pairs;
   pairs.add(std::vector<TokenId>{2, 9, 3}, std::vector<std::uint8_t>{0, 0, 1});
   const Coder<double> coder;

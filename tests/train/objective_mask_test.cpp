@@ -125,7 +125,7 @@ TEST_CASE("disco draws anew for each sequence and epoch, a given seed does not")
   CHECK(bits("disco(7)", one, 0) == bits("disco(7)", two, 5));
   for (Index i = 0; i < 20; ++i) CHECK_FALSE(bits("disco", one, 3).get(i, i));
   CHECK(contains(message_of<UsageError>([] { make_objective("tta", under("tta, tta_word")); }),
-                 "a list next to masks of sequences"));
+                 "a list cannot be combined with masks of sequences"));
 }
 
 TEST_CASE("masks of a corpus are joined with the objective's") {
@@ -146,12 +146,12 @@ TEST_CASE("masks of a corpus are joined with the objective's") {
   corpus.add(item);
   for (const char* name : {"unilm", "plm", "mae-mask"}) {
     CHECK(contains(message_of<UsageError>([&] { make_objective(name)->check(corpus); }),
-                   "the corpus has sequences with masks, expected one that takes them"));
+                   "the corpus has sequences with masks, expected an objective that takes them"));
   }
   ObjectiveOptions dropping = objective_options();
   dropping.drop.rate = 0.1;
   CHECK(contains(message_of<UsageError>([&] { make_objective("mlm", dropping)->check(corpus); }),
-                 "drop: the corpus has sequences with masks, which go by place"));
+                 "drop cannot be combined with the masks of the corpus"));
 }
 
 TEST_CASE("records: their rows, targets, weights and masks") {
@@ -213,10 +213,11 @@ TEST_CASE("unilm on pairs: the target from the source, by hand") {
   corpus.add(pair.ids, pair.segments);
   objective->check(corpus);
   CHECK(contains(message_of([&] { make_objective("unilm")->check(corpus); }),
-                 "expected those of one"));
+                 "expected one segment"));
   pair.segments = {0, 1, 0, 1, 1, 1};
   corpus.add(pair.ids, pair.segments);
-  CHECK(contains(message_of([&] { objective->check(corpus); }), "a source after the target"));
+  CHECK(
+      contains(message_of([&] { objective->check(corpus); }), "a source token follows the target"));
   Corpus text;
   text.add(pair.ids);
   CHECK(contains(message_of([&] { objective->check(text); }), "expected sources and targets"));
@@ -296,7 +297,7 @@ TEST_CASE("plm-hf: hidden in the content too, both halves in one order, a sixth 
   make_objective("plm")->check(corpus);
   ObjectiveOptions drop = objective_options();
   drop.drop.rate = 0.1;
-  CHECK(contains(message_of<UsageError>([&] { make_objective("plm-hf", drop); }), "odd lengths"));
+  CHECK(contains(message_of<UsageError>([&] { make_objective("plm-hf", drop); }), "even lengths"));
   // Special tokens are never hidden as keys.
   const Example special = objective->example(Sequence(3, 64).item(), 0);
   const mask::BitMatrix query = mask::to_bits(*special.query_mask);

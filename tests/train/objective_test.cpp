@@ -132,7 +132,7 @@ TEST_CASE("designs: defaults are filled in, contradictions refused") {
     CHECK(contains(problem([&](model::Design& d) {
                      d.mask = causal ? model::DefaultMask::kOthers : model::DefaultMask::kCausal;
                    }),
-                   "the design has the mask"));
+                   "the model has the mask"));
     CHECK(contains(problem([&](model::Design& d) {
                      d.head.kind =
                          causal ? model::HeadKind::kMasked : model::HeadKind::kDiscriminator;
@@ -219,7 +219,7 @@ TEST_CASE("mlm: exact counts, words, rates that are drawn") {
   options = objective_options();
   options.mlm.selection.unit = records::Unit::kWords;
   CHECK(contains(message_of<UsageError>([&] { make_objective("mlm", options); }),
-                 "unit: found words"));
+                 "unit words: a corpus"));
 }
 
 TEST_CASE("static masks and fixed selections: what is never selected") {
@@ -271,7 +271,7 @@ TEST_CASE("static masks and fixed selections: what is never selected") {
     check_rate(changed, draws * 126, 0.15 * (0.8 + 0.1 / 1000));
     options.drop.rate = 0.1;
     CHECK(contains(message_of<UsageError>([&] { make_objective("mlm", options); }),
-                   "expected either"));
+                   "cannot be combined"));
   }
 }
 

@@ -255,7 +255,7 @@ TEST_CASE("what ranks agree on, and what they must") {
   CHECK(before == std::vector<Index>{0, 10, 30});
   CHECK(share == std::vector<Index>{2, 3, 3});
   for (const std::string& message : messages)
-    CHECK(message == "text: not the same for all processes, expected the same files everywhere");
+    CHECK(message == "text: not the same for all processes; expected the same files everywhere");
 }
 
 TEST_CASE("a batch has a sequence for every rank") {
@@ -267,7 +267,7 @@ TEST_CASE("a batch has a sequence for every rank") {
   options.batch_size = 2;
   CHECK(message_of<UsageError>([&] {
           Trainer(*model.loss, model.parameters, corpus, options, rank);
-        }) == "batch_size 2: expected at least a sequence for each of 3 processes");
+        }) == "batch_size 2: expected at least one sequence for each of 3 processes");
 }
 
 }  // namespace masque::test

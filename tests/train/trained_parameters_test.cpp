@@ -270,19 +270,18 @@ TEST_CASE("words and patterns say what is trained") {
     return message_of<UsageError>([&] { chosen(options); });
   };
   CHECK(message({.freeze = {"embedding"}}) ==
-        "freeze: found 'embedding', which no tensor is called, expected names with * for any text, "
+        "freeze: 'embedding' matches no tensor, expected tensor names with * for any text, "
         "or one of embeddings, position, attention, feed_forward, norm, bias, head, layer:N, "
         "layer:A-B");
   CHECK(message({.train = {"layer:3"}}) ==
         "train: found 'layer:3', expected layer:N or layer:A-B, from 0 to 2");
   for (const char* wrong : {"layer:", "layer:-1", "layer:1-0", "layer:1-", "layer:x", "layer:1-9"})
     CHECK(message({.freeze = {wrong}}).starts_with("freeze: found 'layer:"));
-  CHECK(message({.freeze = {"*"}}) ==
-        "train and freeze leave nothing to train, expected something");
+  CHECK(message({.freeze = {"*"}}) == "train and freeze leave nothing to train");
   for (const char* wrong : {"norm", "norm=", "norm=0", "norm=-1", "norm=nan", "norm=x", "=1"})
     CHECK(message({.rate_of = {wrong}}).starts_with("rate_of: found '"));
   CHECK(message({.freeze = {"head"}, .rate_of = {"head=2"}}) ==
-        "rate_of head=2: none of these tensors is trained, expected one");
+        "rate_of head=2 has no effect: none of these tensors is trained; remove it");
   CHECK(message({.layer_decay = 0}).starts_with("layer_decay: found 0"));
 }
 

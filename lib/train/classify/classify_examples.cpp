@@ -46,9 +46,8 @@ void ClassifyExamples::check(const Corpus& corpus) const {
     for (Index k = 1; alone && k < n; ++k) alone = !bound.allows(0, k);
   }
   if (alone) {
-    throw UsageError(
-        fmt::format("{} cls: with {} {} the first token reads itself alone, expected mean",
-                    field("pooling"), field("mask"), mask_->text()));
+    throw UsageError(fmt::format("{} cls: with {} {} the first token reads only itself; use mean",
+                                 field("pooling"), field("mask"), mask_->text()));
   }
 }
 

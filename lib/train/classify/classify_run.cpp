@@ -177,8 +177,9 @@ ClassifierStart start_of(const std::string& checkpoint, bool full_mask) {
   if (full_mask) {
     if (start.design.mask == model::DefaultMask::kFull && start.design.variants.mask.empty() &&
         !start.mask)
-      throw UsageError(fmt::format("{} full: that of {} is full already, expected none",
-                                   field("mask"), start.design.family));
+      throw UsageError(
+          fmt::format("{} full has no effect: a {} already has full attention; remove it",
+                      field("mask"), start.design.family));
     model::set_mask("full", start.design);
     start.mask.reset();
   }
@@ -203,13 +204,12 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
     : options_(options), names_(std::move(names)), texts_(std::move(texts)), design_(start.design) {
   check_score_noise(options.trainer, design_);
   if (design_.streams == model::Streams::kTwo)
-    throw UsageError("a model of two streams, expected one of one stream");
+    throw UsageError("the model has two streams, expected one stream");
   if (design_.streams == model::Streams::kTowers)
-    throw UsageError("a model of two towers, expected one with one state for a token");
+    throw UsageError("the model has two towers, expected a model with one state per token");
   if (options.pooling == ClassifierPooling::kFirst && design_.mask == model::DefaultMask::kCausal) {
-    throw UsageError(
-        fmt::format("{} cls: the first token of a causal model reads itself alone, expected mean",
-                    field("pooling")));
+    throw UsageError(fmt::format(
+        "{} cls: the first token of a causal model reads only itself; use mean", field("pooling")));
   }
   if (problem() == ProblemType::kRegression && options.trainer.schedule.plan().steps() > 0) {
     probe::Moments moments;

@@ -109,8 +109,8 @@ std::string Corpus::digest() const {
 namespace {
 
 std::string position_problem(Index found, Index most, std::string_view model) {
-  return fmt::format("position {}, expected 0 to {}, the {} positions of {}", found, most - 1, most,
-                     model);
+  return fmt::format("position {}, expected from 0 to {}, the {} positions of {}", found, most - 1,
+                     most, model);
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ std::string position_problem(Index found, Index most, std::string_view model) {
 void check_length(const Corpus& corpus, Index most, std::string_view model) {
   if (most == 0) return;
   if (corpus.longest() > most) {
-    throw UsageError(fmt::format("{} {}: expected at most the {} positions of {}", field("length"),
+    throw UsageError(fmt::format("{} {}: expected at most {}, the positions of {}", field("length"),
                                  corpus.longest(), most, model));
   }
   if (corpus.position_end() > most)
@@ -130,9 +130,10 @@ void check_evaluated_length(const Corpus& corpus, Index most, std::string_view m
     const CorpusItem item = corpus.item(i);
     const std::string place = item.line > 0 ? fmt::format("line {}: ", item.line) : "";
     if (const Index found = std::ssize(item.ids); found > most) {
-      throw InputError(corpus.source(),
-                       fmt::format("{}{} tokens, expected at most the {} positions of {}, or {} {}",
-                                   place, found, most, model, field("length"), most));
+      throw InputError(
+          corpus.source(),
+          fmt::format("{}{} tokens, expected at most {}, the positions of {}; or use {} {}", place,
+                      found, most, model, field("length"), most));
     }
     const auto last = std::ranges::max_element(item.positions);
     if (last != item.positions.end() && *last >= most)

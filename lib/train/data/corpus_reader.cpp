@@ -128,8 +128,8 @@ Corpus read_lines(const std::string& path, const std::string& name,
   corpus.set_begin_token(lines.begin());
   if (corpus.size() > 0) return corpus;
   if (corpus.left_out() > 0) {
-    throw InputError(name, fmt::format("{} pairs of different numbers of tokens, expected texts "
-                                       "with as many tokens as what they should be",
+    throw InputError(name, fmt::format("all {} pairs have texts with different numbers of tokens, "
+                                       "expected pairs with equal numbers",
                                        corpus.left_out()));
   }
   if (options.format == CorpusFormat::kBlocks) {
@@ -138,8 +138,8 @@ Corpus read_lines(const std::string& path, const std::string& name,
                                  blocks.tokens(), lines.room(), options.length));
   }
   throw InputError(name, options.format == CorpusFormat::kPairs
-                             ? "no pair, expected lines of source, tab and target"
-                             : "no line with a token, expected a text");
+                             ? "no pairs, expected lines of source, tab and target"
+                             : "no tokens, expected a text");
 }
 
 }  // namespace

@@ -46,11 +46,11 @@ class RecordTaker {
   }
 
   Corpus finish(const std::string& name) {
-    if (corpus_.size() == 0) throw InputError(name, "no record with a token, expected JSON lines");
+    if (corpus_.size() == 0) throw InputError(name, "no record with tokens, expected JSON lines");
     if (options_.labels && !learns_)
-      throw InputError(name, "labels: none in any record, expected some to learn");
+      throw InputError(name, "no record has labels, expected some to train on");
     if (restored_.value_or(false) && !learns_)
-      throw InputError(name, "dropped: no token in any record, expected some to predict");
+      throw InputError(name, "no record has dropped tokens, expected some to predict");
     if (options_.labels || restored_.value_or(false)) corpus_.set_labels(kind_);
     return std::move(corpus_);
   }
@@ -62,15 +62,16 @@ class RecordTaker {
     std::vector<std::int32_t>& target = record.original.values;
     for (const std::int32_t id : target) {
       if (id < 0 || id >= tokens_.size)
-        throw InputError(fmt::format("original: id {}, expected 0 to {}", id, tokens_.size - 1));
+        throw InputError(
+            fmt::format("original: id {}, expected from 0 to {}", id, tokens_.size - 1));
     }
     if (record.mask || record.pos.present || record.seg.present)
-      throw InputError("original without labels, and mask, pos or seg: expected none of these");
+      throw InputError("original without labels cannot be combined with mask, pos or seg");
     // Both begin with the token that begins a text: as in pairs, the target has none.
     const bool begins = !target.empty() && target.front() == record.ids.front() &&
                         tokens_.is_special(target.front());
     if (begins) target.erase(target.begin());
-    if (target.empty()) throw InputError("original: no token, expected some");
+    if (target.empty()) throw InputError("original: no tokens, expected at least one");
     const std::size_t source = record.size();
     record.ids.insert(record.ids.end(), target.begin(), target.end());
     const std::size_t n = record.size();
@@ -94,7 +95,7 @@ class RecordTaker {
   /// Puts back what was dropped, with labels there.
   void restore(records::Record& record) {
     if (restored_.value_or(record.has_dropped) != record.has_dropped)
-      throw InputError("dropped in some records alone, expected it in all or in none");
+      throw InputError("dropped is present only in some records, expected in all or none");
     restored_ = record.has_dropped;
     if (!record.has_dropped) return;
     kind_ = LabelKind::kHidden;
@@ -106,7 +107,8 @@ class RecordTaker {
     }
     for (const auto& [position, id] : record.dropped) {
       if (id < 0 || id >= tokens_.size)
-        throw InputError(fmt::format("dropped: id {}, expected 0 to {}", id, tokens_.size - 1));
+        throw InputError(
+            fmt::format("dropped: id {}, expected from 0 to {}", id, tokens_.size - 1));
       check_position("dropped: pos", position);
       all.push_back({position, kUnknownSegment, id, id});
     }
@@ -127,8 +129,8 @@ class RecordTaker {
       const std::int32_t after = next == all.end() ? last : next->segment;
       if (last != kUnknownSegment && last != after)
         throw InputError(
-            fmt::format("dropped: position {} between two segments, expected it "
-                        "inside of one",
+            fmt::format("dropped: position {} is between two segments, expected inside "
+                        "one segment",
                         token->position));
       token->segment = last = after;
     }
@@ -159,7 +161,7 @@ class RecordTaker {
 
   void check_position(std::string_view name, std::int32_t position) const {
     if (position >= 0 && position < options_.length) return;
-    throw InputError(fmt::format("{} {}, expected 0 to {} ({})", name, position,
+    throw InputError(fmt::format("{} {}, expected from 0 to {} ({})", name, position,
                                  options_.length - 1, field("length")));
   }
 
@@ -176,7 +178,7 @@ class RecordTaker {
   void check_labels(const records::Record& record) {
     if (!options_.labels) {
       if (!record.labels.present && !record.has_weights && !record.original.present) return;
-      throw InputError(fmt::format("{}, which only {} records learns: expected none",
+      throw InputError(fmt::format("{} in a record, which only {} records can use",
                                    record.labels.present ? "labels"
                                    : record.has_weights  ? "weights"
                                                          : "original",
@@ -184,26 +186,27 @@ class RecordTaker {
     }
     if (!record.labels.present)
       throw InputError(fmt::format(
-          "no labels, expected what is predicted at each token, -100 for nothing{}",
+          "no labels, expected an id to predict for each token, -100 for none{}",
           record.has_dropped
-              ? fmt::format(", or {} mae, which learns dropped tokens", field("objective"))
+              ? fmt::format(", or {} mae, which predicts dropped tokens", field("objective"))
               : ""));
     const LabelKind kind = record.original.present ? LabelKind::kReplaced : LabelKind::kTokens;
     if (kind_ == LabelKind::kNone) kind_ = kind;
     if (kind != kind_)
-      throw InputError(fmt::format("labels {} original, expected records of one kind",
-                                   kind == LabelKind::kReplaced ? "next to" : "without"));
+      throw InputError(
+          fmt::format("labels {} original, but other records differ; expected records of one kind",
+                      kind == LabelKind::kReplaced ? "with" : "without"));
     const std::int32_t end = kind == LabelKind::kReplaced ? 2 : tokens_.size;
     for (std::size_t i = 0; i < record.size(); ++i) {
       const std::int32_t label = record.labels.values[i];
       if (label == records::kNoLabel) continue;
       learns_ = true;
       if (label < 0 || label >= end)
-        throw InputError(
-            fmt::format("labels: {} at token {}, expected 0 to {}, or -100", label, i, end - 1));
+        throw InputError(fmt::format("labels: {} at token {}, expected from 0 to {}, or -100",
+                                     label, i, end - 1));
     }
     for (const double weight : record.weights) {
-      if (!(weight >= 0)) throw InputError(fmt::format("weights: {}, expected 0 or more", weight));
+      if (!(weight >= 0)) throw InputError(fmt::format("weights: {}, expected at least 0", weight));
       if (weight > kLargestWeight)
         throw InputError(fmt::format("weights: {}, expected at most {}", weight, kLargestWeight));
     }

@@ -33,7 +33,7 @@ class Reader {
         encoder_(tokenizer.id_encoder({})),
         to_(to) {
     if (options.text_columns.empty() || options.text_columns.size() > 2)
-      throw UsageError(fmt::format("{}: expected one or two", field("text_columns")));
+      throw UsageError(fmt::format("{}: expected one or two columns", field("text_columns")));
     if (!options.header) choose({});
   }
 
@@ -47,17 +47,16 @@ class Reader {
       refuse(fmt::format("{} column{}, expected at least {}", columns.size(),
                          columns.size() == 1 ? "" : "s", most + 1));
     }
-    if (columns[label_].empty()) refuse("an empty label");
+    if (columns[label_].empty()) refuse("empty label");
     // config.json, which keeps the labels, can hold nothing else.
     if (!valid_utf8(columns[label_])) {
-      refuse(
-          fmt::format("label '{}' is not UTF-8, expected text that is", escape(columns[label_])));
+      refuse(fmt::format("label '{}' is not valid UTF-8", escape(columns[label_])));
     }
     text_ = columns[texts_.front()];
     if (texts_.size() == 2) text_ += fmt::format("\t{}", columns[texts_.back()]);
     piece_.text = text_;
     lines_.encode(encoder_, piece_);
-    if (piece_.lengths.empty()) refuse("a text without a token");
+    if (piece_.lengths.empty()) refuse("text without tokens");
     to_.corpus.add(piece_.ids, piece_.segments);
     to_.labels.emplace_back(columns[label_]);
   }
@@ -71,10 +70,11 @@ class Reader {
     for (const std::string& column : options_.text_columns) texts_.push_back(place(column, names));
     label_ = place(options_.label_column, names);
     if (texts_.size() == 2 && texts_.front() == texts_.back())
-      throw UsageError(fmt::format("column {} is both texts, expected two columns", texts_[0] + 1));
-    if (std::ranges::find(texts_, label_) != texts_.end()) {
       throw UsageError(
-          fmt::format("column {} is text and label, expected different columns", label_ + 1));
+          fmt::format("column {} is given for both texts, expected two columns", texts_[0] + 1));
+    if (std::ranges::find(texts_, label_) != texts_.end()) {
+      throw UsageError(fmt::format(
+          "column {} is given for text and label, expected different columns", label_ + 1));
     }
   }
 

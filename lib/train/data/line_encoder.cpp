@@ -37,9 +37,9 @@ LineEncoder::LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& 
   room_ = options.length - around_.size();
   const Index least = format_ == CorpusFormat::kPairs && !corrections_ ? 2 : 1;
   if (room_ < least) {
-    throw UsageError(
-        fmt::format("sequences of {} tokens, expected at least {}: {} of the template, {} of text",
-                    options.length, around_.size() + least, around_.size(), least));
+    throw UsageError(fmt::format(
+        "sequences of {} tokens, expected at least {}: {} special tokens and {} of text",
+        options.length, around_.size() + least, around_.size(), least));
   }
 }
 

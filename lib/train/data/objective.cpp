@@ -37,7 +37,7 @@ std::string BlockMemory::mask() const {
 std::unique_ptr<records::Corruption> make_dropping(records::DropOptions drop, std::uint64_t seed,
                                                    const records::TokenTable& tokens) {
   if (!(drop.rate >= 0 && drop.rate < 1))
-    throw UsageError(fmt::format("{}: found {}, expected a share from 0 to less than 1",
+    throw UsageError(fmt::format("{}: found {}, expected a share of at least 0 and less than 1",
                                  field("drop"), drop.rate));
   drop.seed = seed;
   return drop.rate == 0 ? nullptr : make_drop(drop, tokens);
@@ -48,24 +48,25 @@ Objective::Objective(const ObjectiveOptions& options) : options_(options) {
   if (options.mask.empty()) return;
   const std::vector<mask::MaskLayer> layers = mask::parse_open_mask_layers(options.mask);
   if (layers.size() != 1 || layers.front().count != 1)
-    throw UsageError(fmt::format("{} {}: a list next to masks of sequences, expected one mask",
-                                 field("mask"), options.mask));
+    throw UsageError(
+        fmt::format("{} {}: a list cannot be combined with masks of sequences; use one mask",
+                    field("mask"), options.mask));
   mask_ = layers.front().mask;
 }
 
 void Objective::check(const Corpus& corpus) const {
   if (corpus.pairs() && !options_.pairs)
-    throw InputError(corpus.source(), "sequences of two segments, expected those of one");
+    throw InputError(corpus.source(), "sequences with two segments, expected one segment");
   if (!corpus.has_masks()) return;
   if (!takes_masks()) {
     throw UsageError(
-        fmt::format("{}: {} has sequences with masks, expected one that takes them: mlm, mdlm, "
-                    "tta, clm or records",
+        fmt::format("{}: {} has sequences with masks, expected an objective that takes them: mlm, "
+                    "mdlm, tta, clm or records",
                     field("objective"), corpus.source()));
   }
   if (drop_) {
     throw UsageError(
-        fmt::format("{}: {} has sequences with masks, which go by place, expected none",
+        fmt::format("{} cannot be combined with the masks of {}, which refer to positions",
                     field("drop"), corpus.source()));
   }
 }
@@ -93,7 +94,7 @@ records::MlmOptions Objective::mlm_options() const {
   records::MlmOptions mlm = options_.mlm;
   mlm.selection.seed = options_.seed;
   if (options_.tokens.mask < 0 && mlm.mask > 0 && mlm.similar.empty())
-    throw UsageError(fmt::format("the tokenizer has no mask token, expected one, or another {}",
+    throw UsageError(fmt::format("the tokenizer has no mask token; use another tokenizer or {}",
                                  field("split")));
   return mlm;
 }

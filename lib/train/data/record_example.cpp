@@ -36,7 +36,7 @@ std::string_view name_of(model::HeadKind head) {
 
 [[noreturn]] void refuse(const DesignNeeds& needs, std::string_view found,
                          std::string_view expected) {
-  throw UsageError(fmt::format("{} {}: the design has {}, expected {}", field("objective"),
+  throw UsageError(fmt::format("{} {}: the model has {}, expected {}", field("objective"),
                                needs.objective, found, expected));
 }
 
@@ -54,8 +54,8 @@ void check_masks(const DesignNeeds& needs, const model::Design& design) {
   const model::DesignMasks found = model::mask_support(design);
   if (needs.allow_leak || found.masks <= wanted) return;
   throw UsageError(
-      fmt::format("{} {}: {} obeys the masks {} alone, so that rows would read what "
-                  "they predict; expected another, or {}",
+      fmt::format("{} {}: {} obeys only the masks {}, so positions would read what "
+                  "they predict; use another, or {}",
                   field("objective"), needs.objective, found.part, nn::masks_text(found.masks),
                   field("allow_leak")));
 }
@@ -143,7 +143,7 @@ void adapt_design(const DesignNeeds& needs, model::Design& design) {
   // XLNet's segments are relative: it has no table of them.
   if (needs.segments && design.position != model::PositionType::kXlnet) {
     if (design.type_vocab_size == 0) design.type_vocab_size = 2;
-    if (design.type_vocab_size < 2) refuse(needs, "one token type", "two: sources and targets");
+    if (design.type_vocab_size < 2) refuse(needs, "one token type", "two, for sources and targets");
   }
   if (design.vocab_size == 0) design.vocab_size = needs.vocab_size;
   if (design.vocab_size < needs.vocab_size) {
@@ -153,7 +153,7 @@ void adapt_design(const DesignNeeds& needs, model::Design& design) {
   if (!design.variants.mask.empty()) design.mask = model::DefaultMask::kFull;
   if (!design.mask_token_id && needs.mask_token >= 0) design.mask_token_id = needs.mask_token;
   if (needs.streams == model::Streams::kFixedKeys && !design.mask_token_id) {
-    refuse(needs, "no mask token", "one, which its queries start from");
+    refuse(needs, "no mask token", "a mask token, from which its queries start");
   }
   check_masks(needs, design);
 }

@@ -15,8 +15,8 @@ namespace masque::train {
 model::DetectorDesign detector_sizes(const model::Design& design, const DesignRecipe& recipe,
                                      double size, Index layers) {
   if (!(size > 0 && size <= 1)) {
-    throw UsageError(
-        fmt::format("{}: found {}, expected more than 0, at most 1", field("detector_size"), size));
+    throw UsageError(fmt::format("{}: found {}, expected more than 0 and at most 1",
+                                 field("detector_size"), size));
   }
   DesignRecipe own = recipe;
   own.intermediate_size = design.intermediate_size;

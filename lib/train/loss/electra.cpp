@@ -44,7 +44,7 @@ ElectraSelection::ElectraSelection(const ElectraSelectionOptions& options)
       .selection = options.selection, .mask = options.mask, .keep = 1 - options.mask, .random = 0};
   mlm.selection.seed = options.seed;
   if (options.mask > 0 && options.tokens.mask < 0)
-    throw UsageError("the tokenizer has no mask token, expected one");
+    throw UsageError("the tokenizer has no mask token, which the objective needs");
   mlm_ = make_mlm(mlm, options.tokens);
   drop_ = make_dropping(options.drop, options.seed, options.tokens);
 }

@@ -82,32 +82,34 @@ template <class T>
 void ElectraLoss<T>::check_energy() const {
   if (!model_.variant->energy) return;
   if (options_.switch_step > 0)
-    throw UsageError(fmt::format("{} with {} electric: both networks learn at once, expected none",
-                                 field("switch"), field("objective")));
+    throw UsageError(
+        fmt::format("{} cannot be combined with {} electric, which trains both networks together",
+                    field("switch"), field("objective")));
   const records::SelectionOptions& selection = options_.selection.selection;
   if (selection.rate_high >= 0 || !(selection.rate > 0 && selection.rate < 1))
-    throw UsageError(fmt::format("{} with {} electric: expected one share, above 0 and below 1",
-                                 field("rate"), field("objective")));
+    throw UsageError(
+        fmt::format("{} with {} electric: expected one share, more than 0 and less than 1",
+                    field("rate"), field("objective")));
 }
 
 template <class T>
 void ElectraLoss<T>::check_adversarial() const {
   if (!model_.adversarial) return;
   if (model_.variant->vocabulary || model_.variant->energy)
-    throw UsageError(fmt::format("{}: found no discriminator, expected {} electra",
-                                 field("adversarial"), field("objective")));
+    throw UsageError(fmt::format("{} needs a discriminator: use {} electra", field("adversarial"),
+                                 field("objective")));
   if (options_.switch_step > 0)
-    throw UsageError(
-        fmt::format("{} and {}: expected one of them", field("adversarial"), field("switch")));
+    throw UsageError(fmt::format("{} and {} cannot be combined; use one of them",
+                                 field("adversarial"), field("switch")));
 }
 
 template <class T>
 void ElectraLoss<T>::check(const Corpus& corpus) const {
   if (corpus.pairs() && !options_.pairs)
-    throw InputError(corpus.source(), "sequences of two segments, expected those of one");
+    throw InputError(corpus.source(), "sequences with two segments, expected one segment");
   if (!corpus.has_masks() && !corpus.has_positions()) return;
   throw UsageError(
-      fmt::format("{} {}: {} has sequences with {}, expected an objective of one "
+      fmt::format("{} {}: {} has sequences with {}; use an objective of one "
                   "network",
                   field("objective"), model_.variant->name, corpus.source(),
                   corpus.has_masks() ? "masks" : "positions"));

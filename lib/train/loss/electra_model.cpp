@@ -84,7 +84,7 @@ model::Design generator_design(const ElectraVariant& variant, const DesignRecipe
                                double size, const ObjectiveOptions& requested,
                                const model::Design& second) {
   if (!(size > 0 && size <= 1)) {
-    throw UsageError(fmt::format("{}: found {}, expected more than 0, at most 1",
+    throw UsageError(fmt::format("{}: found {}, expected more than 0 and at most 1",
                                  field("generator_size"), size));
   }
   model::Design design = design_of(scaled_recipe(recipe, size));

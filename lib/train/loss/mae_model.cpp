@@ -17,13 +17,15 @@ namespace masque::train {
 void adapt_mae(const ObjectiveOptions& requested, model::Design& encoder) {
   if (!encoder.variants.mixer.empty()) {
     throw UsageError(
-        fmt::format("{}: the mixer {} mixes tokens by their order in the row, in which hidden "
-                    "tokens are missing",
+        fmt::format("{}: the mixer {} mixes tokens by their order in the encoder's input, "
+                    "where hidden tokens are missing",
                     kMae, encoder.variants.mixer));
   }
   if (encoder.convolution_size > 0) {
-    throw UsageError(fmt::format(
-        "{}: a convolution reads neighbours in the row, in which hidden tokens are missing", kMae));
+    throw UsageError(
+        fmt::format("{}: a convolution reads neighbours in the encoder's input, where hidden "
+                    "tokens are missing",
+                    kMae));
   }
   encoder.head = {};
   adapt_design({.objective = kMae,
@@ -36,15 +38,15 @@ void adapt_mae(const ObjectiveOptions& requested, model::Design& encoder) {
 
 DesignRecipe decoder_recipe(const DesignRecipe& recipe, double size, Index layers) {
   if (!(size > 0 && size <= 1)) {
-    throw UsageError(
-        fmt::format("{}: found {}, expected more than 0, at most 1", field("decoder_size"), size));
+    throw UsageError(fmt::format("{}: found {}, expected more than 0 and at most 1",
+                                 field("decoder_size"), size));
   }
   for (const auto& [name, text] :
        {std::pair{"position", &recipe.position}, std::pair{"normalizer", &recipe.normalizer}}) {
     if (!model::is_layer_list(*text)) continue;
     throw UsageError(
-        fmt::format("{}: '{}' is a list for the encoder's layers, the decoder of {} {} "
-                    "has others; expected one for all",
+        fmt::format("{}: '{}' is a list by layer, but the decoder of {} {} has other layers; "
+                    "use one for all layers",
                     field(name), escape(*text), field("objective"), kMae));
   }
   DesignRecipe own = scaled_recipe(recipe, size);

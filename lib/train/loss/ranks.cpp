@@ -56,7 +56,7 @@ void check_alike(Ranks& ranks, std::string_view what, std::string_view text) {
   const auto own = static_cast<double>(number);
   if (any(ranks, of_first(ranks, own) != own)) {
     throw InputError(fmt::format(
-        "{}: not the same for all processes, expected the same files everywhere", what));
+        "{}: not the same for all processes; expected the same files everywhere", what));
   }
 }
 

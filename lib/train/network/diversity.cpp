@@ -129,7 +129,7 @@ class Measure {
 Diversities parse_diversity(std::string_view text) {
   const auto refuse = [&] {
     throw UsageError(
-        fmt::format("{}: found '{}', expected different measures of {} with weights: "
+        fmt::format("{}: found '{}', expected different measures ({}) with weights, for example "
                     "d2:0.1,d3:0.1",
                     field("diversity"), escape(text), fmt::join(kDiversityNames, ", ")));
   };

@@ -12,25 +12,23 @@ namespace masque::train {
 template <class T>
 void Encoder<T>::stop_at_blocks(Index size) {
   const auto refuse_if = [](bool found, const std::string& what) {
-    if (found) throw UsageError(fmt::format("{} with {}", field("memory"), what));
+    if (found)
+      throw UsageError(fmt::format("{} cannot be combined with {}", field("memory"), what));
   };
   const model::VariantDesign& variants = design_.variants;
-  refuse_if(design_.layer_kind != model::LayerKind::kTransformer,
-            "gated attention units, expected transformer layers");
-  refuse_if(mixer_ != nullptr, fmt::format("{}, expected attention", field("mixer")));
-  refuse_if(variants.talking_heads != model::TalkingHeads::kNone,
-            fmt::format("{}, expected none", field("talking_heads")));
-  refuse_if(variants.largest_keys > 0, fmt::format("{}, expected none", field("largest_keys")));
-  refuse_if(variants.previous_scores != model::PreviousScores::kNone,
-            fmt::format("{}, expected none", field("previous_scores")));
-  refuse_if(materialized_, fmt::format("{}, expected none", field("diversity")));
+  refuse_if(design_.layer_kind != model::LayerKind::kTransformer, "gated attention units");
+  refuse_if(mixer_ != nullptr, field("mixer"));
+  refuse_if(variants.talking_heads != model::TalkingHeads::kNone, field("talking_heads"));
+  refuse_if(variants.largest_keys > 0, field("largest_keys"));
+  refuse_if(variants.previous_scores != model::PreviousScores::kNone, field("previous_scores"));
+  refuse_if(materialized_, field("diversity"));
   refuse_if(design_.streams != model::Streams::kOne && design_.streams != model::Streams::kTwo,
-            "a stream that reads the embeddings, or two towers, expected one stream or two");
+            "a stream that reads the embeddings, or with two towers");
   refuse_if(std::ranges::any_of(
                 layers_, [](const EncoderLayer<T>& layer) { return !layer.convolution.empty(); }),
-            "a convolution next to the first layer, expected a model without");
-  refuse_if(detector_ != nullptr, "a detector, expected a model without");
-  refuse_if(variants.latent.has_value(), "latent bottlenecks, expected a model without");
+            "a convolution beside the first layer");
+  refuse_if(detector_ != nullptr, "a detector");
+  refuse_if(variants.latent.has_value(), "latent bottlenecks");
   block_size_ = size;
   for (std::size_t w = 0; w < layers_.size(); ++w) {
     Dense<T>& key_value = layers_[w].key_value;
@@ -44,10 +42,8 @@ void check_block_places(const ExampleChunk& chunk) {
   for (std::size_t s = 0; s + 1 < chunk.begins.size(); ++s) {
     for (Index i = chunk.begins[s]; i < chunk.begins[s + 1]; ++i) {
       if (chunk.positions[static_cast<std::size_t>(i)] == i - chunk.begins[s]) continue;
-      throw InputError(
-          fmt::format("{} with sequences that have positions of their own, expected "
-                      "0, 1, 2 …",
-                      field("memory")));
+      throw InputError(fmt::format(
+          "{} cannot be combined with sequences that have their own positions", field("memory")));
     }
   }
 }

@@ -17,7 +17,7 @@ using model::PreviousScores;
 template <class T>
 void Encoder<T>::measure_diversity() {
   if (mixer_ != nullptr)
-    throw UsageError(fmt::format("{} has no attention, whose diversity could be measured",
+    throw UsageError(fmt::format("{} has no attention, so its diversity cannot be measured",
                                  design_.variants.mixer));
   materialized_ = measures_ = true;
 }

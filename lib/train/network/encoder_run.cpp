@@ -22,8 +22,8 @@ template <class T>
 void Encoder<T>::set_recompute(Recompute recompute) {
   if (recompute == Recompute::kOn && materialized_) {
     throw UsageError(
-        fmt::format("{} on: expected off with talking heads, largest keys, scores of the layer "
-                    "before and diversity, which need the weights of all heads at once",
+        fmt::format("{} on cannot be combined with talking heads, largest keys, previous scores "
+                    "or diversity, which need the weights of all heads at once; use off",
                     field("recompute")));
   }
   recompute_ = recompute;

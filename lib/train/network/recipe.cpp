@@ -106,29 +106,31 @@ void check_parts(const DesignRecipe& recipe, const Design& design) {
   const std::string talks = named("talking_heads", recipe.talking_heads);
   if (design.layer_kind == model::LayerKind::kGatedAttention) {
     const std::string kind = named("layer_kind", recipe.layer_kind);
-    if (recipe.gated) apart(field("gated"), kind, "its units are gated as they are, expected none");
+    if (recipe.gated)
+      apart(field("gated"), kind, "its units are gated already; remove one of the options");
     if (design.norm_placement != model::NormPlacement::kPost &&
         design.norm_placement != model::NormPlacement::kPre)
       apart(named("norm_placement", recipe.norm_placement), kind,
-            "a unit is one block, with nothing next to it, expected post or pre");
-    if (recipe.talking_heads != "none") apart(talks, kind, "a unit has one head, expected none");
+            "a unit is a single block; use post or pre");
+    if (recipe.talking_heads != "none") apart(talks, kind, "a unit has one head; use none");
     if (!recipe.mixer.empty())
-      apart(named("mixer", recipe.mixer), kind, "a unit is attention and more, expected none");
+      apart(named("mixer", recipe.mixer), kind,
+            "a unit contains attention; remove one of the options");
   }
   if (recipe.mixer.empty()) return;
   const std::string mixer = named("mixer", recipe.mixer);
   about("mixer", [&] { model::mixer_of(design); });
   if (recipe.talking_heads != "none")
-    apart(talks, mixer, "a mixer has no weights of attention, expected none");
+    apart(talks, mixer, "a mixer has no attention weights; use none");
   if (recipe.largest_keys > 0)
     apart(fmt::format("{} {}", field("largest_keys"), recipe.largest_keys), mixer,
-          "a mixer has no scores, expected none");
+          "a mixer has no scores; remove one of the options");
   if (recipe.previous_scores != "none")
     apart(named("previous_scores", recipe.previous_scores), mixer,
-          "a mixer has no scores, expected none");
+          "a mixer has no scores; use none");
   if (model::positions_act_in_attention(design))
     apart(named("position", recipe.position), mixer,
-          "a mixer has no queries and keys, expected learned, sinusoidal, none or another of the "
+          "a mixer has no queries and keys; use learned, sinusoidal, none or another scheme of the "
           "input");
 }
 
@@ -162,7 +164,7 @@ void change_position(const DesignChanges& changes, Design& design) {
         !native.variants.position.empty() || (has_family(native) && (bare || has_family(named)));
     design = takes_native ? std::move(native) : std::move(named);
     if (model::has_position_table(design) && design.max_position_embeddings == 0)
-      throw UsageError("has parameters by place, but the model no longest sequence");
+      throw UsageError("has parameters by position, but the model has no maximum length");
   });
 }
 
@@ -177,7 +179,7 @@ void set_talking_heads(const DesignRecipe& recipe, Design& design) {
                             {"both", TalkingHeads::kBoth}});
   const auto own = [&](std::string_view name, Index heads, bool mixed, std::string_view where) {
     if (heads > 0 && !mixed)
-      throw UsageError(fmt::format("{} {} with {} {}: heads that are not mixed, expected {}",
+      throw UsageError(fmt::format("{} {} with {} {}: these heads are not mixed; use {}",
                                    field(name), heads, field("talking_heads"), recipe.talking_heads,
                                    where));
     return heads == design.num_attention_heads ? Index{0} : heads;
@@ -226,7 +228,7 @@ void change_design(const DesignChanges& changes, Design& design) {
   const double start = model::start_of_score_scale(design);
   if (changes.normalizer) set_normalizer(*changes.normalizer, design);
   if (learns && model::learns_score_scale(design) && model::start_of_score_scale(design) != start) {
-    throw UsageError(fmt::format("{}: '{}': the model's heads have learned their s, expected s={}",
+    throw UsageError(fmt::format("{}: '{}': the heads of the model have learned s; use s={}",
                                  field("normalizer"), escape(design.normalizer), start));
   }
   if (changes.position) change_position(changes, design);
@@ -253,7 +255,7 @@ Design design_of(const DesignRecipe& recipe) {
   } else {
     const bool own_sizes = recipe.head_size > 0 && recipe.value_size > 0;
     if (recipe.hidden_size % heads != 0 && !own_sizes) {
-      throw UsageError(fmt::format("{} {} is no multiple of {} {}", field("hidden_size"),
+      throw UsageError(fmt::format("{} {} is not a multiple of {} {}", field("hidden_size"),
                                    recipe.hidden_size, field("num_attention_heads"), heads));
     }
     const Index even = recipe.hidden_size / heads;

@@ -37,7 +37,7 @@ class LastStates {
   LastStates(TrainingRun& run, Index sequences)
       : run_(run), examples_(run.first_examples(sequences)) {
     if (run.design().streams == model::Streams::kTowers)
-      throw UsageError("two towers, expected one stack of layers");
+      throw UsageError("the model has two towers, expected one stack of layers");
   }
 
   std::span<const Example> examples() const { return examples_; }
@@ -50,11 +50,10 @@ class LastStates {
     outputs.layers = layers;
     LossReport report = run_.network().evaluate(examples_, outputs);
     if (report.rows == 0)
-      throw InputError(run_.corpus().source(), "no position has a loss, expected longer texts");
+      throw InputError(run_.corpus().source(), "no position has a loss; use longer texts");
     if (!std::isfinite(report.mean())) {
-      throw InputError(
-          run_.corpus().source(),
-          "the loss is not finite, expected a number; a smaller learning rate may help");
+      throw InputError(run_.corpus().source(),
+                       "the loss is not finite; try a smaller learning rate");
     }
     return report;
   }

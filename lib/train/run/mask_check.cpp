@@ -88,7 +88,7 @@ std::optional<ReadTarget> follow_example(const Example& example, const model::De
   const mask::FlowResult flow = mask::follow_flow(request);
   for (const Index row : example.rows) {
     const auto token = targets.find(row, [&](Index place) { return flow.reach.get(row, place); });
-    if (token) return ReadTarget{0, row, *token, "through other rows"};
+    if (token) return ReadTarget{0, row, *token, "through other tokens"};
   }
   return std::nullopt;
 }
@@ -119,7 +119,7 @@ struct Place {
 std::optional<ReadTarget> count_labels(const model::Design& design, const Objective& objective,
                                        const Corpus& corpus) {
   std::array<Place, 3> places{
-      {{0, "the token at its row"}, {1, "the next token"}, {-1, "the token before"}}};
+      {{0, "the token at its position"}, {1, "the next token"}, {-1, "the token before"}}};
   Index rows = 0;
   for (Index i = 0; i < std::min(corpus.size(), kCountedSequences); ++i) {
     throw_if_interrupted();
@@ -181,7 +181,7 @@ void give_masks(std::string_view masks, bool allow_leak, model::Design& design) 
 void check_parts_obey(const model::Design& design, std::string_view name, bool allow_leak) {
   const model::DesignMasks found = model::mask_support(design);
   if (allow_leak || found.masks <= mask_need(design)) return;
-  throw UsageError(fmt::format("{} {}: {} obeys the masks {} alone, expected another, or {}", name,
+  throw UsageError(fmt::format("{} {}: {} obeys only the masks {}; use another, or {}", name,
                                design.variants.mask, found.part, nn::masks_text(found.masks),
                                field("allow_leak")));
 }
@@ -232,7 +232,7 @@ void refuse_read_target(std::string_view name, const model::Design& design,
   const auto read = find_read_target(design, objective, corpus);
   if (!read) return;
   throw UsageError(fmt::format(
-      "{} {}: row {} of sequence {} may read token {}, which it predicts ({}); expected a mask "
+      "{} {}: position {} of sequence {} can read token {}, which it predicts ({}); use a mask "
       "that hides it, or {}",
       field("objective"), name, read->row, read->sequence + 1, read->token, read->path,
       field("allow_leak")));

@@ -16,7 +16,7 @@ void start_residuals(const Objective& objective, const Corpus& corpus, Index seq
   const model::Design& design = network.design();
   if (design.norm_placement != model::NormPlacement::kAdmin) return;
   if (design.streams == model::Streams::kTowers)
-    throw UsageError("norm_placement admin with two towers: expected one stack of layers");
+    throw UsageError("norm_placement admin does not support two towers");
   objective.check(corpus);
   std::vector<LayerMagnitudes> layers;
   RunOutputs<float> outputs;

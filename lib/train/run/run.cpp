@@ -212,8 +212,9 @@ void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
   const bool had_start = state_fact(state, "init") != nullptr;
   if (had_start != (options_.init != nullptr)) {
     throw InputError(
-        path, had_start ? fmt::format("a run from a checkpoint, expected {} with it", field("init"))
-                        : fmt::format("a run of a new model, expected no {}", field("init")));
+        path, had_start
+                  ? fmt::format("the run started from a checkpoint; add its {}", field("init"))
+                  : fmt::format("the run started from a new model; remove {}", field("init")));
   }
   Settings settings = facts();
   std::erase_if(settings, [&](const auto& one) {
@@ -224,8 +225,8 @@ void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
     if (found == nullptr || *found == value || (name != "init" && name != "init_generator"))
       continue;
     const model::StartingModel& start = name == "init" ? *options_.init : *options_.init_generator;
-    throw InputError(path, fmt::format("began with other values than {} {} has, expected the "
-                                       "model that the run began with",
+    throw InputError(path, fmt::format("the values of {} {} have changed since the run started; "
+                                       "use the original model",
                                        field(name), escape(start.path())));
   }
   const auto changed = changed_settings(settings, [&](const std::string& name) {
@@ -239,8 +240,9 @@ void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
 std::vector<std::string> TrainingRun::take_moments() {
   MASQUE_CHECK(options_.init != nullptr && trainer_->done() == 0);
   if (!is_folder(options_.init->path())) {
-    throw InputError(options_.init->path(), fmt::format("a file, expected a folder with {} for {}",
-                                                        kTrainingStateName, field("init_moments")));
+    throw InputError(options_.init->path(),
+                     fmt::format("is a file, expected a folder with {} for {}", kTrainingStateName,
+                                 field("init_moments")));
   }
   const std::string path = join(options_.init->path(), kTrainingStateName);
   const store::Checkpoint state = store::open_checkpoint(path);
@@ -251,14 +253,15 @@ std::vector<std::string> TrainingRun::take_moments() {
            (second.empty() || !name.starts_with(second));
   };
   const TakenMoments taken = read_moments(state, path, takes, *trainer_, parameters_);
-  std::vector<std::string> notes{fmt::format("moments of {} parameters, which have had {} updates",
-                                             taken.parameters, taken.updates)};
+  std::vector<std::string> notes{
+      fmt::format("loaded moments of {} parameters, which have had {} updates", taken.parameters,
+                  taken.updates)};
   for (const std::string& name : taken.missing) {
     if (second.empty() || !name.starts_with(second))
       notes.push_back(fmt::format("{}: starts without moments", escape(name)));
   }
   if (!second.empty())
-    notes.push_back(fmt::format("{}: all of it starts without moments", other().name));
+    notes.push_back(fmt::format("{}: all parameters start without moments", other().name));
   return notes;
 }
 

@@ -39,7 +39,7 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
     : options_(std::move(options)), tokenizer_(std::move(tokenizer)), corpus_(std::move(corpus)) {
   if (ranks.count() > 1 &&
       (options_.objective == kMae || options_.adversarial || options_.diversity)) {
-    throw UsageError(fmt::format("{} of several processes is not there yet, expected one",
+    throw UsageError(fmt::format("{} does not support several processes; use one",
                                  options_.diversity     ? field("diversity")
                                  : options_.adversarial ? field("adversarial")
                                                         : field("objective") + " mae"));
@@ -48,13 +48,13 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
   check_dropout(design_);
   const ElectraVariant* variant = find_electra(options_.objective);
   if (has_two_networks(options_.objective) && !options_.mask.empty()) {
-    throw UsageError(fmt::format("{} with {} {}: expected an objective of one network",
-                                 field("mask"), field("objective"), options_.objective));
+    throw UsageError(fmt::format("{} with {} {}: needs an objective of one network", field("mask"),
+                                 field("objective"), options_.objective));
   }
   if (has_two_networks(options_.objective) && !options_.init &&
       options_.design.norm_placement == "admin") {
     throw UsageError(
-        fmt::format("{} admin with {} {}: its start is measured of one network, expected another "
+        fmt::format("{} admin with {} {}: its start is measured on one network; use another "
                     "placement or objective",
                     field("norm_placement"), field("objective"), options_.objective));
   }
@@ -88,8 +88,8 @@ void TrainingRun::choose_trained() {
   if (!electra_ || options_.switch_step == 0 || any_trained(electra_->second_map, parameters_))
     return;
   throw UsageError(
-      fmt::format("{} {}: of the model nothing is trained, which is alone after these steps, "
-                  "expected another {} or {}",
+      fmt::format("{} {}: nothing of the model is trained, but only the model is trained after "
+                  "these steps; change {} or {}",
                   field("switch"), options_.switch_step, field("train"), field("freeze")));
 }
 
@@ -110,12 +110,12 @@ void TrainingRun::fill_in() {
   if (options_.init) {
     design_ = starting_design(*options_.init);
     if (design_.variants.detector && options_.objective != kCorrect) {
-      throw UsageError(fmt::format("{} {}: {} has a detector, expected {} {}", field("objective"),
+      throw UsageError(fmt::format("{} {}: {} has a detector; use {} {}", field("objective"),
                                    options_.objective, options_.init->path(), field("objective"),
                                    kCorrect));
     }
     if (design_.variants.latent && options_.objective != "univae") {
-      throw UsageError(fmt::format("{} {}: {} has latent bottlenecks, expected {} univae",
+      throw UsageError(fmt::format("{} {}: {} has latent bottlenecks; use {} univae",
                                    field("objective"), options_.objective, options_.init->path(),
                                    field("objective")));
     }
@@ -144,7 +144,7 @@ void TrainingRun::check_dropout(const model::Design& design) const {
   const bool scores = design.variants.previous_scores != model::PreviousScores::kNone;
   const bool largest = design.variants.largest_keys > 0;
   if (!options_.diversity && !talks && !scores && !largest && design.variants.mixer.empty()) return;
-  throw UsageError(fmt::format("{} with {}: its weights have no dropout, expected 0",
+  throw UsageError(fmt::format("{} with {}: dropout of these weights is not supported; use 0",
                                field("attention_dropout"),
                                field(options_.diversity              ? "diversity"
                                      : talks                         ? "talking_heads"
@@ -180,7 +180,7 @@ void TrainingRun::set_masks() {
   if (!options_.mask.empty()) {
     if (!objective_->takes_masks() || two_streams) {
       throw UsageError(
-          fmt::format("{} with {} {}: its sequences have masks of their own, expected none",
+          fmt::format("{} with {} {}: this objective draws its own masks; remove the mask",
                       field("mask"), field("objective"), options_.objective));
     }
     give_masks(options_.mask, requested.allow_leak, design_);
@@ -201,8 +201,9 @@ void TrainingRun::join_memory() {
   const std::optional<BlockMemory>& memory = options_.requested.memory;
   if (!memory) return;
   if (options_.requested.drop.rate > 0) {
-    throw UsageError(fmt::format("{} with {}: blocks go by place, expected either", field("memory"),
-                                 field("drop")));
+    throw UsageError(
+        fmt::format("{} and {} cannot be combined: blocks depend on the positions of tokens",
+                    field("memory"), field("drop")));
   }
   // The sequences of permutations have masks of their own, which the objective joins.
   if (design_.streams == model::Streams::kTwo) return;
@@ -210,7 +211,7 @@ void TrainingRun::join_memory() {
   if (mask.empty()) mask = model::default_mask_name(design_.mask);
   const std::vector<mask::MaskLayer> layers = mask::parse_open_mask_layers(mask);
   if (layers.size() != 1 || layers.front().count != 1) {
-    throw UsageError(fmt::format("{} {} with {}: a list, expected one mask for all layers",
+    throw UsageError(fmt::format("{} {} is a list; with {} use one mask for all layers",
                                  field("mask"), mask, field("memory")));
   }
   const std::string read = memory->mask();
@@ -239,8 +240,8 @@ void TrainingRun::make_one() {
   check_towers();
   if (design_.streams == model::Streams::kTwo && model::adds_position(design_)) {
     throw UsageError(
-        fmt::format("{} {} has a query stream, which sees no positions of the input: expected {} "
-                    "rope, transformer_xl or the like",
+        fmt::format("{} {} has a query stream, which does not see positions of the input; use {} "
+                    "rope, transformer_xl or another scheme of queries and keys",
                     field("objective"), options_.objective, field("position")));
   }
   start_network();
@@ -264,7 +265,7 @@ void TrainingRun::set_latents() {
     network_->add_divergence(options_.divergence.value_or(DivergenceLoss()));
   } else if (options_.divergence) {
     throw UsageError(fmt::format(
-        "{}, {} and {}: the concentration of the model is fixed, expected none, or {}",
+        "{}, {} and {} have no effect on a fixed concentration; remove them or use {}",
         field("kl_weight"), field("kl_cycle"), field("free_nats"), field("learned_kappa")));
   }
   if (!latent) return;
@@ -274,7 +275,7 @@ void TrainingRun::set_latents() {
     nats.push_back(fmt::format("{:.4g}", nn::sphere_divergence(latent->size, network_->kappa(m))));
   }
   start_notes_.push_back(fmt::format(
-      "latent bottlenecks: {}, of {} numbers, {} {}: each says at most {} nats{}", latent->layers,
+      "latent bottlenecks: {}, dimension {}, {} {}: each carries at most {} nats{}", latent->layers,
       latent->size, latent->learned_kappa ? "learned kappa" : "kappa", fmt::join(kappas, ", "),
       fmt::join(nats, ", "), latent->learned_kappa ? " at the start" : ""));
 }
@@ -309,8 +310,8 @@ void TrainingRun::check_leak() {
   const auto leak = probe_leak(*network_, *objective_, corpus_);
   if (!leak) return;
   throw UsageError(fmt::format(
-      "{} {}: row {} of sequence {} changes with token {}, which it predicts, by {:.2g}; expected "
-      "a design that hides it, or {}",
+      "{} {}: the state at position {} of sequence {} depends on token {}, which it predicts (it "
+      "changes by {:.2g}); use a design that hides it, or {}",
       field("objective"), options_.objective, leak->row, leak->sequence + 1, leak->token,
       leak->difference, field("allow_leak")));
 }

@@ -67,7 +67,7 @@ model::Design TrainingRun::made_generator(const ElectraVariant& variant) const {
   const model::StartingModel& start = *options_.init_generator;
   model::Design design = starting_design(start);
   if ((start.design().streams == model::Streams::kTowers) != variant.energy) {
-    throw UsageError(fmt::format("{} {} with {} {}: the model has {}, expected {}",
+    throw UsageError(fmt::format("{} {} with {} {}: the generator has {}, expected {}",
                                  field("objective"), variant.name, field("init_generator"),
                                  start.path(), variant.energy ? "one tower" : "two towers",
                                  variant.energy ? "two" : "one"));
@@ -75,7 +75,7 @@ model::Design TrainingRun::made_generator(const ElectraVariant& variant) const {
   adapt_starting_design(
       start, [&](model::Design& own) { adapt_generator(variant, requested, own); }, design);
   if (design.vocab_size != design_.vocab_size) {
-    throw UsageError(fmt::format("{}: {} has a vocabulary of {}, expected {} as of {}",
+    throw UsageError(fmt::format("{}: {} has a vocabulary of {}, expected {} as in {}",
                                  field("init_generator"), start.path(), design.vocab_size,
                                  design_.vocab_size, options_.init->path()));
   }
@@ -114,12 +114,12 @@ void TrainingRun::start_electra(ElectraModel& model) {
     if (own != ParameterMap::kNone) new_tensors_.push_back(parameters_[own].name);
   }
   if (!options_.init_generator) {
-    start_notes_.emplace_back("generator: a new network");
+    start_notes_.emplace_back("generator: initialized");
   } else {
     const auto names = copy_weights(of_generator, model.generator_map, parameters_);
     new_tensors_.insert(new_tensors_.end(), names.begin(), names.end());
     for (const Role role : different) {
-      start_notes_.push_back(fmt::format("{}: other values than the model's, not shared",
+      start_notes_.push_back(fmt::format("{}: differs from the model's, not shared",
                                          parameters_[model.generator_map.weight(role)].name));
     }
     generator_digest_ = digest_of(model.generator_map);
@@ -148,8 +148,7 @@ ElectraLossOptions TrainingRun::electra_options(const ElectraVariant& variant) c
 
 void TrainingRun::make_two(const ElectraVariant& variant) {
   if (options_.init_generator && !options_.init)
-    throw UsageError(
-        fmt::format("{} without {}: expected both", field("init_generator"), field("init")));
+    throw UsageError(fmt::format("{}: needs {}", field("init_generator"), field("init")));
   adapt_design([&](model::Design& design) { adapt_electra(variant, options_.requested, design); });
   check_towers();
   ElectraModel& model = electra_.emplace();
@@ -164,7 +163,9 @@ void TrainingRun::make_two(const ElectraVariant& variant) {
 
 void TrainingRun::make_mae() {
   if (options_.diversity)
-    throw UsageError(fmt::format("{}: mae has two networks, expected another", field("diversity")));
+    throw UsageError(
+        fmt::format("{} cannot be combined with the objective mae, which has two networks",
+                    field("diversity")));
   const ObjectiveOptions& requested = options_.requested;
   adapt_design([&](model::Design& design) { adapt_mae(requested, design); });
   check_towers();
@@ -184,7 +185,7 @@ void TrainingRun::make_mae() {
   initialize_parameters(model.encoder, model.encoder_map, start, parameters_);
   if (options_.init) {
     new_tensors_ = copy_weights(starting_weights(*options_.init, design_), map_, parameters_);
-    start_notes_.emplace_back("decoder: a new network");
+    start_notes_.emplace_back("decoder: initialized");
     start_digest_ = digest_of(map_);
   }
   auto loss = std::make_unique<MaeLoss<float>>(requested, model, parameters_, options_.precision);
@@ -196,11 +197,12 @@ void TrainingRun::make_mae() {
 void TrainingRun::make_correction() {
   if (options_.diversity)
     throw UsageError(
-        fmt::format("{}: correct has two networks, expected another", field("diversity")));
+        fmt::format("{} cannot be combined with the objective correct, which has two networks",
+                    field("diversity")));
   const bool had_one = design_.variants.detector.has_value();
   if (had_one && (options_.detector_size || options_.detector_layers)) {
     throw UsageError(
-        fmt::format("{}: {} has a detector, expected none",
+        fmt::format("{}: {} already has a detector; remove the option",
                     field(options_.detector_size ? "detector_size" : "detector_layers"),
                     options_.init->path()));
   }
@@ -210,7 +212,7 @@ void TrainingRun::make_correction() {
   adapt_design(
       [&](model::Design& design) { adapt_correction(options_.requested, detector, design); });
   start_network();
-  if (options_.init && !had_one) start_notes_.emplace_back("detector: a new network");
+  if (options_.init && !had_one) start_notes_.emplace_back("detector: initialized");
   auto loss = std::make_unique<CorrectionLoss<float>>(
       design_, map_, parameters_, options_.precision, options_.correction_weight);
   loss->chunk_rows = options_.chunk_rows;

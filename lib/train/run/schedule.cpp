@@ -47,8 +47,8 @@ StepPlan StepPlan::parse(std::string_view text) {
   std::string_view rest = text;
   const auto fail = [&]() -> std::int64_t {
     throw UsageError(
-        fmt::format("{}: found '{}', expected a number from 0 to {}, or what a run with {} "
-                    "printed: 1000,300:800",
+        fmt::format("{}: found '{}', expected a number from 0 to {}, or the plan that a run with "
+                    "{} printed: 1000,300:800",
                     field("steps"), escape(std::string(text)), kMost, field("budget")));
   };
   const auto number = [&] {
@@ -78,17 +78,17 @@ StepPlan StepPlan::parse(std::string_view text) {
 
 std::string Schedule::course_after(std::int64_t done) const {
   const std::int64_t end = plan().steps();
-  if (done >= end) return "is at its end";
-  const std::string from = fmt::format("goes on from {:.4g}", at(done + 1));
+  if (done >= end) return "is at the end of its schedule";
+  const std::string from = fmt::format("continues from {:.4g}", at(done + 1));
   if (decay == Decay::kConstant) {
     return done + 1 < warmup
                ? fmt::format("{} to {:.4g} at step {} and stays there", from, learning_rate, warmup)
-               : fmt::format("stays at {:.4g} to step {}", at(done + 1), end);
+               : fmt::format("stays at {:.4g} until step {}", at(done + 1), end);
   }
   const std::string rise =
       done + 1 < warmup ? fmt::format(" to {:.4g} at step {}, then", learning_rate, warmup) : "";
   return fmt::format("{}{} {} to {:.4g} at step {}", from, rise,
-                     decay == Decay::kLinear ? "in a line" : "as a cosine", at(end), end);
+                     decay == Decay::kLinear ? "linearly" : "as a cosine", at(end), end);
 }
 
 double Schedule::at(std::int64_t step) const {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
 #include "base/escape.hpp"
 
 namespace masque::train {
@@ -13,11 +14,11 @@ std::optional<std::string> changed_settings(
   for (const auto& [name, value] : settings) {
     const std::string was = saved(name).value_or("absent");
     if (was == value) continue;
-    list += fmt::format("{}{} was {} and is now {}", list.empty() ? "" : ", ", name, escape(was),
-                        escape(value));
+    list +=
+        fmt::format("{}{} {} (now {})", list.empty() ? "" : ", ", name, escape(was), escape(value));
   }
   if (list.empty()) return std::nullopt;
-  return list + "; a resumed run keeps its settings";
+  return fmt::format("the run used {}; {} cannot change settings", list, field("resume"));
 }
 
 }  // namespace masque::train

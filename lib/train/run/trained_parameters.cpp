@@ -109,8 +109,8 @@ class Choice {
     for (std::size_t i = 0; i < trained.size(); ++i)
       trained[i] = trained[i] && parameters_[static_cast<Index>(i)].trained;
     if (std::ranges::find(trained, true) == trained.end()) {
-      throw UsageError(fmt::format("{} and {} leave nothing to train, expected something",
-                                   field("train"), field("freeze")));
+      throw UsageError(
+          fmt::format("{} and {} leave nothing to train", field("train"), field("freeze")));
     }
     const std::vector<double> rates = rates_of(options, trained);
     for (std::size_t i = 0; i < trained.size(); ++i)
@@ -143,13 +143,13 @@ class Choice {
                              : all([&](std::size_t i) { return matches_glob(pattern, name(i)); });
     if (!found.empty()) return found;
     if (word != kWords.end()) {
-      throw UsageError(fmt::format("{} {}: the model has no such tensor, expected none",
-                                   field(option), pattern));
+      throw UsageError(
+          fmt::format("{} {} matches no tensor of the model; remove it", field(option), pattern));
     }
     std::string words;
     for (const auto& [known, test] : kWords) words += fmt::format("{}, ", known);
     throw UsageError(
-        fmt::format("{}: found '{}', which no tensor is called, expected names with * for any "
+        fmt::format("{}: '{}' matches no tensor, expected tensor names with * for any "
                     "text, or one of {}layer:N, layer:A-B",
                     field(option), escape(pattern), words));
   }
@@ -180,8 +180,8 @@ class Choice {
       const auto factor = value ? parse_number<double>(*value) : std::nullopt;
       if (!factor || !(*factor > 0 && *factor <= kMostRate)) {
         throw UsageError(
-            fmt::format("{}: found '{}', expected a pattern and a factor of the "
-                        "learning rate, more than 0: embeddings=0.1",
+            fmt::format("{}: found '{}', expected PATTERN=FACTOR with a factor "
+                        "of more than 0, for example embeddings=0.1",
                         field("rate_of"), escape(one)));
       }
       bool any = false;
@@ -190,8 +190,9 @@ class Choice {
         any = any || trained[i];
       }
       if (!any) {
-        throw UsageError(fmt::format("{} {}: none of these tensors is trained, expected one",
-                                     field("rate_of"), escape(one)));
+        throw UsageError(
+            fmt::format("{} {} has no effect: none of these tensors is trained; remove it",
+                        field("rate_of"), escape(one)));
       }
     }
     for (std::size_t i = 0; options.layer_decay && i < rates.size(); ++i)
@@ -218,7 +219,7 @@ class Choice {
 void choose_trained(const TrainedOptions& options, std::span<const TrainedNetwork> networks,
                     Parameters<float>& parameters) {
   if (options.layer_decay && !(*options.layer_decay > 0 && *options.layer_decay <= 1)) {
-    throw UsageError(fmt::format("{}: found {}, expected more than 0, at most 1",
+    throw UsageError(fmt::format("{}: found {}, expected more than 0 and at most 1",
                                  field("layer_decay"), *options.layer_decay));
   }
   Choice(networks, parameters).run(options);

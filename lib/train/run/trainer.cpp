@@ -29,8 +29,9 @@ NameTable<Optimizer> optimizer_names() {
 void check_score_noise(const TrainerOptions& options, const model::Design& design) {
   if (options.score_noise == 0 && options.score_dropout == 0) return;
   if (design.variants.previous_scores != model::PreviousScores::kNone) return;
-  throw UsageError(fmt::format("{}: no layer of the model hands on scores, expected 0",
-                               field(options.score_noise > 0 ? "score_noise" : "score_dropout")));
+  throw UsageError(
+      fmt::format("{} has no effect: no layer of the model passes scores on; remove it",
+                  field(options.score_noise > 0 ? "score_noise" : "score_dropout")));
 }
 
 Trainer::Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& corpus,
@@ -42,7 +43,7 @@ Trainer::Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& co
       options_(options),
       order_(corpus.size(), options.seed) {
   if (options.batch_size < ranks.count()) {
-    throw UsageError(fmt::format("{} {}: expected at least a sequence for each of {} processes",
+    throw UsageError(fmt::format("{} {}: expected at least one sequence for each of {} processes",
                                  field("batch_size"), options.batch_size, ranks.count()));
   }
   loss.set_ranks(ranks);
@@ -73,8 +74,8 @@ void Trainer::update(StepReport& report) {
   report.gradient_norm = norm;
   if (!std::isfinite(norm)) {
     throw InputError(
-        fmt::format("step {}: the gradient is not finite, expected a number; a smaller "
-                    "learning rate or a longer warm-up may help",
+        fmt::format("step {}: the gradient is not finite; try a smaller learning rate or a "
+                    "longer warm-up",
                     report.step));
   }
   kernel::OptimizerSettings settings;
@@ -133,8 +134,8 @@ StepReport Trainer::step() {
   report.tokens = report.loss.tokens;
   if (!std::isfinite(report.loss.mean())) {
     throw InputError(
-        fmt::format("step {}: the loss is not finite, expected a number; a smaller "
-                    "learning rate or a longer warm-up may help",
+        fmt::format("step {}: the loss is not finite; try a smaller learning rate or a longer "
+                    "warm-up",
                     report.step));
   }
   ranks_.sum(parameters_.gradients());

@@ -71,8 +71,8 @@ const store::TensorInfo& need(const store::Checkpoint& state, const std::string&
   if (tensor != nullptr) return *tensor;
   if (state.find("values") != nullptr)
     throw InputError(path,
-                     "the state of an earlier version of this program, whose runs this one "
-                     "does not continue");
+                     "written by an earlier version of this program, which this version cannot "
+                     "continue");
   throw InputError(path, fmt::format("no '{}', expected the state of this run", escape(name)));
 }
 
@@ -161,8 +161,7 @@ TakenMoments read_moments(const store::Checkpoint& state, const std::string& pat
     taken.updates = std::max(taken.updates, updates);
     ++taken.parameters;
   }
-  if (taken.parameters == 0)
-    throw InputError(path, "no moments of this model's parameters, expected some");
+  if (taken.parameters == 0) throw InputError(path, "no moments of this model's parameters");
   return taken;
 }
 

@@ -18,7 +18,8 @@ class MaeMask final : public Objective {
         mae_(
             make_mae({.ratio = given.mae.ratio, .min_keep = given.mae.min_keep, .seed = given.seed},
                      given.tokens)) {
-    if (given.tokens.mask < 0) throw UsageError("the tokenizer has no mask token, expected one");
+    if (given.tokens.mask < 0)
+      throw UsageError("the tokenizer has no mask token, which the objective needs");
   }
 
   void adapt(model::Design& design) const override {

@@ -16,7 +16,8 @@ namespace {
 records::MdlmOptions mdlm_options(const ObjectiveOptions& given) {
   records::MdlmOptions mdlm = given.mdlm;
   mdlm.seed = given.seed;
-  if (given.tokens.mask < 0) throw UsageError("the tokenizer has no mask token, expected one");
+  if (given.tokens.mask < 0)
+    throw UsageError("the tokenizer has no mask token, which the objective needs");
   return mdlm;
 }
 
@@ -31,7 +32,7 @@ class Mdlm final : public Objective {
     if (blocks() && design.variants.mask.empty() && design.mask == model::DefaultMask::kFull)
       model::set_mask(mask, design);
     if (blocks() && design.variants.mask != mask) {
-      throw UsageError(fmt::format("{} {}: the design has another mask, expected {}",
+      throw UsageError(fmt::format("{} {}: the model has another mask, expected {}",
                                    field("block_size"), options().mdlm.block_size, mask));
     }
     adapt_design({.objective = "mdlm",

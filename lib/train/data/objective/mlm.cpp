@@ -21,13 +21,12 @@ class Mlm final : public Objective {
         corruption_(make_mlm(mlm_options(), given.tokens)) {
     if (given.mlm.selection.unit == records::Unit::kWords) {
       throw UsageError(
-          fmt::format("{}: found words, of which a corpus has no numbers, expected token or word",
-                      field("unit")));
+          fmt::format("{} words: a corpus has no field 'words'; use token or word", field("unit")));
     }
     if (!has_never_selected()) return;
     if (given.drop.rate > 0) {
       throw UsageError(
-          fmt::format("{} with {}: the same positions of other tokens, expected either",
+          fmt::format("{} and {} cannot be combined: dropping tokens moves the fixed positions",
                       field("drop"), field(given.mlm.draws > 0 ? "draws" : "fixed_selection")));
     }
     records::MlmOptions anew = mlm_options();

@@ -18,10 +18,11 @@ class Plm final : public Objective {
     perm.hf = hf;
     perm.seed = given.seed;
     if (hf && given.tokens.mask < 0)
-      throw UsageError("the tokenizer has no mask token, expected one");
+      throw UsageError("the tokenizer has no mask token, which the objective needs");
     if (hf && given.drop.rate > 0) {
-      throw UsageError(fmt::format("{}: leaves odd lengths, expected none for the objective plm-hf",
-                                   field("drop")));
+      throw UsageError(
+          fmt::format("{} cannot be combined with the objective plm-hf, which needs even lengths",
+                      field("drop")));
     }
     corruption_ = make_perm(perm, given.tokens);
     if (given.memory) memory_ = mask::parse_mask(given.memory->mask());
@@ -42,7 +43,7 @@ class Plm final : public Objective {
     for (Index i = 0; hf_ && i < corpus.size(); ++i) {
       if (corpus.length(i) % 2 == 0) continue;
       throw InputError(fmt::format(
-          "{} plm-hf: sequence {} has {} tokens, expected an even number, as of {} blocks",
+          "{} plm-hf: sequence {} has {} tokens, expected an even number; use {} blocks",
           field("objective"), i + 1, corpus.length(i), field("format")));
     }
   }

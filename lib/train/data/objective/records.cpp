@@ -51,7 +51,7 @@ class Records final : public Objective {
     Objective::check(corpus);
     if (corpus.labels() != options().records.labels)
       throw InputError(corpus.source(),
-                       "sequences without labels of the kind that is learnt, expected some");
+                       "sequences without labels of the kind that the run trains on");
   }
 
   bool takes_masks() const override { return true; }

@@ -19,8 +19,9 @@ class Unilm final : public Objective {
     prefix.seed = given.seed;
     prefix_ = make_prefix(prefix);
     if (given.mlm.draws > 0 || given.mlm.fixed_selection) {
-      throw UsageError(fmt::format("{} does nothing for the objective unilm, whose masks are drawn",
-                                   field(given.mlm.draws > 0 ? "draws" : "fixed_selection")));
+      throw UsageError(fmt::format(
+          "{} has no effect with the objective unilm, which draws its own masks; remove it",
+          field(given.mlm.draws > 0 ? "draws" : "fixed_selection")));
     }
     if (prefix.mix[0] > 0) mlm_ = make_mlm(mlm_options(), given.tokens);
   }
@@ -37,7 +38,7 @@ class Unilm final : public Objective {
 
   void check(const Corpus& corpus) const override {
     if (options().pairs && !corpus.pairs()) {
-      throw InputError(corpus.source(), "sequences of one segment, expected sources and targets");
+      throw InputError(corpus.source(), "sequences with one segment, expected sources and targets");
     }
     Objective::check(corpus);
     for (Index i = 0; i < corpus.size(); ++i) source_size(corpus.item(i).segments);
@@ -61,7 +62,7 @@ class Unilm final : public Objective {
   static std::size_t source_size(const Segments& segments) {
     const auto target = std::find(segments.begin(), segments.end(), 1);
     if (std::find(target, segments.end(), 0) != segments.end()) {
-      throw InputError("seg: a source after the target, expected 0 … 0 1 … 1");
+      throw InputError("seg: a source token follows the target, expected 0 … 0 1 … 1");
     }
     return static_cast<std::size_t>(target - segments.begin());
   }

@@ -32,8 +32,8 @@ class Univae final : public Objective {
     latent.layers = options().latent_layers.value_or(latent.layers);
     latent.size = options().latent_size.value_or(latent.size);
     if (latent.learned_kappa && options().kappa) {
-      throw UsageError(
-          fmt::format("{}: the model has learned its own, expected none", field("kappa")));
+      throw UsageError(fmt::format("{} has no effect: the model has learned its own; remove it",
+                                   field("kappa")));
     }
     latent.kappa = options().kappa.value_or(latent.kappa);
     latent.learned_kappa = latent.learned_kappa || options().learned_kappa;
@@ -46,7 +46,7 @@ class Univae final : public Objective {
     for (Index i = 0; i < corpus.size(); ++i) {
       if (corpus.length(i) < 2)
         throw InputError(corpus.source(),
-                         fmt::format("sequence {} of one token, expected at least 2", i + 1));
+                         fmt::format("sequence {} has one token, expected at least 2", i + 1));
     }
   }
 
