@@ -316,7 +316,11 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   }
   const bool was_done = goes_on && run.trainer().done() == run.trainer().steps();
   loop.all();
-  if (!was_done || eval) session.note(fmt::format("{}: written", o.output));
+  if (was_done && !eval) return cli::ExitCode::kDone;
+  const std::string loads = run.transformers_class();
+  session.note(loads.empty()
+                   ? fmt::format("{}: written; transformers does not have this design", o.output)
+                   : fmt::format("{}: written; transformers loads it as {}", o.output, loads));
   return cli::ExitCode::kDone;
 }
 

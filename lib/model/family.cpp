@@ -1,6 +1,7 @@
 #include "model/family.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -79,6 +80,11 @@ std::string class_name(const Family& family, std::string_view model_type, HeadKi
   const auto found = std::ranges::find(types, model_type);
   const auto at = found == types.end() ? 0 : found - types.begin();
   return fmt::format("{}{}", family.classes[static_cast<std::size_t>(at)], ending);
+}
+
+bool in_transformers(const Family& family) {
+  constexpr std::array<std::string_view, 3> kOwn{"gau_alpha", "masque", "tta"};
+  return std::ranges::find(kOwn, family.name) == kOwn.end();
 }
 
 const Family& choose_family(const store::ModelConfig& config, std::string_view wanted) {

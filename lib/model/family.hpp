@@ -132,6 +132,8 @@ double start_range(const FamilyConfig& config);
 /// The class of transformers that has a head of this kind (of kNone: no head) for a model_type, of
 /// an unknown type for the family's first: "BertForMaskedLM". Empty if there is none.
 std::string class_name(const Family& family, std::string_view model_type, HeadKind head);
+/// Whether transformers has the family, or the library alone.
+bool in_transformers(const Family& family);
 
 /// Calls visit(name) for each spelling of "a|b".
 template <class F>

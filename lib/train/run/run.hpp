@@ -101,6 +101,8 @@ class TrainingRun {
   /// Whether RunOptions::initializer_range decides anything: how some tensor starts, or what a
   /// config.json says.
   bool reads_initializer_range() const;
+  /// The class of transformers that loads the saved model: "BertForMaskedLM"; empty if none does.
+  std::string transformers_class() const;
   /// What else there is to say of such a start, one line each.
   const std::vector<std::string>& start_notes() const { return start_notes_; }
   /// step_operations of all networks, in a step like this one; 0 for mae, whose encoder reads only

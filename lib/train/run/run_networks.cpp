@@ -304,6 +304,12 @@ bool TrainingRun::reads_initializer_range() const {
          options_.init->config(design_, another);
 }
 
+std::string TrainingRun::transformers_class() const {
+  const model::Family* family = model::find_family(family_);
+  if (family == nullptr || !model::in_transformers(*family)) return "";
+  return model::class_name(*family, family_, design_.head.kind);
+}
+
 void TrainingRun::check_leak() {
   if (!objective_ || options_.requested.allow_leak) return;
   refuse_read_target(options_.objective, design_, *objective_, corpus_);
