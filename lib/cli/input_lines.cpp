@@ -50,7 +50,7 @@ void InputLines::each(LineBatch& batch, const Use& use) {
     }
     if (!good && !valid_utf8(line)) {
       if (options_.invalid == Invalid::kError) {
-        throw InputError(name_, fmt::format("line {}: not UTF-8, expected it", number));
+        throw InputError(name_, fmt::format("line {}: not valid UTF-8", number));
       }
       if (options_.invalid == Invalid::kSkip) {
         ++skipped_;

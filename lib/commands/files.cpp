@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
 
 void check(std::string_view line) {
-  if (!valid_utf8(line)) throw InputError("not UTF-8, expected it");
+  if (!valid_utf8(line)) throw InputError("not valid UTF-8");
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
   set_moments();
   if (skipped_ > 0) {
     report_.notes.push_back(
-        fmt::format("{} tensors of {} are left out", skipped_, plan_.skipped.front().what));
+        fmt::format("{} tensors of {} are ignored", skipped_, plan_.skipped.front().what));
   }
   report_.before = settings_.before;
   report_.after = settings_.after;
@@ -367,7 +367,7 @@ void ModelGrowth::Plan::grow_unused(const store::TensorInfo& tensor) {
   } else if (std::ranges::find(tensor.shape, width) != tensor.shape.end()) {
     edit_.remove(tensor.name);
     report_.notes.push_back(
-        fmt::format("'{}' is left out: the model does not use it", escape(tensor.name)));
+        fmt::format("'{}' is ignored: the model does not use it", escape(tensor.name)));
     return;
   }
   GrownTensor made_of;

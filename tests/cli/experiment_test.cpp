@@ -167,7 +167,7 @@ TEST_CASE("mistakes are reported with their line") {
   CHECK(refusal("experiment = x").starts_with(":3: no option 'experiment'"));
   CHECK(refusal("--steps = 3") == ":3: no option '--steps'; did you mean 'steps'?");
   CHECK(refusal("output = p").starts_with(":3: output is already set at "));
-  CHECK(refusal("output = p").ends_with("e.conf:2, expected it once"));
+  CHECK(refusal("output = p").ends_with("e.conf:2, expected once"));
 }
 
 TEST_CASE("a value of the file that the command line replaces is checked, too") {

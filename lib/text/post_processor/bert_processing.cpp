@@ -42,7 +42,7 @@ NamedToken read_named_token(const JsonValue& json, std::string_view name, const 
   const JsonValue& pair = get_field(json, name, JsonKind::kArray, path);
   const auto id = pair.items.size() == 2 ? pair.items[1].integer() : std::nullopt;
   if (!id || *id > 0x7FFFFFFF || !pair.items[0].is(JsonKind::kString))
-    refuse_json(pair, path, "no [token, id], expected it");
+    refuse_json(pair, path, "expected [token, id]");
   return {pair.items[0].text, static_cast<TokenId>(*id)};
 }
 

@@ -328,7 +328,7 @@ std::vector<std::pair<std::string, std::string>> ClassifyRun::facts() {
       {"pooling", std::string(pooling_name(options_.pooling))},
       {"mask", options_.texts.mask.value_or("model")},
       {"labels", fmt::format("{}", fmt::join(names_, "\t"))},
-      {"learnt", digest_of(texts_)},
+      {"learned", digest_of(texts_)},
       {"config", xxh3_of(as_bytes(config_text()))},
       {"start", xxh3_of(std::as_bytes(std::span<const float>(parameters_.values())))}};
   facts.insert(facts.end(), others.begin(), others.end());

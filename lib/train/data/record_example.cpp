@@ -28,7 +28,7 @@ std::string_view name_of(model::HeadKind head) {
     case model::HeadKind::kMasked: return "a masked-LM head";
     case model::HeadKind::kCausal: return "a causal-LM head";
     case model::HeadKind::kEnergy: return "energies";
-    case model::HeadKind::kText: return "one number a text";
+    case model::HeadKind::kText: return "a regression head";
     case model::HeadKind::kDiscriminator: break;
   }
   return "a discriminator's head";
