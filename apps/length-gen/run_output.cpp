@@ -121,7 +121,7 @@ draw::Chart chart_of(const LengthTable& table, const std::vector<LengthSummary>&
     curve.low.push_back(values.min);
     curve.high.push_back(values.max);
   }
-  const std::size_t seeds = summary.front().accuracy.n;
+  const Index seeds = summary.front().accuracy.n;
   chart.note = seeds > 1 ? fmt::format(
                                "mean of {} seeds, band from the lowest to the highest; {} "
                                "steps",
