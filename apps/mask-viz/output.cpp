@@ -15,11 +15,19 @@
 
 namespace masque::mask_viz {
 
+namespace {
+
+/// Masks of at most so many queries have a line for each.
+constexpr int kSingleRows = 16;
+
+}  // namespace
+
 void print_figure(cli::Session& session, int panels,
                   const std::function<draw::Figure(Index max_cells)>& make) {
   const draw::TerminalStyle style{.width = session.terminal_width(),
                                   .unicode = session.takes_utf8(),
-                                  .color = session.shows_color()};
+                                  .color = session.shows_color(),
+                                  .single_rows = kSingleRows};
   draw::TerminalStyle share = style;
   share.width = std::max(12, style.width / panels - 2);
   session.print(draw::terminal(make(draw::terminal_cells(share)), style));

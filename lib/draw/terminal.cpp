@@ -13,7 +13,6 @@ namespace masque::draw {
 namespace {
 
 constexpr Index kTextGap = 3;
-constexpr Index kSmallRows = 16;
 
 Index width_of(const Block& block) {
   Index width = 0;
@@ -102,8 +101,7 @@ std::string TerminalWriter::write() {
   check_figure(figure_);
   for (const Panel& panel : figure_.panels) {
     const bool has_labels = !panel.rows.labels.empty() || !panel.columns.labels.empty();
-    // A line a row, where there is room, is easier to read.
-    const bool is_small = panel.grid.rows <= kSmallRows;
+    const bool is_small = panel.grid.rows <= style_.single_rows;
     if (has_labels || is_small || !has_halves(panel.grid, style_)) form_ = CellForm::kWide;
   }
   add_text(figure_.title);

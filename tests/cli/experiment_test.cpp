@@ -211,7 +211,7 @@ TEST_CASE("what is required may be in the file, and one file is enough") {
   Tool tool;
   CHECK(message_of<UsageError>([&] {
           tool.parse("steps = 3\n", {"i"});
-        }).starts_with("no -o DIR, expected one"));
+        }).starts_with("no -o DIR (see "));
   CHECK(message_of<UsageError>([&] {
           tool.parse("steps = 3\n", {"i", "-o", "o", "--experiment", "x"});
         }) == "found 2 experiment files, expected one");

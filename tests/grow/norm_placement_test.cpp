@@ -108,7 +108,7 @@ TEST_CASE("latent bottlenecks: wider with the same function, no deeper one") {
   CHECK(model.difference({.factor = 1.5, .width = WidthRule::kFpi}, false, Sameness::kOther) < 1);
   CHECK(test::message_of<UsageError>([&] {
           model.difference({}, true, Sameness::kExact);
-        }).starts_with("cannot make this model deeper: latent bottlenecks"));
+        }).starts_with("cannot make this model deeper: it has latent bottlenecks"));
 }
 
 TEST_CASE("a tied vocabulary: both at once, with the norm that is divided in the last layer") {

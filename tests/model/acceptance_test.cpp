@@ -430,7 +430,7 @@ TEST_CASE("what a model cannot do is said") {
   streams.query_masks.emplace_back(mask::parse_mask("tta").bind({2, 2}));
   CHECK_THROWS_AS(states_of(*model, streams), InputError);
   ModelOptions restricted;
-  restricted.masks = mask::parse_mask_layers("full");
+  restricted.keys = mask::KeySource::kInput;
   const auto two = open("xlnet_two_streams", restricted, Precision::kF32);
   CHECK_THROWS_AS(states_of(*two, streams), UsageError);
   const auto headless = open("bert_headless", {}, Precision::kF32);

@@ -599,7 +599,7 @@ TEST_CASE("soft masking is what it is by definition") {
                          InputError);
   }
   CHECK_THROWS_WITH_AS(test::tiny_design(R"("detector": {"num_attention_heads": 3})"),
-                       doctest::Contains("divide the width"), InputError);
+                       doctest::Contains("divides the hidden size"), InputError);
   CHECK_THROWS_WITH_AS(test::tiny_design(R"("detector": 3)"), doctest::Contains("an object"),
                        InputError);
 }

@@ -197,7 +197,7 @@ TEST_CASE("a perplexity has the error of its draws, in parts that add up") {
 TEST_CASE("what masked diffusion cannot score is refused") {
   const FakeModel model(HeadKind::kMasked);
   TextScorer scorer(model, {.kind = ScoreKind::kMdlm, .mask = kBoundMask}, [](ScoredSentence&&) {});
-  CHECK(contains(*scorer.length_problem(text_of({5, kBoundMask})), "a mask token in the text"));
+  CHECK(contains(*scorer.length_problem(text_of({5, kBoundMask})), "the text has a mask token"));
   CHECK_FALSE(scorer.length_problem(text_of({5})));
   CHECK_THROWS_AS(TextScorer(model, {.kind = ScoreKind::kMdlm}, [](ScoredSentence&&) {}),
                   InputError);

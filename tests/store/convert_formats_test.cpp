@@ -167,7 +167,7 @@ TEST_CASE("formats that do not fit the output are refused") {
   };
   CHECK(contains(why("numpy", "out"), "format: found 'numpy', expected one of gguf, npy, npz, "));
   CHECK(contains(why("npz", "out.safetensors"), "format npz: the name of the file"));
-  CHECK(contains(why("npy", "out"), "format npy: not for a folder"));
+  CHECK(contains(why("npy", "out"), "format npy cannot be written to a folder"));
   CHECK(folder.names() == Names{"in.safetensors"});
 }
 

@@ -231,7 +231,7 @@ TEST_CASE("records whose labels do not fit are named by their line") {
       {R"({"ids":[5],"labels":[5],"mask":"nonsense"})", "line 2: mask: "},
       {R"({"ids":[5],"original":[9]})", "line 2: original: id 9"},
       {R"({"ids":[5,5,5,5],"original":[5,5,5]})", "line 2: 7 tokens, expected at most 6"},
-      {R"({"ids":[5],"labels":[5],"input_ids":[5]})", "line 2: ids and input_ids: the same in two"},
+      {R"({"ids":[5],"labels":[5],"input_ids":[5]})", "line 2: ids and input_ids: two names of"},
   };
   for (const auto& [line, expected] : cases) {
     CAPTURE(line);

@@ -278,8 +278,9 @@ TEST_CASE("words and patterns say what is trained") {
   for (const char* wrong : {"layer:", "layer:-1", "layer:1-0", "layer:1-", "layer:x", "layer:1-9"})
     CHECK(message({.freeze = {wrong}}).starts_with("freeze: found 'layer:"));
   CHECK(message({.freeze = {"*"}}) == "train and freeze leave nothing to train");
-  for (const char* wrong : {"norm", "norm=", "norm=0", "norm=-1", "norm=nan", "norm=x", "=1"})
+  for (const char* wrong : {"norm", "norm=", "norm=0", "norm=-1", "norm=nan", "norm=x"})
     CHECK(message({.rate_of = {wrong}}).starts_with("rate_of: found '"));
+  CHECK(message({.rate_of = {"=1"}}).starts_with("rate_of: '' matches no tensor"));
   CHECK(message({.freeze = {"head"}, .rate_of = {"head=2"}}) ==
         "rate_of head=2 has no effect: none of these tensors is trained; remove it");
   CHECK(message({.layer_decay = 0}).starts_with("layer_decay: found 0"));
