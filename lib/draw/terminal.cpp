@@ -101,7 +101,7 @@ std::string TerminalWriter::write() {
   check_figure(figure_);
   for (const Panel& panel : figure_.panels) {
     const bool has_labels = !panel.rows.labels.empty() || !panel.columns.labels.empty();
-    const bool is_small = panel.grid.rows <= style_.single_rows;
+    const bool is_small = panel.grid.rows > 0 && panel.grid.rows <= style_.single_rows;
     if (has_labels || is_small || !has_halves(panel.grid, style_)) form_ = CellForm::kWide;
   }
   add_text(figure_.title);

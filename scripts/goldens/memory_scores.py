@@ -8,7 +8,8 @@ Writes tests/data/probe/memory_scores.json, of the checkpoint tests/data/model/x
   ids          a text without tokens around it, segment 0
   block_size   its blocks; memory: how many states of the block before are kept (`mems`)
   pll          of each token: log p given the memory and the block without the token
-  causal       of each token: log p given the memory and what stands before it in its block
+  causal       of each token: log p given the memory and what is before it in its block; null for the first
+               one, which reads nothing: transformers' softmax over no key reads all of them
 
 Versions: torch 2.15.0, transformers 5.23.0, numpy 2.4.6.
 """
@@ -50,6 +51,7 @@ def main():
             _, memory = log_p(model, block, memory, [[False for _ in places] for _ in places])
             values, causal_memory = log_p(model, block, causal_memory, [[j >= i for j in places] for i in places])
             results["causal"] += values.tolist()
+    results["causal"][0] = None
     text = dict(ids=ids.tolist(), block_size=BLOCK, memory=MEMORY) | results
     (DATA / "probe" / "memory_scores.json").write_text(
         "{\n" + ",\n".join(f' "{name}": {json.dumps(value)}' for name, value in text.items()) + "\n}\n")

@@ -62,8 +62,7 @@ TEST_CASE("a command with sub-commands and an action of its own") {
   CHECK(other == "b.txt");
   CHECK(tool.parse({"./paint"}, text) == &tool);
   CHECK(input == "./paint");
-  CHECK(message_of<UsageError>([&] { tool.parse({}, text); }) ==
-        "no INPUT (see 'both --help')");
+  CHECK(message_of<UsageError>([&] { tool.parse({}, text); }) == "no INPUT (see 'both --help')");
   CHECK(contains(tool.help(), "Usage: both INPUT [OPTIONS]\n   or: both COMMAND …\n"));
   CHECK(contains(cli::man_page(tool), "\\fBboth\\fR \\fIINPUT\\fR [\\fIOPTIONS\\fR]\n.br\n"));
   CHECK(contains(cli::bash_completion(tool), "COMPREPLY=($(compgen -W 'paint' -- \"$cur\"))"));
@@ -72,7 +71,8 @@ TEST_CASE("a command with sub-commands and an action of its own") {
 TEST_CASE("mistakes are named, and a near word is offered") {
   CHECK(refusal({"piant"}) == "no command 'piant'; did you mean 'paint'?");
   CHECK(refusal({"paint", "a", "--lout"}) == "no option '--lout'; did you mean '--loud'?");
-  CHECK(refusal({"paint", "a"}) == "no -o OUT_FILE (see 'small-tool paint --help')");
+  CHECK(refusal({"paint", "a"}) ==
+        "no -o OUT_FILE, as in: small-tool paint x (see 'small-tool paint --help')");
   CHECK(refusal({"paint", "a", "b", "-o", "c"}) == "unexpected argument 'b'");
   CHECK(refusal({"paint", "a", "-o", "c", "--shade", "drak"}) ==
         "shade: found 'drak', expected one of light, dark; did you mean 'dark'?");

@@ -190,9 +190,12 @@ TEST_CASE("two streams read by the model's mask besides: blocks with a memory, a
     const std::vector<double> without = scores(kind, "");
     REQUIRE(found.size() == expected.size());
     double change = 0;
+    CAPTURE(name);
     for (std::size_t i = 0; i < found.size(); ++i) {
-      CHECK(std::fabs(found[i] - *expected[i].number()) < 1e-9);
+      CAPTURE(i);
       change = std::max(change, std::fabs(found[i] - without[i]));
+      if (expected[i].is(JsonKind::kNull)) continue;
+      CHECK(std::fabs(found[i] - *expected[i].number()) < 1e-9);
     }
     CHECK(change > 0.01);
     CHECK(scores(kind, fmt::format("2*{0}", memory)) == found);
