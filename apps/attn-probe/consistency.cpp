@@ -34,8 +34,7 @@ std::vector<probe::TokenNoise> parse_corruptions(const std::string& list) {
   const std::vector<std::string_view> names = split(list, ',');
   for (auto name = names.begin(); name != names.end(); ++name) {
     if (std::find(names.begin(), name, *name) != name)
-      throw UsageError(
-          fmt::format("--corruptions: found {} twice, expected once", escape(*name)));
+      throw UsageError(fmt::format("--corruptions: found {} twice, expected once", escape(*name)));
   }
   return named_values("corruptions", std::span(names), probe::token_noise_names());
 }

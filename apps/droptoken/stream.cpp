@@ -231,8 +231,7 @@ cli::ExitCode report_bad(const RecordStreamOptions& options, const records::Filt
   for (const records::BadRecord& bad : result.first_bad) {
     session.error(fmt::format("{}: line {}: {}", escape(name), bad.line, bad.message));
   }
-  session.error(
-      fmt::format("{} bad record{} skipped", result.bad, result.bad == 1 ? "" : "s"));
+  session.error(fmt::format("{} bad record{} skipped", result.bad, result.bad == 1 ? "" : "s"));
   return cli::ExitCode::kInput;
 }
 

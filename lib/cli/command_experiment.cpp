@@ -69,8 +69,8 @@ void Command::read_experiment(const Typed& typed) {
     const Entry& entry = entries_[static_cast<std::size_t>(found - keys.begin())];
     const auto first = std::ranges::find(settings.begin(), at, at->key, &Setting::key);
     if (first != at && !entry.repeated) {
-      throw InputError(at->location, fmt::format("{} is already set at {}, expected once",
-                                                 at->key, escape(first->location)));
+      throw InputError(at->location, fmt::format("{} is already set at {}, expected once", at->key,
+                                                 escape(first->location)));
     }
     set_from_file(*at, entry, typed);
   }

@@ -72,7 +72,8 @@ TEST_CASE("rows that a tensor does not have are an error that says how many it h
           fmt::format("tensor 't\\n': rows {}, the tensor has 10 rows", text));
   }
   CHECK(contains(message_of([] { parse_row_range("1", tensor_of({})); }), "the tensor has 1 rows"));
-  CHECK(contains(message_of([] { parse_row_range("0", tensor_of({0})); }), "the tensor has 0 rows"));
+  CHECK(
+      contains(message_of([] { parse_row_range("0", tensor_of({0})); }), "the tensor has 0 rows"));
 }
 
 TEST_CASE("what is no range is a wrong command line") {
