@@ -108,6 +108,10 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
   const auto check = [&](std::span<probe::NumberedInput> texts) {
     probe::CheckInput& input = texts.front().input;
     if (design.streams == model::Streams::kTwo && !input.query_mask) {
+      if (!opened.options.masks.empty()) {
+        throw UsageError(
+            "--mask cannot be combined with a model of two streams, unless records have masks");
+      }
       // The query stream predicts; the masks are those of its objective.
       const mask::Lengths lengths{input.size(), input.size()};
       input.query_mask = mask::parse_mask(self ? "tta" : "strict_causal").bind(lengths);

@@ -48,6 +48,9 @@ Provenance provenance_of(const Options& o, const commands::OpenedModel& opened) 
 cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.open.common);
   o.input.skip_empty = true;
+  for (const char* field : {"sink", "near"}) {
+    if (command.is_requested(field)) o.output.besides += fmt::format(",{}", field);
+  }
   check_output(o.output, o.open.common.json);
   if (o.rank == 0 && needs_ranks(o.output))
     throw UsageError(

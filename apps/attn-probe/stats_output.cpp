@@ -52,7 +52,8 @@ constexpr const char* kRankFields =
     ",logits_rank,logits_effective_rank,map_rank,map_effective_rank";
 
 std::vector<Column> chosen(const OutputOptions& options) {
-  const std::string list = options.fields.value_or(std::string(kUsualFields) + kRankFields);
+  const std::string list =
+      options.fields.value_or(std::string(kUsualFields) + options.besides + kRankFields);
   if (list == "all") return all_columns();
   const auto all = named_columns();
   const std::vector<std::string_view> names = split(list, ',');

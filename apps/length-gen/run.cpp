@@ -77,10 +77,8 @@ cli::ExitCode run(Options& o, cli::Session& session) {
       options.design.max_position_embeddings =
           std::max(subject->longest_trained(), subject->longest_scored());
     options.settings.emplace_back("train_length", o.train_lengths);
-    if (o.mask) {
-      options.mask = requested.arms[arm].mask;
-      options.settings.emplace_back("mask", options.mask.empty() ? length::kOwn : options.mask);
-    }
+    options.mask = requested.arms[arm].mask;
+    options.settings.emplace_back("mask", options.mask.empty() ? length::kOwn : options.mask);
     return options;
   };
   request.note = [&](const std::string& line) { session.note(line); };

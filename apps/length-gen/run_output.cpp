@@ -74,14 +74,20 @@ std::string summary_text(const LengthTable& table, const std::vector<LengthSumma
   return text;
 }
 
+std::string curve_name(const LengthTable& table, const LengthSummary& cell) {
+  std::string name = table.names.designs[cell.arm];
+  if (cell.finetuned) name += ", fine-tuned";
+  if (cell.window > 0) name += fmt::format(", window {}", cell.window);
+  return name;
+}
+
 /// Which designs are no better than chance at which lengths; empty: none.
 std::string chance_text(const LengthTable& table, const std::vector<LengthSummary>& summary) {
   constexpr std::size_t kMostNamed = 4;
   std::vector<std::string> cells;
   for (const LengthSummary& cell : summary) {
     if (length::above_chance(cell, table.names.chance.at(cell.length))) continue;
-    cells.push_back(fmt::format("{} at length {}{}", table.names.designs[cell.arm], cell.length,
-                                cell.window > 0 ? fmt::format(", window {}", cell.window) : ""));
+    cells.push_back(fmt::format("{} at length {}", curve_name(table, cell), cell.length));
   }
   if (cells.empty()) return "";
   if (cells.size() == summary.size()) return "no accuracy is above chance";
@@ -107,19 +113,16 @@ draw::Chart chart_of(const LengthTable& table, const std::vector<LengthSummary>&
   const LengthSummary* last = nullptr;
   for (const LengthSummary& cell : summary) {
     if (last == nullptr || !same(*last, cell)) {
-      std::string curve = table.names.designs[cell.arm];
-      if (cell.finetuned) curve += ", fine-tuned";
-      if (cell.window > 0) curve += fmt::format(", window {}", cell.window);
-      chart.curves.push_back({std::move(curve), {}, {}});
+      chart.curves.push_back({curve_name(table, cell), {}, {}});
     }
     last = &cell;
     const probe::Summary& values = cell.*measure;
     draw::Curve& curve = chart.curves.back();
     curve.x.push_back(static_cast<double>(cell.length));
     curve.y.push_back(values.mean);
-    if (values.n < 2) continue;
-    curve.low.push_back(values.min);
-    curve.high.push_back(values.max);
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+    curve.low.push_back(values.n > 1 ? values.min : kNone);
+    curve.high.push_back(values.n > 1 ? values.max : kNone);
   }
   const Index seeds = summary.front().accuracy.n;
   chart.note = seeds > 1 ? fmt::format(

@@ -209,7 +209,9 @@ probe::MaskedGenerateOptions masked_options(const GenerateOptions& o,
 bool begins_texts(const GenerateOptions& o, const commands::OpenedModel& opened) {
   if (o.bos || o.no_bos || o.kind != Continuation::kCausal) return o.bos;
   const auto config = store::ModelConfig::find(opened.path);
-  return config && config->has(model::kBeginToken);
+  const auto trained = config ? config->size(model::kBeginToken) : std::nullopt;
+  const auto begin = probe::begin_token(*opened.tokenizer);
+  return trained && begin && *trained == static_cast<std::uint64_t>(*begin);
 }
 
 std::string generate_description(const GenerateOptions& o) {

@@ -55,7 +55,9 @@ void open_tokenizer(const OpenModelOptions& options, const std::string& folder, 
     opened.tokenizer = text::Tokenizer::open(options.tokenizer.value_or(folder), {.model = folder});
   });
   if (problem) {
-    const bool file = !options.tokenizer && exists(folder) && !is_folder(folder);
+    // A GGUF has a tokenizer of its own, whose problem was told.
+    const bool file =
+        !options.tokenizer && exists(folder) && !is_folder(folder) && !folder.ends_with(".gguf");
     if (!file) throw InputError(*problem);
     throw InputError(folder, fmt::format("a file without a tokenizer, expected a checkpoint "
                                          "folder, or {} with it",

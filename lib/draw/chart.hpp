@@ -19,9 +19,10 @@ struct Curve {
 
 /// An axis of a chart.
 struct ChartAxis {
-  std::string name;                ///< next to it
-  bool logarithmic = false;        ///< decades at equal distances
-  std::vector<double> ticks = {};  ///< numbers stand here, as many as fit; empty: round numbers
+  std::string name;          ///< next to it
+  bool logarithmic = false;  ///< decades at equal distances
+  std::vector<double> ticks =
+      {};  ///< numbers are here, as many as fit and as are in the range; empty: round numbers
   /// Values that the axis reaches whatever the curves have.
   std::optional<double> from = {}, to = {};
 };

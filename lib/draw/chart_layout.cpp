@@ -104,7 +104,7 @@ void set_x_ticks(Scale& scale, const ChartAxis& axis, const Metrics& metrics) {
     std::vector<double> values = axis.ticks;
     std::ranges::sort(values, std::greater<>());
     for (const double value : values) {
-      if (!scale.takes(value)) continue;
+      if (!scale.takes(value) || value < scale.low || value > scale.high) continue;
       const Tick tick{value, number_text(value)};
       if (scale.ticks.empty() || !touch(tick, scale.ticks.back(), scale, metrics))
         scale.ticks.push_back(tick);

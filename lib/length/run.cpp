@@ -11,8 +11,10 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/parallel.hpp"
 #include "length/cell.hpp"
 #include "length/store.hpp"
+#include "mask/expression.hpp"
 
 namespace masque::length {
 
@@ -201,6 +203,26 @@ void check_table(const LengthRequest& request, const train::DesignRecipe& design
   say(never, "skipped; learned(alpha=0.4) extends its table");
 }
 
+/// Refuses masks that do not fit, or through which rows read what they predict, before any model is
+/// trained.
+void check_masks(const LengthRequest& request) {
+  const LengthSubject& subject = *request.subject;
+  std::vector<Index> lengths{subject.longest_trained()};
+  for (const Index length : request.eval_lengths) lengths.push_back(subject.tokens(length));
+  for (std::size_t arm = 0; arm < request.arms; ++arm) {
+    if (request.only && *request.only / request.seeds.size() != arm) continue;
+    const train::RunOptions options = request.options(arm, 1, request.seeds.front());
+    if (options.mask.empty()) continue;
+    for (const mask::MaskLayer& layer : mask::parse_mask_layers(options.mask)) {
+      for (const Index length : lengths) {
+        if (const auto problem = usage_error_message([&] { layer.mask.bind_sequence(length); }))
+          throw UsageError(fmt::format("{} {}", field("mask"), *problem));
+      }
+    }
+    request.subject->learner(options);
+  }
+}
+
 }  // namespace
 
 double LengthSubject::chance(Index length) const {
@@ -224,6 +246,7 @@ LengthResult run_lengths(const LengthRequest& request) {
     check_table(request, design);
     break;
   }
+  check_masks(request);
   return Run(request).all();
 }
 
@@ -258,8 +281,7 @@ std::vector<LengthSummary> summarise_lengths(const std::vector<LengthRow>& rows)
 bool above_chance(const LengthSummary& cell, double chance) {
   const auto seeds = static_cast<double>(cell.accuracy.n);
   const double of_seeds = cell.accuracy.n > 1 ? cell.accuracy.sd / std::sqrt(seeds) : 0;
-  const double of_targets =
-      std::sqrt(chance * (1 - chance) / (seeds * static_cast<double>(cell.targets)));
+  const double of_targets = std::sqrt(chance * (1 - chance) / static_cast<double>(cell.targets));
   return cell.accuracy.mean > chance + 2 * std::max(of_seeds, of_targets);
 }
 

@@ -87,7 +87,8 @@ class TaskLearner final : public Learner {
     model::Design design = design_of(recipe);
     objective_->adapt(design);
     if (!options.mask.empty()) {
-      train::give_masks(options.mask, requested.allow_leak, design);
+      train::set_given_masks(options.mask, design);
+      train::check_parts_obey(design, field("mask"), requested.allow_leak);
       if (!requested.allow_leak && task.causal())
         train::refuse_read_target(task.name(), design, *objective_, corpus_);
     }

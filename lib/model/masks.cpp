@@ -166,8 +166,7 @@ std::optional<Index> causal_block_size(const Design& design,
   return mask::mask_values(mask.named()).count("b");
 }
 
-LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given)
-    : joins_(design.streams == Streams::kTwo) {
+LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given) {
   std::vector<mask::MaskLayer> own;
   if (given.empty() && !design.variants.mask.empty()) own = own_masks(design);
   std::vector<const mask::MaskExpression*> of_layer;
@@ -202,10 +201,10 @@ LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>&
 
 std::optional<mask::Mask> LayerMasks::bind(const Kind& kind, Index length,
                                            const std::optional<mask::Mask>& own,
-                                           std::span<const Index> places) const {
+                                           std::span<const Index> places, OwnMask how) const {
   const mask::Lengths lengths{length, length};
   std::optional<mask::Mask> mask = own;
-  if (kind.mask && (!own || joins_)) {
+  if (kind.mask && (!own || how == OwnMask::kJoins)) {
     if (const auto problem = usage_error_message([&] { mask = kind.mask->bind_sequence(length); }))
       throw UsageError("mask " + *problem);
     if (own) mask = *mask & *own;
@@ -222,7 +221,8 @@ std::optional<mask::Mask> LayerMasks::bind(const Kind& kind, Index length,
 std::shared_ptr<const mask::BlockMap> LayerMasks::blocks(std::size_t kind, Index length,
                                                          std::span<const Index> rows,
                                                          const std::optional<mask::Mask>& own,
-                                                         std::span<const Index> places) const {
+                                                         std::span<const Index> places,
+                                                         OwnMask how) const {
   const Kind& what = different_[kind];
   if (!own && !what.mask && !what.window) return nullptr;
   if (own && own->lengths() != mask::Lengths{length, length}) {
@@ -230,21 +230,21 @@ std::shared_ptr<const mask::BlockMap> LayerMasks::blocks(std::size_t kind, Index
                                  own->lengths().queries, own->lengths().keys, length));
   }
   if (!rows.empty()) {
-    const mask::Mask mask = *bind(what, length, own, places);
+    const mask::Mask mask = *bind(what, length, own, places, how);
     return std::make_shared<const mask::BlockMap>(
         mask::Mask(std::make_shared<const SomeQueries>(mask, rows),
                    {static_cast<Index>(rows.size()), length}));
   }
   const bool by_places = what.window && !places.empty();
   if (own || by_places)
-    return std::make_shared<const mask::BlockMap>(*bind(what, length, own, places));
+    return std::make_shared<const mask::BlockMap>(*bind(what, length, own, places, how));
   const std::pair key{kind, length};
   {
     const std::lock_guard lock(mutex_);
     const auto found = known_.find(key);
     if (found != known_.end()) return found->second;
   }
-  auto made = std::make_shared<const mask::BlockMap>(*bind(what, length, own, places));
+  auto made = std::make_shared<const mask::BlockMap>(*bind(what, length, own, places, how));
   const std::lock_guard lock(mutex_);
   if (known_bytes_ > kKnownBytes) {
     known_.clear();

@@ -55,6 +55,12 @@ std::optional<Index> causal_block_size(const Design& design,
 /// What all queries read in layers with a latent bottleneck, besides their mask.
 mask::Mask first_key(mask::Lengths lengths);
 
+/// What a sequence's own mask is to that of the model.
+enum class OwnMask {
+  kReplaces,
+  kJoins,  ///< a row reads what both let through
+};
+
 /// The masks of a model's layers. Thread-safe.
 class LayerMasks {
  public:
@@ -67,13 +73,14 @@ class LayerMasks {
 
   /// What the queries `rows` (of a sequence of `length`; empty: all) may read; nullptr: everything.
   /// `own` is the sequence's own mask, which replaces the model's except the windows of its layers
-  /// and the first key, which all queries read in layers with a latent bottleneck. In a model of
-  /// two streams it says which tokens are hidden: the model's mask holds as well.
+  /// and the first key, which all queries read in layers with a latent bottleneck; or which holds
+  /// besides the model's.
   /// These go by `places`, one a token; empty: 0, 1, …
   std::shared_ptr<const mask::BlockMap> blocks(std::size_t kind, Index length,
                                                std::span<const Index> rows,
                                                const std::optional<mask::Mask>& own,
-                                               std::span<const Index> places = {}) const;
+                                               std::span<const Index> places = {},
+                                               OwnMask how = OwnMask::kReplaces) const;
 
  private:
   struct Kind {
@@ -83,9 +90,8 @@ class LayerMasks {
   };
   std::optional<mask::Mask> bind(const Kind& kind, Index length,
                                  const std::optional<mask::Mask>& own,
-                                 std::span<const Index> places) const;
+                                 std::span<const Index> places, OwnMask how) const;
 
-  bool joins_ = false;  ///< the model's mask holds next to a sequence's own
   std::vector<Kind> different_;
   std::vector<std::size_t> kinds_;
   mutable std::mutex mutex_;

@@ -32,12 +32,14 @@ struct Batch {
   static constexpr Index kNoPosition = std::numeric_limits<Index>::min();
   std::vector<Index> positions;  ///< one an id; empty: kNoPosition everywhere
   std::vector<Index> segments;   ///< token types, one an id; empty: 0
-  /// One a sequence: replaces what the model would let through, but in a model of two streams,
-  /// where both hold. Empty: the model's own, or ModelOptions::masks.
+  /// One a sequence: replaces what the model would let through, or with `masks_join` holds besides.
+  /// Empty: the model's own, or ModelOptions::masks.
   std::vector<std::optional<mask::Mask>> masks;
-  /// Two streams only, one a sequence: what the query stream may read, of what the model's mask or
-  /// ModelOptions::masks lets through; empty: no query stream.
+  /// Two streams only, one a sequence: what the query stream may read, in the same way; empty: no
+  /// query stream.
   std::vector<std::optional<mask::Mask>> query_masks;
+  /// Masks hide tokens of sequences, whatever else the model's mask hides.
+  bool masks_join = false;
   /// One a sequence: the points of all latent bottlenecks (VariantDesign::latent), from the first
   /// layer on, each of the sphere's size, instead of what the model makes of the first token. Of
   /// an empty one, and with an empty list, the model makes them.

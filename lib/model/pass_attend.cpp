@@ -27,7 +27,8 @@ const std::vector<std::shared_ptr<const mask::BlockMap>>& Pass<T>::blocks(
   const auto& given = stream.kind == StreamKind::kQuery ? batch_.query_masks : batch_.masks;
   std::span<const std::optional<mask::Mask>> own = given;
   if (!own.empty()) own = own.subspan(static_cast<std::size_t>(chunk_.first_sequence));
-  return masks_of_streams_.blocks(masks_, layer, stream, read_rows(), own);
+  return masks_of_streams_.blocks(masks_, layer, stream, read_rows(), own, {},
+                                  batch_.masks_join ? OwnMask::kJoins : OwnMask::kReplaces);
 }
 
 template <class T>

@@ -190,6 +190,13 @@ void update(const Command& command, const Result& result, Lines& file) {
   const Lines err =
       matches(command.err, output_lines(result.err)) ? command.err : output_lines(result.err);
   for (const std::string& line : err) printed.push_back(line.empty() ? "!" : "! " + line);
+  for (const std::string& line : printed) {
+    if (line.starts_with("$ ") || line.starts_with("? ") || line.starts_with("> ") ||
+        line.starts_with("```")) {
+      throw std::runtime_error(
+          fmt::format("line {}: prints '{}', which cannot be expected", command.line, line));
+    }
+  }
   if (result.code != 0) printed.push_back(fmt::format("? {}", result.code));
   const auto at = [&](std::size_t line) {
     return file.begin() + static_cast<std::ptrdiff_t>(line);

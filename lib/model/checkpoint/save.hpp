@@ -21,7 +21,7 @@ struct TrainingConfig {
 
 /// Its key in config.json: what continues a text puts this token in front.
 inline constexpr const char* kBeginToken = "begin_token_id";
-/// The text of a config.json with it, if there is one.
+/// The text of a config.json with it, or without that key.
 std::string with_begin_token(const std::string& config, const TrainingConfig& training);
 
 /// A design as its family spells it.

@@ -197,7 +197,7 @@ SavedConfig config_of(const Design& design, const TrainingConfig& training) {
 }
 
 std::string with_begin_token(const std::string& config, const TrainingConfig& training) {
-  if (!training.begin_token) return config;
+  if (!training.begin_token) return erase_json_member(config, {kBeginToken});
   return set_json_member(config, {kBeginToken}, fmt::format("{}", *training.begin_token));
 }
 

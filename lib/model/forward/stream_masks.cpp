@@ -6,7 +6,7 @@ namespace masque::model {
 
 const std::vector<std::shared_ptr<const mask::BlockMap>>& StreamMasks::blocks(
     const LayerMasks& masks, Index layer, const StreamRows& stream, const StreamRows& content,
-    std::span<const std::optional<mask::Mask>> own, std::span<const Index> places) {
+    std::span<const std::optional<mask::Mask>> own, std::span<const Index> places, OwnMask how) {
   const std::size_t kind = masks.kind(layer);
   const auto [found, fresh] = known_.try_emplace({kind, stream.kind});
   if (!fresh) return found->second;
@@ -25,7 +25,7 @@ const std::vector<std::shared_ptr<const mask::BlockMap>>& StreamMasks::blocks(
     }
     found->second.push_back(masks.blocks(
         kind, content.count(s), rows, own.empty() ? std::nullopt : own[static_cast<std::size_t>(s)],
-        of_sequence(places, content.begins, s)));
+        of_sequence(places, content.begins, s), how));
   }
   return found->second;
 }

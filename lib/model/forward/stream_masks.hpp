@@ -17,12 +17,13 @@ namespace masque::model {
 class StreamMasks {
  public:
   /// Of each sequence what its rows in `stream` may read of `content`; nullptr: everything, or no
-  /// row. `own`: a mask for each sequence, which replaces the model's; empty: none has one. The
-  /// result stays until clear().
-  /// places  of the rows of `content`, that windows of layers go by; empty: 0, 1, …
+  /// row. `own`: a mask for each sequence, which replaces the model's or joins it; empty: none has
+  /// one. The result stays until clear(). places  of the rows of `content`, that windows of layers
+  /// go by; empty: 0, 1, …
   const std::vector<std::shared_ptr<const mask::BlockMap>>& blocks(
       const LayerMasks& masks, Index layer, const StreamRows& stream, const StreamRows& content,
-      std::span<const std::optional<mask::Mask>> own, std::span<const Index> places = {});
+      std::span<const std::optional<mask::Mask>> own, std::span<const Index> places = {},
+      OwnMask how = OwnMask::kReplaces);
   void clear() { known_.clear(); }
 
  private:

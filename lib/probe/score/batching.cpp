@@ -109,6 +109,8 @@ void JobRunner::add(Job job) {
   }
   batch_.add(job.ids,
              {job.positions, job.segments, std::move(job.mask), std::move(job.query_mask)});
+  // Scoring hides tokens of two streams by masks.
+  batch_.masks_join = model_.design().streams == model::Streams::kTwo;
   MASQUE_CHECK(job.take || !job.take_detections);
   if (job.take) {
     takes_.push_back(std::move(job.take));

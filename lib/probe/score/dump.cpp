@@ -175,6 +175,8 @@ void run_items(const model::Model& model, std::span<const Sequence> items,
 model::Batch batch_of(std::span<const Sequence> items, bool two_streams) {
   model::Batch batch;
   for (const Sequence& item : items) {
+    // What a record says replaces the model's mask.
+    batch.masks_join = two_streams && !item.mask;
     model::SequenceParts parts{item.positions, item.segments, item.mask, {}};
     if (two_streams) {
       const mask::Lengths lengths{item.size(), item.size()};

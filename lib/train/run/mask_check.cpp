@@ -172,18 +172,18 @@ nn::MaskSupport mask_need(const model::Design& design) {
   return nn::MaskSupport::kAny;
 }
 
-void give_masks(std::string_view masks, bool allow_leak, model::Design& design) {
+void set_given_masks(std::string_view masks, model::Design& design) {
   if (const auto problem = usage_error_message([&] { model::set_mask(masks, design); }))
     throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
-  check_parts_obey(design, field("mask"), allow_leak);
 }
 
 void check_parts_obey(const model::Design& design, std::string_view name, bool allow_leak) {
   const model::DesignMasks found = model::mask_support(design);
   if (allow_leak || found.masks <= mask_need(design)) return;
+  const std::vector<mask::MaskLayer> masks = model::own_masks(design);
   throw UsageError(fmt::format("{} {}: {} obeys only the masks {}; use another, or {}", name,
-                               design.variants.mask, found.part, nn::masks_text(found.masks),
-                               field("allow_leak")));
+                               masks.empty() ? "full" : mask::layers_text(masks), found.part,
+                               nn::masks_text(found.masks), field("allow_leak")));
 }
 
 bool ends_with_itself(std::string_view masks) {

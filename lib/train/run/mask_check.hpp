@@ -20,11 +20,11 @@ mask::FlowRequest flow_of(const Example& example, const model::Design& design);
 /// Which masks the parts of a design must obey for its own mask.
 nn::MaskSupport mask_need(const model::Design& design);
 
-/// Gives a design these masks in place of its own (model::set_mask). Throws UsageError, about the
-/// field `mask`, for what does not fit it, and for masks that a part of it does not obey, unless
-/// `allow_leak`.
-void give_masks(std::string_view masks, bool allow_leak, model::Design& design);
-/// The second half of that, for the masks that `design` has; `name` says whose they are.
+/// Gives a design these masks instead of its own (model::set_mask). Throws UsageError, about the
+/// field `mask`, for what does not fit it.
+void set_given_masks(std::string_view masks, model::Design& design);
+/// Throws UsageError if a part of a design does not obey its masks, unless `allow_leak`; `name`
+/// says whose masks they are.
 void check_parts_obey(const model::Design& design, std::string_view name, bool allow_leak);
 
 /// Whether under these masks (as set_mask takes them) every token reads itself and none after it,

@@ -183,11 +183,14 @@ void TrainingRun::set_masks() {
           fmt::format("{} with {} {}: this objective draws its own masks; remove the mask",
                       field("mask"), field("objective"), options_.objective));
     }
-    give_masks(options_.mask, requested.allow_leak, design_);
+    set_given_masks(options_.mask, design_);
   }
   join_memory();
-  if (requested.memory && !two_streams)
-    check_parts_obey(design_, field("memory") + ": the mask", requested.allow_leak);
+  if (!options_.mask.empty() || (requested.memory && !two_streams)) {
+    check_parts_obey(design_,
+                     options_.mask.empty() ? field("memory") + ": the mask" : field("mask"),
+                     requested.allow_leak);
+  }
   const bool open = std::ranges::any_of(model::own_masks(design_),
                                         [](const auto& layer) { return layer.mask.open(); });
   if ((!corpus_.has_masks() && !open) || two_streams) return;
