@@ -40,7 +40,7 @@ try() {
     return
   fi
   # Mixers, and scores that do not follow from a head's own, have no maps.
-  if ! attn-probe stats model -q <text >out 2>err && ! grep -q 'no attention weights' err; then
+  if ! attn-probe stats model -q <text >out 2>err && ! grep -qE 'no attention weights|attention weights do not follow' err; then
     echo "$name: $*: not read again: $(cat err)"
     failures=$((failures + 1))
     return
