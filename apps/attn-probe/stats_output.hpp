@@ -15,7 +15,7 @@ using Provenance = std::string;
 
 struct OutputOptions {
   std::optional<std::string> fields;  ///< none: a few, and ranks where they were measured
-  std::string besides;  ///< with commas: what else is shown where nothing is chosen
+  std::string besides;                ///< with commas: what else is shown where nothing is chosen
   bool pairs = false;
   std::optional<std::string> picture;
   std::optional<std::string> draw;  ///< none: entropy
