@@ -44,6 +44,7 @@ Index heads_of(const std::string& text) {
 
 std::vector<std::string> names_of(const std::vector<std::vector<mask::MaskLayer>>& masks) {
   std::vector<std::string> names;
+  names.reserve(masks.size());
   for (const auto& one : masks)
     names.push_back(one.empty() ? std::string(kOwn) : mask::layers_text(one));
   return names;

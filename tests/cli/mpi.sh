@@ -56,10 +56,10 @@ lines() {
   [ "$(grep -c '^lm-train: ' said)" = 1 ] || fail "$name: $(grep '^lm-train: ' said)"
   grep -q "$pattern" said || fail "$name: $(cat said)"
 }
-lines "folder" 3 'a.mlm: there already' "${small[@]}" -o a.mlm
+lines "folder" 3 'a.mlm: folder exists' "${small[@]}" -o a.mlm
 lines "batch" 2 'sequence for each of 2 processes' "${small[@]}" -o n --batch-size 1
 lines "option" 2 "no option '--bad'" "${small[@]}" -o n --bad
-lines "stdin" 2 'expected a file for several' - --tokenizer vocab.txt -o n
+lines "stdin" 2 'several processes cannot share standard input' - --tokenizer vocab.txt -o n
 lines "loss" 3 'not finite' "${small[@]}" -o l --learning-rate 1e3 --warmup 0 --clip 0 --steps 2000 \
   --norm-placement pre
 # Only the second process fails: its text is another one.
