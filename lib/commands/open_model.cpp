@@ -55,7 +55,7 @@ void open_tokenizer(const OpenModelOptions& options, const std::string& folder, 
     opened.tokenizer = text::Tokenizer::open(options.tokenizer.value_or(folder), {.model = folder});
   });
   if (problem) {
-    // A GGUF has a tokenizer of its own, whose problem was told.
+    // A GGUF has its own tokenizer: the problem is that one.
     const bool file =
         !options.tokenizer && exists(folder) && !is_folder(folder) && !folder.ends_with(".gguf");
     if (!file) throw InputError(*problem);

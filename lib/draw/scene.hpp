@@ -60,7 +60,7 @@ struct Line {
   Dash dash = Dash::kNone;
 };
 
-/// How much of an area's ink there is in its tint; the rest is what stands behind it.
+/// The share of an area's ink in its tint; the rest is the background.
 inline constexpr double kTint = 0.2;
 
 /// What a closed line surrounds, as a light tint of its ink, which is a curve's.

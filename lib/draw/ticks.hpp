@@ -19,7 +19,7 @@ Index round_step(double minimum);
 /// A number with up to ten digits: 0.3, 1500, 1e-05.
 std::string number_text(double value);
 
-/// A number with three digits, for legends, where a colour tells no more.
+/// A number with three digits, for legends, where a colour shows no more.
 std::string legend_number(double value);
 
 /// Multiples of 1, 2 or 5 times a power of ten from `low` to `high`, about `most` at the most.

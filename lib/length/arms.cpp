@@ -8,12 +8,11 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/parallel.hpp"
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
 #include "mask/expression.hpp"
-#include "model/masks.hpp"
 #include "model/variants.hpp"
+#include "train/run/mask_check.hpp"
 
 namespace masque::length {
 
@@ -56,8 +55,7 @@ std::string mask_of(const std::string& name, Index layers) {
   if (masks.empty()) return "";
   model::Design design;
   design.num_hidden_layers = layers;
-  if (const auto problem = usage_error_message([&] { model::set_mask(name, design); }))
-    throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
+  train::set_given_masks(name, design);
   if (std::ranges::any_of(masks, [](const mask::MaskLayer& one) { return one.mask.open(); })) {
     throw UsageError(fmt::format(
         "{} '{}': depends on words or a seed of each text, expected a mask of positions alone",

@@ -68,8 +68,7 @@ void Pass<T>::choose_flow() {
     flow_ = StreamFlow::kTowers;
     static_cast<StreamRows&>(selected_) = content_;
     return;
-  } else if (settings_.keys == mask::KeySource::kLayer &&
-             settings_.query == mask::QueryStart::kToken) {
+  } else if (settings_.reads_own_layers()) {
     const Index last = design_.num_hidden_layers - 1;
     const bool all = model_.mixer != nullptr ||
                      design_.variants.previous_scores != PreviousScores::kNone ||

@@ -32,6 +32,11 @@ struct PassSettings {
   TokenId mask_token_id = 0;  ///< of QueryStart::kPosition
   std::vector<std::shared_ptr<const nn::AttentionNormalizer>> normalizers;  ///< of each layer
   const LayerMasks* detector_masks = nullptr;  ///< of the model's detector
+
+  /// Whether rows start as their tokens and read their own layers, as most models do.
+  bool reads_own_layers() const {
+    return keys == mask::KeySource::kLayer && query == mask::QueryStart::kToken;
+  }
 };
 
 /// Rows that go through the layers together, and their states.

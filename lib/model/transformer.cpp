@@ -63,8 +63,7 @@ Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
       masks_(model_.design, options.masks),
       settings_(settings_of(model_.design, options)),
       restricted_(!options.masks.empty() || options.keys || options.query) {
-  const bool plain =
-      settings_.keys == mask::KeySource::kLayer && settings_.query == mask::QueryStart::kToken;
+  const bool plain = settings_.reads_own_layers();
   if (model_.mixer != nullptr && model_.mixer->info().reads_own && !plain) {
     throw UsageError(
         fmt::format("{} reads each row's own states and cannot be combined with {} or {}",
@@ -182,9 +181,7 @@ Batch Transformer<T>::checked(const Batch& batch, const KeyValues<T>* cache) con
   if (!batch.query_masks.empty() && !model_.query_start) {
     fail(fmt::format("a query stream was requested, but {} has one stream", design.model_type));
   }
-  const bool plain =
-      settings_.keys == mask::KeySource::kLayer && settings_.query == mask::QueryStart::kToken;
-  if (!batch.query_masks.empty() && !plain) {
+  if (!batch.query_masks.empty() && !settings_.reads_own_layers()) {
     throw UsageError(
         fmt::format("two streams cannot be combined with {} or {}", field("kv"), field("query")));
   }
@@ -320,11 +317,11 @@ std::unique_ptr<KeyValueCache> Transformer<T>::make_cache(Index sequences, bool 
   // materialized attention keeps are made for whole sequences.
   const bool reads_neighbours =
       model_.scheme_facts.input && model_.scheme_facts.masks != nn::MaskSupport::kAny;
-  const bool keys_tell_all =
-      model_.mixer == nullptr && design.convolution_size == 0 && !reads_neighbours &&
-      !model_.materialized_attention && model_.detector == nullptr &&
-      design.position != PositionType::kXlnet && design.streams == Streams::kOne &&
-      settings_.keys == mask::KeySource::kLayer && settings_.query == mask::QueryStart::kToken;
+  const bool keys_tell_all = model_.mixer == nullptr && design.convolution_size == 0 &&
+                             !reads_neighbours && !model_.materialized_attention &&
+                             model_.detector == nullptr &&
+                             design.position != PositionType::kXlnet &&
+                             design.streams == Streams::kOne && settings_.reads_own_layers();
   if (!left_to_right || !keys_tell_all) return nullptr;
   return std::make_unique<KeyValues<T>>(design.num_hidden_layers, sequences);
 }

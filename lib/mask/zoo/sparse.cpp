@@ -15,15 +15,16 @@ namespace masque::mask {
 
 namespace {
 
-std::vector<bool> flags_of(std::string_view name, const std::vector<Index>& positions, Index n) {
-  std::vector<bool> flags(static_cast<std::size_t>(n), false);
+/// Rows and columns of the listed positions; `name` is the mask's.
+Mask global_positions(std::string_view name, const std::vector<Index>& positions, Lengths l) {
+  std::vector<bool> global(static_cast<std::size_t>(l.keys), false);
   for (const Index position : positions) {
-    if (position >= n) {
-      throw UsageError(fmt::format("{}: position {}, expected below {}", name, position, n));
+    if (position >= l.keys) {
+      throw UsageError(fmt::format("{}: position {}, expected below {}", name, position, l.keys));
     }
-    flags[static_cast<std::size_t>(position)] = true;
+    global[static_cast<std::size_t>(position)] = true;
   }
-  return flags;
+  return columns(l, global) | rows(l, global);
 }
 
 const MaskKind kFixed{
@@ -51,10 +52,7 @@ const MaskKind kGlobal{
     "positions",
     "",
     "global(0,8)",
-    [](const MaskValues& v, Lengths l) {
-      const auto global = flags_of("global", v.numbers(), l.keys);
-      return columns(l, global) | rows(l, global);
-    },
+    [](const MaskValues& v, Lengths l) { return global_positions("global", v.numbers(), l); },
     nullptr,
     Fits::kSquare};
 const MaskRegistration kGlobalRegistration{kGlobal};
@@ -66,9 +64,8 @@ const MaskKind kLongformer{"longformer",
                            "",
                            "longformer(2,0,8)",
                            [](const MaskValues& v, Lengths l) {
-                             const auto global = flags_of("longformer", v.numbers(), l.keys);
-                             return band(l, -v.count("w"), v.count("w")) | columns(l, global) |
-                                    rows(l, global);
+                             return band(l, -v.count("w"), v.count("w")) |
+                                    global_positions("longformer", v.numbers(), l);
                            },
                            nullptr,
                            Fits::kSquare};

@@ -9,7 +9,7 @@ namespace masque::train {
 
 namespace {
 
-/// A digest tells nothing but that something differs.
+/// A digest only shows that something differs.
 bool is_digest(const std::string& value) {
   constexpr std::size_t kDigits = 32;
   return value.size() == kDigits && value.find_first_not_of("0123456789abcdef") == value.npos;
