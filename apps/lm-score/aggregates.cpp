@@ -164,15 +164,50 @@ void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
       JsonWriter json(out);
       json.begin_object().member("command", "pairs").member("level", probe::level_name(row.level));
       json.member("name", row.name).member("accuracy", row.accuracy());
+      const probe::Interval interval = probe::wilson_interval(row.right, row.n);
+      json.member("low", interval.low).member("high", interval.high);
       add_counts(row, json);
       json.raw(provenance).end_object();
       session.print(out + "\n");
     }
     return;
   }
-  cli::Table table(session, common, {"level", "name", "n", "accuracy"});
-  for (const auto& row : tally.rows())
-    table.row({probe::level_name(row.level), row.name, row.n, row.accuracy()});
+  cli::Table table(session, common, {"level", "name", "n", "accuracy", "low", "high"});
+  for (const auto& row : tally.rows()) {
+    const probe::Interval interval = probe::wilson_interval(row.right, row.n);
+    table.row({probe::level_name(row.level), row.name, row.n, row.accuracy(), interval.low,
+               interval.high});
+  }
+  table.finish();
+}
+
+void print_comparison(const probe::PairComparison& comparison, const Provenance& provenance,
+                      const Provenance& against, const cli::CommonOptions& common,
+                      cli::Session& session) {
+  const auto share = [](std::uint64_t right, std::uint64_t n) {
+    return static_cast<double>(right) / static_cast<double>(n);
+  };
+  if (common.json) {
+    for (const auto& row : comparison.rows()) {
+      std::string out;
+      JsonWriter json(out);
+      json.begin_object().member("command", "pairs").member("level", probe::level_name(row.level));
+      json.member("name", row.name).member("n", row.n);
+      json.member("accuracy", share(row.first, row.n));
+      json.member("accuracy_against", share(row.second, row.n)).member("only", row.only_first);
+      json.member("only_against", row.only_second).member("p", row.p());
+      json.raw(provenance).key("against").begin_object().raw(against).end_object().end_object();
+      session.print(out + "\n");
+    }
+    return;
+  }
+  cli::Table table(
+      session, common,
+      {"level", "name", "n", "accuracy", "accuracy_against", "only", "only_against", "p"});
+  for (const auto& row : comparison.rows()) {
+    table.row({probe::level_name(row.level), row.name, row.n, share(row.first, row.n),
+               share(row.second, row.n), row.only_first, row.only_second, row.p()});
+  }
   table.finish();
 }
 

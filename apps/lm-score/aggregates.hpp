@@ -19,8 +19,15 @@ namespace masque::lm_score {
 /// text are not added to it.
 using Provenance = std::string;
 
+/// A row a group, with Wilson's interval of 95 %.
 void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
                  const cli::CommonOptions& common, cli::Session& session);
+
+/// A row a group, with the accuracy of both models and McNemar's exact test. `against` is the
+/// provenance of the second model.
+void print_comparison(const probe::PairComparison& comparison, const Provenance& provenance,
+                      const Provenance& against, const cli::CommonOptions& common,
+                      cli::Session& session);
 
 /// The TSV form has `policy` and so on as lines of their own.
 void print_ppl(const probe::Perplexity& perplexity, const Provenance& provenance,

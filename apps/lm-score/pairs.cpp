@@ -1,5 +1,6 @@
 // lm-score pairs: accuracy on minimal pairs.
 #include <deque>
+#include <functional>
 #include <memory>
 
 #include <fmt/format.h>
@@ -21,20 +22,30 @@ struct Options {
   commands::ScoringOptions scoring;
   std::vector<std::string> files;
   std::optional<std::string> shard;
+  std::optional<std::string> against;
+  bool per_pair = false;
 };
 
-/// Pairs wait here for their two scores.
+struct ScoredPair {
+  probe::MinimalPair pair;
+  double good = 0;
+  double bad = 0;
+  bool right() const { return good > bad; }
+};
+
+/// Pairs wait here for their two scores; `sink` gets them in their order.
 class PairScorer {
  public:
-  PairScorer(const commands::OpenedModel& opened, const commands::Scoring& scoring)
+  PairScorer(const commands::OpenedModel& opened, const commands::Scoring& scoring,
+             std::function<void(ScoredPair&&)> sink)
       : opened_(opened),
         scoring_(scoring),
+        sink_(std::move(sink)),
         scorer_(*opened.model, scoring.options,
                 [this](probe::ScoredSentence&& s) { take(s.score); }) {}
 
-  /// Throws InputError for a line that is no pair, or a sentence that is too long.
-  void add(std::string_view line) {
-    const probe::MinimalPair pair = probe::parse_minimal_pair(line);
+  /// Throws InputError for a sentence that is too long.
+  void add(const probe::MinimalPair& pair) {
     probe::Sentence good = encode(pair.good);
     probe::Sentence bad = encode(pair.bad);
     waiting_.push_back(pair);
@@ -42,7 +53,6 @@ class PairScorer {
     scorer_.add(0, std::move(bad));
   }
   void flush() { scorer_.flush(); }
-  const probe::PairTally& tally() const { return tally_; }
 
  private:
   probe::Sentence encode(const std::string& text) const {
@@ -57,7 +67,7 @@ class PairScorer {
       good_ = score;
       return;
     }
-    tally_.add(waiting_.front(), *good_, score);
+    sink_({std::move(waiting_.front()), *good_, score});
     waiting_.pop_front();
     good_.reset();
   }
@@ -66,22 +76,99 @@ class PairScorer {
   const commands::Scoring& scoring_;
   std::deque<probe::MinimalPair> waiting_;
   std::optional<double> good_;
-  probe::PairTally tally_;
+  std::function<void(ScoredPair&&)> sink_;
   probe::TextScorer scorer_;
 };
+
+/// A model that is open, and how it scores.
+struct Scored {
+  commands::OpenedModel opened;
+  commands::Scoring scoring;
+};
+
+Scored open(const Options& o, const std::string& folder, cli::Session& session) {
+  commands::OpenedModel opened = commands::open_model(o.open, folder, true, session);
+  commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
+  return {std::move(opened), std::move(scoring)};
+}
+
+/// Gives each pair of the files to every scorer.
+void score_files(const Options& o, const std::vector<PairScorer*>& scorers, cli::Session& session) {
+  const auto add = [&](const commands::FileLine& line) {
+    const probe::MinimalPair pair = probe::parse_minimal_pair(line.text);
+    for (PairScorer* scorer : scorers) scorer->add(pair);
+  };
+  commands::each_line_of(o.files, o.shard, add, session);
+  for (PairScorer* scorer : scorers) scorer->flush();
+  session.clear_progress();
+}
+
+void tell_accuracy(const Options& o, const Scored& scored, cli::Session& session) {
+  probe::PairTally tally;
+  PairScorer scorer(scored.opened, scored.scoring,
+                    [&](ScoredPair&& p) { tally.add(p.pair, p.right()); });
+  score_files(o, {&scorer}, session);
+  print_pairs(tally, commands::provenance_json(scored.scoring, scored.opened), o.open.common,
+              session);
+}
+
+void print_each(const Options& o, const Scored& scored, cli::Session& session) {
+  const auto number =
+      commands::ResultFormat::of(scored.opened.model->precision(), o.open.digits);
+  cli::Table table(session, o.open.common,
+                   {"paradigm", "good", "bad", "difference", "correct", "sentence_good"});
+  PairScorer scorer(scored.opened, scored.scoring, [&](ScoredPair&& p) {
+    table.row({p.pair.uid, number.cell(p.good), number.cell(p.bad), number.cell(p.good - p.bad),
+               std::uint64_t{p.right()}, p.pair.good});
+  });
+  score_files(o, {&scorer}, session);
+  table.finish();
+}
+
+void compare(const Options& o, const Scored& first, const Scored& second, cli::Session& session) {
+  probe::PairComparison comparison;
+  // Each model has its own batches, so one of them is ahead.
+  std::deque<bool> ahead_first;
+  std::deque<std::pair<probe::MinimalPair, bool>> ahead_second;
+  PairScorer scorer(first.opened, first.scoring, [&](ScoredPair&& p) {
+    if (ahead_second.empty()) {
+      ahead_first.push_back(p.right());
+      return;
+    }
+    comparison.add(p.pair, p.right(), ahead_second.front().second);
+    ahead_second.pop_front();
+  });
+  PairScorer other(second.opened, second.scoring, [&](ScoredPair&& p) {
+    if (ahead_first.empty()) {
+      ahead_second.emplace_back(std::move(p.pair), p.right());
+      return;
+    }
+    comparison.add(p.pair, ahead_first.front(), p.right());
+    ahead_first.pop_front();
+  });
+  score_files(o, {&scorer, &other}, session);
+  print_comparison(comparison, commands::provenance_json(first.scoring, first.opened),
+                   commands::provenance_json(second.scoring, second.opened), o.open.common,
+                   session);
+}
 
 cli::ExitCode run(Options& o, cli::Session& session) {
   cli::CommonOptions& common = o.open.common;
   session.configure(common);
-  common.json = common.json || o.shard;
-  const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
-  const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
-  PairScorer scorer(opened, scoring);
-  const auto add = [&](const commands::FileLine& line) { scorer.add(line.text); };
-  commands::each_line_of(o.files, o.shard, add, session);
-  scorer.flush();
-  session.clear_progress();
-  print_pairs(scorer.tally(), commands::provenance_json(scoring, opened), common, session);
+  if (o.against && o.shard)
+    throw UsageError("--against cannot be combined with --shard: merge adds no comparisons");
+  if (o.against && o.per_pair)
+    throw UsageError("--against and --per-pair cannot be combined: print the pairs of each model");
+  if (o.open.digits && !o.per_pair) throw UsageError("--digits needs --per-pair");
+  common.json = common.json || (o.shard && !o.per_pair);
+  const Scored scored = open(o, o.open.model, session);
+  if (o.per_pair) {
+    print_each(o, scored, session);
+  } else if (o.against) {
+    compare(o, scored, open(o, *o.against, session), session);
+  } else {
+    tell_accuracy(o, scored, session);
+  }
   return cli::ExitCode::kDone;
 }
 
@@ -95,6 +182,8 @@ void declare_pairs(cli::Command& tool) {
             "accuracy by paradigm, by field, and over all pairs");
   c.example("lm-score pairs gpt2/ blimp/*.jsonl --shard 1/8 > 1.jsonl",
             "one part of eight, to be combined by lm-score merge");
+  c.example("lm-score pairs gpt2/ blimp/*.jsonl --against gpt2-medium/",
+            "two models on the same pairs, with a paired test of each paradigm");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   c.arguments("FILE", o->files,
@@ -102,6 +191,12 @@ void declare_pairs(cli::Command& tool) {
               "linguistics_term) or with good, bad, uid; - is standard input");
   commands::add_scoring(c, o->scoring);
   commands::add_file_shard(c, o->shard);
+  commands::add_digits(c, o->open.digits);
+  c.option("--against", "MODEL", o->against,
+           "a second model, opened with the same options: prints both accuracies, the pairs that "
+           "only one of them has right, and the p of McNemar's exact test");
+  c.flag("--per-pair", o->per_pair,
+         "prints the scores of each pair and whether the good one is higher");
   add_table(c, o->open.common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -87,6 +87,8 @@ print lm-score score causal --per-word --no-bos < text
 print lm-score score model --kind mdlm --draws 3 < text
 print lm-score score student --kind maskless < text
 print lm-score pairs model pairs.jsonl
+print lm-score pairs model pairs.jsonl --per-pair
+print lm-score pairs model pairs.jsonl --against model
 print lm-score ppl model < text
 print lm-score choose model --pattern "X the [MASK]" --labels a=cat,b=w7 --label-column 2 --calibrate labelled.tsv
 print lm-score choose model --pattern "X the [MASK]" --labels a=cat,b=w7 --label-column 2 --write-records -k 1 labelled.tsv

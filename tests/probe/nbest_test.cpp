@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "probe/score/minimal_pairs.hpp"
+#include "probe/statistics/proportion.hpp"
 #include "support/message.hpp"
 
 namespace masque::probe {
@@ -163,6 +164,36 @@ TEST_CASE("a pair is right only if the good sentence scores higher") {
   CHECK(message_of<InputError>([] { parse_minimal_pair(R"({"good":"A"})"); }) ==
         "no sentence_bad or bad, expected a sentence");
   CHECK_THROWS_AS(parse_minimal_pair("x"), InputError);
+}
+
+TEST_CASE("the sign test is the exact binomial one") {
+  // Sums of binomial coefficients as fractions.
+  CHECK(sign_test(24, 0) == 1.1920928955078125e-07);
+  CHECK(sign_test(10, 14) == doctest::Approx(0.5412561893463135).epsilon(1e-13));
+  CHECK(sign_test(420, 300) == doctest::Approx(8.807756168615078e-06).epsilon(1e-13));
+  CHECK(sign_test(940, 1100) == doctest::Approx(0.0004283670554023973).epsilon(1e-10));
+  CHECK(sign_test(7, 7) == 1);
+  CHECK(sign_test(0, 0) == 1);
+}
+
+TEST_CASE("two models on the same pairs are counted where they disagree") {
+  const MinimalPair pair = parse_minimal_pair(R"({"good":"A.","bad":"B.","uid":"q"})");
+  const MinimalPair other = parse_minimal_pair(R"({"good":"A.","bad":"B.","uid":"r"})");
+  PairComparison comparison;
+  comparison.add(pair, true, false);
+  comparison.add(pair, true, true);
+  comparison.add(pair, false, true);
+  comparison.add(other, true, false);
+  const auto rows = comparison.rows();
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].name == "q");
+  CHECK(rows[0].only_first == 1);
+  CHECK(rows[0].only_second == 1);
+  CHECK(rows[2].n == 4);
+  CHECK(rows[2].first == 3);
+  CHECK(rows[2].second == 2);
+  CHECK(rows[2].only_first == 2);
+  CHECK(rows[2].p() == sign_test(2, 1));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "probe/statistics/proportion.hpp"
 
 namespace masque::probe {
 
@@ -46,8 +47,8 @@ MinimalPair parse_minimal_pair(std::string_view line) {
           .term = optional_text(root, {"linguistics_term"})};
 }
 
-void PairTally::add(const MinimalPair& pair, double good, double bad) {
-  const std::uint64_t right = good > bad ? 1 : 0;
+void PairTally::add(const MinimalPair& pair, bool is_right) {
+  const std::uint64_t right = is_right ? 1 : 0;
   const std::array<std::pair<Level, const std::string*>, 3> groups{
       {{Level::kParadigm, &pair.uid}, {Level::kTerm, &pair.term}, {Level::kField, &pair.field}}};
   for (const auto& [level, name] : groups) {
@@ -67,6 +68,29 @@ std::vector<PairTally::Row> PairTally::rows() const {
   rows.reserve(groups_.size());
   for (const auto& [key, count] : groups_)
     rows.push_back({key.first, key.second, count.n, count.right});
+  return rows;
+}
+
+double PairComparison::Row::p() const { return sign_test(only_first, only_second); }
+
+void PairComparison::add(const MinimalPair& pair, bool first, bool second) {
+  first_.add(pair, first);
+  second_.add(pair, second);
+  only_first_.add(pair, first && !second);
+  only_second_.add(pair, second && !first);
+}
+
+std::vector<PairComparison::Row> PairComparison::rows() const {
+  const std::vector<PairTally::Row> first = first_.rows();
+  const std::vector<PairTally::Row> second = second_.rows();
+  const std::vector<PairTally::Row> only_first = only_first_.rows();
+  const std::vector<PairTally::Row> only_second = only_second_.rows();
+  std::vector<Row> rows;
+  rows.reserve(first.size());
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    rows.push_back({first[i].level, first[i].name, first[i].n, first[i].right, second[i].right,
+                    only_first[i].right, only_second[i].right});
+  }
   return rows;
 }
 

@@ -35,8 +35,10 @@ class PairTally {
     double accuracy() const { return static_cast<double>(right) / static_cast<double>(n); }
   };
 
-  /// Counts a pair: correct if the good sentence has the strictly higher score.
-  void add(const MinimalPair& pair, double good, double bad);
+  /// Counts `pair`: correct if its good sentence's score, `good`, is strictly higher than `bad`.
+  void add(const MinimalPair& pair, double good, double bad) { add(pair, good > bad); }
+  /// Counts `pair`, as correct if `right`.
+  void add(const MinimalPair& pair, bool right);
   /// Adds the counts of another run.
   void add(const Row& row);
   /// Paradigms, terms, fields, each by name, then all.
@@ -48,6 +50,28 @@ class PairTally {
     std::uint64_t right = 0;
   };
   std::map<std::pair<Level, std::string>, Count> groups_;
+};
+
+/// Two models on the same pairs.
+class PairComparison {
+ public:
+  struct Row {
+    PairTally::Level level;
+    std::string name;
+    std::uint64_t n = 0;                            ///< pairs
+    std::uint64_t first = 0, second = 0;            ///< right answers of each model
+    std::uint64_t only_first = 0, only_second = 0;  ///< right answers where the other is wrong
+    /// McNemar's exact test: how likely is a split at least as uneven, if both are equally good?
+    double p() const;
+  };
+
+  /// Counts `pair`, with whether the first and the second model are right.
+  void add(const MinimalPair& pair, bool first, bool second);
+  /// In the order of PairTally::rows.
+  std::vector<Row> rows() const;
+
+ private:
+  PairTally first_, second_, only_first_, only_second_;
 };
 
 /// "paradigm", "term", "field", "all".

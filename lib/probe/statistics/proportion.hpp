@@ -1,4 +1,4 @@
-// An interval for a share of right answers.
+// A share of right answers: its interval, and whether two shares differ.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,35 @@ inline Interval wilson_interval(std::uint64_t right, std::uint64_t n) {
   const double middle = p + z2 / (2 * all);
   const double half = kQuantile * std::sqrt(p * (1 - p) / all + z2 / (4 * all * all));
   const double scale = 1 + z2 / all;
-  return {std::fmax((middle - half) / scale, 0), std::fmin((middle + half) / scale, 1)};
+  // Rounding must not hide that the ends are reached.
+  return {right == 0 ? 0 : (middle - half) / scale, right == n ? 1 : (middle + half) / scale};
+}
+
+/// The two-sided sign test: the probability, if both sides of a fair coin are equally likely, of a
+/// split of `heads` + `tails` throws that is at least as uneven. Of the pairs of answers that only
+/// one of two models has right it is McNemar's exact test (McNemar 1947, doi:10.1007/BF02295996).
+/// Time: O(the smaller number). 1 for no throws.
+inline double sign_test(std::uint64_t heads, std::uint64_t tails) {
+  const std::uint64_t fewer = heads < tails ? heads : tails;
+  const double n = static_cast<double>(heads) + static_cast<double>(tails);
+  const auto k = static_cast<double>(fewer);
+  double tail = 0;
+  if (n <= 1000) {
+    double term = std::exp2(-n);
+    for (double i = 0; i <= k; ++i) {
+      tail += term;
+      term *= (n - i) / (i + 1);
+    }
+    return std::fmin(2 * tail, 1);
+  }
+  // 2^-n is too small for a double: from the largest term downwards.
+  double term =
+      std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) - n * std::log(2.0));
+  for (double i = k; i >= 0 && term > tail * 1e-18; --i) {
+    tail += term;
+    term *= i / (n - i + 1);
+  }
+  return std::fmin(2 * tail, 1);
 }
 
 }  // namespace masque::probe
