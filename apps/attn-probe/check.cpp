@@ -125,7 +125,15 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
   if (report.pairs == 0) {
     throw InputError("nothing to compare: no text has an output that must not depend on a token");
   }
-  return worse(code, print_leaks(report, request, o.open, session));
+  const cli::ExitCode found = print_leaks(report, request, o.open, session);
+  if (found == cli::ExitCode::kFound && self && !o.prediction && opened.options.masks.empty() &&
+      design.head.kind == model::HeadKind::kMasked && design.streams == model::Streams::kOne) {
+    session.note(fmt::format(
+        "{}: as expected of a masked language model, which reads its input everywhere and predicts "
+        "masked tokens; --predict next tests for later tokens",
+        opened.path));
+  }
+  return worse(code, found);
 }
 
 TokenId padding_token(const commands::OpenedModel& opened) {

@@ -48,6 +48,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   };
   const records::FilterResult result = filter_records(filter, nullptr);
   const records::Tally& t = stats.tally;
+  // What was dropped can have no label.
+  const std::uint64_t left = stats.remaining;
   cli::Report report;
   report.add("records", t.records);
   report.add("bad_records", result.bad);
@@ -56,15 +58,15 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   report.add("dropped", t.dropped);
   report.add("dropped_rate", share(t.dropped, t.ordinary));
   report.add("selected", t.selected);
-  report.add("selected_rate", share(t.selected, t.ordinary));
+  report.add("selected_rate", share(t.selected, left));
   report.add("masked_rate", share(t.masked, t.selected));
   report.add("kept_rate", share(t.kept, t.selected));
   report.add("random_rate", share(t.random, t.selected));
   report.add("replaced", stats.replaced_labels);
-  report.add("replaced_rate", share(stats.replaced_labels, t.ordinary));
+  report.add("replaced_rate", share(stats.replaced_labels, left));
   if (t.selected > 0) {
     report.add("rate_chi_squared",
-               records::chi_squared({t.selected, t.ordinary - t.selected}, {o.rate, 1 - o.rate}));
+               records::chi_squared({t.selected, left > t.selected ? left - t.selected : 0}, {o.rate, 1 - o.rate}));
     report.add("split_chi_squared", records::chi_squared({t.masked, t.kept, t.random},
                                                          effective(split, tokens.table().size)));
   }

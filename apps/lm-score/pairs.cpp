@@ -87,8 +87,10 @@ struct Scored {
 };
 
 Scored open(const Options& o, const std::string& folder, cli::Session& session) {
-  commands::OpenedModel opened = commands::open_model(o.open, folder, true, session);
-  commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
+  commands::OpenModelOptions options = o.open;
+  options.model = folder;
+  commands::OpenedModel opened = commands::open_model(options, folder, true, session);
+  commands::Scoring scoring = commands::make_scoring(o.scoring, options, opened, session);
   return {std::move(opened), std::move(scoring)};
 }
 
@@ -113,8 +115,7 @@ void tell_accuracy(const Options& o, const Scored& scored, cli::Session& session
 }
 
 void print_each(const Options& o, const Scored& scored, cli::Session& session) {
-  const auto number =
-      commands::ResultFormat::of(scored.opened.model->precision(), o.open.digits);
+  const auto number = commands::ResultFormat::of(scored.opened.model->precision(), o.open.digits);
   cli::Table table(session, o.open.common,
                    {"paradigm", "good", "bad", "difference", "correct", "sentence_good"});
   PairScorer scorer(scored.opened, scored.scoring, [&](ScoredPair&& p) {

@@ -30,31 +30,58 @@ struct Options {
   mask::Residual residual = mask::Residual::kOn;
   bool two_streams = false;
   mask::Prediction prediction = mask::Prediction::kNone;
+  std::vector<std::string> targets;
   std::vector<std::string> forbidden;
   std::optional<std::string> output;
   bool force = false;
   cli::CommonOptions common;
 };
 
-/// "3" or "3-7", both ends in.
-mask::Range parse_range(std::string_view text, std::string_view whole, Index n) {
+/// "3" or "3-7", both ends in; part of `whole`, which `option` takes in the form `expected`.
+mask::Range parse_range(std::string_view text, std::string_view whole, std::string_view option,
+                        std::string_view expected, Index n) {
   const auto [begin, end] = split_at_first(text, '-');
   const auto first = parse_unsigned(begin);
   const auto last = end ? parse_unsigned(*end) : first;
   if (!first || !last || *last < *first) {
-    throw UsageError(
-        fmt::format("--forbid: found '{}', expected SRC:DST as in 0-4:5", escape(whole)));
+    throw UsageError(fmt::format("{}: found '{}', expected {}", option, escape(whole), expected));
   }
   if (*last >= static_cast<std::uint64_t>(n)) {
     throw UsageError(
-        fmt::format("--forbid: position {} in '{}', expected below {}", *last, escape(whole), n));
+        fmt::format("{}: position {} in '{}', expected below {}", option, *last, escape(whole), n));
   }
   return {static_cast<Index>(*first), static_cast<Index>(*last) + 1};
 }
 
 mask::Forbidden parse_forbidden(const std::string& text, Index n) {
   const auto [source, target] = split_at_first(text, ':');
-  return {parse_range(source, text, n), parse_range(target.value_or(""), text, n)};
+  constexpr std::string_view kForm = "SRC:DST as in 0-4:5";
+  return {parse_range(source, text, "--forbid", kForm, n),
+          parse_range(target.value_or(""), text, "--forbid", kForm, n)};
+}
+
+/// The positions of --targets, or of a record, each once.
+std::vector<Index> predicting_positions(const std::vector<std::string>& ranges, Index n) {
+  std::vector<bool> predicts(static_cast<std::size_t>(n), false);
+  for (const std::string& text : ranges) {
+    const mask::Range range = parse_range(text, text, "--targets", "a position or FIRST-LAST", n);
+    for (Index i = range.begin; i < range.end; ++i) predicts[static_cast<std::size_t>(i)] = true;
+  }
+  std::vector<Index> positions;
+  for (Index i = 0; i < n; ++i) {
+    if (predicts[static_cast<std::size_t>(i)]) positions.push_back(i);
+  }
+  return positions;
+}
+
+/// Only these positions predict.
+void forbid_predicted(const std::vector<Index>& positions, Index length,
+                      mask::FlowRequest& request) {
+  const Index shift = mask::prediction_offset(request.prediction, length);
+  request.prediction = mask::Prediction::kNone;
+  for (const Index i : positions) {
+    if (i + shift < length) request.forbidden.push_back({{i + shift, i + shift + 1}, {i, i + 1}});
+  }
 }
 
 /// One mask for every layer; a list of one stands for all of them.
@@ -113,7 +140,11 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if (o.prediction != mask::Prediction::kNone && !o.forbidden.empty()) {
     throw UsageError("--predict and --forbid cannot be combined");
   }
+  if (!o.targets.empty() && o.prediction == mask::Prediction::kNone)
+    throw UsageError("--targets needs --predict");
   const auto record = read_record_mask(o.mask, o.positions.tokenizer);
+  if (record && !o.targets.empty())
+    throw UsageError("--targets cannot be combined with a record, which says what is predicted");
   const std::vector<mask::MaskLayer> layers =
       mask::parse_mask_layers(record ? record->expression : o.mask);
   std::vector<mask::MaskExpression> masks;
@@ -135,14 +166,11 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     const auto count = static_cast<Index>(request.layers.size());
     request.content = bind_layers(mask::parse_mask_layers(content), count, positions.lengths);
   }
-  // A record says which positions predict.
-  if (record && o.prediction != mask::Prediction::kNone) {
-    const Index shift = mask::prediction_offset(o.prediction, record->length);
-    request.prediction = mask::Prediction::kNone;
-    for (const Index i : record->labelled) {
-      if (i + shift >= record->length) continue;
-      request.forbidden.push_back({{i + shift, i + shift + 1}, {i, i + 1}});
-    }
+  if (record && o.prediction != mask::Prediction::kNone)
+    forbid_predicted(record->labelled, record->length, request);
+  if (!o.targets.empty()) {
+    const Index n = positions.lengths.queries;
+    forbid_predicted(predicting_positions(o.targets, n), n, request);
   }
   for (const std::string& text : o.forbidden) {
     request.forbidden.push_back(parse_forbidden(text, positions.lengths.queries));
@@ -180,6 +208,8 @@ void declare_flow(cli::Command& tool) {
       "XLNet: clean with two streams");
   c.example("mask-viz flow 'block_diffusion(4)' -n 32 -L 12 --predict clean",
             "block diffusion: no noised row reads the clean token that it predicts");
+  c.example("mask-viz flow 'unilm(6,10)' -L 12 --predict next --targets 5-14",
+            "UniLM: clean where the target is predicted, from the last position of the source on");
   c.example("mask-viz flow '3*window(128), full' -n 1024 --forbid 0-9:1000-1023",
             "tests whether the first 10 tokens reach the last 24 positions");
   c.argument("EXPR", o->mask,
@@ -203,6 +233,9 @@ void declare_flow(cli::Command& tool) {
        {"clean", mask::Prediction::kClean}},
       "token that a position predicts and must not read: its own (self), the next (next), or for "
       "position i of the first half token i of the second half (clean, as in block diffusion)");
+  c.option("--targets", "RANGE", o->targets,
+           "with --predict: positions that predict, for example 4-15; may be repeated [all; for a "
+           "record those with a label]");
   c.option("--forbid", "SRC:DST", o->forbidden,
            "tokens SRC must not reach positions DST, for example 0-4:5-9; may be repeated");
   add_labels(c, o->positions);

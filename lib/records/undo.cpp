@@ -104,7 +104,10 @@ void CorruptionStats::see(const Record& record, const TokenTable& tokens) {
     const std::int32_t label =
         record.labels.present && labels_are_own(record) ? record.labels.values[i] : kNoLabel;
     const TokenId before = electra ? record.original.values[i] : label != kNoLabel ? label : id;
-    if (!tokens.is_special(before)) ++tally.ordinary;
+    if (!tokens.is_special(before)) {
+      ++tally.ordinary;
+      ++remaining;
+    }
     if (electra) {
       replaced_labels += label == 1 ? 1U : 0U;
       continue;
@@ -117,6 +120,7 @@ void CorruptionStats::see(const Record& record, const TokenTable& tokens) {
 
 void CorruptionStats::add(const CorruptionStats& other) {
   tally.add(other.tally);
+  remaining += other.remaining;
   replaced_labels += other.replaced_labels;
 }
 

@@ -12,6 +12,7 @@ std::unique_ptr<Corruption> make_undo();
 /// What the labels of records say about how they were made.
 struct CorruptionStats {
   Tally tally;
+  std::uint64_t remaining = 0;        ///< of tally.ordinary, those that were not dropped
   std::uint64_t replaced_labels = 0;  ///< ones, of records with `original` (ELECTRA)
 
   /// `kept` counts tokens that are what they were, however that came about.

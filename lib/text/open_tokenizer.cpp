@@ -101,7 +101,11 @@ TokenizerParts open_file_parts(const std::string& path, const TokenizerOptions& 
   if (name.ends_with(".json")) return open_json(folder, path, options);
   if (name.ends_with(".txt")) return open_vocab_txt(folder, path, options);
   if (name.ends_with(".model")) return open_spiece(folder, path, options);
-  if (!exists(path)) throw InputError(path, "no such file or folder, expected a tokenizer");
+  if (!exists(path)) {
+    throw InputError(path,
+                     fmt::format("no such file or folder, expected {}",
+                                 path == options.model ? "a checkpoint folder" : "a tokenizer"));
+  }
   throw InputError(path, "unknown kind of tokenizer, expected .json, .txt or .model");
 }
 

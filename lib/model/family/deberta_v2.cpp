@@ -47,6 +47,8 @@ void read_relative(Design& design, const FamilyConfig& config) {
   if (design.position_buckets >= design.max_relative_positions) {
     config.refuse("position_buckets", "fewer than max_relative_positions");
   }
+  // Half of them are distances of their own; a half of 1 has no logarithm.
+  if (design.position_buckets == 1) config.refuse("position_buckets", "none or at least 2");
   design.relative_norm = has_item(config, "norm_rel_ebd", "layer_norm");
 }
 

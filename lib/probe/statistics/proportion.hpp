@@ -41,8 +41,8 @@ inline double sign_test(std::uint64_t heads, std::uint64_t tails) {
     return std::fmin(2 * tail, 1);
   }
   // 2^-n is too small for a double: from the largest term downwards.
-  double term =
-      std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) - n * std::log(2.0));
+  double term = std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) -
+                         n * std::log(2.0));
   for (double i = k; i >= 0 && term > tail * 1e-18; --i) {
     tail += term;
     term *= i / (n - i + 1);
