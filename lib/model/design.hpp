@@ -15,7 +15,7 @@ namespace masque::model {
 
 /// How positions enter, by masque's own terms (own_positions() in model/variants.hpp).
 enum class PositionType {
-  kNone,
+  kNone,          ///< no positions, or those of VariantDesign::position
   kLearned,       ///< a table added to the token embeddings
   kSinusoidal,    ///< a fixed table added to the token embeddings
   kRotary,        ///< queries and keys are rotated
@@ -24,6 +24,7 @@ enum class PositionType {
   kDisentangled,  ///< DeBERTa's terms, one table for all layers
 };
 
+/// Where the norms of a layer stand: the formula of each of its two parts f.
 enum class NormPlacement {
   kPost,      ///< x ← norm(x + f(x))
   kPre,       ///< x ← x + f(norm(x)), and a norm after the last layer
@@ -42,6 +43,7 @@ enum class NormPlacement {
   kNormFormer,
 };
 
+/// What a layer consists of.
 enum class LayerKind {
   kTransformer,     ///< attention, then feed-forward
   kGatedAttention,  ///< GAU: one layer that is both
@@ -49,14 +51,14 @@ enum class LayerKind {
 
 /// Which keys a query may read, unless a mask is given.
 enum class DefaultMask {
-  kFull,
-  kCausal,
+  kFull,    ///< all
+  kCausal,  ///< itself and those before it
   kOthers,  ///< all but itself: T-TA
 };
 
 /// Which streams run.
 enum class Streams {
-  kOne,
+  kOne,        ///< one stream of all rows
   kTwo,        ///< XLNet: a query stream next to the content stream where targets are requested
   kFixedKeys,  ///< T-TA: queries start without tokens, keys and values come from the embeddings
   /// TwoTower: the first half of the layers reads from left to right, the second half from right to
@@ -65,18 +67,21 @@ enum class Streams {
   kTowers,
 };
 
+/// A kind of norm with its constant; whether it has weights says Design::norm_weights.
 struct NormDesign {
-  kernel::Norm kind = kernel::Norm::kLayer;
-  double epsilon = 1e-12;
+  kernel::Norm kind = kernel::Norm::kLayer;  ///< layer norm or RMS norm
+  double epsilon = 1e-12;                    ///< added to the variance, or to the mean square
 
   bool operator==(const NormDesign&) const = default;
 };
 
+/// Rotary positions of one layer. Su et al. 2021, arXiv:2104.09864.
 struct RotaryDesign {
-  kernel::RotaryLayout layout = kernel::RotaryLayout::kHalf;
-  std::vector<double>
-      frequencies;            ///< after any scaling; 2 · size() features of a head are rotated
-  double factor = 1;          ///< of cosine and sine
+  kernel::RotaryLayout layout = kernel::RotaryLayout::kHalf;  ///< which features form a pair
+  /// Radians of each pair for one position, after any scaling; the first 2 · size() features of a
+  /// head are rotated.
+  std::vector<double> frequencies;
+  double factor = 1;          ///< multiplies cosine and sine
   bool float_angles = false;  ///< rounded to float, as transformers computes them
   bool values = false;        ///< values are rotated too (RoFormer's rotary_value)
 
@@ -94,8 +99,9 @@ struct LayerDesign {
   bool operator==(const LayerDesign&) const = default;
 };
 
+/// What the head of a model predicts.
 enum class HeadKind {
-  kNone,
+  kNone,           ///< no head
   kMasked,         ///< a vocabulary at each position: the token that stands there
   kCausal,         ///< a vocabulary at each position: the next token
   kDiscriminator,  ///< one logit a position: replaced (> 0) or original
@@ -103,17 +109,18 @@ enum class HeadKind {
   kText,  ///< one number a text, of its first token's state (model/checkpoint/text_head.hpp)
 };
 
-/// Whether a head gives one number for each position, and not one for each token; of kText only
-/// that of the first position means something.
+/// Whether a head of this `kind` gives one number for each position, and not one for each token; of
+/// kText only that of the first position means something.
 inline bool has_one_number(HeadKind kind) {
   return kind == HeadKind::kDiscriminator || kind == HeadKind::kEnergy || kind == HeadKind::kText;
 }
 
+/// How the head computes its result from the last states.
 struct HeadDesign {
-  HeadKind kind = HeadKind::kNone;
-  bool transform = false;  ///< dense, activation, norm before the vocabulary
-  kernel::Activation activation = kernel::Activation::kGelu;
-  std::optional<NormDesign> norm;  ///< of the transform
+  HeadKind kind = HeadKind::kNone;  ///< what it predicts
+  bool transform = false;           ///< dense, activation, norm before the vocabulary
+  kernel::Activation activation = kernel::Activation::kGelu;  ///< of the transform
+  std::optional<NormDesign> norm;  ///< of the transform; none: it has no norm
   bool tied = true;                ///< the vocabulary matrix is the word table
   double scale = 1;                ///< of the states before the vocabulary matrix
 
@@ -122,20 +129,20 @@ struct HeadDesign {
 
 /// Where heads are mixed with each other: Shazeer 2020, arXiv:2003.02436.
 enum class TalkingHeads {
-  kNone,
+  kNone,    ///< nowhere
   kBefore,  ///< scores, before the normalizer
   kAfter,   ///< weights, after the normalizer
   kBoth,
 };
 
-/// Whether weights are mixed.
+/// Whether `talking` mixes the heads of weights: kAfter or kBoth.
 inline bool mixes_weights(TalkingHeads talking) {
   return talking == TalkingHeads::kAfter || talking == TalkingHeads::kBoth;
 }
 
 /// What is added to the scores of a layer. RealFormer: He 2020, arXiv:2012.11747.
 enum class PreviousScores {
-  kNone,
+  kNone,         ///< nothing
   kOneLayer,     ///< the layer before's own
   kAccumulated,  ///< the sum of all layers' before
 };
@@ -144,10 +151,10 @@ enum class PreviousScores {
 /// of each token how likely it is wrong: Zhang et al. 2020, arXiv:2005.07421. What else it is
 /// follows from the design that it belongs to (model/detector.hpp).
 struct DetectorDesign {
-  Index num_hidden_layers = 1;
-  Index hidden_size = 0;
-  Index num_attention_heads = 1;
-  Index intermediate_size = 0;
+  Index num_hidden_layers = 1;    ///< its own layers
+  Index hidden_size = 0;          ///< width of its states; a multiple of the number of heads
+  Index num_attention_heads = 1;  ///< in each layer
+  Index intermediate_size = 0;    ///< of its feed-forward layers
 
   bool operator==(const DetectorDesign&) const = default;
 };
@@ -178,17 +185,18 @@ struct VariantDesign {
   /// Of nn/mixer.hpp, instead of attention: x + output(mix(x)); empty: attention. Its longest
   /// sequence is max_position_embeddings.
   std::string mixer;
-  Index mixer_inner_size = 0;  ///< this and what follows: fields of nn::MixerShape
-  Index mixer_attention_size = 64;
-  Index mixer_kernel_size = 7;
-  Index mixer_dilation = 1;
-  Index mixer_chunk_size = 256;
-  TalkingHeads talking_heads = TalkingHeads::kNone;
+  Index mixer_inner_size = 0;       ///< nn::MixerShape::inner_size; 0: what the mixer says
+  Index mixer_attention_size = 64;  ///< nn::MixerShape::attention_size
+  Index mixer_kernel_size = 7;      ///< nn::MixerShape::kernel_size: taps of a convolution
+  Index mixer_dilation = 1;         ///< nn::MixerShape::dilation: tokens between taps
+  Index mixer_chunk_size = 256;     ///< nn::MixerShape::chunk_size, in tokens
+  TalkingHeads talking_heads = TalkingHeads::kNone;  ///< where attention mixes its heads
   /// With TalkingHeads::kBoth: heads of weights between the two mixings; 0: num_attention_heads.
   Index softmax_heads = 0;
   /// Where weights are mixed, heads of values, each with values of its own; 0: num_attention_heads.
   Index value_heads = 0;
   Index largest_keys = 0;  ///< how many keys a query keeps, those of the largest scores; 0: all
+  /// What each layer adds to its scores from the layers before it.
   PreviousScores previous_scores = PreviousScores::kNone;
   double residual_scale = 1;  ///< α of DeepNorm: x ← norm(α x + f(x)); post-norm only
   /// false: what the first layer's attention (or mixer, or gated unit) gives takes the place of the
@@ -198,25 +206,29 @@ struct VariantDesign {
   Index late_positions = 0;
   /// Tokens are softly masked by it (model/forward/soft_mask_forward.hpp).
   std::optional<DetectorDesign> detector;
-  std::optional<LatentDesign> latent;
+  std::optional<LatentDesign> latent;  ///< none: no bottlenecks
 
   bool operator==(const VariantDesign&) const = default;
 };
 
-/// Whether a norm follows the sum of the states and what a part of a layer gives.
+/// Whether `placement` puts a norm after the sum of the states and what a part of a layer gives:
+/// kPost and kAdmin.
 inline bool norms_sum(NormPlacement placement) {
   return placement == NormPlacement::kPost || placement == NormPlacement::kAdmin;
 }
 
-/// Whether the parts of a layer read norms of the states.
+/// Whether with `placement` the parts of a layer read norms of the states: all others but kReZero.
 inline bool norms_input(NormPlacement placement) {
   return !norms_sum(placement) && placement != NormPlacement::kReZero;
 }
 
-/// Whether what attention, and what the feed-forward layer gives passes a norm in front of the sum.
+/// Whether with `placement` what attention gives passes a norm in front of the sum: kSandwich and
+/// kNormFormer.
 inline bool norms_attention_output(NormPlacement placement) {
   return placement == NormPlacement::kSandwich || placement == NormPlacement::kNormFormer;
 }
+/// Whether with `placement` what the feed-forward layer gives passes a norm in front of the sum:
+/// kSandwich.
 inline bool norms_feed_forward_output(NormPlacement placement) {
   return placement == NormPlacement::kSandwich;
 }
@@ -226,83 +238,85 @@ struct Design {
   std::string family;      ///< stem: "bert"
   std::string model_type;  ///< of config.json
 
-  Index vocab_size = 0;
-  Index hidden_size = 0;
-  Index embedding_size = 0;  ///< width of the tables; a projection follows where weights have one
-  Index num_hidden_layers = 0;
-  Index num_attention_heads = 1;
-  Index num_key_value_heads = 1;
-  Index head_size = 0;
-  Index value_size = 0;  ///< of a head; 0: head_size
-  Index intermediate_size = 0;
-  Index type_vocab_size = 0;          ///< 0: no token types
+  Index vocab_size = 0;           ///< V: ids are 0 … V − 1
+  Index hidden_size = 0;          ///< d: width of the states
+  Index embedding_size = 0;       ///< width of the tables; a projection follows if weights have one
+  Index num_hidden_layers = 0;    ///< L, also where layers share weights
+  Index num_attention_heads = 1;  ///< h: heads of queries; gated attention has 1
+  Index num_key_value_heads = 1;  ///< divides num_attention_heads
+  Index head_size = 0;            ///< d_h: columns of a head's queries and keys
+  Index value_size = 0;           ///< columns of a head's values; 0: head_size
+  Index intermediate_size = 0;    ///< f of feed-forward layers; e of gated attention
+  Index type_vocab_size = 0;      ///< 0: no token types
   Index max_position_embeddings = 0;  ///< longest sequence; 0: no limit
   Index position_offset = 0;          ///< added to positions: RoBERTa's 2
+  /// With a position_offset, positions do not count this token.
   std::optional<Index> pad_token_id;
   std::optional<TokenId> mask_token_id;  ///< what a query stream without tokens starts from
 
-  std::optional<NormDesign> embedding_norm;
-  double embedding_scale = 1;
-  PositionType position = PositionType::kLearned;
-  bool sinusoidal_interleaved = false;
+  std::optional<NormDesign> embedding_norm;        ///< of the sum of the tables; none: no norm
+  double embedding_scale = 1;                      ///< multiplies rows of the word table
+  PositionType position = PositionType::kLearned;  ///< masque's own terms
+  bool sinusoidal_interleaved = false;  ///< kSinusoidal: sine, cosine, …; false: sines first
 
-  LayerKind layer_kind = LayerKind::kTransformer;
-  NormPlacement norm_placement = NormPlacement::kPost;
-  NormDesign norm;
+  LayerKind layer_kind = LayerKind::kTransformer;       ///< of all layers
+  NormPlacement norm_placement = NormPlacement::kPost;  ///< of all layers
+  NormDesign norm;           ///< of the layers, of final_norm and of relative_norm
   bool norm_weights = true;  ///< norms have weights (false: gau_alpha, RoFormerV2)
   /// Dense layers have biases; stated by families that leave it open (gau_alpha, roformer, masque).
   bool use_bias = true;
-  bool final_norm = false;
-  kernel::Activation activation = kernel::Activation::kGelu;
-  bool gated = false;  ///< act(x W_gate) ⊙ (x W_up)
-  double attention_scale = 1;
+  bool final_norm = false;                                    ///< a norm follows the last layer
+  kernel::Activation activation = kernel::Activation::kGelu;  ///< of layers; the head has its own
+  bool gated = false;                                         ///< act(x W_gate) ⊙ (x W_up)
+  double attention_scale = 1;  ///< multiplies q · k, often 1/√head_size; LayerDesign has another
   std::string normalizer = "softmax";  ///< of nn's, one for all layers or a list (layer_list.hpp)
-  DefaultMask mask = DefaultMask::kFull;
-  Streams streams = Streams::kOne;
-  std::vector<LayerDesign> layers;  ///< num_hidden_layers of them
+  DefaultMask mask = DefaultMask::kFull;  ///< of all layers, unless VariantDesign::mask has one
+  Streams streams = Streams::kOne;        ///< which streams run
+  std::vector<LayerDesign> layers;        ///< num_hidden_layers of them
 
   // T5 and MPNet
-  Index relative_buckets = 0;
-  Index relative_max_distance = 0;
-  Index distance_clamp = 0;  ///< XLNet's clamp_len: distances beyond it count as it; 0: none
+  Index relative_buckets = 0;       ///< of distances, half of them for each sign; rows of the table
+  Index relative_max_distance = 0;  ///< tokens; beyond it all share the last bucket
+  Index distance_clamp = 0;         ///< XLNet's clamp_len: distances beyond it count as it; 0: none
   // DeBERTa
-  bool content_to_position = false;
-  bool position_to_content = false;
-  bool share_attention_key = false;
-  Index position_buckets = -1;
-  Index max_relative_positions = 0;
-  bool relative_norm = false;
-  Index convolution_size = 0;  ///< conv_kernel_size of its first layer; 0: none
-  kernel::Activation convolution_activation = kernel::Activation::kTanh;
+  bool content_to_position = false;  ///< pos_att_type has c2p: queries meet distances
+  bool position_to_content = false;  ///< pos_att_type has p2c: keys meet distances
+  bool share_attention_key = false;  ///< distances use the projections of tokens
+  Index position_buckets = -1;       ///< logarithmic, for each sign; ≤ 0: plain distances
+  Index max_relative_positions = 0;  ///< longest distance, in tokens
+  bool relative_norm = false;        ///< the table of distances passes a norm
+  Index convolution_size = 0;        ///< conv_kernel_size of its first layer; 0: none
+  kernel::Activation convolution_activation = kernel::Activation::kTanh;  ///< conv_act
   // GAU
-  Index attention_key_size = 0;
+  Index attention_key_size = 0;  ///< s: columns of queries and keys
 
-  VariantDesign variants;
-  HeadDesign head;
+  VariantDesign variants;          ///< what only the family `masque` has
+  HeadDesign head;                 ///< kNone: the model has none
   std::string missing_head;        ///< of HeadKind::kNone: what the checkpoint lacks for a head
   std::vector<std::string> notes;  ///< what else to know of the checkpoint, one line each
 
   bool operator==(const Design&) const = default;
 };
 
-/// Whether two designs compute the same from the same weights: all but family, model_type,
+/// Whether `a` and `b` compute the same from the same weights: all but family, model_type,
 /// missing_head, notes, and `pad_token_id` where positions do not count from it.
 bool same_design(const Design& a, const Design& b);
 
-/// What a model of HeadKind::kNone lacks.
+/// What a model of HeadKind::kNone lacks, for messages: `design.missing_head`, or a general text.
 inline std::string missing_head(const Design& design) {
   return design.missing_head.empty() ? "the model has no head" : design.missing_head;
 }
 
-/// Columns of a head's values.
+/// Columns of a head's values: `design.value_size`, or head_size if that is 0.
 inline Index head_value_size(const Design& design) {
   return design.value_size > 0 ? design.value_size : design.head_size;
 }
 
-/// Layers of each of two towers (Streams::kTowers).
+/// Layers of each of two towers (Streams::kTowers): half of those of `design`.
 inline Index tower_layers(const Design& design) { return design.num_hidden_layers / 2; }
 
-/// Columns of the last states, which the head reads: of two towers those of both, side by side.
+/// Columns of the last states of `design`, which the head reads: of two towers those of both, side
+/// by side.
 inline Index last_width(const Design& design) {
   return design.streams == Streams::kTowers ? 2 * design.hidden_size : design.hidden_size;
 }

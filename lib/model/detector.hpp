@@ -17,8 +17,8 @@ namespace masque::model {
 /// read neighbours before the layers or belong to its family alone; and for sizes that do not fit.
 Design detector_design(const Design& design);
 
-/// The detector's tensors, named as those of the family `masque` after "detector."; none without a
-/// detector. Throws as detector_design.
+/// The tensors of the detector of `design`, named as those of the family `masque` after
+/// "detector."; none without a detector. Throws as detector_design.
 std::vector<TensorRow> detector_rows(const Design& design);
 
 }  // namespace masque::model

@@ -41,8 +41,8 @@ struct TensorRow {
   std::string name;
   /// What it is for; several: stacked by rows in this order.
   std::vector<Role> roles;
-  Parts parts = Parts::kBoth;
-  TensorLayout layout = TensorLayout::kOutIn;
+  Parts parts = Parts::kBoth;                  ///< which tensors `name` stands for
+  TensorLayout layout = TensorLayout::kOutIn;  ///< of the weight in the file
   /// The weight's shape in the file; empty: (out, in), or (in, out) of kInOut.
   Shape shape = {};
   std::optional<Index> layer = {};  ///< of ModelWeights::layers, for names without "{l}"
@@ -52,11 +52,11 @@ struct TensorRow {
 
 /// A head that a checkpoint of the family may hold.
 struct HeadPlan {
-  HeadDesign design;
+  HeadDesign design;     ///< what it computes
   std::string what;      ///< "masked-LM head"
   std::string evidence;  ///< the head is there if one of these tensors is; empty: it always is
   std::string decoder;   ///< the vocabulary matrix; may be absent if it is tied
-  std::vector<TensorRow> rows;
+  std::vector<TensorRow> rows;  ///< its tensors, but for `decoder`
 };
 
 /// Tensors that are left out on purpose.
@@ -68,26 +68,26 @@ struct Skipped {
 /// A tensor that holds no weights, and that transformers saves and expects all the same.
 struct ComputedTensor {
   std::string name;  ///< as TensorRow::name, without "{l}"
-  Shape shape;
-  StartValue start;
+  Shape shape;       ///< in the file
+  StartValue start;  ///< its elements
 };
 
 /// A model as config.json describes it.
 struct ModelPlan {
-  Design design;
-  std::string prefix;  ///< of the base model's tensors, "bert."; exports may lack it
-  std::vector<TensorRow> rows;
-  std::vector<HeadPlan> heads;  ///< the first that is there counts
-  bool headless = false;        ///< config.json says that none of them is there
-  std::vector<Skipped> skipped;
-  std::vector<store::BufferTensor> buffers;
-  std::vector<ComputedTensor> computed;  ///< of new checkpoints, among `buffers` when read
+  Design design;                 ///< without a head: that follows from the tensors
+  std::string prefix;            ///< of the base model's tensors, "bert."; exports may lack it
+  std::vector<TensorRow> rows;   ///< all tensors but those of heads
+  std::vector<HeadPlan> heads;   ///< the first that is there counts
+  bool headless = false;         ///< config.json says that none of them is there
+  std::vector<Skipped> skipped;  ///< noted, not listed as unused
+  std::vector<store::BufferTensor> buffers;  ///< tensors without weights, not listed as unused
+  std::vector<ComputedTensor> computed;      ///< of new checkpoints, among `buffers` when read
 };
 
 /// How the name of the class ends that has a head: "ForMaskedLM".
 struct HeadClass {
-  HeadKind kind;
-  std::string_view ending;
+  HeadKind kind;            ///< of the head
+  std::string_view ending;  ///< of the class name, after the family's part
 };
 
 /// What files of a family hold that its plan does not say, for changes that need no model
@@ -122,20 +122,22 @@ struct Family {
   FamilyFiles files = {};
 };
 
-/// A word table that is normal with the config's initializer_range, the row of the padding token 0.
+/// The rule of a word table that is normal with the initializer_range of `config`, the row of the
+/// padding token of `design` 0; of a `pad_token_id` null no row is.
 std::vector<StartRule> padded_starts(const FamilyConfig& config, const Design& design);
-/// No rules: padding has no row of its own.
+/// No rules, whatever `config` and `design` are: padding has no row of its own.
 std::vector<StartRule> unpadded_starts(const FamilyConfig& config, const Design& design);
-/// The config's initializer_range, 0.02 without one.
+/// The initializer_range of `config`, 0.02 without one. Throws InputError if it is negative.
 double start_range(const FamilyConfig& config);
 
-/// The class of transformers that has a head of this kind (of kNone: no head) for a model_type, of
-/// an unknown type for the family's first: "BertForMaskedLM". Empty if there is none.
+/// The class of transformers that has a `head` of this kind (of kNone: no head) for a `model_type`
+/// of `family`, of an unknown type for the family's first: "BertForMaskedLM". Empty if there is
+/// none.
 std::string class_name(const Family& family, std::string_view model_type, HeadKind head);
-/// Whether transformers has the family, or the library alone.
+/// Whether transformers has `family`; else masque alone has it.
 bool in_transformers(const Family& family);
 
-/// Calls visit(name) for each spelling of "a|b".
+/// Calls visit(name) for each spelling of `names`, "a|b", in order; a name is a view into them.
 template <class F>
 void for_spellings(std::string_view names, F visit) {
   while (true) {
@@ -146,17 +148,19 @@ void for_spellings(std::string_view names, F visit) {
   }
 }
 
-/// All registered families, sorted by name.
+/// All registered families, sorted by name. They live as long as the program.
 std::span<const Family* const> families();
 
-/// The family with this name or model_type; nullptr if none.
+/// The family with the name or model_type `name`; nullptr if none.
 const Family* find_family(std::string_view name);
 
-/// The family of a config: `wanted` if not empty, else by model_type, else by
-/// architectures. Throws InputError, or UsageError for a wrong `wanted`, listing what there is.
+/// The family of `config`: `wanted`, a name or model_type, if not empty, else by model_type, else
+/// by architectures. Throws InputError, or UsageError for a wrong `wanted`, listing what there is.
 const Family& choose_family(const store::ModelConfig& config, std::string_view wanted);
 
+/// Adds a family at program start.
 struct FamilyRegistration {
+  /// Keeps the address of `family`, which must live as long as the program.
   explicit FamilyRegistration(const Family& family);
 };
 

@@ -16,37 +16,48 @@ namespace masque::model {
 /// Spellings of one option, tried in order.
 using Names = std::initializer_list<std::string_view>;
 
-/// Every function throws InputError naming file, option and value if that is not what it should be.
+/// A config.json as families read it: an option that is absent or null has the `fallback`. Every
+/// function that reads one throws InputError naming file, option and value if that is not what it
+/// should be.
 class FamilyConfig {
  public:
+  /// Reads `config`, of which it keeps a copy.
   explicit FamilyConfig(store::ModelConfig config) : config_(std::move(config)) {}
 
+  /// The config itself; valid as long as this object.
   const store::ModelConfig& raw() const { return config_; }
 
-  /// A whole number from 1 to 2^31 − 1.
+  /// A whole number from 1 to 2^31 − 1, of the first of `names` that is there, else `fallback`.
   Index size(Names names, Index fallback) const;
-  /// A whole number from 0 to 2^31 − 1.
+  /// A whole number from 0 to 2^31 − 1, of the first of `names` that is there, else `fallback`.
   Index count(Names names, Index fallback) const;
-  /// Layers, from 1 to 1000.
+  /// Layers, from 1 to 1000, of the first of `names` that is there, else `fallback`.
   Index layers(Names names, Index fallback) const;
-  /// A whole number ≥ 0 that may be absent.
+  /// The option `name`, a whole number from 0 to 2^31 − 1; nothing if it is absent or −1.
   std::optional<Index> optional_count(std::string_view name) const;
-  /// A finite number.
+  /// The option `name`, a finite number, else `fallback`.
   double number(std::string_view name, double fallback) const;
-  /// A number from 1e-30 to 1e30.
+  /// The option `name`, a number from 1e-30 to 1e30, else `fallback`, which must be one, too.
   double positive(std::string_view name, double fallback) const;
+  /// The option `name`, true or false, else `fallback`.
   bool flag(std::string_view name, bool fallback) const;
+  /// The option `name`, a string, else `fallback`.
   std::string text(std::string_view name, std::string_view fallback) const;
+  /// The activation that the option `name`, else `fallback`, names (kernel::find_activation).
   kernel::Activation activation(std::string_view name, std::string_view fallback) const;
+  /// Whether the option `name` is present and not null.
   bool has(std::string_view name) const { return config_.has(name); }
+  /// The object of the option `name` as a config of its own; nothing if it is absent or null.
   std::optional<FamilyConfig> object(std::string_view name) const;
 
-  /// Throws unless the option is absent, null or this value.
+  /// Throws unless the option `name` is absent, null or `value`.
   void expect_flag(std::string_view name, bool value) const;
+  /// Throws unless the option `name` is absent, null or `value`.
   void expect_text(std::string_view name, std::string_view value) const;
+  /// Throws unless the option `name` is absent, null or `value`.
   void expect_number(std::string_view name, double value) const;
 
-  /// "path: NAME is VALUE, expected …".
+  /// Throws InputError "path: NAME is VALUE, expected …" of the option `name`; `expected` ends it.
   [[noreturn]] void refuse(std::string_view name, std::string_view expected) const;
 
  private:

@@ -11,12 +11,13 @@
 
 namespace masque::model {
 
-/// The KeyValueCache of a Transformer<T>: (tokens, width) of each layer and sequence. Where
+/// The KeyValueCache of a `Transformer<T>`: (tokens, width) of each layer and sequence. Where
 /// select() names a sequence twice, and forgets one that once was the same, only the rows since the
 /// two parted are copied: the beams of a search never copy their prompt again.
 template <class T>
 class KeyValues final : public KeyValueCache {
  public:
+  /// `sequences` sequences without tokens, of a model with `layers` layers.
   KeyValues(Index layers, Index sequences);
 
   Index sequences() const override { return std::ssize(all_); }
@@ -25,21 +26,25 @@ class KeyValues final : public KeyValueCache {
   void cut(Index sequence, Index length) override;
   void set_longest(Index sequence, Index tokens) override { one(sequence).longest = tokens; }
 
-  /// One more than the largest position, of padding that has none (−1) not counted; 0 of a sequence
+  /// One more than the largest position of `sequence`, of padding that has none (−1) not counted; 0
   /// without tokens.
   Index next_position(Index sequence) const;
-  /// Tokens of a sequence for which there is memory, of the layer that has most.
+  /// Tokens of `sequence` for which there is memory, of the layer that has most.
   Index room(Index sequence) const;
-  /// Makes room for the tokens of a batch, whose sequences are those of the cache. Positions are
-  /// given, segments perhaps not.
+  /// Appends the tokens of `batch`, whose sequences are those of the cache; put() adds their keys
+  /// and values. Positions are given, segments perhaps not.
   void extend(const Batch& batch);
-  /// Where all tokens of the sequences of `added` stand, those of extend() included.
+  /// Where all tokens of the sequences of `added` stand, those of extend() included; the first of
+  /// these is sequence `first_sequence` of the cache.
   StreamRows whole(Index first_sequence, const StreamRows& added) const;
 
-  /// Puts keys and values of the last tokens of a sequence into a layer. Of different sequences
-  /// from different threads.
+  /// Copies `keys` and `values` (rows, width) of the last tokens of `sequence` into layer `layer`.
+  /// Of different sequences from different threads.
   void put(Index layer, Index sequence, MatrixView<const T> keys, MatrixView<const T> values);
+  /// Keys (tokens, width) of all tokens of `sequence` in layer `layer`; valid until put(), select()
+  /// or the end of the cache.
   MatrixView<T> keys(Index layer, Index sequence);
+  /// Values (tokens, width) in the same way, of `sequence` in layer `layer`.
   MatrixView<T> values(Index layer, Index sequence);
 
  private:
@@ -69,7 +74,8 @@ class KeyValues final : public KeyValueCache {
   std::uint64_t next_number_ = 0;
 };
 
-/// The rows of `added` among all rows of their sequences, as rows that are selected from them.
+/// The rows of `added` among all rows of their sequences, `whole`, of which they are the last ones,
+/// as rows that are selected from them.
 StreamRows last_rows(const StreamRows& whole, const StreamRows& added);
 
 }  // namespace masque::model

@@ -15,67 +15,72 @@
 
 namespace masque::model {
 
-/// The mask language's name of a default mask.
+/// The mask language's name of the default mask `mask`.
 std::string_view default_mask_name(DefaultMask mask);
-/// The mask itself, to be bound to the lengths of a sequence.
+/// The default mask `mask` itself, to be bound to the lengths of a sequence.
 mask::MaskExpression default_mask(DefaultMask mask);
 
-/// Gives a design these masks, one for all layers or a list with one entry a layer, instead of its
-/// own. Throws UsageError for what is no mask, for masks that read files, or do not fit its layers.
+/// Gives `design` the masks `masks`, one for all layers or a list with one entry a layer, instead
+/// of its own. Throws UsageError for what is no mask, for masks that read files, or do not fit its
+/// layers.
 void set_mask(std::string_view masks, Design& design);
 
-/// Makes two towers of the layers of a design (Streams::kTowers), under the masks `causal` and
+/// Makes two towers of the layers of `design` (Streams::kTowers), under the masks `causal` and
 /// `reverse`. Throws UsageError for an odd number of layers, for mixers, and for layers that read
 /// scores of the layer before.
 void set_towers(Design& design);
 
-/// What a design says that its layers may read: a list, one for all, or nothing for all that is
-/// full. Windows of layers come on top.
+/// What `design` says that its layers may read: a list, one for all, or nothing if all are full.
+/// Windows of layers come on top.
 std::vector<mask::MaskLayer> own_masks(const Design& design);
-/// One mask a layer, for `length` tokens, from such a list; nothing: full. Layers with a latent
-/// bottleneck read the first token besides. Windows of layers are left out. Throws UsageError for
-/// masks that do not fit.
+/// One mask for each layer of `design`, for `length` tokens, from such a `list`; empty: full.
+/// Layers with a latent bottleneck read the first token besides. Windows of layers are left out.
+/// Throws UsageError for masks that do not fit.
 std::vector<mask::Mask> bind_layers(const Design& design, std::span<const mask::MaskLayer> list,
                                     Index length);
-/// The one for all layers, for `length` tokens. Throws UsageError for a list, and for masks that do
-/// not fit.
+/// The one mask for all layers of `design`, for `length` tokens. Throws UsageError for a list, and
+/// for masks that do not fit.
 mask::Mask own_mask(const Design& design, Index length);
 
-/// The mask of a model, or the one of `given` in its place if there is any, that leaves words or a
+/// The mask of `design`, or the one of `given` in its place if there is any, that leaves words or a
 /// seed to each text (MaskExpression::open); nothing if none does. Throws UsageError for such masks
 /// in a list.
 std::optional<mask::MaskExpression> open_mask(const Design& design,
                                               std::span<const mask::MaskLayer> given = {});
 
-/// The b of causal_blocks(b), if the model reads under that alone, or by `given` in its place: a
-/// model that block diffusion trained.
+/// The b of causal_blocks(b), in tokens, if `design` reads under that alone, or by `given` in its
+/// place: a model that block diffusion trained.
 std::optional<Index> causal_block_size(const Design& design,
                                        std::span<const mask::MaskLayer> given = {});
 
-/// What all queries read in layers with a latent bottleneck, besides their mask.
+/// The mask of `lengths` under which every query reads the first key alone: what all queries read
+/// in layers with a latent bottleneck, besides their mask.
 mask::Mask first_key(mask::Lengths lengths);
 
 /// What a sequence's own mask is to that of the model.
 enum class OwnMask {
-  kReplaces,
-  kJoins,  ///< a row reads what both let through
+  kReplaces,  ///< a row reads what its own mask lets through
+  kJoins,     ///< a row reads what both let through
 };
 
-/// The masks of a model's layers. Thread-safe.
+/// The masks of a model's layers. Block maps of whole sequences under the model's own masks are
+/// kept, up to about 64 MiB, for further sequences of the same length. Thread-safe.
 class LayerMasks {
  public:
-  /// `given`: one for all layers or a list with one entry a layer; replaces the design's,
-  /// windows of layers included. Throws UsageError if the list does not fit.
+  /// The masks of `design`, of which nothing is borrowed. `given`: one for all layers or a list
+  /// with one entry a layer; replaces the design's, windows of layers included. Throws UsageError
+  /// if the list does not fit.
   LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given);
 
-  /// Layers with the same number share their masks.
+  /// The number of the masks of layer `layer`; layers with the same number share their masks.
   std::size_t kind(Index layer) const { return kinds_[static_cast<std::size_t>(layer)]; }
 
-  /// What the queries `rows` (of a sequence of `length`; empty: all) may read; nullptr: everything.
-  /// `own` is the sequence's own mask, which replaces the model's except the windows of its layers
-  /// and the first key, which all queries read in layers with a latent bottleneck; or which holds
-  /// besides the model's.
-  /// These go by `places`, one a token; empty: 0, 1, …
+  /// What the queries `rows` (of a sequence of `length` tokens, counted from its first; empty: all)
+  /// may read in layers of `kind`; nullptr: everything. `own` is the sequence's own mask: with
+  /// `how` kReplaces it replaces the model's, with kJoins it holds besides the model's. The windows
+  /// of layers hold in both cases, as does the first key, which all queries read in layers with a
+  /// latent bottleneck. Windows go by `places`, one a token; empty: 0, 1, … Throws UsageError for a
+  /// mask that does not fit the length.
   std::shared_ptr<const mask::BlockMap> blocks(std::size_t kind, Index length,
                                                std::span<const Index> rows,
                                                const std::optional<mask::Mask>& own,

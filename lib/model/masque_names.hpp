@@ -15,9 +15,11 @@
 
 namespace masque::model {
 
+/// The words of config.json for values of an enumeration.
 template <class E, std::size_t N>
 using Words = std::array<std::pair<std::string_view, E>, N>;
 
+/// Words of "norm_placement".
 inline constexpr Words<NormPlacement, 7> kNormPlacements{
     {{"post", NormPlacement::kPost},
      {"pre", NormPlacement::kPre},
@@ -26,35 +28,44 @@ inline constexpr Words<NormPlacement, 7> kNormPlacements{
      {"rezero", NormPlacement::kReZero},
      {"admin", NormPlacement::kAdmin},
      {"normformer", NormPlacement::kNormFormer}}};
+/// Words of "norm".
 inline constexpr Words<kernel::Norm, 2> kNorms{
     {{"layer", kernel::Norm::kLayer}, {"rms", kernel::Norm::kRms}}};
+/// Words of "layer_kind".
 inline constexpr Words<LayerKind, 2> kLayerKinds{
     {{"transformer", LayerKind::kTransformer}, {"gated_attention", LayerKind::kGatedAttention}}};
+/// Words of "mask", besides expressions of the mask language.
 inline constexpr Words<DefaultMask, 3> kMasks{{{"full", DefaultMask::kFull},
                                                {"causal", DefaultMask::kCausal},
                                                {"others", DefaultMask::kOthers}}};
+/// Words of "streams".
 inline constexpr Words<Streams, 4> kStreams{{{"one", Streams::kOne},
                                              {"two", Streams::kTwo},
                                              {"fixed_keys", Streams::kFixedKeys},
                                              {"towers", Streams::kTowers}}};
+/// Words of "head"; HeadKind::kText has none.
 inline constexpr Words<HeadKind, 5> kHeads{{{"none", HeadKind::kNone},
                                             {"masked", HeadKind::kMasked},
                                             {"causal", HeadKind::kCausal},
                                             {"discriminator", HeadKind::kDiscriminator},
                                             {"energy", HeadKind::kEnergy}}};
+/// Words of "talking_heads".
 inline constexpr Words<TalkingHeads, 4> kTalkingHeads{{{"none", TalkingHeads::kNone},
                                                        {"before", TalkingHeads::kBefore},
                                                        {"after", TalkingHeads::kAfter},
                                                        {"both", TalkingHeads::kBoth}}};
+/// Words of "previous_scores".
 inline constexpr Words<PreviousScores, 3> kPreviousScores{
     {{"none", PreviousScores::kNone},
      {"one_layer", PreviousScores::kOneLayer},
      {"accumulated", PreviousScores::kAccumulated}}};
-/// Masque's own schemes; those of nn are `position`. `alibi` is read here, too.
+/// Words of "position_embedding_type": masque's own schemes; those of nn are "position". `alibi` is
+/// read here, too.
 inline constexpr Words<PositionType, 4> kPositionTypes{{{"learned", PositionType::kLearned},
                                                         {"none", PositionType::kNone},
                                                         {"sinusoidal", PositionType::kSinusoidal},
                                                         {"rotary", PositionType::kRotary}}};
+/// Words that are written for activations; kernel::find_activation reads these and others.
 inline constexpr Words<kernel::Activation, 7> kActivations{
     {{"gelu", kernel::Activation::kGelu},
      {"gelu_new", kernel::Activation::kGeluTanh},
@@ -64,7 +75,7 @@ inline constexpr Words<kernel::Activation, 7> kActivations{
      {"tanh", kernel::Activation::kTanh},
      {"sigmoid", kernel::Activation::kSigmoid}}};
 
-/// Empty if it has no word.
+/// The word of `words` for `value`; empty if it has none. As valid as `words`.
 template <class E, std::size_t N>
 std::string_view word_of(const Words<E, N>& words, E value) {
   for (const auto& [word, own] : words) {
@@ -73,7 +84,7 @@ std::string_view word_of(const Words<E, N>& words, E value) {
   return {};
 }
 
-/// None: no such word.
+/// The value of the word `given` in `words`; none: no such word.
 template <class E, std::size_t N>
 std::optional<E> find_word(const Words<E, N>& words, std::string_view given) {
   for (const auto& [word, value] : words) {
@@ -82,8 +93,8 @@ std::optional<E> find_word(const Words<E, N>& words, std::string_view given) {
   return std::nullopt;
 }
 
-/// The value of an option's word; `fallback` if it is absent. Throws InputError that lists the
-/// words.
+/// The value in `words` of the word that the option `name` of `config` has; `fallback` if it is
+/// absent. Throws InputError that lists the words.
 template <class E, std::size_t N>
 E read_word(const FamilyConfig& config, std::string_view name, const Words<E, N>& words,
             E fallback) {
@@ -95,24 +106,24 @@ E read_word(const FamilyConfig& config, std::string_view name, const Words<E, N>
                       }));
 }
 
-/// Sets the design's masks to those of the option "mask", a word or an expression of the mask
-/// language; leaves them as they are if it is absent. Throws InputError for one that is none or
-/// does not fit the layers.
+/// Sets the masks of `design` to those of the option "mask" of `config`, a word or an expression of
+/// the mask language; leaves them as they are if it is absent. Throws InputError for one that is
+/// none or does not fit the layers.
 void read_mask(const FamilyConfig& config, Design& design);
-/// The design's masks as that option has them.
+/// The masks of `design` as that option has them.
 std::string mask_word(const Design& design);
 
-/// Sets the design's detector to that of the option "detector", an object of its sizes; leaves it
-/// as it is if that is absent. Sizes that it lacks are the design's. Throws InputError for a design
-/// that can have none.
+/// Sets the detector of `design` to that of the option "detector" of `config`, an object of its
+/// sizes; leaves it as it is if that is absent. Sizes that it lacks are the design's. Throws
+/// InputError for a design that can have none.
 void read_detector(const FamilyConfig& config, Design& design);
-/// A detector as that option has it.
+/// The JSON object of `detector` as that option has it.
 std::string detector_json(const DetectorDesign& detector);
 
-/// Sets VariantDesign::latent from the member "latent", an object. Throws InputError for one that
-/// the design cannot have.
+/// Sets the latent bottlenecks of `design` to those of the option "latent" of `config`, an object;
+/// leaves them as they are if it is absent. Throws InputError for what the design cannot have.
 void read_latent(const FamilyConfig& config, Design& design);
-/// Its JSON.
+/// The JSON object of `latent` as that option has it.
 std::string latent_json(const LatentDesign& latent);
 
 }  // namespace masque::model

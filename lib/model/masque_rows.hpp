@@ -7,18 +7,18 @@
 
 namespace masque::model {
 
-/// Rows of everything but the head.
+/// Rows of everything that `design` has but the head, the latent bottlenecks and the detector.
 std::vector<TensorRow> masque_rows(const Design& design);
 
-/// Rows of what the position scheme of a design trains.
+/// Rows of what the position scheme of `design` trains; none without a scheme.
 std::vector<TensorRow> position_rows(const Design& design);
-/// The scales of scores that heads learn (ssmax_learned).
+/// Rows of the scales of scores that heads of `design` learn (ssmax_learned).
 std::vector<TensorRow> score_scale_rows(const Design& design);
 
-/// Rows of the latent bottlenecks of a design; none without. Layers are numbered in their names.
+/// Rows of the latent bottlenecks of `design`; none without. Layers are numbered in their names.
 std::vector<TensorRow> latent_rows(const Design& design);
 
-/// The plan of a head that is there: not of HeadKind::kNone.
+/// The plan of `head` in `design`: not of HeadKind::kNone.
 HeadPlan masque_head(const Design& design, const HeadDesign& head);
 
 }  // namespace masque::model

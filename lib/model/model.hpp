@@ -18,21 +18,22 @@ namespace masque::model {
 
 /// What may stand next to the ids of a sequence; empty or none: as in Batch. Spans are borrowed.
 struct SequenceParts {
-  std::span<const Index> positions;
-  std::span<const Index> segments;
-  std::optional<mask::Mask> mask;
-  std::optional<mask::Mask> query_mask;
+  std::span<const Index> positions;      ///< one a token
+  std::span<const Index> segments;       ///< token types, one a token
+  std::optional<mask::Mask> mask;        ///< (tokens, tokens)
+  std::optional<mask::Mask> query_mask;  ///< (tokens, tokens), of the query stream
 };
 
 /// Sequences one after the other, without padding.
 struct Batch {
-  std::vector<TokenId> ids;
+  std::vector<TokenId> ids;      ///< of all sequences
   std::vector<Index> begins{0};  ///< sequence s is ids [begins[s], begins[s + 1])
   /// In `positions`, at every token of a sequence: its positions are 0, 1, …
   static constexpr Index kNoPosition = std::numeric_limits<Index>::min();
   std::vector<Index> positions;  ///< one an id; empty: kNoPosition everywhere
   std::vector<Index> segments;   ///< token types, one an id; empty: 0
-  /// One a sequence: replaces what the model would let through, or with `masks_join` holds besides.
+  /// One a sequence, (tokens, tokens): replaces what the model would let through, or with
+  /// `masks_join` holds besides.
   /// Empty: the model's own, or ModelOptions::masks.
   std::vector<std::optional<mask::Mask>> masks;
   /// Two streams only, one a sequence: what the query stream may read, in the same way; empty: no
@@ -45,46 +46,51 @@ struct Batch {
   /// an empty one, and with an empty list, the model makes them.
   std::vector<std::vector<double>> latents;
 
+  /// Number of sequences.
   Index sequences() const { return static_cast<Index>(begins.size()) - 1; }
+  /// Tokens of sequence `s`.
   Index length(Index s) const {
     return begins[static_cast<std::size_t>(s) + 1] - begins[static_cast<std::size_t>(s)];
   }
-  /// Appends a sequence of ids alone.
+  /// Appends a `sequence` of ids alone.
   void add(std::span<const TokenId> sequence);
-  /// Appends a sequence and what stands next to it, which earlier and later ones may lack. Returns
-  /// the row at which it begins.
+  /// Appends a `sequence` and `parts`, what stands next to it, which earlier and later ones may
+  /// lack. Copies all. Returns the row at which it begins.
   Index add(std::span<const TokenId> sequence, const SequenceParts& parts);
 };
 
 /// What a layer's attention adds to its residual, for experiments.
 enum class AttentionOverride {
-  kIntact,
-  kZero,  ///< nothing, biases included; of gated layers: the whole layer adds nothing
-  kMean,  ///< what it would if every query read all its visible keys alike
+  kIntact,  ///< what it computes
+  kZero,    ///< nothing, biases included; of gated layers: the whole layer adds nothing
+  kMean,    ///< what it would if every query read all its visible keys alike
 };
 
 /// What a model has read of sequences, so that they can be continued at the cost of their new
-/// tokens. Of the model that made it.
+/// tokens. Of the model that made it. For one run at a time.
 class KeyValueCache {
  public:
   virtual ~KeyValueCache() = default;
+  /// Number of sequences.
   virtual Index sequences() const = 0;
-  /// Tokens of a sequence that were read.
+  /// Tokens of `sequence` that were read.
   virtual Index length(Index sequence) const = 0;
-  /// Sequence i becomes the old sequence from[i]; sequences that are not in `from` are dropped.
+  /// Sequence i becomes the old sequence `from`[i], which may stand there several times; sequences
+  /// that are not in `from` are dropped.
   virtual void select(std::span<const Index> from) = 0;
-  /// Forgets the tokens of a sequence after the first `length`, of which it has as many.
+  /// Forgets the tokens of `sequence` after the first `length`, of which it has as many.
   virtual void cut(Index sequence, Index length) = 0;
-  /// A sequence, and each copy of it, will have at most so many tokens: its memory grows to that of
-  /// these and no further. Beyond them, and without a call (or with 0), it may have room for twice
-  /// its tokens.
+  /// `sequence`, and each copy of it, will have at most so many `tokens`: its memory grows to that
+  /// of these and no further. Beyond them, and without a call (or with 0), it may have room for
+  /// twice its tokens.
   virtual void set_longest(Index sequence, Index tokens) = 0;
 };
 
-/// Which results are wanted.
+/// Which results are wanted: the observer is given them, but for log-probabilities of `targets`,
+/// which Model::run returns.
 struct Request {
-  bool hidden_states = false;  ///< embeddings and every layer, as transformers lists them
-  bool attentions = false;
+  bool hidden_states = false;     ///< embeddings and every layer, as transformers lists them
+  bool attentions = false;        ///< weights of every layer and head, but not of a query stream
   bool attention_rows = false;    ///< with `attentions`: what the weights came from
   bool attention_scores = false;  ///< with `attention_rows`: the scores themselves
   bool logits = false;            ///< of `rows`; of a discriminator one a row
@@ -94,7 +100,7 @@ struct Request {
   /// Rows of the batch (0 ≤ row < ids) whose logits, last states or log-probabilities are wanted,
   /// ascending; empty with `all_rows`. The last layer and the head work for these only.
   std::vector<Index> rows;
-  bool all_rows = false;
+  bool all_rows = false;  ///< all rows of the batch are wanted
   /// One a row: log-probabilities of these ids are returned. Empty: none.
   std::vector<TokenId> targets;
   /// A token with the probability 0, which is no target; of `targets` alone, not of `logits`.
@@ -117,48 +123,66 @@ struct AttentionRows {
   MatrixView<const T> scores;
 };
 
-/// Takes results while they are made. Calls for one sequence come in order from one thread. Two
-/// exceptions: the heads of a layer, and different sequences, may come from several threads at
-/// once. f64 models call the functions of double, the
+/// Takes results while they are made; functions that are not overridden do nothing. Calls for one
+/// sequence come in order from one thread. Two exceptions: the heads of a layer, and different
+/// sequences, may come from several threads at once. f64 models call the functions of double, the
 /// others those of float; views end with the call.
 class Observer {
  public:
   virtual ~Observer() = default;
-  /// state 0 … layers: (length, hidden size). Of two towers row i of a layer is what position i
-  /// predicts from: the tower's row i − 1 or i + 1, zeros beyond the sequence.
+  /// The states `rows` (length, hidden size) of `sequence`: `state` 0 is what enters the first
+  /// layer, `state` l what layer l − 1 gives, the last one after the final norm. Of two towers row
+  /// i of a layer is what position i predicts from: the tower's row i − 1 or i + 1, zeros beyond
+  /// the sequence.
   virtual void hidden_states(Index sequence, Index state, MatrixView<const float> rows);
+  /// `rows` of `sequence` in front of layer `state`, of f64 models.
   virtual void hidden_states(Index sequence, Index state, MatrixView<const double> rows);
-  /// The query stream of two-stream models, in the same way.
+  /// `rows` of the query stream of two-stream models, in the same way: (wanted rows of `sequence`,
+  /// hidden size) at `state`.
   virtual void query_states(Index sequence, Index state, MatrixView<const float> rows);
+  /// `rows` of the query stream of `sequence` at `state`, of f64 models.
   virtual void query_states(Index sequence, Index state, MatrixView<const double> rows);
-  /// Before the weights of the same head, from the same thread.
+  /// What the weights of `head` of `layer` came from: `rows`, one a query of `sequence`. Before the
+  /// weights of the same head, from the same thread.
   virtual void attention_rows(Index sequence, Index layer, Index head,
                               const AttentionRows<float>& rows);
+  /// `rows` of `head` of `layer` and `sequence`, of f64 models.
   virtual void attention_rows(Index sequence, Index layer, Index head,
                               const AttentionRows<double>& rows);
-  /// Weights (queries, keys) of a head, one of value_heads() (model/variants.hpp).
+  /// The `weights` (queries, keys) of `head`, one of value_heads() (model/variants.hpp), of `layer`
+  /// and `sequence`.
   virtual void attention(Index sequence, Index layer, Index head, MatrixView<const float> weights);
+  /// `weights` of `head` of `layer` and `sequence`, of f64 models.
   virtual void attention(Index sequence, Index layer, Index head, MatrixView<const double> weights);
   /// Whether logits() may be called for different sequences by several threads at once; else one
   /// call comes after the other.
   virtual bool takes_logits_at_once() const { return false; }
-  /// Logits or last states of `request.rows[first] …`, which lie in this sequence.
+  /// Logits of the request's rows `first` …, which lie in `sequence`: `rows` (rows, vocabulary), or
+  /// (rows, 1) of heads with one number. Those of a sequence may come in several calls.
   virtual void logits(Index sequence, Index first, MatrixView<const float> rows);
+  /// `rows` of logits of `sequence` from the request's row `first`, of f64 models.
   virtual void logits(Index sequence, Index first, MatrixView<const double> rows);
+  /// Last states of the request's rows `first` …, which are all that lie in `sequence`: `rows`
+  /// (rows, last_width()), after the final norm. After all chunks are computed, from the calling
+  /// thread.
   virtual void last_states(Index sequence, Index first, MatrixView<const float> rows);
+  /// `rows` of last states of `sequence` from the request's row `first`, of f64 models.
   virtual void last_states(Index sequence, Index first, MatrixView<const double> rows);
-  /// (length, 1): how likely each token of a sequence is wrong.
+  /// `probabilities` (length, 1): how likely each token of `sequence` is wrong.
   virtual void detections(Index sequence, MatrixView<const float> probabilities);
+  /// `probabilities` of the tokens of `sequence`, of f64 models.
   virtual void detections(Index sequence, MatrixView<const double> probabilities);
-  /// (1, size): the point of a sequence at the bottleneck in front of a layer: μ of latent_forward,
-  /// or what was given.
+  /// The `point` (1, size) of `sequence` at the bottleneck in front of `layer`: μ of
+  /// latent_forward, or what was given.
   virtual void latents(Index sequence, Index layer, MatrixView<const float> point);
+  /// The `point` of `sequence` in front of `layer`, of f64 models.
   virtual void latents(Index sequence, Index layer, MatrixView<const double> point);
 };
 
+/// How a model is to run, where that is not as its checkpoint says.
 struct ModelOptions {
-  kernel::Precision precision = kernel::Precision::kF32;
-  std::string family;                     ///< empty: by config.json
+  kernel::Precision precision = kernel::Precision::kF32;  ///< of products; kF64: all is double
+  std::string family;                                     ///< empty: by config.json
   std::vector<mask::MaskLayer> masks;     ///< one for all layers, or a list; empty: the model's
   std::optional<mask::KeySource> keys;    ///< none: the model's
   std::optional<mask::QueryStart> query;  ///< none: the model's
@@ -171,16 +195,21 @@ class Model {
  public:
   virtual ~Model() = default;
 
+  /// The design that runs, without the changes of ModelOptions.
   virtual const Design& design() const = 0;
+  /// The precision of its products; with kF64 the observer is given double, else float.
   virtual kernel::Precision precision() const = 0;
   /// Tensors of the checkpoint that nothing uses.
   virtual const std::vector<std::string>& unused() const = 0;
 
-  /// Runs a batch. Returns log-probabilities (nats) of request.targets, one a row; empty if none
-  /// were requested. Results of a sequence do not depend on the others of the batch nor on threads.
-  /// Memory grows with the tokens of a few chunks of sequences, besides what is requested. Throws
-  /// InputError for ids beyond the vocabulary, sequences beyond max_position_embeddings, and a head
-  /// that the model has not; UsageError for masks that do not fit.
+  /// Runs `batch`. Returns log-probabilities (nats) of `request.targets`, one a row; empty if none
+  /// were requested. `observer` is given the other results; nullptr: nobody is. Results of a
+  /// sequence do not depend on the others of the batch nor on threads. Memory grows with the tokens
+  /// of a few chunks of sequences, besides what is requested. Throws InputError for ids beyond the
+  /// vocabulary, sequences beyond max_position_embeddings, token types beyond the table, states
+  /// that are not finite, and a head, a detector or a bottleneck that the model has not; UsageError
+  /// for masks that do not fit, and for what its variants cannot answer. Lists of another length
+  /// than their contract says are MASQUE_CHECK.
   virtual std::vector<double> run(const Batch& batch, const Request& request,
                                   Observer* observer = nullptr) const = 0;
 
@@ -195,7 +224,8 @@ class Model {
   }
 };
 
-/// Loads a checkpoint and prepares its weights.
+/// Loads the checkpoint at `path` (load_model) and prepares its weights, to run with `options`.
+/// Throws as load_model; UsageError for options that do not fit the model.
 std::unique_ptr<Model> open_model(const std::string& path, const ModelOptions& options = {});
 
 }  // namespace masque::model

@@ -25,11 +25,11 @@
 
 namespace masque::model {
 
-/// What a pass is given besides model and batch.
+/// What a pass is given besides model and batch, the same for all chunks.
 struct PassSettings {
-  mask::KeySource keys = mask::KeySource::kLayer;
-  mask::QueryStart query = mask::QueryStart::kToken;
-  TokenId mask_token_id = 0;  ///< of QueryStart::kPosition
+  mask::KeySource keys = mask::KeySource::kLayer;     ///< what later layers read
+  mask::QueryStart query = mask::QueryStart::kToken;  ///< what selected rows start from
+  TokenId mask_token_id = 0;                          ///< of QueryStart::kPosition
   std::vector<std::shared_ptr<const nn::AttentionNormalizer>> normalizers;  ///< of each layer
   const LayerMasks* detector_masks = nullptr;  ///< of the model's detector
 
@@ -48,9 +48,9 @@ struct Stream : StreamRows {
 /// Memory that every layer fills anew, kept from chunk to chunk by each thread.
 template <class T>
 struct PassMemory {
-  LayerMemory<T> layer;
+  LayerMemory<T> layer;  ///< of the layer at work
 
-  /// That of this thread.
+  /// That of the calling thread.
   static PassMemory& own();
   /// Gives memory back that only an unusually large chunk needs.
   void shrink();
@@ -61,83 +61,138 @@ struct PassMemory {
 template <class T>
 class Pass {
  public:
-  using Number = T;
-  using Stream = model::Stream<T>;
-  static constexpr bool kKeeps = false;
+  using Number = T;                      ///< of states and weights: float or double
+  using Stream = model::Stream<T>;       ///< rows and their states
+  static constexpr bool kKeeps = false;  ///< nothing is kept for a backward pass
 
-  /// `cache`: what the sequences begin with, extended by the batch; or nullptr.
+  /// The pass of `chunk` of `batch` through `model` under `masks`, for `request`. `settings` has
+  /// one normalizer a layer. `observer` may be nullptr. `cache`: what the sequences begin with,
+  /// extended by the batch; or nullptr. All are borrowed for the life of the pass. Positions of the
+  /// batch are numbered already.
   Pass(const PreparedModel<T>& model, const LayerMasks& masks, const PassSettings& settings,
        const Batch& batch, const Request& request, Observer* observer, const Chunk& chunk,
        KeyValues<T>* cache);
 
-  /// Fills `last`: the last states of the chunk's wanted rows, after the final norm.
+  /// Fills `last` (wanted rows of the chunk, last_width()): their last states, after the final
+  /// norm. Once. Throws InputError for ids and positions beyond the tables, UsageError for masks
+  /// that do not fit.
   void run(MatrixView<T> last);
   /// Whether a state or an attention weight that the observer was given is NaN or infinite. After
   /// run().
   bool overflowed() const { return overflowed_.load(std::memory_order_relaxed); }
 
+  /// The model's design.
   const Design& design() const { return design_; }
+  /// The weights of layer `l`.
   const PreparedLayer<T>& layer(Index l) const { return model_.layer(l); }
+  /// A parameter of layer `l` that is neither dense layer nor norm, by `role`: one of those that
+  /// the templates name (MASQUE_CHECK).
   MatrixView<const T> matrix(Role role, Index l) const;
+  /// The memory of the calling thread, one for all layers.
   LayerMemory<T>& memory(Index /*l*/, const Stream& /*stream*/) { return memory_; }
-  /// One matrix: what a layer makes takes the place of what it reads.
+  /// The states (rows, hidden size) of `stream`. One matrix for all layers: what a layer makes
+  /// takes the place of what it reads.
   MatrixView<T> states(Index /*l*/, Stream& stream) {
     return resized(stream.x, stream.count(), design_.hidden_size);
   }
+  /// No dropout.
   void drop(DropoutPlace /*place*/, Index /*l*/, const Stream& /*stream*/, MatrixView<T> /*x*/) {}
+  /// Cosines and sines of the chunk.
   RotaryTables<T>& rotary() { return rotary_; }
 
   // streams_forward.hpp (pass.cpp)
+  /// How the streams go through the layers.
   StreamFlow flow() const { return flow_; }
+  /// All rows of the chunk.
   Stream& content() { return content_; }
+  /// The wanted rows, or all, where they are a stream of their own.
   Stream& selected() { return selected_; }
+  /// The tokens of the chunk.
   std::span<const TokenId> content_ids() const;
+  /// The wanted rows of the chunk, ascending.
   std::span<const Index> wanted() const { return chunk_.wanted; }
+  /// Whether the last layer of one stream computes the wanted rows alone.
   bool ends_narrow() const { return ends_narrow_; }
+  /// Whether every layer reads the embeddings as keys and values.
   bool fixed_keys() const { return settings_.keys == mask::KeySource::kInput; }
+  /// Whether selected rows start from [MASK] and not from their tokens.
   bool starts_from_mask() const { return settings_.query == mask::QueryStart::kPosition; }
+  /// [MASK] of starts_from_mask().
   TokenId mask_token() const { return settings_.mask_token_id; }
+  /// Gives the observer the states of `stream` in front of layer `state`, or after the last, if
+  /// hidden states are requested.
   void show_states(Index state, const Stream& stream) const;
+  /// Whether hidden states or attention weights are requested.
   bool shows() const { return request_.hidden_states || request_.attentions; }
+  /// The norm after the last layer; nullptr: none.
   const PreparedNorm<T>* final_norm() const { return present(model_.final_norm); }
+  /// `last` itself: states before the final norm are not kept.
   MatrixView<T> unnormed(MatrixView<T> last) const { return last; }
 
   // embed_forward.hpp
+  /// The model's tables.
   EmbeddingTables<T> tables() const;
+  /// Two nullptr: nothing is kept.
   std::pair<Matrix<T>*, Matrix<T>*> embedding_memory(const Stream& /*stream*/) const { return {}; }
+  /// Of a detector: puts the states that it reads into `x`, one row for each of `stream`.
   void replace_words(const Stream& stream, MatrixView<T> x) const;
+  /// Whether the position scheme acts on the input.
   bool acts_on_input() const { return model_.scheme_facts.input; }
+  /// The scheme at work on the rows of sequence `sequence` in `stream`, whose positions it borrows.
   std::unique_ptr<nn::PositionTerms<T>> input_terms(const Stream& stream, Index sequence) const;
+  /// The norm of the embeddings; nullptr: none.
   const PreparedNorm<T>* embedding_norm() const { return present(model_.embedding_norm); }
+  /// The projection of the embeddings to the hidden size; nullptr: none.
   const kernel::Linear<T>* embedding_projection() const {
     return model_.embedding_projection.empty() ? nullptr : &model_.embedding_projection;
   }
 
   // soft_mask_forward.hpp (pass.cpp)
+  /// The rows of the content, for the embeddings of [MASK].
   Stream& masked() { return masked_; }
+  /// What soft masking makes of the chunk.
   SoftMaskMemory<T>& soft_mask() { return soft_mask_; }
+  /// Runs the detector: `e` (rows, hidden size) to `logits` (rows, 1).
   void detect(MatrixView<const T> e, MatrixView<T> logits) const;
+  /// Gives the observer the detector's probabilities, if they are requested.
   void show_detections() const;
 
   // latent_forward.hpp (pass.cpp)
+  /// One memory for all bottlenecks.
   LatentMemory<T>& latent_memory(Index /*l*/) { return latent_; }
+  /// Whether the first row of sequence `s` is in the chunk, and not in the cache.
   bool has_first_row(Index s) const {
     return cache_ == nullptr || cached_.count(s) == content_.count(s);
   }
+  /// The point that the batch gives sequence `s` in front of layer `l`; empty: none.
   std::span<const double> given_latent(Index l, Index s) const;
+  /// No noise.
   static nn::SphereNoise<T> latent_noise(Index /*l*/, Index /*s*/) { return {}; }
+  /// Gives the observer the points in front of layer `l`, if they are requested.
   void show_latents(Index l) const;
 
   // layer_forward.hpp (pass_layer.cpp, pass_attend.cpp)
+  /// Rows that go through both products of a feed-forward layer before the next ones: 512 with
+  /// several threads, else 128.
   Index panel_rows() const;
+  /// Whether attention of layer `l` adds nothing (AttentionOverride::kZero).
   bool skips_attention(Index l) const { return override_of(l) == AttentionOverride::kZero; }
+  /// The mixer in the place of attention; nullptr: none.
   const nn::Mixer* mixer() const { return model_.mixer; }
-  /// Of two streams the second one takes the keys and values that were made for the first.
+  /// Queries of `stream` from `input`, keys and values of `source` from `source_input`, in layer
+  /// `l`, in the memory of the layer. Of two streams the second one takes the keys and values that
+  /// were made for the first.
   Projected<T> project(Index l, const Stream& stream, const Stream& source,
                        MatrixView<const T> input, MatrixView<const T> source_input);
+  /// XLNet: projects the sinusoids of distances for layer `l`, the same for every `stream`.
   void project_distances(Index l, const Stream& stream);
+  /// `context` (rows of `stream`, context_width()) ← attention of layer `l` with the sizes `heads`,
+  /// of the rows `projected` of `stream` and `source`; with a cache, of all rows that it has. Shows
+  /// the weights if they are requested.
   void attend(Index l, const Stream& stream, const Stream& source, const HeadSizes& heads,
               const Projected<T>& projected, MatrixView<T> context);
+  /// `context` ← the mixer of layer `l` on `x`, both (rows of `stream`, hidden size), sequence by
+  /// sequence.
   void mix(Index l, const Stream& stream, MatrixView<const T> x, MatrixView<T> context);
 
  private:

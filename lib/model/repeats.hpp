@@ -16,13 +16,14 @@ class Repeats {
  public:
   /// None: every row for itself.
   Repeats() = default;
-  /// `segments` may be empty.
+  /// Finds the rows with equal `ids`, `positions` and `segments`, one each a row; `segments` may be
+  /// empty. Nothing is borrowed.
   Repeats(std::span<const TokenId> ids, std::span<const Index> positions,
           std::span<const Index> segments);
 
-  /// Whether enough rows repeat for the copies to pay.
+  /// Whether enough rows repeat for the copies to pay: at least a quarter of them.
   bool pay() const { return !of_.empty() && first_.size() * 4 <= of_.size() * 3; }
-  /// y = linear(x), where x has a row for each given one, equal where they are alike.
+  /// `y` = `linear`(`x`), where `x` has a row for each given one, equal where they are alike.
   template <class T>
   void forward(const kernel::Linear<T>& linear, MatrixView<const T> x, MatrixView<T> y) const;
 

@@ -8,8 +8,9 @@
 
 namespace masque::model {
 
-/// The numbers seed the values that training starts with (train/network/parameters.cpp): new roles
-/// go to the very end, not into their group.
+/// What a tensor is for, named as its member of LayerWeights or ModelWeights. The numbers seed the
+/// values that training starts with (train/network/parameters.cpp): new roles go to the very end,
+/// not into their group.
 enum class Role {
   // dense layers
   kQuery,
@@ -69,22 +70,25 @@ enum class Role {
   kLatentKappa,    ///< log κ of a bottleneck that learns it
 };
 
-/// Rows (outputs) and columns (inputs) that a design gives to a role's weight; a vector is one row.
-/// The bias of a dense layer has `rows` elements, that of a norm `columns`.
+/// The shape of a role's weight as (out, in); a vector is one row. The bias of a dense layer has
+/// `rows` elements, that of a norm `columns`.
 struct RoleShape {
-  Index rows = 0;
-  Index columns = 0;
+  Index rows = 0;     ///< outputs
+  Index columns = 0;  ///< inputs
 };
+/// The shape that `design` gives to the weight of `role`; `part` counts the tensors of roles that
+/// have several.
 RoleShape role_shape(const Design& design, Role role, Index part = 0);
 
-/// A norm: weight and bias are vectors.
+/// Whether `role` is a norm: weight and bias are vectors.
 bool is_norm(Role role);
-/// A vector in the file, not a matrix of one row.
+/// Whether the weight of `role` is a vector in the file, not a matrix of one row.
 bool is_vector(Role role);
 
-/// The weight of a role, or its bias, to read or to set. `layer` counts ModelWeights::layers and is
-/// ignored by roles of the whole model; `part` counts the tensors of roles that have several, and
-/// makes room for them.
+/// The weight of `role` in `weights`, or with `bias` its bias, to read or to set; as valid as
+/// `weights`. `layer` counts ModelWeights::layers, and must be one of them for roles of the whole
+/// model, too; `part` counts the tensors of roles that have several, and makes room for them, which
+/// moves those before.
 template <class T>
 Weight<T>& weight_of(ModelWeights<T>& weights, Role role, bool bias, Index layer, Index part = 0);
 

@@ -11,29 +11,34 @@ namespace masque::model {
 
 /// What a family assumes where config.json says nothing, and its own names.
 struct RotaryDefaults {
-  double theta = 10000;
+  double theta = 10000;                        ///< base of the angles
   double share = 1;                            ///< of the head's features that are rotated
   std::string_view theta_name = "rope_theta";  ///< next to the rope parameters
-  std::string_view share_name;                 ///< "rotary_pct"
-  std::string_view parameters_name = "rope_parameters";
-  bool fixed_share = false;  ///< another share is refused
+  std::string_view share_name;                 ///< "rotary_pct"; empty: no such option
+  std::string_view parameters_name = "rope_parameters";  ///< of the object, after rope_scaling
+  bool fixed_share = false;                              ///< a share other than 1 is refused
 };
 
+/// The rotary angles of `config`, with `defaults` where it says nothing, for heads of `head_size`.
 /// Reads rope_scaling or rope_parameters and what stands next to them: types default, linear,
-/// dynamic (as at max_position_embeddings, which `notes` says), llama3 and yarn, by the formulas of
-/// transformers and, as there, in float. Throws InputError for other types. Head size at most 8192.
+/// dynamic (as at `max_position_embeddings`, which a line in `notes` says), llama3 and yarn, by the
+/// formulas of transformers and, as there, in float. The layout is left at RotaryDesign's default.
+/// Throws InputError for other types, and unless the number of rotated features is even and at most
+/// 8192.
 RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defaults,
                          Index head_size, Index max_position_embeddings,
                          std::vector<std::string>& notes);
 
-/// A RotaryDesign of plain angles.
+/// A RotaryDesign of plain angles θ_t = theta^(−2t/size), t < size/2, computed in double, of this
+/// `layout`: `theta` is the base, `size` the number of rotated features of a head.
 RotaryDesign plain_rotary(kernel::RotaryLayout layout, double theta, Index size);
 
-/// The base of plain angles θ_t = base^(−2t/size), a whole number where one will do; any for a
-/// single pair, 10000. Nothing where some θ_t is further off than `tolerance` · θ_t.
+/// The base of `frequencies`, if they are plain angles θ_t = base^(−2t/size): a whole number where
+/// one will do; any for a single pair, 10000. Nothing where some of them is further off than
+/// `tolerance` · θ_t.
 std::optional<double> rotary_base(std::span<const double> frequencies, double tolerance);
 
-/// Throws InputError naming `name` unless the size is even and at most 8192.
+/// Throws InputError naming the option `name` of `config` unless `size` is even and at most 8192.
 void check_rotary_size(const FamilyConfig& config, std::string_view name, Index size);
 
 }  // namespace masque::model

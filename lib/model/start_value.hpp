@@ -15,6 +15,7 @@ namespace masque::model {
 
 /// The elements of one tensor before training.
 struct StartValue {
+  /// Where the elements come from.
   enum class Kind {
     kConstant,         ///< `mean`
     kNormal,           ///< normal with `mean` and `deviation`
@@ -26,14 +27,16 @@ struct StartValue {
     kAlternatingSines,  ///< the same numbers as sine, cosine, sine …: DistilBERT
   };
 
-  Kind kind = Kind::kConstant;
-  double mean = 0;
-  double deviation = 0;
-  double cutoff = 0;
+  Kind kind = Kind::kConstant;         ///< which of the fields below count
+  double mean = 0;                     ///< of kConstant, kNormal and kTruncatedNormal
+  double deviation = 0;                ///< standard deviation, of kNormal and kTruncatedNormal
+  double cutoff = 0;                   ///< in standard deviations, of kTruncatedNormal
   std::optional<Index> zero_row = {};  ///< all 0: that of the padding token
-  std::vector<double> values = {};     ///< row by row
+  std::vector<double> values = {};     ///< of kGiven, row by row: all elements of the tensor
 
+  /// All elements are `value`.
   static StartValue constant(double value) { return {.mean = value}; }
+  /// Elements are normal with mean 0 and the standard deviation `deviation`.
   static StartValue normal(double deviation) {
     return {.kind = Kind::kNormal, .deviation = deviation};
   }
@@ -41,19 +44,23 @@ struct StartValue {
 
 /// A tensor that does not start as its role says.
 struct StartRule {
-  Role role;
+  Role role;         ///< which tensors: all of this role
   StartValue start;  ///< of the weight; biases start at 0 everywhere
 };
 
-/// The table by role: biases and β are 0, norms and γ are 1, talking heads start with the
-/// identity where as many come out as go in, the parameters of position schemes and mixers as these
-/// say, the matrices of a latent bottleneck so that numbers of it and states after it have
-/// deviation 1, and all else is normal with deviation `range`.
+/// The table by role: biases, β and ReZero's α are 0; norms, γ, Admin's ω and NormFormer's numbers
+/// of heads are 1; scales of scores start as their normalizer says; talking heads start with the
+/// identity where as many come out as go in, else normal with variance 1/inputs; the parameters of
+/// position schemes and mixers as these say, the matrices of a latent bottleneck so that numbers of
+/// it and states after it have deviation 1, a learned log κ is that of the design; all else is
+/// normal with deviation `range`.
 class StartValues {
  public:
+  /// Of tensors of `design`, of which nothing is borrowed; `range` ≥ 0. Throws UsageError for a
+  /// scheme or mixer that is not known.
   StartValues(const Design& design, double range);
 
-  /// Of a role's weight, or its bias; `part` as in TensorRow.
+  /// The start of the weight of `role`, or with `bias` of its bias; `part` as in TensorRow.
   StartValue of(Role role, bool bias, Index part) const;
 
  private:
@@ -66,11 +73,13 @@ class StartValues {
   double kappa_;
 };
 
-/// Fills `out` with the elements `first` … of a tensor of `columns` columns. A number depends on
-/// the stream and its place alone. Thread-safe.
+/// Fills `out` with the elements `first` … (row by row) of a tensor of `columns` columns that
+/// starts as `start` says. A number depends on `stream` and its place alone. Thread-safe.
 void fill_start(const StartValue& start, Index columns, const RandomStream& stream,
                 std::uint64_t first, std::span<double> out);
-/// A tensor of these numbers, in its type, to be written.
+/// The tensor `info` to be written, with the numbers of `start` and `stream`, of which it keeps
+/// copies, in its type. They are computed while it is written. Columns are those of the last
+/// dimension; a vector has one.
 store::OutputTensor started_tensor(store::TensorInfo info, StartValue start,
                                    const RandomStream& stream);
 

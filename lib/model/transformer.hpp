@@ -14,7 +14,8 @@ namespace masque::model {
 template <class T>
 class Transformer final : public Model {
  public:
-  /// Throws UsageError for options that do not fit the model.
+  /// Takes `model`, and copies what it needs of `options`. Throws UsageError for options that do
+  /// not fit the model.
   Transformer(PreparedModel<T> model, const ModelOptions& options);
 
   const Design& design() const override { return model_.design; }

@@ -19,8 +19,8 @@ namespace masque::model {
 
 /// Tokens of the longest sequence that training had, and of those that are requested.
 struct LengthExtension {
-  Index trained = 0;  ///< at least 1
-  Index length = 0;
+  Index trained = 0;  ///< tokens, at least 1
+  Index length = 0;   ///< tokens that are requested
 
   /// length / trained, at least 1: shorter texts are read as they always were.
   double factor() const;
@@ -29,9 +29,10 @@ struct LengthExtension {
 /// The argument `factor` of treatments: how many times longer texts are taken to be.
 class ExtensionFactor {
  public:
-  /// Asks for it. Throws UsageError unless it is 0 or at least 1.
+  /// Asks `arguments` for it. Throws UsageError unless it is 0 (also if it is absent) or from 1 to
+  /// 1e6.
   explicit ExtensionFactor(NamedArguments& arguments);
-  /// As given; with 0 what follows from the lengths.
+  /// As given; with 0 `by_length`, what follows from the lengths.
   double value_or(double by_length) const { return given_ > 0 ? given_ : by_length; }
 
  private:
@@ -40,16 +41,17 @@ class ExtensionFactor {
 
 /// The positions of a model under treatment.
 struct TreatedPositions {
-  Design design;
+  Design design;       ///< of the model; a treatment changes it
   bool table = false;  ///< learned rows are added to the embeddings
   /// Each position of the new table as a sum of trained rows; empty: the table is unchanged.
   std::vector<TableRows> rows;
 
-  /// Spells a `learned` scheme of nn as a table.
+  /// Turns a `learned` scheme of nn into a table; leaves other positions as they are.
   void plain_table();
-  /// Spells a scheme of RoPE of nn as a design of rotary positions.
+  /// Turns a scheme of RoPE of nn into a design of rotary positions; leaves others as they are.
   void plain_rotary();
-  /// Changes the rotary positions of every layer. Returns false for models of other positions.
+  /// Changes the rotary positions of every layer by `scaling` with its `arguments`. Returns false
+  /// for models of other positions.
   bool scale_rotary(const nn::RotaryScaling& scaling, const nn::RotaryArguments& arguments);
 };
 
@@ -59,6 +61,7 @@ class PositionTreatment {
   virtual ~PositionTreatment() = default;
   /// One line: what it does, and author, year, identifier.
   virtual std::string_view about() const = 0;
+  /// Changes `positions`, those of a model without a treatment, for the lengths of `extension`.
   /// Throws UsageError for positions that it does not know.
   virtual void apply(const LengthExtension& extension, TreatedPositions& positions) const = 0;
 
@@ -66,7 +69,8 @@ class PositionTreatment {
   const std::string& text() const { return text_; }
 
  protected:
-  /// "NAME: found … positions, expected …".
+  /// Throws UsageError "NAME: found … positions, expected …": of `design` those found, and
+  /// `expected`.
   [[noreturn]] void refuse(const Design& design, std::string_view expected) const;
 
  private:
@@ -74,22 +78,24 @@ class PositionTreatment {
   std::string text_;
 };
 
-/// "own", "interpolated", "yarn(beta_fast=16)"; a bare name has its standard arguments. Throws
-/// UsageError that names what is possible.
+/// The treatment that `text` names: "own", "interpolated", "yarn(beta_fast=16)"; a bare name has
+/// its standard arguments. Throws UsageError that names what is possible.
 std::unique_ptr<const PositionTreatment> parse_position_treatment(std::string_view text);
 
 /// A registered treatment with the standard values of its arguments: a row of a list.
 struct PositionTreatmentInfo {
-  std::string name;
-  std::string parameters;
-  std::string about;
+  std::string name;        ///< as parse_position_treatment takes it
+  std::string parameters;  ///< "beta_fast=32, factor=0"; empty: it has none
+  std::string about;       ///< PositionTreatment::about
 };
 /// All of them, sorted by name.
 std::vector<PositionTreatmentInfo> position_treatments();
 
 /// Adds a treatment at program start. `make` asks `NamedArguments` for the arguments it knows.
 struct PositionTreatmentRegistration {
+  /// Makes the treatment from its arguments. Throws UsageError for a wrong one.
   using Make = std::unique_ptr<PositionTreatment> (*)(NamedArguments&);
+  /// Adds the treatment `name`, which `make` makes.
   PositionTreatmentRegistration(std::string_view name, Make make);
 };
 

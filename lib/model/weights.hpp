@@ -15,10 +15,12 @@ namespace masque::model {
 /// mapped file where that holds the same type, else into memory of its own.
 template <class T>
 struct Weight {
-  MatrixView<const T> view;
-  std::shared_ptr<const void> owner;
+  MatrixView<const T> view;           ///< without gaps between rows; valid as long as `owner`
+  std::shared_ptr<const void> owner;  ///< keeps the memory of `view`, a mapped file or a Matrix
 
+  /// Whether the model has the tensor.
   explicit operator bool() const { return view.data != nullptr; }
+  /// All elements, row by row; as valid as `view`.
   std::span<const T> span() const {
     return {view.data, static_cast<std::size_t>(view.rows * view.columns)};
   }
@@ -27,71 +29,87 @@ struct Weight {
 /// A dense layer: weight (out, in), bias (out) or none.
 template <class T>
 struct DenseWeights {
-  Weight<T> weight;
-  Weight<T> bias;
+  Weight<T> weight;  ///< (out, in)
+  Weight<T> bias;    ///< (1, out), or none
 };
 
+/// A norm: vectors as wide as what it norms.
 template <class T>
 struct NormWeights {
   Weight<T> weight;  ///< none: 1
   Weight<T> bias;    ///< none: 0
 };
 
-/// One layer.
+/// One layer. What a design does not have is without data; role_shape() gives the shapes.
 template <class T>
 struct LayerWeights {
-  DenseWeights<T> query, key, value, output;
-  NormWeights<T> attention_norm;  ///< post-norm: after attention; pre-norm: in front of it
-  DenseWeights<T> up;             ///< hidden → intermediate
-  DenseWeights<T> gate;           ///< of gated layers: the half that the activation sees
-  DenseWeights<T> down;
-  NormWeights<T> feed_forward_norm;
-  /// NormPlacement::kSandwich; kNormFormer has the first and the third
-  NormWeights<T> attention_output_norm, feed_forward_output_norm, feed_forward_inner_norm;
-  Weight<T> attention_scale, feed_forward_scale;        ///< kReZero: α
-  Weight<T> attention_residual, feed_forward_residual;  ///< kAdmin: ω
-  Weight<T> head_scale;                                 ///< kNormFormer
-  Weight<T> score_scale;                                ///< normalizers that learn it
+  DenseWeights<T> query,                 ///< hidden → heads · head size
+      key,                               ///< hidden → key heads · head size
+      value,                             ///< hidden → projected_value_heads() · value size
+      output;                            ///< context_width() → hidden
+  NormWeights<T> attention_norm;         ///< post-norm: after attention; pre-norm: in front of it
+  DenseWeights<T> up;                    ///< hidden → intermediate
+  DenseWeights<T> gate;                  ///< of gated layers: the half that the activation sees
+  DenseWeights<T> down;                  ///< intermediate → hidden
+  NormWeights<T> feed_forward_norm;      ///< post-norm: after the feed-forward layer; else in front
+  NormWeights<T> attention_output_norm,  ///< kSandwich, kNormFormer: of what attention gives
+      feed_forward_output_norm,          ///< kSandwich: of what the feed-forward layer gives
+      feed_forward_inner_norm;           ///< kNormFormer: (1, intermediate), in front of `down`
+  Weight<T> attention_scale,             ///< kReZero: α of attention, one number
+      feed_forward_scale;                ///< kReZero: α of the feed-forward layer, one number
+  Weight<T> attention_residual,          ///< kAdmin: ω of attention, (1, hidden)
+      feed_forward_residual;             ///< kAdmin: ω of the feed-forward layer, (1, hidden)
+  Weight<T> head_scale;                  ///< kNormFormer: (1, value_heads())
+  Weight<T> score_scale;                 ///< (1, heads), of normalizers that learn it
   // XLNet: vectors of heads · head size
-  DenseWeights<T> relative;
-  Weight<T> content_bias, position_bias, segment_bias;  ///< r_w_bias, r_r_bias, r_s_bias
-  Weight<T> segment_table;                              ///< (2, heads · head size)
+  DenseWeights<T> relative;  ///< of the sinusoids of distances: hidden → heads · head size
+  Weight<T> content_bias,    ///< r_w_bias
+      position_bias,         ///< r_r_bias
+      segment_bias;          ///< r_s_bias
+  Weight<T> segment_table;   ///< (2, heads · head size)
   // DeBERTa without share_att_key
-  DenseWeights<T> position_key, position_query;
-  // DeBERTa's convolution next to the first layer: (hidden, hidden · kernel size), kernel innermost
+  DenseWeights<T> position_key,  ///< of distances that queries meet: hidden → heads · head size
+      position_query;            ///< of distances that keys meet: hidden → heads · head size
+  /// DeBERTa's, next to the first layer: (hidden, hidden · kernel size), kernel innermost
   DenseWeights<T> convolution;
-  NormWeights<T> convolution_norm;
-  // GAU: hidden → 2e + s; γ and β of queries and keys: (2, s)
-  DenseWeights<T> gated_input;
-  Weight<T> gated_gamma, gated_beta;
-  // masque: Λ of talking heads (heads out, in); parameters of the position scheme and of the mixer,
-  // as they list them
-  Weight<T> talking_before, talking_after;
-  std::vector<Weight<T>> position, mixer;
-  Weight<T> latent_input, latent_output, latent_kappa;  ///< of layers with a bottleneck
+  NormWeights<T> convolution_norm;  ///< of the sum of layer and convolution
+  // GAU
+  DenseWeights<T> gated_input;  ///< hidden → 2e + s
+  Weight<T> gated_gamma,        ///< γ of queries, then of keys: (2, s)
+      gated_beta;               ///< β of queries, then of keys: (2, s)
+  // masque
+  Weight<T> talking_before,         ///< Λ of scores: (softmax_heads(), heads)
+      talking_after;                ///< Λ of weights: (value_heads(), softmax_heads())
+  std::vector<Weight<T>> position,  ///< parameters of the position scheme, as it lists them
+      mixer;                        ///< parameters of the mixer, as it lists them
+  Weight<T> latent_input,           ///< of layers with a bottleneck: (size, hidden)
+      latent_output,                ///< (hidden, size)
+      latent_kappa;                 ///< log κ, one number
 };
 
+/// The tensors of a model. What it does not have is without data; role_shape() gives the shapes.
 template <class T>
 struct ModelWeights {
-  Weight<T> word_table, segment_table;
+  Weight<T> word_table,      ///< (vocabulary, embedding size)
+      segment_table;         ///< (token types, embedding size)
   Weight<T> position_table;  ///< added to the embeddings where there is one, whatever the scheme
-  NormWeights<T> embedding_norm;
-  DenseWeights<T> embedding_projection;
-  Weight<T> query_start;     ///< XLNet's mask_emb
-  Weight<T> late_positions;  ///< (positions, hidden size)
-  Weight<T> relative_table;  ///< T5, MPNet: (buckets, heads); DeBERTa: (2 · span, hidden)
-  NormWeights<T> relative_norm;
-  std::vector<Weight<T>> position;      ///< masque: of a scheme that acts on the input or is shared
+  NormWeights<T> embedding_norm;         ///< of the sum of the tables
+  DenseWeights<T> embedding_projection;  ///< embedding size → hidden
+  Weight<T> query_start;                 ///< XLNet's mask_emb: (1, hidden)
+  Weight<T> late_positions;              ///< (positions, hidden size)
+  Weight<T> relative_table;         ///< T5, MPNet: (buckets, heads); DeBERTa: (2 · span, hidden)
+  NormWeights<T> relative_norm;     ///< DeBERTa: of that table
+  std::vector<Weight<T>> position;  ///< masque: of a scheme that acts on the input or is shared
   std::vector<LayerWeights<T>> layers;  ///< one for each different LayerDesign::weights
-  NormWeights<T> final_norm;
-  DenseWeights<T> head_transform;
-  NormWeights<T> head_norm;
-  DenseWeights<T> decoder;  ///< tied: its weight is the word table
+  NormWeights<T> final_norm;            ///< after the last layer
+  DenseWeights<T> head_transform;       ///< last_width() → width of the decoder
+  NormWeights<T> head_norm;             ///< after the transform and its activation
+  DenseWeights<T> decoder;  ///< (vocabulary or 1, width); tied: its weight is the word table
   /// Of VariantDesign::detector, without tables: one, or none.
   std::vector<ModelWeights<T>> detector;
 };
 
-/// The weights of the model, or those of its detector, which must be there.
+/// `weights` themselves, or with `detector` those of the model's detector, which must be there.
 template <class T>
 ModelWeights<T>& network_of(ModelWeights<T>& weights, bool detector) {
   return detector ? weights.detector.at(0) : weights;
@@ -100,19 +118,21 @@ ModelWeights<T>& network_of(ModelWeights<T>& weights, bool detector) {
 /// A model as read: design, weights, and what was odd.
 template <class T>
 struct LoadedModel {
-  Design design;
-  ModelWeights<T> weights;
-  std::string path;
+  Design design;                    ///< with the head that the checkpoint has, and notes
+  ModelWeights<T> weights;          ///< of shapes that fit the design; all values are finite
+  std::string path;                 ///< as given to load_model; for messages
   std::vector<std::string> unused;  ///< tensors that no role took, by name
 };
 
+/// How load_model reads a checkpoint.
 struct LoadOptions {
-  std::string family;  ///< empty: by config.json's model_type
+  std::string family;  ///< name or model_type; empty: by config.json's model_type or architectures
 };
 
-/// Reads a checkpoint folder (config.json and weights). T is float or double. Throws InputError for
-/// a family that is not known, options of config.json that masque does not have (by name),
-/// missing tensors, wrong shapes and values that are not finite (tensor and place named).
+/// Reads the checkpoint at `path`: a folder, or a file of weights, next to a config.json. T is
+/// float or double. Throws InputError for a family that is not known, options of config.json that
+/// masque does not have (by name), missing tensors, wrong shapes and values that are not finite
+/// (tensor and place named); UsageError for an `options.family` that is not known.
 template <class T>
 LoadedModel<T> load_model(const std::string& path, const LoadOptions& options = {});
 

@@ -20,10 +20,11 @@ bool can_change(const Design& base, const Design& wanted);
 ModelPlan changed_plan(ModelPlan base, const Design& wanted);
 
 /// `text`, a config.json of the family or of the family with other changes, with those to `wanted`.
+/// Needs can_change. Throws InputError if the text is no such config.
 std::string changed_config(const std::string& text, const Design& wanted);
 
-/// The plan of a config.json with "base_model_type"; nothing without. Throws InputError for a base
-/// that is no other family, and for changes that are not known.
+/// The plan of `config` with "base_model_type"; nothing without. Throws InputError for a base that
+/// is no other family, and for changes that its design cannot have.
 std::optional<ModelPlan> read_changed(const FamilyConfig& config);
 
 }  // namespace masque::model

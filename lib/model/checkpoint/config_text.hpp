@@ -12,19 +12,23 @@
 
 namespace masque::model {
 
-/// Members in the order of their calls. Numbers are written so that they are read back the same.
+/// A JSON object with members in the order of their calls. Numbers are written so that they are
+/// read back the same.
 class ConfigText {
  public:
+  /// Begins the object.
   ConfigText() { json_.begin_object(); }
   ConfigText(const ConfigText&) = delete;
   ConfigText& operator=(const ConfigText&) = delete;
 
+  /// Adds the member `name`; `value` is what JsonWriter writes: nothing becomes null.
   template <class T>
   void member(std::string_view name, const T& value) {
     json_.member(name, value);
   }
-  /// A value that is JSON already.
+  /// Adds the member `name`, of which the value `json` is JSON already.
   void raw_member(std::string_view name, std::string_view json) { json_.raw_member(name, json); }
+  /// Adds the member "architectures", a list of the class `name` alone.
   void architecture(std::string_view name) { json_.key("architectures").array(std::array{name}); }
 
   /// The text, complete: the last call.
@@ -38,7 +42,9 @@ class ConfigText {
   JsonWriter json_{text_, JsonLayout::kLines};
 };
 
-/// The config of the family `masque`; nothing if it has no words for the design.
+/// The config.json of the family `masque` for `design`, with what it says of `training` but the
+/// begin token; nothing if it has no word for an activation or the positions. Other parts that the
+/// family cannot describe are left out: the caller compares what it reads back (config_of).
 std::optional<std::string> masque_config(const Design& design, const TrainingConfig& training);
 
 }  // namespace masque::model

@@ -12,33 +12,36 @@ namespace masque::model {
 
 /// A tensor of the checkpoint and where it goes. Sizes of file and design agree.
 struct TensorPlan {
-  const store::TensorInfo* info = nullptr;
-  PlacedTensor placed;
+  const store::TensorInfo* info = nullptr;  ///< in the Checkpoint, which must live as long
+  PlacedTensor placed;                      ///< its places in the model
 };
 
 /// Which tensors make the model.
 struct LoadPlan {
   Design design;                    ///< with the head that is there, and notes
   std::vector<TensorPlan> tensors;  ///< pointers into the checkpoint
-  Index layers = 0;                 ///< different ones
-  std::vector<std::string> unused;
+  Index layers = 0;                 ///< different ones: count_layers()
+  std::vector<std::string> unused;  ///< names of tensors that no role took
 };
 
-/// Finds every tensor of a model in a checkpoint, by name and shape; nothing is read. `names` are
-/// the checkpoint's. Throws InputError.
+/// Finds every tensor of `model` in `checkpoint`, by name and shape. `names` are the checkpoint's.
+/// No weights are read, but for a tied decoder that the file has, too: it is compared with the word
+/// table. The result points into `checkpoint`. Throws InputError for a tensor that is missing, or
+/// of another shape, or whose type is not floating-point.
 LoadPlan find_tensors(const ModelPlan& model, const store::Checkpoint& checkpoint,
                       const store::NamedTensors& names);
 
-/// The old spelling of a layer norm's tensor, "LayerNorm.gamma" of "LayerNorm.weight", which
-/// checkpoints converted from TensorFlow have; empty for any other name.
+/// The old spelling of `name`, a layer norm's tensor, "LayerNorm.gamma" of "LayerNorm.weight",
+/// which checkpoints converted from TensorFlow have; empty for any other name.
 std::string old_norm_name(const std::string& name);
 
-/// Compares the sums that a TensorFlow bundle has of its tensors; other checkpoints have none.
-/// Throws InputError if one differs.
+/// Compares the sums that `checkpoint`, a TensorFlow bundle, has of its tensors, all of which it
+/// reads; other checkpoints have none. Throws InputError if one differs.
 void check_bundle_sums(const store::Checkpoint& checkpoint);
 
-/// Reads the tensors, in parallel. Throws InputError for the first (in plan order) that holds
-/// something that is not finite.
+/// Reads the tensors of `plan` from `checkpoint`, in parallel. Tensors of the type T as the model
+/// has them point into the mapped files, which the result keeps mapped. Throws InputError for the
+/// first (in plan order) that holds something that is not finite.
 template <class T>
 ModelWeights<T> read_tensors(const LoadPlan& plan, const store::Checkpoint& checkpoint);
 

@@ -11,49 +11,50 @@ namespace masque::model {
 
 /// The part of a tensor that belongs to one place of the model.
 struct TensorPart {
-  Role role = Role::kWordTable;
-  Index layer = 0;
-  Index part = 0;       ///< of roles that have several tensors
-  Index rows = 0;       ///< of the matrix; of a vector: its elements
-  Index first_row = 0;  ///< of the place; not 0 for TensorLayout::kNextRow alone
+  Role role = Role::kWordTable;  ///< with `layer` and `part` the arguments of weight_of()
+  Index layer = 0;               ///< of ModelWeights::layers; 0 for roles of the whole model
+  Index part = 0;                ///< of roles that have several tensors
+  Index rows = 0;                ///< of the matrix; of a vector: its elements
+  Index first_row = 0;           ///< of the place; not 0 for TensorLayout::kNextRow alone
 };
 
 /// One tensor of a file.
 struct PlacedTensor {
-  std::string names;  ///< spellings "a|b"; "~" stands for the prefix
-  Shape shape;        ///< in the file
-  TensorLayout layout = TensorLayout::kOutIn;
-  bool bias = false;
-  bool vector = false;
-  Index rows = 0;  ///< of the (out, in) matrix; 1 for vectors
-  Index columns = 0;
-  Index heads = 1;                ///< of kHeadTriples
-  bool detector = false;          ///< of VariantDesign::detector: sizes and layers are its own
+  std::string names;                           ///< spellings "a|b"; "~" stands for the prefix
+  Shape shape;                                 ///< in the file
+  TensorLayout layout = TensorLayout::kOutIn;  ///< in the file
+  bool bias = false;                           ///< of its roles: the biases, else the weights
+  bool vector = false;    ///< a vector in the file: a bias, a weight that is_vector(), or kNextRow
+  Index rows = 0;         ///< of the (out, in) matrix; 1 for vectors
+  Index columns = 0;      ///< of that matrix; of vectors the elements
+  Index heads = 1;        ///< of kHeadTriples
+  bool detector = false;  ///< of VariantDesign::detector: sizes and layers are its own
   std::vector<TensorPart> parts;  ///< stacked: by rows, of a vector by elements
 };
 
-/// The tensors of a row: weight, bias or both, one for each layer that has it. Rows of
-/// TensorLayout::kNextRow do not know those before them: `first_row` is 0.
+/// The tensors of `row` in a model of `design`: weight, bias or both, one for each layer that has
+/// it. Rows of TensorLayout::kNextRow do not know those before them: `first_row` is 0.
 std::vector<PlacedTensor> place_row(const Design& design, const TensorRow& row);
 
-/// Different layers of a design: elements of ModelWeights::layers.
+/// Different layers of `design`: elements of ModelWeights::layers.
 Index count_layers(const Design& design);
 
-/// All tensors of a model with this head (of `plan.heads`; nullptr: without), the vocabulary matrix
-/// included unless it is tied, in the order of the rows.
+/// All tensors of a model of `plan` with `head` (of `plan.heads`; nullptr: without), the vocabulary
+/// matrix included unless it is tied, in the order of the rows.
 std::vector<PlacedTensor> placed_tensors(const ModelPlan& plan, const HeadPlan* head);
 
-/// The name under which a tensor is written: its last spelling, with the prefix.
+/// The name under which `tensor` is written: its last spelling, with the prefix of `plan`.
 std::string written_name(const ModelPlan& plan, const PlacedTensor& tensor);
 
-/// All names under which it is written, that one first: the bias of a decoder that is not tied has
-/// each of its spellings, of which transformers reads one and expects the others.
+/// All names under which `tensor` of `plan` is written, written_name() first: the bias of a decoder
+/// that is not tied has each of its spellings, of which transformers reads one and expects the
+/// others.
 std::vector<std::string> written_names(const ModelPlan& plan, const PlacedTensor& tensor);
 
-/// A name with the prefix instead of a leading "~".
+/// The `name` with the prefix of `plan` instead of a leading "~".
 std::string with_base(const ModelPlan& plan, std::string_view name);
 
-/// The head of a plan that is as the design's; nullptr if the design has none or the plan lacks it.
+/// The head of `plan` whose design is `head`; nullptr if it has none. Points into `plan`.
 const HeadPlan* head_like(const ModelPlan& plan, const HeadDesign& head);
 
 }  // namespace masque::model

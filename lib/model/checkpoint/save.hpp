@@ -12,27 +12,28 @@ namespace masque::model {
 
 /// What config.json says of training, for those who train on.
 struct TrainingConfig {
-  double initializer_range = 0.02;
-  double hidden_dropout = 0;
-  double attention_dropout = 0;
+  double initializer_range = 0.02;  ///< standard deviation of initial weights
+  double hidden_dropout = 0;        ///< probability, of states
+  double attention_dropout = 0;     ///< probability, of attention weights
   /// The token in front of each sequence where the tokenizer's template has none (kBeginToken).
   std::optional<TokenId> begin_token;
 };
 
 /// Its key in config.json: what continues a text puts this token in front.
 inline constexpr const char* kBeginToken = "begin_token_id";
-/// The text of a config.json with it, or without that key.
+/// The text `config` of a config.json with the begin token of `training`; without one, without that
+/// key.
 std::string with_begin_token(const std::string& config, const TrainingConfig& training);
 
 /// A design as its family spells it.
 struct SavedConfig {
-  std::string family;
-  std::string text;  ///< config.json
+  std::string family;  ///< name of the family
+  std::string text;    ///< config.json
 };
 
-/// The config.json of the first family that has this design: bert, roformer, gpt2, electra,
-/// gau_alpha, tta, else masque. `same_design` holds for what the family makes of the text. Throws
-/// UsageError if no family has it; InputError or UsageError if masque refuses it, by name.
+/// The config.json, with `training`, of the first family that has `design`: bert, roformer, gpt2,
+/// electra, gau_alpha, tta, else masque. `same_design` holds for what the family makes of the text.
+/// Throws UsageError if no family has it; InputError or UsageError if masque refuses it, by name.
 SavedConfig config_of(const Design& design, const TrainingConfig& training = {});
 
 /// The plan of that family, with `design.head` as given. Throws as config_of.
@@ -40,20 +41,21 @@ ModelPlan plan_of(const Design& design);
 
 /// A tensor to write: its bytes come from the weights, which must live as long.
 struct NamedTensor {
-  PlacedTensor placed;
-  std::string name;
-  /// Elements [begin, begin + out.size()) of the file's tensor. Thread-safe.
+  PlacedTensor placed;  ///< its shape in the file and its parts
+  std::string name;     ///< under which it is written
+  /// Fills `out` with elements [begin, begin + out.size()) of the file's tensor. Thread-safe.
   void read(std::uint64_t begin, std::span<float> out) const;
 
   std::vector<MatrixView<const float>> parts;  ///< of placed.parts, where the weights have them
 };
 
-/// The tensors of a plan's base and of the head that `plan.design` has, sorted by name; the bias of
-/// an untied decoder under all its spellings. Throws UsageError for a place without data; shapes
-/// are those that the design gives (MASQUE_CHECK).
+/// The tensors of `plan`'s base and of the head that `plan.design` has, sorted by name; the bias of
+/// an untied decoder under all its spellings. They point into the memory of `weights`, which the
+/// caller keeps. Throws UsageError for a place without data; shapes are those that the design gives
+/// (MASQUE_CHECK).
 std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float> weights);
 
-/// The tensor as f32 to write; its weights must live until then.
+/// The `tensor` as f32 to write; its weights must live until then.
 store::OutputTensor output_tensor(NamedTensor tensor);
 
 /// What stands in a model's folder, to be written in a sub-folder of another, say.
@@ -61,22 +63,25 @@ struct ModelFiles {
   store::OutputWeights weights;  ///< prefix + "model.safetensors", f32
   store::OutputExtra config;     ///< prefix + "config.json"
 };
-/// `weights` must live until the files are written. Throws as save_model, but for the writing.
+/// The files of a model of `design` with `training`, and names that begin with `prefix`. `weights`
+/// must live until they are written. Throws as save_model, but for the writing.
 ModelFiles model_files(const Design& design, const ModelWeights<float>& weights,
                        const TrainingConfig& training, const std::string& prefix = "");
 
+/// What save_model writes besides the model.
 struct SaveOptions {
-  TrainingConfig training;
+  TrainingConfig training;                 ///< for config.json
   std::vector<store::OutputExtra> files;   ///< a tokenizer and what else stands there
   std::vector<store::OutputWeights> more;  ///< other files of tensors, the state of training say
-  store::WriteOptions write;
+  store::WriteOptions write;               ///< how the folder is written
 };
-/// Writes a folder with config.json, model.safetensors (f32) and `options.files`, whole or not at
-/// all. `weights` are of the design's shapes. Throws InputError if it cannot be written, UsageError
-/// for a weight that is missing, and as config_of.
+/// Writes the folder `path` with config.json, model.safetensors (f32), `options.files` and
+/// `options.more`, whole or not at all. `weights` are of the shapes of `design`. Throws InputError
+/// if it cannot be written, UsageError for a weight that is missing, and as config_of.
 void save_model(const std::string& path, const Design& design, const ModelWeights<float>& weights,
                 const SaveOptions& options = {});
-/// The same for files that are described already; `options.training` is not read.
+/// Writes the folder `path` in the same way with `files` that are described already;
+/// `options.training` is not read.
 void save_model(const std::string& path, ModelFiles files, const SaveOptions& options = {});
 
 }  // namespace masque::model

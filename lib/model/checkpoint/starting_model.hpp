@@ -25,35 +25,40 @@ class StartingModel {
   StartingModel& operator=(const StartingModel&) = delete;
   ~StartingModel() = default;
 
+  /// The path of the checkpoint.
   const std::string& path() const { return checkpoint_.path(); }
+  /// Its design, with the head that it has; one of HeadKind::kText is not looked for.
   const Design& design() const { return found_.design; }
-  /// Reads them, each time. Throws as load_model.
+  /// Reads all weights, each time. Throws as load_model.
   ModelWeights<float> weights() const { return read_tensors<float>(found_, checkpoint_); }
 
-  /// The head of this kind: the model's own if it is of the kind, else the first one that its
-  /// family knows; nothing if the family has none.
+  /// The head of this `kind`: the model's own if it is of the kind, else the first one that its
+  /// family knows; of a family without heads a tied vocabulary alone, if the kind has one. Else
+  /// nothing.
   std::optional<HeadDesign> head(HeadKind kind) const;
 
-  /// Whether its family writes this design with the checkpoint's config.json: the design is the
-  /// checkpoint's, but for the head.
+  /// Whether its family writes `design` with the checkpoint's config.json: the design is the
+  /// checkpoint's, but for the head and the mask token.
   bool writes(const Design& design) const;
 
-  /// The names under which a design with these parameters is written: the family's if it writes the
+  /// The names under which the parameters of `design` are written: the family's if it writes the
   /// design, else those of plan_of(design), else the family's with changes (changed_family.hpp).
   /// Throws UsageError for a design that none of them has.
   ModelPlan plan(const Design& design) const;
-  /// The family that writes it: its name.
+  /// The name of the family that writes `design`: that of plan(). Throws as plan.
   std::string family_of(const Design& design) const;
 
-  /// config.json and weights (f32) of a design that was made from this model; `weights` must live
-  /// until they are written, and this too. Tensors keep the names that the checkpoint has where the
-  /// design and its head are the checkpoint's; what it has under several, all. With those go all
-  /// tensors of the checkpoint that no part of the model uses, as they are, but for heads that
-  /// reading would take instead of the design's, and a classifier's; a TensorFlow checkpoint's are
-  /// left out. Throws as model_files. unused  whether those tensors go with it
+  /// config.json and weights (f32) of `design`, which was made from this model; `weights` must live
+  /// until they are written, and this too. Where another family writes the design (plan), they are
+  /// those of model_files. Else config.json is the checkpoint's, and has of `training` the begin
+  /// token alone; tensors keep the names that the checkpoint has where the head is the
+  /// checkpoint's; what it has under several, all. With `unused`, all tensors of the checkpoint
+  /// that no part of the model uses go with those, as they are, but for heads that reading would
+  /// take instead of the design's, and a classifier's; a TensorFlow checkpoint's are left out.
+  /// Throws as plan, and UsageError for a weight that is missing.
   ModelFiles files(const Design& design, const ModelWeights<float>& weights,
                    const TrainingConfig& training, bool unused = true) const;
-  /// The text of that config.json.
+  /// The text of config.json that files() has for `design` and `training`. Throws as plan.
   std::string config(const Design& design, const TrainingConfig& training) const;
 
  private:

@@ -6,10 +6,10 @@
 
 namespace masque::model {
 
-/// The head w · tanh(pooler.dense(first state)) + b of HeadKind::kText stands before the plan's own
-/// heads, and the plan's mask becomes `classifier_mask`, if the checkpoint has just this: a
-/// config.json with "problem_type": "regression", the layers pooler.dense (hidden, hidden) and
-/// classifier (1, hidden) with biases, and either family BERT (transformers'
+/// Puts the head w · tanh(pooler.dense(first state)) + b of HeadKind::kText before the own heads of
+/// `plan`, and makes `classifier_mask` of `config` its mask, if the checkpoint has just this: a
+/// `config` with "problem_type": "regression", the layers pooler.dense (hidden, hidden) and
+/// classifier (1, hidden) with biases among its `tensors`, and either family BERT (transformers'
 /// BertForSequenceClassification with one label) or "classifier_pooling": "cls", as
 /// `lm-train classify` writes it. Else nothing changes. Throws InputError if that mask is none.
 void choose_text_head(const FamilyConfig& config, const store::NamedTensors& tensors,

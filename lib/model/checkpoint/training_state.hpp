@@ -9,26 +9,29 @@
 
 namespace masque::model {
 
-/// The file of a folder.
+/// The name of the state's file in the folder of a model.
 inline constexpr const char* kTrainingStateName = "training.safetensors";
 
-/// What a state has of each parameter: its value; and of trained ones the running means of the
-/// gradient and of its square, and one number: how many updates these have had.
+/// Of each parameter: its value.
 inline constexpr std::string_view kStateValue = "value";
+/// Of a trained parameter: the running mean of its gradient.
 inline constexpr std::string_view kStateFirst = "first";
+/// Of a trained parameter: the running mean of the square of its gradient.
 inline constexpr std::string_view kStateSecond = "second";
+/// Of a trained parameter: one number, how many updates these means have had.
 inline constexpr std::string_view kStateUpdates = "updates";
 
-/// The tensor of a state: "first.embeddings.word_embeddings.weight".
+/// The name in a state of `what`, one of the above, of `parameter`:
+/// "first.embeddings.word_embeddings.weight".
 std::string state_tensor_name(std::string_view what, std::string_view parameter);
 
-/// The name of the parameter at one place of a tensor: that of the tensor in a file, and for one of
-/// several places that a file stacks in it "#" and the number of the role.
+/// The name of the parameter at the place `part` of `tensor`: that of the tensor in a file of
+/// `plan`, and for one of several places that a file stacks in it "#" and the number of the role.
 std::string parameter_name(const ModelPlan& plan, const PlacedTensor& tensor,
                            const TensorPart& part);
 
-/// Its rows and columns in a state: those of the (out, in) matrix, a vector is one row. `design` is
-/// the tensor's: the model's, or its detector's.
+/// Rows and columns in a state of the parameter at the place `part` of `tensor`: those of the (out,
+/// in) matrix, a vector is one row. `design` is the tensor's: the model's, or its detector's.
 RoleShape parameter_shape(const Design& design, const PlacedTensor& tensor, const TensorPart& part);
 
 }  // namespace masque::model

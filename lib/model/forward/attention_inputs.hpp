@@ -13,7 +13,10 @@
 
 namespace masque::model {
 
-/// The attention of one sequence; mask, normalizer, precision and position terms are the caller's.
+/// The attention of one sequence in layer `layer` of `design`, of the sizes `heads`: `query`
+/// (queries, heads · head size), `key` (keys, key heads · head size) and `value` (keys, columns of
+/// all heads of values), which are borrowed. Mask, normalizer, precision and position terms are the
+/// caller's.
 template <class T>
 nn::AttentionProblem<T> attention_problem(const Design& design, Index layer, const HeadSizes& heads,
                                           MatrixView<const T> query, MatrixView<const T> key,
@@ -29,7 +32,8 @@ nn::AttentionProblem<T> attention_problem(const Design& design, Index layer, con
   return problem;
 }
 
-/// The same of a sequence of `stream` over one of `content`.
+/// The same in layer `layer` of `design`, of the sizes `heads`, of sequence `sequence` of `stream`
+/// over that of `content`: its rows of `projected`.
 template <class T>
 nn::AttentionProblem<T> attention_problem(const Design& design, Index layer, const HeadSizes& heads,
                                           const StreamRows& stream, const StreamRows& content,
@@ -41,8 +45,9 @@ nn::AttentionProblem<T> attention_problem(const Design& design, Index layer, con
                               part(content, projected.key), part(content, projected.value));
 }
 
-/// Positions and segments of such a sequence, in `in`. `learned`: the model has a table of
-/// positions; then `counted` keeps what the positions point to.
+/// Sets in `in` the positions and segments of sequence `sequence`: those of its queries in `stream`
+/// and of its keys in `content`, which are borrowed. `learned`: the model has a table of positions;
+/// then positions are counted in the sequence, and `counted` keeps what they point to.
 template <class T>
 void set_rows(const StreamRows& stream, const StreamRows& content, Index sequence, bool learned,
               std::vector<Index>& counted, PositionInputs<T>& in) {
@@ -60,8 +65,10 @@ void set_rows(const StreamRows& stream, const StreamRows& content, Index sequenc
   in.key_segments = of_sequence(content.segments, content.begins, sequence);
 }
 
-/// Attention with talking heads, scores of the layer before, factors of weights and terms of
-/// values. `terms` may be null; `previous`: the scores of each head before, or none.
+/// `problem` in a layer of `design`, in float where it is bf16, with what its variants add: talking
+/// heads, Λ `talking_before` and `talking_after` (without data: none), scores of the layer before,
+/// factors of weights and terms of values. `terms` may be null; `previous`: the scores of each head
+/// before, or none. All are borrowed.
 template <class T>
 nn::MaterializedAttention<T> materialized_attention(const Design& design,
                                                     const nn::AttentionProblem<T>& problem,

@@ -7,12 +7,14 @@
 
 namespace masque::model {
 
-/// windows (rows, columns · size) ← of each row its neighbours i − (size − 1)/2 …, the neighbour
-/// innermost, zeros beyond its sequence. `begins`: first rows of the sequences, and the end.
+/// `windows` (rows, columns · size) ← of each row i of `x` (rows, columns) its `size` neighbours
+/// i − (size − 1)/2 …, the neighbour innermost, zeros beyond its sequence. `begins`: first rows of
+/// the sequences, and the end.
 template <class T>
 void convolution_windows(MatrixView<const T> x, std::span<const Index> begins, Index size,
                          MatrixView<T> windows);
-/// The gradient: d_x is added to.
+/// Adds to `d_x` the gradient by x: `d_windows` is that by the windows; `begins` and `size` as
+/// above.
 template <class T>
 void convolution_windows_backward(MatrixView<const T> d_windows, std::span<const Index> begins,
                                   Index size, MatrixView<T> d_x);

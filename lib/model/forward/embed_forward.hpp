@@ -9,7 +9,8 @@
 
 namespace masque::model {
 
-/// Fills run.states(0, stream) from tokens, one a row. Of `run` also:
+/// Fills run.states(0, stream) from the tokens `ids`, one for each row of `stream`. Throws
+/// InputError for ids, segments and positions beyond the tables. Of `run` also:
 ///
 ///   tables()                  the EmbeddingTables
 ///   embedding_memory(stream)  two matrices: the sum, and its norm; nullptr: nobody keeps it

@@ -13,28 +13,32 @@ namespace masque::model {
 /// Tables (entries, embedding size); without data: the model has none.
 template <class T>
 struct EmbeddingTables {
-  MatrixView<const T> word, segment, position;
+  MatrixView<const T> word,  ///< a row a token of the vocabulary
+      segment,               ///< a row a token type
+      position;              ///< a row a position, after Design::position_offset others
 };
 
-/// x ← the rows of `ids`, scaled as the design says. Throws InputError for ids beyond the table.
+/// `x` (ids, embedding size) ← the rows of `ids` in the word table of `tables`, scaled as `design`
+/// says. Throws InputError for ids beyond the table.
 template <class T>
 void embed_words(const Design& design, const EmbeddingTables<T>& tables,
                  std::span<const TokenId> ids, MatrixView<T> x);
 
-/// x += segments (without any: of type 0) and learned or sinusoidal positions. Throws InputError
-/// for those beyond the tables.
+/// `x` += the segments of `stream` (without any: of type 0) and its positions, by `tables` or,
+/// where `design` has these, sinusoidal. Throws InputError for those beyond the tables.
 template <class T>
 void add_segments_and_positions(const Design& design, const EmbeddingTables<T>& tables,
                                 const StreamRows& stream, MatrixView<T> x);
 
-/// x += rows of a table of late positions, one for each row of the stream. Throws InputError for
-/// positions beyond it.
+/// `x` (rows of `stream`, hidden size) += the rows of `table`, late positions, at the positions of
+/// `stream`. Throws InputError for positions beyond it.
 template <class T>
 void add_late_positions(MatrixView<const T> table, const StreamRows& stream, MatrixView<T> x);
 
-/// Rows of the segment table: of type 0 where a stream has none.
+/// The row of the segment table for each row of `stream`: of type 0 where it has no segments.
 std::vector<Index> segment_rows(const StreamRows& stream);
-/// Rows of the position table.
+/// The row of the position table of `design` for each row of `stream`: its position plus the
+/// offset.
 std::vector<Index> table_positions(const Design& design, const StreamRows& stream);
 
 }  // namespace masque::model

@@ -26,33 +26,41 @@
 namespace masque::model {
 
 /// Where dropout acts.
-enum class DropoutPlace : std::uint64_t { kEmbedding, kAttention, kFeedForward, kWeights };
+enum class DropoutPlace : std::uint64_t {
+  kEmbedding,    ///< what enters the projection of embeddings or the first layer
+  kAttention,    ///< what attention, mixer or gated unit gives, before the residual
+  kFeedForward,  ///< what the feed-forward layer gives, before the residual
+  kWeights       ///< attention weights
+};
 
-/// Sizes of an attention.
+/// Sizes of the attention of a layer.
 struct HeadSizes {
-  Index heads = 1;
-  Index key_heads = 1;
+  Index heads = 1;        ///< of queries
+  Index key_heads = 1;    ///< of keys: queries share them
   Index head_size = 0;    ///< of queries and keys
   Index value_size = 0;   ///< of values
   Index value_heads = 0;  ///< VariantDesign::value_heads
 };
 
-/// Those of a transformer layer.
+/// Those of a transformer layer of `design`.
 inline HeadSizes head_sizes(const Design& design) {
   return {design.num_attention_heads, design.num_key_value_heads, design.head_size,
           head_value_size(design), design.variants.value_heads};
 }
 
-/// What attention reads, (rows, heads · size) each.
+/// What attention reads, (rows, heads · size) each, in memory of the pass that the next layer fills
+/// anew where nothing is kept.
 template <class T>
 struct Projected {
-  MatrixView<T> query, key, value;
+  MatrixView<T> query,  ///< (rows of the stream, heads · head size)
+      key,              ///< (rows of the source, key heads · head size)
+      value;            ///< (rows of the source, heads of values · value size)
   /// Whether this call made keys and values; false: an earlier stream of the layer did.
   bool made = true;
 };
 
-/// y ← norm(α x + branch), the residual and norm of a post-norm block. α = 0: without x. A pass
-/// that keeps has the sum in `branch` afterwards. y may be x.
+/// `y` ← norm(α x + branch), the residual and `norm` of a post-norm block with α = `alpha`; 0:
+/// without `x`. A pass that keeps has the sum in `branch` afterwards. `y` may be `x`.
 template <class Run, class Norm, class T>
 void residual_norm(const Norm& norm, double alpha, MatrixView<const T> x, MatrixView<T> branch,
                    MatrixView<T> y) {
@@ -62,8 +70,8 @@ void residual_norm(const Norm& norm, double alpha, MatrixView<const T> x, Matrix
   norm.forward(branch, y);
 }
 
-/// The residual of a pre-norm block: α x + branch, α 1 or 0, in `branch` where x is kept, else in
-/// x, whose memory is `own`.
+/// The residual of a pre-norm block: α `x` + `branch` with α = `alpha`, 1 or 0 (any other counts as
+/// 1), in `branch` where `x` is kept, else in `x`, whose memory is `own`. Returns where it is.
 template <class Run, class T>
 MatrixView<T> residual(double alpha, MatrixView<const T> x, MatrixView<T> branch,
                        MatrixView<T> own) {
@@ -80,8 +88,8 @@ MatrixView<T> residual(double alpha, MatrixView<const T> x, MatrixView<T> branch
   }
 }
 
-/// active ← act(dense(x)). With kKeeps `raw` is what the activation read; else the activation is
-/// part of the dense layer.
+/// `active` (rows, outputs) ← act(dense(x)) with `activation` and the layer `dense`. With kKeeps
+/// `raw` is what the activation read; else the activation is part of the dense layer. Resizes both.
 template <bool kKeeps, class T, class Dense>
 void activated_product(const Dense& dense, kernel::Activation activation, MatrixView<const T> x,
                        Matrix<T>& raw, Matrix<T>& active) {

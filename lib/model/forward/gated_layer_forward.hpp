@@ -20,7 +20,8 @@
 
 namespace masque::model {
 
-/// As layer_forward.
+/// Fills run.states(l + 1, stream) of a gated attention unit: layer `l` of `run`, for the rows of
+/// `stream`, from `m`, the states of `source` that it reads.
 template <class Run>
 void gated_layer_forward(Run& run, Index l, typename Run::Stream& stream,
                          typename Run::Stream& source, MatrixView<const typename Run::Number> m) {

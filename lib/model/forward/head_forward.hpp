@@ -11,12 +11,16 @@ namespace masque::model {
 /// What a head computes of the last states; training keeps it for the backward pass.
 template <class T>
 struct HeadMemory {
-  Matrix<T> raw, active;  ///< the transform, before and after the activation
-  Matrix<T> normed, scaled;
+  Matrix<T> raw,     ///< (rows, outputs) of the transform, before the activation
+      active;        ///< the same after the activation
+  Matrix<T> normed,  ///< the transform after its norm
+      scaled;        ///< what the vocabulary matrix reads, if HeadDesign::scale is not 1
 };
 
-/// The result lies in `last` or in `own`. `weights`: a dense layer `transform`, empty without one,
-/// and its `norm`, with forward() and present(). Of kKeeps everything is kept in `own`.
+/// What the vocabulary matrix of `head` reads, from the last states `last` (rows, last_width()):
+/// transform, norm and scale. The result lies in `last` or in `own`. `weights`: a dense layer
+/// `transform`, empty without one, and its `norm`, with forward() and present(). Of kKeeps
+/// everything is kept in `own`.
 template <bool kKeeps, class Weights, class T>
 MatrixView<const T> head_forward(const HeadDesign& head, const Weights& weights,
                                  MatrixView<const T> last, HeadMemory<T>& own) {

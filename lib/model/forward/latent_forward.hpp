@@ -14,15 +14,15 @@ namespace masque::model {
 /// What a bottleneck makes of the first rows of a chunk, one row a sequence.
 template <class T>
 struct LatentMemory {
-  Matrix<T> states;   ///< h: what they were
-  Matrix<T> norms;    ///< ‖W h‖
-  Matrix<T> means;    ///< μ = W h / ‖W h‖
-  Matrix<T> samples;  ///< z
+  Matrix<T> states;   ///< h (sequences, hidden size): what they were
+  Matrix<T> norms;    ///< ‖W h‖ (sequences, 1)
+  Matrix<T> means;    ///< μ = W h / ‖W h‖ (sequences, size); z where it is given
+  Matrix<T> samples;  ///< z (sequences, size)
 };
 
-/// At the input of layer l, where a bottleneck stands (Design::latent): the first row h of each
-/// sequence becomes V z. z is what a caller gives; or, around μ = W h / ‖W h‖, what the noise makes
-/// of it, μ itself without. Of `run`:
+/// At the input of layer `l`, where a bottleneck stands (VariantDesign::latent): the first row h of
+/// each sequence becomes V z. z is what a caller gives; or, around μ = W h / ‖W h‖, what the noise
+/// makes of it, μ itself without. Of `run`:
 ///
 ///   latent_memory(l)              the LatentMemory; kept until the backward pass with kKeeps
 ///   has_first_row(s)              false: the rows of sequence s continue a cached one

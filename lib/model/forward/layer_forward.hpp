@@ -28,7 +28,9 @@
 
 namespace masque::model {
 
-/// What the second product of a feed-forward layer reads, from what the first one gives.
+/// `active` (rows, intermediate) ← what the second product of a feed-forward layer of `design`
+/// reads, from `wide`, what the first one gives: as wide, or with a gate twice as wide, the gate
+/// first.
 template <class T>
 void activate(const Design& design, MatrixView<const T> wide, MatrixView<T> active) {
   const Index inner = active.columns;
@@ -41,8 +43,9 @@ void activate(const Design& design, MatrixView<const T> wide, MatrixView<T> acti
   }
 }
 
-/// y ← ffn(x). Of `run`: panel_rows(), rows that go through both products before the next ones;
-/// with kKeeps active_memory(own, rows, columns).
+/// `y` ← ffn(`x`) of layer `l`, both (rows, hidden size), in the memory `own`. Of `run`:
+/// panel_rows(), rows that go through both products before the next ones; with kKeeps
+/// active_memory(own, rows, columns).
 template <class Run, class T>
 void feed_forward(Run& run, Index l, LayerMemory<T>& own, MatrixView<const T> x, MatrixView<T> y) {
   const Design& design = run.design();
@@ -73,9 +76,10 @@ void feed_forward(Run& run, Index l, LayerMemory<T>& own, MatrixView<const T> x,
   }
 }
 
-/// own.sum ← the attention block of a layer, with its output projection. `input` and
-/// `source_input` are what the projections read. Of `run`: skips_attention(l), mixer(), and
-/// project_distances(l, stream) for attention with projected distances.
+/// run.memory(l, stream).sum ← the attention block of layer `l`, with its output projection.
+/// `input` and `source_input` are what the projections read of `stream` and of `source`. Of `run`:
+/// skips_attention(l), mixer(), and project_distances(l, stream) for attention with projected
+/// distances.
 template <class Run, class T>
 void attention_block(Run& run, Index l, typename Run::Stream& stream, typename Run::Stream& source,
                      MatrixView<const T> input, MatrixView<const T> source_input) {
@@ -112,8 +116,9 @@ void attention_block(Run& run, Index l, typename Run::Stream& stream, typename R
   run.layer(l).output.forward(read, own.sum.view());
 }
 
-/// DeBERTa's convolution next to its first layer: y ← norm(y + act(convolution(x))), x the layer's
-/// input, zeros beyond a sequence.
+/// DeBERTa's convolution next to its first layer, `l` of `run`: `y` ← norm(y +
+/// act(convolution(x))), `x` the layer's input (rows of `stream`, hidden size), zeros beyond a
+/// sequence, in the memory `own`.
 template <class Run, class T>
 void add_convolution(Run& run, Index l, const typename Run::Stream& stream, LayerMemory<T>& own,
                      MatrixView<const T> x, MatrixView<T> y) {
@@ -130,7 +135,8 @@ void add_convolution(Run& run, Index l, const typename Run::Stream& stream, Laye
                                                             y);
 }
 
-/// As residual_norm(), with this α or the ω of this part.
+/// `y` ← `norm`(α x + branch) as residual_norm(), with α = `alpha`; of Admin with the ω of layer
+/// `l` of `run` that the role `scale` names, in its place.
 template <class Run, class Norm, class T>
 void add_and_norm(Run& run, Index l, const Norm& norm, double alpha, Role scale,
                   MatrixView<const T> x, MatrixView<T> branch, MatrixView<T> y) {
@@ -140,8 +146,10 @@ void add_and_norm(Run& run, Index l, const Norm& norm, double alpha, Role scale,
   norm.forward(branch, y);
 }
 
-/// The residual α x and what a part of a layer gives, its norm (none: nullptr) or a multiple of it:
-/// as residual(). `kept` ← the branch as it was, where a pass keeps it and it is changed.
+/// The residual `alpha` · `x` and `branch`, what a part of layer `l` of `run` gives: as it is, its
+/// `norm` (none: nullptr), or of ReZero its multiple by the number that the role `scale` names. As
+/// residual(), with the memory `own` of `x`. `kept` ← the branch as it was, where a pass keeps it
+/// and it is changed.
 template <class Run, class Norm, class T>
 MatrixView<T> add_branch(Run& run, Index l, const Norm* norm, double alpha, Role scale,
                          Matrix<T>& kept, MatrixView<const T> x, MatrixView<T> branch,
@@ -162,7 +170,8 @@ MatrixView<T> add_branch(Run& run, Index l, const Norm* norm, double alpha, Role
   return residual<Run, T>(alpha, x, branch, own);
 }
 
-/// Fills run.states(l + 1, stream). `m`: the states of `source` that it reads.
+/// Fills run.states(l + 1, stream) from run.states(l, stream): layer `l` of `run` for the rows of
+/// `stream`. `m` (rows, hidden size): the states of `source` that it reads.
 template <class Run>
 void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run::Stream& source,
                    MatrixView<const typename Run::Number> m) {

@@ -5,30 +5,36 @@
 
 namespace masque::model {
 
-/// Inference has one for all layers, which each fills anew; training one a layer and stream, which
-/// its backward pass reads. Matrices keep their memory from chunk to chunk. s, u and t are those of
-/// layer_forward.hpp.
+/// Memory for the results of a layer. Inference has one for all layers, which each fills anew;
+/// training one a layer and stream, which its backward pass reads. Matrices keep their memory from
+/// chunk to chunk. s, u and t are those of layer_forward.hpp.
 template <class T>
 struct LayerMemory {
-  Matrix<T> normed, source_normed;        ///< pre-norm: what the projections read
-                                          ///< (inference: then the feed-forward layer)
-  Matrix<T> projected, source_projected;  ///< queries (keys, values) as attention sees them
-  Matrix<T> context;                      ///< what the output projection reads
-  Matrix<T> sum;       ///< what attention gives; s, its sum with the residual, where that is kept
-  Matrix<T> middle;    ///< u: what the feed-forward layer reads
-  Matrix<T> wide;      ///< its first product; GAU: all that the input gives, after the activation
-  Matrix<T> active;    ///< what its second product reads
-  Matrix<T> last_sum;  ///< t: the residual after the feed-forward layer
-  /// kSandwich, kReZero, kNormFormer: what the parts give, before its norm or its number.
-  Matrix<T> attention_branch, feed_forward_branch;
-  Matrix<T> scaled_context;     ///< kNormFormer: context, each head times its number
-  Matrix<T> gate, source_gate;  ///< GAU: before the activation
-  Matrix<T> queries, keys;      ///< GAU: scaled
-  /// XLNet, DeBERTa: projected rows of distances, which queries meet; and those that keys meet.
-  Matrix<T> distance_keys, distance_queries;
-  Matrix<T> convolved, convolution_sum;  ///< DeBERTa: before the activation, before the norm
+  Matrix<T> normed,      ///< pre-norm: what projections read (inference: the feed-forward, too)
+      source_normed;     ///< the same of the source
+  Matrix<T> projected,   ///< queries (in training keys and values, if of the same rows)
+      source_projected;  ///< keys and values of the source; GAU: all that the input gives of it
+  Matrix<T> context;     ///< what the output projection reads
+  Matrix<T> sum;         ///< what attention gives; s, its sum with the residual, where that is kept
+  Matrix<T> middle;      ///< u: what the feed-forward layer reads
+  Matrix<T> wide;        ///< its first product; GAU: all that the input gives, after the activation
+  Matrix<T> active;      ///< what its second product reads
+  Matrix<T> last_sum;    ///< t: the residual after the feed-forward layer
+  /// kSandwich, kReZero, kNormFormer: what attention gives, before its norm or its number.
+  Matrix<T> attention_branch,
+      /// kSandwich, kReZero: what the feed-forward layer gives, in the same way.
+      feed_forward_branch;
+  Matrix<T> scaled_context;  ///< kNormFormer: context, each head times its number
+  Matrix<T> gate,            ///< GAU: what the input gives, before the activation
+      source_gate;           ///< GAU: the same of the source
+  Matrix<T> queries,         ///< GAU: scaled
+      keys;                  ///< GAU: scaled
+  Matrix<T> distance_keys,   ///< XLNet, DeBERTa: projected rows of distances, which queries meet
+      distance_queries;      ///< DeBERTa: those that keys meet
+  Matrix<T> convolved,       ///< DeBERTa: before the activation
+      convolution_sum;       ///< DeBERTa: before the norm
 
-  /// Calls visit(matrix) for all.
+  /// Calls `visit`(matrix) for all.
   template <class F>
   void for_each(const F& visit) {
     for (Matrix<T>* matrix :
@@ -42,7 +48,8 @@ struct LayerMemory {
   }
 };
 
-/// The matrix with this shape; its content is undefined.
+/// A view of `matrix`, which becomes (`rows`, `columns`); its content is undefined. Memory grows,
+/// but does not shrink.
 template <class T>
 MatrixView<T> resized(Matrix<T>& matrix, Index rows, Index columns) {
   matrix.resize(rows, columns);

@@ -15,16 +15,18 @@ namespace masque::model {
 template <class T>
 class RotaryTables {
  public:
-  /// Rotates x (rows of the stream, heads · head size) in place.
+  /// Rotates `x` (rows of `stream`, heads · `head_size`) in place, by the angles of `rotary`.
   void forward(const RotaryDesign& rotary, const StreamRows& stream, Index head_size,
                MatrixView<T> x) {
     kernel::rotary_forward<T>(rotary.layout, table(rotary, stream), head_size, x);
   }
-  /// d_x ← its gradient, in place.
+  /// Turns the gradient `d_x` by what forward() gave for `rotary`, `stream` and `head_size` into
+  /// that by what it was given, in place.
   void backward(const RotaryDesign& rotary, const StreamRows& stream, Index head_size,
                 MatrixView<T> d_x) {
     kernel::rotary_backward<T>(rotary.layout, table(rotary, stream), head_size, d_x);
   }
+  /// Forgets all tables: for the next chunk.
   void clear() { known_.clear(); }
 
  private:

@@ -6,7 +6,7 @@
 
 namespace masque::model {
 
-/// out ← γ ⊙ z + β with row `which` of γ and β (without data: 0).
+/// `out` ← γ ⊙ `z` + β, (rows, columns), with row `which` of `gamma` and `beta` (without data: 0).
 template <class T>
 void scale_columns(MatrixView<const T> z, MatrixView<const T> gamma, MatrixView<const T> beta,
                    Index which, MatrixView<T> out) {
@@ -20,7 +20,7 @@ void scale_columns(MatrixView<const T> z, MatrixView<const T> gamma, MatrixView<
   });
 }
 
-/// out ← out + γ ⊙ z with the row γ.
+/// `out` ← out + γ ⊙ `z`, (rows, columns), with the row `gamma`.
 template <class T>
 void add_scaled_columns(MatrixView<const T> z, MatrixView<const T> gamma, MatrixView<T> out) {
   const T* const scale = gamma.row(0);
@@ -31,7 +31,7 @@ void add_scaled_columns(MatrixView<const T> z, MatrixView<const T> gamma, Matrix
   });
 }
 
-/// out ← z, the columns of head h times element h of the row γ. out may be z.
+/// `out` ← `z`, the columns of head h times element h of the row `gamma`. `out` may be `z`.
 template <class T>
 void scale_heads(MatrixView<const T> z, MatrixView<const T> gamma, MatrixView<T> out) {
   const Index size = z.columns / gamma.columns;

@@ -11,19 +11,22 @@
 
 namespace masque::model {
 
-/// log n of query i, at least 0. `blocks`: what it sees of `keys`; nullptr: all.
+/// log n of query `i`, at least 0, n the keys that it sees. `blocks`: what queries see of `keys`
+/// keys; nullptr: all.
 inline double log_visible(const mask::BlockMap* blocks, Index keys, Index i) {
   const Index visible = blocks != nullptr ? blocks->visible(i) : keys;
   return std::log(static_cast<double>(std::max<Index>(visible, 1)));
 }
 
-/// t of a head with s, of a query with log n.
+/// t = `s` · `log_n` + `offset`, by which the scores of a query with log n are multiplied in a head
+/// with the scale s.
 template <class T>
 T score_scale(const T& s, double log_n, double offset) {
   return s * static_cast<T>(log_n) + static_cast<T>(offset);
 }
 
-/// Query i of head h times its t. `s`: (1, heads).
+/// Multiplies query i of head h in `query` (queries, heads · head size) by its t. `s`: (1, heads);
+/// `offset` as in score_scale(); `blocks` and `keys` as in log_visible().
 template <class T>
 void scale_queries(MatrixView<const T> s, double offset, const mask::BlockMap* blocks, Index keys,
                    MatrixView<T> query) {

@@ -16,7 +16,7 @@ namespace masque::model {
 /// What soft masking makes of the rows of the content.
 template <class T>
 struct SoftMaskMemory {
-  Matrix<T> plain;          ///< e: what would enter the first layer without it
+  Matrix<T> plain;          ///< e (rows, hidden size): what would enter the first layer without it
   Matrix<T> logits;         ///< (rows, 1) of the detector
   Matrix<T> probabilities;  ///< (rows, 1): σ of these
 };

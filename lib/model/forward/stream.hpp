@@ -8,6 +8,7 @@
 
 namespace masque::model {
 
+/// Which rows a stream has.
 enum class StreamKind {
   kContent,       ///< all rows of the chunk
   kSelectedRows,  ///< some rows, under the same masks: those whose states are wanted
@@ -27,20 +28,24 @@ enum class StreamFlow {
 
 /// Where the rows of a stream stand; their states are kept by whoever runs the layers.
 struct StreamRows {
-  StreamKind kind = StreamKind::kContent;
-  std::vector<Index> begins;  ///< rows of each sequence, and the end
-  std::vector<Index> rows;    ///< of the chunk; empty for kContent: all of them
-  std::vector<Index> positions;
-  std::vector<Index> segments;  ///< empty: all 0
+  StreamKind kind = StreamKind::kContent;  ///< which rows they are
+  std::vector<Index> begins;               ///< the first row of each sequence, and the end
+  std::vector<Index> rows;                 ///< of the chunk; empty for kContent: all of them
+  std::vector<Index> positions;            ///< position ids, one a row
+  std::vector<Index> segments;             ///< token types, one a row; empty: all 0
 
+  /// Number of rows.
   Index count() const { return begins.back(); }
+  /// Number of sequences.
   Index sequences() const { return static_cast<Index>(begins.size()) - 1; }
-  /// The first row of a sequence, and how many it has.
+  /// The first row of sequence `sequence`.
   Index begin(Index sequence) const { return begins[static_cast<std::size_t>(sequence)]; }
+  /// Number of rows of sequence `sequence`.
   Index count(Index sequence) const { return begin(sequence + 1) - begin(sequence); }
 };
 
-/// These rows of the content, ascending; `begins`: those of each sequence, and the end.
+/// The stream of `kind` of the `rows` of `content`, ascending; `begins`: the first of each sequence
+/// among them, and the end.
 StreamRows selected_rows(const StreamRows& content, StreamKind kind, std::span<const Index> rows,
                          std::span<const Index> begins);
 

@@ -16,8 +16,8 @@ namespace masque::model {
 
 namespace forward {
 
-/// layer_forward, then what a pass that keeps its layers wants of it: `run` has show_layer(l,
-/// stream) with kKeeps.
+/// layer_forward of `run`, `l`, `stream`, `source` and `m`, then what a pass that keeps its layers
+/// wants of it: `run` has show_layer(l, stream) with kKeeps.
 template <class Run>
 void one_layer(Run& run, Index l, typename Run::Stream& stream, typename Run::Stream& source,
                MatrixView<const typename Run::Number> m) {
@@ -25,6 +25,7 @@ void one_layer(Run& run, Index l, typename Run::Stream& stream, typename Run::St
   if constexpr (Run::kKeeps) run.show_layer(l, stream);
 }
 
+/// StreamFlow::kOneStream of `run`, from the embeddings to the last layer.
 template <class Run>
 void one_stream(Run& run) {
   using T = typename Run::Number;
@@ -48,6 +49,7 @@ void one_stream(Run& run) {
   }
 }
 
+/// StreamFlow::kSeparateQueries of `run`: the layers of the selected stream.
 template <class Run>
 void separate_queries(Run& run) {
   using T = typename Run::Number;
@@ -71,6 +73,8 @@ void separate_queries(Run& run) {
   }
 }
 
+/// StreamFlow::kTwoStreams of `run`: in each layer the query stream, then the content, of which the
+/// last layer is left out where nobody looks.
 template <class Run>
 void two_streams(Run& run) {
   auto& content = run.content();
@@ -90,6 +94,8 @@ void two_streams(Run& run) {
   }
 }
 
+/// StreamFlow::kTowers of `run`: the content through the first half of the layers, then the
+/// selected stream, with the same embeddings, through the second.
 template <class Run>
 void two_towers(Run& run) {
   using T = typename Run::Number;
@@ -107,8 +113,9 @@ void two_towers(Run& run) {
   }
 }
 
-/// Calls visit(k, row of the first tower, row of the second one) for the k-th of the wanted rows of
-/// a chunk, with −1 for what lies beyond its sequence.
+/// Calls `visit`(k, row of the first tower, row of the second one) for the k-th of the `wanted`
+/// rows of a chunk, ascending, with −1 for what lies beyond its sequence. `begins`: the first rows
+/// of the sequences, and the end.
 template <class Visit>
 void for_each_tower_row(std::span<const Index> wanted, std::span<const Index> begins,
                         const Visit& visit) {
@@ -121,7 +128,8 @@ void for_each_tower_row(std::span<const Index> wanted, std::span<const Index> be
   }
 }
 
-/// The last states of both towers side by side, zeros beyond a sequence, each normed by itself.
+/// `last` (wanted rows, 2 · hidden size) ← the last states of both towers of `run` side by side,
+/// zeros beyond a sequence, each normed by itself.
 template <class Run>
 void join_towers(Run& run, MatrixView<typename Run::Number> last) {
   using T = typename Run::Number;
@@ -153,7 +161,7 @@ void join_towers(Run& run, MatrixView<typename Run::Number> last) {
 
 }  // namespace forward
 
-/// last ← the last states (wanted rows, last_width()), after the final norm, with a detector as
+/// `last` ← the last states (wanted rows, last_width()), after the final norm, with a detector as
 /// soft_mask_forward.hpp says. Of `run`:
 ///
 ///   flow(), content(), selected()    the streams; those of `selected` are the wanted rows or all
