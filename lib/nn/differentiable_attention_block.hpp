@@ -135,8 +135,7 @@ class QueryBlock {
   std::span<const T> factors() const { return factors_; }
   /// The number of keys that row `r` sees.
   Index visible(Index r) const { return visible_[static_cast<std::size_t>(r)]; }
-  /// What is left to multiply the scores of row `r` with after the product: 1 if the queries have
-  /// it.
+  /// The factor of the scores of row `r` after the product: 1 if the queries already have it.
   T temperature(Index r) const { return temperatures_[static_cast<std::size_t>(r)]; }
 
  private:

@@ -18,7 +18,8 @@ class RowMask {
 
   /// Goes to the row of `query`. Cost O(words).
   void read(Index query);
-  bool visible(Index key) const {  ///< whether `key` may be read
+  /// Whether `key` may be read.
+  bool visible(Index key) const {
     return (words_[static_cast<std::size_t>(key / 64)] >> (key % 64) & 1) != 0;
   }
   /// Of the visible keys, hides all but `keys`.

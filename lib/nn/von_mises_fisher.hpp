@@ -43,8 +43,8 @@ double sphere_divergence_slope(Index size, double kappa);
 /// `size` the number of dimensions. By integration.
 double sphere_cosine_slope(Index size, double kappa, double mean, double cosine);
 
-/// `mean` ← `u` / ‖u‖; returns ‖u‖, more exactly √(‖u‖² + 1e-24), so that zeros stay. T may be
-/// complex.
+/// `mean` ← `u` / ‖u‖; returns ‖u‖. T may be complex. The norm is √(‖u‖² + 1e-24), so that a zero
+/// vector stays zero.
 template <class T>
 T sphere_direction(std::span<const T> u, std::span<T> mean);
 /// From `d_mean`, the gradient by the mean, adds to `d_u`; `mean` and `norm` are

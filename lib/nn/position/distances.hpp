@@ -12,8 +12,8 @@ namespace masque::nn {
 /// positions are dense, else those of the pairs.
 class Distances {
  public:
-  /// Finds the distances of `positions`. Nothing is borrowed. Cost and memory: O(T + S) where
-  /// positions are dense, else T · S.
+  /// Finds the distances of `positions`. Nothing is borrowed. Memory: O(T + S) where positions are
+  /// dense, else T · S numbers, which are sorted.
   explicit Distances(const PositionIds& positions) {
     const OffsetBounds bounds = offset_bounds(positions);
     dense_ = worth_a_table(bounds, positions);

@@ -23,7 +23,7 @@ struct KerpleNumbers {
   /// `r`, or kLeast if r is not larger.
   static T positive(const T& r) { return reference::real_part(r) > kLeast ? r : T(kLeast); }
   T first(Index head) const { return positive(r1.at(0, head)); }  ///< r1 of `head`, at least kLeast
-  /// R2 of `head`, at least kLeast.
+  /// The number r2 of `head`, at least kLeast.
   T second(Index head) const { return positive(r2.at(0, head)); }
 };
 
