@@ -10,33 +10,40 @@
 
 namespace masque::kernel {
 
+/// The element-wise function f of a feed-forward or gated layer.
 enum class Activation {
-  kNone,
-  kGelu,      ///< x · Φ(x) by erf. Hendrycks and Gimpel 2016, arXiv:1606.08415
-  kGeluTanh,  ///< 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³)))
-  kRelu,
-  kSquaredRelu,
-  kSwish,  ///< x · σ(x)
-  kTanh,
-  kSigmoid,
+  kNone,         ///< f(x) = x
+  kGelu,         ///< x · Φ(x) by erf. Hendrycks and Gimpel 2016, arXiv:1606.08415
+  kGeluTanh,     ///< 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³)))
+  kRelu,         ///< max(x, 0)
+  kSquaredRelu,  ///< max(x, 0)². So et al. 2021 (Primer), arXiv:2109.08668
+  kSwish,        ///< x · σ(x), also called SiLU
+  kTanh,         ///< tanh x
+  kSigmoid,      ///< σ(x) = 1 / (1 + e^−x)
 };
 
-/// "gelu", "gelu_tanh", "relu", … and the spellings of config.json (gelu_new, gelu_fast,
-/// gelu_pytorch_tanh, silu, swish, gelu_10 is not known).
+/// The activation called `name`, case-sensitive: "gelu", "gelu_tanh", "relu", "squared_relu",
+/// "swish", "none", … and the spellings of config.json (gelu_new, gelu_fast, gelu_pytorch_tanh,
+/// silu, relu2, linear, …). Nothing for any other name.
 std::optional<Activation> find_activation(std::string_view name);
 
-/// x ← f(x), in place. Parallel over rows.
+/// `x` ← `f`(x), element by element, in place. Parallel over rows.
 template <class T>
 void activation_forward(Activation f, MatrixView<T> x);
 
-/// d_x += f′(x) ⊙ d_y, x the input of the forward pass.
+/// `d_x` += f′(x) ⊙ `d_y`, where `f` is the activation and `x` the input of the forward
+/// pass. All three have one shape.
 template <class T>
 void activation_backward(Activation f, MatrixView<const T> x, MatrixView<const T> d_y,
                          MatrixView<T> d_x);
 
-/// y = f(gate) ⊙ up: gated linear units. y may be `gate`. Dauphin 2016, Shazeer 2020.
+/// `y` = `f`(gate) ⊙ up: gated linear units; `gate`, `up` and y have one shape. y may be `gate`,
+/// but not `up`. Dauphin et al. 2016, arXiv:1612.08083; Shazeer 2020, arXiv:2002.05202.
 template <class T>
 void gated_forward(Activation f, MatrixView<const T> gate, MatrixView<const T> up, MatrixView<T> y);
+/// Gradients of gated_forward from `d_y`, the gradient by y: `d_up` += `f`(gate) ⊙ d_y and `d_gate`
+/// += f′(gate) ⊙ `up` ⊙ d_y. `gate` is the one of the forward pass, before it. All have one shape;
+/// what is added to must not overlap the others.
 template <class T>
 void gated_backward(Activation f, MatrixView<const T> gate, MatrixView<const T> up,
                     MatrixView<const T> d_y, MatrixView<T> d_gate, MatrixView<T> d_up);

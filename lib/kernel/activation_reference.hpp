@@ -6,18 +6,20 @@
 
 namespace masque::kernel::reference {
 
+/// σ(x) = 1 / (1 + e^−x) of `x`.
 template <class T>
 T sigmoid(T x) {
   return T(1) / (T(1) + std::exp(-x));
 }
 
-/// √(2/π) (x + 0.044715 x³)
+/// √(2/π) (x + 0.044715 x³) of `x`: what gelu_tanh takes the tanh of.
 template <class T>
 T gelu_tanh_argument(T x) {
   return number<T>(std::numbers::sqrt2 * std::numbers::inv_sqrtpi) *
          (x + number<T>(0.044715) * x * x * x);
 }
 
+/// The activation `f` of `x`.
 template <class T>
 T activation_value(Activation f, T x) {
   switch (f) {
@@ -35,7 +37,7 @@ T activation_value(Activation f, T x) {
   return x;
 }
 
-/// f′(x)
+/// The derivative f′(x) of the activation `f` at `x`; 0 at 0 for kRelu.
 template <class T>
 T activation_slope(Activation f, T x) {
   switch (f) {

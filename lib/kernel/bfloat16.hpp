@@ -8,7 +8,7 @@
 
 namespace masque::kernel {
 
-/// The bits of a float whose upper half is x rounded; the lower half is of no use.
+/// The bits of a float whose upper half is `x` rounded; the lower half has no meaning.
 inline std::uint32_t bf16_bits(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t even = bits + 0x7FFFU + ((bits >> 16U) & 1U);
@@ -16,9 +16,9 @@ inline std::uint32_t bf16_bits(float x) {
   return (even & ~is_nan) | ((bits | 0x400000U) & is_nan);
 }
 
-/// The upper halves of the rounded numbers.
+/// Rounds the `n` numbers of `x` and writes their upper halves, bfloat16, to `y`.
 void to_bf16_row(const float* x, Index n, std::uint16_t* y);
-/// The rounded numbers as floats.
+/// Rounds the `n` numbers of `x` to bfloat16 and writes them to `y` as floats. y may be x.
 void round_row_to_bf16(const float* x, Index n, float* y);
 
 }  // namespace masque::kernel

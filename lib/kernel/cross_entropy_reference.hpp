@@ -9,7 +9,8 @@
 
 namespace masque::kernel::reference {
 
-/// log Σ exp x
+/// log Σ exp x over the `n` numbers of `x`, n > 0, shifted by the largest real part against
+/// overflow.
 template <class T>
 T log_sum_exp(const T* x, Index n) {
   // The shift is a constant: its derivative cancels.
@@ -23,12 +24,14 @@ T log_sum_exp(const T* x, Index n) {
   return std::log(sum) + shift;
 }
 
+/// −log softmax(logits)[target] of `n` `logits`, in nats; `target` in [0, n).
 template <class T>
 T cross_entropy_row(const T* logits, Index n, Index target) {
   return log_sum_exp(logits, n) - logits[target];
 }
 
-/// d_logits += (softmax(logits) − one-hot(target)) · d_loss
+/// Adds the gradient of cross_entropy_row: `d_logits` += (softmax(logits) − one-hot(target)) ·
+/// `d_loss`, `n` elements of `logits` and d_logits.
 template <class T>
 void cross_entropy_row_backward(const T* logits, Index n, Index target, T d_loss, T* d_logits) {
   const T whole = log_sum_exp(logits, n);

@@ -12,19 +12,20 @@ namespace masque::kernel {
 
 namespace elementary_detail {
 
-/// a where the condition holds, else b: bits, because g++ 12 does not always turn ?: into a blend.
+/// `a` where the `condition` holds, else `b`: bits, because g++ 12 does not
+/// always turn ?: into a blend.
 inline float select(bool condition, float a, float b) {
   const std::uint32_t mask = 0U - static_cast<std::uint32_t>(condition);
   return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) & mask) |
                               (std::bit_cast<std::uint32_t>(b) & ~mask));
 }
 
-/// 2^n for −127 < n < 128.
+/// 2^n for −127 < `n` < 128.
 inline float power_of_two(std::int32_t n) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(n + 127) << 23U);
 }
 
-/// e^x for −87 ≤ x ≤ 0, after Moshier's Cephes, expf.
+/// e^x for −87 ≤ `x` ≤ 0, after Moshier's Cephes, expf.
 inline float exp_in_range(float x) {
   constexpr float kRound = 12582912.0F;  // 1.5 · 2^23: adding it rounds to an integer
   const float shifted = x * 1.44269504F + kRound;
@@ -44,16 +45,16 @@ inline float exp_in_range(float x) {
 
 }  // namespace elementary_detail
 
-/// e^x for x ≤ 0; exp(0) = 1 exactly; 0 below −87, so that no slow tiny number ever appears; NaN
-/// stays NaN.
+/// e^x for `x` ≤ 0; exp(0) = 1 exactly; 0 below −87, so that no slow tiny number
+/// ever appears; NaN stays NaN.
 inline float fast_exp_negative(float x) {
   constexpr float kLeast = -87.0F;
   const float kept = kLeast > x ? kLeast : x;  // this order keeps NaN
   return elementary_detail::select(x < kLeast, 0.0F, elementary_detail::exp_in_range(kept));
 }
 
-/// log(x) for normal x > 0; below 2^−126, also 0 and negative x, it is log 2^−126, so that
-/// x · log x is 0 at 0; of infinity and NaN it is some number. After Moshier's Cephes, logf.
+/// log(x) for normal `x` > 0; below 2^−126, also 0 and negative x, it is log 2^−126, so that x ·
+/// log x is 0 at 0; of infinity and NaN it is some number. After Moshier's Cephes, logf.
 inline float fast_log(float x) {
   constexpr float kLeast = 0x1p-126F;
   x = kLeast > x ? kLeast : x;
@@ -76,7 +77,7 @@ inline float fast_log(float x) {
   return f + p + 0.693359375F * whole;
 }
 
-/// erf(x). Polynomials of N. Juffa (public domain, 2019).
+/// erf(x) for any `x`. Polynomials of N. Juffa (public domain, 2019).
 inline float fast_erf(float x) {
   const float t = std::fabs(x);
   const float s = x * x;
@@ -98,8 +99,8 @@ inline float fast_erf(float x) {
   return elementary_detail::select(t > 0.927734375F, far, near);
 }
 
-/// x · Φ(x), by erf(z) = z P(z²) / Q(z²) for |z| ≤ 3.92 and ±1 beyond: half the steps of fast_erf.
-/// Error at most 3e-7 · max(|x|, 1). P and Q are a minimax fit of relative error 2e-9.
+/// x · Φ(x) for any `x`, by erf(z) = z P(z²) / Q(z²) for |z| ≤ 3.92 and ±1 beyond: half the steps
+/// of fast_erf. Error at most 3e-7 · max(|x|, 1). P and Q are a minimax fit of relative error 2e-9.
 inline float fast_gelu(float x) {
   constexpr float kFarthest = 3.92F;
   float z = x * 0.707106781F;
@@ -123,7 +124,7 @@ inline float fast_gelu(float x) {
   return half + half * (z * p / q);
 }
 
-/// tanh(x). After Moshier's Cephes, tanhf.
+/// tanh(x) for any `x`. After Moshier's Cephes, tanhf.
 inline float fast_tanh(float x) {
   const float t = std::fabs(x);
   const float e = fast_exp_negative(-2.0F * t);
@@ -138,13 +139,13 @@ inline float fast_tanh(float x) {
   return elementary_detail::select(t > 0.625F, far, near);
 }
 
-/// 1 / (1 + e^−x).
+/// 1 / (1 + e^−x) for any `x`.
 inline float fast_sigmoid(float x) {
   const float e = fast_exp_negative(-std::fabs(x));
   return elementary_detail::select(x < 0.0F, e, 1.0F) / (1.0F + e);
 }
 
-/// 1 / (1 + e^−x) in double, without overflow.
+/// 1 / (1 + e^−x) in double, for any `x`, without overflow.
 inline double exact_sigmoid(double x) {
   const double e = std::exp(x < 0 ? x : -x);
   return (x < 0 ? e : 1) / (1 + e);

@@ -8,15 +8,17 @@
 
 namespace masque::kernel {
 
-/// y row i = table row ids[i]. Every id must be a row (checked by the caller, who knows the line).
+/// Row i of `y` (ids, columns) = row `ids`[i] of `table` (rows, columns). Every id must be a row:
+/// the caller, who knows the line of the input, checks it.
 template <class T, class I>
 void embedding_forward(MatrixView<const T> table, std::span<const I> ids, MatrixView<T> y);
 
-/// y row i += table row ids[i].
+/// Row i of `y` += row `ids`[i] of `table`; shapes as in embedding_forward.
 template <class T, class I>
 void embedding_add(MatrixView<const T> table, std::span<const I> ids, MatrixView<T> y);
 
-/// d_table row ids[i] += d_y row i, in the order of i. d_table without data: nothing.
+/// Row `ids`[i] of `d_table` += row i of `d_y`, in the order of i. Does nothing if d_table has no
+/// data.
 template <class T, class I>
 void embedding_backward(std::span<const I> ids, MatrixView<const T> d_y, MatrixView<T> d_table);
 

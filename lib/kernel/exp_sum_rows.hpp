@@ -10,12 +10,15 @@
 
 namespace masque::kernel {
 
+/// A sum of exponentials: Σ exp(x) = sum · exp(largest). Of no numbers: sum is 0.
 struct ExpSum {
+  /// The largest exponent; −∞ if there is none.
   double largest = -std::numeric_limits<double>::infinity();
-  double sum = 0;
+  double sum = 0;  ///< Σ exp(x − largest)
 };
 
-/// Of n numbers, each multiplied by `scale`.
+/// The parts of Σ exp(scale · x) over `n` numbers of `x`, each multiplied by `scale`. For float:
+/// exp in float, sums in 16 lanes of float.
 template <class T>
 ExpSum exp_sum(const T* x, Index n, double scale) {
   ExpSum result;

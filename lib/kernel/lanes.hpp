@@ -6,9 +6,10 @@
 
 namespace masque::kernel {
 
+/// Number of lanes of a sum.
 constexpr Index kLanes = 16;
 
-/// Σ lanes: halves onto halves. `lanes` is changed.
+/// The sum of the kLanes numbers of `lanes`, which it overwrites: halves are added onto halves.
 inline float lane_sum(float* lanes) {
   for (Index width = kLanes / 2; width > 0; width /= 2) {
     for (Index i = 0; i < width; ++i) lanes[i] += lanes[i + width];

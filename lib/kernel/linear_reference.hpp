@@ -5,7 +5,7 @@
 
 namespace masque::kernel::reference {
 
-/// y = x Wᵀ, weight (out, in).
+/// `y` (rows, out) = x Wᵀ for `x` (rows, in) and `weight` (out, in).
 template <class T>
 void matmul(MatrixView<const T> x, MatrixView<const T> weight, MatrixView<T> y) {
   for (Index i = 0; i < x.rows; ++i) {
@@ -17,7 +17,8 @@ void matmul(MatrixView<const T> x, MatrixView<const T> weight, MatrixView<T> y) 
   }
 }
 
-/// y += x W, weight (in, out): the same sums, each after what y holds.
+/// `y` (rows, out) += x W for `x` (rows, in) and `weight` (in, out): each sum
+/// goes on from what y holds.
 template <class T>
 void add_product(MatrixView<const T> x, MatrixView<const T> weight, MatrixView<T> y) {
   for (Index i = 0; i < x.rows; ++i) {

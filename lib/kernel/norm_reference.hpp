@@ -6,13 +6,14 @@
 
 namespace masque::kernel::reference {
 
-/// Mean (0 for RMS) and 1 / √(mean square around it + ε) of a row.
+/// The moments of a row that a norm needs.
 template <class T>
 struct RowMoments {
-  T mean;
-  T inverse;
+  T mean;     ///< mean of the row; 0 for RMS
+  T inverse;  ///< 1 / √(mean square around `mean` + ε)
 };
 
+/// The moments of the `n` numbers of `x` for `norm`, with `epsilon` as ε.
 template <class T>
 RowMoments<T> row_moments(Norm norm, const T* x, Index n, double epsilon) {
   const T count = number<T>(static_cast<double>(n));
@@ -26,6 +27,8 @@ RowMoments<T> row_moments(Norm norm, const T* x, Index n, double epsilon) {
   return {mean, T(1) / std::sqrt(squares / count + number<T>(epsilon))};
 }
 
+/// `y` = norm(x) ⊙ `weight` + `bias`, `n` elements each; nullptr: weight 1, bias 0. `norm` and
+/// `epsilon` as in row_moments. y may be `x`.
 template <class T>
 void norm_row(Norm norm, const T* x, const T* weight, const T* bias, Index n, double epsilon,
               T* y) {
@@ -38,9 +41,10 @@ void norm_row(Norm norm, const T* x, const T* weight, const T* bias, Index n, do
   }
 }
 
-/// With h the normalised row and g = d_y ⊙ weight:
-/// dx = (g − mean(g) − h · mean(g ⊙ h)) · inverse; RMS lacks the term mean(g).
-/// Adds g's part to d_x; d_weight += d_y ⊙ h and d_bias += d_y where they are given.
+/// The gradient of norm_row with the same `norm`, `weight`, `epsilon` and the `n` elements of `x`.
+/// With h the normalised row and g = `d_y` ⊙ weight: dx = (g − mean(g) − h · mean(g ⊙ h)) ·
+/// inverse; RMS lacks the term mean(g). Adds dx to `d_x`; `d_weight` += d_y ⊙ h and `d_bias` +=
+/// d_y unless they are nullptr.
 template <class T>
 void norm_row_backward(Norm norm, const T* x, const T* weight, Index n, double epsilon,
                        const T* d_y, T* d_x, T* d_weight, T* d_bias) {

@@ -9,41 +9,43 @@
 
 namespace masque::kernel {
 
+/// Settings of one update, for adamw_update and lamb_update.
 struct OptimizerSettings {
-  double learning_rate = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0;
-  std::int64_t step = 1;      ///< of this update, from 1
-  double gradient_scale = 1;  ///< multiplies gradients before all else, for clipping
+  double learning_rate = 1e-3;  ///< η
+  double beta1 = 0.9;           ///< decay of the running mean of gradients
+  double beta2 = 0.999;         ///< decay of the running mean of their squares
+  double epsilon = 1e-8;        ///< ε, added to the root of the second moment
+  double weight_decay = 0;      ///< λ, decoupled from the gradient
+  std::int64_t step = 1;        ///< of this update, from 1
+  double gradient_scale = 1;    ///< multiplies gradients before all else, for clipping
 };
 
-/// One tensor of parameters with its state; all spans have the same size. `first` and `second` are
-/// running means of the gradient and of its square, zero before step 1.
+/// One tensor of parameters with its state; all spans have the same size. Borrowed.
 template <class T>
 struct OptimizedTensor {
-  std::span<T> value;
-  std::span<const T> gradient;
-  std::span<T> first;
-  std::span<T> second;
+  std::span<T> value;           ///< parameters, updated
+  std::span<const T> gradient;  ///< gradient of the loss
+  std::span<T> first;           ///< running mean of the gradient; zero before step 1
+  std::span<T> second;          ///< running mean of its square; zero before step 1
 };
 
-/// AdamW with decoupled weight decay and debiased moments, as torch.optim.AdamW: value ·= 1 − η λ,
-/// then −= η m̂ / (√v̂ + ε). Loshchilov 2019, arXiv:1711.05101.
+/// Updates `tensor` by AdamW with decoupled weight decay and debiased moments, as
+/// torch.optim.AdamW, with `settings`: value ·= 1 − η λ, then −= η m̂ / (√v̂ + ε). Loshchilov and
+/// Hutter 2019, arXiv:1711.05101.
 template <class T>
 void adamw_update(const OptimizerSettings& settings, const OptimizedTensor<T>& tensor);
 
-/// LAMB with debiased moments: value −= η r u with u = m̂ / (√v̂ + ε) + λ · value and the trust ratio
-/// r = ‖value‖ / ‖u‖, or 1 where either is 0. Returns r. You 2020, arXiv:1904.00962.
+/// Updates `tensor` by LAMB with debiased moments, with `settings`: value −= η r u with u = m̂ /
+/// (√v̂ + ε) + λ · value and the trust ratio r = ‖value‖ / ‖u‖, or 1 where either is 0. Returns r.
+/// You et al. 2020, arXiv:1904.00962.
 template <class T>
 double lamb_update(const OptimizerSettings& settings, const OptimizedTensor<T>& tensor);
 
-/// Σ x², in double.
+/// Σ x² over `x`, in double.
 template <class T>
 double sum_of_squares(std::span<const T> x);
 
-/// x ·= factor
+/// `x` ·= `factor`, rounded to T first.
 template <class T>
 void scale(double factor, std::span<T> x);
 

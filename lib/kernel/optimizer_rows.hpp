@@ -6,40 +6,44 @@
 
 namespace masque::kernel {
 
-/// Where a run begins in the spans of a tensor.
+/// Where a run of elements begins in the spans of an OptimizedTensor. Borrowed.
 template <class T>
 struct OptimizedRun {
-  T* value;
-  const T* gradient;
-  T* first;
-  T* second;
+  T* value;           ///< parameters
+  const T* gradient;  ///< their gradients
+  T* first;           ///< running means of gradients
+  T* second;          ///< running means of their squares
 };
 
-/// Squares of the numbers of a run, and of their directions.
+/// What the trust ratio of LAMB needs from a run.
 struct LambSums {
-  double values = 0;
-  double directions = 0;
+  double values = 0;      ///< Σ value²
+  double directions = 0;  ///< Σ direction², with weight decay
 };
 
+/// AdamW's update of the `n` elements of `run`, with the factors `f` of the step.
 void adamw_run(const reference::StepFactors<float>& f, const OptimizedRun<float>& run, Index n);
 void adamw_run(const reference::StepFactors<double>& f, const OptimizedRun<double>& run, Index n);
 
-/// The moments, and the sums that the trust ratio needs.
+/// Updates the moments of the `n` elements of `run` with the factors `f` of the step; returns the
+/// sums that the trust ratio needs. Leaves the values as they are.
 LambSums lamb_moments(const reference::StepFactors<float>& f, const OptimizedRun<float>& run,
                       Index n);
 LambSums lamb_moments(const reference::StepFactors<double>& f, const OptimizedRun<double>& run,
                       Index n);
 
-/// value −= rate · direction, from the moments.
+/// value −= `rate` · direction for the `n` elements of `run`, from moments that are up to date; `f`
+/// has the factors of the step.
 void lamb_run(const reference::StepFactors<float>& f, float rate, const OptimizedRun<float>& run,
               Index n);
 void lamb_run(const reference::StepFactors<double>& f, double rate, const OptimizedRun<double>& run,
               Index n);
 
-/// Σ x² in sixteen lanes of double.
+/// Σ x² over `n` numbers of `x`, in sixteen lanes of double.
 double squares(const float* x, Index n);
 double squares(const double* x, Index n);
 
+/// `x` ·= `factor`, `n` numbers.
 void scale_run(float factor, Index n, float* x);
 void scale_run(double factor, Index n, double* x);
 

@@ -14,23 +14,22 @@ template <class T>
 inline constexpr Index kStripColumns = 64 / static_cast<Index>(sizeof(T));
 
 /// A right operand (depth, columns) cut into strips of kStripColumns columns. A strip holds its
-/// `depth` rows one after the other; strips begin at multiples of 64 bytes, `stride` elements
-/// apart. What is in columns after the last must be finite if the matrix is. The memory is
-/// borrowed.
+/// `depth` rows one after the other. What is in columns after the last must be finite if the matrix
+/// is. The memory is borrowed.
 template <class T>
 struct Strips {
-  T* data = nullptr;
-  Index stride = 0;
+  T* data = nullptr;  ///< the first strip, aligned to 64 bytes
+  Index stride = 0;   ///< elements between the begins of two strips; a multiple of kStripColumns
 
-  /// From a row of the depth on.
+  /// The same operand from row `depth` of the inner index on.
   Strips from_depth(Index depth) const { return {data + depth * kStripColumns<T>, stride}; }
-  /// From a column on, a multiple of kStripColumns.
+  /// The same operand from `column` on, a multiple of kStripColumns.
   Strips from_column(Index column) const {
     return {data + column / kStripColumns<T> * stride, stride};
   }
 };
 
-/// Strips of a matrix with this many columns.
+/// Number of strips of a matrix with `columns` columns.
 template <class T>
 constexpr Index strips_of(Index columns) {
   return (columns + kStripColumns<T> - 1) / kStripColumns<T>;
@@ -40,18 +39,18 @@ constexpr Index strips_of(Index columns) {
 inline constexpr Index kTileRows = 6;
 
 /// A left operand: element (row, k) is data[row · row_step + k · depth_step]; or, cut into tiles of
-/// kTileRows rows that are tile_step > 0 apart,
-/// data[⌊row / kTileRows⌋ · tile_step + (row mod kTileRows) · row_step + k · depth_step]. Borrowed.
+/// kTileRows rows that are tile_step > 0 apart, data[⌊row / kTileRows⌋ · tile_step + (row mod
+/// kTileRows) · row_step + k · depth_step]. Borrowed.
 template <class T>
 struct LeftOperand {
-  const T* data;
-  Index row_step;
-  Index depth_step;
-  Index tile_step = 0;
+  const T* data;        ///< element (0, 0)
+  Index row_step;       ///< elements from one row to the next
+  Index depth_step;     ///< elements from one k to the next
+  Index tile_step = 0;  ///< elements from one tile to the next; 0: no tiles
 
-  /// The rows of a matrix.
+  /// The matrix `x` (rows, depth) as it is.
   static LeftOperand rows(const MatrixView<const T>& x) { return {x.data, x.stride, 1}; }
-  /// The columns of a matrix.
+  /// The transpose of the matrix `x` (depth, rows).
   static LeftOperand columns(const MatrixView<const T>& x) { return {x.data, 1, x.stride}; }
 };
 
@@ -63,16 +62,18 @@ enum class Onto {
   kBias,     ///< the same with a bias instead of every row of c
 };
 
-/// c (rows, columns) becomes a · b, or c and a · b, the inner index running to `depth`. c may have
-/// any shape and any stride ≥ its columns. Onto::kBias: `bias` has c.columns numbers. On the
-/// calling thread.
+/// `c` (rows, columns) becomes a · b, or what `onto` says of c and a · b; the inner index of the
+/// operands `a` and `b` runs to `depth`. c may have any shape and any stride ≥ its columns. With
+/// Onto::kBias `bias` has c.columns numbers, else it is not read. On the calling thread.
 template <class T>
 void multiply_packed(const LeftOperand<T>& a, Index depth, const Strips<const T>& b,
                      const MatrixView<T>& c, Onto onto, const T* bias = nullptr);
 
-/// The same where an element of a and of b is two bfloat16, neighbours along the inner index, the
-/// first in the lower half: each step of a chain adds two products. Onto::kNothing: row r of the
-/// result is multiplied with factors[r] unless factors is nullptr. Only if has_pairs().
+/// multiply_packed where an element of `a` and of `b` is two bfloat16, neighbours along the
+/// inner index, the first in the lower half: each step of a chain adds two products, and
+/// `depth` counts pairs. With Onto::kNothing row r of the result `c` is multiplied with
+/// factors[r] unless `factors` is nullptr; with other values of `onto` it is nullptr. `bias` as
+/// there. Only if has_pairs().
 void multiply_packed_pairs(const LeftOperand<float>& a, Index depth, const Strips<const float>& b,
                            const float* factors, const MatrixView<float>& c, Onto onto,
                            const float* bias = nullptr);

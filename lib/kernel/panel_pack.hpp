@@ -17,38 +17,44 @@ constexpr Index kDepth = 384;
 
 /// What the elements of packed operands are.
 enum class Kind {
-  kFloat,
+  kFloat,    ///< floats as they are
   kRounded,  ///< floats rounded to bfloat16
   kPairs,    ///< two bfloat16, see multiply_packed_pairs
 };
 
-/// For a precision other than kF64, on this processor.
+/// What operands consist of for `precision`, which is not kF64, on this processor: kFloat for kF32;
+/// for kBf16 kPairs if has_pairs(), else kRounded.
 Kind kind_of(Precision precision);
 
-/// Elements for an inner index that runs to `depth`; pairs end with a zero where it is odd.
+/// Elements of `kind` for an inner index that runs to `depth`; pairs end with a zero where it is
+/// odd.
 inline Index elements(Kind kind, Index depth) {
   return kind == Kind::kPairs ? (depth + 1) / 2 : depth;
 }
 
-/// Packs the operand whose row k is rows[k]: its columns first … first + count − 1, count ≤
-/// kColumns.
+/// Packs into `out`, as elements of `kind`, the operand whose row k is rows[k]: its columns `first`
+/// … first + `count` − 1, count ≤ kColumns. `rows` has one pointer for each k.
 void pack_panel(Kind kind, std::span<const float* const> rows, Index first, Index count,
                 const Strips<float>& out);
 
-/// The transpose: column n of the operand is rows[n][0 … depth), at most kColumns rows.
+/// Packs into `out`, as elements of `kind`, the transpose: column n of the operand is rows[n][0 …
+/// depth); `rows` has at most kColumns pointers, each at `depth` numbers.
 void pack_panel_transposed(Kind kind, std::span<const float* const> rows, Index depth,
                            const Strips<float>& out);
 
-/// A left operand from columns of x: element (r, k) is x(k, r), in tiles of kTileRows that are
-/// tile_stride(kind, x.rows) apart: `out` holds so much for each. Where `sums` is given,
-/// sums[r] += Σ_k x(k, r), in the order of k, unrounded.
+/// Packs into `out` a left operand from columns of `x`, as elements of `kind`: element (r,
+/// k) is x(k, r), in tiles of kTileRows that are tile_stride(kind, x.rows) apart: `out`
+/// has that many elements for each. Unless `sums` is nullptr, sums[r] += Σ_k x(k, r), in
+/// the order of k, unrounded.
 void pack_left_transposed(Kind kind, MatrixView<const float> x, float* out, float* sums);
-/// One line of the cache is left between tiles: at a multiple of 4096 bytes all would share a set.
+/// Elements of `kind` from one tile of a left operand of this `depth` to the next. A line of the
+/// cache is left between tiles: at a multiple of 4096 bytes all would share a set.
 inline Index tile_stride(Kind kind, Index depth) {
   return kTileRows * elements(kind, depth) + kStripColumns<float>;
 }
 
-/// A left operand in rows, elements(x.columns) apart; not for kFloat, which needs no copy.
+/// Packs into `out` the rows of `x` as elements of `kind`, elements(kind, x.columns) apart: a left
+/// operand. Not for kFloat, which needs no copy.
 void pack_left(Kind kind, MatrixView<const float> x, float* out);
 
 }  // namespace masque::kernel::panel

@@ -16,16 +16,18 @@ namespace masque::kernel::panel {
 /// grows. Movable.
 class Right {
  public:
-  /// Row k of the operand is rows[k], `columns` numbers. On all threads.
+  /// Packs the operand whose row k is rows[k], `columns` numbers, as elements of `kind`. `rows` is
+  /// read once, not kept. On all threads.
   void pack(Kind kind, std::span<const float* const> rows, Index columns);
-  /// Column n of the operand is rows[n], `depth` numbers. On all threads.
+  /// Packs the operand whose column n is rows[n], `depth` numbers, as elements of `kind`. `rows` is
+  /// read once, not kept. On all threads.
   void pack_transposed(Kind kind, std::span<const float* const> rows, Index depth);
 
-  Kind kind() const { return kind_; }
-  Index depth() const { return depth_; }
-  Index columns() const { return columns_; }
-  Index panels() const { return (columns_ + kColumns - 1) / kColumns; }
-  /// (elements(kind, depth), columns).
+  Kind kind() const { return kind_; }         ///< of the elements
+  Index depth() const { return depth_; }      ///< length of the inner index
+  Index columns() const { return columns_; }  ///< columns of the operand
+  Index panels() const { return (columns_ + kColumns - 1) / kColumns; }  ///< number of panels
+  /// The packed operand, (elements(kind, depth), columns). Valid until it is packed again.
   Strips<const float> packed() const { return {data_.data(), data_.columns()}; }
 
  private:
@@ -38,16 +40,19 @@ class Right {
   Matrix<float> data_;
 };
 
-/// y = x · right, or added to y or to a bias (right.columns()); x (rows, depth). Not Onto::kChain:
-/// long products are sums of chains.
+/// `y` = x · right, or added to y or to `bias` as `onto` says; `x` (rows, depth), `right` (depth,
+/// columns), depth > 0; bias has right.columns() numbers with Onto::kBias. Not Onto::kChain: long
+/// products are sums of chains. On all threads.
 void multiply_right(MatrixView<const float> x, const Right& right, Onto onto,
                     std::span<const float> bias, MatrixView<float> y);
 
-/// y += xᵀ · right, x (depth, rows of y). sums[r] += Σ_k x(k, r) where given.
+/// `y` += xᵀ · right for `x` (depth, rows of y) and `right` (depth, columns), depth > 0. sums[r] +=
+/// Σ_k x(k, r) unless `sums` is empty. On all threads.
 void multiply_transposed(MatrixView<const float> x, const Right& right, MatrixView<float> y,
                          std::span<float> sums);
 
-/// Pointers to the rows of matrices, one after the other; keeps the vector's memory.
+/// Sets `rows` to pointers to the rows of the matrices `parts`, one after the other;
+/// keeps the vector's memory.
 void list_rows(std::span<const MatrixView<const float>> parts, std::vector<const float*>& rows);
 
 }  // namespace masque::kernel::panel

@@ -6,8 +6,9 @@
 
 namespace masque::kernel::reference {
 
-/// Rotates one head by the angles whose cosines and sines are given; direction −1 rotates back,
-/// which is the transposed rotation and so the gradient.
+/// Rotates `pairs` pairs of one head `x`, laid out as `layout` says, by the angles whose `cosine`
+/// and `sine` are given, one for each pair. `direction` 1 rotates, −1 rotates back, which is the
+/// transposed rotation and so the gradient.
 template <class T>
 void rotate_head(RotaryLayout layout, const T* cosine, const T* sine, Index pairs, T direction,
                  T* x) {

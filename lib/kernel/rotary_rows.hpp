@@ -5,7 +5,9 @@
 
 namespace masque::kernel {
 
-/// Rotates the first 2 · pairs features of each head of a row of n by the same angles.
+/// Rotates the first 2 · `pairs` features of each head of `head_size` features in the row `x` of
+/// `n` by the same angles, with `layout`, `cosine`, `sine` (`pairs` numbers each) and `direction`
+/// as in reference::rotate_head.
 template <class T>
 void rotate_row(RotaryLayout layout, const T* cosine, const T* sine, Index pairs, T direction,
                 Index head_size, Index n, T* x) {

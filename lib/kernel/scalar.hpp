@@ -9,23 +9,26 @@
 
 namespace masque::kernel::reference {
 
+/// The real part of `x`, in double.
 template <class T>
 double real_part(T x) {
   return static_cast<double>(x);
 }
 inline double real_part(std::complex<double> x) { return x.real(); }
 
-/// A number of type T from a double.
+/// The number of type T with the value `x`.
 template <class T>
 T number(double x) {
   return static_cast<T>(x);
 }
 
+/// erf(x) of a real `x`.
 template <class T>
 T erf_of(T x) {
   return std::erf(x);
 }
-/// To first order in the imaginary part, which is all that a complex step needs.
+/// erf(x) of a complex `x`, to first order in the imaginary part, which is all
+/// that a complex step needs.
 inline std::complex<double> erf_of(std::complex<double> x) {
   const double slope = 2 * std::numbers::inv_sqrtpi * std::exp(-x.real() * x.real());
   return {std::erf(x.real()), slope * x.imag()};

@@ -8,12 +8,14 @@
 
 namespace masque::kernel::reference {
 
-/// bits: nullptr if every column is visible.
+/// Whether `column` is visible: its bit in `bits`, column c in bit c mod 64 of word c / 64.
+/// nullptr: every column is visible.
 inline bool is_visible(const std::uint64_t* bits, Index column) {
   return bits == nullptr || ((bits[column / 64] >> (static_cast<unsigned>(column) % 64U)) & 1U);
 }
 
-/// A row whose visible elements are all −∞ becomes 0 as one that sees nothing does.
+/// `x` ← softmax of its `n` elements whose bit in `bits` is set (nullptr: all), 0 elsewhere. A row
+/// whose visible elements are all −∞ becomes 0 as one that sees nothing does.
 template <class T>
 void softmax_row(T* x, Index n, const std::uint64_t* bits) {
   // The shift is a constant: its derivative cancels.
@@ -33,7 +35,8 @@ void softmax_row(T* x, Index n, const std::uint64_t* bits) {
   for (Index j = 0; j < n; ++j) x[j] /= sum;
 }
 
-/// dS = P ⊙ (dP − Σ P ⊙ dP), added.
+/// `d_scores` += P ⊙ (dP − Σ P ⊙ dP), `n` elements each, where P is `weights`, the result of
+/// softmax_row, and dP is `d_weights`.
 template <class T>
 void softmax_row_backward(const T* weights, const T* d_weights, Index n, T* d_scores) {
   T sum(0);

@@ -18,17 +18,18 @@ namespace masque::kernel {
 /// and then sleep, so that a machine with other work to do is not slowed down.
 class Team {
  public:
-  /// The team of the process: never destroyed, and larger when a job asks for it.
+  /// The team of the process: never destroyed. It grows when a job asks for more threads.
   static Team& of_process();
 
   Team() = default;
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  /// Calls work(0) … work(parts − 1), each once, on up to `parts` threads, and returns when all
-  /// are done. If the team is busy with the job of another thread, the caller does it all; if the
-  /// system has no more threads, those that there are do. Rethrows an exception of `work`, one of
-  /// them if there are several. Any thread.
+  /// Calls `work`(0) … work(`parts` − 1), each once, on up to `parts` threads, and returns when all
+  /// are done. If the team is busy with the job of another thread, or the caller does a part of a
+  /// job, the caller does it all; if the system has no more threads, those that there are do.
+  /// Rethrows an exception of `work`, one of them if there are several; when the caller does all,
+  /// the first one ends the job. From any thread.
   void run(Index parts, const std::function<void(Index)>& work);
 
   /// Whether the calling thread does a part of a job.

@@ -7,7 +7,8 @@
 
 namespace masque::kernel::reference {
 
-/// d_weight += d_yᵀ x and d_bias += Σ_r d_y(r, ·).
+/// `d_weight` (out, in) += d_yᵀ x and `d_bias` += Σ_r d_y(r, ·) unless it is empty, for `x` (rows,
+/// in) and `d_y` (rows, out).
 template <class T>
 void add_weight_gradient(MatrixView<const T> x, MatrixView<const T> d_y, MatrixView<T> d_weight,
                          std::span<T> d_bias) {

@@ -11,7 +11,7 @@
 
 namespace masque::kernel {
 
-/// Logits x Wᵀ + b and what they are judged by.
+/// Logits x Wᵀ + b and the targets of their loss. Borrowed.
 template <class T>
 struct VocabularyTask {
   MatrixView<const T> x;                ///< (rows, hidden)
@@ -26,11 +26,12 @@ struct VocabularyTask {
 /// Where gradients of the summed loss are added; a view without data is left out.
 template <class T>
 struct VocabularyGradients {
-  MatrixView<T> x;
-  MatrixView<T> weight;
-  std::span<T> bias;
+  MatrixView<T> x;       ///< (rows, hidden)
+  MatrixView<T> weight;  ///< (vocabulary, hidden)
+  std::span<T> bias;     ///< vocabulary elements
 };
 
+/// What vocabulary_loss returns.
 template <class T>
 struct VocabularyLoss {
   /// Double for T = float.
@@ -39,12 +40,12 @@ struct VocabularyLoss {
   Index correct = 0;  ///< rows whose first largest logit is the target's
 };
 
-/// Loss and gradients of `task`. Products in `precision` (T = float: kF32 or kBf16; else kF64).
+/// Loss and `gradients` of `task`. Products in `precision` (T = float: kF32 or kBf16; else kF64).
 ///
-/// losses  −log softmax(logits_r)[targets[r]] of each row, unweighted; or empty
-/// draws   one a row where the task has uniforms, else empty: the token at which the sum of
-///         softmax(logits_r), from token 0 on, first exceeds uniforms[r]
-/// draw_losses  −log softmax(logits_r)[draws[r]] of each row, with draws alone; or empty
+/// `losses` receives −log softmax(logits_r)[targets[r]] of each row, in nats, unweighted; or is
+/// empty. `draws` has one id a row where the task has uniforms, else it is empty: the token at
+/// which the sum of softmax(logits_r), from token 0 on, first exceeds uniforms[r]. `draw_losses`
+/// receives −log softmax(logits_r)[draws[r]] of each row, with draws alone; or is empty.
 ///
 /// Takes the rows in chunks whose logits are about 32 MB; each logit is computed once, its
 /// exponential too. O(rows · vocabulary · hidden); without gradients and draws only a few logits

@@ -10,6 +10,7 @@
 
 namespace masque::kernel::reference {
 
+/// The `logits` of `row` of `task`, vocabulary numbers: `logits` has that size already.
 template <class T>
 void logits_row(const VocabularyTask<T>& task, Index row, std::vector<T>& logits) {
   for (Index v = 0; v < task.weight.rows; ++v) {
@@ -19,7 +20,7 @@ void logits_row(const VocabularyTask<T>& task, Index row, std::vector<T>& logits
   }
 }
 
-/// The first column whose real part is the largest.
+/// The first index of `values`, not empty, whose real part is the largest.
 template <class T>
 Index first_largest(const std::vector<T>& values) {
   std::size_t best = 0;
@@ -29,7 +30,9 @@ Index first_largest(const std::vector<T>& values) {
   return static_cast<Index>(best);
 }
 
-/// d_logits = row weight · (softmax − one-hot); then d_x += d_logits W, d_W += d_logitsᵀ x.
+/// From `d_logits`, the gradient by the logits of `row` of `task`, adds d_logits W to
+/// gradients.x, d_logitsᵀ x to gradients.weight and d_logits to gradients.bias; those of
+/// `gradients` without data are left out.
 template <class T>
 void add_logit_gradients(const VocabularyTask<T>& task, Index row, const std::vector<T>& d_logits,
                          const VocabularyGradients<T>& gradients) {
@@ -43,7 +46,8 @@ void add_logit_gradients(const VocabularyTask<T>& task, Index row, const std::ve
   }
 }
 
-/// The token at which the sum of the softmax first exceeds `uniform`.
+/// The token at which the sum of the softmax of `logits`, from token 0 on, first
+/// exceeds `uniform` in [0, 1).
 template <class T>
 TokenId draw_token(const std::vector<T>& logits, double uniform) {
   const double largest = real_part(logits[static_cast<std::size_t>(first_largest(logits))]);
@@ -58,6 +62,8 @@ TokenId draw_token(const std::vector<T>& logits, double uniform) {
   return static_cast<TokenId>(token);
 }
 
+/// Defines kernel::vocabulary_loss, with the same `task`, `gradients`, `losses`, `draws` and
+/// `draw_losses`, for any number type.
 template <class T>
 VocabularyLoss<T> vocabulary_loss(const VocabularyTask<T>& task,
                                   const VocabularyGradients<T>& gradients, std::span<double> losses,

@@ -21,8 +21,9 @@ template <class T>
 class HeadBias {
  public:
   virtual ~HeadBias() = default;
-  /// scores(i, j) += b(queries.begin + i, keys.begin + j), already multiplied by whatever scale the
-  /// scheme has. Thread-safe.
+  /// scores(i, j) += b(queries.begin + i, keys.begin + j) for the pairs of `queries` and `keys`,
+  /// already multiplied by whatever scale the scheme has; `scores` is (queries.size(),
+  /// keys.size()). Thread-safe.
   virtual void add(mask::Range queries, mask::Range keys, MatrixView<T> scores) const = 0;
 };
 
@@ -31,8 +32,8 @@ template <class T>
 class ScoreBias {
  public:
   virtual ~ScoreBias() = default;
-  /// The terms of a head; query (T, head size) and key (S, head size) are its columns. Called from
-  /// several threads for different heads.
+  /// The terms of `head`; `query` (T, head size) and `key` (S, head size) are its columns, which
+  /// must outlive the result, as must this object. Called from several threads for different heads.
   virtual std::unique_ptr<HeadBias<T>> head(Index head, MatrixView<const T> query,
                                             MatrixView<const T> key) const = 0;
 };
@@ -40,14 +41,14 @@ class ScoreBias {
 /// The attention of one sequence, all heads. Views and pointers are borrowed.
 template <class T>
 struct AttentionProblem {
-  MatrixView<const T> query;  ///< (T, heads · head size): head h in columns h · head size …
-  MatrixView<const T> key;    ///< (S, key heads · head size)
-  MatrixView<const T> value;  ///< (S, key heads · value size)
-  Index num_heads = 1;
+  MatrixView<const T> query;      ///< (T, heads · head size): head h in columns h · head size …
+  MatrixView<const T> key;        ///< (S, key heads · head size)
+  MatrixView<const T> value;      ///< (S, key heads · value size)
+  Index num_heads = 1;            ///< heads of the queries
   Index num_key_value_heads = 1;  ///< head h reads key head h · key heads / heads
   double scale = 1;               ///< of q·k, before position terms
-  const AttentionNormalizer* normalizer = nullptr;
-  const ScoreBias<T>* bias = nullptr;  ///< none: nullptr
+  const AttentionNormalizer* normalizer = nullptr;  ///< required; must outlive the call
+  const ScoreBias<T>* bias = nullptr;               ///< position terms; nullptr: none
   /// (T × S); nullptr: everything is visible.
   const mask::BlockMap* blocks = nullptr;
   /// Operands of both products (queries and keys, weights and values) are rounded to bfloat16,
@@ -64,7 +65,8 @@ struct AttentionProblem {
 template <class T>
 using WeightsVisitor = std::function<void(Index head, MatrixView<const T> weights)>;
 
-/// Checks that the shapes fit each other (MASQUE_CHECK): every evaluation calls it.
+/// Checks (MASQUE_CHECK) that the shapes of `problem` and of its `context` fit each other:
+/// every evaluation calls it.
 template <class T>
 void check_problem(const AttentionProblem<T>& problem, MatrixView<T> context);
 
@@ -75,27 +77,30 @@ class AttentionEvaluation {
   virtual std::string_view name() const = 0;    ///< "dense", "block", "long"
   virtual std::string_view cost() const = 0;    ///< memory and products: of VariantInfo
   virtual std::string_view source() const = 0;  ///< author, year, identifier
-  /// context (T, heads · value size). A query that sees no key gets 0. `visit` may be empty; with
-  /// it the weights are made whole, whatever the evaluation. Parallel over heads or blocks of
-  /// queries, serial inside a parallel region. The bits of a row do not depend on the other rows,
-  /// nor on threads.
+  /// Sets `context` (T, heads · value size) to the attention of `problem`. A query that sees no key
+  /// gets 0. `visit` may be empty; with it the weights of each head are computed as a whole,
+  /// whatever the evaluation. Parallel over heads or blocks of queries, serial inside a parallel
+  /// region. The bits of a row do not depend on the other rows, nor on threads.
   virtual void forward(const AttentionProblem<float>& problem, MatrixView<float> context,
                        const WeightsVisitor<float>& visit) const = 0;
+  /// The same in double: sets `context` to the attention of `problem`; `visit` may be empty.
   virtual void forward(const AttentionProblem<double>& problem, MatrixView<double> context,
                        const WeightsVisitor<double>& visit) const = 0;
 };
 
 /// All registered evaluations, sorted by name.
 std::span<const AttentionEvaluation* const> attention_evaluations();
-/// The one of this name; nullptr if there is none.
+/// The evaluation called `name`; nullptr if there is none.
 const AttentionEvaluation* find_attention_evaluation(std::string_view name);
-/// Adds an evaluation at program start; its name must be new.
+/// Adds an evaluation at program start.
 struct AttentionEvaluationRegistration {
+  /// Adds `evaluation` to attention_evaluations(); its name must be new.
   explicit AttentionEvaluationRegistration(std::unique_ptr<const AttentionEvaluation> evaluation);
 };
 
-/// The evaluation that models use: `block` up to 1024 keys, else `long`. It depends on the number
-/// of keys alone, so that a row has the same bits whatever other queries are evaluated with it.
+/// The evaluation that models use: `block` up to 1024 `keys`, else `long`. It depends on the number
+/// of keys alone, not on `queries` and `blocks`, so that a row has the same bits whatever other
+/// queries are evaluated with it.
 const AttentionEvaluation& choose_evaluation(Index queries, Index keys,
                                              const mask::BlockMap* blocks);
 

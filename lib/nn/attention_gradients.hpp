@@ -9,14 +9,14 @@ namespace masque::nn {
 /// Where the gradients of an AttentionProblem are added; a view without data is left out.
 template <class T>
 struct AttentionGradients {
-  MatrixView<T> query;
-  MatrixView<T> key;
-  MatrixView<T> value;
+  MatrixView<T> query;  ///< (T, heads · head size)
+  MatrixView<T> key;    ///< (S, key heads · head size)
+  MatrixView<T> value;  ///< (S, key heads · value size)
 };
 
 namespace reference {
 
-/// f'(x) of map_score.
+/// f′(x) of map_score at the shifted score `x`; f is `map`.
 template <class T>
 T map_slope(ScoreMap map, const T& x) {
   using std::exp;
@@ -28,8 +28,9 @@ T map_slope(ScoreMap map, const T& x) {
   return map_score(map, x) * map_score(map, -x);
 }
 
-/// From gradients of the weights of a row to those of its scores, in place; 0 where hidden.
-/// score  scores before the normalizer; shift and d are those of the forward pass.
+/// Turns `d_row`, gradients of the weights of a row, into those of its scores, in place; 0 where
+/// `mask` hides a key. `score` has the scores before `normalizer`, `weights` the weights, and
+/// `division` what normalize_row() returned in the forward pass.
 template <class T>
 void normalize_row_backward(const AttentionNormalizer& normalizer, const RowMask& mask,
                             std::span<const T> score, std::span<const T> weights,
@@ -53,9 +54,10 @@ void normalize_row_backward(const AttentionNormalizer& normalizer, const RowMask
 
 }  // namespace reference
 
-/// The backward pass of attention_reference. d_context (T, heads · value size). `visit` gets the
-/// gradients of the scores (T, S) of each head: what position terms need.
-/// Memory: three (T, S) matrices, and queries and keys once more. Serial.
+/// The backward pass of attention_reference for `given`, without bf16: from `d_context` (T, heads ·
+/// value size) adds to `gradients`. `visit` gets the gradients of the scores (T, S) of each head:
+/// what position terms need; the terms themselves get no gradients. Memory: three (T, S) matrices,
+/// and queries and keys once more. Serial.
 template <class T>
 void attention_reference_backward(const AttentionProblem<T>& given, MatrixView<const T> d_context,
                                   const AttentionGradients<T>& gradients,

@@ -22,25 +22,27 @@ namespace reference {
 
 using kernel::reference::real_part;
 
-/// The matrices of one head.
+/// The columns of one head, as views of an AttentionProblem.
 template <class T>
 struct Head {
-  MatrixView<const T> query;
-  MatrixView<const T> key;
-  MatrixView<const T> value;
+  MatrixView<const T> query;  ///< (T, head size)
+  MatrixView<const T> key;    ///< (S, head size)
+  MatrixView<const T> value;  ///< (S, value size)
 };
 
-/// The columns of a head of x: query head `head`, key or value head `group`.
+/// The key head that query head `head` reads, of `num_heads` and `num_key_value_heads`.
 inline Index group_of(Index head, Index num_heads, Index num_key_value_heads) {
   return head * num_key_value_heads / num_heads;
 }
 
+/// The columns of `head` in `x`, whose columns `heads` heads share equally.
 template <class T>
 MatrixView<T> columns_of(const MatrixView<T>& x, Index head, Index heads) {
   const Index size = x.columns / heads;
   return x.middle_columns(head * size, size);
 }
 
+/// The matrices of query head `head` of `problem`, with those of its key head.
 template <class T>
 Head<T> head_of(const AttentionProblem<T>& problem, Index head) {
   const Index groups = problem.num_key_value_heads;
@@ -49,16 +51,18 @@ Head<T> head_of(const AttentionProblem<T>& problem, Index head) {
           columns_of(problem.key, group, groups), columns_of(problem.value, group, groups)};
 }
 
-/// x, or a rounded copy.
+/// An operand of a product: x itself or a copy that is rounded to bfloat16.
 template <class T>
 struct Operand {
+  /// `x`, which must outlive this object, or with `bf16` a rounded copy.
   Operand(MatrixView<const T> x, bool bf16)
       : copy(bf16 ? rounded(x) : Matrix<T>()), view(bf16 ? std::as_const(copy).view() : x) {}
-  Matrix<T> copy;
-  MatrixView<const T> view;
+  Matrix<T> copy;            ///< the rounded copy, or empty
+  MatrixView<const T> view;  ///< what products take
 };
 
-/// s (T, S): all pairs, also the masked ones. `problem` is that of an OperandProblem.
+/// The scores `s` (T, S) of `head`: all pairs, also the masked ones, with position terms. `problem`
+/// is that of an OperandProblem.
 template <class T>
 void scores(const AttentionProblem<T>& problem, Index head, MatrixView<T> s) {
   MASQUE_CHECK(s.data != nullptr || s.empty());
@@ -78,7 +82,7 @@ void scores(const AttentionProblem<T>& problem, Index head, MatrixView<T> s) {
   }
 }
 
-/// f(x): what a shifted score becomes.
+/// f(x): the numerator that `map` makes of the shifted score `x`.
 template <class T>
 T map_score(ScoreMap map, const T& x) {
   using std::exp;
@@ -93,14 +97,15 @@ T map_score(ScoreMap map, const T& x) {
   return (negative ? e : one) / (one + e);
 }
 
-/// What the numerators of a row were shifted and divided by; divisor 0: all weights are 0.
+/// What normalize_row() shifted the scores by and divided the numerators by.
 template <class T>
 struct RowDivision {
-  double shift = 0;
-  T divisor{};
+  double shift = 0;  ///< m_i, subtracted from t_i · s_ij
+  T divisor{};       ///< d_i; 0: all weights are 0
 };
 
-/// One row of scores becomes weights.
+/// Turns `row`, one row of scores, into weights by `normalizer`: 0 where `mask` hides a key.
+/// Returns the shift and the divisor.
 template <class T>
 RowDivision<T> normalize_row(const AttentionNormalizer& normalizer, const RowMask& mask,
                              std::span<T> row) {
@@ -139,7 +144,9 @@ RowDivision<T> normalize_row(const AttentionNormalizer& normalizer, const RowMas
 
 }  // namespace reference
 
-/// context (T, heads · value size): the definition of AttentionEvaluation::forward.
+/// Sets `context` (T, heads · value size) to the attention of `given`: the definition of
+/// AttentionEvaluation::forward. `visit`, if any, gets the weights of each head. Does not fill
+/// `log_divisors` and `scores`.
 template <class T>
 void attention_reference(const AttentionProblem<T>& given, MatrixView<T> context,
                          const WeightsVisitor<T>& visit = {}) {

@@ -8,7 +8,8 @@
 
 namespace masque::nn {
 
-/// The context of DifferentiableForward. Memory: one (T, S) matrix. Serial.
+/// Sets `context` to that of DifferentiableForward for `attention`. Memory: one (T, S) matrix.
+/// Serial.
 template <class T>
 void differentiable_attention_reference(const DifferentiableAttention<T>& attention,
                                         MatrixView<T> context) {

@@ -13,10 +13,11 @@ namespace masque::nn {
 /// power of two (Bluestein 1970, doi:10.1109/TAU.1970.1162132). Immutable, thread-safe.
 class Fourier {
  public:
-  /// n ≥ 1. Memory O(n).
+  /// Prepares transforms of length `n` ≥ 1. Memory O(n).
   explicit Fourier(Index n);
 
-  /// x has n elements and is replaced. Error about 1e-15 · log n of the largest |X|.
+  /// Replaces `x`, n elements, by its transform. Error about 1e-15 · log n of the largest |X|.
+  /// Allocates scratch memory unless n is a power of two.
   void transform(std::span<std::complex<double>> x) const;
 
  private:

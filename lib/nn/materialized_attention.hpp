@@ -17,8 +17,9 @@ template <class T>
 class ScoreTermsGradient {
  public:
   virtual ~ScoreTermsGradient() = default;
-  /// d_scores (T, S): gradients of what the terms were added to. Adds to the gradients of its own
-  /// parameters, which it holds, and to d_query and d_key (the columns of `head`).
+  /// From `d_scores` (T, S), gradients of what the terms were added to in `head`, adds to the
+  /// gradients of its own parameters, which it holds, and to `d_query` and `d_key`; these, `query`
+  /// and `key` are the columns of the head. A view without data is left out.
   virtual void backward(Index head, MatrixView<const T> query, MatrixView<const T> key,
                         MatrixView<const T> d_scores, MatrixView<T> d_query,
                         MatrixView<T> d_key) = 0;
@@ -29,10 +30,10 @@ template <class T>
 class WeightTerms {
  public:
   virtual ~WeightTerms() = default;
-  /// weights(i, j) *= c_ij of this head.
+  /// weights(i, j) *= c_ij of `head`, for `weights` (T, S).
   virtual void multiply(Index head, MatrixView<T> weights) const = 0;
-  /// `weights` before the factor; d_weights becomes the gradient by them. Adds to the gradients of
-  /// its own parameters, if it holds any.
+  /// `weights` (T, S) of `head` before the factor; `d_weights` becomes the gradient by them. Adds
+  /// to the gradients of its own parameters, if it holds any.
   virtual void multiply_backward(Index head, MatrixView<const T> weights,
                                  MatrixView<T> d_weights) = 0;
 };
@@ -42,8 +43,10 @@ template <class T>
 class ValueTerms {
  public:
   virtual ~ValueTerms() = default;
+  /// context_i += Σ_j a_ij r_ij for `head`, `weights` a (T, S) and `context` (T, value size).
   virtual void add(Index head, MatrixView<const T> weights, MatrixView<T> context) const = 0;
-  /// Adds to d_weights and to the gradients of its own parameters, if it holds any.
+  /// From `d_context` (T, value size) of `head` and its `weights` (T, S) adds to `d_weights` and to
+  /// the gradients of its own parameters, if it holds any.
   virtual void add_backward(Index head, MatrixView<const T> weights, MatrixView<const T> d_context,
                             MatrixView<T> d_weights) = 0;
 };
@@ -72,8 +75,8 @@ struct MaterializedAttention {
   /// How many keys each query of each head of weights keeps, those with the largest scores, of
   /// equal ones the first; the others are hidden. 0: all. Zhao et al. 2019, arXiv:1912.11637.
   Index largest = 0;
-  const WeightTerms<T>* weight_terms = nullptr;
-  const ValueTerms<T>* value_terms = nullptr;
+  const WeightTerms<T>* weight_terms = nullptr;  ///< c_ij, after Λ_after; nullptr: none
+  const ValueTerms<T>* value_terms = nullptr;    ///< r_ij, next to the values; nullptr: none
 };
 
 /// What the backward pass and the next layer need.
@@ -89,28 +92,33 @@ struct MaterializedSaved {
 /// terms are given where the attention has them: the rest needs their backward pass.
 template <class T>
 struct MaterializedGradients {
-  MatrixView<T> query, key, value;
-  MatrixView<T> talking_before, talking_after;
+  MatrixView<T> query,           ///< of the shape of what it is the gradient by, as all here
+      key,                       ///< by the keys
+      value;                     ///< by the values
+  MatrixView<T> talking_before,  ///< by Λ_before
+      talking_after;             ///< by Λ_after
+  /// Of each head of scores, as `MaterializedAttention::previous`.
   std::span<const MatrixView<T>> previous;
   /// In: the gradients by MaterializedSaved::scores of the later layer that took them, if one did.
   std::span<const MatrixView<const T>> scores;
   /// In: what else depends on MaterializedSaved::normalized, by head: gradients that join those of
   /// the context.
   std::span<const MatrixView<const T>> normalized;
-  ScoreTermsGradient<T>* bias = nullptr;
-  WeightTerms<T>* weight_terms = nullptr;
-  ValueTerms<T>* value_terms = nullptr;
+  ScoreTermsGradient<T>* bias = nullptr;   ///< of position terms of scores
+  WeightTerms<T>* weight_terms = nullptr;  ///< those of the attention
+  ValueTerms<T>* value_terms = nullptr;    ///< those of the attention
 };
 
-/// context (T, heads of values · value size). Fills `saved` if it is not null. A query that sees no
-/// key gets 0. T is float, double or std::complex<double>. Serial.
+/// Sets `context` (T, heads of values · value size) to that of `attention`. Fills `saved` if it is
+/// not null. A query that sees no key gets 0. T is float, double or std::complex<double>. Serial.
 /// Cost: as attention, and T · S · (H_s H_w + H_w H_v) for talking heads.
 /// Memory: (T, S) for each head of scores, of weights and of values.
 template <class T>
 void materialized_attention_forward(const MaterializedAttention<T>& attention,
                                     MatrixView<T> context, MaterializedSaved<T>* saved);
-/// `attention` and `saved` are those of the forward pass. T is float or double. Threads: as
-/// forward.
+/// From `d_context`, the gradient by the context, adds to `gradients`. `attention` and
+/// `saved` are those of the forward pass. T is float or double. On the calling thread, except
+/// for the products of kernel.
 template <class T>
 void materialized_attention_backward(const MaterializedAttention<T>& attention,
                                      const MaterializedSaved<T>& saved,

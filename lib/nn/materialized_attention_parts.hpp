@@ -13,12 +13,14 @@ namespace masque::nn::materialized {
 
 /// Numbers of heads, checked against all shapes.
 struct Heads {
-  Index scores = 1;
-  Index weights = 1;
-  Index values = 1;
+  Index scores = 1;        ///< that q·k and the bias have
+  Index weights = 1;       ///< of the normalized weights: rows of Λ_before
+  Index values = 1;        ///< that meet the values: rows of Λ_after
   Index value_groups = 1;  ///< in the columns of the values
 };
 
+/// The numbers of heads of `attention`, after checks (MASQUE_CHECK) that all shapes fit each other
+/// and a context of `context_rows` × `context_columns`.
 template <class T>
 Heads heads_of(const MaterializedAttention<T>& attention, Index context_rows,
                Index context_columns) {
@@ -47,7 +49,7 @@ Heads heads_of(const MaterializedAttention<T>& attention, Index context_rows,
   return out;
 }
 
-/// x ← factor · x.
+/// `x` ← `factor` · x.
 template <class T>
 void scale(MatrixView<T> x, T factor) {
   for (Index i = 0; i < x.rows; ++i) {
@@ -55,7 +57,7 @@ void scale(MatrixView<T> x, T factor) {
   }
 }
 
-/// to += factor · x.
+/// `to` += `factor` · `x`, of one shape.
 template <class T>
 void add_scaled(MatrixView<const T> x, T factor, MatrixView<T> to) {
   for (Index i = 0; i < to.rows; ++i) {
@@ -63,7 +65,7 @@ void add_scaled(MatrixView<const T> x, T factor, MatrixView<T> to) {
   }
 }
 
-/// Row `head` of Λ times the heads of x; without Λ a copy of that head.
+/// Row `head` of Λ = `lambda` times the heads of `x`; without Λ a copy of that head.
 template <class T>
 Matrix<T> talk(MatrixView<const T> lambda, Index head, const std::vector<Matrix<T>>& x) {
   if (lambda.data == nullptr) {
@@ -76,8 +78,9 @@ Matrix<T> talk(MatrixView<const T> lambda, Index head, const std::vector<Matrix<
   return out;
 }
 
-/// Reads what query i sees: of its visible keys those of the `largest` scores, of equal ones the
-/// first; 0: all. NaN counts as largest, so that it stays in the result.
+/// Reads into `mask` what query `i` sees: of its visible keys those of the `largest`
+/// scores in `scores`, of equal ones the first; 0: all. NaN counts as largest, so
+/// that it stays in the result.
 template <class T>
 void read_largest(Index i, Index largest, std::span<const T> scores, RowMask& mask) {
   mask.read(i);
@@ -94,7 +97,8 @@ void read_largest(Index i, Index largest, std::span<const T> scores, RowMask& ma
   mask.keep(kept);
 }
 
-/// The scores of each head before Λ_before, with those of the layer before.
+/// The scores `own` of each head before Λ_before, plus those of the layer before
+/// where `attention` has them.
 template <class T>
 std::vector<Matrix<T>> with_previous(const MaterializedAttention<T>& attention,
                                      const std::vector<Matrix<T>>& own) {

@@ -12,28 +12,35 @@
 
 namespace masque::nn {
 
-/// Where queries and keys stand. Positions need not be consecutive, nor the same for both. The
+/// The positions of queries and keys, which need not be consecutive, nor the same for both. The
 /// arrays are borrowed by the terms made from them, as are the matrices of terms.
 struct PositionIds {
-  std::span<const Index> queries;
-  std::span<const Index> keys;
+  std::span<const Index> queries;  ///< position of each query
+  std::span<const Index> keys;     ///< position of each key
 };
 
-/// The bucket of a key that stands `offset` = key − query positions after the query.
+/// The bucket in [0, `buckets`) of a key that is `offset` = key − query positions after the query.
+/// Half of the buckets of a direction are exact distances, the others logarithmic up to
+/// `max_distance`, the last also for all beyond it. With `bidirectional` keys after the query have
+/// the upper half of the buckets, else all have bucket 0. Raffel et al. 2019, arXiv:1910.10683.
 Index t5_bucket(Index offset, Index buckets, Index max_distance, bool bidirectional);
 
-/// ALiBi: −slope_h · |i − j|. Press 2021, arXiv:2108.12409.
+/// ALiBi: −slope_h · |i − j| for `num_heads` heads and the distances of `positions`. Press et
+/// al. 2021, arXiv:2108.12409.
 template <class T>
 std::unique_ptr<ScoreBias<T>> alibi_bias(Index num_heads, PositionIds positions);
-/// Slopes 2^(−8h/H); for H that is no power of two those of the paper's code.
+/// The slopes of `num_heads` = H heads, 2^(−8h/H) for h = 1 … H; if H is not a power of two,
+/// those of the paper's code.
 std::vector<double> alibi_slopes(Index num_heads);
 
-/// The bucket of a distance query − key: itself up to half of the buckets, then logarithmic, odd in
-/// the distance. `buckets` or `max_distance` ≤ 0: the distance.
+/// The bucket of a `distance` query − key: itself up to half of `buckets`, then logarithmic up to
+/// `max_distance`, odd in the distance. `buckets` or `max_distance` ≤ 0: the distance. He et al.
+/// 2020, arXiv:2006.03654 (v2 and v3 of DeBERTa).
 Index disentangled_bucket(Index distance, Index buckets, Index max_distance);
 
-/// Rows p: sin(p·10000^(−2i/d)) and cos. `interleaved`: features 2i and 2i + 1 (the paper,
-/// Marian-like tables of transformers keep sines in the first half). Vaswani 2017.
+/// Fills row r of `table` (positions, d), d even, for p = positions[r] of `positions`: sin(p ·
+/// 10000^(−2i/d)) and cos. `interleaved`: at features 2i and 2i + 1, as in the paper; else at i and
+/// d/2 + i, as Marian-like tables of transformers. Vaswani et al. 2017, arXiv:1706.03762.
 template <class T>
 void sinusoidal_table(std::span<const double> positions, bool interleaved, MatrixView<T> table);
 

@@ -9,8 +9,9 @@
 
 namespace masque::nn {
 
-/// y ← x rounded to nearest even; they may be the same.
+/// `y` ← `x` rounded to nearest bfloat16, ties to even, `n` numbers; they may be the same.
 inline void round_row(const float* x, Index n, float* y) { kernel::round_row_to_bf16(x, n, y); }
+/// The same for double: rounds the `n` numbers of `x` to float, then to bfloat16, into `y`.
 inline void round_row(const double* x, Index n, double* y) {
   for (Index i = 0; i < n; ++i) {
     const auto near = static_cast<float>(x[i]);
@@ -19,12 +20,12 @@ inline void round_row(const double* x, Index n, double* y) {
     y[i] = static_cast<double>(rounded);
   }
 }
-/// Steps have no derivative.
+/// Fails (MASQUE_CHECK): steps have no derivative.
 inline void round_row(const std::complex<double>* /*x*/, Index /*n*/, std::complex<double>* /*y*/) {
   MASQUE_CHECK(false);
 }
 
-/// A rounded copy.
+/// A copy of `x` rounded to bfloat16.
 template <class T>
 Matrix<T> rounded(MatrixView<const T> x) {
   Matrix<T> out(x.rows, x.columns);

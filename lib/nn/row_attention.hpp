@@ -7,14 +7,15 @@
 
 namespace masque::nn {
 
-/// Whether row_attention() can evaluate a problem: one query that sees every key, softmax without
-/// position terms, operands that are not rounded, and no weights that are looked at.
+/// Whether row_attention() can evaluate `problem`: one query that sees every key, softmax without
+/// temperature and position terms, operands that are not rounded, and no `log_divisors` and
+/// `scores` to fill. The caller sees to it that nobody wants the weights.
 template <class T>
 bool fits_row_attention(const AttentionProblem<T>& problem);
 
-/// context (1, heads · value size) of such a problem, the same as that of the evaluations but for
-/// rounding. T is float or double. Parallel over key heads, serial inside a parallel region; the
-/// bits depend on neither.
+/// Sets `context` (1, heads · value size) to the attention of such a `problem`, the same as that of
+/// the evaluations but for rounding. T is float or double. Parallel over key heads, serial inside a
+/// parallel region; the bits depend on neither.
 template <class T>
 void row_attention(const AttentionProblem<T>& problem, MatrixView<T> context);
 

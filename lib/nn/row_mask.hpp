@@ -12,15 +12,17 @@ namespace masque::nn {
 /// rows: one per thread.
 class RowMask {
  public:
-  /// blocks  nullptr: all keys are visible.
+  /// For masks of `keys` keys. `blocks` is borrowed; nullptr: all keys are
+  /// visible. read() comes first.
   RowMask(const mask::BlockMap* blocks, Index keys);
 
-  /// Goes to a row. Cost O(words).
+  /// Goes to the row of `query`. Cost O(words).
   void read(Index query);
+  /// Whether `key` may be read.
   bool visible(Index key) const {
     return (words_[static_cast<std::size_t>(key / 64)] >> (key % 64) & 1) != 0;
   }
-  /// Of the visible keys, hides all but these.
+  /// Of the visible keys, hides all but `keys`.
   void keep(std::span<const Index> keys);
   /// The whole row; bits after the last key are 0.
   std::span<const std::uint64_t> words() const { return words_; }

@@ -13,24 +13,26 @@ namespace masque::nn {
 
 /// The keys of a block that some query of a tile sees, in whole groups.
 struct TilePiece {
-  const mask::BlockEntry* entry = nullptr;
-  mask::Range keys;
-  Index column = 0;     ///< in the scores of the tile
+  const mask::BlockEntry* entry = nullptr;  ///< the block; borrowed from the entries
+  mask::Range keys;                         ///< positions, in whole groups
+  Index column = 0;                         ///< in the scores of the tile
   bool hidden = false;  ///< some key is not visible to some query, or is after the last one
 };
 
 /// Adjacent pieces.
 struct TileRun {
-  mask::Range keys;
-  Index column = 0;
+  mask::Range keys;  ///< positions
+  Index column = 0;  ///< of its first key, in the scores of the tile
 };
 
+/// What a tile of queries sees.
 struct TilePieces {
-  std::vector<TilePiece> pieces;
-  std::vector<TileRun> runs;
+  std::vector<TilePiece> pieces;  ///< in the order of keys
+  std::vector<TileRun> runs;      ///< of the pieces
 };
 
-/// All key blocks of a row of blocks; without a mask, all there are.
+/// Sets `out` to all key blocks of row `query_block` of `blocks`; if that is nullptr, to
+/// all blocks of `keys` keys.
 inline void list_entries(const mask::BlockMap* blocks, Index query_block, Index keys,
                          std::vector<mask::BlockEntry>& out) {
   out.clear();
@@ -44,15 +46,17 @@ inline void list_entries(const mask::BlockMap* blocks, Index query_block, Index 
   }
 }
 
-/// The keys of a block that a query sees; r counts from the first query of its block.
+/// The keys of block `e` that query `r` sees, one a bit; r counts from the first query of its
+/// block. `blocks` may be nullptr if e is full; `keys` is the number of all keys.
 inline std::uint64_t visible_word(const mask::BlockMap* blocks, Index keys,
                                   const mask::BlockEntry& e, Index r) {
   return e.tile < 0 ? mask::low_bits(keys - e.block * mask::BlockMap::kBlock)
                     : blocks->tile(e)[static_cast<std::size_t>(r)];
 }
 
-/// Finds what the rows (counted from the first query of their block) see in these entries, one
-/// after the other; returns the width of their scores. T: the number, which sets the groups.
+/// Finds what `rows` (counted from the first query of their block) of `blocks` see in `entries`,
+/// one after the other, and writes it to `out`, which borrows the entries; `keys` is the number of
+/// all keys. Returns the width of their scores. T: the number, which sets the groups.
 template <class T>
 Index find_pieces(const mask::BlockMap* blocks, Index keys,
                   std::span<const mask::BlockEntry> entries, mask::Range rows, TilePieces& out) {
@@ -83,7 +87,8 @@ Index find_pieces(const mask::BlockMap* blocks, Index keys,
   return width;
 }
 
-/// Elements of the pieces that their row does not see become −∞. Row 0 of `scores` is rows.begin.
+/// Elements of the pieces of `tile` in `scores` that their row does not see become −∞. Row 0 of
+/// `scores` is rows.begin of `rows`; `blocks` and `keys` are those of find_pieces().
 template <class T>
 void hide_pieces(const mask::BlockMap* blocks, Index keys, mask::Range rows, const TilePieces& tile,
                  MatrixView<T> scores) {

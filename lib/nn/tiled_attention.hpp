@@ -6,13 +6,14 @@
 
 namespace masque::nn {
 
-/// As AttentionEvaluation::forward.
+/// Sets `context` to the attention of `problem`, as
+/// AttentionEvaluation::forward; `visit` may be empty.
 ///
-/// step  key blocks (of 64) whose scores a tile holds at once. A row's largest score, sums and
-///       context are carried from step to step. Results depend on it, by rounding; they do not
-///       depend on the other queries, nor on threads. With `visit` one step takes all.
+/// `step` is the number of key blocks (of 64) whose scores a tile holds at once. A row's largest
+/// score, sums and context are carried from step to step. Results depend on it, by rounding; they
+/// do not depend on the other queries, nor on threads. With `visit` one step takes all.
 ///
-/// Packed copies of keys and values of one head per thread; the rest is a few tiles.
+/// Memory: packed copies of keys and values of one head per thread; the rest is a few tiles.
 template <class T>
 void attention_by_tiles(const AttentionProblem<T>& problem, MatrixView<T> context,
                         const WeightsVisitor<T>& visit, Index step);

@@ -17,6 +17,7 @@ struct RowLength {
   T rest{};            ///< the length of x / largest
 };
 
+/// The Euclidean length of `x`; NaN stays.
 template <class T>
 RowLength<T> row_length(std::span<const T> x) {
   using std::abs;
@@ -36,7 +37,8 @@ RowLength<T> row_length(std::span<const T> x) {
   return out;
 }
 
-/// A copy of x (rows, heads · size) whose rows have length 1 in each head; zero stays zero.
+/// A copy of `x` (rows, heads · size) whose rows have length 1 in each of its
+/// `heads` heads; zero stays zero.
 template <class T>
 Matrix<T> unit_rows(MatrixView<const T> x, Index heads) {
   Matrix<T> out = Matrix<T>::copy(x);
@@ -52,8 +54,8 @@ Matrix<T> unit_rows(MatrixView<const T> x, Index heads) {
   return out;
 }
 
-/// d_x += the gradient by x where `d_unit` is that by u = unit_rows(x): (d − u (u·d)) / ‖x‖, and 0
-/// for zero vectors.
+/// `d_x` += the gradient by `x` where `d_unit` is that by u = unit_rows(x, heads): (d − u (u·d)) /
+/// ‖x‖ in each of `heads` heads, and 0 for zero vectors.
 template <class T>
 void unit_rows_backward(MatrixView<const T> x, Index heads, MatrixView<const T> d_unit,
                         MatrixView<T> d_x) {
@@ -75,10 +77,12 @@ void unit_rows_backward(MatrixView<const T> x, Index heads, MatrixView<const T> 
   }
 }
 
+/// Whether `normalizer` wants queries of length 1.
 inline bool unit_queries(const AttentionNormalizer& normalizer) {
   return normalizer.unit_length() == UnitLength::kQueries ||
          normalizer.unit_length() == UnitLength::kBoth;
 }
+/// Whether `normalizer` wants keys of length 1.
 inline bool unit_keys(const AttentionNormalizer& normalizer) {
   return normalizer.unit_length() == UnitLength::kKeys ||
          normalizer.unit_length() == UnitLength::kBoth;
@@ -89,6 +93,7 @@ inline bool unit_keys(const AttentionNormalizer& normalizer) {
 template <class T>
 class OperandProblem {
  public:
+  /// Copies the operands of `problem` that must have length 1.
   explicit OperandProblem(const AttentionProblem<T>& problem) : problem_(problem) {
     // With a scale of 0 the position terms are the whole score.
     if (!problem.normalizer->scaled() && problem.scale != 0) problem_.scale = 1;
@@ -104,7 +109,7 @@ class OperandProblem {
   OperandProblem(const OperandProblem&) = delete;
   OperandProblem& operator=(const OperandProblem&) = delete;
 
-  const AttentionProblem<T>& get() const { return problem_; }
+  const AttentionProblem<T>& get() const { return problem_; }  ///< borrows from this object
 
  private:
   AttentionProblem<T> problem_;
@@ -115,14 +120,16 @@ class OperandProblem {
 /// Gradients by the operands of an OperandProblem, on their way to those of the problem under it.
 template <class T>
 struct OperandGradients {
-  Matrix<T> query;
-  Matrix<T> key;
+  Matrix<T> query;  ///< by the queries; (T, heads · head size)
+  Matrix<T> key;    ///< by the keys; (S, key heads · head size)
 
+  /// Zeros of the shapes of `problem`.
   explicit OperandGradients(const AttentionProblem<T>& problem)
       : query(Matrix<T>::zero(problem.query.rows, problem.query.columns)),
         key(Matrix<T>::zero(problem.key.rows, problem.key.columns)) {}
 
-  /// Adds them to gradients by the queries and keys of `problem`; a view without data is left out.
+  /// Adds them to `d_query` and `d_key`, gradients by the queries and keys of `problem`; a view
+  /// without data is left out.
   void add_to(const AttentionProblem<T>& problem, MatrixView<T> d_query,
               MatrixView<T> d_key) const {
     add(problem.query, problem.num_heads, unit_queries(*problem.normalizer), query.view(), d_query);

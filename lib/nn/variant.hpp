@@ -15,7 +15,7 @@ enum class MaskSupport {
   kFull,    ///< the full mask only
 };
 
-/// "any", "full, causal", "full".
+/// The name of `masks` in tables and messages: "any", "full, causal", "full".
 std::string_view masks_text(MaskSupport masks);
 
 /// One variant, as its registry entry describes itself. Texts are short and of one line.
@@ -37,6 +37,7 @@ std::vector<VariantInfo> variants();
 
 /// Registers a registry with `variants`. Each registry has one, in the file that holds it.
 struct VariantSource {
+  /// Adds the registry whose entries `list` returns; variants() calls it each time.
   explicit VariantSource(std::vector<VariantInfo> (*list)());
 };
 

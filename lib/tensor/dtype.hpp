@@ -37,35 +37,37 @@ enum class DType : unsigned char {
   kU64,
 };
 
-/// "F32", "BF16", …
+/// The name of `dtype` in safetensors files: "F32", "BF16", "F8_E4M3", … Never freed.
 std::string_view dtype_name(DType dtype);
 
-/// The type of this name; names are case-sensitive, as in files.
+/// The type that safetensors files call `name`, case-sensitive; nothing if there is none.
 std::optional<DType> find_dtype(std::string_view name);
 
 /// All types, in rank order.
 std::span<const DType> all_dtypes();
 
-/// Bits of one element: 4, 6, 8, 16, 32 or 64.
+/// Bits of one element of `dtype`: 4, 6, 8, 16, 32 or 64.
 unsigned dtype_bits(DType dtype);
 
-/// Elements of fewer than 8 bits; their order inside a byte is not specified by the format, so they
-/// are handled as opaque bytes.
+/// True if elements of `dtype` have fewer than 8 bits. Their order inside a byte is not specified
+/// by the format, so they are handled as opaque bytes.
 inline bool is_packed(DType dtype) { return dtype_bits(dtype) < 8; }
 
-/// A real floating-point type of at least 8 bits.
+/// True if `dtype` is a real floating-point type of at least 8 bits.
 bool is_float(DType dtype);
 
 /// Sizes of the dimensions, row-major; empty means one element.
 using Shape = std::vector<std::uint64_t>;
 
-/// "[30522,768]".
+/// The dimensions of `shape` as text: "[30522,768]".
 std::string shape_text(const Shape& shape);
 
-/// Product of the dimensions, multiplied from the left; nothing if a partial product overflows.
+/// Product of the dimensions of `shape`, multiplied from the left; 1 for an empty shape; nothing if
+/// a partial product overflows 64 bits.
 std::optional<std::uint64_t> element_count(const Shape& shape);
 
-/// Bytes of a tensor; nothing on overflow or if the bits do not fill whole bytes.
+/// Bytes of a tensor of `shape` with elements of `dtype`; nothing if the number of bits overflows
+/// 64 bits or is not a multiple of 8.
 std::optional<std::uint64_t> byte_count(DType dtype, const Shape& shape);
 
 }  // namespace masque

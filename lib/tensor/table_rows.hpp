@@ -12,19 +12,22 @@
 
 namespace masque {
 
-/// p_k as a sum of rows of the table.
+/// The vector p_k of a position as a weighted sum of rows of a position table [rows, size].
 struct TableRows {
+  /// A row of the table and its weight in the sum.
   struct Part {
-    Index row = 0;
-    double weight = 0;
+    Index row = 0;      ///< counts from 0
+    double weight = 0;  ///< factor of the row; may be negative
   };
-  std::array<Part, 3> parts;
-  std::size_t count = 1;
+  std::array<Part, 3> parts;  ///< the first `count` are used
+  std::size_t count = 1;      ///< number of parts: 1, 2 or 3
 };
 
-/// Within the table of N rows its row. Beyond, with k = qN + r, the hierarchical extension of
-/// Su 2020 (kexue.fm/archives/7947) α u_q + (1 − α) u_r, u = (p − α p_0) / (1 − α), that is
-/// p_r + α/(1 − α) (p_q − p_0), up to N² − 1 and from there the last; with alpha 0 the last row.
+/// The vector of `position`, counted from 0, by a table of N = `rows` rows. Within the table it is
+/// the position's row; below 0, row 0. Beyond, with k = qN + r, it is the hierarchical extension of
+/// Su 2020 (kexue.fm/archives/7947) α u_q + (1 − α) u_r, u = (p − α p_0) / (1 − α), that is p_r +
+/// α/(1 − α) (p_q − p_0), up to position N² − 1; later positions have the vector of that one. With
+/// `alpha` = α 0 it is the last row. α is not 1; rows > 0.
 inline TableRows table_rows(Index position, Index rows, double alpha) {
   MASQUE_CHECK(rows > 0);
   position = std::max<Index>(position, 0);
@@ -35,8 +38,8 @@ inline TableRows table_rows(Index position, Index rows, double alpha) {
   return {{{{capped % rows, 1.0}, {capped / rows, upper}, {0, -upper}}}, 3};
 }
 
-/// What stands between two positions: on the line that joins their rows; after the last row that
-/// one.
+/// The vector of a `position` ≥ 0 between two rows of a table of `rows` rows: on the line that
+/// joins their rows; after the last row, the last row.
 inline TableRows table_rows_between(double position, Index rows) {
   MASQUE_CHECK(rows > 0 && position >= 0);
   const auto low = std::min(static_cast<Index>(std::floor(position)), rows - 1);
@@ -46,7 +49,7 @@ inline TableRows table_rows_between(double position, Index rows) {
   return {{{{low, 1 - above}, {high, above}}}, 2};
 }
 
-/// out += weight of each part · its row.
+/// Adds to `out`, out.size() numbers, the weighted sum of `rows` of `table` [rows, ≥ out.size()].
 template <class T>
 void add_rows(MatrixView<const T> table, const TableRows& rows, std::span<T> out) {
   for (std::size_t k = 0; k < rows.count; ++k) {
@@ -57,7 +60,8 @@ void add_rows(MatrixView<const T> table, const TableRows& rows, std::span<T> out
   }
 }
 
-/// The gradient of add_rows by the table; nothing without data.
+/// The gradient of add_rows with respect to the table: adds weight · `d_out` to each of the `rows`
+/// in `d_table`. Does nothing if d_table has no data.
 template <class T>
 void add_rows_backward(std::span<const T> d_out, const TableRows& rows, MatrixView<T> d_table) {
   if (d_table.data == nullptr) return;

@@ -5,8 +5,9 @@
 
 namespace masque::kernel::onednn {
 
-/// dst = src · weights, scratchpad given by the caller. Empty (`!descriptor.get(true)`) where this
-/// library has no implementation on this processor.
+/// The product dst = src · weights on `engine`, from the layouts `src`, `weights` and `dst`; the
+/// caller gives the scratchpad. Empty (`!descriptor.get(true)`) where this library has no
+/// implementation on this processor.
 inline dnnl::matmul::primitive_desc matmul_descriptor(const dnnl::engine& engine,
                                                       const dnnl::memory::desc& src,
                                                       const dnnl::memory::desc& weights,

@@ -7,20 +7,23 @@
 
 namespace masque::kernel::onednn {
 
-/// The processor. One per process.
+/// The processor. One per process; the first call applies a limit of the
+/// instruction set (`MASQUE_CPU`).
 const dnnl::engine& engine();
-/// Of the calling thread.
+/// The stream of the calling thread.
 dnnl::stream& stream();
 
-/// Memory of the calling thread, aligned to 64 bytes, at least `bytes`; its content is lost with
-/// the next call. One for each purpose.
+/// Uses of scratch memory; each has its own.
 enum class ScratchPurpose { kLibrary, kOperand, kProduct };
+/// Memory of the calling thread for `purpose`, aligned to 64 bytes, at least `bytes`; its content
+/// is lost with the next call for this purpose.
 std::byte* scratch(ScratchPurpose purpose, std::size_t bytes);
 
 /// While it lives, the library does not start threads from this one: sums are never split, and all
 /// parallelism is ours.
 class OneThread {
  public:
+  /// Keeps the library on one thread for calls of this thread.
   OneThread();
   ~OneThread();
   OneThread(const OneThread&) = delete;

@@ -23,11 +23,11 @@ struct PanelShape {
 };
 
 /// A few rows of a left operand as the packed weights want them. Valid until the thread makes the
-/// next one.
+/// next one, and as long as the rows that it was made of.
 struct WeightPanel {
-  const void* data = nullptr;
-  Index rows = 0;         ///< real ones
-  Index padded_rows = 0;  ///< a multiple of PanelShape::step: few shapes, few primitives
+  const void* data = nullptr;  ///< rows of bfloat16 or float, padded with zeros
+  Index rows = 0;              ///< real ones
+  Index padded_rows = 0;       ///< a multiple of PanelShape::step: few shapes, few primitives
 };
 
 /// Weights (out, in), stacked, packed in blocks of columns. Immutable; thread-safe.
@@ -36,20 +36,25 @@ struct WeightPanel {
 /// alone, so that a row's result depends on neither the number of rows nor threads.
 class PackedWeights {
  public:
+  /// Packs a copy of `weights`, each (out, in) with the same `in`, for products in `precision`,
+  /// kF32 or kBf16; at least one. On all threads.
   PackedWeights(std::span<const MatrixView<const float>> weights, Precision precision);
   ~PackedWeights();
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
 
-  PanelShape panel_shape() const;
-  Index blocks() const;
-  /// Columns of a block that are real; its product has block_stride() of them.
+  PanelShape panel_shape() const;  ///< the panels that this processor wants
+  Index blocks() const;            ///< number of blocks of columns: ⌈outputs / kBlockColumns⌉
+  /// Real columns of `block`; its product has block_stride() of them.
   Index block_columns(Index block) const;
+  /// Columns of the product with `block`, with padding.
   Index block_stride(Index block) const;
 
-  /// x: at most panel_shape().rows rows; copied where it has gaps, needs padding or another type.
+  /// The rows of `x`, at least one and at most panel_shape().rows, as a panel; copied where they
+  /// have gaps, need padding or another type.
   WeightPanel panel(MatrixView<const float> x) const;
-  /// The product (padded_rows, block_stride) in scratch memory of this thread, until its next call.
+  /// The product of `panel` with `block`, (padded_rows, block_stride) row-major, in scratch memory
+  /// of this thread, until its next call.
   const float* multiply(const WeightPanel& panel, Index block) const;
 
  private:
@@ -57,22 +62,26 @@ class PackedWeights {
   std::unique_ptr<State> state_;
 };
 
-/// c = a · b + beta · c for plain matrices; a (m, k), b (k, n), or their transposes.
+/// c = a · b + beta · c for plain matrices; a (m, k), b (k, n), or their transposes. Strides are
+/// elements between rows as they are stored.
 struct Gemm {
-  bool transpose_a = false;
-  bool transpose_b = false;
-  Index m = 0, n = 0, k = 0;
-  const float* a = nullptr;
-  Index a_stride = 0;
-  const float* b = nullptr;
-  Index b_stride = 0;
-  float beta = 0;
-  float* c = nullptr;
-  Index c_stride = 0;
+  bool transpose_a = false;  ///< a is stored as (k, m)
+  bool transpose_b = false;  ///< b is stored as (n, k)
+  Index m = 0,               ///< rows of c
+      n = 0,                 ///< columns of c
+      k = 0;                 ///< length of the inner index
+  const float* a = nullptr;  ///< the left operand
+  Index a_stride = 0;        ///< elements between its rows
+  const float* b = nullptr;  ///< the right operand
+  Index b_stride = 0;        ///< elements between its rows
+  float beta = 0;            ///< factor of what c holds; 0: c is not read
+  float* c = nullptr;        ///< the result, (m, n)
+  Index c_stride = 0;        ///< elements between its rows
 };
+/// Computes the product `g` on the calling thread.
 void gemm(const Gemm& g);
 
-/// "oneDNN 2.6.3 avx512_core_bf16": for provenance.
+/// "oneDNN 2.6.3": name and version of the library at run time, for provenance.
 std::string library_version();
 
 }  // namespace masque::kernel::onednn

@@ -13,10 +13,11 @@
 
 namespace masque::nn::mixing {
 
-/// kWithBias: w (n, n) is a parameter; else it is 0.
+/// An attention free transformer. kWithBias: w (n, n) is a parameter; else it is 0. Cost T² d.
 template <class Derived, bool kWithBias>
 class AttentionFree : public MixerOf<Derived> {
  public:
+  /// Adds the parameters for `shape` to `out`.
   void declare(const MixerShape& shape, std::vector<MixerParameter>& out) const {
     const Index d = shape.hidden_size;
     for (const char* name : {"query.weight", "key.weight", "value.weight"}) {
@@ -25,6 +26,7 @@ class AttentionFree : public MixerOf<Derived> {
     if (kWithBias) out.push_back({"position.weight", shape.tokens, shape.tokens, 0, 0.01});
   }
 
+  /// Sets `y` (T, d) to the mixing of `problem`: see MixerOf.
   template <class T>
   void mix(const MixerProblem<T>& problem, MatrixView<T> y) const {
     const Matrix<T> query = project(problem.x, problem.parameters[0]);
@@ -44,6 +46,7 @@ class AttentionFree : public MixerOf<Derived> {
     });
   }
 
+  /// From `d_y`, the gradient by y, adds to all `gradients` of `problem`: see MixerOf.
   template <class T>
   void mix_backward(const MixerProblem<T>& problem, MatrixView<const T> d_y,
                     const MixerGradients<T>& gradients) const {

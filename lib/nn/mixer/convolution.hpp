@@ -13,27 +13,30 @@
 
 namespace masque::nn::mixing {
 
-/// Which token a tap reads.
+/// Which token a tap of a convolution reads.
 struct Taps {
-  Index count;
-  Index left;
-  Index dilation;
-  Index tokens;
+  Index count;     ///< K
+  Index left;      ///< taps before the token's own
+  Index dilation;  ///< tokens between taps
+  Index tokens;    ///< T
 
+  /// The taps of `shape` for `length` tokens: causal if the mask `blocks` is, else
+  /// centered. Cost as is_causal().
   Taps(const MixerShape& shape, const mask::BlockMap* blocks, Index length)
       : count(shape.kernel_size),
         left(is_causal(blocks) ? shape.kernel_size - 1 : (shape.kernel_size - 1) / 2),
         dilation(shape.dilation),
         tokens(length) {}
 
-  /// The token that tap k of token i reads; −1: none.
+  /// The token that tap `k` of token `i` reads; −1: none.
   Index read(Index i, Index k) const {
     const Index j = i + (k - left) * dilation;
     return j >= 0 && j < tokens ? j : -1;
   }
 };
 
-/// A class Kernel says what the taps of a token are:
+/// A gated convolution. The class Kernel says what the taps of a token are:
+///
 ///     static void declare(const MixerShape&, std::vector<MixerParameter>&);  // one parameter
 ///     static Index channels(const MixerShape&);  // that share their taps
 ///     template <class T>  // taps (T or 1, rows · K): those of row r in columns r K …
@@ -46,12 +49,14 @@ struct Taps {
 template <class Derived, class Kernel>
 class Convolution : public MixerOf<Derived> {
  public:
+  /// Adds the parameters for `shape` to `out`.
   void declare(const MixerShape& shape, std::vector<MixerParameter>& out) const {
     out.push_back(weight_parameter("in.weight", shape.hidden_size, shape.hidden_size));
     out.push_back(weight_parameter("in_gate.weight", shape.hidden_size, shape.hidden_size));
     Kernel::declare(shape, out);
   }
 
+  /// Sets `y` (T, d) to the mixing of `problem`: see MixerOf.
   template <class T>
   void mix(const MixerProblem<T>& problem, MatrixView<T> y) const {
     const Matrix<T> v = gated(problem);
@@ -73,6 +78,7 @@ class Convolution : public MixerOf<Derived> {
     });
   }
 
+  /// From `d_y`, the gradient by y, adds to all `gradients` of `problem`: see MixerOf.
   template <class T>
   void mix_backward(const MixerProblem<T>& problem, MatrixView<const T> d_y,
                     const MixerGradients<T>& gradients) const {
@@ -123,7 +129,7 @@ class Convolution : public MixerOf<Derived> {
   }
 };
 
-/// Rows of K taps, side by side, each become their softmax.
+/// Replaces each group of `count` = K columns in each row of `taps` by its softmax.
 template <class T>
 void softmax_taps(Index count, MatrixView<T> taps) {
   for (Index first = 0; first < taps.columns; first += count) {
@@ -131,6 +137,8 @@ void softmax_taps(Index count, MatrixView<T> taps) {
   }
 }
 
+/// From `d_taps`, the gradient by `taps`, the result of softmax_taps with
+/// `count`, to that by its input.
 template <class T>
 Matrix<T> softmax_taps_backward(Index count, MatrixView<const T> taps, MatrixView<const T> d_taps) {
   Matrix<T> out(taps.rows, taps.columns);

@@ -9,7 +9,8 @@
 
 namespace masque::nn::mixing {
 
-/// Derived has
+/// External attention. Derived has
+///
 ///     template <class T>  // from scores (T, S), in place
 ///     static void normalize(MatrixView<T> a);
 ///     template <class T>  // from gradients of A to those of the scores
@@ -18,6 +19,7 @@ namespace masque::nn::mixing {
 template <class Derived>
 class ExternalAttention : public MixerOf<Derived> {
  public:
+  /// Adds the parameters for `shape` to `out`: S is inner_size, or 64 if that is 0.
   void declare(const MixerShape& shape, std::vector<MixerParameter>& out) const {
     const Index memories = shape.inner_size > 0 ? shape.inner_size : 64;
     const Index d = shape.hidden_size;
@@ -26,6 +28,7 @@ class ExternalAttention : public MixerOf<Derived> {
         {"memory_value.weight", memories, d, 0, 1 / std::sqrt(static_cast<double>(memories))});
   }
 
+  /// Sets `y` (T, d) to the mixing of `problem`: see MixerOf.
   template <class T>
   void mix(const MixerProblem<T>& problem, MatrixView<T> y) const {
     Matrix<T> a = project(problem.x, problem.parameters[0]);
@@ -33,6 +36,7 @@ class ExternalAttention : public MixerOf<Derived> {
     kernel::matmul_plain<T>(a.view(), problem.parameters[1], y);
   }
 
+  /// From `d_y`, the gradient by y, adds to all `gradients` of `problem`: see MixerOf.
   template <class T>
   void mix_backward(const MixerProblem<T>& problem, MatrixView<const T> d_y,
                     const MixerGradients<T>& gradients) const {

@@ -13,17 +13,20 @@ namespace masque::nn::mixing {
 
 /// W (n, n), near 0 at the start.
 struct StaticGate {
-  static constexpr bool kExtra = false;
+  static constexpr bool kExtra = false;  ///< adds nothing to the gate
 
+  /// Adds the parameter W for `shape` to `out`.
   static void declare(const MixerShape& shape, std::vector<MixerParameter>& out) {
     const Index n = shape.tokens;
     out.push_back({"spatial.weight", n, n, 0, 1e-3 / static_cast<double>(n)});
   }
-  /// (T, T), hidden pairs 0.
+  /// W (T, T) from `weight` (n, n) for `problem`, hidden pairs 0.
   template <class T>
   static Matrix<T> spatial(const MixerProblem<T>& problem, MatrixView<const T> weight) {
     return static_matrix(problem, weight);
   }
+  /// The gradient of spatial() for `problem`: adds `d_spatial`, which is changed, to
+  /// `d_weight` where visible.
   template <class T>
   static void spatial_backward(const MixerProblem<T>& problem, MatrixView<T> d_spatial,
                                MatrixView<T> d_weight) {
@@ -43,7 +46,9 @@ struct GatedState {
   Matrix<T> gated;    ///< z₁ ⊙ gate
 };
 
-/// Gate is StaticGate or has its methods; with kExtra also, p the place of its parameters:
+/// gMLP with the gate of the class Gate: StaticGate or one with its methods. With kExtra Gate also
+/// has the following, p being the place of its parameters:
+///
 ///     static void declare_extra(const MixerShape&, Index half, std::vector<MixerParameter>&);
 ///     template <class T>  // adds to gate (T, half)
 ///     static void add_extra(const MixerProblem<T>&, std::size_t p, MatrixView<const T> norm,
@@ -55,6 +60,7 @@ struct GatedState {
 template <class Derived, class Gate>
 class GatedMixer : public MixerOf<Derived> {
  public:
+  /// Adds the parameters for `shape` to `out`. Throws UsageError for an odd inner_size.
   void declare(const MixerShape& shape, std::vector<MixerParameter>& out) const {
     const Index d = shape.hidden_size;
     const Index half = half_of(shape);
@@ -71,6 +77,7 @@ class GatedMixer : public MixerOf<Derived> {
     if constexpr (Gate::kExtra) Gate::declare_extra(shape, half, out);
   }
 
+  /// Sets `y` (T, d) to the mixing of `problem`: see MixerOf.
   template <class T>
   void mix(const MixerProblem<T>& problem, MatrixView<T> y) const {
     const GatedState<T> s = state_of(problem);
@@ -78,6 +85,7 @@ class GatedMixer : public MixerOf<Derived> {
     add_to_rows(problem.parameters[kOut + 1], y);
   }
 
+  /// From `d_y`, the gradient by y, adds to all `gradients` of `problem`: see MixerOf.
   template <class T>
   void mix_backward(const MixerProblem<T>& problem, MatrixView<const T> d_y,
                     const MixerGradients<T>& gradients) const {

@@ -9,12 +9,12 @@ namespace masque::nn::mixing {
 
 /// Which tokens are in reach of a token.
 enum class Reach {
-  kAll,
+  kAll,           ///< all tokens
   kUpToOwn,       ///< 0 … i
   kChunksBefore,  ///< those of the chunks in front of its own
 };
 
-/// Pairs (i, j) with j > i become 0.
+/// Pairs (i, j) with j > i of the matrix `a` become 0.
 template <class T>
 void hide_following(MatrixView<T> a) {
   for (Index i = 0; i < a.rows; ++i) {
@@ -22,7 +22,8 @@ void hide_following(MatrixView<T> a) {
   }
 }
 
-/// Work(first, rows) on the chunks from first to last; `forwards` is false: from last to first.
+/// Calls `work`(first, rows) for the chunks of `chunk` of `tokens` tokens from first to last; if
+/// `forwards` is false, from last to first.
 template <class Work>
 void for_chunks(Index tokens, Index chunk, bool forwards, const Work& work) {
   const Index count = (tokens + chunk - 1) / chunk;
@@ -34,7 +35,7 @@ void for_chunks(Index tokens, Index chunk, bool forwards, const Work& work) {
 
 namespace detail {
 
-/// The products q·k of one chunk, those with a following token 0.
+/// The products of `q` and `k` (rows, s) of one chunk, those with a following token 0.
 template <class T>
 Matrix<T> own_products(MatrixView<const T> q, MatrixView<const T> k) {
   Matrix<T> out = project(q, k);
@@ -44,8 +45,9 @@ Matrix<T> own_products(MatrixView<const T> q, MatrixView<const T> k) {
 
 }  // namespace detail
 
-/// out += linear products. q, k (T, s); v, out (T, w); `chunk`: tokens of a chunk, of kUpToOwn how
-/// many are taken at a time.
+/// `out` += linear products over the tokens in `reach`, for `q`, `k` (T, s) and `v`, out
+/// (T, w). `chunk` is the tokens of a chunk; with kUpToOwn, how many are taken at a
+/// time; with kAll it is not read.
 template <class T>
 void add_linear_products(Reach reach, Index chunk, MatrixView<const T> q, MatrixView<const T> k,
                          MatrixView<const T> v, MatrixView<T> out) {
@@ -68,7 +70,8 @@ void add_linear_products(Reach reach, Index chunk, MatrixView<const T> q, Matrix
   });
 }
 
-/// Adds the gradients of add_linear_products to d_q, d_k and d_v.
+/// From `d_out` (T, w) adds the gradients of add_linear_products, with the same `reach`, `chunk`,
+/// `q`, `k` and `v`, to `d_q`, `d_k` and `d_v`.
 template <class T>
 void add_linear_products_backward(Reach reach, Index chunk, MatrixView<const T> q,
                                   MatrixView<const T> k, MatrixView<const T> v,

@@ -10,13 +10,15 @@
 namespace masque::nn {
 
 /// A mixer whose class has
+///
 ///     static MixerInfo describe();
 ///     void declare(const MixerShape&, std::vector<MixerParameter>&) const;
 ///     template <class T> void mix(const MixerProblem<T>&, MatrixView<T> y) const;
 ///     template <class T> void mix_backward(const MixerProblem<T>&, MatrixView<const T> d_y,
 ///                                          const MixerGradients<T>&) const;
-/// Shapes and mask are checked before the latter two are called, T ≥ 1, and every gradient has
-/// data.
+///
+/// `declare` adds the parameters of a shape that check_shape() has passed. Shapes and mask are
+/// checked before `mix` and `mix_backward` are called, T ≥ 1, and every gradient has data.
 template <class Derived>
 class MixerOf : public Mixer {
  public:

@@ -18,8 +18,10 @@ struct HeadLayers {
   Index inner;        ///< hidden units of a head
   Index outputs;      ///< rows of a head's W₂
 
-  static constexpr std::size_t kParameters = 4;
+  static constexpr std::size_t kParameters = 4;  ///< W₁, b₁, W₂, b₂
 
+  /// Adds the four parameters for `shape` to `out`: `inner` hidden units and `outputs` rows of W₂ a
+  /// head; their names begin with `name`.
   static void declare(const std::string& name, const MixerShape& shape, Index inner, Index outputs,
                       std::vector<MixerParameter>& out) {
     const Index heads = shape.num_attention_heads;
@@ -29,7 +31,7 @@ struct HeadLayers {
     out.push_back(constant_parameter(name + "2.bias", heads, outputs, 0));
   }
 
-  /// x W₁ᵀ + b₁ (T, inner).
+  /// x W₁ᵀ + b₁ (T, inner) of `head` for `problem`.
   template <class T>
   Matrix<T> hidden(const MixerProblem<T>& problem, Index head) const {
     const auto p = problem.parameters.subspan(first);
@@ -38,7 +40,7 @@ struct HeadLayers {
     return out;
   }
 
-  /// The first `columns` outputs (T, columns).
+  /// The first `columns` outputs of `head` for `problem`, (T, columns).
   template <class T>
   Matrix<T> forward(const MixerProblem<T>& problem, Index head, Index columns) const {
     const auto p = problem.parameters.subspan(first);
@@ -50,7 +52,8 @@ struct HeadLayers {
     return out;
   }
 
-  /// d_out (T, columns) of `forward`.
+  /// From `d_out` (T, columns), the gradient by forward() of `head`, adds to
+  /// `gradients` of `problem`.
   template <class T>
   void backward(const MixerProblem<T>& problem, Index head, MatrixView<const T> d_out,
                 const MixerGradients<T>& gradients) const {
@@ -72,7 +75,8 @@ struct HeadLayers {
   }
 };
 
-/// Synthesizer with scores of the class Scores, whose parameters stand after value.weight:
+/// Synthesizer with scores of the class Scores, whose parameters are those after value.weight:
+///
 ///     static void declare(const MixerShape&, std::vector<MixerParameter>&);
 ///     template <class T>  // (T, T) of a head; p: its first parameter
 ///     static Matrix<T> scores(const MixerProblem<T>&, std::size_t p, Index head);
@@ -82,11 +86,13 @@ struct HeadLayers {
 template <class Derived, class Scores>
 class Synthesizer : public MixerOf<Derived> {
  public:
+  /// Adds the parameters for `shape` to `out`.
   void declare(const MixerShape& shape, std::vector<MixerParameter>& out) const {
     out.push_back(weight_parameter("value.weight", shape.hidden_size, shape.hidden_size));
     Scores::declare(shape, out);
   }
 
+  /// Sets `y` (T, d) to the mixing of `problem`: see MixerOf.
   template <class T>
   void mix(const MixerProblem<T>& problem, MatrixView<T> y) const {
     const MixerShape& shape = problem.shape;
@@ -98,6 +104,7 @@ class Synthesizer : public MixerOf<Derived> {
     }
   }
 
+  /// From `d_y`, the gradient by y, adds to all `gradients` of `problem`: see MixerOf.
   template <class T>
   void mix_backward(const MixerProblem<T>& problem, MatrixView<const T> d_y,
                     const MixerGradients<T>& gradients) const {
@@ -125,22 +132,27 @@ class Synthesizer : public MixerOf<Derived> {
   }
 };
 
-/// B = relu(x W₁ᵀ + b₁) W₂ᵀ + b₂, W₂ (n, inner); inner: the head size.
+/// B = relu(x W₁ᵀ + b₁) W₂ᵀ + b₂, W₂ (n, inner); inner: inner_size, or the head size if that is 0.
 struct DenseScores {
+  /// The layers for `shape`, whose parameters begin at `first`.
   static HeadLayers layers(const MixerShape& shape, std::size_t first) {
     const Index inner =
         shape.inner_size > 0 ? shape.inner_size : shape.hidden_size / shape.num_attention_heads;
     return {first, inner, shape.tokens};
   }
-  static constexpr std::size_t kParameters = HeadLayers::kParameters;
+  static constexpr std::size_t kParameters = HeadLayers::kParameters;  ///< number of parameters
 
+  /// Adds the parameters for `shape` to `out`.
   static void declare(const MixerShape& shape, std::vector<MixerParameter>& out) {
     HeadLayers::declare("dense", shape, layers(shape, 0).inner, shape.tokens, out);
   }
+  /// B (T, T) of `head` for `problem`; `p` is its first parameter.
   template <class T>
   static Matrix<T> scores(const MixerProblem<T>& problem, std::size_t p, Index head) {
     return layers(problem.shape, p).forward(problem, head, problem.x.rows);
   }
+  /// From `d_scores` (T, T), the gradient by scores() of `head`, adds to the `gradients` of
+  /// `problem`; `p` is its first parameter.
   template <class T>
   static void backward(const MixerProblem<T>& problem, std::size_t p, Index head,
                        MatrixView<const T> d_scores, const MixerGradients<T>& gradients) {
@@ -151,16 +163,20 @@ struct DenseScores {
 /// B = R (n, n), trained or as it started.
 template <bool kTrained>
 struct RandomScores {
-  static constexpr std::size_t kParameters = 1;
+  static constexpr std::size_t kParameters = 1;  ///< number of parameters
 
+  /// Adds the parameter for `shape` to `out`.
   static void declare(const MixerShape& shape, std::vector<MixerParameter>& out) {
     out.push_back(
         {"random.weight", shape.num_attention_heads * shape.tokens, shape.tokens, 0, 1, kTrained});
   }
+  /// B (T, T) of `head` for `problem`; `p` is its first parameter.
   template <class T>
   static Matrix<T> scores(const MixerProblem<T>& problem, std::size_t p, Index head) {
     return Matrix<T>::copy(leading(problem, problem.parameters[p], head));
   }
+  /// From `d_scores` (T, T), the gradient by scores() of `head`, adds to the `gradients` of
+  /// `problem` if R is trained; `p` is its first parameter.
   template <class T>
   static void backward(const MixerProblem<T>& problem, std::size_t p, Index head,
                        MatrixView<const T> d_scores, const MixerGradients<T>& gradients) {
@@ -177,10 +193,11 @@ struct RandomScores {
   }
 };
 
-/// B = R₁ R₂ᵀ, both (n, inner).
+/// B = R₁ R₂ᵀ, both (n, inner); inner: inner_size, or 8 if that is 0.
 struct FactorizedRandomScores {
-  static constexpr std::size_t kParameters = 2;
+  static constexpr std::size_t kParameters = 2;  ///< number of parameters
 
+  /// Adds the parameters for `shape` to `out`.
   static void declare(const MixerShape& shape, std::vector<MixerParameter>& out) {
     const Index rank = shape.inner_size > 0 ? shape.inner_size : 8;
     const Index rows = shape.num_attention_heads * shape.tokens;
@@ -190,12 +207,15 @@ struct FactorizedRandomScores {
     out.push_back({"random2.weight", rows, rank, 0, deviation});
   }
 
+  /// B (T, T) of `head` for `problem`; `p` is its first parameter.
   template <class T>
   static Matrix<T> scores(const MixerProblem<T>& problem, std::size_t p, Index head) {
     return project(leading(problem, problem.parameters[p], head),
                    leading(problem, problem.parameters[p + 1], head));
   }
 
+  /// From `d_scores` (T, T), the gradient by scores() of `head`, adds to the `gradients` of
+  /// `problem`; `p` is its first parameter.
   template <class T>
   static void backward(const MixerProblem<T>& problem, std::size_t p, Index head,
                        MatrixView<const T> d_scores, const MixerGradients<T>& gradients) {
@@ -214,25 +234,28 @@ struct FactorizedRandomScores {
 
 /// B = q·k / √(head size), as vanilla attention has it.
 struct VanillaScores {
-  static constexpr std::size_t kParameters = 2;
+  static constexpr std::size_t kParameters = 2;  ///< number of parameters
 
+  /// Adds the parameters for `shape` to `out`.
   static void declare(const MixerShape& shape, std::vector<MixerParameter>& out) {
     out.push_back(weight_parameter("query.weight", shape.hidden_size, shape.hidden_size));
     out.push_back(weight_parameter("key.weight", shape.hidden_size, shape.hidden_size));
   }
 
+  /// 1 / √(head size) of `shape`.
   template <class T>
   static T scale(const MixerShape& shape) {
     const Index size = shape.hidden_size / shape.num_attention_heads;
     return static_cast<T>(1 / std::sqrt(static_cast<double>(size)));
   }
 
-  /// The head's rows of W times x.
+  /// x times the rows of `head` in the weight at `p` of `problem`: (T, head size).
   template <class T>
   static Matrix<T> projected(const MixerProblem<T>& problem, std::size_t p, Index head) {
     return project(problem.x, head_rows(problem.shape, problem.parameters[p], head));
   }
 
+  /// B (T, T) of `head` for `problem`; `p` is its first parameter.
   template <class T>
   static Matrix<T> scores(const MixerProblem<T>& problem, std::size_t p, Index head) {
     const Matrix<T> query = projected(problem, p, head);
@@ -242,6 +265,8 @@ struct VanillaScores {
     return out;
   }
 
+  /// From `d_scores` (T, T), the gradient by scores() of `head`, adds to the `gradients` of
+  /// `problem`; `p` is its first parameter.
   template <class T>
   static void backward(const MixerProblem<T>& problem, std::size_t p, Index head,
                        MatrixView<const T> d_scores, const MixerGradients<T>& gradients) {

@@ -15,7 +15,9 @@ namespace masque::nn {
 template <class T>
 class PairBias final : public HeadBias<T> {
  public:
+  /// The term of a pair, by the indices of query and key in the sequence.
   using Value = std::function<T(Index query, Index key)>;
+  /// Terms `value`(i, j), which must be thread-safe.
   explicit PairBias(Value value) : value_(std::move(value)) {}
   void add(mask::Range queries, mask::Range keys, MatrixView<T> scores) const override {
     for (Index i = 0; i < queries.size(); ++i) {
@@ -29,14 +31,16 @@ class PairBias final : public HeadBias<T> {
   Value value_;
 };
 
-/// Terms that depend on the distance alone: `bias` adds them, `slope` gets the gradients d of
-/// pairs, summed over those of an offset or not, and adds to the gradients of parameters (empty:
-/// nothing is trained).
+/// Terms that depend on the distance alone, with their backward pass.
 template <class T>
 class OffsetTerms final : public PositionTerms<T>, public ScoreTermsGradient<T> {
  public:
-  /// offset = key position − query position.
+  /// Adds `d`, the gradient by the terms of `head` with `offset` = key position − query
+  /// position, to the gradients of parameters. It gets the gradients of pairs one by one, or
+  /// summed over those of an offset.
   using Slope = std::function<void(Index head, Index offset, const T& d)>;
+  /// `bias` adds the terms for `positions`, `slope` gets their gradients; empty: nothing is
+  /// trained. The arrays of positions are borrowed.
   OffsetTerms(std::unique_ptr<ScoreBias<T>> bias, const PositionIds& positions, Slope slope = {})
       : bias_(std::move(bias)), positions_(positions), slope_(std::move(slope)) {}
 

@@ -8,9 +8,12 @@
 
 namespace masque::nn {
 
-/// Dense from the least to the largest where positions are, else those of the pairs.
+/// The distances query − key between positions, each once: all from the least to the largest where
+/// positions are dense, else those of the pairs.
 class Distances {
  public:
+  /// Finds the distances of `positions`. Nothing is borrowed. Memory: O(T + S) where positions are
+  /// dense, else T · S numbers, which are sorted.
   explicit Distances(const PositionIds& positions) {
     const OffsetBounds bounds = offset_bounds(positions);
     dense_ = worth_a_table(bounds, positions);
@@ -28,8 +31,9 @@ class Distances {
     values_.erase(std::unique(values_.begin(), values_.end()), values_.end());
   }
 
-  /// query − key of each row, growing.
+  /// query − key of each row, in ascending order.
   std::span<const Index> values() const { return values_; }
+  /// The row of `distance`, which must be one of values().
   Index row(Index distance) const {
     if (dense_) return distance - values_.front();
     return std::lower_bound(values_.begin(), values_.end(), distance) - values_.begin();

@@ -8,7 +8,7 @@
 
 namespace masque::nn {
 
-/// Those of both, ascending, each once.
+/// The different values of `positions`, of queries and keys together, ascending, each once.
 inline std::vector<Index> distinct_positions(const PositionIds& positions) {
   std::vector<Index> all(positions.queries.begin(), positions.queries.end());
   all.insert(all.end(), positions.keys.begin(), positions.keys.end());

@@ -8,7 +8,8 @@
 
 namespace masque::nn {
 
-/// The terms of the other scheme, which a derived class makes in its constructor.
+/// Terms that pass everything on to those of another scheme, which a derived
+/// class makes in its constructor.
 template <class T>
 class InnerTerms : public PositionTerms<T> {
  public:
@@ -28,6 +29,7 @@ class InnerTerms : public PositionTerms<T> {
   ValueTerms<T>* value_terms() override { return inner_->value_terms(); }
 
  protected:
+  /// The terms of the other scheme; not null after construction.
   std::unique_ptr<PositionTerms<T>> inner_;
 };
 

@@ -12,20 +12,24 @@
 
 namespace masque::nn {
 
-/// r1 and r2 (1, heads), each at least kLeast as in the authors' code; below it their gradient is
-/// 0.
+/// The two trained numbers of each head, each at least kLeast as in the authors' code; below it
+/// their gradient is 0. Borrowed.
 template <class T>
 struct KerpleNumbers {
-  static constexpr double kLeast = 0.01;
-  MatrixView<const T> r1;
-  MatrixView<const T> r2;
+  static constexpr double kLeast = 0.01;  ///< the least value
+  MatrixView<const T> r1;                 ///< (1, heads)
+  MatrixView<const T> r2;                 ///< (1, heads)
 
+  /// `r`, or kLeast if r is not larger.
   static T positive(const T& r) { return reference::real_part(r) > kLeast ? r : T(kLeast); }
-  T first(Index head) const { return positive(r1.at(0, head)); }
+  T first(Index head) const { return positive(r1.at(0, head)); }  ///< r1 of `head`, at least kLeast
+  /// The number r2 of `head`, at least kLeast.
   T second(Index head) const { return positive(r2.at(0, head)); }
 };
 
-/// A kernel is a class with static functions of a distance ≥ 0:
+/// KERPLE's terms of scores. Chi et al. 2022, arXiv:2205.09921. Kernel is a class with static
+/// functions of a distance ≥ 0:
+///
 ///     T value(r1, r2, distance)                  the term
 ///     T by_r1(r1, r2, distance), by_r2(…)        its derivatives
 template <class Kernel>
@@ -47,6 +51,7 @@ class KerpleScheme final : public PositionSchemeOf<KerpleScheme<Kernel>> {
             {"r2", 1, shape.num_attention_heads, 0.5, 0.125, {}}};
   }
 
+  /// The terms for `problem`, which is borrowed; called by PositionSchemeOf.
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     const KerpleNumbers<T> numbers{problem.parameters[0], problem.parameters[1]};

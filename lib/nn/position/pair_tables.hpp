@@ -11,7 +11,7 @@
 
 namespace masque::nn {
 
-/// Who made tables of a sequence by a projection.
+/// What made tables of a sequence by a projection: keeps them and gets their gradients.
 template <class T>
 struct TableOwner {
   std::shared_ptr<const void> memory;  ///< of the tables, where nobody else has them
@@ -21,28 +21,32 @@ struct TableOwner {
       push;
 };
 
-/// scale · ((q_i + v)·A_r + k_j·B_r + u·k_j), r = row(i, j). What has no data is left out. Views
-/// are borrowed, but for what `owner` keeps.
+/// A part of scores: scale · ((q_i + v)·A_r + k_j·B_r + u·k_j), r = row(i, j). What has no data is
+/// left out. Views are borrowed, but for what `owner` keeps.
 template <class T>
 struct PairTables {
-  std::shared_ptr<const PairRows> row;
-  double scale = 1;
+  std::shared_ptr<const PairRows> row;  ///< the row r of each pair
+  double scale = 1;                     ///< of all three products
   MatrixView<const T> by_query;      ///< A (rows, heads · head size), or (rows, head size) for all
   MatrixView<const T> by_key;        ///< B, as A
   MatrixView<const T> content_bias;  ///< u (1, heads · head size)
   MatrixView<const T> query_bias;    ///< v (1, heads · head size)
-  /// Where gradients are added, each of the shape of what it is the gradient by.
-  MatrixView<T> d_by_query, d_by_key, d_content_bias, d_query_bias;
-  TableOwner<T> owner;
+  /// Where the gradient by A is added; it has the shape of A, and so on.
+  MatrixView<T> d_by_query,
+      d_by_key,         ///< by B
+      d_content_bias,   ///< by u
+      d_query_bias;     ///< by v
+  TableOwner<T> owner;  ///< of A and B; empty: they are borrowed
 };
 
-/// The sum of some PairTables, over `queries` × `keys` pairs.
+/// The sum of some PairTables for all pairs of queries and keys.
 /// Cost of a head: (queries · rows in use + keys · rows in use) · head size, and a sum a pair.
-/// Memory of a head, forward: packed tables; products with queries for a tile at a time. Backward:
-/// queries · rows in use.
+/// Memory of a head, forward: packed tables; products with queries for a tile at a time.
+/// Backward: queries · rows in use.
 template <class T>
 class PairTableTerms : public PositionTerms<T>, public ScoreBias<T>, public ScoreTermsGradient<T> {
  public:
+  /// The sum of the terms of `tables`.
   explicit PairTableTerms(std::vector<PairTables<T>> tables) : tables_(std::move(tables)) {}
 
   const ScoreBias<T>* bias() const override { return this; }
@@ -55,7 +59,7 @@ class PairTableTerms : public PositionTerms<T>, public ScoreBias<T>, public Scor
                 MatrixView<const T> d_scores, MatrixView<T> d_query, MatrixView<T> d_key) override;
 
  protected:
-  /// The rows of all pairs of table k.
+  /// Writes to `out` the rows of the pairs of `queries` and `keys` in table `k`, as PairRows::fill.
   void rows(std::size_t k, mask::Range queries, mask::Range keys, std::int32_t* out) const {
     tables_[k].row->fill(queries, keys, out);
   }

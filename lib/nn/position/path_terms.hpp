@@ -34,7 +34,8 @@ class PathTerms : public PositionTerms<T> {
   }
 
  protected:
-  /// `steps`: rows from one position to the next. Throws as check_path().
+  /// The path to the largest of the key positions of `problem`, with `steps` rows from one position
+  /// to the next; row 0 is set. Throws as check_path() for `scheme`.
   PathTerms(std::string_view scheme, Index steps, const PositionProblem<T>& problem)
       : steps_(steps), positions_(problem.positions.keys), d_first_(gradient_of(problem, 0)) {
     Index last = 0;
@@ -45,10 +46,11 @@ class PathTerms : public PositionTerms<T> {
     std::copy_n(problem.parameters[0].row(0), size, rows_.view().row(0));
   }
 
-  /// From the gradient by row k + 1, adds to that by row k, and to those of the parameters.
+  /// From the gradient by row `k` + 1 in `d_rows` (rows, hidden_size), adds to that by row k, and
+  /// to those of the parameters.
   virtual void step_backward(Index k, MatrixView<T> d_rows) = 0;
 
-  Matrix<T> rows_;
+  Matrix<T> rows_;  ///< (last position · steps + 1, hidden_size)
 
  private:
   Index row_of(Index i) const {
@@ -60,7 +62,7 @@ class PathTerms : public PositionTerms<T> {
   MatrixView<T> d_first_;
 };
 
-/// What it does as a scheme.
+/// The facts of such a scheme: it changes the input and is not relative.
 inline PositionFacts path_facts() {
   PositionFacts facts;
   facts.input = true;

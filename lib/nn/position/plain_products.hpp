@@ -7,8 +7,8 @@
 
 namespace masque::nn {
 
-/// a (n, m) · b (m, k), in plain loops: the bits of a row do not depend on how many there are. T is
-/// float, double or std::complex<double>.
+/// `a` (n, m) · `b` (m, k), in plain loops: the bits of a row do not depend on how many there are.
+/// T is float, double or std::complex<double>.
 template <class T>
 Matrix<T> product_of(MatrixView<const T> a, MatrixView<const T> b) {
   MASQUE_CHECK(a.columns == b.rows);
@@ -21,7 +21,8 @@ Matrix<T> product_of(MatrixView<const T> a, MatrixView<const T> b) {
   return out;
 }
 
-/// The gradients of product_of: d_a += d · bᵀ, d_b += aᵀ · d.
+/// The gradients of product_of(a, b): from `d` (n, k), the gradient by the product, `d_a` += d · bᵀ
+/// and `d_b` += aᵀ · d, for `a` (n, m) and `b` (m, k).
 template <class T>
 void add_product_gradients(MatrixView<const T> a, MatrixView<const T> b, MatrixView<const T> d,
                            MatrixView<T> d_a, MatrixView<T> d_b) {
@@ -33,7 +34,7 @@ void add_product_gradients(MatrixView<const T> a, MatrixView<const T> b, MatrixV
   kernel::add_to<T>(added.view(), d_a);
 }
 
-/// Columns of a head; a view without data stays one.
+/// The columns of `head` in `x`, `size` of them; a view without data is returned as it is.
 template <class T>
 MatrixView<T> head_columns(MatrixView<T> x, Index head, Index size) {
   return x.data == nullptr ? x : x.middle_columns(head * size, size);

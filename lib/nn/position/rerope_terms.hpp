@@ -25,6 +25,8 @@ class ReropeTerms final : public PositionTerms<T>,
                           public ScoreBias<T>,
                           public ScoreTermsGradient<T> {
  public:
+  /// Terms for `problem`, whose positions are borrowed: ρ by `window` and `slope`, products times
+  /// `scale`; `settings` has layout, base and size of R.
   ReropeTerms(const RotarySettings& settings, double window, double slope, double scale,
               const PositionProblem<T>& problem)
       : layout_(settings.layout),
@@ -121,9 +123,10 @@ class ReropeTerms final : public PositionTerms<T>,
   Matrix<T> sine_;
 };
 
-/// ReRoPE (slope 0) and Leaky ReRoPE.
+/// ReRoPE (slope 0) and Leaky ReRoPE. Su 2023, kexue.fm/archives/9708.
 class ReropeScheme final : public PositionSchemeOf<ReropeScheme> {
  public:
+  /// ρ by `window` positions and `slope`; `settings` are those of R.
   ReropeScheme(const RotarySettings& settings, Index window, double slope)
       : settings_(settings), window_(static_cast<double>(window)), slope_(slope) {}
 
@@ -137,6 +140,8 @@ class ReropeScheme final : public PositionSchemeOf<ReropeScheme> {
   }
   double scale(const PositionShape& /*shape*/) const override { return 0; }
 
+  /// The terms for `problem`, whose positions are borrowed. Throws UsageError for an odd head size
+  /// or size, and for a size above the head size.
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     require_even(name(), "head size", problem.shape.head_size);

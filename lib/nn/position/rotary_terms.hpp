@@ -11,21 +11,24 @@
 
 namespace masque::nn {
 
+/// What plain rotary positions are made of.
 struct RotarySettings {
-  kernel::RotaryLayout layout = kernel::RotaryLayout::kAdjacent;
-  double base = 10000;
+  kernel::RotaryLayout layout = kernel::RotaryLayout::kAdjacent;  ///< which features make a pair
+  double base = 10000;                                            ///< θ_t = base^(−2t/size)
   /// Features of a head that are rotated, the first ones; 0: all. Of ReropeScheme alone.
   Index size = 0;
 };
 
-/// Asks for `layout` (adjacent: pairs (2t, 2t + 1) as in the paper; half: (t, t + d/2) as in
-/// Llama) and `base`.
+/// The settings in `arguments`: `layout` (adjacent: pairs (2t, 2t + 1) as in the paper; half: (t, t
+/// + d/2) as in Llama) and `base`. Throws UsageError for other values.
 RotarySettings rotary_settings(NamedArguments& arguments);
 
 /// Queries and keys rotated by tables.
 template <class T>
 class RotaryTerms final : public PositionTerms<T> {
  public:
+  /// Rotates features of heads of `head_size` in pairs by `layout`: queries by the table `query`,
+  /// keys by `key`, each with a row for each position.
   RotaryTerms(kernel::RotaryLayout layout, Index head_size, kernel::RotaryTable<T> query,
               kernel::RotaryTable<T> key)
       : layout_(layout), head_size_(head_size), query_(std::move(query)), key_(std::move(key)) {}
@@ -49,7 +52,8 @@ class RotaryTerms final : public PositionTerms<T> {
 /// RoPE with frequencies that a method changes for longer texts.
 class RotaryScheme final : public PositionSchemeOf<RotaryScheme> {
  public:
-  /// scaling  stays where it is: a row of rotary_scalings()
+  /// RoPE with `settings`, whose frequencies `scaling` changes by `arguments`. `scaling` is
+  /// borrowed: a row of rotary_scalings().
   RotaryScheme(const RotarySettings& settings, const RotaryScaling& scaling,
                const RotaryArguments& arguments)
       : settings_(settings), scaling_(scaling), arguments_(arguments) {}
@@ -57,16 +61,18 @@ class RotaryScheme final : public PositionSchemeOf<RotaryScheme> {
   PositionFacts facts() const override;
   VariantInfo info() const override;
 
-  kernel::RotaryLayout layout() const { return settings_.layout; }
-  /// Of cosine and sine.
+  kernel::RotaryLayout layout() const { return settings_.layout; }  ///< which features make a pair
+  /// The factor of cosine and sine.
   double factor() const { return scaling_.amplitude(arguments_); }
-  /// Of heads of an even size, as changed.
+  /// The frequencies of heads of an even `size`, size/2 angles in radians, as
+  /// the method changes them.
   std::vector<double> frequencies(Index size) const {
     std::vector<double> all = kernel::rotary_frequencies(settings_.base, size);
     scaling_.scale(arguments_, all);
     return all;
   }
 
+  /// The terms for `problem`, which borrow nothing. Throws UsageError for an odd head size.
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     const Index size = problem.shape.head_size;

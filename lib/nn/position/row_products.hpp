@@ -12,6 +12,7 @@ namespace masque::nn {
 template <class T>
 class RowProducts {
  public:
+  /// Packs `table`; std::complex tables are borrowed instead.
   explicit RowProducts(MatrixView<const T> table) : table_(table) {
     if constexpr (kPacks) {
       packed_.resize(kernel::strips_of<T>(table.rows), table.columns * tile::kLanes<T>);
@@ -19,8 +20,9 @@ class RowProducts {
     }
   }
 
-  /// Products with the rows [first, last) of the table. Returns them as a part of `out`, which is
-  /// resized. An element depends on its two vectors alone.
+  /// Products of the rows of `x` (any, size) with the rows [`first`, `last`) of the table,
+  /// (x.rows, last − first). Returns them as a part of `out`, which is resized. An element depends
+  /// on its two vectors alone.
   MatrixView<const T> of(MatrixView<const T> x, Index first, Index last, Matrix<T>& out) const {
     if constexpr (kPacks) {
       const Index begin = first / tile::kLanes<T> * tile::kLanes<T>;

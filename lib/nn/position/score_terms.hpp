@@ -10,15 +10,16 @@
 
 namespace masque::nn {
 
-/// −slope_h · |i − j|. Press 2021, arXiv:2108.12409.
+/// −slope_h · |i − j| for `num_heads` heads. The arrays of `positions` are borrowed. Press et
+/// al. 2021, arXiv:2108.12409.
 template <class T>
 std::unique_ptr<PositionTerms<T>> alibi_terms(Index num_heads, PositionIds positions);
 
-/// T5: bias β of a bucket of the distance, per head, shared by layers. MPNet uses it too.
-/// Raffel 2019, arXiv:1910.10683: half of the buckets are exact distances, the others logarithmic
-/// up to `max_distance`; all in the last beyond it.
-/// table    (buckets, heads)
-/// d_table  where gradients by `table` are added; without data: not wanted.
+/// T5: the bias of a bucket of the distance, per head, shared by layers. MPNet uses it, too.
+/// Raffel et al. 2019, arXiv:1910.10683. `table` is (buckets, heads), at least 4 buckets, and
+/// `d_table` is where gradients by it are added; without data they are not wanted. The buckets
+/// are those of t5_bucket() with `max_distance` and `bidirectional`. All views and the arrays
+/// of `positions` are borrowed.
 template <class T>
 std::unique_ptr<PositionTerms<T>> t5_terms(MatrixView<const T> table, MatrixView<T> d_table,
                                            Index max_distance, bool bidirectional,
@@ -37,12 +38,17 @@ struct XlnetTerms {
   MatrixView<const T> segment_bias;   ///< r_s_bias (1, width)
   MatrixView<const T> segment_table;  ///< (2, width): same, different; without data: no segments
   std::span<const Index> query_segments;  ///< empty, as those of keys: all one segment
-  std::span<const Index> key_segments;
-  double scale = 1;
-  /// Where gradients are added; a view without data is left out.
-  MatrixView<T> d_relative, d_content_bias, d_position_bias, d_segment_bias, d_segment_table;
+  std::span<const Index> key_segments;    ///< as query_segments
+  double scale = 1;                       ///< of all three products
+  /// Where the gradient by `relative` is added, and so on; a view without data is left out.
+  MatrixView<T> d_relative,
+      d_content_bias,       ///< by r_w_bias
+      d_position_bias,      ///< by r_r_bias
+      d_segment_bias,       ///< by r_s_bias
+      d_segment_table;      ///< by `segment_table`
   TableOwner<T> projected;  ///< of `relative`
 };
+/// The terms for `positions`; what `terms` and positions point to is borrowed.
 template <class T>
 std::unique_ptr<PositionTerms<T>> xlnet_terms(const XlnetTerms<T>& terms, PositionIds positions);
 
@@ -57,10 +63,12 @@ struct DisentangledTerms {
   Index buckets = -1;                  ///< position_buckets; ≤ 0: plain distances
   Index max_distance = 0;              ///< max_relative_positions
   double scale = 1;                    ///< 1 / √(head size · number of terms)
-  /// Where gradients are added; a view without data is left out.
-  MatrixView<T> d_position_key, d_position_query;
+  /// Where the gradient by `position_key` is added; without data it is left out.
+  MatrixView<T> d_position_key,
+      d_position_query;     ///< by `position_query`
   TableOwner<T> projected;  ///< of both tables
 };
+/// The terms for `positions`; what `terms` and positions point to is borrowed.
 template <class T>
 std::unique_ptr<PositionTerms<T>> disentangled_terms(const DisentangledTerms<T>& terms,
                                                      PositionIds positions);

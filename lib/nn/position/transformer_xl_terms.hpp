@@ -10,8 +10,8 @@
 
 namespace masque::nn {
 
-/// What transformer_xl trains: relative (hidden_size, heads · head size), content_bias u and
-/// position_bias v (1, heads · head size).
+/// What transformer_xl trains for `shape`: relative (hidden_size, heads · head size), content_bias
+/// u and position_bias v (1, heads · head size).
 inline std::vector<PositionParameter> transformer_xl_parameters(const PositionShape& shape) {
   const Index width = shape.num_attention_heads * shape.head_size;
   return {{"relative", shape.hidden_size, width, 0, 0.02, {}},
@@ -19,8 +19,9 @@ inline std::vector<PositionParameter> transformer_xl_parameters(const PositionSh
           {"position_bias", 1, width, 0, 0.02, {}}};
 }
 
-/// The terms of distance, from parameters 0 … 2 of the problem; R sinusoidal, sines before cosines.
-/// Memory: a row of hidden_size and one of all heads for each distance.
+/// The terms of distance times `scale`, from parameters 0 … 2 of `problem`, which is
+/// borrowed; R sinusoidal, sines before cosines. Memory: a row of hidden_size and one of
+/// all heads for each distance.
 template <class T>
 XlnetTerms<T> transformer_xl_terms(const PositionProblem<T>& problem, double scale) {
   const PositionShape& shape = problem.shape;
