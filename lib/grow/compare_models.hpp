@@ -15,9 +15,9 @@ struct ModelDifference {
   std::optional<double> logits;  ///< largest |difference| of logits; nothing if models have no head
   double largest_logit = 0;      ///< largest |logit| of the first model
   /// Largest |difference| of hidden states, where the hidden size of the second model is a multiple
-  /// of the first one's and it has as many copies of each state, next to each other:
-  /// of models with a head and as many layers all but the last, which a norm may have divided;
-  /// without a head the last ones, and of as many layers all. Nothing else.
+  /// of the first one's and it has as many copies of each state, next to each other: of models with
+  /// a head and as many layers all but the last, which a norm may have divided; without a head the
+  /// last ones, and of as many layers all. Nothing else.
   std::optional<double> states;
   double largest_state = 0;  ///< largest |state| of the first model, of those compared
 };

@@ -64,10 +64,10 @@ struct ExpressionIds {
 /// ExpressionIds::times has no text here.
 std::vector<std::string> expression_texts(Index modulus);
 
-/// Appends a random expression of exactly `length` ids to `ids` and returns its value in
-/// 0 … modulus − 1, with random numbers from `draw`. Lengths 1 … 4 are r, −r, (r), (−r) with a
-/// uniform r; longer ones (l ∘ r) with a uniform split and operator, ExpressionIds::times among
-/// them if `with_times`. `length` is at least 1, `modulus` at least 2. Delétang et al. 2022,
+/// Appends a random expression of exactly `length` ids to `ids` and returns its value in 0 …
+/// modulus − 1, with random numbers from `draw`. Lengths 1 … 4 are r, −r, (r), (−r) with a uniform
+/// r; longer ones (l ∘ r) with a uniform split and operator, ExpressionIds::times among them if
+/// `with_times`. `length` is at least 1, `modulus` at least 2. Delétang et al. 2022,
 /// arXiv:2207.02098.
 Index random_expression(Index modulus, Index length, bool with_times, Draw& draw,
                         std::vector<TokenId>& ids);

@@ -10,8 +10,8 @@
 namespace masque::task {
 
 /// `length` symbols, uniform in 0 … alphabet − 1, between [CLS] and [SEP] if there are `ends`; the
-/// ids after the alphabet are those of `labels`, then the ends. Every symbol has a target, the
-/// ends have none. With alphabet = 1 all symbols are the same, so only positions differ.
+/// ids after the alphabet are those of `labels`, then the ends. Every symbol has a target, the ends
+/// have none. alphabet = 1 is the zero probe: all symbols are the same.
 class InPlaceTask : public Task {
  public:
   std::string_view info() const override { return info_; }

@@ -29,8 +29,8 @@ struct LinePoints {
   double slope_error() const;
 };
 
-/// The standard error of the mean of `moments`, as of independent numbers; NaN with
-/// fewer than two: √(sum of squares / (n − 1) / n).
+/// The standard error of the mean of `moments`, as of independent numbers; NaN with fewer than two:
+/// √(sum of squares / (n − 1) / n).
 double standard_error(const Moments& moments);
 
 /// The numbers of a head over all sentences.

@@ -12,8 +12,8 @@ namespace masque::probe {
 
 /// How check_leak tests a text.
 struct LeakRequest {
-  /// kSelf: output i must not depend on token i. kNext: output i must not depend on tokens after
-  /// i. Others are not supported.
+  /// kSelf: output i must not depend on token i. kNext: output i must not depend on tokens after i.
+  /// Others are not supported.
   mask::Prediction prediction = mask::Prediction::kSelf;
   /// A text is two copies (two_copies()), of which the second is predicted: its outputs must depend
   /// on no token of the first, and by `prediction` on none of the second.

@@ -107,8 +107,8 @@ std::vector<double> label_probabilities(std::span<const double> scores);
 
 /// The probability of each label for the content-free `inputs` ("N/A", …), at least one: the mean
 /// of label_probabilities over them. `model`, `encoder`, `words`, `options` and `length` are as for
-/// LabelScorer. Zhao et al. 2021, arXiv:2102.09690, §5. Throws InputError for an
-/// input that is too long, and for a label with probability 0.
+/// LabelScorer. Zhao et al. 2021, arXiv:2102.09690, §5. Throws InputError for an input that is too
+/// long, and for a label with probability 0.
 std::vector<double> content_free_probabilities(const model::Model& model,
                                                const ClozeEncoder& encoder, const LabelWords& words,
                                                const ScoreOptions& options,

@@ -56,8 +56,8 @@ struct LengthNormalization {
 LengthNormalization parse_length_normalization(std::string_view text);
 
 /// The index of the hypothesis of `utterance` with the highest combined_score() by `weight` and
-/// `length`; of equal ones the first (Salazar
-/// 2020, arXiv:1910.14659, as in its code). There must be a hypothesis.
+/// `length`; of equal ones the first (Salazar 2020, arXiv:1910.14659, as in its code). There must
+/// be a hypothesis.
 std::size_t choose(const Utterance& utterance, double weight, const LengthNormalization& length);
 
 /// Whether `utterances`, as read_nbest() gives them, have references.

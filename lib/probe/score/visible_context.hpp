@@ -44,9 +44,8 @@ struct VisibleContextRow {
 class VisibleContext {
  public:
   /// `model` must outlive this; `options` are those with which it was opened; `request` says which
-  /// numbers are measured. Throws InputError for
-  /// a model that cannot predict from an arbitrary set of tokens (causal, two towers,
-  /// discriminators), and if a mask token is needed but missing.
+  /// numbers are measured. Throws InputError for a model that cannot predict from an arbitrary set
+  /// of tokens (causal, two towers, discriminators), and if a mask token is needed but missing.
   VisibleContext(const model::Model& model, const model::ModelOptions& options,
                  const VisibleContextRequest& request);
 

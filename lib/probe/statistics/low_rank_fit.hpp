@@ -13,9 +13,8 @@
 namespace masque::probe {
 
 /// A matrix (`n`, `n`): row i is softmax(z_i / `temperature`) of standard normal z_ij, which `seed`
-/// draws. A small temperature makes
-/// rows hard: almost all weight on one key. Throws UsageError for `n` < 1 and for a temperature
-/// outside of 0.02 … 1e6: a weight below would be 0 in double.
+/// draws. A small temperature makes rows hard: almost all weight on one key. Throws UsageError for
+/// `n` < 1 and for a temperature outside of 0.02 … 1e6: a weight below would be 0 in double.
 Matrix<double> random_weights(Index n, double temperature, std::uint64_t seed);
 
 /// Which key sizes are fitted, and how long.

@@ -50,8 +50,8 @@ std::vector<double> resampled_sums(const SampledRows& rows, const ResamplingRequ
 double exceedance(std::span<const double> statistics, double observed, double scale);
 
 /// Paired bootstrap resampling (Koehn 2004) with sacreBLEU's p: how often |a − b| of a replicate,
-/// less the mean of these over all replicates, exceeds |`observed_a` − `observed_b`|. `a` and
-/// `b` are the values of two systems in the same replicates, at least one; `observed_a` and
+/// less the mean of these over all replicates, exceeds |`observed_a` − `observed_b`|. `a` and `b`
+/// are the values of two systems in the same replicates, at least one; `observed_a` and
 /// `observed_b` their values over all rows.
 double paired_bootstrap_p(std::span<const double> a, std::span<const double> b, double observed_a,
                           double observed_b);

@@ -33,8 +33,8 @@ std::string normalized(const text::Tokenizer& tokenizer, std::string_view word);
 std::vector<WordTokens> words_apart(const Sentence& sentence, std::string_view text);
 
 /// The tokens of `sentence` for the part `place`, in bytes, of its line `text`: those that share a
-/// character with it, and, of the same
-/// pre-token, those in front of them that have none. Numbers of the sentence's ids; perhaps none.
+/// character with it, and, of the same pre-token, those in front of them that have none. Numbers of
+/// the sentence's ids; perhaps none.
 WordTokens tokens_of(const Sentence& sentence, std::string_view text, text::Stretch place);
 
 /// `text` with a capital in front where the word `in_line` begins with one (A to Z) and the
