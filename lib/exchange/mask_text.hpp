@@ -10,27 +10,33 @@
 
 namespace masque::exchange {
 
-/// Takes pieces of output in order.
+/// Takes pieces of output in order. A piece is a view that ends with the call.
 using TextSink = std::function<void(std::string_view)>;
 
-/// Every row as a line of '#' (visible) and '.'.
+/// Writes every row of `mask` to `sink` as a line of '#' (visible) and '.'. Throws Interrupted.
 void print_mask_text(const mask::Mask& mask, const TextSink& sink);
-/// The same from text. Throws InputError "path: line N: …".
+/// The mask in `text` of such lines, the last line break optional. Throws InputError
+/// "PATH: line N: …" with `path` for a line of another length or another character.
 mask::BitMatrix parse_mask_text(std::string_view text, const std::string& path);
 
-/// A bitmap in the format PBM (P4): visible cells are black.
+/// Writes `mask` to `sink` as a bitmap in the format PBM (P4): visible cells are black. Throws
+/// Interrupted.
 void print_mask_pbm(const mask::Mask& mask, const TextSink& sink);
-/// A bitmap of kind P1 or P4, black cells visible. Throws InputError.
+/// The mask in the bitmap `bytes` of kind P1 or P4, black cells visible. Throws InputError with
+/// `path` for other bytes; nothing is allocated before all cells are known to be there.
 mask::BitMatrix parse_mask_pbm(std::string_view bytes, const std::string& path);
 
-/// A JSON object: queries, keys, and for each query its runs of visible keys [[begin,end],…], ends
-/// not included.
+/// Writes `mask` to `sink` as a JSON object: `expression` as "mask" unless it is empty, "queries",
+/// "keys", and as "rows" for each query its runs of visible keys `[[begin,end],…]`, ends not
+/// included. Throws Interrupted.
 void print_mask_json(const mask::Mask& mask, const std::string& expression, const TextSink& sink);
 
-/// The mask of such an object. Throws InputError.
+/// The mask of such an object in `text`. Throws InputError with `path` for something else, and
+/// above mask::BitMatrix::kMaxBytes.
 mask::BitMatrix parse_mask_json(std::string_view text, const std::string& path);
 
-/// Calls use(begin, end) for every run of visible keys of a query.
+/// Calls `use`(begin, end) for every run of visible keys of row `query` of `mask`, in rising order,
+/// `end` not included.
 void for_each_run(const mask::Mask& mask, Index query,
                   const std::function<void(Index, Index)>& use);
 

@@ -7,15 +7,17 @@
 
 namespace masque::exchange {
 
-/// Most bytes that a matrix may take in memory.
+/// Most bytes of elements that are read from npy, npz, safetensors and other checkpoints.
 inline constexpr std::uint64_t kMaxMatrixBytes = std::uint64_t{4} << 30;
-/// Of a matrix as text.
+/// Most bytes of a file of text or PBM.
 inline constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 30;
 
-/// The array in a file, whose kind is seen from its bytes: npy, npz, safetensors, PBM (P1, P4),
-/// rows of '#' and '.', or rows of numbers between tabs or spaces (a first line that does not begin
-/// with a number is a header). "-" is standard input, text and PBM only. "FILE:NAME" is one array
-/// of a file with several. Bits are BOOL, numbers in text F64. Throws InputError.
+/// The array in the file `path`, whose kind is seen from its bytes: npy, npz, safetensors and other
+/// checkpoints, PBM (P1, P4), rows of '#' and '.', a mask as a JSON object (mask_text.hpp), or rows
+/// of numbers between tabs or spaces (a first line of names is a header). "-" is standard input;
+/// this and other streams are text and PBM only. "FILE:NAME" is one array of a file with several.
+/// PBM, '#' and '.', and JSON give BOOL `[queries, keys]`; numbers in text F64 `[lines, numbers]`.
+/// Throws InputError for what cannot be read, is larger than the limits above, or is none of these.
 store::Array read_matrix(const std::string& path);
 
 }  // namespace masque::exchange

@@ -10,27 +10,31 @@ namespace masque::grow {
 
 /// The largest differences over all tokens so far.
 struct ModelDifference {
-  std::uint64_t sequences = 0;
-  std::uint64_t tokens = 0;
-  /// Of logits, and the largest logit of the first model; nothing if one has no head.
-  std::optional<double> logits;
-  double largest_logit = 0;
-  /// Of hidden states, where the second model has as many copies of each state, next to each other:
-  /// of models with a head and as many layers all but the last, which a norm may have divided;
-  /// without a head the last ones, and of as many layers all. Nothing else.
+  std::uint64_t sequences = 0;   ///< compared
+  std::uint64_t tokens = 0;      ///< of all sequences
+  std::optional<double> logits;  ///< largest |difference| of logits; nothing if models have no head
+  double largest_logit = 0;      ///< largest |logit| of the first model
+  /// Largest |difference| of hidden states, where the hidden size of the second model is a multiple
+  /// of the first one's and it has as many copies of each state, next to each other: of models with
+  /// a head and as many layers all but the last, which a norm may have divided; without a head the
+  /// last ones, and of as many layers all. Nothing else.
   std::optional<double> states;
-  double largest_state = 0;
+  double largest_state = 0;  ///< largest |state| of the first model, of those compared
 };
 
-/// Runs both models on sequences, one at a time. They must stay. For one thread; kernels use all.
+/// Runs both models on sequences, one at a time. They must outlive it. For one thread; kernels use
+/// all. NaN counts as the largest difference.
 class ModelComparison {
  public:
-  /// Throws UsageError for models of different vocabularies or kinds of heads.
+  /// Compares `second`, which may be larger, with `first`. Throws UsageError for models of
+  /// different vocabularies or kinds of heads.
   ModelComparison(const model::Model& first, const model::Model& second);
 
+  /// Adds a sequence: `ids`, and one segment an id in `segments` (empty: 0); nothing without ids.
   /// Every position reads what the model's own mask lets through. Memory: logits and states of the
-  /// sequence, of both models.
+  /// sequence, of both models. Throws as model::Model::run.
   void add(std::span<const TokenId> ids, std::span<const Index> segments);
+  /// The differences so far: a reference into this object.
   const ModelDifference& result() const { return result_; }
 
  private:
@@ -42,8 +46,8 @@ class ModelComparison {
   ModelDifference result_;
 };
 
-/// Compares models without a tokenizer, on four sequences of at most 64 tokens that are drawn from
-/// the vocabulary. Throws as ModelComparison.
+/// Compares `second` with `first` without a tokenizer, on four sequences of at most 64 tokens that
+/// `seed` draws from the vocabulary, padding excluded. Throws as ModelComparison.
 ModelDifference compare_on_drawn_tokens(const model::Model& first, const model::Model& second,
                                         std::uint64_t seed);
 

@@ -27,10 +27,10 @@ enum class DepthRule {
   kStack,       ///< the stack once more, on top; another function
 };
 
-/// "identity", "zero", "interleave", "stack".
+/// The names of all rules: "identity", "zero", "interleave", "stack".
 NameTable<DepthRule> depth_rules();
 
-/// Whether added layers add nothing.
+/// Whether added layers of `rule` add nothing.
 bool keeps_function(DepthRule rule);
 
 /// A layer of the deeper model.
@@ -39,23 +39,28 @@ struct LayerCopy {
   bool added = false;  ///< not the first with these weights
 };
 
-/// The layers of a model with `layers` of them, from the lowest to the highest; of two towers those
-/// of each. Throws UsageError for no more layers than there are, for an odd number of two towers,
-/// and for what has no layer that adds nothing, where the rule wants them: shared weights, scores
-/// that go from layer to layer.
+/// The layers that a model of `design` has by `rule` if it gets `layers` of them in all, from the
+/// lowest to the highest; of two towers those of each. Throws UsageError for no more layers than
+/// there are; for an odd number of two towers; for latent bottlenecks, late positions, and
+/// positions with parameters or learned scales of scores that only some layers have; and for what
+/// has no layer that adds nothing, where the rule wants them: shared weights, scores that go from
+/// layer to layer.
 std::vector<LayerCopy> deeper_layers(const model::Design& design, Index layers, DepthRule rule);
 
 /// What a tensor of a layer becomes.
 struct LayerTensor {
   model::Role role = model::Role::kOutput;  ///< of the tensor that it is a copy of
-  Index layer = 0;
-  std::optional<double> constant;  ///< if set: all elements are this number
+  Index layer = 0;                          ///< of the small model
+  std::optional<double> constant;           ///< if set: all elements are this number
 };
 
-/// Whether added layers stand in post-norm, where the norms around them change.
+/// Whether added layers of `rule` stand in the post-norm of `design` and add nothing: the norms
+/// around them change then.
 bool moves_norms(const model::Design& design, DepthRule rule);
 
-/// The tensor of a role in layer `layer` of the deeper model, whose layers are `copies`.
+/// What becomes the tensor of `role`, its weight or its `bias`, in layer `layer` of the deeper
+/// model. `design` is that of the small model, `copies` are deeper_layers() of it by the same
+/// `rule`.
 LayerTensor layer_tensor(const model::Design& design, std::span<const LayerCopy> copies,
                          DepthRule rule, model::Role role, bool bias, Index layer);
 

@@ -16,17 +16,18 @@ namespace masque::grow {
 /// with a note. For one thread.
 class ModelGrowth {
  public:
-  /// Reads config and headers of a folder. Throws UsageError and InputError for what cannot grow:
-  /// as wider_design and deeper_layers, and for a family whose config.json cannot say the larger
-  /// design.
+  /// Reads config and headers of the folder `in` and plans what `request` says. Throws UsageError
+  /// and InputError for what cannot grow: as wider_design and deeper_layers, and for a family whose
+  /// config.json cannot say the larger design.
   ModelGrowth(const std::string& in, const GrowthRequest& request);
   ~ModelGrowth();
 
-  /// What will be written.
+  /// What will be written: a reference into this object.
   const GrowthReport& report() const;
 
-  /// Writes a new folder, once; returns notes. Numbers are computed in double and rounded once.
-  /// Memory: a few rows for each thread. Throws as surgery::write_edit; `out` is then as it was.
+  /// Writes the new folder `out`; returns notes. To be called once. `input` of `options` is set
+  /// here. Numbers are computed in double and rounded once. Memory: a few rows for each thread.
+  /// Throws as surgery::write_edit; `out` is then as it was.
   std::vector<std::string> write(const std::string& out, store::WriteOptions options);
 
  private:

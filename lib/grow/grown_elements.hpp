@@ -10,20 +10,21 @@
 
 namespace masque::grow {
 
-/// What a tensor of the larger model is made from.
+/// What a tensor of the larger model is made from. The tensors are the checkpoint's.
 struct GrownTensor {
-  const store::TensorInfo* from = nullptr;
+  const store::TensorInfo* from = nullptr;  ///< the tensor of the small model; required
   /// Of the next layer, for what UnitCopies::next marks; nullptr: those come from `from` too.
   const store::TensorInfo* next = nullptr;
-  TensorGrowth growth;
+  TensorGrowth growth;             ///< rows, columns, scale and shape
   std::optional<double> constant;  ///< of all elements, in place of those of `from`
   /// Standard deviation of normal noise, as a share of each row's root mean square.
   double noise = 0;
-  RandomStream stream{0, ""};  ///< of the noise; item r for row r of what is written
+  RandomStream stream{0, ""};  ///< of the noise; item r for row r of the file that is written
 };
 
-/// Its bytes in `dtype`, a floating-point type. Numbers are computed in double and rounded once.
-/// Memory: a row of both tensors for each thread. `checkpoint` must outlive it.
+/// The bytes of `tensor` in `dtype`, a floating-point type. Numbers are computed in double and
+/// rounded once. Memory: a row of both tensors for each thread, and the copies of both axes.
+/// `checkpoint` must outlive it. Reading it throws InputError.
 store::Source grown_elements(const store::Checkpoint& checkpoint, GrownTensor tensor, DType dtype);
 
 }  // namespace masque::grow

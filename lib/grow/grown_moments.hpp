@@ -22,8 +22,9 @@ namespace masque::grow {
 /// they grow as if all copies of a weight had equal gradients.
 class GrownMoments {
  public:
-  /// `folder` may have a state; what it does not have is left out, and all of one that cannot be
-  /// read. Plans must stay. `settings` are the growth's.
+  /// `folder` is that of the small model and may have a state; what this does not have is left out,
+  /// and all of one that cannot be read. The plans of both models, `before` and `after`, must
+  /// outlive it. `settings` are the growth's.
   GrownMoments(const std::string& folder, const model::ModelPlan& before,
                const model::ModelPlan& after, const WidthSettings& settings);
 
@@ -33,11 +34,11 @@ class GrownMoments {
   /// than others.
   void add(const model::PlacedTensor& from, const model::PlacedTensor& to, bool anew);
 
-  /// What there is to say of the state, where there is one.
+  /// A note on what is kept of the state and what is left out. Requires has_state().
   std::string summary() const;
 
   /// The state to write: moments without values, and the updates that they have had. Nothing if
-  /// there are none. This must outlive the writing. To be called once, last.
+  /// there are none. This object must outlive the writing. To be called once, last.
   std::optional<store::OutputWeights> take();
 
   /// Whether the folder has a state.

@@ -6,8 +6,9 @@
 
 namespace masque::grow {
 
-/// Sets `sameness`, `rounded` and `unit_roundoff` of a report that has both designs. `found`: the
-/// tensors of the small model, whose types those of the larger one have.
+/// Sets `sameness`, `rounded` and `unit_roundoff` of `report`, which has both designs, for a growth
+/// by `request`. `found` are the tensors of the small model, whose types those of the larger one
+/// have.
 void judge(const GrowthRequest& request, const model::LoadPlan& found, GrowthReport& report);
 
 }  // namespace masque::grow

@@ -34,48 +34,53 @@ enum class WidthRule {
   kAki,
 };
 
-/// "equal", "unequal", "fpi", "aki".
+/// The names of all rules: "equal", "unequal", "fpi", "aki".
 NameTable<WidthRule> width_rules();
 
-/// Whether the rule wants a whole factor.
+/// Whether `rule` wants a whole factor: kEqual and kUnequal do.
 bool needs_whole_factor(WidthRule rule);
 
-/// A size times `factor`. Throws UsageError if that is no whole number; `name` is the size's.
+/// `size` times `factor`. Throws UsageError if that is more than 1e-6 from a whole number; `name`
+/// is the size's, for the message.
 Index wider_size(Index size, double factor, std::string_view name);
 
-/// The design with `factor` times the hidden size, heads and intermediate size; the embedding size
+/// `design` with `factor` times the hidden size, heads and intermediate size; the embedding size
 /// too where it is the hidden size. Throws UsageError for what cannot be copied so: positions whose
 /// terms go with the width or the heads, mixers, a detector, a tied vocabulary without a norm in
-/// front of it, a factor that is not whole where the rule wants one.
+/// front of it, a factor that is not above 1, or not whole where `rule` wants one.
 model::Design wider_design(const model::Design& design, double factor, WidthRule rule);
 
 /// The norm that must divide what meets a tied vocabulary, which has copies of each column.
 struct DividedNorm {
-  model::Role role = model::Role::kFinalNorm;
-  Index layer = 0;  ///< 0 of norms of the whole model
+  model::Role role = model::Role::kFinalNorm;  ///< of the norm
+  Index layer = 0;                             ///< 0 of norms of the whole model
 };
-/// Of a design with a tied vocabulary; none else, and none where the embedding size stays. Throws
-/// UsageError as wider_design.
+/// That of `design` with a tied vocabulary; none else, and none where the embedding size stays.
+/// Throws UsageError as wider_design.
 std::optional<DividedNorm> divided_norm(const model::Design& design);
 
 /// How a tensor grows.
 struct TensorGrowth {
-  UnitCopies rows, columns;  ///< of the (out, in) matrix; a vector has one row
-  double scale = 1;          ///< of all elements
-  Shape shape;               ///< in the file, afterwards
-  bool transposed = false;   ///< in the file it is (in, out)
+  UnitCopies rows,          ///< outputs, of the (out, in) matrix; a vector has one row
+      columns;              ///< inputs, of the (out, in) matrix; the elements of a vector
+  double scale = 1;         ///< of all elements
+  Shape shape;              ///< in the file, afterwards
+  bool transposed = false;  ///< in the file it is (in, out)
 };
 
+/// How all tensors of a model grow.
 struct WidthSettings {
-  model::Design before, after;
-  WidthRule rule = WidthRule::kEqual;
-  std::uint64_t seed = 0;
+  model::Design before,                ///< of the small model
+      after;                           ///< of the larger one; of the same width: nothing grows
+  WidthRule rule = WidthRule::kEqual;  ///< how units are copied
+  std::uint64_t seed = 0;              ///< of units and shares that are drawn
 };
 
-/// Copies of the hidden states.
+/// Copies of the hidden states by `settings`, without shares.
 UnitCopies hidden_units(const WidthSettings& settings);
 
-/// The growth of a tensor of the model. `name` names its stream of random shares.
+/// The growth by `settings` of `tensor`, which the small model has. `name` names its stream of
+/// random shares.
 TensorGrowth grow_tensor(const WidthSettings& settings, const model::PlacedTensor& tensor,
                          const std::string& name);
 

@@ -12,21 +12,27 @@ namespace masque::task {
 /// A number in binary, least significant digit first; digits are 0 and 1.
 using Bits = std::vector<TokenId>;
 
-/// Uniform in 1 … 2^length − 1, with `length` digits; length ≥ 1.
+/// Draws a number uniform in 1 … 2^length − 1 from `draw`. It has `length` digits (from 1 on),
+/// zeros at the end included.
 Bits random_bits(Index length, Draw& draw);
-/// Sum and product without zeros at the end, but for 0 itself, which has no digit at all.
+/// Returns a + b without zeros at the end: 0 has no digit.
 Bits add(const Bits& a, const Bits& b);
-Bits multiply(const Bits& a, const Bits& b);  ///< cost |a| · |b|
-/// ⌊√a⌋ with ⌈|a| / 2⌉ digits; cost |a|².
+/// Returns a · b without zeros at the end: 0 has no digit. Cost |a| · |b|.
+Bits multiply(const Bits& a, const Bits& b);
+/// Returns ⌊√a⌋ with ⌈|a| / 2⌉ digits, zeros at the end included. Cost |a|².
 Bits square_root(const Bits& a);
 
-/// a ∘ b of two binary numbers, least significant digits first, as in Delétang et al. 2022. The
-/// question has `length` ids: 1 … length − 2 digits, the operator and the other digits; numbers are
-/// uniform but for 0. The answer is the result without zeros at its end, then "."; it has room for
-/// `length` + `more_room` ids.
+/// a ∘ b of two binary numbers, least significant digits first, as in Delétang et al. 2022,
+/// arXiv:2207.02098. The question has `length` ids: 1 … length − 2 digits, the operator and the
+/// other digits; numbers are uniform but for 0. The answer is the result without zeros at its end,
+/// then "."; it has room for `length` + `more_room` ids.
 class BinaryTask final : public QuestionTask {
  public:
+  /// Computes the result of two numbers without zeros at its end.
   using Operation = Bits (*)(const Bits&, const Bits&);
+  /// The text of the operator is `sign`. `operation` must give at most length − 1 + `more_room`
+  /// digits for numbers that have length − 1 digits together. `info` and `blanks` are as in
+  /// QuestionTask.
   BinaryTask(std::string_view info, std::string_view sign, bool blanks, Operation operation,
              Index more_room);
   Index shortest() const override { return 3; }
@@ -39,9 +45,14 @@ class BinaryTask final : public QuestionTask {
   Index more_room_;
 };
 
-/// Ids of expressions: the residues 0 … modulus − 1, then these.
+/// Ids of expressions: the residues 0 … modulus − 1, then these five, one after the other.
 struct ExpressionIds {
-  TokenId plus, minus, open, close, times;
+  TokenId plus,  ///< "+"
+      minus,     ///< "-", of two numbers and of one
+      open,      ///< opening bracket
+      close,     ///< closing bracket
+      times;     ///< "*", the last one: tasks without products have no such id
+  /// Sets the ids for residues of `modulus`.
   explicit ExpressionIds(Index modulus)
       : plus(static_cast<TokenId>(modulus)),
         minus(plus + 1),
@@ -49,12 +60,15 @@ struct ExpressionIds {
         close(plus + 3),
         times(plus + 4) {}
 };
-/// Their texts, but for `times`.
+/// Returns the texts of the ids 0 … modulus + 3: `modulus` residues, then "+", "-", "(", ")".
+/// ExpressionIds::times has no text here.
 std::vector<std::string> expression_texts(Index modulus);
 
-/// Appends a random expression of exactly `length` ids to `ids` and returns its value in
-/// 0 … modulus − 1. Lengths 1 … 4 are r, −r, (r), (−r) with a uniform r; longer ones (l ∘ r) with a
-/// uniform split and operator, `times` among them if `with_times`. Delétang et al. 2022.
+/// Appends a random expression of exactly `length` ids to `ids` and returns its value in 0 …
+/// modulus − 1, with random numbers from `draw`. Lengths 1 … 4 are r, −r, (r), (−r) with a uniform
+/// r; longer ones (l ∘ r) with a uniform split and operator, ExpressionIds::times among them if
+/// `with_times`. `length` is at least 1, `modulus` at least 2. Delétang et al. 2022,
+/// arXiv:2207.02098.
 Index random_expression(Index modulus, Index length, bool with_times, Draw& draw,
                         std::vector<TokenId>& ids);
 

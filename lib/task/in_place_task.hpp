@@ -10,8 +10,8 @@
 namespace masque::task {
 
 /// `length` symbols, uniform in 0 … alphabet − 1, between [CLS] and [SEP] if there are `ends`; the
-/// ids after the alphabet are those of `labels`, then the ends. Every symbol has a target, the
-/// ends have none. alphabet = 1 is the zero probe: all tokens are the same.
+/// ids after the alphabet are those of `labels`, then the ends. Every symbol has a target, the ends
+/// have none. alphabet = 1 is the zero probe: all symbols are the same.
 class InPlaceTask : public Task {
  public:
   std::string_view info() const override { return info_; }
@@ -19,15 +19,19 @@ class InPlaceTask : public Task {
   std::string token_text(TokenId id) const override;
   bool causal() const override { return false; }
   Index shortest() const override { return 1; }
+  /// `length` symbols, and both ends if there are any.
   Index tokens(Index length) const override { return length + (ends_ ? 2 : 0); }
 
  protected:
-  /// info  as Task::info(), lives as long as the program
+  /// Ids 0 … alphabet − 1 are symbols, the next ones have the texts `labels`; with `ends` the last
+  /// two are [CLS] and [SEP]. `info` is that of Task::info() and must outlive the task.
   InPlaceTask(std::string_view info, Index alphabet, std::vector<std::string> labels, bool ends);
 
+  /// Number of labels.
   Index label_count() const { return std::ssize(labels_); }
+  /// The id of label `i`, which counts from 0.
   TokenId label(Index i) const { return static_cast<TokenId>(alphabet_ + i); }
-  /// Of `symbols`, one a symbol.
+  /// Returns the targets of `symbols`, one id a symbol.
   virtual std::vector<TokenId> targets(const std::vector<TokenId>& symbols) const = 0;
 
  private:

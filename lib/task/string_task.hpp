@@ -11,10 +11,13 @@ namespace masque::task {
 /// Question: `length` symbols, each uniform in 0 … alphabet − 1. Answer: `map` of them.
 class StringTask final : public QuestionTask {
  public:
-  /// Must return `copies` · n symbols for n, in which every symbol is equally frequent on average.
+  /// Returns the answer to a question's symbols. It must return `copies` · n symbols for n symbols,
+  /// in which every symbol is equally frequent on average: `chance` relies on it.
   using Map = std::vector<TokenId> (*)(std::vector<TokenId>);
 
-  /// Asks `arguments` for `alphabet` and `blanks`.
+  /// Reads the parameters `alphabet` (2 … 65536) and `blanks` from `arguments`; the parameters of
+  /// these names are their defaults. Answers are those of `map` and have `copies` · length symbols.
+  /// `info` is as in QuestionTask. Throws UsageError for other values.
   StringTask(std::string_view info, NamedArguments& arguments, Index alphabet, bool blanks, Map map,
              Index copies = 1);
 
@@ -29,7 +32,7 @@ class StringTask final : public QuestionTask {
   Index copies_;
 };
 
-/// `length` symbols, each uniform in 0 … alphabet − 1.
+/// Returns `length` symbols, each uniform in 0 … alphabet − 1, with random numbers from `draw`.
 std::vector<TokenId> random_string(Index length, Index alphabet, Draw& draw);
 
 }  // namespace masque::task

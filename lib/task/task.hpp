@@ -16,11 +16,12 @@ class NamedArguments;
 
 namespace masque::task {
 
-/// Stands for a missing target.
+/// Stands for a missing target; no id is negative.
 constexpr TokenId kNoTarget = -1;
 
+/// A sequence and what is to be predicted from it.
 struct TaskExample {
-  std::vector<TokenId> ids;
+  std::vector<TokenId> ids;      ///< Task::tokens() of them
   std::vector<TokenId> targets;  ///< one an id: what is to be predicted there, or kNoTarget
 };
 
@@ -36,13 +37,14 @@ class Task {
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
 
-  /// As on the command line, without parameters: "copy".
+  /// The registered name, without parameters: "copy". Set by parse_task().
   const std::string& name() const { return name_; }
-  /// The question, what is counted as length, and the source: author, year, identifier.
+  /// The question, what is counted as length, and the source: author, year, identifier. A view of
+  /// text that outlives the task.
   virtual std::string_view info() const = 0;
   /// Ids and targets are from 0 to vocab_size() − 1, at every length.
   virtual Index vocab_size() const = 0;
-  /// How a token is printed: "7", "+", "?". Different for each of 0 … vocab_size() − 1.
+  /// How the token `id` is printed: "7", "+", "?". Different for each of 0 … vocab_size() − 1.
   virtual std::string token_text(TokenId id) const = 0;
   /// Whether answers are predicted from left to right: a target is then the id that follows, and
   /// the model must not see it. Otherwise a target belongs to its own position, the ids contain no
@@ -50,6 +52,7 @@ class Task {
   virtual bool causal() const = 0;
   virtual Index shortest() const = 0;  ///< length, at least 1
   virtual Index longest() const;       ///< length; 2^20 where the task knows no limit
+  /// Ids of every example of `length`.
   virtual Index tokens(Index length) const = 0;
 
   /// The example that `stream` names: a function of the task with its parameters, the length and
@@ -57,14 +60,16 @@ class Task {
   /// outside of shortest() … longest().
   TaskExample example(Index length, const RandomStream& stream) const;
 
-  /// Accuracy, over the targets of this length, of always predicting the most frequent target.
-  /// Exact where a formula is known; else counted in 2^16 targets (standard error about 0.002) of a
-  /// fixed stream. Same errors as `example`.
+  /// Accuracy, over the targets of examples of `length`, of always predicting the most frequent
+  /// target. Exact where a formula is known; else counted in 2^16 targets (standard error about
+  /// 0.002) of a fixed stream. Same errors as `example`.
   double chance(Index length) const;
 
  protected:
+  /// Makes an example of `length`, which has been checked, with random numbers from `draw` alone.
+  /// It must have tokens(length) ids and as many targets.
   virtual TaskExample make(Index length, Draw& draw) const = 0;
-  /// `chance` by a formula, or a negative number where none is known.
+  /// `chance` of `length` by a formula, or a negative number where none is known (the default).
   virtual double exact_chance(Index length) const;
 
  private:
@@ -73,19 +78,24 @@ class Task {
   std::string name_;
 };
 
-/// "copy", "copy(alphabet=26)": a registered name, and values in place of its parameters. Throws
-/// UsageError that names what is possible.
+/// Makes the task that `text` spells: a registered name and values of its parameters, "copy",
+/// "copy(alphabet=26)"; other parameters have their defaults. Throws UsageError that names what is
+/// possible.
 std::unique_ptr<const Task> parse_task(std::string_view text);
 
 /// Names of all registered tasks, sorted.
 std::vector<std::string> task_names();
 
-/// The parameters of a registered task with their defaults: "alphabet=16, blanks=false".
+/// The parameters of the task `name` with their defaults: "alphabet=16, blanks=false"; empty if it
+/// has none. Throws UsageError if no task of this name is registered.
 std::string task_parameters(std::string_view name);
 
-/// Adds a task at program start. `make` asks `NamedArguments` for the parameters that it knows.
+/// Adds a task at program start: a constant of this type in the file of the task.
 struct TaskRegistration {
+  /// Makes the task. Asks the arguments for each parameter that it knows.
   using Make = std::unique_ptr<Task> (*)(NamedArguments&);
+  /// Registers `make` under `name`, a view of text that lives as long as the program. No other task
+  /// may have this name.
   TaskRegistration(std::string_view name, Make make);
 };
 

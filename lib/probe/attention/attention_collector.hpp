@@ -21,12 +21,12 @@ struct SentenceSample {
   std::vector<double> divergence;     ///< (layers, heads, heads), above the diagonal; NaN: none
 };
 
-/// The observer of one run. Calls as model::Observer says.
+/// The observer of one run. Calls may come from several threads, as model::Observer says.
 class AttentionCollector final : public model::Observer {
  public:
-  /// Of a model of `layers` and `heads`; the first `ranked` of the items get ranks, all of them
-  /// what `options` want. Layers are compared in stacks of `stack`: those of a tower, or all. Views
-  /// must stay.
+  /// Of a model of `layers` and `heads`; the first `ranked` of the `items`, which are the sequences
+  /// of the run, get ranks, all of them what `options` want. Layers are compared in stacks of
+  /// `stack`: those of a tower, or all. `items` must outlive it.
   AttentionCollector(Index layers, Index heads, Index stack, std::span<const MarkedItem> items,
                      const AttentionStatsOptions& options, Index ranked);
   ~AttentionCollector() override;
@@ -34,15 +34,18 @@ class AttentionCollector final : public model::Observer {
   AttentionCollector& operator=(const AttentionCollector&) = delete;
 
   void hidden_states(Index s, Index state, MatrixView<const float> rows) override;
+  /// Finishes a layer: compares its maps with each other and with those of lower layers.
   void hidden_states(Index s, Index state, MatrixView<const double> rows) override;
   void attention_rows(Index s, Index layer, Index head,
                       const model::AttentionRows<float>& rows) override;
+  /// Keeps divisors and visible keys for the map that follows; measures the scores.
   void attention_rows(Index s, Index layer, Index head,
                       const model::AttentionRows<double>& rows) override;
   void attention(Index s, Index layer, Index head, MatrixView<const float> weights) override;
+  /// Measures the map of a head and keeps it until its layer is finished.
   void attention(Index s, Index layer, Index head, MatrixView<const double> weights) override;
 
-  /// One an item, after the run.
+  /// One an item, complete after the run.
   const std::vector<SentenceSample>& samples() const { return samples_; }
 
  private:

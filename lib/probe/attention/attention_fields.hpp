@@ -8,7 +8,8 @@
 
 namespace masque::probe {
 
-/// Of a head. p is a row i of its map, divided by its sum, n the number of rows.
+/// Of a head. p is a row i of its map, divided by its sum, n the number of rows. kHeadFieldTable
+/// has name and formula of each.
 enum class HeadField {
   kEntropy,
   kEntropyRelative,
@@ -54,16 +55,18 @@ enum class MeasuredPer {
   kRank,      ///< a number of each sentence, only where requested
 };
 
+/// A row of kHeadFieldTable.
 struct HeadFieldInfo {
-  HeadField field;
-  std::string_view name;
-  MeasuredPer per;
-  std::string_view formula;
+  HeadField field;           ///< the statistic
+  std::string_view name;     ///< in tables, JSON and options
+  MeasuredPer per;           ///< of what its numbers are
+  std::string_view formula;  ///< as text for tables, with its unit if it has one
 };
 
+/// Number of statistics.
 constexpr std::size_t kHeadFields = 34;
 
-/// In the order of the enumeration.
+/// All statistics, in the order of the enumeration: index_of() is the row.
 constexpr std::array<HeadFieldInfo, kHeadFields> kHeadFieldTable{{
     {HeadField::kEntropy, "entropy", MeasuredPer::kRow, "H = -sum_j p_j log p_j, nats"},
     {HeadField::kEntropyRelative, "entropy_relative", MeasuredPer::kRow,
@@ -111,6 +114,7 @@ constexpr std::array<HeadFieldInfo, kHeadFields> kHeadFieldTable{{
      "as below_js, of the lowest layer"},
 }};
 
+/// The place of `field` in kHeadFieldTable and in arrays of kHeadFields.
 constexpr std::size_t index_of(HeadField field) { return static_cast<std::size_t>(field); }
 
 }  // namespace masque::probe

@@ -16,17 +16,22 @@ namespace masque::probe {
 class SentenceFacts {
  public:
   SentenceFacts() = default;
-  /// special, punctuation  one a token, or empty: nothing is known of them.
+  /// `ids` are the tokens; `special` and `punctuation` have 1 or 0 for each, or are empty: nothing
+  /// is known of them. Memory grows with the pairs of equal tokens.
   SentenceFacts(std::span<const TokenId> ids, std::span<const std::uint8_t> special,
                 std::span<const std::uint8_t> punctuation);
 
+  /// Tokens.
   Index size() const { return size_; }
+  /// What the loops read of the columns: pointers into this object.
   ColumnFacts columns() const {
     return {positions_.data(), uniform_.data(), special_.data(), punctuation_.data()};
   }
+  /// Whether special tokens are known.
   bool knows_special() const { return knows_special_; }
+  /// Whether punctuation is known.
   bool knows_punctuation() const { return knows_punctuation_; }
-  /// The positions j < i of the token at i.
+  /// The positions j < i of the token at i, ascending: a view into this object.
   std::span<const Index> earlier(Index i) const { return of(earlier_, earlier_ends_, i); }
   /// The positions j + 1 < i after an earlier occurrence j of the token at i.
   std::span<const Index> after_earlier(Index i) const { return of(after_, after_ends_, i); }
@@ -49,18 +54,19 @@ class SentenceFacts {
 
 /// What one sentence adds to a head.
 struct HeadSample {
+  /// By index_of(). A field that is measured per sentence has one number, or none.
   std::array<Moments, kHeadFields> fields;
-  /// Of the partition function: log of the mean number of visible keys, and of the mean Z.
-  double log_visible = 0;
-  double log_partition = 0;  ///< not finite: no point
+  double log_visible = 0;    ///< log of the mean number of visible keys of a row
+  double log_partition = 0;  ///< log of the mean Z of a row; not finite: no point of the line
   Moments score_spread;      ///< of each row the standard deviation of its visible scores
 
+  /// The numbers of `field`.
   Moments& operator[](HeadField field) { return fields[index_of(field)]; }
 };
 
-/// A map of a head as load_map leaves it, and what belongs to its rows.
+/// A map of a head as load_map leaves it, and what belongs to its rows. Views are borrowed.
 struct HeadMap {
-  MatrixView<const float> map;
+  MatrixView<const float> map;          ///< (n, padded n), rows sum to 1
   std::span<const float> mass;          ///< of each row; 0: left out
   std::span<const Index> visible;       ///< keys that each row may read
   std::span<const double> log_divisor;  ///< model::AttentionRows; empty: no partition function
@@ -72,13 +78,14 @@ struct HeadThresholds {
   Index near = 2;     ///< the distance that kNear counts up to
 };
 
-/// Every field but the divergences, those of other layers, and the ranks. entropy: of each row, as
-/// it is needed for divergences. Time: some 30 vector operations on each element, without a call of
-/// the math library.
+/// Every field of `head` but the divergences, those of other layers, and the ranks. `facts` are
+/// those of its sentence, `thresholds` those of kSink and kNear. `entropy` ← that of each row in
+/// nats, as it is needed for divergences. Thread-safe; a thread keeps its buffers. Time: some 30
+/// vector operations on each element, without a call of the math library.
 HeadSample measure_head(const HeadMap& head, const SentenceFacts& facts,
                         const HeadThresholds& thresholds, std::span<float> entropy);
 
-/// n, mean and sum of squares of some numbers.
+/// n, mean and sum of squares of `values`, in two passes; all 0 without numbers.
 Moments moments_of(std::span<const double> values);
 
 }  // namespace masque::probe

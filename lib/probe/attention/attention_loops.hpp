@@ -7,7 +7,7 @@
 
 namespace masque::probe {
 
-/// Columns of a padded map of n keys.
+/// Columns of a padded map of `n` keys: the next multiple of the lanes.
 constexpr Index padded(Index n) {
   return (n + kernel::kLanes - 1) / kernel::kLanes * kernel::kLanes;
 }
@@ -32,30 +32,33 @@ struct RowSums {
   float punctuation = 0;  ///< Σ p over punctuation
 };
 
-/// to (n, padded n) ← rows of `from` (n, n) divided by their sums; mass ← the sums. Where a sum is
-/// not a positive number both are 0: such rows are left out of everything.
+/// `to` (n, padded n) ← rows of `from` (n, n) divided by their sums; `mass` (n) ← the sums. Where a
+/// sum is not a positive number both are 0: such rows are left out of everything.
 void load_map(MatrixView<const float> from, MatrixView<float> to, float* mass);
+/// The same of a map `from` of double, rounded to float first: fills `to` and `mass`.
 void load_map(MatrixView<const double> from, MatrixView<float> to, float* mass);
 
-/// Fills `rows` (n of them). Per column: `sums` ← Σ p, `counts` ← rows with p > threshold.
-/// buffer  padded n floats.
+/// Fills `rows` (n of them) from `map` as load_map leaves it, with what its `columns` are. Per
+/// column (padded n of them): `sums` ← Σ p, `counts` ← rows with p > `threshold`. `buffer` has
+/// padded n floats.
 void sum_rows(MatrixView<const float> map, const ColumnFacts& columns, float threshold,
               float* buffer, RowSums* rows, float* sums, float* counts);
 
 /// Σ over a row of p (|j − i| − distance)² and of p (j − i − offset)².
 struct RowSpreads {
-  float distance = 0;
-  float offset = 0;
+  float distance = 0;  ///< Σ p (|j − i| − distance)²
+  float offset = 0;    ///< Σ p (j − i − offset)²
 };
 
-/// Fills `spreads` from the means in `rows`; per column `squares` ← Σ (p − mean)² over rows with
-/// mass.
+/// Fills `spreads` (n of them) from `map` with what its `columns` are, and the distances and
+/// offsets in `rows`; per column `squares` ← Σ (p − `means`)² over rows with `mass`. Rows without
+/// keep their spreads.
 void sum_spreads(MatrixView<const float> map, const ColumnFacts& columns, const RowSums* rows,
                  const float* means, const float* mass, RowSpreads* spreads, float* squares);
 
-/// −Σ m log m of m = (p_a + p_b) / 2 for heads a < b: out[a · heads + b].
-/// rows    one a head, `columns` (whole lanes) floats each.
-/// buffer  `columns` floats.
+/// `out`[a · `heads` + b] ← −Σ m log m of m = (p_a + p_b) / 2 for heads a < b, nats; the others
+/// stay. `rows` has one row a head, of `columns` (whole lanes) floats; `buffer` has `columns`
+/// floats.
 void mixture_entropies(const float* const* rows, Index heads, Index columns, float* buffer,
                        float* out);
 

@@ -9,9 +9,10 @@
 
 namespace masque::probe {
 
+/// What AttentionStats measures.
 struct AttentionStatsOptions {
-  Index batch_tokens = 8192;
-  HeadThresholds thresholds;
+  Index batch_tokens = 8192;         ///< most tokens of a batch; a longer sentence runs alone
+  HeadThresholds thresholds;         ///< of kSink and kNear
   std::uint64_t rank_sentences = 0;  ///< ranks of the first so many sentences
   bool score_spread = false;         ///< HeadTotals::score_spread is wanted
   /// The fields that compare layers are wanted: three times the memory of maps.
@@ -20,7 +21,7 @@ struct AttentionStatsOptions {
 
 /// A sequence with what is known of its tokens.
 struct MarkedItem {
-  Sequence sequence;
+  Sequence sequence;                      ///< of at least one token
   std::vector<std::uint8_t> special;      ///< one a token: 1 or 0; empty: not known
   std::vector<std::uint8_t> punctuation;  ///< likewise
 };

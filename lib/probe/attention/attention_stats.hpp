@@ -19,15 +19,15 @@ namespace masque::probe {
 /// sentence that runs at the moment.
 class AttentionStats {
  public:
-  /// `model` must stay.
+  /// `model` must outlive it. `options` say what is measured.
   AttentionStats(const model::Model& model, const AttentionStatsOptions& options);
 
-  /// Adds a sentence of at least one token; runs the batch first if it would become too large.
-  /// Throws as Model::run does.
+  /// Adds `item`, a sentence of at least one token; runs the batch first if it would become too
+  /// large. Throws as Model::run does.
   void add(MarkedItem item);
   /// Runs what waits.
   void flush();
-  /// Of the sentences that have run.
+  /// Of the sentences that have run: a reference into this object.
   const AttentionTotals& totals() const { return totals_; }
 
  private:

@@ -12,25 +12,28 @@ namespace masque::probe {
 
 /// One layer or all, one head or all.
 struct HeadChoice {
-  std::optional<Index> layer;
-  std::optional<Index> head;
+  std::optional<Index> layer;  ///< from 0; none: all
+  std::optional<Index> head;   ///< from 0; none: all
 
+  /// How many layers of a model of `design` are chosen.
   Index layers(const model::Design& design) const { return layer ? 1 : design.num_hidden_layers; }
+  /// How many heads of each of these layers are chosen; all are value_heads() of `design`.
   Index heads(const model::Design& design) const { return head ? 1 : value_heads(design); }
 };
 
-/// Throws UsageError if the model has no such layer or head.
+/// Throws UsageError if a model of `design` has no such layer or head as `choice` says.
 void check_choice(const HeadChoice& choice, const model::Design& design);
 
-/// Runs the sequence and calls take(layer, head, weights) once for every chosen head, weights
-/// (T, T) as long as the call; several calls may run at the same time. Memory: that of the run.
-/// Throws InputError as Model::run does.
+/// Runs `model` on `sequence` and calls `take`(layer, head, weights) once for every head of
+/// `choice`: weights (T, T), a view that ends with the call; several calls may run at the same
+/// time. Memory: that of the run. Throws as check_choice and Model::run do.
 void each_head(
     const model::Model& model, const Sequence& sequence, const HeadChoice& choice,
     const std::function<void(Index layer, Index head, MatrixView<const double> weights)>& take);
 
-/// The same for hidden states 0 … layers: take(state, rows), rows (T, hidden size), in order.
-/// Of two-stream models those of the content stream.
+/// Runs `model` on `sequence` and calls `take`(state, rows) for hidden states 0 … layers, in order:
+/// rows (T, hidden size), a view that ends with the call. Of two-stream models those of the content
+/// stream. Throws as Model::run does.
 void each_state(const model::Model& model, const Sequence& sequence,
                 const std::function<void(Index state, MatrixView<const double> rows)>& take);
 

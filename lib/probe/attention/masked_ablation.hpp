@@ -20,27 +20,28 @@ enum class Fate {
   kKeep,    ///< the token itself
 };
 
-/// "mask", "random", "keep".
+/// The name of `fate`: "mask", "random", "keep".
 std::string_view fate_name(Fate fate);
 
+/// What MaskedAblation measures.
 struct MaskedAblationRequest {
   std::vector<double> rates;  ///< shares of the tokens that are selected, in (0, 1]
   /// Shares of the fates, as Fate lists them; they add up to 1.
   std::array<double, 3> split{0.8, 0.1, 0.1};
-  std::optional<TokenId> mask;
-  std::uint64_t seed = 0;
-  Index batch_tokens = 8192;
+  std::optional<TokenId> mask;  ///< the mask token; required
+  std::uint64_t seed = 0;       ///< of selection, fates and random tokens
+  Index batch_tokens = 8192;    ///< most tokens of a batch; a longer text runs alone
 };
 
-/// A fate for each token of `sequence`; a function of seed, the sequence's number and the token's
-/// place, whatever the rate.
+/// A fate for each token of `sequence` by the shares `split`, as Fate lists them; a function of
+/// `seed`, the sequence's number and the token's place, whatever the rate.
 std::vector<Fate> fates_of(const Sequence& sequence, const std::array<double, 3>& split,
                            std::uint64_t seed);
 
 /// One layer changed, for one fate at one rate. A token is a selected token of the text, its loss
 /// that of its true id.
 struct MaskedAblationRow {
-  double rate = 0;
+  double rate = 0;           ///< share of the tokens that are selected
   std::optional<Fate> fate;  ///< none: all selected tokens
   AblationRow ablation;      ///< lines are those in which there is such a token
 };
@@ -51,16 +52,17 @@ struct MaskedAblationRow {
 /// one thread.
 class MaskedAblation {
  public:
-  /// `model` must stay. Throws UsageError if it has no masked head of one stream, or there is no
-  /// mask token.
+  /// `model` must outlive it. `request` has rates, split and mask token. Throws UsageError if the
+  /// model has no masked head of one stream, or there is no mask token.
   MaskedAblation(const model::Model& model, const MaskedAblationRequest& request);
 
-  /// Adds a text; runs the batch when it is full. Cost: a pass a rate and row of ablation_rows.
-  /// Throws as Model::run does.
+  /// Adds the text of `sequence`; runs the batch when it is full. Cost: a pass a rate and row of
+  /// ablation_rows. Throws as Model::run does.
   void add(const Sequence& sequence);
   /// Runs the texts that wait in the batch.
   void flush();
-  /// By rate, in it by fate, all last, in it as ablation_rows; without the fates of no share.
+  /// Over the texts that have run: by rate, in it by fate, all last, in it as ablation_rows;
+  /// without the fates of no share.
   const std::vector<MaskedAblationRow>& rows() const { return rows_; }
 
  private:

@@ -16,8 +16,9 @@ struct TokenMarks {
   std::vector<std::uint8_t> punctuation;  ///< whose part of the text is punctuation and spaces
 };
 
-/// `text` is that of the sequence, which has spans. Punctuation is that of BERT's pre-tokenizer:
-/// ASCII symbols and Unicode's general category P.
+/// Marks the tokens of `sequence`, which has spans into `text`, as `tokenizer` knows special ones;
+/// a special token is no punctuation. Punctuation is that of BERT's pre-tokenizer: ASCII symbols
+/// and Unicode's general category P.
 TokenMarks mark_tokens(const Sequence& sequence, std::string_view text,
                        const text::Tokenizer& tokenizer);
 

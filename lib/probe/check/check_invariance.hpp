@@ -12,61 +12,69 @@ namespace masque::probe {
 
 /// The first row that differs.
 struct InvariancePlace {
-  std::uint64_t text = 0;
-  Index layer = 0;  ///< 0: embeddings; layers + 1: the output
-  Index position = 0;
-  double difference = 0;
+  std::uint64_t text = 0;  ///< number of the text
+  Index layer = 0;         ///< 0: embeddings; layers + 1: the output
+  Index position = 0;      ///< in the text, from 0
+  double difference = 0;   ///< as compare_variants has it
 };
 
 /// One way to run the texts again.
 struct InvarianceRow {
-  std::string name;
-  std::uint64_t texts = 0;
+  std::string name;                      ///< of the way: "append", "together"
+  std::uint64_t texts = 0;               ///< that were run so
   std::uint64_t rows = 0;                ///< compared
   std::uint64_t differing = 0;           ///< rows that differ at some layer
   double largest = 0;                    ///< difference (check_run.hpp)
   std::optional<InvariancePlace> first;  ///< of the first text the lowest layer, then position
 };
 
+/// What was found over all texts.
 struct InvarianceReport {
-  double tolerance = 0;
-  std::vector<InvarianceRow> rows;
+  double tolerance = 0;             ///< differences up to it do not count
+  std::vector<InvarianceRow> rows;  ///< one a way, in the order in which they were first used
 
+  /// Whether no row of any text differs.
   bool clean() const;
-  /// Adds what compare_variants says of a text run in the way `name`.
+  /// Adds `differences`, what compare_variants says of `variant`: the text of number `text`, run in
+  /// the way `name`.
   void add(const std::string& name, std::uint64_t text, const CheckVariant& variant,
            const Matrix<double>& differences);
 };
 
 /// A text and its number.
 struct NumberedInput {
-  std::uint64_t text = 0;
-  CheckInput input;
+  std::uint64_t text = 0;  ///< its number
+  CheckInput input;        ///< its tokens
 };
 
+/// The padding of check_padding.
 struct PaddingRequest {
   Index count = 8;    ///< tokens of padding
   TokenId token = 0;  ///< the padding
 };
 
-/// Pads a text at the end and in front, with a mask that hides the padding from every real token
-/// and positions that stay ("append", "prepend"), and once more with the positions that the model
-/// counts itself ("append, own positions"; "prepend, own positions" where that is promised to
-/// change nothing: relative schemes, and RoBERTa's, which passes over padding; not where values are
-/// rotated, or angles rounded to float). Ways for which the model has not enough positions are left
-/// out. `options` are those with which the model was opened. Throws UsageError for a list of masks
-/// in `options`, and as Model::run does.
+/// Pads `text` by `request` at the end and in front, with a mask that hides the padding from every
+/// real token and positions that stay ("append", "prepend"), and once more with the positions that
+/// the model counts itself ("append, own positions"; "prepend, own positions" where that is
+/// promised to change nothing: relative schemes, and RoBERTa's, which passes over padding; not
+/// where values are rotated, or angles rounded to float). Ways for which the model has not enough
+/// positions are left out. Adds the differences to `report`. `options` are those with which `model`
+/// was opened; at most `batch_tokens` tokens run at a time. Memory: a bit for each pair of tokens.
+/// Throws UsageError for a list of masks in `options`, and as Model::run does.
 void check_padding(const model::Model& model, const model::ModelOptions& options,
                    const NumberedInput& text, const PaddingRequest& request, Index batch_tokens,
                    InvarianceReport& report);
 
-/// Runs each text alone, then all together, forwards and backwards, at most `batch_tokens` tokens
-/// at a time (a longer text alone).
+/// Runs `model` on each of `texts` alone, then on all together, forwards and backwards, at most
+/// `batch_tokens` tokens at a time (a longer text alone), and adds the differences to `report`.
+/// Memory: the states of all texts. Throws as Model::run does.
 void check_batch(const model::Model& model, std::span<const NumberedInput> texts,
                  Index batch_tokens, InvarianceReport& report);
 
-/// Runs each text alone, then all again, one by one, in random orders; then the longest, the
-/// shortest and the longest again: nothing may be left from one run to the next.
+/// Runs `model` on each of `texts` alone, then on all again, one by one, in an order that `seed`
+/// and the first text's number draw; then on the longest, the shortest and the longest again:
+/// nothing may be left from one run to the next. Adds the differences to `report`. Memory: the
+/// states of all texts. Throws as Model::run does.
 void check_order(const model::Model& model, std::span<const NumberedInput> texts,
                  std::uint64_t seed, InvarianceReport& report);
 

@@ -15,7 +15,7 @@ namespace masque::probe {
 
 /// One thing that was checked, in all its places.
 struct SaneRow {
-  std::string check;
+  std::string check;                     ///< its name: "uniform_head"
   std::uint64_t checked = 0;             ///< places
   std::uint64_t found = 0;               ///< of them bad
   double value = 0;                      ///< the most suspicious of all; what it is says the check
@@ -25,22 +25,25 @@ struct SaneRow {
 /// Heads and states over texts. For one thread.
 class SaneHeads final : public model::Observer {
  public:
-  /// `tolerance`: a head is uniform if all weights of all rows with n ≥ 2 weights above 0 are
-  /// (1 ± tolerance) / n; stuck if in every text of two rows or more all rows give 1 − tolerance of
-  /// their sum or more to the same key.
+  /// `model` must outlive it. `tolerance`: a head is uniform if all weights of all rows with n ≥ 2
+  /// weights above 0 are (1 ± tolerance) / n; stuck if in every text of two rows or more all rows
+  /// give 1 − tolerance of their sum or more to the same key.
   SaneHeads(const model::Model& model, double tolerance);
 
-  /// Runs a text. Throws InputError as Model::run does, except for states that are not finite,
-  /// which are counted.
+  /// Runs the text `input`, if it has tokens. Throws InputError as Model::run does, but not once a
+  /// state that is not finite was seen, in this text or in an earlier one: such states are counted.
   void add(const CheckInput& input);
 
   /// "uniform_head" (value: the smallest largest deviation of n · weight from 1), "stuck_head" (the
-  /// largest smallest share of one key), "not_finite_state" (layers; 0: embeddings).
+  /// largest smallest share of one key), "dead_head" (no weight above 0 in texts of two tokens or
+  /// more; value: how many), "not_finite_state" (layers; 0: embeddings; value: how many).
   std::vector<SaneRow> rows() const;
 
   void hidden_states(Index s, Index state, MatrixView<const float> x) override;
+  /// Looks for numbers that are not finite.
   void hidden_states(Index s, Index state, MatrixView<const double> x) override;
   void attention(Index s, Index layer, Index head, MatrixView<const float> weights) override;
+  /// Adds a map of a head. Different heads may come at once.
   void attention(Index s, Index layer, Index head, MatrixView<const double> weights) override;
 
  private:
@@ -64,15 +67,16 @@ class SaneHeads final : public model::Observer {
   std::vector<bool> not_finite_;  ///< by state
 };
 
-/// "not_finite_tensor" (value: numbers that are not finite), of a file that no model need be made
-/// of. Reads it once. Throws InputError if it cannot be read.
+/// "not_finite_tensor" (value: numbers that are not finite) over the floating-point tensors of
+/// `checkpoint`, of which no model need be made. Reads them once, with `threads` as
+/// store::tensor_stats takes them. Throws InputError if it cannot be read.
 SaneRow check_finite(const store::Checkpoint& checkpoint, int threads);
 
-/// What a model's weights say: "zero_head" (value and output projections all zero where they meet;
-/// value: the smallest of the largest products), "zero_norm" (norms whose weights are all zero),
-/// and "special_row": rows of `special` tokens in the word table that equal the mean row or are
-/// zero (a zero row of "pad" counts as good: torch makes it so); value: the smallest distance from
-/// the mean in mean row norms; every row is described. `special` are names and ids.
+/// What the weights of `model` say: "zero_head" (value and output projections all zero where they
+/// meet; value: the smallest of the largest products), "zero_norm" (norms whose weights are all
+/// zero), and "special_row": rows of `special` tokens in the word table that equal the mean row or
+/// are zero (a zero row of "pad" counts as good: torch makes it so); value: the smallest distance
+/// from the mean in mean row norms; every row is described. `special` are names and ids.
 std::vector<SaneRow> check_weights(const model::LoadedModel<float>& model,
                                    const std::vector<std::pair<std::string, TokenId>>& special);
 

@@ -25,7 +25,7 @@ using TokenSet = std::vector<std::uint8_t>;
 
 /// One sequence to run, and where its results go.
 struct Job {
-  std::vector<TokenId> ids;
+  std::vector<TokenId> ids;              ///< of the tokens
   std::vector<Index> positions;          ///< empty: 0, 1, …
   std::vector<Index> segments;           ///< empty: 0
   std::optional<mask::Mask> mask;        ///< none: the model's
@@ -44,16 +44,17 @@ struct Job {
 /// of a job do not depend on the others.
 class JobRunner {
  public:
-  /// `sets`: for these, jobs with targets also get the probability that a row's token is in the
-  /// set. `excluded`: a token that gets the probability 0 and is no target; not with sets.
+  /// Runs `model`, which must outlive it, on at most `batch_tokens` tokens at a time. `sets`: for
+  /// these, jobs with targets also get the probability that a row's token is in the set.
+  /// `excluded`: a token that gets the probability 0 and is no target; not with sets.
   JobRunner(const model::Model& model, Index batch_tokens, std::vector<TokenSet> sets = {},
             std::optional<TokenId> excluded = std::nullopt)
       : model_(model), batch_tokens_(batch_tokens), sets_(std::move(sets)), excluded_(excluded) {}
 
   /// Adds a job; runs the batch first if it would exceed the budget. A runner must get only jobs
-  /// with targets, only jobs that take logits, or only others.
+  /// with targets, only jobs that take logits, or only others. Throws as Model::run does.
   void add(Job job);
-  /// Runs the jobs that are waiting.
+  /// Runs the jobs that are waiting. Throws as Model::run does.
   void run();
   /// Jobs that have run so far.
   std::uint64_t done() const { return done_; }

@@ -11,17 +11,21 @@ namespace masque::probe {
 /// The confusion matrix. Results are those of scikit-learn.
 class Confusion {
  public:
+  /// Of `labels` labels, at least 2.
   explicit Confusion(Index labels);
 
-  /// Both from 0.
+  /// Counts `count` cases in which `label` is correct and `predicted` was predicted, both from 0.
   void add(Index label, Index predicted, std::uint64_t count = 1);
 
+  /// Number of labels.
   Index labels() const { return labels_; }
   /// How often `predicted` was predicted where `label` is correct.
   std::uint64_t at(Index label, Index predicted) const;
+  /// All cases.
   std::uint64_t total() const;
+  /// Cases in which the prediction is correct.
   std::uint64_t right() const;
-  /// 0 without any.
+  /// Share of the correct predictions, 0 … 1; 0 without any case.
   double accuracy() const;
   /// 2 tp / (2 tp + fp + fn): of two labels the second one's; of more the mean of all labels that
   /// occur or were predicted (macro). 0 where nothing is right.

@@ -22,25 +22,27 @@ enum class TokenNoise {
   kRandom,  ///< they become random tokens, uniform over the ids
 };
 
-/// "none", "mask", "drop", "random".
+/// The names of all corruptions: "none", "mask", "drop", "random".
 NameTable<TokenNoise> token_noise_names();
 
 /// One number in [0, 1) for each token of `sequence`, 2 for those of the template: token i is
-/// selected at rate r if number i is below r. A function of seed, purpose and the sequence's
-/// number.
+/// selected at rate r if number i is below r. A function of `seed`, `purpose` and the sequence's
+/// number; independent for different purposes.
 std::vector<double> selection_numbers(const Sequence& sequence, std::uint64_t seed,
                                       std::string_view purpose);
 
 /// A corrupted sequence and the rows that were not selected, among those with a number below 1.
 struct Corrupted {
-  Sequence sequence;
+  Sequence sequence;            ///< without pieces, spans, labels, prefix and suffix
   std::vector<Index> kept;      ///< rows of the original …
   std::vector<Index> rows;      ///< … and where they are now
   std::vector<Index> selected;  ///< rows of the original
 };
 
-/// Corrupts the tokens whose number is below `rate`. kMask needs `mask`; kRandom draws from
-/// `random`, token i from block i.
+/// Corrupts the tokens of `sequence` whose number is below `rate`, by `corruption`. `numbers` has
+/// one for each token (selection_numbers()). kMask needs `mask`; kRandom draws from `random`, token
+/// i from block i, among `vocab_size` ids. A mask of the sequence's own is cut to the tokens that
+/// are left.
 Corrupted corrupt(const Sequence& sequence, std::span<const double> numbers, double rate,
                   TokenNoise corruption, std::optional<TokenId> mask, const RandomStream& random,
                   Index vocab_size);

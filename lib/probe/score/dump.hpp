@@ -14,23 +14,27 @@
 
 namespace masque::probe {
 
+/// What dump() writes.
 struct DumpRequest {
-  bool hidden_states = false;
-  bool logits = false;
-  bool attentions = false;
-  Index batch_tokens = 8192;
-  store::Metadata metadata;
+  bool hidden_states = false;  ///< embeddings and every layer, of two streams both
+  bool logits = false;         ///< of every token
+  bool attentions = false;     ///< weights of every head
+  Index batch_tokens = 8192;   ///< most tokens of a batch; a longer item runs alone
+  store::Metadata metadata;    ///< of the file
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< sequences
 };
 
-/// "hidden_states,logits". Throws UsageError about `what`.
+/// Sets the parts of `request` that `list` names: "hidden_states,logits". Throws UsageError about
+/// `what` for another name.
 void parse_dump_parts(std::string_view list, DumpRequest& request);
 
-/// The items as a batch; with `two_streams` their masks are those of the query stream.
+/// The `items` as a batch. With `two_streams` their masks are those of the query stream, and the
+/// content stream also reads itself; without a mask the query stream reads all but its own token.
 model::Batch batch_of(std::span<const Sequence> items, bool two_streams);
 
-/// Writes a safetensors file with these tensors of item i, F64 for an f64 model, else F32. `path`
-/// is replaced as a whole or not at all.
+/// Writes a safetensors file with these tensors of the item of number i, F64 for an f64 `model`,
+/// else F32; `request` says which. The numbers of `items` must differ. `path` is replaced as a
+/// whole or not at all.
 ///   i.hidden_states (layers + 1, T, hidden)   i.logits (T, V), (T, 1) of a discriminator
 ///   i.query_states  (layers + 1, T, hidden)   i.attentions (layers, heads, T, T)
 /// Only two-stream models give query_states. Without a mask their query stream reads everything but

@@ -16,23 +16,23 @@ namespace masque::probe {
 
 /// The labels and the tokens of their words under one tokenizer.
 struct LabelWords {
-  std::vector<VerbalizedLabel> labels;
+  std::vector<VerbalizedLabel> labels;                 ///< names and words
   std::vector<std::vector<std::vector<TokenId>>> ids;  ///< of each word of each label
   Index most_tokens = 0;                               ///< of a word
   bool last = false;  ///< no token of the text stands after the word
 };
 
-/// Encodes each word in the pattern. Throws UsageError about `labels` for a word with the unk
-/// token, a word that has no tokens or shares one with its neighbours, and two words with the same
-/// tokens.
+/// Encodes each word of `labels` in the pattern of `encoder`, with its `tokenizer`. Throws
+/// UsageError about `labels` for a word with the unk token, a word that has no tokens or shares one
+/// with its neighbours, and two words with the same tokens.
 LabelWords label_words(const ClozeEncoder& encoder, const text::Tokenizer& tokenizer,
                        std::vector<VerbalizedLabel> labels);
 
 /// One number per label: its log-score in nats, larger is better. Scores are comparable between the
 /// labels of one text, not between texts or patterns.
 struct LabelScores {
-  std::uint64_t id = 0;
-  std::vector<double> scores;
+  std::uint64_t id = 0;        ///< as LabelScorer::add got it
+  std::vector<double> scores;  ///< one a label, in their order
 };
 
 /// Scores the labels of texts, in order. The score of a word is the sum that ScoreOptions::kind
@@ -43,10 +43,12 @@ struct LabelScores {
 /// Memory: one batch, and the texts in it.
 class LabelScorer {
  public:
+  /// Takes the scores of a text.
   using Sink = std::function<void(LabelScores&&)>;
 
-  /// The model, encoder and words must outlive this. The encoder's length policy is used, not that
-  /// of `options`. Throws as TextScorer.
+  /// `model`, `encoder` and `words` must outlive this. `sink` receives the scores in the order in
+  /// which the texts were added, during add() and flush(). The encoder's length policy is used, not
+  /// that of `options`. Throws as TextScorer.
   LabelScorer(const model::Model& model, const ClozeEncoder& encoder, const LabelWords& words,
               ScoreOptions options, const LengthNormalization& length, Sink sink);
 
@@ -63,10 +65,11 @@ class LabelScorer {
   /// InputError (message only) as ClozeEncoder::encode, and if a causal model has no token before
   /// the word.
   std::vector<ClozeSentence> sentences(std::span<const std::string> texts) const;
-  /// The same for a content-free input.
+  /// The same for the content-free input `text`.
   std::vector<ClozeSentence> content_free_sentences(const std::string& text) const;
 
-  /// Adds the sentences() of a text; runs batches as they fill.
+  /// Adds the `sentences` of a text, made by sentences(); runs batches as they fill. `id` is handed
+  /// to the sink.
   void add(std::uint64_t id, std::vector<ClozeSentence> sentences);
   /// Runs the waiting texts. All labels have then been given to the sink.
   void flush();
@@ -99,24 +102,26 @@ class LabelScorer {
   TextScorer scorer_;                  ///< of several
 };
 
-/// softmax of the scores: a probability for each label.
+/// softmax of `scores`: a probability for each label.
 std::vector<double> label_probabilities(std::span<const double> scores);
 
-/// The probability of each label for content-free inputs ("N/A", …): the mean of
-/// label_probabilities over them. Zhao et al. 2021, arXiv:2102.09690, §5. Throws InputError for an
-/// input that is too long, and for a label with probability 0.
+/// The probability of each label for the content-free `inputs` ("N/A", …), at least one: the mean
+/// of label_probabilities over them. `model`, `encoder`, `words`, `options` and `length` are as for
+/// LabelScorer. Zhao et al. 2021, arXiv:2102.09690, §5. Throws InputError for an input that is too
+/// long, and for a label with probability 0.
 std::vector<double> content_free_probabilities(const model::Model& model,
                                                const ClozeEncoder& encoder, const LabelWords& words,
                                                const ScoreOptions& options,
                                                const LengthNormalization& length,
                                                std::span<const std::string> inputs);
 
-/// p_l / q_l, normalised to sum to 1: p corrected by the content-free q (the equation of Zhao et
-/// al. with W = diag(q)⁻¹, b = 0, and a sum instead of a second softmax; the order is the same).
+/// p_l / q_l, normalised to sum to 1: the `probabilities` p corrected by the `content_free` ones q
+/// (the equation of Zhao et al. with W = diag(q)⁻¹, b = 0, and a sum instead of a second softmax;
+/// the order is the same).
 std::vector<double> calibrated(std::span<const double> probabilities,
                                std::span<const double> content_free);
 
-/// The index of the largest probability, of equal ones the first.
+/// The index of the largest of `probabilities`, of equal ones the first.
 Index likeliest_label(std::span<const double> probabilities);
 
 }  // namespace masque::probe

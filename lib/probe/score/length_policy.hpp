@@ -12,23 +12,25 @@ namespace masque::probe {
 
 /// A text too long is refused, cut into pieces, read through windows, or shortened.
 struct LengthPolicy {
+  /// What is done with a text that is too long.
   enum class Kind {
-    kError,
+    kError,  ///< it is refused
     kChunk,  ///< disjoint pieces, each read alone
     kSlide,  ///< windows every `stride` tokens; each token is scored once
     kFirst,  ///< only the first tokens are read
     kLast,   ///< only the last tokens are read (in a length stream: of every piece)
   };
-  Kind kind = Kind::kError;
-  Index stride = 0;
+  Kind kind = Kind::kError;  ///< what is done
+  Index stride = 0;          ///< tokens between the begins of windows; of kSlide alone
 };
 
-/// "error", "chunk", "slide:64", "first", "last". Throws UsageError about `policy`.
+/// Reads `text`: "error", "chunk", "slide:64", "first", "last". Throws UsageError about `policy`.
 LengthPolicy parse_length_policy(std::string_view text);
+/// The text that parse_length_policy() reads as `policy`.
 std::string policy_text(const LengthPolicy& policy);
 
-/// The maximum number of tokens in a sequence: `max_length`, or if that is 0 the model's; no value
-/// if neither limits it. Throws UsageError about `max_length` if it exceeds the model's.
+/// The maximum number of tokens in a sequence: `max_length`, or if that is 0 that of `design`; no
+/// value if neither limits it. Throws UsageError about `max_length` if it exceeds the model's.
 std::optional<Index> token_limit(const model::Design& design, Index max_length);
 
 /// Throws UsageError about `policy` if windows of `capacity` (≥ 1) tokens would skip some tokens.
@@ -37,16 +39,16 @@ void check_stride(const LengthPolicy& policy, Index capacity);
 /// Tokens [begin, end) of a text that are read together; those in [score_begin, score_end) are
 /// scored with them.
 struct Window {
-  Index begin = 0;
-  Index end = 0;
-  Index score_begin = 0;
-  Index score_end = 0;
+  Index begin = 0;        ///< first token that is read
+  Index end = 0;          ///< after the last one
+  Index score_begin = 0;  ///< first token that is scored
+  Index score_end = 0;    ///< after the last one
 };
 
-/// The windows of a text of `tokens` tokens, at most `capacity` (≥ 1) each. Windows of kSlide begin
-/// at 0, stride, 2 stride … A token in several windows is scored in the one that gives it the most
-/// context: on its left with `left_only`, so in the first of them; else on the side where it has
-/// less. Throws as check_stride. The caller handles kError.
+/// The windows of a text of `tokens` tokens by `policy`, at most `capacity` (≥ 1) each. Windows of
+/// kSlide begin at 0, stride, 2 stride … A token in several windows is scored in the one that gives
+/// it the most context: on its left with `left_only`, so in the first of them; else on the side
+/// where it has less. Throws as check_stride. The caller handles kError.
 std::vector<Window> cut_windows(Index tokens, Index capacity, const LengthPolicy& policy,
                                 bool left_only);
 

@@ -26,11 +26,12 @@ struct HiddenTokens {
 /// `draws` sets of hidden tokens among the places [begin, end), in blocks of `block_size` places
 /// from 0 (0: one block). The numbers l of the draws are spread evenly over 1 … n, so that their
 /// mean varies less than that of independent draws; with as many draws as tokens each l comes once.
+/// Random numbers are those of `draw`.
 std::vector<HiddenTokens> draw_hidden(Index begin, Index end, Index block_size, Index draws,
                                       Draw& draw);
 
-/// The variance of the mean of at least two draws, from their values. Computed as if the draws were
-/// independent, so on average too large.
+/// The variance of the mean of at least two draws, from their `values`. Computed as if the draws
+/// were independent, so on average too large.
 double variance_of_mean(const std::vector<double>& values);
 
 }  // namespace masque::probe

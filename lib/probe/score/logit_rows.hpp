@@ -12,10 +12,12 @@ namespace masque::probe {
 class LogitRowObserver : public model::Observer {
  public:
   void logits(Index sequence, Index first, MatrixView<const float> rows) final;
+  /// Hands each row to take().
   void logits(Index sequence, Index first, MatrixView<const double> rows) final;
 
  protected:
-  /// `row`: its place among Request::rows; `logits`: a view that ends with the call.
+  /// Takes a row of `sequence`. `row`: its place among Request::rows; `logits`: a view that ends
+  /// with the call.
   virtual void take(Index sequence, Index row, std::span<const double> logits) = 0;
 };
 

@@ -21,27 +21,28 @@ enum class BleuTokenizer {
   kChar,  ///< code points
   kNone,  ///< what stands between white space
 };
-/// Their names in sacreBLEU.
+/// Their names in sacreBLEU: "13a", "intl", "char", "none".
 NameTable<BleuTokenizer> bleu_tokenizer_names();
 
-/// What Python's str.split, str.strip and str.isspace take for white space.
+/// Whether Python's str.split, str.strip and str.isspace take the code point `c` for white space.
 bool is_python_space(char32_t c);
 
 /// A text between its tokens, which are views into `text`. Reusable: memory is kept.
 struct CutText {
-  std::string text;
-  std::vector<std::string_view> tokens;
+  std::string text;                      ///< the line, with spaces between tokens
+  std::vector<std::string_view> tokens;  ///< views into `text`, or into the line that was cut
 };
 
 /// Tokenizes lines as sacreBLEU 2.6, after removing white space at the end. For one thread at a
 /// time.
 class BleuCutter {
  public:
+  /// Cuts as `tokenizer` does.
   explicit BleuCutter(BleuTokenizer tokenizer);
 
-  /// The tokens of a line, which is valid UTF-8. Cost O(length). `intl` takes the categories of
-  /// characters from the Oniguruma library, sacreBLEU from Python's `regex`: they differ for
-  /// characters newer than either knows (Debian 12: Unicode 14).
+  /// Writes the tokens of `line`, which is valid UTF-8, to `out`. Cost O(length). `intl` takes the
+  /// categories of characters from the Oniguruma library, sacreBLEU from Python's `regex`: they
+  /// differ for characters newer than either knows (Debian 12: Unicode 14).
   void cut(std::string_view line, CutText& out);
 
  private:
@@ -61,8 +62,8 @@ class BleuCutter {
   std::unordered_map<char32_t, Category> known_;
 };
 
-/// The tokens of rouge_score 0.1.2 without its stemmer: lower case, then runs of a–z and 0–9.
-/// Letters of other scripts separate tokens.
+/// Writes the tokens of `line` to `out`, as rouge_score 0.1.2 without its stemmer: lower case, then
+/// runs of a–z and 0–9. Letters of other scripts separate tokens.
 void cut_for_rouge(std::string_view line, CutText& out);
 
 }  // namespace masque::probe

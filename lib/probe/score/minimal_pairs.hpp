@@ -9,15 +9,16 @@
 
 namespace masque::probe {
 
+/// Two sentences, of which the first is acceptable and the second is not.
 struct MinimalPair {
-  std::string good;
-  std::string bad;
+  std::string good;   ///< the acceptable sentence
+  std::string bad;    ///< the other one
   std::string uid;    ///< paradigm; empty: not stated
   std::string field;  ///< syntax, morphology …; empty: not stated
   std::string term;   ///< linguistics_term; empty: not stated
 };
 
-/// Reads a JSON object with `sentence_good` and `sentence_bad`, and `UID`, `field` and
+/// Reads `line`, a JSON object with `sentence_good` and `sentence_bad`, and `UID`, `field` and
 /// `linguistics_term` if it has them (BLiMP, Warstadt 2020, arXiv:1912.00582), or with `good`,
 /// `bad`, `uid`. Throws InputError "what was found", without the line's number.
 MinimalPair parse_minimal_pair(std::string_view line);
@@ -25,10 +26,12 @@ MinimalPair parse_minimal_pair(std::string_view line);
 /// Counts of correct pairs, in all and by group.
 class PairTally {
  public:
+  /// What the pairs of a group have in common: MinimalPair::uid, `term` or `field`, or nothing.
   enum class Level { kParadigm, kTerm, kField, kAll };
+  /// A group and its counts.
   struct Row {
-    Level level;
-    std::string name;
+    Level level;              ///< by what it is grouped
+    std::string name;         ///< of the group; "all" of kAll
     std::uint64_t n = 0;      ///< pairs
     std::uint64_t right = 0;  ///< of them
     /// right / n: parts add up to the whole, bit for bit.
@@ -39,7 +42,7 @@ class PairTally {
   void add(const MinimalPair& pair, double good, double bad) { add(pair, good > bad); }
   /// Counts `pair`, as correct if `right`.
   void add(const MinimalPair& pair, bool right);
-  /// Adds the counts of another run.
+  /// Adds the counts of another run's `row`.
   void add(const Row& row);
   /// Paradigms, terms, fields, each by name, then all.
   std::vector<Row> rows() const;
@@ -52,29 +55,32 @@ class PairTally {
   std::map<std::pair<Level, std::string>, Count> groups_;
 };
 
-/// Two models on the same pairs.
+/// Two models on the same pairs. Not thread-safe.
 class PairComparison {
  public:
+  /// The counts of one group of pairs.
   struct Row {
-    PairTally::Level level;
-    std::string name;
-    std::uint64_t n = 0;                            ///< pairs
-    std::uint64_t first = 0, second = 0;            ///< right answers of each model
-    std::uint64_t only_first = 0, only_second = 0;  ///< right answers where the other is wrong
+    PairTally::Level level;         ///< kind of group
+    std::string name;               ///< of the group
+    std::uint64_t n = 0;            ///< pairs
+    std::uint64_t first = 0;        ///< pairs that the first model has right
+    std::uint64_t second = 0;       ///< pairs that the second model has right
+    std::uint64_t only_first = 0;   ///< pairs that the first model alone has right
+    std::uint64_t only_second = 0;  ///< pairs that the second model alone has right
     /// McNemar's exact test: how likely is a split at least as uneven, if both are equally good?
     double p() const;
   };
 
   /// Counts `pair`, with whether the first and the second model are right.
   void add(const MinimalPair& pair, bool first, bool second);
-  /// In the order of PairTally::rows.
+  /// A row a group, in the order of PairTally::rows.
   std::vector<Row> rows() const;
 
  private:
   PairTally first_, second_, only_first_, only_second_;
 };
 
-/// "paradigm", "term", "field", "all".
+/// The name of `level`: "paradigm", "term", "field", "all".
 std::string_view level_name(PairTally::Level level);
 
 }  // namespace masque::probe

@@ -14,7 +14,8 @@ class WordNumbers {
  public:
   /// Forgets everything, and makes room for `words` calls of number().
   void start(std::size_t words);
-  /// `word` must stay where it is until the next start().
+  /// The number of `word`, the next one if it is new. The text of `word` must stay where it is
+  /// until the next start().
   char32_t number(std::string_view word);
 
  private:
@@ -31,10 +32,10 @@ class WordNumbers {
 /// Counts n-grams of texts of symbols: code points, or numbers of words. For one thread; reusable.
 class NgramMatcher {
  public:
-  /// matches[n − 1] for n = 1 … matches.size(): Σ over different n-grams of the least of how often
-  /// `hypothesis` has it and how often the reference with most of it does (BLEU's clipped counts:
-  /// Papineni 2002, doi:10.3115/1073083.1073135). Exact: n-grams are compared, not their hashes.
-  /// Cost O(orders · symbols).
+  /// `matches`[n − 1] for n = 1 … matches.size(): Σ over different n-grams of the least of how
+  /// often `hypothesis` has it and how often that of `references` with most of it does (BLEU's
+  /// clipped counts: Papineni 2002, doi:10.3115/1073083.1073135). Exact: n-grams are compared, not
+  /// their hashes. Cost O(orders · symbols).
   void match(std::u32string_view hypothesis, std::span<const std::u32string_view> references,
              std::span<std::uint32_t> matches);
 

@@ -21,14 +21,16 @@ enum class ScoreKind {
   kMdlm,          ///< a bound from random sets of hidden tokens: probe/score/likelihood_bound.hpp
 };
 
-/// "pll", "pll-word-l2r", … in the order above.
+/// The names of all kinds: "pll", "pll-word-l2r", … in the order above.
 NameTable<ScoreKind> kind_names();
+/// The name of `kind`.
 std::string_view kind_name(ScoreKind kind);
 
-/// Whether the head gives one number per position instead of one per token of the vocabulary.
+/// Whether the head that `kind` needs gives one number per position instead of one per token of the
+/// vocabulary.
 bool reads_one_number(ScoreKind kind);
 
-/// Whether the kind hides tokens, with one copy of the text for each scored token.
+/// Whether `kind` hides tokens, with one copy of the text for each scored token.
 bool is_masked(ScoreKind kind);
 
 }  // namespace masque::probe

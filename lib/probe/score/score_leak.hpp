@@ -18,8 +18,8 @@ namespace masque::probe {
 /// (mask/flow.hpp). For one thread.
 class ScoreLeak {
  public:
-  /// `options` are those with which the model was opened. `design` must outlive
-  /// this.
+  /// Checks scores of `kind` by a model of `design`, which must outlive this. `options` are those
+  /// with which the model was opened.
   ScoreLeak(ScoreKind kind, const model::Design& design, const model::ModelOptions& options);
 
   /// Without masks in the options: throws InputError if the model leaks. Its own masks have the

@@ -15,8 +15,8 @@ namespace masque::probe {
 
 /// Token ids of a text or of a record, with their segments, positions, labels and mask.
 struct Sequence {
-  std::uint64_t number = 0;  ///< of its line, from 0
-  std::vector<TokenId> ids;
+  std::uint64_t number = 0;      ///< of its line, from 0
+  std::vector<TokenId> ids;      ///< those of the template included
   std::vector<Index> segments;   ///< token types; empty: 0
   std::vector<Index> positions;  ///< empty: 0, 1, …
   std::vector<Index> labels;     ///< from a record; −100: no label; empty: the sequence has none
@@ -28,10 +28,11 @@ struct Sequence {
   Index prefix = 0;                 ///< tokens of the tokenizer's template in front of the text
   Index suffix = 0;                 ///< and after it
 
+  /// Tokens, those of the template included.
   Index size() const { return static_cast<Index>(ids.size()); }
 };
 
-/// Throws InputError if a sequence for a model of two streams has its own mask.
+/// Throws InputError if `sequence` has its own mask and a model of `design` has two streams.
 void check_one_stream(const Sequence& sequence, const model::Design& design);
 
 }  // namespace masque::probe

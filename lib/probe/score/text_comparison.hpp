@@ -14,20 +14,21 @@
 
 namespace masque::probe {
 
+/// Which intervals and tests are computed.
 struct ComparisonRequest {
-  double level = 0.95;   ///< of the intervals
-  Index samples = 1000;  ///< bootstrap samples of lines; 0: no intervals
-  Index trials = 10000;  ///< of approximate randomization; 0: none
-  std::uint64_t seed = 0;
-  int threads = 0;
+  double level = 0.95;     ///< of the intervals
+  Index samples = 1000;    ///< bootstrap samples of lines; 0: no intervals
+  Index trials = 10000;    ///< of approximate randomization; 0: none
+  std::uint64_t seed = 0;  ///< of samples and trials
+  int threads = 0;         ///< as parallel_for takes them; results do not depend on it
   /// Samples and trials; called from several threads.
   std::function<void(std::uint64_t done, std::uint64_t all)> progress = {};
 };
 
 /// A metric of the first system, and its comparison with the second one.
 struct MetricResult {
-  TextMetric metric{};
-  double value = 0;
+  TextMetric metric{};               ///< which one
+  double value = 0;                  ///< of the first system, over all lines
   std::optional<Interval> interval;  ///< percentile bootstrap over lines
   std::optional<double> against;     ///< the second system's value; the rest only with it
   std::optional<Interval> difference_interval;  ///< of value − against in the same samples
@@ -39,16 +40,19 @@ struct MetricResult {
 /// thread-safe.
 class TextComparison {
  public:
-  /// `systems` is 1 or 2; `keep`: keeps the lines for samples and trials.
+  /// `metrics` are those to compute. `systems` is 1 or 2; `keep`: keeps the lines for samples and
+  /// trials.
   TextComparison(std::vector<TextMetric> metrics, std::size_t systems, bool keep);
 
-  /// Adds lines: for each, the counts from LineCounter::add of the first system, then the second.
+  /// Adds lines: for each, `counts` has the counts from LineCounter::add of the first system, then
+  /// the second.
   void add(std::span<const std::uint32_t> counts);
+  /// Lines so far.
   std::uint64_t lines() const { return lines_; }
 
-  /// The results, in the order of the metrics. There is a line; samples and trials are 0 unless
-  /// lines were kept, trials also with one system. Cost of a sample or trial O(lines). Throws
-  /// Interrupted.
+  /// The results as `request` says, in the order of the metrics. There is a line; samples and
+  /// trials are 0 unless lines were kept, trials also with one system. Cost of a sample or trial
+  /// O(lines). Throws Interrupted.
   std::vector<MetricResult> results(const ComparisonRequest& request) const;
 
  private:

@@ -31,32 +31,34 @@ enum class TextMetric {
 /// Counts of chrF: for each order the n-grams of the hypothesis, of the reference, and in common.
 inline constexpr std::size_t kMostCounts = 18;
 
-/// In the order of the output.
+/// The names of all metrics, in the order of the output: "exact_match", "token_accuracy", …
 NameTable<TextMetric> text_metric_names();
 
-/// Number of counts that a metric keeps per line, at most kMostCounts.
+/// Number of counts that `metric` keeps per line, at most kMostCounts.
 std::size_t count_width(TextMetric metric);
-/// The sum of these numbers over several metrics.
+/// The sum of these numbers over several `metrics`.
 std::size_t count_width(std::span<const TextMetric> metrics);
 
-/// The terms that a line adds to the sums of a metric: as many as it has counts.
+/// `terms` ← what a line with these `counts` adds to the sums of `metric`: as many as it has
+/// counts.
 void put_terms(TextMetric metric, const std::uint32_t* counts, double* terms);
-/// The value of a corpus from the sums of its lines' terms. NaN if the divisor is 0 (wer without a
-/// word in the references), never infinite.
+/// The value of `metric` for a corpus from the `sums` of its lines' terms. NaN if the divisor is 0
+/// (wer without a word in the references), never infinite.
 double metric_value(TextMetric metric, std::span<const double> sums);
-/// The value of one line. BLEU uses sacreBLEU's effective order: n-gram orders for which the line
-/// is too short do not count.
+/// The value of `metric` for one line with these `counts`. BLEU uses sacreBLEU's effective order:
+/// n-gram orders for which the line is too short do not count.
 double line_value(TextMetric metric, const std::uint32_t* counts);
 
 /// Counts lines. Keeps its memory; for one thread.
 class LineCounter {
  public:
+  /// Counts for `metrics`; BLEU reads lines as `tokenizer` cuts them.
   LineCounter(std::vector<TextMetric> metrics, BleuTokenizer tokenizer);
 
-  /// Appends the counts of a line, in the order of the metrics: count_width() numbers for each.
-  /// Texts are valid UTF-8 of less than 4 GiB, and there is a reference. Cost of all but two
-  /// metrics O(length); wer and edit_distance, and rouge_l in its words, as edit_distance(). Throws
-  /// Interrupted.
+  /// Appends to `counts` those of a line, `hypothesis` against `references`, in the order of the
+  /// metrics: count_width() numbers for each. Texts are valid UTF-8 of less than 4 GiB, and there
+  /// is a reference. Cost of all but two metrics O(length); wer and edit_distance, and rouge_l in
+  /// its words, as edit_distance(). Throws Interrupted.
   void add(std::string_view hypothesis, std::span<const std::string_view> references,
            std::vector<std::uint32_t>& counts);
 

@@ -15,22 +15,24 @@
 
 namespace masque::probe {
 
+/// How TextScorer scores texts.
 struct ScoreOptions {
-  ScoreKind kind = ScoreKind::kPll;
+  ScoreKind kind = ScoreKind::kPll;  ///< what a score is
   /// The token that replaces a hidden one. Not used by models of two streams, which hide tokens by
   /// masks, nor by kinds of one pass.
   std::optional<TokenId> mask;
-  LengthPolicy policy;
+  LengthPolicy policy;   ///< for texts of more than the most tokens
   Index max_length = 0;  ///< tokens read at once, those of the template included; 0: the model's
-  Index batch_tokens = 8192;
-  /// Called with the length of each sequence of a kind of one pass, before it is run; may throw.
+  Index batch_tokens = 8192;  ///< most tokens of a batch; a longer sequence runs alone
+  /// Called with the length of each sequence of a kind of one pass, except kMaskless, before it is
+  /// run; may throw.
   std::function<void(Index)> check_length;
   /// The mask of a sequence, where its words decide it; may throw.
   std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
-  /// For kMdlm: `draws` sets of hidden tokens are drawn for each text, at least 2. `block_size`
-  /// above 0 is the size of the blocks in which the model writes; the blocks before each one stay
-  /// visible.
+  /// For kMdlm: how many sets of hidden tokens are drawn for each window of a text, at least 2.
   Index draws = 32;
+  /// For kMdlm: the size, in tokens, of the blocks in which the model writes; the blocks before
+  /// each one stay visible. 0: one block.
   Index block_size = 0;
   /// For kCausal with one stream: also gives the log-probability of each set at every position.
   /// Doubles the cost of the head.
@@ -39,8 +41,8 @@ struct ScoreOptions {
 
 /// A sentence and its scores.
 struct ScoredSentence {
-  std::uint64_t id = 0;
-  Sentence sentence;
+  std::uint64_t id = 0;  ///< as TextScorer::add got it
+  Sentence sentence;     ///< as it was added
   /// One per token of the text: its log-probability in nats; for kMdlm its share of the bound. No
   /// value where nothing was scored: the first token of a causal model without a begin token,
   /// tokens that kFirst and kLast cut, and all tokens with kMaskless.
@@ -61,18 +63,23 @@ struct ScoredSentence {
 /// of a sentence's id. Memory: one batch, and the sentences in it.
 class TextScorer {
  public:
+  /// Takes a scored sentence.
   using Sink = std::function<void(ScoredSentence&&)>;
 
-  /// `sink` receives the sentences in the order in which they were added. Throws InputError or
+  /// Scores with `model`, which must outlive this, as `options` say. `sink` receives the sentences
+  /// in the order in which they were added, during add() and flush(). Throws InputError or
   /// UsageError for options that the model does not support (a missing mask token, a length).
   TextScorer(const model::Model& model, const ScoreOptions& options, Sink sink);
 
-  /// Why a sentence cannot be added: its length, or for kMdlm a mask token in it. No value if it
+  /// Why `sentence` cannot be added: its length, or for kMdlm a mask token in it. No value if it
   /// can be added.
   std::optional<std::string> length_problem(const Sentence& sentence) const;
-  /// Adds a sentence without a length_problem(); runs batches as they fill.
+  /// Adds `sentence`, which has no length_problem(); runs batches as they fill. `id` is handed to
+  /// the sink, and names the draws of kMdlm. Throws as Model::run does, and what the functions of
+  /// the options throw.
   void add(std::uint64_t id, Sentence sentence);
-  /// The same, but scores only tokens [begin, end) of the text. With kMaskless: all tokens.
+  /// The same, but scores only tokens [`begin`, `end`) of the text of `sentence`. With kMaskless:
+  /// all tokens. `id` is as above.
   void add(std::uint64_t id, Sentence sentence, Index begin, Index end);
   /// Runs the waiting sentences. Every sentence has then been given to the sink.
   void flush();
@@ -108,7 +115,7 @@ class TextScorer {
   std::deque<Pending> pending_;
 };
 
-/// M(t) of a masked kind, as places among the ids of a sentence: ascending, t among them.
+/// M(t) of a masked `kind`, as places among the ids of `sentence`: ascending, `t` among them.
 std::vector<Index> hidden_with(ScoreKind kind, const Sentence& sentence, Index t);
 
 }  // namespace masque::probe

@@ -10,7 +10,7 @@
 
 namespace masque::probe {
 
-/// Whether the head predicts tokens.
+/// Whether the head of `design` predicts tokens.
 inline bool has_vocabulary(const model::Design& design) {
   return design.head.kind == model::HeadKind::kMasked ||
          design.head.kind == model::HeadKind::kCausal;
@@ -18,9 +18,11 @@ inline bool has_vocabulary(const model::Design& design) {
 
 /// Probabilities and their logarithms (nats).
 struct TokenDistribution {
-  std::vector<double> probability, logarithm;
+  std::vector<double> probability,  ///< of each id; they sum to 1
+      logarithm;                    ///< of these, nats
 };
 
+/// softmax of `logits`, one for each id, at least one. In double.
 template <class T>
 TokenDistribution predict(std::span<const T> logits) {
   TokenDistribution p;
@@ -37,7 +39,7 @@ TokenDistribution predict(std::span<const T> logits) {
   return p;
 }
 
-/// KL(p ‖ q) in nats, at least 0.
+/// KL(`p` ‖ `q`) in nats, at least 0. Both have the same ids.
 inline double divergence(const TokenDistribution& p, const TokenDistribution& q) {
   double sum = 0;
   for (std::size_t v = 0; v < p.probability.size(); ++v) {
@@ -46,7 +48,7 @@ inline double divergence(const TokenDistribution& p, const TokenDistribution& q)
   return std::max(sum, 0.0);
 }
 
-/// ½ Σ |p − q|.
+/// ½ Σ |p − q|, the total variation distance of `p` and `q`: 0 … 1.
 inline double total_variation(const TokenDistribution& p, const TokenDistribution& q) {
   double sum = 0;
   for (std::size_t v = 0; v < p.probability.size(); ++v) {

@@ -15,17 +15,18 @@
 
 namespace masque::probe {
 
+/// What VisibleContext measures.
 struct VisibleContextRequest {
-  std::vector<Index> visible;  ///< numbers of visible tokens; different, at least 0
-  Index draws = 1;             ///< random sets of visible tokens for each text
-  std::optional<TokenId> mask;
-  std::uint64_t seed = 0;
-  Index batch_tokens = 8192;
+  std::vector<Index> visible;   ///< numbers of visible tokens; different, at least 0
+  Index draws = 1;              ///< random sets of visible tokens for each text
+  std::optional<TokenId> mask;  ///< the mask token; of masked models of one stream
+  std::uint64_t seed = 0;       ///< of the random orders
+  Index batch_tokens = 8192;    ///< most tokens of a batch; a longer text runs alone
 };
 
 /// Result for tokens that are predicted from `visible` others.
 struct VisibleContextRow {
-  Index visible = 0;
+  Index visible = 0;  ///< visible tokens, those of the template not counted
   /// Tokens at a distance of up to 2^distance, and more than half of that, from the nearest visible
   /// token; −1: all tokens.
   Index distance = -1;
@@ -42,14 +43,15 @@ struct VisibleContextRow {
 /// Memory: a batch, and the rows. For one thread.
 class VisibleContext {
  public:
-  /// `model` must outlive this; `options` are those with which it was opened. Throws InputError for
-  /// a model that cannot predict from an arbitrary set of tokens (causal, two towers,
-  /// discriminators), and if a mask token is needed but missing.
+  /// `model` must outlive this; `options` are those with which it was opened; `request` says which
+  /// numbers are measured. Throws InputError for a model that cannot predict from an arbitrary set
+  /// of tokens (causal, two towers, discriminators), and if a mask token is needed but missing.
   VisibleContext(const model::Model& model, const model::ModelOptions& options,
                  const VisibleContextRequest& request);
 
-  /// Adds a text; runs batches as they fill. Cost: a pass for each draw and number below that of
-  /// the text's tokens. Throws as Model::run does.
+  /// Adds the text of `sequence`; runs batches as they fill. Cost: a pass for each draw and number
+  /// below that of the text's tokens. Throws as Model::run does, and InputError for a sequence with
+  /// its own mask.
   void add(const Sequence& sequence);
   /// Runs what waits.
   void flush();

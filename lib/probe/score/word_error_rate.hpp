@@ -9,22 +9,24 @@ namespace masque::probe {
 
 /// Edits that turn a reference into a hypothesis.
 struct WordErrors {
-  std::uint64_t words = 0;  ///< of the reference
-  std::uint64_t substitutions = 0;
-  std::uint64_t deletions = 0;
-  std::uint64_t insertions = 0;
+  std::uint64_t words = 0;          ///< of the reference
+  std::uint64_t substitutions = 0;  ///< words that are others in the hypothesis
+  std::uint64_t deletions = 0;      ///< words that the hypothesis leaves out
+  std::uint64_t insertions = 0;     ///< words of the hypothesis alone
 
+  /// All edits.
   std::uint64_t errors() const { return substitutions + deletions + insertions; }
-  /// NaN without words.
+  /// errors() / words: above 1 where the hypothesis inserts many. NaN without words.
   double rate() const;
+  /// Adds the counts of `other`.
   void add(const WordErrors& other);
 };
 
-/// Words between spaces, tabs and line ends.
+/// The words of `text` between spaces, tabs and line ends: views into it.
 std::vector<std::string_view> split_words(std::string_view text);
 
-/// The fewest edits, each at cost 1, in the way of align_words(): its cost and memory.
-/// Interruptible.
+/// The fewest edits from `reference` to `hypothesis`, each at cost 1, in the way of align_words():
+/// its cost and memory. Interruptible.
 WordErrors word_errors(std::string_view reference, std::string_view hypothesis);
 
 }  // namespace masque::probe

@@ -19,30 +19,31 @@ enum class WordUnit {
   kSpace,      ///< what stands between white space
   kTokenizer,  ///< a pre-token of the tokenizer, as transformers' word_ids
 };
-/// "space", "tokenizer".
+/// The names of all units: "space", "tokenizer".
 NameTable<WordUnit> word_unit_names();
 
 /// A word or a region, and its tokens.
 struct WordTokens {
   text::Stretch place;  ///< in bytes of the text, without white space at the ends
-  Index begin = 0;      ///< tokens [begin, end) of the text
-  Index end = 0;
+  Index begin = 0;      ///< first token, among those of the text
+  Index end = 0;        ///< after the last one
 };
 
-/// The words of a text, from left to right. Every token belongs to one of them if there are any.
-/// kSpace: a token belongs to the first word that ends after it begins, so white space to the word
-/// that follows, at the end of the text to the last one. A word may have no token: one that the
-/// tokenizer drops, or a second one that shares a token. kTokenizer: a special token that stands in
-/// the text is a word; pre-tokens of white space are words, whose place is empty.
+/// The words of `text` by `unit`, from left to right. `sentence` are its tokens, with spans. Every
+/// token belongs to one of them if there are any. kSpace: a token belongs to the first word that
+/// ends after it begins, so white space to the word that follows, at the end of the text to the
+/// last one. A word may have no token: one that the tokenizer drops, or a second one that shares a
+/// token. kTokenizer: a special token that stands in the text is a word; pre-tokens of white space
+/// are words, whose place is empty.
 std::vector<WordTokens> words_of(const Sentence& sentence, std::string_view text, WordUnit unit);
 
 /// Words next to each other that have the same label.
 struct Region {
-  std::string label;
-  WordTokens tokens;
+  std::string label;  ///< of all its words
+  WordTokens tokens;  ///< from the first word to the last
 };
 
-/// The regions of words; `labels` has a label for each of them, between white space. Throws
+/// The regions of `words`; `labels` has a label for each of them, between white space. Throws
 /// InputError (message only) for another number of labels.
 std::vector<Region> regions_of(std::span<const WordTokens> words, std::string_view labels);
 
@@ -59,11 +60,13 @@ std::vector<Region> regions_of(std::span<const WordTokens> words, std::string_vi
 /// and Meister 2024, arXiv:2406.14561; Oh and Schuler 2024, arXiv:2406.10851.
 class SpaceCorrection {
  public:
-  /// Throws InputError (message only) for a tokenizer whose tokens do not begin with the space.
+  /// Reads the vocabulary of `tokenizer`. Throws InputError (message only) if its tokens do not
+  /// begin with the space.
   explicit SpaceCorrection(const text::Tokenizer& tokenizer);
-  /// For ScoreOptions::sets.
+  /// For ScoreOptions::sets: tokens with the space in front, and the others; eos is in both.
   std::vector<TokenSet> sets() const { return {spaced_, unspaced_}; }
-  /// The number to add to the sum over a word's tokens; not finite where it is not known.
+  /// The number to add, in nats, to the sum over the tokens of `word`, of a sentence `scored` with
+  /// sets(); not finite where it is not known.
   double of(const ScoredSentence& scored, const WordTokens& word) const;
 
  private:
@@ -72,9 +75,9 @@ class SpaceCorrection {
   TokenSet spaced_, unspaced_;
 };
 
-/// Σ log p over the tokens of a word or region, plus the correction if there is one (its sets must
-/// have been scored). No value for a word without tokens, with a token that was not scored, or with
-/// an unknown correction (its end was not read).
+/// Σ log p over the tokens of `word`, a word or region of `scored`, plus the `correction` unless it
+/// is nullptr (its sets must have been scored). No value for a word without tokens, with a token
+/// that was not scored, or with an unknown correction (its end was not read).
 std::optional<double> word_score(const ScoredSentence& scored, const WordTokens& word,
                                  const SpaceCorrection* correction);
 

@@ -10,18 +10,19 @@
 
 namespace masque::probe {
 
+/// What Consistency compares.
 struct ConsistencyRequest {
-  std::vector<TokenNoise> corruptions;
-  std::vector<double> rates;    ///< in (0, 1]
-  std::optional<TokenId> mask;  ///< of kMask
-  std::uint64_t seed = 0;
-  Index batch_tokens = 8192;
+  std::vector<TokenNoise> corruptions;  ///< each at every rate
+  std::vector<double> rates;            ///< in (0, 1]
+  std::optional<TokenId> mask;          ///< of kMask
+  std::uint64_t seed = 0;               ///< of selection and random tokens
+  Index batch_tokens = 8192;            ///< most tokens of a batch; a longer copy runs alone
 };
 
 /// One corruption at one rate, over tokens that were not selected, in lines where one was.
 struct ConsistencyRow {
-  TokenNoise corruption = TokenNoise::kNone;
-  double rate = 0;
+  TokenNoise corruption = TokenNoise::kNone;  ///< of the selected tokens
+  double rate = 0;                            ///< share of the tokens that are selected
   RatioMean distance;         ///< of last states: |a − b| / |b|, b without corruption
   RatioMean cosine;           ///< of last states
   RatioMean divergence;       ///< KL(without ‖ with) of the predictions, nats
@@ -32,12 +33,14 @@ struct ConsistencyRow {
 /// vocabulary, else their rows stay empty. For one thread.
 class Consistency {
  public:
-  /// `model` must stay. Throws InputError if there is no mask token for kMask.
+  /// `model` must outlive it. `request` has corruptions, rates and mask token. Throws InputError if
+  /// there is no mask token for kMask.
   Consistency(const model::Model& model, const ConsistencyRequest& request);
 
-  /// Runs a text unchanged and with every corruption. Memory: its predictions, (tokens, vocabulary)
-  /// twice. Throws InputError for a sequence with a mask of its own, and as Model::run does.
+  /// Runs the text of `sequence` unchanged and with every corruption. Memory: its predictions,
+  /// (tokens, vocabulary) twice. Throws InputError as check_one_stream(), and as Model::run does.
   void add(const Sequence& sequence);
+  /// One for each corruption and rate, in the order requested, over the texts so far.
   const std::vector<ConsistencyRow>& rows() const { return rows_; }
 
  private:

@@ -7,13 +7,13 @@ namespace masque::probe {
 
 /// Views of the line that was read.
 struct SimilarityPair {
-  double score = 0;  ///< finite
-  std::string_view first;
-  std::string_view second;
+  double score = 0;         ///< finite
+  std::string_view first;   ///< a sentence
+  std::string_view second;  ///< the other one
 };
 
-/// Reads "score TAB sentence TAB sentence". Throws InputError "what was found", without the line's
-/// number.
+/// Reads `line`: "score TAB sentence TAB sentence", without its end. Throws InputError "what was
+/// found", without the line's number.
 SimilarityPair parse_similarity_pair(std::string_view line);
 
 }  // namespace masque::probe

@@ -6,13 +6,15 @@
 
 namespace masque::probe {
 
-/// Ranks from 1; equal values share the mean of theirs. NaN must not occur. Cost O(n log n).
+/// The ranks of `values`, from 1; equal values share the mean of theirs. NaN must not occur. Cost
+/// O(n log n).
 std::vector<double> ranks(std::span<const double> values);
 
-/// Pearson's r of lists of equal length; NaN with fewer than two values or where one does not vary.
+/// Pearson's r of `x` and `y`, of equal length; NaN with fewer than two values or where one list
+/// does not vary.
 double pearson(std::span<const double> x, std::span<const double> y);
 
-/// Spearman's rho: Pearson's r of the ranks.
+/// Spearman's rho of `x` and `y`: pearson() of their ranks().
 double spearman(std::span<const double> x, std::span<const double> y);
 
 }  // namespace masque::probe

@@ -12,11 +12,12 @@
 
 namespace masque::probe {
 
-/// (n, n): row i is softmax(z_i / temperature) of standard normal z_ij. A small temperature makes
-/// rows hard: almost all weight on one key. Throws UsageError for n < 1 and for a temperature
-/// outside of 0.02 … 1e6: a weight below would be 0 in double.
+/// A matrix (`n`, `n`): row i is softmax(z_i / `temperature`) of standard normal z_ij, which `seed`
+/// draws. A small temperature makes rows hard: almost all weight on one key. Throws UsageError for
+/// `n` < 1 and for a temperature outside of 0.02 … 1e6: a weight below would be 0 in double.
 Matrix<double> random_weights(Index n, double temperature, std::uint64_t seed);
 
+/// Which key sizes are fitted, and how long.
 struct LowRankRequest {
   std::vector<Index> key_sizes;  ///< each at least 1
   Index restarts = 3;            ///< random starts, at least 1
@@ -25,11 +26,12 @@ struct LowRankRequest {
   double enough = 1e-12;
   /// … or where the last 50 iterations made less of it than this share of it.
   double progress = 1e-4;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;  ///< of the random starts
 };
 
+/// The best fit of a key size.
 struct LowRankRow {
-  Index key_size = 0;
+  Index key_size = 0;    ///< columns of Q and K
   double kl = 0;         ///< the least that a random start reached: mean over rows, nats
   Index iterations = 0;  ///< of that start
   /// Whether that start ended before `most_iterations`.
@@ -39,6 +41,7 @@ struct LowRankRow {
   double truncated_kl = 0;
 };
 
+/// What fit_low_rank() found.
 struct LowRankFit {
   /// Least key size that gives the weights exactly: the rank of the logs of the weights with the
   /// mean of each row taken off, singular values above 1e-10 of the largest. For weights in general
@@ -48,9 +51,8 @@ struct LowRankFit {
 };
 
 /// Minimises the mean over rows of KL(P_i ‖ softmax(Q Kᵀ)_i) over free queries Q (n, key size) and
-/// keys K (m, key size).
-///
-/// weights  P (n, m): positive, finite, rows sum to 1 (to rounding)
+/// keys K (m, key size), for every key size of `request`. `weights` are P (n, m): positive, finite,
+/// rows sum to 1 (to rounding).
 ///
 /// L-BFGS (20 pairs, backtracking to an Armijo decrease of 1e-4) in double, full batch, gradients
 /// by hand; entries start normal with variance 1/√(key size), so that scores have variance 1. One

@@ -12,12 +12,14 @@ namespace masque::probe {
 /// is that of a ratio (Cochran 1977, §6.5, without the finite population): √(n/(n−1) Σ (v − r c)²)
 /// / Σ c.
 struct RatioMean {
-  std::uint64_t lines = 0;
-  double values = 0;
-  double counts = 0;
-  double value_squares = 0, products = 0, count_squares = 0;
+  std::uint64_t lines = 0;   ///< n, lines with a count above 0
+  double values = 0;         ///< Σ v
+  double counts = 0;         ///< Σ c
+  double value_squares = 0,  ///< Σ v²
+      products = 0,          ///< Σ v c
+      count_squares = 0;     ///< Σ c²
 
-  /// A line with `count` numbers that add up to `value`.
+  /// Adds a line with `count` numbers that add up to `value`; nothing if `count` is not above 0.
   void add(double value, double count) {
     if (count <= 0) return;
     ++lines;
@@ -27,11 +29,11 @@ struct RatioMean {
     products += value * count;
     count_squares += count * count;
   }
-  /// NaN of nothing.
+  /// r = Σ v / Σ c; NaN of nothing.
   double mean() const {
     return counts > 0 ? values / counts : std::numeric_limits<double>::quiet_NaN();
   }
-  /// NaN of less than two lines.
+  /// The standard error of the mean; NaN of fewer than two lines.
   double standard_error() const {
     if (lines < 2) return std::numeric_limits<double>::quiet_NaN();
     const double r = mean();

@@ -16,11 +16,11 @@ namespace masque::probe {
 /// each piece is given all others; with a detector it is given the unmasked line, including the
 /// word.
 struct CheckedWord {
-  text::Span span;  ///< bytes of the line
-  double log_probability = 0;
-  std::string replacement;  ///< empty: the word has no candidate
-  double replacement_log_probability = 0;
-  double edit_cost = 0;  ///< of all edits of the replacement
+  text::Span span;                         ///< bytes of the line
+  double log_probability = 0;              ///< of the word itself
+  std::string replacement;                 ///< empty: the word has no candidate
+  double replacement_log_probability = 0;  ///< of the replacement in its place
+  double edit_cost = 0;                    ///< of all edits of the replacement
   /// With a detector: the largest probability that a piece of the word is wrong.
   std::optional<double> error_probability;
 
@@ -28,8 +28,8 @@ struct CheckedWord {
   double gain() const { return replacement_log_probability - edit_cost - log_probability; }
 };
 
-/// The text with the replacements that gain more than `threshold` nats. `words` are from left to
-/// right and do not overlap.
+/// `text` with the replacements that gain more than `threshold` nats. `words`, whose spans are
+/// bytes of it, are from left to right and do not overlap.
 std::string corrected(std::string_view text, std::span<const CheckedWord> words, double threshold);
 
 }  // namespace masque::probe

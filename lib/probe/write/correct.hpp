@@ -20,6 +20,7 @@
 
 namespace masque::probe {
 
+/// How Corrector checks words.
 struct CorrectOptions {
   /// One pass gives the probability of every token given the others (T-TA); else every word is
   /// hidden by mask tokens in passes of its own.
@@ -45,19 +46,20 @@ struct CorrectOptions {
 
 /// A line as text and as tokens.
 struct Line {
-  std::string text;
+  std::string text;   ///< valid UTF-8
   Sentence sentence;  ///< of encode_sentence, with spans
 };
 
 /// Checks lines with one model. Thread-safe.
 class Corrector {
  public:
-  /// Both must outlive the object. Throws as check_filling(). Cost: linear in the vocabulary.
+  /// Checks with `model` and its `tokenizer` as `options` say; both must outlive the object. Throws
+  /// as check_filling(). Cost: linear in the vocabulary.
   Corrector(const model::Model& model, const text::Tokenizer& tokenizer, CorrectOptions options);
 
-  /// The words of each line that hold a letter, in order. A word is a pre-token of the tokenizer,
-  /// without white space; with `confusions` what stands between white space, or the punctuation
-  /// around it, if it is in a set, with all tokens that share a character with it.
+  /// The words of each of `lines` that hold a letter, in order. A word is a pre-token of the
+  /// tokenizer, without white space; with `confusions` what stands between white space, or the
+  /// punctuation around it, if it is in a set, with all tokens that share a character with it.
   /// Results do not depend on the other lines nor on batch_tokens. Passes over a line: of a word of
   /// one piece 1, of n pieces n + 1, and n for each of the confusions of n ≥ 2 pieces; of one_pass
   /// 1 in all, 1 more for each word of several pieces, and 1 for each confusion of several; of a
@@ -91,7 +93,7 @@ class Corrector {
   std::vector<bool> special_;  ///< of a detector: tokens that replace none
 };
 
-/// The line with the replacements that gain more than `threshold` nats.
+/// `line` with the replacements of `words` that gain more than `threshold` nats.
 inline std::string corrected(const Line& line, std::span<const CheckedWord> words,
                              double threshold) {
   return corrected(std::string_view(line.text), words, threshold);

@@ -22,28 +22,30 @@ enum class JointFill {
                  ///< arXiv:1902.04094)
 };
 
-/// "none", "left-to-right", "beam", "gibbs".
+/// The names of all ways: "none", "left-to-right", "beam", "gibbs".
 NameTable<JointFill> joint_fill_names();
 
+/// How fill() fills masks.
 struct FillOptions {
-  Index top_k = 5;               ///< fillings of a mask, or of a text
-  std::vector<TokenId> targets;  ///< the only tokens that are put there; empty: all
-  JointFill joint = JointFill::kNone;
-  Index num_beams = 5;     ///< at least top_k
-  Index sweeps = 100;      ///< of kGibbs: every mask is drawn so many times
-  double temperature = 1;  ///< of kGibbs: logits are divided by it; > 0
-  std::uint64_t seed = 0;
-  Index batch_tokens = 8192;  ///< tokens run together
+  Index top_k = 5;                     ///< fillings of a mask, or of a text
+  std::vector<TokenId> targets;        ///< the only tokens that are put there; empty: all
+  JointFill joint = JointFill::kNone;  ///< how masks of a text depend on each other
+  Index num_beams = 5;                 ///< of kBeam; at least top_k
+  Index sweeps = 100;                  ///< of kGibbs: every mask is drawn so many times
+  double temperature = 1;              ///< of kGibbs: logits are divided by it; > 0
+  std::uint64_t seed = 0;              ///< of kGibbs
+  Index batch_tokens = 8192;           ///< tokens run together
   /// The mask of a sequence, where its words decide it; may throw.
   std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
 };
 
-/// The places of a token in the text of a sentence, not in its template.
+/// The places of the token `mask` among the ids of `sentence`, in its text, not in its template;
+/// ascending.
 std::vector<Index> places_of(const Sentence& sentence, TokenId mask);
 
 /// A token for one mask.
 struct Filling {
-  TokenId id = 0;
+  TokenId id = 0;          ///< the token
   double probability = 0;  ///< softmax over the whole vocabulary, whatever the targets
 };
 
@@ -61,14 +63,15 @@ struct FilledText {
   std::vector<JointFilling> joint;          ///< the other ways: of the text
 };
 
-/// Throws InputError for a model without a masked head, and one of two streams, whose masks hide
-/// tokens.
+/// Throws InputError for a `design` without a masked head, one of two streams, whose masks hide
+/// tokens, and one with latent bottlenecks.
 void check_filling(const model::Design& design);
 
-/// Fills texts, one result each in their order; a result depends neither on the other texts nor on
-/// batch_tokens. Passes over a text of m masks: 1 of kNone; m of kLeftToRight; at most
-/// m · num_beams of kBeam; m · sweeps of kGibbs. Memory: a batch, the texts, and of kBeam num_beams
-/// fillings of each. Throws InputError as Model::run, and Interrupted.
+/// Fills the masks of `texts` with `model` as `options` say, one result each in their order; a
+/// result depends neither on the other texts nor on batch_tokens. Passes over a text of m masks: 1
+/// of kNone; m of kLeftToRight; at most m · num_beams of kBeam; m · sweeps of kGibbs. Memory: a
+/// batch, the texts, and of kBeam num_beams fillings of each. Throws InputError as Model::run, and
+/// Interrupted.
 std::vector<FilledText> fill(const model::Model& model, std::span<const MaskedText> texts,
                              const FillOptions& options);
 

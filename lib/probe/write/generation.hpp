@@ -20,15 +20,16 @@ enum class EarlyStopping {
 struct BeamOptions {
   Index num_beams = 1;        ///< 1: no beam search
   double length_penalty = 1;  ///< A: the score of n tokens is Σ log p / n^A
-  EarlyStopping early_stopping = EarlyStopping::kFalse;
+  EarlyStopping early_stopping = EarlyStopping::kFalse;  ///< when a prompt is finished
 };
 
+/// How generate() continues prompts.
 struct GenerateOptions {
-  SamplingOptions sampling;
-  Index max_new_tokens = 20;
-  Index num_return_sequences = 1;
-  std::uint64_t seed = 0;
-  std::vector<TokenId> ends;  ///< the first of them that is chosen is the last token
+  SamplingOptions sampling;        ///< how a token is chosen
+  Index max_new_tokens = 20;       ///< of a text, at least 1
+  Index num_return_sequences = 1;  ///< texts for a prompt, at least 1
+  std::uint64_t seed = 0;          ///< of sampling
+  std::vector<TokenId> ends;       ///< the first of them that is chosen is the last token
   /// The prompt is a source, of segment 0, whose tokens read each other; what is generated is its
   /// target, of segment 1: UniLM's mask. Dong et al. 2019, arXiv:1905.03197.
   bool to_target = false;

@@ -17,15 +17,17 @@ namespace masque::probe {
 
 /// A text with masks.
 struct MaskedText {
-  std::uint64_t id = 0;  ///< of the line: keys the random numbers
-  Sentence sentence;
+  std::uint64_t id = 0;       ///< of the line: keys the random numbers
+  Sentence sentence;          ///< its tokens, with masks
   std::vector<Index> places;  ///< of the masks among the sentence's ids, ascending; at least one
 };
 
 /// A text whose masks are being written.
 struct Draft {
-  /// `draws`: as the member `stream`.
+  /// Draft `number` (the member `sample`) of `masked`, which must outlive it, with the tokens that
+  /// stand there. `draws`: as the member `stream`.
   Draft(const MaskedText& masked, Index number, std::optional<RandomStream> draws = std::nullopt);
+  /// Number of masks.
   Index masks() const { return std::ssize(tokens); }
 
   const MaskedText* text;                 ///< borrowed
@@ -49,17 +51,19 @@ struct MaskedPass {
   /// highest first, of equal ones the first mask. The others stay masks. 0: all, from left to
   /// right.
   Index kept = 0;
-  SamplingOptions sampling;
+  SamplingOptions sampling;  ///< how a token is chosen
   /// The number in [0, 1) that decides the token of a mask: used with sampling.do_sample alone.
   std::function<double(Index mask)> uniform = {};
 };
 
-/// For MaskedPass::uniform: the draws number `draw` of a draft's stream. Borrows the draft.
+/// For MaskedPass::uniform: the draws number `draw` of the stream of `draft`, which must have one
+/// and must outlive the function.
 std::function<double(Index mask)> draws_of(const Draft& draft, Index draw);
 
 /// The next pass over a draft, counted from 0. Gets the elements of the span of write_masks().
 using NextPass = std::function<MaskedPass(const Draft& draft, Index pass)>;
 
+/// Which tokens write_masks() puts, and how it runs texts.
 struct MaskedWriterOptions {
   std::vector<TokenId> targets;          ///< the only tokens that are put there; empty: all
   std::vector<TokenId> never;            ///< tokens that are not
@@ -75,14 +79,14 @@ struct MaskedWriterOptions {
   Index cached_block_size = 0;
 };
 
-/// Runs passes over all drafts, the first over each, then the second …, until `next` has no more
-/// for any. What becomes of a draft does not depend on the others nor on batch_tokens.
-/// Probabilities are those among all tokens but `excluded`, at temperature 1. Memory: a batch.
-/// Throws InputError as Model::run, and Interrupted.
+/// Runs passes of `model` over all `drafts` as `options` say, the first over each, then the second
+/// …, until `next` has no more for any. What becomes of a draft does not depend on the others nor
+/// on batch_tokens. Probabilities are those among all tokens but `excluded`, at temperature 1.
+/// Memory: a batch. Throws InputError as Model::run, and Interrupted.
 void write_masks(const model::Model& model, const NextPass& next,
                  const MaskedWriterOptions& options, std::span<Draft> drafts);
 
-/// A draft that is finished, whose tokens have this Σ log p in all.
+/// `draft`, which is finished, as a text whose tokens have the Σ log p `log_probability` in all.
 Generated written(const Draft& draft, double log_probability);
 
 }  // namespace masque::probe

@@ -21,12 +21,12 @@ struct OpenText {
   std::vector<double> latents = {};  ///< as Prompt has them
 };
 
-/// How many tokens such a text may have in a model; 0: any number. The one that stands for points
-/// of latent bottlenecks takes no position from the others.
+/// How many tokens a text that begins with `prompt` may have in a model of `design`; 0: any number.
+/// The one that stands for points of latent bottlenecks takes no position from the others.
 Index text_limit(const model::Design& design, const Prompt& prompt);
 
-/// A prompt that is continued by at most max_new_tokens ≥ 1 tokens, of which the last one is not
-/// read, in a model of `limit` positions (0: unlimited).
+/// `prompt`, which is continued by at most `max_new_tokens` ≥ 1 tokens, of which the last one is
+/// not read, in a model of `limit` positions (0: unlimited).
 OpenText open_text(const Prompt& prompt, Index max_new_tokens, Index limit);
 
 /// Gets the logits of the token after a text, by its number; a view that ends with the call.
@@ -38,12 +38,14 @@ using TakeNext = std::function<void(std::size_t text, std::span<const double> lo
 class TextReader {
  public:
   /// `to_target`: UniLM's mask and segments; of texts with latents those of UniVAE, whose second
-  /// token has the first one's position. The model is borrowed.
+  /// token has the first one's position. There are `texts` of them at first. `model` must outlive
+  /// it.
   TextReader(const model::Model& model, bool to_target, Index texts);
 
-  /// Reads what texts have since the last time, at least one token each; in the order of then.
+  /// Reads what `texts` have since the last time, at least one token each; in the order of then.
+  /// Gives the logits after each to `take`. Throws as Model::run does.
   void read(std::span<const OpenText* const> texts, const TakeNext& take);
-  /// Text i goes on where from[i] was; those that nobody names are forgotten.
+  /// Text i goes on where `from`[i] was; those that nobody names are forgotten.
   void select(std::span<const Index> from);
 
  private:

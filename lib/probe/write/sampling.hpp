@@ -17,21 +17,21 @@ struct SamplingOptions {
   double top_p = 1;        ///< then only the most probable tokens with this probability are kept
 };
 
-/// log Σ exp x; x may hold −∞, but not alone.
+/// log Σ exp `x`; x may hold −∞, but not alone.
 double log_sum(std::span<const double> x);
 
-/// The probabilities that a token is drawn with: softmax of logits / temperature, without the
-/// tokens that top_k and top_p take out. O(V log V).
+/// The probability that each token is drawn with: softmax of `logits` / temperature, without the
+/// tokens that top_k and top_p of `options` take out. They sum to 1. O(V log V).
 std::vector<double> sampling_probabilities(std::span<const double> logits,
                                            const SamplingOptions& options);
 
-/// The next token; `uniform`, in [0, 1), decides which one is drawn. The result's probability is
-/// not 0.
+/// The next token by `logits` and `options`; `uniform`, in [0, 1), decides which one is drawn. The
+/// result's probability is not 0.
 TokenId choose_token(std::span<const double> logits, const SamplingOptions& options,
                      double uniform);
 
-/// The number of a draw, in [0, 1), 53 bits: a function of the stream, the sample and its place
-/// (each below 2³²).
+/// The number of a draw, in [0, 1), 53 bits: a function of the `stream`, the `sample` and its
+/// `place` (each below 2³²).
 double uniform_at(const RandomStream& stream, Index sample, Index place);
 
 }  // namespace masque::probe

@@ -18,12 +18,13 @@ namespace masque::probe {
 /// thread-safe.
 class ThresholdSearch {
  public:
-  /// A text, its words as a Corrector checked them, and what it should be. Each word lies between
-  /// blanks, and its replacement has none. Cost: the texts are aligned once.
+  /// Adds `text`, its `words` as a Corrector checked them, and the `reference` that it should be.
+  /// Each word lies between blanks, and its replacement has none. Cost: the texts are aligned once.
   void add(std::string_view text, std::span<const CheckedWord> words, std::string_view reference);
 
+  /// A threshold and what it gives.
   struct Best {
-    double threshold = 0;
+    double threshold = 0;   ///< nats
     CorrectionCount words;  ///< corrected words at this threshold, as CorrectionCounts counts them
   };
   /// The threshold with the highest F1 of corrected words; of equal ones the highest, and between
