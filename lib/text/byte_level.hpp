@@ -5,10 +5,10 @@
 
 namespace masque::text {
 
-/// The character for a byte: U+0021 to U+017F.
+/// The character for `byte`: U+0021 to U+017F.
 char32_t byte_level_char(unsigned char byte);
 
-/// Writes the character for each byte of a text; all of one old character share its span.
+/// Writes the character for each byte of `text`; all of one old character share its span.
 void byte_level(AlignedText& text);
 
 }  // namespace masque::text

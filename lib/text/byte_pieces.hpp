@@ -14,7 +14,7 @@ namespace masque::text {
 /// Ids of the pieces of all bytes, −1 where there is none.
 class BytePieces {
  public:
-  /// `find` gives the id of a token, if there is one.
+  /// `find`(token) gives the id of a token, as std::optional<TokenId>; called here only.
   template <typename Find>
   explicit BytePieces(Find find) {
     for (std::size_t byte = 0; byte < ids_.size(); ++byte) {
@@ -22,8 +22,9 @@ class BytePieces {
     }
   }
 
+  /// The id of the piece of `byte`, −1 if there is none. Constant time.
   TokenId operator[](char byte) const { return ids_[static_cast<unsigned char>(byte)]; }
-  /// Whether it is the piece of a byte.
+  /// Whether `id` is the piece of a byte. Compares with all 256.
   bool has(TokenId id) const { return std::find(ids_.begin(), ids_.end(), id) != ids_.end(); }
   /// Whether there is a piece for every byte of `text`.
   bool cover(std::string_view text) const {

@@ -18,25 +18,30 @@ class Decoder {
   Decoder& operator=(const Decoder&) = delete;
   virtual ~Decoder() = default;
 
+  /// Rewrites `tokens` so that the text is what they are one after the other; there may be fewer
+  /// then. Throws InputError where a text grows too much, or a pattern exceeds its limits.
   virtual void decode(std::vector<std::string>& tokens) const = 0;
 };
 
 /// A type of decoder.
 struct DecoderKind {
   std::string_view name;  ///< its "type" in tokenizer.json
-  /// Throws InputError with `path` and the place of a field of another kind.
+  /// Makes it of `json`, its object in the file `path`. Throws InputError with `path` and the place
+  /// of a field of another kind.
   std::unique_ptr<Decoder> (*make)(const JsonValue& json, const std::string& path);
 };
 
 /// Adds a type at program start.
 struct DecoderRegistration {
+  /// Copies `kind` into the registry of the process; its name must be of static lifetime.
   explicit DecoderRegistration(const DecoderKind& kind);
 };
 
-/// The decoder of tokenizer.json. Throws InputError for an unknown type, by its name.
+/// The decoder of the object `json` of tokenizer.json, which is the file `path`. Throws InputError
+/// for an unknown type, by its name.
 std::unique_ptr<Decoder> make_decoder(const JsonValue& json, const std::string& path);
 
-/// Every occurrence of `from`, which is not empty, from the left.
+/// Replaces every occurrence in `text` of `from`, which is not empty, by `to`, from the left.
 void replace_all(std::string& text, std::string_view from, std::string_view to);
 
 }  // namespace masque::text

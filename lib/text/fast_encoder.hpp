@@ -21,33 +21,36 @@ class FastEncoder {
   FastEncoder& operator=(const FastEncoder&) = delete;
   virtual ~FastEncoder() = default;
 
-  /// Appends the ids of a text (valid UTF-8).
+  /// Appends the ids of `text` (valid UTF-8) to `ids`. Throws what the steps throw.
   virtual void encode(std::string_view text, std::vector<TokenId>& ids) = 0;
 };
 
 /// The steps of any tokenizer, which a fast encoder falls back on; each may be null.
 struct Steps {
-  std::shared_ptr<const Normalizer> normalizer;
-  std::shared_ptr<const PreTokenizer> pre_tokenizer;
-  std::shared_ptr<const TokenModel> model;
+  std::shared_ptr<const Normalizer> normalizer;       ///< nullptr: the text stays
+  std::shared_ptr<const PreTokenizer> pre_tokenizer;  ///< nullptr: the text is one word
+  std::shared_ptr<const TokenModel> model;            ///< cuts words; needed to encode
 };
 
-/// Any steps, one after the other: the reference, and what there is for tokenizers that have no
+/// Any `steps`, one after the other: the reference, and what there is for tokenizers that have no
 /// faster encoder below.
 std::unique_ptr<FastEncoder> make_plain_encoder(Steps steps);
 
-/// A BertNormalizer with these fields (strip_accents already resolved), a BertPreTokenizer, any
-/// model. Of `steps` only the model is used.
+/// The fields of a BertNormalizer, strip_accents already resolved.
 using BertFields = BertOptions;
+/// A BertNormalizer with these `fields`, a BertPreTokenizer, any model. Of `steps` only the model
+/// is used.
 std::unique_ptr<FastEncoder> make_bert_encoder(Steps steps, const BertFields& fields);
 
-/// No normalizer; ByteLevel with use_regex and this add_prefix_space; any model. Of `steps` only
+/// No normalizer; ByteLevel with use_regex and this `add_prefix_space`; any model. Of `steps` only
 /// the model is used.
 std::unique_ptr<FastEncoder> make_byte_level_encoder(Steps steps, bool add_prefix_space);
 
-/// Metaspace with replacement U+2581 and split; any normalizer, any model. The text begins where
-/// the user's does, for kFirst.
+/// When Metaspace puts a mark in front of a text: always, if the text begins where the user's does,
+/// or never.
 enum class Prepend { kAlways, kFirst, kNever };
+/// Metaspace with replacement U+2581, split and `prepend`; any normalizer, any model. Of `steps`
+/// the pre-tokenizer is not used. For kFirst every text begins where the user's does.
 std::unique_ptr<FastEncoder> make_metaspace_encoder(Steps steps, Prepend prepend);
 
 }  // namespace masque::text

@@ -12,28 +12,35 @@
 
 namespace masque::text {
 
-/// Throws InputError "path: byte N: message".
+/// Throws InputError "path: byte N: message", N the begin of `at`.
 [[noreturn]] void refuse_json(const JsonValue& at, const std::string& path,
                               std::string_view message);
 
-/// The member `name`; nullptr if it is missing or null. Throws InputError if it is of another kind.
+/// The member `name` of `json`; nullptr if it is missing or null. Throws InputError naming `path`
+/// if it is not of the kind `kind`.
 const JsonValue* find_field(const JsonValue& json, std::string_view name, JsonKind kind,
                             const std::string& path);
-/// The same, but it must be there.
+/// As find_field() of `json`, `name`, `kind` and `path`, but throws InputError too if it is
+/// missing.
 const JsonValue& get_field(const JsonValue& json, std::string_view name, JsonKind kind,
                            const std::string& path);
 
+/// The flag `name` of `json`; `missing` if it is not there or null. Throws InputError naming `path`
+/// if it is no flag.
 bool bool_field(const JsonValue& json, std::string_view name, bool missing,
                 const std::string& path);
+/// The text `name` of `json`; `missing` if it is not there or null. Throws InputError naming `path`
+/// if it is no text.
 std::string text_field(const JsonValue& json, std::string_view name, std::string_view missing,
                        const std::string& path);
-/// A number from 0 to 2³¹ − 1, which must be there.
+/// The member `name` of `json`, a number from 0 to 2³¹ − 1. Throws InputError naming `path` if it
+/// is missing or anything else.
 std::int32_t id_field(const JsonValue& json, std::string_view name, const std::string& path);
-/// The member "type". Throws InputError.
+/// The member "type" of `json`. Throws InputError naming `path` if it is missing or no text.
 const std::string& type_field(const JsonValue& json, const std::string& path);
 
-/// The registered Kind that the member "type" names; `what` is "decoder" or the like. Throws
-/// InputError for an unknown one, with all that there are.
+/// The registered Kind that the member "type" of `json` names; `what` is "decoder" or the like.
+/// Throws InputError naming `path` for an unknown one, with all that there are.
 template <class Kind>
 const Kind& kind_of_type(const JsonValue& json, std::string_view what, const std::string& path) {
   const auto& kinds = Registry<Kind>::of_process();

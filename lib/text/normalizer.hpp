@@ -22,6 +22,8 @@ class Normalizer {
   Normalizer& operator=(const Normalizer&) = delete;
   virtual ~Normalizer() = default;
 
+  /// Rewrites `text`; the alignment follows. Throws InputError where a pattern exceeds its limits
+  /// or a text grows too much (check_growth).
   virtual void apply(AlignedText& text) const = 0;
 };
 
@@ -30,16 +32,18 @@ class PartFields;
 /// A type of normalizer.
 struct NormalizerKind {
   std::string_view name;  ///< its "type" in tokenizer.json
+  /// Makes it of its fields. Throws InputError that names the wrong one.
   std::shared_ptr<const Normalizer> (*make)(const PartFields& fields);
 };
 
 /// Adds a type at program start.
 struct NormalizerRegistration {
+  /// Copies `kind` into the registry of the process; its name must be of static lifetime.
   explicit NormalizerRegistration(const NormalizerKind& kind);
 };
 
-/// The normalizer that a tokenizer.json describes; nullptr for null. Throws InputError "path:
-/// normalizer 'X' is not supported", or what is wrong with which of its fields.
+/// The normalizer that `json`, of the tokenizer.json at `path`, describes; nullptr for null. Throws
+/// InputError "path: normalizer 'X' is not supported", or what is wrong with which of its fields.
 std::shared_ptr<const Normalizer> make_normalizer(const JsonValue& json, const std::string& path);
 
 }  // namespace masque::text

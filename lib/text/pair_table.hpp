@@ -10,30 +10,33 @@
 
 namespace masque::text {
 
-/// Two ids as one number, in the order of pairs.
+/// The ids `left` and `right` as one number, in the order of pairs.
 inline std::uint64_t pair_key(TokenId left, TokenId right) {
   return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
 }
 
 /// What a pair becomes.
 struct Merge {
-  std::uint32_t rank = std::numeric_limits<std::uint32_t>::max();  // none
-  TokenId id = -1;
+  /// The merge of the lowest rank comes first; the largest number: no merge.
+  std::uint32_t rank = std::numeric_limits<std::uint32_t>::max();
+  TokenId id = -1;  ///< of the joined token
 };
 
+/// A hash table from pairs of ids to what they become. Reading is thread-safe.
 class PairTable {
  public:
-  /// Room for `pairs` pairs.
+  /// Room for `pairs` pairs, which must not be exceeded: the table does not grow.
   explicit PairTable(std::size_t pairs) : slots_(std::bit_ceil(pairs * 2 + 2)) {
     shift_ = 64 - std::countr_zero(slots_.size());
   }
 
-  /// Adds a pair or replaces what it becomes.
+  /// The pair of `left` and `right`, ids ≥ 0, becomes `merge`, whatever it became before.
   void set(TokenId left, TokenId right, Merge merge) {
     slot(pair_key(left, right)) = {pair_key(left, right), merge};
   }
 
-  /// What the pair becomes; the rank is the largest number if there is no such merge.
+  /// What the pair of `left` and `right` becomes; the rank is the largest number if there is no
+  /// such merge.
   Merge find(TokenId left, TokenId right) const {
     const std::uint64_t wanted = pair_key(left, right);
     for (std::size_t at = place(wanted);; at = (at + 1) & (slots_.size() - 1)) {
@@ -42,7 +45,7 @@ class PairTable {
     }
   }
 
-  /// All merges, in no order.
+  /// Calls `visit`(merge) for all merges, in no order.
   template <typename F>
   void each(F visit) const {
     for (const Slot& slot : slots_) {

@@ -10,29 +10,37 @@
 
 namespace masque::text {
 
-/// The fields of a part. Its functions throw InputError "path: normalizer 'Strip': …".
+/// The fields of a part. The JSON and the path must outlive it. Its functions throw InputError
+/// "path: normalizer 'Strip': …".
 class PartFields {
  public:
-  /// `what` is "normalizer", "pre-tokenizer" or "decoder". Throws if the value is no object with a
-  /// `type`.
+  /// The part `json` of the file `path`. `what` is "normalizer", "pre-tokenizer" or "decoder".
+  /// Throws if the value is no object with a `type`.
   PartFields(const JsonValue& json, std::string_view what, const std::string& path);
 
+  /// The object of the part.
   const JsonValue& json() const { return json_; }
+  /// The file that it is from.
   const std::string& path() const { return path_; }
+  /// Its "type".
   const std::string& type() const { return type_; }
   /// "normalizer 'Strip'", for messages.
   std::string title() const;
 
-  /// A field of that kind; throws if it is missing.
+  /// The field `name` of the kind `kind`; throws if it is missing or of another kind.
   const JsonValue& need(std::string_view name, JsonKind kind) const;
+  /// The flag `name`; throws if it is missing or no flag.
   bool flag(std::string_view name) const;
+  /// The text `name`; throws if it is missing or no text.
   std::string text(std::string_view name) const;
-  /// The flag, or nothing if the field is missing or null.
+  /// The flag `name`, or nothing if the field is missing or null; throws if it is no flag.
   std::optional<bool> optional_flag(std::string_view name) const;
+  /// The text `name`, or nothing if the field is missing or null; throws if it is no text.
   std::optional<std::string> optional_text(std::string_view name) const;
 
+  /// Throws "path: normalizer 'Strip': message" with this `message`.
   [[noreturn]] void refuse(const std::string& message) const;
-  /// "path: normalizer 'X' is not supported".
+  /// Throws "path: normalizer 'X' is not supported".
   [[noreturn]] void refuse_type() const;
 
  private:

@@ -23,9 +23,9 @@ class PreTokenizer {
   PreTokenizer& operator=(const PreTokenizer&) = delete;
   virtual ~PreTokenizer() = default;
 
-  /// Replaces every word by the words that it splits into; empty ones are left out. `first` says
-  /// whether words.front() begins at the very start of the user's text (Metaspace's scheme
-  /// "first").
+  /// Replaces every one of `words` by the words that it splits into; empty ones are left out.
+  /// `first` says whether words.front() begins at the very start of the user's text (Metaspace's
+  /// scheme "first"). Throws InputError where a pattern exceeds its limits.
   virtual void split(std::vector<AlignedText>& words, bool first) const = 0;
 };
 
@@ -34,16 +34,19 @@ class PartFields;
 /// A type of pre-tokenizer.
 struct PreTokenizerKind {
   std::string_view name;  ///< its "type" in tokenizer.json
+  /// Makes it of its fields. Throws InputError that names the wrong one.
   std::shared_ptr<const PreTokenizer> (*make)(const PartFields& fields);
 };
 
 /// Adds a type at program start.
 struct PreTokenizerRegistration {
+  /// Copies `kind` into the registry of the process; its name must be of static lifetime.
   explicit PreTokenizerRegistration(const PreTokenizerKind& kind);
 };
 
-/// The pre-tokenizer that a tokenizer.json describes; nullptr for null. Throws InputError "path:
-/// pre-tokenizer 'X' is not supported", or what is wrong with which of its fields.
+/// The pre-tokenizer that `json`, of the tokenizer.json at `path`, describes; nullptr for null.
+/// Throws InputError "path: pre-tokenizer 'X' is not supported", or what is wrong with which of its
+/// fields.
 std::shared_ptr<const PreTokenizer> make_pre_tokenizer(const JsonValue& json,
                                                        const std::string& path);
 

@@ -18,17 +18,19 @@ namespace masque::text {
 /// that shares the place of the old character before it.
 class Rewriter {
  public:
+  /// Rewrites `text`, which must outlive it and stays as it is until finish().
   explicit Rewriter(AlignedText& text) : text_(text) {
     out_.text.reserve(text.text.size());
     out_.origin.reserve(text.text.size());
   }
 
-  /// Whether old characters are left, and where the next one begins.
+  /// Whether no old characters are left.
   bool done() const { return at_ == text_.text.size(); }
+  /// The byte at which the next old character begins.
   std::size_t position() const { return at_; }
 
-  /// `change` 0: c replaces the next old character; -n: so, and n old ones after it are gone; 1: c
-  /// is an addition.
+  /// Writes the character `c`. `change` 0: c replaces the next old character; -n: so, and n old
+  /// ones after it are gone; 1: c is an addition.
   void put(char32_t c, std::int64_t change) {
     Span span;
     if (change > 0) {
@@ -69,7 +71,8 @@ class Rewriter {
   std::size_t at_ = 0;
 };
 
-/// Puts `content` in front of a text that is not empty; it shares the span of the first character.
+/// Puts `content` in front of `text`, if that is not empty; it shares the span of the first
+/// character.
 inline void prepend(AlignedText& text, std::string_view content) {
   if (text.text.empty()) return;
   const Span first = text.origin.front();
@@ -77,7 +80,7 @@ inline void prepend(AlignedText& text, std::string_view content) {
   text.origin.insert(text.origin.begin(), content.size(), first);
 }
 
-/// Keeps the characters for which keep(c) is true.
+/// Keeps the characters of `text` for which `keep`(c) is true.
 template <typename Keep>
 void filter(AlignedText& text, const Keep& keep) {
   std::size_t to = 0;
@@ -93,7 +96,7 @@ void filter(AlignedText& text, const Keep& keep) {
   text.origin.resize(to);
 }
 
-/// Throws InputError for a text of more than 64 KiB that is more than 64 times as long as what it
+/// Throws InputError for a `text` of more than 64 KiB that is more than 64 times as long as what it
 /// comes from: a file may have rules that double a text again and again.
 inline void check_growth(const AlignedText& text) {
   constexpr std::size_t kSmall = 64 << 10;

@@ -12,7 +12,13 @@ namespace masque::text {
 
 /// Ids of the tokens with a role; nothing where the tokenizer has none.
 struct Roles {
-  std::optional<TokenId> mask, cls, sep, pad, unk, bos, eos;
+  std::optional<TokenId> mask,  ///< hides a token
+      cls,                      ///< before a text
+      sep,                      ///< after a text
+      pad,                      ///< fills a batch
+      unk,                      ///< stands for what the vocabulary lacks
+      bos,                      ///< begin of a text
+      eos;                      ///< end of a text
 };
 
 /// The roles, as tokenizer_config.json calls them without "_token".

@@ -16,15 +16,18 @@ class PartFields;
 /// What becomes of a match.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
-/// The field `name`, spelled as in tokenizer.json ("MergedWithNext"); throws InputError.
+/// The field `name` of `fields`, spelled as in tokenizer.json ("MergedWithNext"); throws InputError
+/// if it is missing or unknown.
 SplitBehavior read_split_behavior(const PartFields& fields, std::string_view name);
 
-/// Appends the parts of a word that its matches cut; with `invert`, what lies between the matches
-/// is the match. Empty parts are left out.
+/// Appends the parts of `word` that its `matches`, from left to right, cut to `out`; `behavior`
+/// says what becomes of a match. With `invert`, what lies between the matches is the match. Empty
+/// parts are left out.
 void split_word(const AlignedText& word, std::span<const Stretch> matches, bool invert,
                 SplitBehavior behavior, std::vector<AlignedText>& out);
 
-/// Replaces every word by its parts; find(text, matches) appends the matches.
+/// Replaces every one of `words` by its parts, as split_word() with `invert` and `behavior`;
+/// `find`(text, matches) appends the matches in a word.
 template <typename Find>
 void split_words(std::vector<AlignedText>& words, const Find& find, bool invert,
                  SplitBehavior behavior) {
@@ -38,7 +41,7 @@ void split_words(std::vector<AlignedText>& words, const Find& find, bool invert,
   words = std::move(out);
 }
 
-/// Appends each character for which is(c) is true.
+/// Appends each character of `text` for which `is`(c) is true to `out`.
 template <typename Is>
 void find_chars(std::string_view text, const Is& is, std::vector<Stretch>& out) {
   for (std::size_t i = 0; i < text.size();) {

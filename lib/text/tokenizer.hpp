@@ -25,8 +25,9 @@ namespace masque::text {
 /// Whose rules a file without tokenizer.json is read by.
 enum class Flavor { kAuto, kHuggingFace, kGoogle, kBert4Keras, kSentencePiece };
 
+/// How Tokenizer::open() reads files.
 struct TokenizerOptions {
-  Flavor flavor = Flavor::kAuto;
+  Flavor flavor = Flavor::kAuto;  ///< kAuto: as transformers reads the files
   /// Tokens with a role ("cls"), read as if tokenizer_config.json named them; what the folder names
   /// itself goes first. They should be in the vocabulary: others are added to it.
   std::vector<std::pair<std::string, std::string>> roles = {};
@@ -37,14 +38,15 @@ struct TokenizerOptions {
   std::string config = {};
 };
 
-/// In what offsets count.
+/// In what offsets count: bytes of UTF-8, or code points.
 enum class OffsetUnit { kByte, kCodePoint };
 
+/// How a text is encoded.
 struct EncodeOptions {
-  bool special = false;         ///< with the tokens of the template
-  bool special_in_text = true;  ///< special tokens that stand in the text are found
-  OffsetUnit unit = OffsetUnit::kCodePoint;
-  std::optional<Truncation> truncation;
+  bool special = false;                      ///< with the tokens of the template
+  bool special_in_text = true;               ///< special tokens that stand in the text are found
+  OffsetUnit unit = OffsetUnit::kCodePoint;  ///< of Encoding::offsets
+  std::optional<Truncation> truncation;      ///< absent: nothing is cut
 };
 
 /// How a tokenizer marks the words in its tokens.
@@ -61,64 +63,77 @@ struct TokenizerParts {
   /// Whose template and rules a vocabulary was read by: "bert", "roberta", …; empty: the file says
   /// all.
   std::string kind = {};
-  Steps steps;
-  std::shared_ptr<const PostProcessor> post_processor;
-  std::shared_ptr<const Decoder> decoder;
-  std::vector<AddedToken> added;
+  Steps steps;                                          ///< the model must be there
+  std::shared_ptr<const PostProcessor> post_processor;  ///< nullptr: none
+  std::shared_ptr<const Decoder> decoder;               ///< nullptr: tokens with spaces between
+  std::vector<AddedToken> added;  ///< moved into Tokenizer::added(); empty in a Tokenizer
   /// Which token has a role ("mask"), where a file says so; the others are guessed by usual names.
   std::vector<std::pair<std::string, std::string>> role_names;
   /// The unknown token whose text is that of the word (Unigram).
   std::optional<TokenId> unknown_as_text;
-  WordMark word_mark = WordMark::kEveryToken;
-  std::string word_prefix;  ///< "##", "Ġ" or "▁"
+  WordMark word_mark = WordMark::kEveryToken;  ///< what `word_prefix` says
+  std::string word_prefix;                     ///< "##", "Ġ" or "▁"; empty for kEveryToken
   /// Makes the fast encoder for text at the start of a line (true) or after an added token.
   std::function<std::unique_ptr<FastEncoder>(const Steps&, bool first)> make_fast;
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings;  ///< for people: what was odd about the files
   std::vector<std::pair<std::string, std::string>> summary;  ///< component, what it is
 };
 
 class IdEncoder;
 class Tokenizer;
 
-/// The tokenizer_class without which a folder with this text as config.json would read the
-/// vocabulary in another way than the tokenizer was; nothing if it would not. Reads it again.
+/// The tokenizer_class without which a folder with the text `config` as config.json would read the
+/// vocabulary in another way than `tokenizer` was; nothing if it would not. Reads the files again.
 std::optional<std::string> needed_tokenizer_class(const Tokenizer& tokenizer,
                                                   const std::string& config);
 
-/// Immutable and thread-safe. Same ids, tokens and offsets as Hugging Face's tokenizers 0.23.
+/// A tokenizer. Immutable and thread-safe. Same ids, tokens and offsets as Hugging Face's
+/// tokenizers 0.23.
 class Tokenizer {
  public:
-  /// A folder (tokenizer.json, else vocab.txt, vocab.json and merges.txt, or spiece.model, read as
-  /// transformers converts them), one of these files, or "chars:FILE", "whitespace:FILE" (one token
-  /// a line) or "bytes". Throws InputError for what is not there, wrong, or not supported (by
-  /// name).
+  /// Opens `path` as `options` say: a folder (tokenizer.json, else vocab.txt, vocab.json and
+  /// merges.txt, or spiece.model, read as transformers converts them), one of these files, a file
+  /// of weights (its folder), or "chars:FILE", "whitespace:FILE" (one token a line) or "bytes".
+  /// Throws InputError for what is not there, wrong, or not supported (by name).
   static Tokenizer open(const std::string& path, const TokenizerOptions& options = {});
 
+  /// A tokenizer of `parts`, which have a model.
   explicit Tokenizer(TokenizerParts parts);
 
-  /// Encodes a text, which is valid UTF-8 of less than 4 GiB.
+  /// Encodes `text`, which is valid UTF-8 of less than 4 GiB, with `options`. Throws InputError if
+  /// a token is needed that the vocabulary lacks, and where a step exceeds its limits; UsageError
+  /// if the template alone is longer than the truncation.
   Encoding encode(std::string_view text, const EncodeOptions& options) const;
+  /// Encodes the texts `first` and `second` with the template of two; offsets count in each text.
+  /// `options` and errors are those of encode(), and those of truncate().
   Encoding encode_pair(std::string_view first, std::string_view second,
                        const EncodeOptions& options) const;
   /// An encoder for ids alone, faster where there is a way: for one thread, and no longer than this
-  /// object. Its truncation and offset unit are not used.
+  /// object stays where it is. Of `options` truncation and offset unit are not used.
   IdEncoder id_encoder(const EncodeOptions& options) const;
 
-  /// The text of ids, as Hugging Face's decode: ids without a token are left out, special tokens
-  /// too with `skip_special`.
+  /// The text of `ids`, as Hugging Face's decode: ids without a token are left out, special tokens
+  /// too with `skip_special`. Throws what the decoder throws.
   std::string decode(const std::vector<TokenId>& ids, bool skip_special) const;
 
-  /// The token of an id; empty if there is none.
+  /// The token of `id`; empty if there is none. Of an added token as decoding shows it. Lives as
+  /// long as this object stays where it is.
   std::string_view token(TokenId id) const;
+  /// The id of `token`, an added token first; nothing if there is none.
   std::optional<TokenId> find(std::string_view token) const;
   /// One more than the highest id.
   std::size_t size() const;
+  /// Whether `id` is that of a special added token.
   bool is_special(TokenId id) const;
-  /// Whether a word begins with this token: no "##" in front, or "Ġ" or "▁"; true for added tokens.
+  /// Whether a word begins with the token `id`: no "##" in front, or "Ġ" or "▁"; true for added
+  /// tokens.
   bool begins_word(TokenId id) const;
 
+  /// Which tokens have roles.
   const Roles& roles() const { return roles_; }
+  /// Its added tokens.
   const AddedTokens& added() const { return added_; }
+  /// What it is made of, without `added`.
   const TokenizerParts& parts() const { return parts_; }
   /// What was odd about the files, one line each.
   const std::vector<std::string>& warnings() const { return parts_.warnings; }
@@ -140,9 +155,11 @@ class Tokenizer {
 /// Text to ids for one thread.
 class IdEncoder {
  public:
+  /// As Tokenizer::id_encoder() with `options`; `tokenizer` must outlive it and stay where it is.
   IdEncoder(const Tokenizer& tokenizer, const EncodeOptions& options);
 
-  /// Appends the ids of a text: those of Tokenizer::encode.
+  /// Appends the ids of `text` to `ids`: those of Tokenizer::encode() without truncation, with the
+  /// same errors.
   void encode(std::string_view text, std::vector<TokenId>& ids);
 
  private:

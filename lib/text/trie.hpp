@@ -11,30 +11,36 @@
 
 namespace masque::text {
 
+/// A key and its value. The text is needed only while a trie is made.
 struct TrieKey {
-  std::string_view text;
-  TokenId value = 0;  ///< ≥ 0
+  std::string_view text;  ///< any bytes
+  TokenId value = 0;      ///< ≥ 0
 };
 
-/// Aoe 1989: the child of a node by a byte is one addition and one comparison away. Immutable.
+/// A map from byte strings to ids. Aoe 1989: the child of a node by a byte is one addition and one
+/// comparison away. Immutable.
 class Trie {
  public:
+  /// A place in the trie: a prefix of some key.
   using Node = std::uint32_t;
+  /// The node of the empty prefix.
   static constexpr Node kRoot = 0;
+  /// No node.
   static constexpr Node kNone = std::numeric_limits<Node>::max();
 
   Trie() : Trie(std::span<const TrieKey>{}) {}
-  /// Of equal keys the last one counts. Cost O(bytes of the keys) besides the sort.
+  /// A trie of `keys`, of less than 2 GiB. Of equal keys the last one counts. Cost O(bytes of the
+  /// keys) besides the sort.
   explicit Trie(std::span<const TrieKey> keys);
 
-  /// The child by byte `c`, or kNone.
+  /// The child of `node`, which is not kNone, by byte `c`, or kNone.
   Node child(Node node, char c) const {
     const Node next = units_[node].base + static_cast<unsigned char>(c);
     return units_[next].parent == node ? next : kNone;
   }
-  /// The value of the key that ends here, or −1.
+  /// The value of the key that ends at `node`, which is not kNone, or −1.
   TokenId value(Node node) const { return units_[node].value; }
-  /// The node that `text` leads to, or kNone.
+  /// The node that `text` leads to from `node`, or kNone.
   Node walk(Node node, std::string_view text) const {
     for (std::size_t i = 0; i < text.size() && node != kNone; ++i) node = child(node, text[i]);
     return node;

@@ -5,17 +5,19 @@
 
 namespace masque::text {
 
+/// Which text of a pair is cut, as Hugging Face names the ways.
 enum class TruncationStrategy { kLongestFirst, kOnlyFirst, kOnlySecond };
 
+/// How much is cut, and where.
 struct Truncation {
   std::size_t max_length = 0;  ///< tokens of the template included
-  TruncationStrategy strategy = TruncationStrategy::kLongestFirst;
-  bool from_left = false;  ///< which side is cut
+  TruncationStrategy strategy = TruncationStrategy::kLongestFirst;  ///< which text is cut
+  bool from_left = false;  ///< cuts the begin of a text, not its end
 };
 
-/// Cuts as Hugging Face's tokenizers do; `max_length` no longer counts the template's tokens.
-/// `second` may be nullptr. Throws InputError if the chosen text is too short to be cut so far, or
-/// is not there.
+/// Cuts `first` and `second`, which may be nullptr, to `truncation.max_length` tokens together as
+/// Hugging Face's tokenizers do; here that does not count the template's tokens. Throws InputError
+/// if the chosen text is too short to be cut so far, UsageError if it is not there.
 void truncate(Encoding& first, Encoding* second, const Truncation& truncation);
 
 }  // namespace masque::text

@@ -18,14 +18,18 @@ namespace masque::text {
 class Vocabulary {
  public:
   Vocabulary() = default;
-  /// Tokens differ, ids are unique and ≥ 0, text is less than 4 GiB (checked: reader's duty).
+  /// Of `entries`, in any order: tokens differ, ids are unique and ≥ 0, text is less than 4 GiB.
+  /// What reads files has to see to it: a breach is a std::logic_error.
   explicit Vocabulary(std::vector<VocabEntry> entries);
 
   /// Largest id + 1.
   std::size_t size() const;
+  /// Number of tokens.
   std::size_t count() const { return begin_.size() - 1; }
+  /// The id of `token`; nothing if it has none.
   std::optional<TokenId> find(std::string_view token) const;
-  /// Empty for a gap or an id out of range.
+  /// The token of `id`; empty for a gap or an id out of range. Valid as long as this object stays
+  /// where it is.
   std::string_view token(TokenId id) const;
   /// All tokens by ascending id; the text lives as long as this object stays where it is.
   std::vector<TrieKey> keys() const;
@@ -47,7 +51,7 @@ class Vocabulary {
   std::vector<Slot> slots_;                 // a power of two, at most half full
 };
 
-/// Of each token, whether no later one is equal.
+/// Of each of `tokens`, whether no later one is equal.
 std::vector<bool> last_of_kind(std::span<const std::string> tokens);
 
 }  // namespace masque::text

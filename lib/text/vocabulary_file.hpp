@@ -13,27 +13,28 @@ namespace masque::text {
 
 /// The lines of a vocab.txt; id = line number from 0.
 struct VocabLines {
-  std::vector<std::string> tokens;
+  std::vector<std::string> tokens;      ///< one for each line, empty ones too
   std::vector<std::size_t> duplicates;  ///< lines (from 0) whose token stands in a later line too
   std::vector<std::size_t> empty;       ///< empty lines (from 0)
 };
 
-/// Splits at line feeds only and takes away one carriage return before each: U+0085, U+2028 and
-/// others can be tokens. A line feed at the end starts no further line. Throws InputError naming
-/// the line if one is not UTF-8.
+/// Splits `text` at line feeds only and takes away one carriage return before each: U+0085, U+2028
+/// and others can be tokens. A line feed at the end starts no further line. Throws InputError
+/// naming `path` and the line if one is not UTF-8.
 VocabLines read_vocab_txt(std::string_view text, const std::string& path);
 
 /// Ids of a vocabulary are below: whoever keeps something for each id has memory for so many.
 inline constexpr std::uint64_t kMostTokenIds = 1 << 24;
 
-/// An object of token: id. Throws InputError if it is no such object, an id is too large or occurs
-/// twice.
+/// The tokens and ids of `text`, a JSON object of token: id, by ascending id. Throws InputError
+/// naming `path` if it is no such object, an id is not below kMostTokenIds or occurs twice.
 std::vector<VocabEntry> read_vocab_json(std::string_view text, const std::string& path);
-/// The same of a value that was read.
+/// The same of `json`, a value that was read from `path`.
 std::vector<VocabEntry> vocab_of(const JsonValue& json, const std::string& path);
 
-/// Lines "left right"; those that start with #version are dropped, wherever they stand. Throws
-/// InputError naming the line if one does not have exactly one space between two tokens.
+/// The lines "left right" of `text`; those that start with #version are dropped, wherever they
+/// stand. Throws InputError naming `path` and the line if one is not UTF-8 or does not have exactly
+/// one space between two tokens.
 std::vector<std::pair<std::string, std::string>> read_merges_txt(std::string_view text,
                                                                  const std::string& path);
 

@@ -16,13 +16,13 @@ namespace masque::text {
 /// The end of a vector that grows in big steps: appending is a store.
 class IdSink {
  public:
-  /// Appends to `ids`; what was appended is there after finish().
+  /// Appends to `ids`, which must outlive it; the vector has its right size after the destructor.
   explicit IdSink(std::vector<TokenId>& ids) : ids_(ids), size_(ids.size()) {}
   IdSink(const IdSink&) = delete;
   IdSink& operator=(const IdSink&) = delete;
   ~IdSink() { ids_.resize(size_); }
 
-  /// Room for `n` more ids.
+  /// Room for `n` more ids; valid until the next call.
   TokenId* reserve(std::size_t n) {
     if (ids_.size() - size_ < n) {
       ids_.resize(size_ + n + step_);
@@ -32,11 +32,12 @@ class IdSink {
   }
   /// `n` ids were written to what reserve() gave.
   void advance(std::size_t n) { size_ += n; }
+  /// Appends `id`.
   void push(TokenId id) {
     *reserve(1) = id;
     advance(1);
   }
-  /// Appends what make(ids) appends.
+  /// Appends what `make`(ids) appends to the vector.
   template <typename Make>
   void append(Make make) {
     ids_.resize(size_);
@@ -52,13 +53,14 @@ class IdSink {
 
 /// The first 16 bytes of a word, zeros after its end.
 struct WordKey {
-  std::uint64_t low = 0;
-  std::uint64_t high = 0;
+  std::uint64_t low = 0;   ///< bytes 0 to 7, in the processor's order
+  std::uint64_t high = 0;  ///< bytes 8 to 15
   bool operator==(const WordKey&) const = default;
 
+  /// Bytes of a word that a key holds.
   static constexpr std::size_t kBytes = 16;
 
-  /// The word text[at, at + size), size ≤ 16.
+  /// The key of the word at byte `at` of `text`, of `size` ≤ 16 bytes.
   static WordKey of(std::string_view text, std::size_t at, std::size_t size) {
     WordKey key;
     if (text.size() - at < kBytes) {
@@ -82,7 +84,8 @@ class WordCache {
  public:
   WordCache() : short_(std::size_t{2} << kShortBits), long_(std::size_t{1} << kLongBits) {}
 
-  /// Appends the ids of a word of at most 16 bytes; false if it is not known.
+  /// Appends the ids of a word of `size` ≤ 16 bytes with the key `key` to `sink`; false if it is
+  /// not known.
   bool append(const WordKey& key, std::size_t size, IdSink& sink) {
     Short* pair = &short_[set_of(key, size)];
     if (pair->key != key || pair->size != size) {
@@ -95,7 +98,7 @@ class WordCache {
     return true;
   }
 
-  /// Appends the ids of a word of any length; false if it is not known.
+  /// Appends the ids of `word`, of any length, to `sink`; false if it is not known.
   bool append(std::string_view word, IdSink& sink) {
     if (word.size() <= WordKey::kBytes &&
         append(WordKey::of(word, 0, word.size()), word.size(), sink)) {
@@ -111,7 +114,7 @@ class WordCache {
     return true;
   }
 
-  /// Remembers a word, if it is small enough and not empty.
+  /// Remembers `word` with its `ids`, if both are small enough and the word is not empty.
   void put(std::string_view word, std::span<const TokenId> ids) {
     if (word.empty() || word.size() > sizeof(Long::text) || ids.size() > std::size(Long{}.ids)) {
       return;

@@ -15,15 +15,19 @@ namespace masque::surgery {
 
 /// Everything that mlm_map needs, settled.
 struct CorrectionSettings {
-  MlmCorrection correction;
-  std::vector<double> weights;  ///< of the mean; empty means all rows
-  std::string marks;            ///< for the metadata of the output; empty: none
-  std::vector<std::string> notes;
+  MlmCorrection correction;        ///< to apply, or to undo
+  std::vector<double> weights;     ///< of the mean, [rows], sum 1; empty: all rows alike
+  std::string marks;               ///< for the metadata of the output, joined by "; "; empty: none
+  std::vector<std::string> notes;  ///< for people: which rows are kept
 };
 
-/// Settles a request. Throws UsageError and InputError: for a checkpoint with a marker (without
-/// `again`), for an inverse of one without a marker, for an unknown [MASK], and for ids beyond the
-/// table.
+/// Settles a request for `table` of `checkpoint`, with `names` of its rows. Without a tokenizer (no
+/// `names`) the special tokens are those that `config` has ids of. Reads no weights.
+///
+/// Throws UsageError for shares that check_rates() refuses, for shares or special tokens that
+/// contradict the marker to invert, and for an unknown mean. Throws InputError for a checkpoint
+/// with a marker (without `again`), for an inverse of one without a marker or with another mean,
+/// for an unknown [MASK], for ids beyond the table, and as used_weights() and frequency_weights().
 CorrectionSettings correction_settings(const CorrectionRequest& request,
                                        const store::Checkpoint& checkpoint,
                                        const std::optional<store::ModelConfig>& config,

@@ -16,8 +16,10 @@ class EditProof {
   /// The edit must outlive the proof, and be complete.
   explicit EditProof(const CheckpointEdit& edit);
 
-  /// Compares the output, perhaps before its rename, tensor by tensor (XXH3-128, computed ones byte
-  /// by byte) and file by file. Throws InputError naming the first that differs.
+  /// Compares the output at the path `staged`, perhaps before its rename, tensor by tensor
+  /// (XXH3-128, computed ones byte by byte on up to `threads` threads) and file by file. Computes
+  /// the replaced tensors again. Throws InputError naming the first that differs. The values of
+  /// added tensors are not compared.
   VerifyResult check(const std::string& staged, int threads) const;
 
  private:

@@ -19,21 +19,25 @@ class PositionExtension {
   virtual ~PositionExtension() = default;
   /// One line: what it does, with author, year and identifier where it is published.
   virtual std::string_view about() const = 0;
-  /// The fewest and the most positions that it can make from a table of `rows` rows.
+  /// The fewest positions that it can make from a table of `rows` rows.
   virtual Index fewest(Index rows) const { return rows; }
+  /// The most positions that it can make from a table of that many rows.
   virtual Index most(Index /*rows*/) const { return std::numeric_limits<Index>::max(); }
-  /// Row `position` of the new table of `length` rows, as a weighted sum of rows of the old table
-  /// of `rows` rows.
+  /// Row `position` of the new table of `length` rows, as a weighted sum of at most three rows of
+  /// the old table of `rows` rows. Positions and rows count from 0, without those before the first
+  /// position.
   virtual TableRows row(Index position, Index rows, Index length) const = 0;
 };
 
-/// "truncate", "hierarchical", "hierarchical:0.3". Throws UsageError that names what is possible.
+/// The way that `text` names: "truncate", "hierarchical", "hierarchical:0.3". Throws UsageError
+/// that names what is possible, and for an argument that is no number or that the way refuses.
 std::unique_ptr<const PositionExtension> parse_position_extension(std::string_view text);
 
 /// A registered way: a row of a list.
 struct PositionExtensionInfo {
-  std::string_view name;
-  std::string_view argument;  ///< its name; empty: takes none
+  std::string_view name;      ///< "hierarchical"; a string of static lifetime
+  std::string_view argument;  ///< its name in messages; empty: takes none
+  /// Makes the way; `argument` is absent if the user gave none. Throws UsageError for a bad one.
   std::unique_ptr<const PositionExtension> (*make)(std::optional<double> argument);
 };
 
@@ -43,8 +47,9 @@ std::span<const PositionExtensionInfo* const> position_extensions();
 /// "hierarchical[:ALPHA], interpolate, …".
 std::string position_extension_spellings();
 
-/// Adds a way at program start. `make` throws UsageError for an argument that cannot be.
+/// Adds a way at program start: a static object in the file of the way.
 struct PositionExtensionRegistration {
+  /// Copies `info` into the registry of the process.
   explicit PositionExtensionRegistration(const PositionExtensionInfo& info);
 };
 

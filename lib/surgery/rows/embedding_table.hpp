@@ -25,13 +25,14 @@ enum class HeadState {
              ///< head
 };
 
-/// The token embeddings of a checkpoint. Pointers are into the checkpoint.
+/// The token embeddings of a checkpoint. Pointers to tensors are into the checkpoint, which must
+/// outlive this; `family` points to a static table or to `of_config`.
 struct EmbeddingTable {
   const store::FamilyNames* family = nullptr;           ///< nullptr if unknown
   std::shared_ptr<const store::FamilyNames> of_config;  ///< owns `family` if it is the config's own
-  const store::TensorInfo* input = nullptr;
-  HeadState head = HeadState::kNone;
-  std::string decoder_weight;  ///< the head's matrix, stored or not; empty without a head
+  const store::TensorInfo* input = nullptr;             ///< the table, [rows, hidden_size]
+  HeadState head = HeadState::kNone;  ///< how the output matrix relates to the table
+  std::string decoder_weight;         ///< the head's matrix, stored or not; empty without a head
   /// Tensors that an untied head needs and the checkpoint lacks: name, source.
   std::vector<std::pair<std::string, std::string>> missing_copies;
   bool config_tied = true;    ///< tie_word_embeddings, absent means true
@@ -40,14 +41,16 @@ struct EmbeddingTable {
   /// False: readers of this layout would not look for a head's own matrix.
   bool can_untie = true;
 
+  /// Rows of the table, with those that have no token.
   std::uint64_t rows() const { return input->shape[0]; }
+  /// Columns of the table: the size of an embedding.
   std::uint64_t width() const { return input->shape[1]; }
 };
 
-/// Finds the table, under the names of transformers or of TensorFlow, from `tensor` if given, else
-/// by the family of the config, else by names. Throws InputError if there is none, if several fit,
-/// or if it is no matrix of F16, BF16, F32 or F64. Reads weights only to compare a stored head with
-/// the table.
+/// Finds the table of `checkpoint`, under the names of transformers, TensorFlow or llama.cpp: the
+/// tensor `tensor` if given, else by the family of `config`, else by names. Throws InputError if
+/// there is none, or if it is no matrix of F16, BF16, F32 or F64. Reads weights only to compare a
+/// stored head with the table.
 EmbeddingTable find_embedding_table(const store::Checkpoint& checkpoint,
                                     const std::optional<store::ModelConfig>& config,
                                     const std::optional<std::string>& tensor);
@@ -64,19 +67,21 @@ struct TableRole {
 /// unknown.
 std::vector<TableRole> table_roles(const EmbeddingTable& table);
 
-/// The slots that an optimizer keeps next to a tensor under TensorFlow's names (is_slot_of:
-/// NAME/adam_m …).
+/// The slots in `checkpoint` that an optimizer keeps next to `tensor` under TensorFlow's names
+/// (is_slot_of: NAME/adam_m …). Pointers are into the checkpoint. Cost: all its tensors.
 std::vector<const store::TensorInfo*> optimizer_slots(const store::Checkpoint& checkpoint,
                                                       const store::TensorInfo& tensor);
 
-/// Throws InputError if the checkpoint stores further copies of the table (T5's), which a change of
-/// the table's values alone would not reach.
+/// Throws InputError if `checkpoint` stores further copies of `table` (T5's), which a change of the
+/// table's values alone would not reach. Compares names and shapes, not values.
 void check_one_table(const store::Checkpoint& checkpoint, const EmbeddingTable& table);
 
-/// Throws InputError if the head of this layout cannot be untied.
+/// Throws InputError if the head of `table` cannot be untied in the layout of `checkpoint`: GGUF,
+/// TensorFlow's names, or families whose readers look for no matrix of the head.
 void check_can_untie(const store::Checkpoint& checkpoint, const EmbeddingTable& table);
 
-/// Checks a table that was found: rank 2, a type that can be computed with.
+/// Throws InputError unless `tensor` of `checkpoint` is a table: two dimensions, not empty, of F16,
+/// BF16, F32 or F64.
 void check_table(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor);
 
 }  // namespace masque::surgery

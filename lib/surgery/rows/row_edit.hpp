@@ -11,10 +11,11 @@
 
 namespace masque::surgery {
 
-/// out ← the row of the new id `id`, one number a column. Thread-safe.
+/// `out` ← the row of the new id `id`, one number a column. Thread-safe.
 using RowValues = std::function<void(std::uint64_t id, std::span<double> out)>;
 
-/// The bytes of a tensor with other rows. A vector is a table of rows of one element.
+/// The bytes of `tensor`, which lies in `checkpoint`, with other rows. A vector is a table of rows
+/// of one element.
 ///
 /// from    new row → old row, of which the bytes are copied, or VocabularyChange::kNew: computed
 /// values  of the rows that are new; rounded once. Not called if there are none
@@ -25,7 +26,7 @@ using RowValues = std::function<void(std::uint64_t id, std::span<double> out)>;
 store::Source edited_rows(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor,
                           std::shared_ptr<const std::vector<std::uint64_t>> from, RowValues values);
 
-/// A tensor seen as a table: a vector gets a second dimension of 1.
+/// A copy of `tensor` as a table: a vector [n] gets the shape [n, 1].
 store::TensorInfo as_table(const store::TensorInfo& tensor);
 
 }  // namespace masque::surgery

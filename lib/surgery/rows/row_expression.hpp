@@ -28,16 +28,18 @@ namespace masque::surgery {
 /// x/‖x‖, norm(x) the number ‖x‖.
 class RowExpressions {
  public:
-  /// The arguments must outlive this.
+  /// For the rows of `table` [rows, width] of `checkpoint`, which tokens of `names` name. The
+  /// arguments must outlive this.
   RowExpressions(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
                  const TokenNames& names)
       : checkpoint_(&checkpoint), table_(&table), names_(&names) {}
 
-  /// Runs a program. Throws UsageError "'TEXT': byte N: …" (counted from 1) for what is wrong in
-  /// it, rows that there are not and divisions by zero included.
+  /// Runs the program `text`. Throws UsageError "'TEXT': byte N: …" (counted from 1) for what is
+  /// wrong in it, rows that do not exist and divisions by zero included. The assignments before it
+  /// stay.
   void run(std::string_view text);
 
-  /// The rows that were assigned to, with their values.
+  /// The rows that were assigned to, by id, with their values, [width].
   const std::map<std::uint64_t, std::vector<double>>& rows() const { return rows_; }
 
  private:
@@ -49,7 +51,8 @@ class RowExpressions {
   std::map<std::uint64_t, std::vector<double>> rows_;
 };
 
-/// The row of a token, or of an id below `rows`. Throws InputError naming `path`.
+/// The row of `token_or_id`: an id if it is a whole number, else a token of `names`. Throws
+/// InputError naming `path` if there is no such row below `rows`.
 std::uint64_t find_row(const std::string& token_or_id, const TokenNames& names, std::uint64_t rows,
                        const std::string& path);
 

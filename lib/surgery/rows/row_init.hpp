@@ -17,14 +17,14 @@ namespace masque::surgery {
 
 /// What is known when new rows are requested. References must outlive what is made from it.
 struct RowInitContext {
-  const store::Checkpoint& checkpoint;
+  const store::Checkpoint& checkpoint;           ///< before the change
   const TokenNames& names;                       ///< of the ids before; may be empty()
   const VocabularyChange& change;                ///< which ids are new, and their tokens
   std::uint64_t rows = 0;                        ///< of the tables before
   std::optional<double> initializer_range = {};  ///< of config.json
-  std::uint64_t seed = 0;
-  int threads = 0;
-  std::vector<std::string>* notes = nullptr;  ///< for people; may be nullptr
+  std::uint64_t seed = 0;                        ///< of random rows
+  int threads = 0;                               ///< ≤ 0: all processors
+  std::vector<std::string>* notes = nullptr;     ///< for people; may be nullptr
 };
 
 /// For every new id, in ascending order: the old rows whose mean is the new row. Empty: all rows
@@ -36,7 +36,7 @@ using RowMeans = std::vector<std::vector<std::uint64_t>>;
 struct RowInit {
   std::string_view name;      ///< "copy"
   std::string_view argument;  ///< what follows "copy:": "T"; in brackets if it may be left out
-  std::string_view help;      ///< one line
+  std::string_view help;      ///< one line for people
   /// Rows that are means of old ones: settled once, the same in all tables.
   RowMeans (*means)(const RowInitContext& context, const std::string& argument);
   /// Rows computed from each table, [rows, width]; of a vector (an output bias) width is 1 and
@@ -50,6 +50,7 @@ std::span<const RowInit* const> row_inits();
 
 /// Adds an initializer at program start.
 struct RowInitRegistration {
+  /// Adds `init`, an object of static lifetime, to the registry of the process.
   explicit RowInitRegistration(const RowInit& init);
 };
 
@@ -57,13 +58,17 @@ struct RowInitRegistration {
 /// gives are thread-safe and may outlive it, but not the context.
 class NewRows {
  public:
-  /// `spec` is "mean", "copy:T", … Throws UsageError for one that is none, InputError as above.
+  /// `spec` is "mean", "copy:T", … `context` must outlive this and what of() returns. Throws
+  /// UsageError for one that is none, and what RowInit::means throws.
   NewRows(const RowInitContext& context, const std::string& spec);
-  /// Means of old rows.
+  /// New rows that are the `means` of old rows: one entry for each new id of `context`, which must
+  /// outlive this and what of() returns.
   NewRows(const RowInitContext& context, RowMeans means);
 
-  /// The new rows of a table of the checkpoint. Random ones are keyed by the seed, the tensor's
-  /// name and the id. Initializers that read the table do so once per table.
+  /// The new rows of the table (or vector) `tensor` of the checkpoint, which must outlive this.
+  /// Random ones are keyed by the seed, the tensor's name and the id. Initializers that read the
+  /// table do so once per table. Throws what RowInit::values throws, InputError for a mean that is
+  /// not finite.
   RowValues of(const store::TensorInfo& tensor) const;
 
  private:
@@ -77,16 +82,18 @@ class NewRows {
   mutable std::map<const store::TensorInfo*, RowValues> made_;  ///< some read the whole table
 };
 
-/// 1/n for each of the n rows that has a token, else 0; empty (all rows count alike) without a
-/// tokenizer, or if every row has one.
+/// One weight for each row of `context`: 1/n for each of the n rows that have a token, else 0;
+/// empty (all rows count alike) without a tokenizer, or if every row has one.
 std::vector<double> assigned_weights(const RowInitContext& context);
 
-/// Σ weight·row; without weights the mean. Throws InputError if it is not finite.
+/// Σ weight·row over the rows of `table` [rows, width], as width numbers; with empty `weights`
+/// their mean. Reads the table, which lies in the checkpoint of `context`, once. Throws InputError
+/// if the sum is not finite.
 std::vector<double> mean_row_of(const RowInitContext& context, const store::TensorInfo& table,
                                 std::span<const double> weights);
 
-/// The row that a text names: a token, else an id; #N is an id always. Throws InputError if there
-/// is no such token or row; `what` names the text in messages.
+/// The row that `text` names: a token of `context`, else an id, "N" or "#N". Throws InputError if
+/// there is no such token or row; `what` names the text in messages.
 std::uint64_t find_row(const RowInitContext& context, const std::string& text,
                        std::string_view what);
 

@@ -22,37 +22,38 @@ inline constexpr std::array<std::string_view, 7> kTokenRoles{
 /// The vocabulary of a checkpoint's folder. Immutable once loaded.
 class TokenNames {
  public:
-  /// Reads tokenizer.json, or vocab.txt, or vocab.json (these two with the added tokens of
-  /// tokenizer_config.json, else of added_tokens.json), and the special tokens from
+  /// Reads from `folder` tokenizer.json, or vocab.txt, or vocab.json (these two with the added
+  /// tokens of tokenizer_config.json, else of added_tokens.json), and the special tokens from
   /// tokenizer_config.json and special_tokens_map.json. Without any of them the result is empty().
-  /// Throws InputError if a file is malformed.
+  /// Throws InputError if a file is malformed, larger than 256 MiB, or has an id from 2^21 on.
   static TokenNames load(const std::string& folder);
 
-  /// The vocabulary that the checkpoint's files carry themselves (GGUF: tokenizer.ggml.tokens,
+  /// The vocabulary that the files of `checkpoint` carry themselves (GGUF: tokenizer.ggml.tokens,
   /// those of BERT as vocab.txt spells them; unused ones are none), else that of its folder.
   static TokenNames of(const store::Checkpoint& checkpoint);
 
-  /// The same from one file: a tokenizer.json, vocab.json or vocab.txt by any name; roles by their
-  /// usual names. Throws InputError for another kind of file.
+  /// The same from the one file at `path`: a tokenizer.json, vocab.json or vocab.txt by any name;
+  /// roles by their usual names. Throws InputError for another kind of file.
   static TokenNames read(const std::string& path);
 
+  /// Whether there is no token at all: no tokenizer file was found.
   bool empty() const { return tokens_.empty(); }
   /// One past the largest id.
   std::uint64_t size() const { return tokens_.size(); }
-  /// The file that the names come from: "vocab.txt".
+  /// The file that the names come from, "vocab.txt"; of GGUF the key tokenizer.ggml.tokens.
   const std::string& source() const { return source_; }
 
-  /// The id of a token; nothing if it has none.
+  /// The id of `token`; nothing if it has none. Of several ids of one token the last one read.
   std::optional<std::uint64_t> id(const std::string& token) const;
-  /// The token of an id; empty if none is assigned.
+  /// The token of `id`; empty if none is assigned. Valid as long as this object.
   const std::string& token(std::uint64_t id) const;
-  /// True if some token has this id.
+  /// True if some token has this `id`.
   bool assigned(std::uint64_t id) const;
-  /// Id of a role: "mask_token", "cls_token", "sep_token", "pad_token", "bos_token", "eos_token",
-  /// "unk_token".
+  /// Id of the token with the role `role`, one of kTokenRoles: as a file names it, else (but for
+  /// bos_token and eos_token) by its usual name. Nothing if the vocabulary has no such token.
   std::optional<std::uint64_t> role(std::string_view role) const;
-  /// Whether a file calls the token of this id special: an added token with "special": true, one of
-  /// the additional special tokens, a control token of GGUF. Says nothing about roles.
+  /// Whether a file calls the token of this `id` special: an added token with "special": true, one
+  /// of the additional special tokens, a control token of GGUF. Says nothing about roles.
   bool special(std::uint64_t id) const;
 
  private:
@@ -73,7 +74,7 @@ class TokenNames {
   std::unordered_set<std::string> special_;
 };
 
-/// True for "[unused12]", "<unused3>" and the like: rows that no text can select.
+/// True if `token` is "[unused12]", "<unused3>" or the like: rows that no text can select.
 bool is_unused_token(std::string_view token);
 
 }  // namespace masque::surgery

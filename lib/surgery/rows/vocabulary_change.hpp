@@ -9,6 +9,7 @@ namespace masque::surgery {
 
 /// New ids, one after the other.
 struct VocabularyChange {
+  /// In `from`: the new id has no row before.
   static constexpr std::uint64_t kNew = ~std::uint64_t{0};
 
   std::vector<std::uint64_t> from;  ///< new id → id before; kNew: its row is computed

@@ -21,20 +21,21 @@ enum class GgufToken : std::int32_t {
   kByte = 6,
 };
 
-/// A token of a file as BERT's vocab.txt has it, and back. llama.cpp's converter leaves control
-/// tokens, takes "##" off and writes U+2581 before any other one; earlier ones left every "[…]" as
-/// it is, which is read so. Tokens of other models (`model`, from tokenizer.ggml.model) are the
-/// same in both.
+/// The `token` of a file, of kind `type`, as BERT's vocab.txt has it. llama.cpp's converter leaves
+/// control tokens, takes "##" off and writes U+2581 before any other one; earlier ones left every
+/// "[…]" as it is, which is read so. Tokens of other models than "bert" (`model`, from
+/// tokenizer.ggml.model) are the same in both.
 std::string plain_gguf_token(std::string_view model, std::string_view token, GgufToken type);
+/// The reverse of plain_gguf_token(): the token `plain` of kind `type` as a file of `model` has it.
 std::string gguf_token(std::string_view model, std::string_view plain, GgufToken type);
 
-/// Carries a change to the metadata of a GGUF file: tokens, their types and scores, the ids of
-/// special tokens, the size of the vocabulary. Rows without a token are called "[PADn]", unused, as
-/// the converter does, but unused ones keep another text; new tokens are normal ones for BERT,
-/// user-defined ones for others, with the lowest existing score. Nothing happens where these
-/// are not there. Throws InputError if the row of a special token is gone, or if a vocabulary with
-/// merges would lose or rename a token.
-/// Returns notes about other metadata with tokens or ids that stays unchanged.
+/// Carries the `change` of a vocabulary of `rows` rows to the metadata of a GGUF file through
+/// `edit`: tokens, their types and scores, the ids of special tokens, the size of the vocabulary.
+/// Rows without a token are called "[PADn]", unused, as the converter does, but unused ones keep
+/// another text; new tokens are normal ones for BERT, user-defined ones for others, with the lowest
+/// existing score. Nothing happens where these are not there. Throws InputError if the row of a
+/// special token is gone, or if a vocabulary with merges would lose or rename a token. Returns
+/// notes for people about other metadata with tokens or ids that stays unchanged.
 std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change,
                                             std::uint64_t rows);
 

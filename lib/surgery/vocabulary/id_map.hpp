@@ -9,14 +9,14 @@
 
 namespace masque::surgery {
 
-/// Immutable.
+/// The new id of every old id. Immutable; does not refer to the change.
 class IdMap {
  public:
-  /// rows  ids before: those that the change takes rows from are below
+  /// Of `change`, which takes rows from old ids below `rows`.
   IdMap(const VocabularyChange& change, std::uint64_t rows);
 
-  /// The new id of an old id: the first one if its row was copied, std::nullopt if its row was
-  /// removed. Ids from `rows` on stay unchanged.
+  /// The new id of the old id `before`: the first one if its row was copied, std::nullopt if its
+  /// row was removed. Ids from `rows` on stay unchanged.
   std::optional<std::uint64_t> after(std::uint64_t before) const;
   /// Whether every row is still there, once, and none is new.
   bool is_permutation() const { return permutation_; }

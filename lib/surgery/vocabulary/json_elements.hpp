@@ -10,18 +10,21 @@
 
 namespace masque::surgery {
 
-/// Gives an object or array of `text` these elements (members with their keys, or items, as JSON).
-/// Elements that are equal to the one in their place stay as they are, what is added comes after
-/// the last one and is spaced like it. Cost O(bytes of the list).
+/// Gives `list`, an object or array of `text`, the elements `wanted` (members with their keys, or
+/// items, as JSON), by edits that it adds to `splice`. Elements that are equal to the one in their
+/// place stay as they are, what is added comes after the last one and is spaced like it. Cost
+/// O(bytes of the list).
 void set_elements(const std::string& text, const JsonValue& list,
                   const std::vector<std::string>& wanted, TextSplice& splice);
 
-/// The text of a value.
+/// The part of `text` that is `value`.
 std::string text_of(const std::string& text, const JsonValue& value);
-/// The text of a member, with another key or value if they are given.
+/// The part of `text` that is `member`, with the key `name` and with `value`, a JSON text, as its
+/// value.
 std::string member_text(const std::string& text, const JsonMember& member, std::string_view name,
                         std::string_view value);
-/// A new member of an object, spaced like its last one.
+/// A new member of `object` of `text`, with the key `name` and with `value`, a JSON text, as its
+/// value: spaced like the last member.
 std::string new_member(const std::string& text, const JsonValue& object, std::string_view name,
                        std::string_view value);
 

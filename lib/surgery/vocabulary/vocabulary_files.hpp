@@ -10,11 +10,12 @@
 
 namespace masque::surgery {
 
-/// Carries a change to the files of the tokenizer in the checkpoint's folder, whichever are there:
-/// vocab.txt, tokenizer.json (the model's vocabulary, added_tokens, the ids in its post-processor
-/// and padding), vocab.json, added_tokens.json, tokenizer_config.json, special_tokens_map.json.
-/// Not the ids in config.json. Nothing happens for a lone file. Every byte that need not change
-/// stays; cost linear in the files. Of a row that is copied the first id keeps the token.
+/// Carries `change` to the files of the tokenizer in the folder of the checkpoint of `edit`, with
+/// the names `before` it, whichever are there: vocab.txt, tokenizer.json (the model's vocabulary,
+/// added_tokens, the ids in its post-processor and padding), vocab.json, added_tokens.json,
+/// tokenizer_config.json, special_tokens_map.json. Not the ids in config.json. Nothing happens for
+/// a lone file. Every byte that need not change stays; cost linear in the files. Of a row that is
+/// copied the first id keeps the token.
 ///
 /// New tokens go where transformers reads them:
 ///   WordPiece, WordLevel  into the model's vocabulary. A token that the pre-tokenizer would split
@@ -36,8 +37,9 @@ namespace masque::surgery {
 std::vector<std::string> change_vocabulary_files(CheckpointEdit& edit, const TokenNames& before,
                                                  const VocabularyChange& change);
 
-/// Throws InputError if the only tokenizer next to a checkpoint is a SentencePiece model, which is
-/// not edited: nothing can be added to it.
+/// Throws InputError if the only tokenizer next to `checkpoint` is a SentencePiece model, which is
+/// not edited: nothing can be added to it. `names` are those of the checkpoint, empty() if there
+/// are none.
 void check_editable(const store::Checkpoint& checkpoint, const TokenNames& names);
 
 }  // namespace masque::surgery

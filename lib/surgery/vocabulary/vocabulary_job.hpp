@@ -19,80 +19,88 @@ enum class ModelKind { kWordPiece, kWordLevel, kBpe, kUnigram, kUnknown };
 
 /// One change on its way through the files. For one thread.
 struct VocabularyJob {
-  CheckpointEdit& edit;
-  TokenMoves& moves;
-  ModelKind kind = ModelKind::kUnknown;
+  CheckpointEdit& edit;                  ///< gets the new texts; must outlive the job
+  TokenMoves& moves;                     ///< where each token goes; must outlive the job
+  ModelKind kind = ModelKind::kUnknown;  ///< as model_kind() says
   /// Tokens that are found in the text before it is cut into words, by id: they go to the lists of
   /// added tokens.
   std::vector<TokenMoves::Token> listed = {};
   /// Tokens that vocab.txt or vocab.json lack, by id.
   std::vector<TokenMoves::Token> beyond = {};
-  std::vector<std::string> notes = {};
+  std::vector<std::string> notes = {};  ///< for people
 
   /// Whether new tokens are entries of the model's vocabulary.
   bool new_in_model() const {
     return kind == ModelKind::kWordPiece || kind == ModelKind::kWordLevel;
   }
-  /// Of a file in the checkpoint's folder.
+  /// The path of the file `name` in the checkpoint's folder.
   std::string path(const std::string& name) const;
 };
 
 /// A file of JSON, read.
 struct JsonText {
-  std::string name;
-  std::string path;
-  std::string text;
-  JsonValue root;
+  std::string name;  ///< in the checkpoint's folder
+  std::string path;  ///< of the file, for messages
+  std::string text;  ///< as the edit has it
+  JsonValue root;    ///< an object; its places are those of `text`
 };
-/// Nothing if there is no such file. Throws InputError if it is no JSON.
+/// The file `name` as the edit of `job` has it; nothing if there is no such file. Throws InputError
+/// if it is no JSON object.
 std::optional<JsonText> read_json_text(const VocabularyJob& job, const std::string& name);
-/// Sets the file if something changes.
+/// Gives `file` the text with the edits of `splice`, if there are any, in the edit of `job`.
 void write_splice(VocabularyJob& job, const JsonText& file, const TextSplice& splice);
-/// An id. Throws InputError naming the file and the byte.
+/// The id that `value` is. Throws InputError naming `path` and the byte if it is none.
 std::uint64_t json_id(const JsonValue& value, const std::string& path);
 
-/// The kind of a folder's model; `json` is its tokenizer.json.
+/// The kind of the model in the folder of `job`; `json` is its tokenizer.json.
 ModelKind model_kind(const VocabularyJob& job, const std::optional<JsonText>& json);
-/// Fills job.listed; notes tokens that no text can reach.
+/// Fills job.listed by job.moves and job.kind; `json` is the folder's tokenizer.json. Notes tokens
+/// that no text can reach.
 void list_added_tokens(VocabularyJob& job, const std::optional<JsonText>& json);
 
 // Each of the next does nothing without its file but where it says so, and throws InputError with
 // the path for a file that is not what it must be.
 
-/// The lines of vocab.txt, one a row; those of rows without a token between others are empty.
-/// Fills job.beyond.
+/// Changes the lines of vocab.txt by job.moves, one a row; those of rows without a token between
+/// others are empty. Fills job.beyond.
 void change_vocab_txt(VocabularyJob& job);
-/// Vocabulary, added tokens, post-processor and padding of tokenizer.json. Throws InputError too
-/// for merges that do not hold any more, and for an unknown or special token that would be gone.
+/// Changes vocabulary, added tokens, post-processor and padding of `file`, which is tokenizer.json,
+/// by job.moves. Throws InputError too for merges that do not hold any more, and for an unknown or
+/// special token that would be gone.
 void change_tokenizer_json(VocabularyJob& job, const JsonText& file);
-/// Fills job.beyond.
+/// Changes vocab.json by job.moves; fills job.beyond.
 void change_vocab_json(VocabularyJob& job);
-/// check_merge of every line of merges.txt.
+/// Calls check_merge() for every line of merges.txt in the folder of `job`.
 void check_merges_txt(const VocabularyJob& job);
-/// Adds job.listed, of which nothing is listed twice. Makes the file where no other names added
-/// tokens to those that read vocab.txt or vocab.json; drops it with its last token.
+/// Changes added_tokens.json by job.moves and adds job.listed, of which nothing is listed twice.
+/// Makes the file where no other names added tokens to those that read vocab.txt or vocab.json
+/// (`has_tokenizer_json`: readers may take tokenizer.json instead); drops it with its last token.
 void change_added_tokens_json(VocabularyJob& job, bool has_tokenizer_json);
-/// Names of roles, and added_tokens_decoder with job.listed. A token that had its role by its usual
-/// name and is called otherwise gets the role here, in a new file if need be. Throws InputError for
-/// a special token that would be gone.
+/// Changes tokenizer_config.json: names of roles, and added_tokens_decoder with job.listed. A token
+/// that had its role by its usual name and is called otherwise gets the role here, in a new file if
+/// need be. Throws InputError for a special token that would be gone.
 void change_tokenizer_config(VocabularyJob& job);
-/// Names of roles. Throws InputError for one that would be gone.
+/// Changes the names of roles in special_tokens_map.json by job.moves. Throws InputError for one
+/// that would be gone.
 void change_special_tokens_map(VocabularyJob& job);
-/// Throws InputError for a SentencePiece model of which a token would change.
+/// Throws InputError for a SentencePiece model in the folder of `job` of which a token would
+/// change.
 void check_sentencepiece(const VocabularyJob& job);
 
 /// Ids that a model's vocabulary has after the change.
 class ModelIds {
  public:
+  /// No ids yet, of a vocabulary as long as that of `moves` after the change.
   explicit ModelIds(const TokenMoves& moves) : has_(moves.change().tokens.size()) {}
-  /// More than once is once.
+  /// Adds `id`. More than once is once.
   void add(std::uint64_t id);
+  /// How many different ids were added.
   std::uint64_t count() const { return count_; }
-  /// Tokens that the vocabulary has to take up besides. transformers gives added tokens that it
-  /// lacks the next free ids after it, whatever a file says: where that is not what they must
-  /// have, all of them become entries, which changes nothing else about them.
+  /// Tokens of `moves` that the vocabulary has to take up besides, by id. transformers gives added
+  /// tokens that it lacks the next free ids after it, whatever a file says: where that is not what
+  /// they must have, all of them become entries, which changes nothing else about them.
   std::vector<TokenMoves::Token> missing(const TokenMoves& moves) const;
-  /// All tokens that it does not have.
+  /// All tokens of `moves` after the change that it does not have, by id.
   std::vector<TokenMoves::Token> others(const TokenMoves& moves) const;
 
  private:
@@ -100,32 +108,41 @@ class ModelIds {
   std::uint64_t count_ = 0;
 };
 
-/// {"token": id, …}: a vocabulary after the change, with its new entries.
+/// Changes `vocab`, the object {"token": id, …} in the `text` of the file at `path`, by job.moves
+/// and adds its new entries, by edits in `splice`. Returns the ids that it then has. Throws
+/// InputError naming `path` for a value that is no id.
 ModelIds change_vocabulary_object(VocabularyJob& job, const std::string& path,
                                   const std::string& text, const JsonValue& vocab,
                                   TextSplice& splice);
-/// Unigram: [["piece", score], …].
+/// Changes `vocab`, the list [["piece", score], …] of a Unigram model in `file`, by job.moves, by
+/// edits in `splice`. Throws InputError if an id below the last one would have no piece.
 void change_pieces(VocabularyJob& job, const JsonText& file, const JsonValue& vocab,
                    TextSplice& splice);
-/// Throws InputError if a merge makes or uses a token that is gone or called otherwise.
-/// `continuing` is the prefix that a right part loses.
+/// Throws InputError naming `path` if the merge of `left` and `right` makes or uses a token that by
+/// job.moves is gone or called otherwise. `continuing` is the prefix that a right part loses.
 void check_merge(const VocabularyJob& job, const std::string& path, std::string_view left,
                  std::string_view right, std::string_view continuing);
-/// "added_tokens" of tokenizer.json.
+/// Changes "added_tokens" of `file`, which is tokenizer.json, by job.moves and adds job.listed, by
+/// edits in `splice`. Throws InputError if readers would give a token another id than the file
+/// says, and for a special token that would be gone.
 void change_added_tokens(VocabularyJob& job, const JsonText& file, TextSplice& splice);
-/// "post_processor".
+/// Changes `processor`, the post-processor of `file` or a part of it, by job.moves, by edits in
+/// `splice`. Throws InputError if a token that it uses would be gone.
 void change_post_processor(VocabularyJob& job, const JsonText& file, const JsonValue& processor,
                            TextSplice& splice);
-/// A string that names a token follows it.
+/// Lets `value`, a string that names a token, follow it by job.moves, by an edit in `splice`. Other
+/// values stay, and names of tokens that are gone.
 void change_name(const VocabularyJob& job, const JsonValue& value, TextSplice& splice);
-/// An id follows its token, which must stay.
+/// Lets `value`, an id, follow its token by job.moves, by an edit in `splice`. Throws InputError
+/// naming `path` if the token is gone, or the value is no id.
 void change_id(const VocabularyJob& job, const JsonValue& value, const std::string& path,
                TextSplice& splice);
-/// Of nullptr: false.
+/// Whether `value` is the JSON true; false for nullptr.
 bool is_true(const JsonValue* value);
-/// Throws InputError: the token would be gone.
+/// Throws InputError naming `path`: the special token `token` would be gone.
 [[noreturn]] void refuse_special(const std::string& path, std::string_view token);
-/// An added token like the object `like` (of which the text is `text`), or in the usual form.
+/// The JSON text of `token` as an added token, spaced like the object `like` of `text`, or in the
+/// usual form if that is nullptr or has other members. `with_id`: with the member "id".
 std::string added_token_text(const std::string& text, const JsonValue* like,
                              const TokenMoves::Token& token, bool with_id);
 

@@ -12,56 +12,67 @@ namespace masque::surgery {
 
 /// What a plan starts from.
 struct VocabularyState {
-  const store::Checkpoint& checkpoint;
-  const TokenNames& names;          ///< may be empty()
-  std::uint64_t rows = 0;           ///< of the tables
-  std::vector<std::string>& notes;  ///< for people; plans add to them
+  const store::Checkpoint& checkpoint;  ///< before the change
+  const TokenNames& names;              ///< may be empty()
+  std::uint64_t rows = 0;               ///< of the tables
+  std::vector<std::string>& notes;      ///< for people; plans add to them
 };
 
 /// Tokens or ids as a user lists them.
 struct TokenList {
+  /// How entries are read.
   enum class As {
     kAuto,    ///< ids if every entry is a whole number, else tokens
     kIds,     ///< ids
     kTokens,  ///< tokens
   };
-  std::vector<std::string> entries;
-  As as = As::kAuto;
+  std::vector<std::string> entries;  ///< in the user's order
+  As as = As::kAuto;                 ///< how the entries are read
 };
 
-/// The vocabulary as it is: every row from itself.
+/// The vocabulary of `state` as it is: every row from itself.
 VocabularyChange all_rows(const VocabularyState& state);
 
-/// The rows of a list. Throws InputError for an unknown token, an id beyond the table, and what is
-/// listed twice.
+/// The rows of `list`, in its order. Throws UsageError for an entry that is no id where ids are
+/// meant, InputError for an unknown token, an id beyond the table of `state`, and what is listed
+/// twice.
 std::vector<std::uint64_t> rows_of(const VocabularyState& state, const TokenList& list);
 
-/// Throws InputError for a token that tokenizer files cannot hold: empty, not UTF-8, or with a line
-/// end.
+/// Throws InputError naming the checkpoint of `state` for a `token` that tokenizer files cannot
+/// hold: empty, not UTF-8, or with a line end.
 void check_token(const VocabularyState& state, const std::string& token);
 
-/// New tokens, in order: in the rows after the last token that the table has already, then in new
-/// ones; then rows without token up to a multiple of `multiple`. Throws InputError without a
-/// tokenizer, for a token twice, and for one that is there (unless `skip_existing`).
+/// The vocabulary of `state` with the new `tokens`, in order: in the rows after the last token that
+/// the table has already, then in new ones; then rows without token up to a multiple of `multiple`.
+/// Throws InputError without a tokenizer, for a token twice, for one that check_token() refuses,
+/// and for one that is there (unless `skip_existing`); UsageError if `multiple` is 0; InputError
+/// for more than 2^24 rows.
 VocabularyChange plan_add(const VocabularyState& state, const std::vector<std::string>& tokens,
                           bool skip_existing, std::uint64_t multiple);
 
-/// `count` new rows after the last one, for a checkpoint without tokenizer.
+/// The vocabulary of `state` with `count` new rows without token after the last one, and more up to
+/// a multiple of `multiple`. Throws InputError for a folder with a tokenizer and for more than 2^24
+/// rows, UsageError if `multiple` is 0.
 VocabularyChange plan_append(const VocabularyState& state, std::uint64_t count,
                              std::uint64_t multiple);
 
-/// Without these rows; later ids move down. Throws InputError for a special token (with a role as
-/// [PAD], or called special by a file).
+/// The vocabulary of `state` without the rows of `list`; later ids move down. Throws as rows_of(),
+/// and InputError for a special token (with a role as [PAD], or called special by a file), or if no
+/// row is left.
 VocabularyChange plan_remove(const VocabularyState& state, const TokenList& list);
 
-/// These rows alone, in the order of their ids, and those of special tokens.
+/// The rows of `list` alone, in the order of their ids in `state`, and those of special tokens.
+/// Throws as rows_of(), and InputError if no row is left.
 VocabularyChange plan_keep(const VocabularyState& state, const TokenList& list);
 
-/// The rows in the order of the list, which names every row with a token (every row, without a
-/// tokenizer); rows without token that it does not name follow.
+/// The rows of `state` in the order of `list`, which names every row with a token (every row,
+/// without a tokenizer); rows without token that it does not name follow. Throws as rows_of(), and
+/// InputError if it leaves a row out.
 VocabularyChange plan_permute(const VocabularyState& state, const TokenList& list);
 
-/// `rows` rows, rounded up to a multiple. Throws InputError if rows with a token would be removed.
+/// The vocabulary of `state` with `rows` rows, rounded up to a multiple of `multiple`: cut at the
+/// end, or with new rows without token. Throws InputError for 0 rows, for more than 2^24 and if
+/// rows with a token would be removed, UsageError if `multiple` is 0.
 VocabularyChange plan_resize(const VocabularyState& state, std::uint64_t rows,
                              std::uint64_t multiple);
 

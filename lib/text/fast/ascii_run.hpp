@@ -11,13 +11,15 @@
 
 namespace masque::text {
 
+/// Whether `c` is a letter of ASCII, in either case.
 inline bool ascii_letter(char c) {
   const auto lower = static_cast<unsigned char>(static_cast<unsigned char>(c) | 0x20U);
   return lower >= 'a' && lower <= 'z';
 }
+/// Whether `c` is a digit of ASCII.
 inline bool ascii_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The end of the run of ASCII letters (and digits, if kDigits) that begins at text[at].
+/// The end of the run of ASCII letters (and digits, if kDigits) that begins at byte `at` of `text`.
 template <bool kDigits>
 std::size_t ascii_run_end(std::string_view text, std::size_t at) {
 #ifdef __SSE2__

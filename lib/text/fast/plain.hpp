@@ -15,11 +15,13 @@ inline constexpr std::size_t kLongWord = std::size_t{1} << 16;
 /// Runs steps, with buffers that it keeps. For one thread.
 class PlainSteps {
  public:
+  /// Runs `steps`, of which the model must be there.
   explicit PlainSteps(Steps steps) : steps_(std::move(steps)) {}
 
+  /// The steps that it runs.
   const Steps& steps() const { return steps_; }
 
-  /// Appends the ids of one word, by the model alone.
+  /// Appends the ids of one `word` to `ids`, by the model alone.
   void word(std::string_view word, std::vector<TokenId>& ids) {
     if (word.size() >= kLongWord && steps_.model->append_ids(word, ids)) return;
     pieces_.clear();
@@ -27,7 +29,7 @@ class PlainSteps {
     for (const Piece& piece : pieces_) ids.push_back(piece.id);
   }
 
-  /// Appends the ids of a text, by all steps.
+  /// Appends the ids of `text`, which begins where the user's does, to `ids`, by all steps.
   void text(std::string_view text, std::vector<TokenId>& ids) {
     words_.clear();
     words_.push_back(AlignedText::from(text));
@@ -43,7 +45,8 @@ class PlainSteps {
   std::vector<Piece> pieces_;
 };
 
-/// Gives `sink` the ids of a word from the cache, or makes them by make(ids) and remembers them.
+/// Gives `sink` the ids of `word` from `cache`, or makes them by `make`(ids), which appends them,
+/// and remembers them. `buffer` is overwritten.
 template <typename Make>
 void cached(WordCache& cache, std::vector<TokenId>& buffer, std::string_view word, IdSink& sink,
             Make make) {

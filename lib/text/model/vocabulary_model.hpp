@@ -8,8 +8,10 @@
 
 namespace masque::text {
 
+/// A model whose tokens are those of a Vocabulary.
 class VocabularyModel : public TokenModel {
  public:
+  /// `vocab` as of Vocabulary.
   explicit VocabularyModel(std::vector<VocabEntry> vocab) : vocabulary_(std::move(vocab)) {}
 
   std::size_t size() const override { return vocabulary_.size(); }
@@ -20,13 +22,14 @@ class VocabularyModel : public TokenModel {
   std::string_view token(TokenId id) const override { return vocabulary_.token(id); }
 
  protected:
+  /// Its tokens and ids.
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
  private:
   Vocabulary vocabulary_;
 };
 
-/// A piece that covers a whole word.
+/// The piece `id` that covers the whole of `word`.
 inline Piece whole_word(TokenId id, std::string_view word) {
   return {id, 0, static_cast<std::uint32_t>(word.size())};
 }

@@ -10,6 +10,7 @@
 
 namespace masque::text {
 
+/// What train_pairs() makes.
 struct PairTrainerOptions {
   std::size_t size = 30000;           ///< tokens, special ones and the alphabet included
   std::vector<std::string> special;   ///< first in the vocabulary
@@ -20,14 +21,16 @@ struct PairTrainerOptions {
   std::size_t max_characters = 100;   ///< longer words are left out
 };
 
+/// What train_pairs() made.
 struct TrainedVocabulary {
   std::vector<std::string> tokens;                          ///< id = index
   std::vector<std::pair<std::string, std::string>> merges;  ///< best first
 };
 
-/// Trains on words (as WordCounts::sorted gives them). Of equally frequent pairs the one with the
-/// smaller ids is joined first: the result depends on the words and their counts alone. Characters
-/// outside of the alphabet end the words they stand in, as unknown ones.
+/// Trains on `words` (as WordCounts::sorted gives them) with `options`. Of equally frequent pairs
+/// the one with the smaller ids is joined first: the result depends on the words and their counts
+/// alone. A word with a character outside of the alphabet is left out. Special tokens, and
+/// `alphabet` with the most frequent characters as far as `size` allows, come first.
 TrainedVocabulary train_pairs(const std::vector<CountedWord>& words,
                               const PairTrainerOptions& options);
 

@@ -10,7 +10,7 @@
 
 namespace masque::text {
 
-/// In the order of scripts/unicode_tables.py.
+/// Flags of a code point, in the order of scripts/unicode_tables.py.
 enum CharFlag : std::uint32_t {
   kWhiteSpace = 1u << 0,          ///< White_Space, `\s`: 25 code points
   kBertRemoved = 1u << 1,         ///< deleted by BertNormalizer's clean_text
@@ -52,33 +52,42 @@ enum class GraphemeClass : std::uint8_t {
   kLVT
 };
 
+/// The properties of a code point.
 struct CharProperties {
   std::uint32_t flags;           ///< of CharFlag
   std::uint8_t combining_class;  ///< canonical combining class
-  GraphemeClass grapheme;
+  GraphemeClass grapheme;        ///< Grapheme_Cluster_Break
+  /// Whether it has any of the flags `any`.
   bool has(std::uint32_t any) const { return (flags & any) != 0; }
 };
 
-/// Properties of a code point below 0x110000.
+/// Properties of `c`, a code point below 0x110000.
 inline const CharProperties& properties(char32_t c) {
   const std::size_t block = tables::kPropertyBlock[c / tables::kBlockSize];
   return tables::kProperties[tables::kPropertyIndex[block * tables::kBlockSize +
                                                     c % tables::kBlockSize]];
 }
 
+/// Whether `c` has any of the flags `any`.
 inline bool is(char32_t c, std::uint32_t any) { return properties(c).has(any); }
 
-/// Upper, lower or title case, and none of the next; as Python 3.11's str.lower has it.
+/// Whether `c` is of upper, lower or title case, and none of the next; as Python 3.11's str.lower
+/// has it.
 bool is_cased(char32_t c);
-/// What str.lower looks through for the rule of the final sigma: marks, apostrophes, full stops …
+/// Whether str.lower looks through `c` for the rule of the final sigma: marks, apostrophes, full
+/// stops …
 bool is_case_ignorable(char32_t c);
 
-/// What a character becomes; empty if it stays. Hangul syllables are not in the decompositions.
+/// The lower case of `c`; empty if it stays.
 std::u32string_view lower_case(char32_t c);
-std::u32string_view canonical_decomposition(char32_t c);   ///< whole: nothing in it decomposes
-std::u32string_view compatible_decomposition(char32_t c);  ///< whole; includes the canonical ones
+/// The whole canonical decomposition of `c`, in which nothing decomposes; empty if it stays, and
+/// for Hangul syllables.
+std::u32string_view canonical_decomposition(char32_t c);
+/// The whole compatible decomposition of `c`, the canonical ones included; empty if it stays, and
+/// for Hangul syllables.
+std::u32string_view compatible_decomposition(char32_t c);
 
-/// The character that NFC makes of two, Hangul included; 0 if they do not compose.
+/// The character that NFC makes of `first` and `second`, Hangul included; 0 if they do not compose.
 char32_t compose(char32_t first, char32_t second);
 
 inline constexpr char32_t kHangulBase = 0xAC00;
@@ -89,6 +98,7 @@ inline constexpr char32_t kHangulLCount = 19;
 inline constexpr char32_t kHangulVCount = 21;
 inline constexpr char32_t kHangulTCount = 28;
 
+/// Whether `c` is a Hangul syllable, which decomposes by computation.
 inline bool is_hangul_syllable(char32_t c) {
   return c - kHangulBase < kHangulLCount * kHangulVCount * kHangulTCount;
 }

@@ -7,19 +7,19 @@
 
 namespace masque::text {
 
-/// Number of bytes of a character, by its first byte; 1 for a byte that is no first one.
+/// Number of bytes of a character, by its byte `first`; 1 for a byte that is no first one.
 inline std::size_t char_bytes(char first) {
   const auto byte = static_cast<unsigned char>(first);
   return byte < 0xC0 ? 1U : byte < 0xE0 ? 2U : byte < 0xF0 ? 3U : 4U;
 }
 
-/// Number of bytes of the character at text[at], never beyond the end.
+/// Number of bytes of the character at byte `at` of `text`, never beyond the end.
 inline std::size_t char_bytes(std::string_view text, std::size_t at) {
   const std::size_t size = char_bytes(text[at]);
   return size < text.size() - at ? size : text.size() - at;
 }
 
-/// The character that begins at text[i]; moves i past it. The text is valid UTF-8.
+/// The character that begins at byte `i` of `text`; moves `i` past it. The text is valid UTF-8.
 inline char32_t next_char(std::string_view text, std::size_t& i) {
   const auto at = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
   const char32_t first = at(i++);
@@ -30,7 +30,7 @@ inline char32_t next_char(std::string_view text, std::size_t& i) {
   return more(more(more(first & 0x07)));
 }
 
-/// The character that ends before text[i]; moves i to its begin.
+/// The character that ends before byte `i` > 0 of `text`; moves `i` to its begin.
 inline char32_t previous_char(std::string_view text, std::size_t& i) {
   do --i;
   while ((static_cast<unsigned char>(text[i]) & 0xC0) == 0x80);
@@ -38,7 +38,7 @@ inline char32_t previous_char(std::string_view text, std::size_t& i) {
   return next_char(text, end);
 }
 
-/// Writes a character (no surrogate, below 0x110000) to 4 bytes at most; returns how many.
+/// Writes `c` (no surrogate, below 0x110000) to `out`, 4 bytes at most; returns how many.
 inline std::size_t put_utf8(char32_t c, char* out) {
   const auto byte = [](char32_t value) {
     return static_cast<char>(static_cast<unsigned char>(value));
@@ -66,7 +66,7 @@ inline std::size_t put_utf8(char32_t c, char* out) {
   return 4;
 }
 
-/// Appends a character.
+/// Appends `c` (as of put_utf8) to `out`.
 inline void append_utf8(std::string& out, char32_t c) {
   char bytes[4];
   out.append(bytes, put_utf8(c, bytes));
