@@ -43,8 +43,8 @@ class Corpus {
   /// are no longer valid. For tests and readers.
   void add(std::span<const TokenId> ids, std::span<const std::uint8_t> segments = {});
   /// The same with everything that `item` has but its number and place. Where only some sequences
-  /// have a list, the others get its default; labels do not: the caller gives them to all sequences
-  /// or to none.
+  /// have a list, the others get its default: segments of 0, positions 0, 1, …, no labels, weights
+  /// of 1.
   void add(const CorpusItem& item);
   /// Sets the `name` of what it was read from, for messages.
   void set_source(std::string name) { source_ = std::move(name); }

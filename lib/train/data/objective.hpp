@@ -69,7 +69,7 @@ struct ObjectiveOptions {
 };
 
 /// Makes DropToken as `drop` says, with `seed` in place of its own and for the vocabulary `tokens`,
-/// which must outlive it; nullptr for a rate of 0. Throws UsageError for a rate outside of [0, 1).
+/// which is copied; nullptr for a rate of 0. Throws UsageError for a rate outside of [0, 1).
 std::unique_ptr<records::Corruption> make_dropping(records::DropOptions drop, std::uint64_t seed,
                                                    const records::TokenTable& tokens);
 
