@@ -71,7 +71,7 @@ struct ClassifierTask {
   std::uint64_t first = 0;               ///< its first number
 };
 
-/// Pooler and labels. T is float, double, or without gradients std::complex<double>. For one
+/// Pooler and labels. T is float, double, or without gradients `std::complex<double>`. For one
 /// thread; kernels use all.
 template <class T>
 class ClassifierHead {

@@ -36,7 +36,7 @@ class Dense {
   void forward(MatrixView<const T> x, MatrixView<T> y) const;
   /// From `d_y`, the gradient by what forward() made of `x`: gradients of weights and biases that
   /// are trained are added; `d_x` (without data: not wanted) is added to with `add`, else filled.
-  /// Not for std::complex<double>.
+  /// Not for `std::complex<double>`.
   void backward(MatrixView<const T> x, MatrixView<const T> d_y, bool add, MatrixView<T> d_x) const;
 
  private:

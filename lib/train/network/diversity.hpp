@@ -39,7 +39,7 @@ using Wide = std::conditional_t<std::is_same_v<T, std::complex<double>>, T, doub
 
 /// Returns the measures of one matrix of `weights` `[queries, keys]`, which are not negative. Adds
 /// Σ_k slopes[k] · ∂D_k/∂A, with `slopes` one a measure, to `d_weights` (without data: not wanted),
-/// 0 where a deviation is. T is float, double or std::complex<double> (without gradient).
+/// 0 where a deviation is. T is float, double or `std::complex<double>` (without gradient).
 /// Deviations of less than 10^−7 of a mean count as 0. Serial. Cost: m · n, with two logarithms an
 /// element.
 template <class T>

@@ -44,8 +44,8 @@ struct DropoutOptions {
 /// changes no bit.
 enum class Recompute {
   kAuto,  ///< where a chunk would keep more than 2 GiB
-  kOn,
-  kOff,
+  kOn,    ///< for every chunk
+  kOff,   ///< for none
 };
 /// "auto", "on", "off".
 NameTable<Recompute> recompute_names();
@@ -84,7 +84,7 @@ struct EncoderLayer {
 };
 
 /// A model without its head, forward and backward.
-/// T is float (fast), double or std::complex<double> (forward alone, for complex steps).
+/// T is float (fast), double or `std::complex<double>` (forward alone, for complex steps).
 /// For one thread, called outside parallel regions: kernels use all threads, and results do not
 /// depend on their number.
 template <class T>

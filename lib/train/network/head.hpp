@@ -37,7 +37,7 @@ struct LogitLoss {
   bool called = false;  ///< taken for replaced: z > 0
 };
 /// Returns −log σ(`z`) if the token is `replaced`, else −log σ(−z), with the derivative by z. T is
-/// float, double or std::complex<double>.
+/// float, double or `std::complex<double>`.
 template <class T>
 LogitLoss<T> logit_loss(T z, bool replaced);
 

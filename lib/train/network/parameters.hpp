@@ -37,7 +37,7 @@ std::span<T> elements_of(std::span<T> all, Index first, const Parameter& p) {
   return all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(p.size()));
 }
 
-/// Tensors with values and gradients. T is float, double or std::complex<double>.
+/// Tensors with values and gradients. T is float, double or `std::complex<double>`.
 template <class T>
 class Parameters {
  public:

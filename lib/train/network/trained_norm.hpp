@@ -25,7 +25,7 @@ class TrainedNorm {
   void residual_forward(MatrixView<const T> x, MatrixView<const T> branch, MatrixView<T> sum,
                         MatrixView<T> y) const;
   /// From `d_y`, the gradient by what forward() made of `x`: adds to `d_x`, and to the gradients of
-  /// weight and bias that are trained. Not for std::complex<double>.
+  /// weight and bias that are trained. Not for `std::complex<double>`.
   void backward(MatrixView<const T> x, MatrixView<const T> d_y, MatrixView<T> d_x) const;
 
  private:

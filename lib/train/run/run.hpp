@@ -39,17 +39,18 @@ struct RunOptions {
   std::string mask;
   std::optional<model::Streams> streams;  ///< of records; none: record_needs()
   // Of electra_variants() alone:
-  double generator_size = 0.25;                     ///< share of the widths
-  std::optional<double> discriminator_weight;       ///< none: the variant's
+  double generator_size = 0.25;                     ///< the generator's share of the widths
+  std::optional<double> discriminator_weight;       ///< λ of ElectraLoss; none: the variant's
   std::int64_t switch_step = 0;                     ///< ElectraLossOptions::switch_step
   SharedTables shared_tables = SharedTables::kAll;  ///< without a switch
   bool adversarial = false;                         ///< ElectraModel::adversarial
   // Of kMae alone:
-  double decoder_size = 0.5;  ///< share of the widths
+  double decoder_size = 0.5;  ///< the decoder's share of the widths
   Index decoder_layers = 1;   ///< number of layers of the decoder
   // Of kCorrect alone:
-  std::optional<double> detector_size;   ///< share of the widths; none: 0.5, or that of `init`
-  std::optional<Index> detector_layers;  ///< none: 1, or those of `init`
+  /// The detector's share of the widths; none: 0.5, or that of `init`.
+  std::optional<double> detector_size;
+  std::optional<Index> detector_layers;  ///< of the detector; none: 1, or those of `init`
   double correction_weight = 0.8;        ///< λ of CorrectionLoss
   /// Weights of the measures in train/network/diversity.hpp, which the loss rewards; none: not
   /// measured.
