@@ -10,25 +10,28 @@
 
 namespace masque::length {
 
-/// "rope, rope_ntk(factor=8, length=64)" → its names, split at commas outside of parentheses and
-/// trimmed. Throws UsageError, about the field `name`, for an empty one.
+/// Returns the names in `text`, such as "rope, rope_ntk(factor=8, length=64)": split at commas
+/// outside of parentheses and trimmed. Throws UsageError, about the field `name`, for an empty name
+/// and for one that occurs twice.
 std::vector<std::string> split_names(std::string_view name, std::string_view text);
 
-/// "64,128" or "1-40" → its lengths, in that order. Throws UsageError, about the field `name`,
-/// unless the text is a list of different numbers of at least `least`.
+/// Returns the lengths in `text`, such as "64,128" or "1-40", in that order. Throws UsageError,
+/// about the field `name`, unless these are different numbers from `least` to 1000000.
 std::vector<Index> parse_lengths(std::string_view name, std::string_view text, Index least = 1);
 
-/// Stands for the mask of the objective, or for what a trained model has.
+/// The name in a list that stands for the mask of the objective, or for what a trained model has.
 inline constexpr const char* kOwn = "own";
 
-/// "own; window(64); 3*window(16), full" → its masks, each for all layers or a list; empty for
-/// `own`. Throws UsageError for an invalid mask, and for a mask that occurs twice.
+/// Returns the masks in `text`, such as "own; window(64); 3*window(16), full": one list of layer
+/// masks for each part between semicolons, empty for kOwn. Throws UsageError for an invalid mask,
+/// and for a mask that occurs twice.
 std::vector<std::vector<mask::MaskLayer>> parse_masks(std::string_view text);
 
+/// A design in a comparison.
 struct LengthArm {
   std::string name;  ///< what differs from other arms; for a single arm position and normalizer
-  train::DesignRecipe recipe;
-  std::string mask = {};  ///< as model::set_mask takes it; empty: the objective's
+  train::DesignRecipe recipe;  ///< one name in each field, no lists
+  std::string mask = {};       ///< as model::set_mask takes it; empty: the objective's
 };
 
 /// Every combination of `heads`, of `masks` (as parse_masks takes them), and of the names in

@@ -15,25 +15,33 @@ struct CellFiles {
   std::string checkpoint;
   std::string model;  ///< folder of the model; empty: the model is not kept
 };
-/// The folder of the fine-tuned model beside it.
+
+/// Returns the folder of the model that was fine-tuned at `length`, next to the folder `model` of
+/// the trained one: "MODEL-finetuned-LENGTH".
 std::string finetuned_model(const std::string& model, Index length);
 
-/// The lengths of the request at which the trained model is scored before fine-tuning: all of them,
-/// except for a table of learned positions, which has random rows beyond the longest sequence of
-/// training.
+/// Returns the lengths of `request` at which a trained model of `design` is scored before
+/// fine-tuning: all of them; with a table of learned positions only those up to the longest
+/// sequence of training, because later rows of the table are random.
 std::vector<Index> scored_lengths(const LengthRequest& request, const train::DesignRecipe& design);
 
-/// One of `every` examples of a length. `window` as LengthRow has it.
+/// Scores `network`, which must be prepared, on every `every`-th example of `subject` at `length`,
+/// from the first on. `window` is LengthRow::window. The row's arm, seed and `finetuned` keep their
+/// defaults. Throws Interrupted.
 LengthRow score_at(const LengthSubject& subject, train::Network<float>& network, Index window,
                    Index length, Index every = 1);
 
-/// How a fine-tuning trains: as `options`, with another schedule.
+/// Returns how a fine-tuning trains: as the trainer of `options`, with the schedule of
+/// `finetuning`.
 train::TrainerOptions finetuning_options(const train::RunOptions& options,
                                          const Finetuning& finetuning);
 
-/// Trains one arm with one seed and scores it as requested. The rows do not depend on
-/// interruptions; the checkpoint is kept. Throws InputError for a loss that is not finite;
-/// Interrupted, with the checkpoint written.
+/// Trains the arm number `arm` of `request`, whose model and seed are in `options`, and scores it
+/// as requested. `arm` and `seed` go into the rows and into notes. Writes to `files`. The rows, by
+/// fine-tuning, window and length, do not depend on interruptions; the checkpoint is kept.
+/// Fine-tunings have no checkpoint: after an interruption they begin again. Throws InputError for a
+/// loss that is not finite and for the checkpoint of another model; Interrupted, with the
+/// checkpoint written.
 std::vector<LengthRow> train_cell(const LengthRequest& request, const train::RunOptions& options,
                                   std::size_t arm, std::uint64_t seed, const CellFiles& files);
 

@@ -14,35 +14,41 @@ namespace masque::length {
 /// work in one folder.
 class LengthStore {
  public:
-  /// Makes the folder if it does not exist. Throws InputError if it only contains other things.
+  /// Makes `folder` if it does not exist. Throws InputError if it only contains other things.
   explicit LengthStore(std::string folder);
 
-  /// The rows that were kept for these settings, with arm and seed. Throws InputError for a damaged
-  /// file.
+  /// Returns the rows that were kept for `settings`, with `arm` and `seed` filled in; nothing if
+  /// there are none. Throws InputError for a damaged file.
   std::optional<std::vector<LengthRow>> find(const LengthSubject::Settings& settings,
                                              std::size_t arm, std::uint64_t seed) const;
+  /// Writes `rows` as the result of `settings`, over an older one. Throws InputError.
   void keep(const LengthSubject::Settings& settings, const std::vector<LengthRow>& rows) const;
 
-  /// The checkpoint from which an interrupted cell continues.
+  /// Returns the path of the checkpoint from which an interrupted cell with `settings` continues,
+  /// whether it exists or not.
   std::string checkpoint(const LengthSubject::Settings& settings) const;
+  /// Deletes that checkpoint of `settings` if it exists. Throws InputError if that fails.
   void drop_checkpoint(const LengthSubject::Settings& settings) const;
-  /// The folder of a cell's model; FOLDER/models is made if there is none. Its name has the design
-  /// and the seed in readable form, and a part of the settings' digest.
+  /// Returns the folder of a cell's model; makes FOLDER/models if there is none. Its name has the
+  /// position and normalizer of `design` and `seed` in readable form, and 8 digits of the digest of
+  /// `settings`.
   std::string model(const LengthSubject::Settings& settings, const train::DesignRecipe& design,
                     std::uint64_t seed) const;
 
-  /// The steps that were measured for a request, by its digest.
+  /// Returns the steps that were kept for `request`, the digest of a request with a budget; nothing
+  /// if there are none. Throws InputError for a damaged file.
   std::optional<std::int64_t> steps(const std::string& request) const;
+  /// Keeps `steps` as the number of training steps of `request`, a digest as in steps().
   void keep_steps(const std::string& request, std::int64_t steps) const;
 
  private:
   std::string folder_;
 };
 
-/// Whether the rows of these settings have a column for fine-tuning.
+/// Whether the rows of these `settings` have a column for fine-tuning.
 bool has_finetuning(const LengthSubject::Settings& settings);
 
-/// XXH3 of names and values.
+/// Returns the XXH3 hash of the names and values in `settings`, in hexadecimal digits.
 std::string settings_digest(const LengthSubject::Settings& settings);
 
 }  // namespace masque::length

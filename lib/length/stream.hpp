@@ -12,14 +12,16 @@
 
 namespace masque::length {
 
+/// What a LengthStream is made of.
 struct StreamRequest {
-  std::string text;                   ///< a file
-  std::string objective = "mlm";      ///< mlm, tta or clm
-  train::ObjectiveOptions requested;  ///< the rate
-  std::vector<Index> lengths;         ///< tokens of a sequence, those of the template included
-  Index tokens = 0;                   ///< the first ones of the text; 0: all
-  std::uint64_t seed = 0;             ///< of the tokens that are hidden
-  int threads = 0;
+  std::string text;               ///< path of a file
+  std::string objective = "mlm";  ///< mlm, tta or clm
+  /// The rate; its `tokens` and `seed` are replaced by the tokenizer's and by `seed`.
+  train::ObjectiveOptions requested;
+  std::vector<Index> lengths;  ///< tokens of a sequence with those of the template; at least one
+  Index tokens = 0;            ///< the first ones of the text; 0: all
+  std::uint64_t seed = 0;      ///< of the tokens that are hidden
+  int threads = 0;             ///< CorpusOptions::threads
   /// Chunk   blocks side by side.
   /// Slide   blocks every `stride` tokens, the last one at the end of the text; a token is scored
   ///         in the block where it has the most context.
@@ -33,16 +35,19 @@ struct StreamRequest {
 /// at no length. Immutable.
 class LengthStream {
  public:
-  /// Throws InputError for a text shorter than a sequence, UsageError for another objective or
-  /// policy, a stride longer than a block, a path that cannot be read again.
+  /// Reads and cuts the text of `request`; keeps no reference to it nor to `tokenizer`. Throws
+  /// InputError for a text shorter than a sequence, UsageError for another objective or policy, a
+  /// stride longer than a block, a path that cannot be read again; and as read_corpus.
   LengthStream(const StreamRequest& request, const text::Tokenizer& tokenizer);
 
-  /// The tokens, none hidden.
+  /// The text's tokens, none hidden. Lives as long as the stream.
   const std::vector<TokenId>& ids() const { return ids_; }
+  /// The blocks of `length` tokens, one of the request's lengths; in the order of the text. Lives
+  /// as long as the stream.
   const std::vector<train::Example>& examples(Index length) const {
     return cuts_.at(length).examples;
   }
-  /// For every target of `examples`, in order, its index in `ids`.
+  /// For every target of examples(length), in order, its index in ids(). `length` as there.
   const std::vector<Index>& positions(Index length) const { return cuts_.at(length).positions; }
   /// Number of text tokens in the longest sequence: parts with this many tokens contain the same
   /// targets at all lengths.

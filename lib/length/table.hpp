@@ -13,33 +13,34 @@ namespace masque::length {
 struct LengthNames {
   std::vector<std::string> designs;  ///< of arms
   std::string trained;               ///< train lengths, as given
-  std::map<Index, double> chance;    ///< of each scored length
+  std::map<Index, double> chance;    ///< LengthSubject::chance of each scored length
   bool whole = false;                ///< sequences are right as a whole, too
 };
 
-/// A header, then a line for each row: design, lengths, window, measures, chance, and every setting
-/// of its cell by name.
+/// Returns results.tsv for `result`, which has settings, and `names`: a header, then a line for
+/// each row: design, lengths, window, measures, chance, and every setting of its cell by name.
 std::string results_text(const LengthResult& result, const LengthNames& names);
 
 /// A results.tsv as it was read.
 struct LengthTable {
-  LengthNames names;
-  std::string title;  ///< task or objective
-  std::int64_t steps = 0;
-  bool finetuned = false;  ///< some rows are
-  std::vector<LengthRow> rows;
+  LengthNames names;            ///< designs in the order of their first rows
+  std::string title;            ///< task or objective
+  std::int64_t steps = 0;       ///< of training
+  bool finetuned = false;       ///< whether the table tells of fine-tuning
+  std::vector<LengthRow> rows;  ///< in the order of the lines
 };
 
-/// Throws InputError, with `path`, for anything but a text that results_text made.
+/// Returns what `text`, the content of the file `path`, says. Throws InputError, with `path`, for
+/// anything but a text that results_text made.
 LengthTable read_results(const std::string& path, const std::string& text);
 
-/// File name of a part of a run: cell 3 of 12 → "3-of-12.tsv".
+/// Returns the file name of a part of a run: "3-of-12.tsv" for `cell` 3, from 1, of `cells` 12.
 std::string part_name(std::size_t cell, std::size_t cells);
 
-/// The results.tsv of a whole run from the folders `parts` of one or several output folders: files
-/// as part_name calls them, each the results of one cell; a folder may be absent. Throws InputError
-/// for parts that are missing, that differ where they should be equal, or that belong to different
-/// runs.
+/// Returns the results.tsv of a whole run from `folders`, at least one: the folders `parts` of one
+/// or several output folders, with files as part_name calls them, each the results of one cell. A
+/// folder may be absent. Throws InputError for parts that are missing, that differ where they
+/// should be equal, or that belong to different runs.
 std::string collect_parts(const std::vector<std::string>& folders);
 
 }  // namespace masque::length

@@ -23,6 +23,7 @@ enum class ClassifierPooling {
 
 /// "cls" or "mean", as config.json and options have it.
 NameTable<ClassifierPooling> pooling_names();
+/// Returns the name of `pooling` in pooling_names().
 std::string_view pooling_name(ClassifierPooling pooling);
 
 /// What is learnt of a text.
@@ -33,21 +34,26 @@ enum class ProblemType {
 
 /// "single_label_classification" or "regression", as config.json has it.
 NameTable<ProblemType> problem_types();
+/// Returns the name of `problem` in problem_types().
 std::string_view problem_type_name(ProblemType problem);
 
-/// Adds a classifier's parameters, zeros: PREFIXpooler.dense.* (hidden size, hidden size) of
-/// kFirst, and classifier.* (labels, hidden size). The map has the pooler at
-/// Role::kHeadTransform and the labels at Role::kDecoder.
+/// Adds a classifier's parameters to `parameters`, zeros: with a `pooling` of kFirst the pooler
+/// PREFIXpooler.dense.weight `[hidden_size, hidden_size]`, where PREFIX is `prefix`, and
+/// classifier.weight `[labels, hidden_size]`, each with a bias. Returns their map: the pooler at
+/// Role::kHeadTransform and the labels at Role::kDecoder. Views of parameters taken before are no
+/// longer valid.
 template <class T>
 ParameterMap add_classifier(Index hidden_size, Index labels, ClassifierPooling pooling,
                             const std::string& prefix, Parameters<T>& parameters);
 
-/// pooled ← one row a sequence of the chunk, from the last states of its wanted rows: the first
-/// token of each (kFirst) or all (kMean).
+/// `pooled` `[sequences, hidden_size]` ← one row a sequence of `chunk`, from the states `last`
+/// `[wanted rows, hidden_size]` of its wanted rows: with a `pooling` of kFirst that of the only
+/// one, its first token; with kMean the mean of all. Every sequence has a wanted row.
 template <class T>
 void pool_forward(const ExampleChunk& chunk, ClassifierPooling pooling, MatrixView<const T> last,
                   MatrixView<T> pooled);
-/// d_last is filled.
+/// The backward pass of pool_forward, for the same `chunk` and `pooling`: fills `d_last`, the
+/// gradient by `last`, from `d_pooled`, that by `pooled`.
 template <class T>
 void pool_backward(const ExampleChunk& chunk, ClassifierPooling pooling,
                    MatrixView<const T> d_pooled, MatrixView<T> d_last);
@@ -55,7 +61,7 @@ void pool_backward(const ExampleChunk& chunk, ClassifierPooling pooling,
 /// Texts that a classifier judges.
 template <class T>
 struct ClassifierTask {
-  MatrixView<const T> pooled;           ///< (texts, hidden size)
+  MatrixView<const T> pooled;           ///< [texts, hidden_size]
   std::span<const TokenId> labels;      ///< one a text
   std::span<const double> row_weights;  ///< of the losses
   /// Of regression: one a text, added to the only output, whose square is the loss; empty: labels.
@@ -65,18 +71,25 @@ struct ClassifierTask {
   std::uint64_t first = 0;               ///< its first number
 };
 
-/// Pooler and labels. T as of Encoder. For one thread; kernels use all.
+/// Pooler and labels. T is float, double, or without gradients `std::complex<double>`. For one
+/// thread; kernels use all.
 template <class T>
 class ClassifierHead {
  public:
+  /// For the places `map` of add_classifier in `parameters`, which must stay; products are in
+  /// `precision`.
   ClassifierHead(const ParameterMap& map, Parameters<T>& parameters, kernel::Precision precision);
 
-  /// After every change of the values.
+  /// Packs the values for products: to be called before the first run and after every change of the
+  /// values.
   void prepare();
-  /// Σ weight · −log softmax(logits)[label], of regression Σ weight · (output + offset)². With
-  /// `d_pooled` (filled; texts, hidden size) also all gradients, added to those of the parameters.
+  /// Returns Σ weight · −log softmax(logits)[label] over the texts of `task`, in nats; of
+  /// regression Σ weight · (output + offset)². With data in `d_pooled` `[texts, hidden_size]` also
+  /// fills that with the gradient by the pooled states, and adds all gradients to those of the
+  /// parameters.
   LossSums<T> run(const ClassifierTask<T>& task, MatrixView<T> d_pooled);
-  /// softmax(logits) of the last run, of regression the outputs without offsets: (texts, labels).
+  /// softmax(logits) of the last run, of regression the outputs without offsets:
+  /// `[texts, labels]`. Valid until the next run.
   MatrixView<const T> outputs() const { return outputs_.view(); }
 
  private:
@@ -93,18 +106,22 @@ class ClassifierHead {
 template <class T>
 class Classifier {
  public:
-  /// `parameters` must stay; `map` is that of add_classifier.
+  /// `parameters` must stay; `model_map` has the places of the encoder of `design` in them, `map`
+  /// is that of add_classifier with the same `pooling`. Products are in `precision`; `problem` says
+  /// which loss counts. Throws as Encoder::Encoder.
   Classifier(const model::Design& design, const ParameterMap& model_map, const ParameterMap& map,
              ClassifierPooling pooling, Parameters<T>& parameters, kernel::Precision precision,
              ProblemType problem = ProblemType::kSingleLabel);
 
+  /// The encoder's design.
   const model::Design& design() const { return encoder_.design(); }
-  /// After every change of the values.
+  /// To be called before the first run and after every change of the values.
   void prepare();
-  /// Adds the gradients of Σ scale · loss to those of the parameters. A report's rows are texts.
+  /// Adds the gradients of Σ `scale` · loss over `examples`, with `dropout`, to those of the
+  /// parameters. `scale` > 0. A report's rows are texts, its losses are not scaled.
   LossReport train(std::span<const Example> examples, double scale, const DropoutOptions& dropout);
-  /// Losses without dropout; the probabilities of all labels, or the number, of each text are
-  /// appended to `outputs`.
+  /// Returns the losses of `examples` without dropout; appends to `outputs` (if not nullptr) the
+  /// probabilities of all labels, or the number, of each text.
   LossReport evaluate(std::span<const Example> examples, std::vector<double>* outputs = nullptr);
 
   /// As Network::chunk_rows.

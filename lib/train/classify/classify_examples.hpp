@@ -16,10 +16,11 @@ namespace masque::train {
 
 /// What is learnt of a text.
 struct TextTarget {
-  TokenId label = 0;
+  TokenId label = 0;  ///< number of the label, from 0
   double number = 0;  ///< of regression, with the label 0
 };
 
+/// How a classifier reads texts.
 struct ClassifyTextOptions {
   /// An expression of the mask language for every text, in training and judgement, which the folder
   /// keeps; none: the model's mask.
@@ -30,20 +31,23 @@ struct ClassifyTextOptions {
   records::TokenTable tokens = {};  ///< of the tokenizer, for that and the words of masks
 };
 
-/// Immutable, thread-safe.
+/// Makes a classifier's examples from texts. Immutable, thread-safe.
 class ClassifyExamples {
  public:
-  /// Throws UsageError for a mask or a share that is none.
+  /// For a classifier with this `pooling` on an encoder of `design`, which reads texts as `options`
+  /// say; keeps no reference. Throws UsageError for a mask or a share that is none.
   ClassifyExamples(const ClassifyTextOptions& options, ClassifierPooling pooling,
                    const model::Design& design);
 
-  /// Throws UsageError and InputError for texts that cannot be taken: longer ones than the model,
-  /// lengths that the mask has not, first tokens that read themselves alone where they are pooled.
+  /// Throws UsageError and InputError for texts of `corpus` that cannot be taken: longer ones than
+  /// the model, lengths that the mask has not, first tokens that read themselves alone where they
+  /// are pooled.
   void check(const Corpus& corpus) const;
-  /// As it is judged. The rows are those that pooling reads, the target of each is the label, its
-  /// offset the number times −1.
+  /// Returns the text `item` as it is judged. The rows are those that pooling reads, the target of
+  /// each is the label of `target`, its offset the number times −1.
   Example whole(const CorpusItem& item, const TextTarget& target) const;
-  /// As it is learnt in an epoch.
+  /// Returns the text `item` with `target` as it is learnt in `epoch`: without the tokens that
+  /// DropToken takes out.
   Example dropped(const CorpusItem& item, std::uint64_t epoch, const TextTarget& target) const;
 
  private:

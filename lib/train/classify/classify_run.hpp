@@ -23,54 +23,60 @@ struct ClassifierStart {
   model::Design design;  ///< without a head
   /// The checkpoint; what it lacks starts at random. nullptr: all does.
   std::shared_ptr<const model::StartingModel> model;
-  /// BERT's pooler, weight (hidden size, hidden size) and bias (1, hidden size), if it is there.
-  Matrix<float> pooler_weight, pooler_bias;
+  Matrix<float> pooler_weight;  ///< BERT's pooler, [hidden_size, hidden_size]; else empty
+  Matrix<float> pooler_bias;    ///< of the pooler, [1, hidden_size]; else empty
   /// Of a checkpoint that classifies as ClassifyRun does: its labels in the order of their numbers,
   /// their layer, and how it pools; none where it has no such layer, or another head under it.
-  std::vector<std::string> names;  ///< of regression one
-  ProblemType problem = ProblemType::kSingleLabel;
-  Matrix<float> label_weight, label_bias;
-  std::optional<ClassifierPooling> pooling;
+  std::vector<std::string> names;                   ///< of regression one
+  ProblemType problem = ProblemType::kSingleLabel;  ///< of such a checkpoint: what it predicts
+  Matrix<float> label_weight;                       ///< of its labels, [labels, hidden_size]
+  Matrix<float> label_bias;                         ///< of that layer, [1, labels]
+  std::optional<ClassifierPooling> pooling;         ///< of such a checkpoint
   /// Of such a checkpoint: the mask that it was trained with in place of the model's.
   std::optional<std::string> mask;
-  double residual_gain = 0;
+  double residual_gain = 0;  ///< StartOptions::residual_gain of a new encoder
 };
 
-/// Reads a checkpoint. `full_mask`: every token reads every other one and itself, where the model's
-/// mask says otherwise (T-TA's diagonal is dropped). Throws InputError as load_model; UsageError if
-/// the mask is full already.
+/// Reads the folder `checkpoint`. `full_mask`: every token reads every other one and itself, where
+/// the model's mask says otherwise (T-TA's diagonal is dropped). Throws InputError as load_model;
+/// UsageError if `full_mask` is asked for and the mask is full already.
 ClassifierStart start_of(const std::string& checkpoint, bool full_mask);
-/// A new encoder with two token types. `recipe` has its vocab_size and max_position_embeddings.
+/// Returns a new encoder of `recipe` with two token types, and with the pad and mask tokens of
+/// `tokenizer`. `recipe` has its vocab_size and max_position_embeddings.
 ClassifierStart start_of(const DesignRecipe& recipe, const text::Tokenizer& tokenizer);
 
+/// How a ClassifyRun trains.
 struct ClassifyOptions {
-  ClassifierPooling pooling = ClassifierPooling::kFirst;
-  ClassifyTextOptions texts;
-  TrainedOptions trained;
+  ClassifierPooling pooling = ClassifierPooling::kFirst;  ///< what stands for a text
+  ClassifyTextOptions texts;                              ///< how texts are read
+  TrainedOptions trained;                                 ///< which parameters are trained
   TrainerOptions trainer;  ///< its seed is the run's: labels' layer, order, dropout
-  kernel::Precision precision = kernel::Precision::kF32;
-  double initializer_range = 0.02;
-  Index chunk_rows = 1024;
+  kernel::Precision precision = kernel::Precision::kF32;  ///< of products
+  double initializer_range = 0.02;                        ///< StartOptions::initializer_range
+  Index chunk_rows = 1024;                                ///< Network::chunk_rows
 };
 
 /// What a classifier makes of texts.
 struct Classified {
-  LossReport report;           ///< of regression, of numbers in standard units (ClassifyRun)
-  probe::Confusion confusion;  ///< of regression nothing
-  std::vector<TokenId> labels, predicted;          ///< one a text
-  std::vector<double> probabilities;               ///< (texts, labels)
-  std::vector<double> numbers, predicted_numbers;  ///< of regression, one a text; else empty
+  LossReport report;                  ///< of regression, of numbers in standard units (ClassifyRun)
+  probe::Confusion confusion;         ///< of regression nothing
+  std::vector<TokenId> labels;        ///< the right ones, one a text
+  std::vector<TokenId> predicted;     ///< the likeliest ones, one a text; of regression empty
+  std::vector<double> probabilities;  ///< [texts, labels]; of regression empty
+  std::vector<double> numbers;        ///< of regression the right ones, one a text; else empty
+  std::vector<double> predicted_numbers;  ///< of regression, in the units of `numbers`
 };
 
 /// Labels of a corpus: texts, and the number of each one's label, or of regression the numbers
 /// themselves with labels of 0.
 struct LabelledTexts {
   const Corpus* corpus = nullptr;  ///< must stay
-  std::vector<TokenId> labels;
-  std::vector<double> numbers;
+  std::vector<TokenId> labels;     ///< one an item of the corpus
+  std::vector<double> numbers;     ///< of regression, one an item; else empty
 };
 
-/// XXH3 of the corpus, of the labels' numbers and of the numbers.
+/// Returns the XXH3 hash of the corpus of `texts`, of the labels' numbers and of the numbers, in
+/// hexadecimal digits.
 std::string digest_of(const LabelledTexts& texts);
 
 /// One run of a seed. Regression learns numbers less their mean, over their standard deviation, and
@@ -78,30 +84,35 @@ std::string digest_of(const LabelledTexts& texts);
 /// For one thread; kernels use all, and no byte depends on their number.
 class ClassifyRun {
  public:
-  /// `start` is read here alone; the corpus must stay. `names` are those of the labels: where they
-  /// are the start's, its layer goes on, else a new one starts at random. Texts with numbers are
-  /// regression: of one name, and of two different numbers at least. Throws UsageError for
-  /// designs that cannot be trained, pooling that does not fit the mask, a mask that is none, and
-  /// texts longer than the model.
+  /// `start` is read here alone; the corpus of `texts`, which are learnt as `options` say, must
+  /// stay. `names` are those of the labels: where they are the start's, its layer goes on, else a
+  /// new one starts at random. Texts with numbers are regression: of one name, and of two different
+  /// numbers at least. Throws UsageError for designs that cannot be trained, pooling that does not
+  /// fit the mask, a mask that is none, and texts longer than the model.
   ClassifyRun(const ClassifierStart& start, const ClassifyOptions& options,
               std::vector<std::string> names, LabelledTexts texts);
   ~ClassifyRun();
 
+  /// The trainer on the texts that are learnt. Lives as long as the run.
   Trainer& trainer() { return *trainer_; }
+  /// Number of all values of encoder, pooler and labels' layer.
   Index parameter_count() const { return parameters_.size(); }
+  /// Number of values that are trained.
   Index trained_count() const { return count_trained(parameters_); }
-  /// Throws as ClassifyExamples::check for texts that classify() cannot take.
+  /// Throws as ClassifyExamples::check for `texts` that classify() cannot take.
   void check(const LabelledTexts& texts) const { examples_->check(*texts.corpus); }
+  /// Judges `texts` with the values as they are, without dropout. Throws as check().
   Classified classify(const LabelledTexts& texts);
   /// What decides its bytes in addition to the options: pooling, mask, the labels' names, digests
   /// of the texts, the config.json and the values as they are, so to be requested before the first
   /// step.
   std::vector<std::pair<std::string, std::string>> facts();
 
-  /// Writes a Hugging Face folder, whole or not at all: of BERT that of
+  /// Writes the Hugging Face folder `folder`, whole or not at all: of BERT that of
   /// BertForSequenceClassification; of other families the model's config.json and tensors with
-  /// pooler.dense and classifier next to them; without its own head. `files` stand in it too.
-  /// Throws InputError if there is one already or it cannot be written.
+  /// pooler.dense and classifier next to them; without its own head. The files of `tokenizer` and
+  /// `files`, names and texts, stand in it too. Throws InputError if there is one already or it
+  /// cannot be written.
   void save(const std::string& folder, const text::Tokenizer& tokenizer,
             const std::vector<std::pair<std::string, std::string>>& files);
 

@@ -15,8 +15,8 @@ namespace masque::train {
 
 /// A sequence of a corpus. Spans end with the corpus.
 struct CorpusItem {
-  std::uint64_t number = 0;  ///< in the corpus, from 0; keys the random numbers
-  std::span<const TokenId> ids = {};
+  std::uint64_t number = 0;                      ///< in the corpus, from 0; keys the random numbers
+  std::span<const TokenId> ids = {};             ///< of all tokens, those of a template included
   std::span<const std::uint8_t> segments = {};   ///< one an id: 0 source, 1 target; empty: 0
   std::span<const std::int32_t> positions = {};  ///< one an id; empty: 0, 1, …
   /// What is predicted, one an id: records::kNoLabel for nothing; empty: the objective decides.
@@ -30,37 +30,44 @@ struct CorpusItem {
 
 /// What the labels of a corpus are.
 enum class LabelKind {
-  kNone,
+  kNone,      ///< there are none
   kTokens,    ///< ids
   kReplaced,  ///< 1: the token is not the original one; 0: it is
   kHidden,    ///< the id of each token that is hidden, as masked autoencoding hides it
 };
 
-/// Sequences of ids. Immutable once read; thread-safe.
+/// Sequences of ids, all in memory. Immutable once read; thread-safe.
 class Corpus {
  public:
-  /// Appends a sequence; `segments` is empty or has one an id. For tests and readers.
+  /// Appends a sequence of `ids`; `segments` is empty or has one an id. Views of items taken before
+  /// are no longer valid. For tests and readers.
   void add(std::span<const TokenId> ids, std::span<const std::uint8_t> segments = {});
-  /// The same with everything but the number. All sequences have labels or none has.
+  /// The same with everything that `item` has but its number and place. Where only some sequences
+  /// have a list, the others get its default: segments of 0, positions 0, 1, …, no labels, weights
+  /// of 1.
   void add(const CorpusItem& item);
-  /// What it was read from, for messages.
+  /// Sets the `name` of what it was read from, for messages.
   void set_source(std::string name) { source_ = std::move(name); }
-  /// What labels are, of all sequences.
+  /// Sets to `kind` what the labels of all sequences are.
   void set_labels(LabelKind kind) { label_kind_ = kind; }
-  /// The token in front of each line, where the tokenizer's template has none.
+  /// Sets the `token` in front of each line, where the tokenizer's template has none.
   void set_begin_token(std::optional<TokenId> token) { begin_token_ = token; }
-  /// How many lines of the file are no sequence.
+  /// Sets left_out() to `lines`.
   void set_left_out(Index lines) { left_out_ = lines; }
 
   /// Number of sequences.
   Index size() const { return static_cast<Index>(begins_.size()) - 1; }
+  /// Number of tokens of all sequences together.
   Index tokens() const { return begins_.back(); }
+  /// Number of tokens of the sequence number `item`, from 0 to less than size().
   Index length(Index item) const;
-  /// Tokens of the longest sequence; 0 without any.
+  /// Tokens of the longest sequence; 0 without any. O(sequences).
   Index longest() const;
   /// Whether some sequence has a second segment.
   bool pairs() const { return !segments_.empty(); }
+  /// What the labels are, as set_labels() was told.
   LabelKind labels() const { return label_kind_; }
+  /// The token in front of each line, as set_begin_token() was told.
   const std::optional<TokenId>& begin_token() const { return begin_token_; }
   /// Whether some sequence has a mask.
   bool has_masks() const { return !masks_.empty(); }
@@ -68,13 +75,14 @@ class Corpus {
   bool has_positions() const { return !positions_.empty(); }
   /// Pairs that CorpusOptions::corrections left out.
   Index left_out() const { return left_out_; }
-  /// One more than the largest position; 0 without any sequence.
+  /// One more than the largest position; 0 without any sequence. O(tokens).
   Index position_end() const;
+  /// The sequence `number`, from 0 to less than size(), without a place. O(1).
   CorpusItem item(Index number) const;
   /// The file, as messages name it: "the corpus" of one that was made in memory.
   const std::string& source() const { return source_; }
-  /// XXH3 of ids, what else sequences have and where sequences begin: another digest is another
-  /// corpus.
+  /// XXH3 of ids, what else sequences have but their lines, and where sequences begin, in
+  /// hexadecimal digits: another digest is another corpus. O(tokens).
   std::string digest() const;
 
  private:
@@ -93,6 +101,7 @@ class Corpus {
   std::optional<TokenId> begin_token_;
 };
 
+/// How read_corpus() makes sequences of a file.
 enum class CorpusFormat {
   kLines,    ///< each line of a text is a sequence
   kBlocks,   ///< the whole text in sequences of exactly `length` tokens
@@ -100,13 +109,16 @@ enum class CorpusFormat {
   kPairs,    ///< source TAB target
 };
 
+/// How read_corpus() reads a file.
 struct CorpusOptions {
-  CorpusFormat format = CorpusFormat::kLines;
+  CorpusFormat format = CorpusFormat::kLines;  ///< what the file holds
   /// Most tokens of a sequence, those of the template included; longer lines lose their end.
   Index length = 128;
-  /// Put before and after a line where the template puts nothing: what a causal model reads
-  /// first, and what ends a text. Blocks and records have neither.
-  std::optional<TokenId> begin = {}, end = {};
+  /// Put before a line where the template puts nothing: what a causal model reads first. Of kLines
+  /// alone.
+  std::optional<TokenId> begin = {};
+  /// Put after a line where the template puts nothing: what ends a text. Of kLines alone.
+  std::optional<TokenId> end = {};
   /// Records say what is predicted: they must have labels. Otherwise they must have none.
   bool labels = false;
   /// Tokens that records have dropped come back to their places, with labels that say what they
@@ -114,10 +126,11 @@ struct CorpusOptions {
   bool dropped = false;
   /// Pairs are a text with errors and what it should be, token for token.
   bool corrections = false;
-  int threads = 0;
+  int threads = 0;  ///< that encode; 0: default_threads()
 };
 
-/// Reads a file, a pipe or, for "-", standard input. The same corpus for any number of threads.
+/// Reads the file or pipe `path`, or for "-" standard input, as `options` say, with the ids of
+/// `tokenizer`. The same corpus for any number of threads.
 ///
 /// Text that is not UTF-8 is repaired with U+FFFD; a carriage return before the line feed is no
 /// part of a line; lines without a token are passed over, as are pairs of which one side has none.
@@ -131,10 +144,9 @@ struct CorpusOptions {
 ///         labels are the target's tokens, none where that is unknown (roles().unk) or the template
 ///         stands; pairs of different numbers of tokens are left out, and counted.
 /// Records ids, `pos` from 0 to less than `length`, `seg` and `mask` as they are; with `labels`
-/// also
-///         those and `weights`. A record of `original` and no labels (droptoken bart) becomes a
-///         source, its ids, and a target, the original: the target's tokens are predicted under the
-///         mask unilm. Labels next to `original` (droptoken electra) are 1 for replaced tokens.
+///         those, too, and `weights`. A record of `original` and no labels (droptoken bart) becomes
+///         a source, its ids, and a target, the original: the target's tokens are predicted under
+///         the mask unilm. Labels next to `original` (droptoken electra) are 1 for replaced tokens.
 ///         With `dropped` all records have such a list or none has; the tokens come back between
 ///         the positions of the others.
 ///
@@ -146,17 +158,20 @@ struct CorpusOptions {
 Corpus read_corpus(const std::string& path, const text::Tokenizer& tokenizer,
                    const CorpusOptions& options);
 
-/// What corruptions must know of a tokenizer: size, mask token, special tokens, begins of words.
+/// Returns what corruptions must know of `tokenizer`: size, mask token, special tokens, begins of
+/// words. O(vocabulary).
 records::TokenTable token_table(const text::Tokenizer& tokenizer);
 
-/// Throws UsageError naming the length and `model` if a sequence is longer than `most` positions,
-/// InputError if a given position is beyond them; 0: there is no limit.
+/// Throws UsageError naming the length and `model` if a sequence of `corpus` is longer than `most`
+/// positions, InputError if a given position is beyond them. A `most` of 0: there is no limit.
 void check_length(const Corpus& corpus, Index most, std::string_view model);
 
-/// The same of a corpus that is only evaluated: InputError that names its file and the line.
+/// The same for a `corpus` that is only evaluated: throws InputError that names its file, the line,
+/// `most` and `model`.
 void check_evaluated_length(const Corpus& corpus, Index most, std::string_view model);
 
-/// XXH3 of all tokens in the order of their ids: whether a vocabulary has changed.
+/// Returns the XXH3 hash of all tokens of `tokenizer` in the order of their ids, in hexadecimal
+/// digits: whether a vocabulary has changed.
 std::string vocabulary_digest(const text::Tokenizer& tokenizer);
 
 }  // namespace masque::train

@@ -7,7 +7,8 @@
 
 namespace masque::train {
 
-/// read_corpus for CorpusFormat::kRecords; messages name the file `name` and the line. Throws
+/// Reads `path` as read_corpus(path, tokenizer, options) does for CorpusFormat::kRecords; messages
+/// name the file `name` and the line. `tokenizer` encodes records that have a text. Throws
 /// InputError for a file without a record or without anything to predict, a line that is no record,
 /// ids and positions out of range, records that are longer than `options.length`, labels that are
 /// missing or not of one kind, and fields that the records of this training cannot have.

@@ -12,6 +12,7 @@ namespace masque::train {
 /// there. The design keeps that token from the row that predicts it.
 class EveryTokenObjective : public Objective {
  public:
+  /// As Objective::Objective, with its `options`.
   using Objective::Objective;
 
   std::optional<Index> target_offset(Index /*size*/) const final { return 0; }

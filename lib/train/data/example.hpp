@@ -12,13 +12,13 @@ namespace masque::train {
 
 /// A sequence with its loss.
 struct Example {
-  std::vector<TokenId> ids;
+  std::vector<TokenId> ids;              ///< what the model reads
   std::vector<Index> positions;          ///< one an id; empty: 0, 1, …
   std::vector<Index> segments;           ///< one an id; empty: 0
   std::optional<mask::Mask> mask;        ///< none: the design's
   std::optional<mask::Mask> query_mask;  ///< two streams: what the query stream reads
-  std::vector<Index> rows;               ///< with a loss, ascending
-  std::vector<TokenId> targets;          ///< one a row
+  std::vector<Index> rows;               ///< with a loss, from 0 in the sequence, ascending
+  std::vector<TokenId> targets;          ///< one a row: an id, or the label of another head
   std::vector<double> weights;           ///< of the loss, one a row; empty: 1
   /// Added to what a head of one number says, one a row, constants; empty: 0.
   std::vector<double> offsets;
@@ -28,37 +28,44 @@ struct Example {
   /// relative positions go by `positions`, not by the places of the tokens.
   bool sparse = false;
 
+  /// Number of tokens.
   Index size() const { return static_cast<Index>(ids.size()); }
 };
 
-/// Examples one after the other, as an encoder takes them.
+/// Examples one after the other, as an encoder takes them. A row is one token of the chunk.
 struct ExampleChunk {
-  std::vector<TokenId> ids;
-  std::vector<Index> begins{0};
-  std::vector<Index> positions;
-  std::vector<Index> segments;  ///< empty: all 0
-  std::vector<std::optional<mask::Mask>> masks, query_masks;
-  std::vector<Index> wanted;            ///< rows of the chunk with a loss
-  std::vector<Index> wanted_begins{0};  ///< those of each sequence, and the end
-  std::vector<TokenId> targets;
-  std::vector<double> weights;
+  std::vector<TokenId> ids;                            ///< one a row
+  std::vector<Index> begins{0};                        ///< first row of each sequence, and the end
+  std::vector<Index> positions;                        ///< one a row
+  std::vector<Index> segments;                         ///< one a row; empty: all 0
+  std::vector<std::optional<mask::Mask>> masks;        ///< Example::mask, one a sequence
+  std::vector<std::optional<mask::Mask>> query_masks;  ///< Example::query_mask, one a sequence
+  std::vector<Index> wanted;                           ///< rows of the chunk with a loss
+  /// Index in `wanted` of the first one of each sequence, and the end.
+  std::vector<Index> wanted_begins{0};
+  std::vector<TokenId> targets;  ///< one a wanted row
+  std::vector<double> weights;   ///< of the loss, one a wanted row
   std::vector<double> divisors;  ///< the sum of losses is divided by the sum of these
   std::vector<double> offsets;   ///< one a target
   /// Rows, ascending, that have a state of another network (Tape::given) in place of their token's.
   std::vector<Index> given;
   bool sparse = false;  ///< of all examples
 
+  /// Whether the sequence number `sequence` of the chunk has a wanted row.
   bool has_loss(Index sequence) const {
     const auto s = static_cast<std::size_t>(sequence);
     return wanted_begins[s] < wanted_begins[s + 1];
   }
+  /// Number of sequences.
   Index sequences() const { return static_cast<Index>(begins.size()) - 1; }
+  /// Number of rows: the tokens of all sequences.
   Index rows() const { return static_cast<Index>(ids.size()); }
+  /// Appends `example`, which is as `sparse` as those before it.
   void add(const Example& example);
 };
 
-/// Takes examples off the front: as many as have at most `rows` rows together, and at least one.
-/// There must be one.
+/// Takes examples off the front of `examples`: as many as have at most `rows` rows together, and at
+/// least one. There must be one.
 ExampleChunk take_chunk(std::span<const Example>& examples, Index rows);
 
 }  // namespace masque::train

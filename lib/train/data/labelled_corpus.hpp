@@ -8,40 +8,42 @@
 
 namespace masque::train {
 
+/// How read_labelled() reads a file.
 struct LabelledOptions {
   /// One or two: numbers from 1, or with `header` names.
   std::vector<std::string> text_columns = {"1"};
-  std::string label_column = "2";
-  bool header = false;  ///< the first line names the columns
-  Index length = 128;   ///< most tokens of a text, those of the template included
+  std::string label_column = "2";  ///< number or name, as in `text_columns`
+  bool header = false;             ///< the first line names the columns
+  Index length = 128;              ///< most tokens of a text, those of the template included
 };
 
 /// One text or pair of texts an item, and its label as it stands in the file.
 struct LabelledCorpus {
-  std::string path;  ///< for messages
-  Corpus corpus;
-  std::vector<std::string> labels;
-  Index first_line = 1;  ///< number of the line of item 0; every line is an item
+  std::string path;                 ///< for messages
+  Corpus corpus;                    ///< the texts or pairs
+  std::vector<std::string> labels;  ///< one an item
+  Index first_line = 1;             ///< number of the line of item 0; every line is an item
 };
 
-/// Reads a file, a pipe or "-". Columns are as they stand, without quotes; one text is cut at its
-/// end, of two the longer one first (CorpusFormat); a byte-order mark is no part of the first line.
-/// Throws InputError for a file without lines, a column that is not there, a label that is empty or
-/// not UTF-8 and a text without a token (by line), UsageError for columns that are no numbers or
-/// names, or the same one twice.
+/// Reads the file or pipe `path`, or for "-" standard input, as `options` say, with the ids of
+/// `tokenizer`. Columns are as they stand, without quotes; one text is cut at its end, of two the
+/// longer one first (CorpusFormat); a byte-order mark is no part of the first line. Throws
+/// InputError for a file without lines, a column that is not there, a label that is empty or not
+/// UTF-8 and a text without a token (by line), UsageError for columns that are no numbers or names,
+/// or the same one twice, and as LineEncoder::LineEncoder.
 LabelledCorpus read_labelled(const std::string& path, const text::Tokenizer& tokenizer,
                              const LabelledOptions& options);
 
-/// The different labels: by value if all are whole numbers, else by bytes. Throws InputError if
-/// there is but one.
+/// Returns the different labels of `corpus`: by value if all are whole numbers, else by bytes.
+/// Throws InputError if there is but one.
 std::vector<std::string> label_names(const LabelledCorpus& corpus);
 
-/// Each item's label as a number. Throws InputError for one that is no number of at
-/// most 1e30, by line.
+/// Returns the label of each item of `corpus` as a number. Throws InputError for one that is no
+/// number from −1e30 to 1e30, by line.
 std::vector<double> label_values(const LabelledCorpus& corpus);
 
-/// Each item's label as its place among `names`. Throws InputError for one that is not among them,
-/// by line.
+/// Returns the label of each item of `corpus` as its place among `names`. Throws InputError for one
+/// that is not among them, by line.
 std::vector<TokenId> label_numbers(const LabelledCorpus& corpus,
                                    const std::vector<std::string>& names);
 

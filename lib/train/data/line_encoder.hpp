@@ -13,23 +13,25 @@ namespace masque::train {
 
 /// Whole lines, and what became of them. May be used again.
 struct EncodedLines {
-  std::string_view text;
-  std::vector<TokenId> ids;
+  std::string_view text;               ///< the lines; must stay while they are encoded
+  std::vector<TokenId> ids;            ///< of all sequences, one after the other
   std::vector<std::uint8_t> segments;  ///< of pairs: one an id
   std::vector<std::int32_t> labels;    ///< of corrections: one an id
   std::vector<Index> lengths;          ///< of sequences; of blocks none
   std::vector<Index> places;           ///< the line of each, from 1 in the piece
-  std::uint64_t lines = 0;
-  Index left_out = 0;   ///< of corrections: pairs of different numbers of tokens
-  std::string problem;  ///< of the last of `lines`; then nothing after it was read
+  std::uint64_t lines = 0;             ///< that were read
+  Index left_out = 0;                  ///< of corrections: pairs of different numbers of tokens
+  std::string problem;                 ///< of the last of `lines`; then nothing after it was read
 };
 
-/// Immutable, thread-safe.
+/// Encodes lines for every format but records. Immutable, thread-safe.
 class LineEncoder {
  public:
-  /// Not for records. Throws as read_corpus for lengths and separators that do not fit.
+  /// Takes what it needs from `tokenizer` and `options`; keeps no reference. Not for records.
+  /// Throws as read_corpus for lengths and separators that do not fit.
   LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& options);
 
+  /// The tokens in front of, between and after the texts of a sequence.
   const text::TemplateTokens& around() const { return around_; }
   /// Tokens of text in a sequence.
   Index room() const { return room_; }
@@ -38,7 +40,8 @@ class LineEncoder {
   /// Of blocks: whether every line begins with a separator.
   bool separates() const { return separator_.has_value(); }
 
-  /// Fills everything but the text. `encoder` has no template; it belongs to the calling thread.
+  /// Fills everything of `piece` but its text, which is encoded. `encoder` has no template; it
+  /// belongs to the calling thread.
   void encode(text::IdEncoder& encoder, EncodedLines& piece) const;
 
  private:

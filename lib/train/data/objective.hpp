@@ -21,74 +21,78 @@ namespace masque::train {
 
 /// What records with labels ask of a design.
 struct RecordNeeds {
-  LabelKind labels = LabelKind::kTokens;
-  model::Streams streams = model::Streams::kOne;
-  bool causal = false;         ///< every sequence has the mask causal
+  LabelKind labels = LabelKind::kTokens;          ///< the corpus's
+  model::Streams streams = model::Streams::kOne;  ///< of the model
+  bool causal = false;                            ///< every sequence has the mask causal
   bool predicts_next = false;  ///< masks, those of the corpus or others, end with the token itself
 };
-/// Two streams where every mask has an order of permutation (xlnet_order), one else.
+/// Returns what the records of `corpus` need: two streams where every mask has an order of
+/// permutation (xlnet_order), one else. O(sequences).
 RecordNeeds record_needs(const Corpus& corpus);
 
 /// Transformer-XL's memory: tokens read their own block and `memory` tokens before it, and no
 /// gradient goes to the states of earlier blocks. Dai et al. 2019, arXiv:1901.02860.
 struct BlockMemory {
-  Index block_size = 1;
-  Index memory = 0;
+  Index block_size = 1;  ///< tokens of a block
+  Index memory = 0;      ///< tokens before a block that its tokens read
 
-  /// What tokens read, in the mask language.
+  /// What tokens read, in the mask language: "block_memory(SIZE,MEMORY)".
   std::string mask() const;
 };
 
 /// Options of all objectives; each reads those that its kind names. Seeds inside are replaced.
 struct ObjectiveOptions {
-  std::uint64_t seed = 0;
-  records::DropOptions drop{.rate = 0};  ///< DropToken, before anything else
-  records::MlmOptions mlm;               ///< of mlm and unilm's bidirectional part
-  records::MdlmOptions mdlm;
-  records::PermOptions perm;
-  records::PrefixOptions prefix{.mix = {2, 2, 1, 1}};
-  records::MaeOptions mae;  ///< what mae-mask and mae hide
-  /// Fields of model::LatentDesign; none: those of the model, or a third of its layers and at most
-  /// four, 16 and 32.
-  std::optional<Index> latent_layers, latent_size;
-  std::optional<double> kappa;
-  bool learned_kappa = false;  ///< LatentDesign::learned_kappa
-  RecordNeeds records;         ///< of records
-  bool own_masks = false;      ///< the corpus has masks
-  bool pairs = false;          ///< the corpus has sources and targets
-  std::optional<BlockMemory> memory;
+  std::uint64_t seed = 0;                              ///< of all that is drawn
+  records::DropOptions drop{.rate = 0};                ///< DropToken, before anything else
+  records::MlmOptions mlm;                             ///< of mlm and unilm's bidirectional part
+  records::MdlmOptions mdlm;                           ///< of mdlm
+  records::PermOptions perm;                           ///< of plm and plm-hf
+  records::PrefixOptions prefix{.mix = {2, 2, 1, 1}};  ///< of unilm
+  records::MaeOptions mae;                             ///< what mae-mask and mae hide
+  /// LatentDesign::layers; none: the model's, or for a model without bottlenecks a third of its
+  /// layers, from one to four.
+  std::optional<Index> latent_layers;
+  std::optional<Index> latent_size;   ///< LatentDesign::size; none: the model's, or 16
+  std::optional<double> kappa;        ///< LatentDesign::kappa; none: the model's, or 32
+  bool learned_kappa = false;         ///< LatentDesign::learned_kappa
+  RecordNeeds records;                ///< of records
+  bool own_masks = false;             ///< the corpus has masks
+  bool pairs = false;                 ///< the corpus has sources and targets
+  std::optional<BlockMemory> memory;  ///< none: tokens read as the objective and masks say
   /// What all layers may read, in the mask language, where each example needs a mask of its own: it
   /// leaves words or a seed to the text, or is joined with the masks of a corpus. Empty: examples
   /// have the masks of the corpus alone.
   std::string mask = {};
   /// A design may let rows read what they predict: for those who study it.
   bool allow_leak = false;
-  records::TokenTable tokens = {};
+  records::TokenTable tokens = {};  ///< of the tokenizer: token_table()
 };
 
-/// DropToken with a seed; nullptr for a rate of 0. Throws UsageError for a rate that is none.
+/// Makes DropToken as `drop` says, with `seed` in place of its own and for the vocabulary `tokens`,
+/// which is copied; nullptr for a rate of 0. Throws UsageError for a rate outside of [0, 1).
 std::unique_ptr<records::Corruption> make_dropping(records::DropOptions drop, std::uint64_t seed,
                                                    const records::TokenTable& tokens);
 
-/// Immutable, thread-safe.
+/// What a model is trained to predict. Immutable, thread-safe.
 class Objective {
  public:
+  /// Copies `options`. Throws UsageError for a drop rate outside of [0, 1), a mask that is none,
+  /// and a list of masks.
   explicit Objective(const ObjectiveOptions& options);
   Objective(const Objective&) = delete;
   Objective& operator=(const Objective&) = delete;
   virtual ~Objective() = default;
 
-  /// Sets what the objective decides of a design (mask, streams, kind of head, token types, mask
+  /// Sets what the objective decides of `design` (mask, streams, kind of head, token types, mask
   /// token) where that is still the default. Throws UsageError where the design says otherwise.
   virtual void adapt(model::Design& design) const = 0;
 
-  /// Throws InputError for a corpus with sequences that the objective cannot take: odd ones of
-  /// plm-hf, say.
+  /// Throws InputError for a `corpus` with sequences that the objective cannot take: odd ones of
+  /// plm-hf, say; UsageError for masks of sequences that it does not take, or with DropToken.
   virtual void check(const Corpus& corpus) const;
 
-  /// The item's example in an epoch (of training; evaluation uses any fixed one): a function of the
-  /// item's ids and number, the epoch and the options. May have no rows. Throws InputError as
-  /// check.
+  /// The example of `item` in `epoch` (of training; evaluation uses any fixed one): a function of
+  /// what the item has, the epoch and the options. May have no rows. Throws InputError as check.
   Example example(const CorpusItem& item, std::uint64_t epoch) const;
 
   /// Whether it takes masks in addition to the design's: those of a corpus, and
@@ -104,22 +108,25 @@ class Objective {
   /// Whether some positions never get a loss, however long training runs: masks are static, or the
   /// selection is fixed.
   virtual bool has_never_selected() const { return false; }
-  /// An example corrupted as in training, but drawn anew, with a loss only at positions that
-  /// the first `epochs` epochs of training do not select; `draw` takes the place of the epoch. Call
-  /// only if there are such. Cost: that of a selection for each of these epochs, as far as they
-  /// differ.
+  /// An example of `item` corrupted as in training, but drawn anew, with a loss only at positions
+  /// that the first `epochs` epochs of training do not select; `draw` takes the place of the epoch.
+  /// Call only with has_never_selected(). Cost: that of a selection for each of these epochs, as
+  /// far as they differ.
   virtual Example never_selected_example(const CorpusItem& item, std::uint64_t draw,
                                          std::uint64_t epochs) const;
 
  protected:
+  /// The options as they were given.
   const ObjectiveOptions& options() const { return options_; }
-  /// The options of a corruption with this objective's seed.
+  /// ObjectiveOptions::mlm with this objective's seed. Throws UsageError if it needs a mask token
+  /// that the tokenizer has not.
   records::MlmOptions mlm_options() const;
-  /// From the item as a record (tokens dropped, epoch set) to its example.
+  /// Makes the example of `record`, an item with tokens dropped and epoch set; may take parts of
+  /// the record.
   virtual Example make(records::Record& record) const = 0;
-  /// The item as a record, with its mask.
+  /// Returns `item` as a record of `epoch`, without dropped tokens and with its mask.
   records::Record record_of(const CorpusItem& item, std::uint64_t epoch) const;
-  /// The example under ObjectiveOptions::mask as well.
+  /// Returns `example`, which `item` gave in `epoch`, under ObjectiveOptions::mask as well.
   Example masked(Example example, const CorpusItem& item, std::uint64_t epoch) const;
 
  private:
@@ -128,31 +135,33 @@ class Objective {
   std::optional<mask::MaskExpression> mask_;   ///< ObjectiveOptions::mask
 };
 
-/// Examples of the first `most` sequences of a corpus, in epoch 0.
+/// Returns the examples that `objective` makes of the first `most` sequences of `corpus` in epoch
+/// 0.
 std::vector<Example> first_examples(const Objective& objective, const Corpus& corpus, Index most);
 
 /// What an objective says of itself. Texts are of one line.
 struct ObjectiveKind {
-  std::string_view name;  ///< as on the command line
-  std::string_view summary;
-  std::string_view source;
+  std::string_view name;     ///< as on the command line
+  std::string_view summary;  ///< what is predicted from what
+  std::string_view source;   ///< name, author, year, identifier
   /// The options that it reads besides `seed` and `tokens`, so that others can be refused: "rate",
   /// "unit", "choice", "span_p", "span_longest", "split", "replace", "draws", "fixed_selection",
   /// "predict", "perm_size", "alpha", "beta", "no_spans", "causal_blocks", "source", "mix",
   /// "mae_ratio", "streams", "mask", "drop", "block_size", "pairs", "latent_layers", "latent_size",
   /// "kappa", "learned_kappa", "kl_weight", "kl_cycle", "free_nats", "memory".
   std::vector<std::string_view> options;
-  /// Throws UsageError for options that are wrong or do not go together.
+  /// Makes the objective. Throws UsageError for options that are wrong or do not go together.
   std::unique_ptr<const Objective> (*make)(const ObjectiveOptions& options);
 };
 
-/// All objectives, by name.
+/// All registered objectives, sorted by name.
 std::span<const ObjectiveKind* const> objectives();
-/// Throws UsageError with the names that there are.
+/// Returns the objective called `name`. Throws UsageError with the names that there are.
 const ObjectiveKind& find_objective(std::string_view name);
 
 /// `const ObjectiveRegistration kThis{kKind};` in the objective's file.
 struct ObjectiveRegistration {
+  /// Adds `kind`, which must stay, to objectives() at program start.
   explicit ObjectiveRegistration(const ObjectiveKind& kind);
 };
 

@@ -15,15 +15,16 @@ class EpochOrder {
  public:
   /// Where training is after some items.
   struct Cursor {
-    std::uint64_t epoch = 0;
-    Index item = 0;  ///< 0 … size − 1
+    std::uint64_t epoch = 0;  ///< from 0
+    Index item = 0;           ///< 0 … size − 1
     bool operator==(const Cursor&) const = default;
   };
 
-  /// size from 1 to 2^40.
+  /// `size` is from 1 to 2^40; `seed` names the orders.
   EpochOrder(Index size, std::uint64_t seed);
+  /// The item that training takes as number `n`, from 0 over all epochs.
   Cursor at(std::uint64_t n) const;
-  /// The n with at(n) == cursor.
+  /// The n with at(n) == `cursor`.
   std::uint64_t place(const Cursor& cursor) const;
 
  private:

@@ -18,11 +18,13 @@ namespace masque::train {
 ///
 /// Losses are those of "detection" and "correction". Shares: error_rate (labelled tokens that are
 /// wrong), detection_precision and detection_recall of these, and corrected_rate (wrong tokens
-/// whose label is the likeliest token).
+/// whose label is the likeliest token). T is float or double.
 template <class T>
 class CorrectionLoss final : public StepLoss {
  public:
-  /// A network of adapt_correction() in `parameters`, which must stay; `weight` is λ, from 0 to 1.
+  /// For a network of the `design` that adapt_correction() made, at the places `map` of
+  /// `parameters`, which must stay. Products are in `precision`; `weight` is λ, from 0 to 1. Throws
+  /// as Encoder::Encoder.
   CorrectionLoss(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
                  kernel::Precision precision, double weight);
 
@@ -32,7 +34,7 @@ class CorrectionLoss final : public StepLoss {
   StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& dropout) override;
   StepLosses evaluate(std::span<const StepItem> items) override;
 
-  /// As Encoder::set_recompute.
+  /// As Encoder::set_recompute, with `recompute`.
   void set_recompute(Recompute recompute) { encoder_.set_recompute(recompute); }
 
   /// Rows that go through the layers together, whole sequences: it bounds the memory.

@@ -24,20 +24,25 @@ struct ElectraItem {
   std::vector<Index> ordinary;   ///< that could have been selected: not special; ascending
 };
 
+/// What an ElectraSelection selects.
 struct ElectraSelectionOptions {
+  /// How many and which tokens; its seed is replaced by `seed`.
   records::SelectionOptions selection{.choice = records::Choice::kExact};
   /// Of the selected: [MASK] in the generator's input; others stay.
   double mask = 0.85;
   records::DropOptions drop{.rate = 0};  ///< DropToken before
-  std::uint64_t seed = 0;
-  records::TokenTable tokens = {};
+  std::uint64_t seed = 0;                ///< of DropToken and of the selection
+  records::TokenTable tokens = {};       ///< of the tokenizer: token_table()
 };
 
 /// Selects what the generator predicts. Immutable, thread-safe.
 class ElectraSelection {
  public:
-  /// Throws UsageError for invalid shares, and without a mask token where one is put in.
+  /// Copies `options`. Throws UsageError for invalid shares, and without a mask token where one is
+  /// put in.
   explicit ElectraSelection(const ElectraSelectionOptions& options);
+  /// Returns what is selected of the sequence `item` in `epoch`: a function of both and the
+  /// options.
   ElectraItem select(const CorpusItem& item, std::uint64_t epoch) const;
 
  private:
@@ -46,47 +51,51 @@ class ElectraSelection {
   records::TokenTable tokens_;
 };
 
-/// Numbers in [0, 1) that tokens are drawn by, one for each of `rows`: a function of seed, epoch,
-/// sequence and row.
+/// Returns numbers in [0, 1) that tokens are drawn by, one for each of `rows`: a function of
+/// `seed`, `epoch`, the number of `item` and row.
 std::vector<double> draw_numbers(const CorpusItem& item, std::uint64_t epoch,
                                  std::span<const Index> rows, std::uint64_t seed);
 
-/// The generator's: the selected tokens from `masked`.
+/// Returns the generator's example of `item`: the selected tokens from `masked`.
 Example generator_example(const ElectraItem& item);
 
-/// The ids with samples[k] at rows[k].
+/// Returns the ids of `item` with samples[k] at rows[k]. `samples` has one token for each of the
+/// item's rows, here and below.
 std::vector<TokenId> corrupted_ids(const ElectraItem& item, std::span<const TokenId> samples);
 
-/// The generator's when it is rewarded for its draws: the samples as targets, by these weights.
+/// Returns the generator's example of `item` when it is rewarded for its draws: the `samples` as
+/// targets, with these `weights`, one a row.
 Example drawn_example(const ElectraItem& item, std::span<const TokenId> samples,
                       std::span<const double> weights);
 
-/// The discriminator's: target 1 where a corrupted id differs from the true one, else 0 (a correct
-/// sample counts as original). `all`: at every position, specials included; else at the selected
-/// ones (the ablation ELECTRA 15 %).
+/// Returns the discriminator's example of `item` with `samples` in it: target 1 where a corrupted
+/// id differs from the true one, else 0 (a correct sample counts as original). `all`: at every
+/// position, specials included; else at the selected ones (the ablation ELECTRA 15 %).
 Example discriminator_example(const ElectraItem& item, std::span<const TokenId> samples, bool all);
 
-/// The ablation Replace-MLM: the true tokens at the selected rows, from samples instead of [MASK].
-/// With `all`: at every position, for All-Tokens MLM.
+/// Returns the example of `item` in the ablation Replace-MLM: the true tokens at the selected rows,
+/// from `samples` instead of [MASK]. With `all`: at every position, for All-Tokens MLM.
 Example replaced_example(const ElectraItem& item, std::span<const TokenId> samples, bool all);
 
-/// Electric's noise distribution q, a cloze model: the ordinary tokens, from the others.
+/// Returns the example of `item` for Electric's noise distribution q, a cloze model: the ordinary
+/// tokens, from the others.
 Example cloze_example(const ElectraItem& item);
 
 /// What q says of the ordinary rows of an item, one number each, in their order.
 struct NoiseRows {
   std::span<const TokenId> draws;       ///< from q
-  std::span<const double> draw_losses;  ///< −log q of them
-  std::span<const double> losses;       ///< −log q of the true tokens
+  std::span<const double> draw_losses;  ///< −log q of them, nats
+  std::span<const double> losses;       ///< −log q of the true tokens, nats
 };
 
-/// The draws at the selected rows of an item.
+/// Returns the draws of `noise` at the selected rows of `item`.
 std::vector<TokenId> selected_draws(const ElectraItem& item, const NoiseRows& noise);
 
-/// Electric's, by conditional noise-contrastive estimation (Algorithm 2): the ids with q's draws in
-/// the selected places; at each ordinary row the target is 1 if it is selected, whatever was drawn,
-/// else 0, and the offset log q(token | the other true tokens) + log(rate / (1 − rate)) is what is
-/// added to the energy for the logit of that. Special tokens, which are never replaced, have no
+/// Returns Electric's example of `item`, by conditional noise-contrastive estimation (Algorithm 2):
+/// the ids with q's draws, of `noise`, in the selected places; at each ordinary row the target is 1
+/// if it is selected, whatever was drawn, else 0, and the offset log q(token | the other true
+/// tokens) + log(rate / (1 − rate)) is what is added to the energy for the logit of that. `rate`,
+/// in (0, 1), is the share that is selected. Special tokens, which are never replaced, have no
 /// loss.
 Example energy_example(const ElectraItem& item, const NoiseRows& noise, double rate);
 

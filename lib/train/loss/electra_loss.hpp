@@ -10,6 +10,7 @@
 
 namespace masque::train {
 
+/// How an ElectraLoss trains.
 struct ElectraLossOptions {
   ElectraSelectionOptions selection;  ///< of Electric no [MASK], and rounded up
   double weight = 50;                 ///< λ of the second network's loss
@@ -18,10 +19,10 @@ struct ElectraLossOptions {
   /// head's), with the generator as it is. The networks share nothing then.
   std::int64_t switch_step = 0;
   bool hands_over = true;  ///< else the second network starts its stage from the weights it has
-  kernel::Precision precision = kernel::Precision::kF32;
-  Index chunk_rows = 2048;
-  Recompute recompute = Recompute::kAuto;
-  bool pairs = false;                    ///< the corpus may have second segments
+  kernel::Precision precision = kernel::Precision::kF32;  ///< of products
+  Index chunk_rows = 2048;                                ///< Network::chunk_rows of both
+  Recompute recompute = Recompute::kAuto;                 ///< Encoder::set_recompute of both
+  bool pairs = false;                                     ///< the corpus may have second segments
   std::optional<Diversities> diversity;  ///< Network::reward_diversity of the second network
 };
 
@@ -43,12 +44,13 @@ struct ElectraLossOptions {
 /// has a vocabulary, or "energy" of Electric; shares are fake_rate (samples that are not the true
 /// token) and the discriminator's precision and recall of replaced tokens. Of an adversarial
 /// generator the loss is reported for the true tokens, and there are "reward" (mean R) and
-/// "baseline_loss".
+/// "baseline_loss". T is float or double.
 template <class T>
 class ElectraLoss final : public StepLoss {
  public:
-  /// `parameters` are those of add_electra and must stay. Throws UsageError for a selection or
-  /// designs that cannot be.
+  /// `parameters` are those that add_electra added for `model`, and must stay; with a switch the
+  /// networks share none. Throws UsageError for a selection or designs that do not go together with
+  /// `options`.
   ElectraLoss(const ElectraLossOptions& options, const ElectraModel& model,
               Parameters<T>& parameters);
 

@@ -13,12 +13,13 @@ namespace masque::train {
 
 /// The mean over hidden tokens of −log p(token), from the decoder's states there. Which are hidden
 /// is what the objective mae-mask (and `droptoken mae`) says with the same options. Gradients go
-/// through the decoder into the encoder.
+/// through the decoder into the encoder. For one rank. T is float or double.
 template <class T>
 class MaeLoss final : public StepLoss {
  public:
-  /// `parameters` are those of add_mae and must stay. Throws UsageError as mae-mask and for designs
-  /// that cannot be.
+  /// `parameters` are those that add_mae added for `model`, and must stay. `requested` are the
+  /// options of mae-mask; products are in `precision`. Throws UsageError as mae-mask and as
+  /// Encoder::Encoder.
   MaeLoss(const ObjectiveOptions& requested, const MaeModel& model, Parameters<T>& parameters,
           kernel::Precision precision);
 
@@ -27,7 +28,7 @@ class MaeLoss final : public StepLoss {
   StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& dropout) override;
   StepLosses evaluate(std::span<const StepItem> items) override;
 
-  /// Of both networks, as Encoder::set_recompute.
+  /// Of both networks, as Encoder::set_recompute with `recompute`.
   void set_recompute(Recompute recompute) {
     encoder_.set_recompute(recompute);
     decoder_.set_recompute(recompute);

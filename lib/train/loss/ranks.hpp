@@ -18,40 +18,49 @@ class Ranks {
   Ranks& operator=(const Ranks&) = delete;
   virtual ~Ranks() = default;
 
+  /// Number of ranks, at least 1.
   virtual int count() const = 0;
+  /// Number of this process, from 0 to less than count().
   virtual int rank() const = 0;
-  /// numbers ← their sum over all ranks, added in the order of the ranks: the same bits everywhere
-  /// and every time. The same size everywhere.
+  /// `numbers` ← their sum over all ranks, added in the order of the ranks: the same bits
+  /// everywhere and every time. All ranks call it with the same size, and wait for each other.
   virtual void sum(std::span<float> numbers) = 0;
+  /// The same for `numbers` of type double.
   virtual void sum(std::span<double> numbers) = 0;
 
+  /// Whether this process is rank 0.
   bool is_first() const { return rank() == 0; }
 };
 
-/// A process by itself: sums are what they are.
+/// A process by itself: sums are what they are. Lives as long as the program.
 Ranks& one_rank();
 
-/// What rank 0 says.
+/// Returns what rank 0 of `ranks` gives as `value`. All ranks call it, as every function below that
+/// takes `ranks` by reference to non-const.
 double of_first(Ranks& ranks, double value);
-/// Whether some rank says so.
+/// Whether `value` is true on some of `ranks`.
 bool any(Ranks& ranks, bool value);
-/// Of the first rank whose value is not 0; 0: none.
+/// Returns the `value` of the first of `ranks` that has another one than 0; 0: none has.
 int of_any(Ranks& ranks, int value);
-/// Throws InputError if `what`, described by `text`, is not the same on all ranks.
+/// Throws InputError if `what`, described by `text`, is not the same on all `ranks`: compares 48
+/// bits of a hash.
 void check_alike(Ranks& ranks, std::string_view what, std::string_view text);
 
-/// The own share of `count` items in a row.
+/// A rank's own share of some items: a run of them.
 struct RankShare {
-  Index begin = 0;
-  Index end = 0;
+  Index begin = 0;  ///< first item
+  Index end = 0;    ///< one after the last
 };
+/// Returns the share that this process of `ranks` has of `count` items: shares differ by at most
+/// one item. Asks no other rank.
 RankShare share_of(const Ranks& ranks, Index count);
 
 /// What all shares of a batch have together, and what stands in front of the own one.
 struct RankTotals {
-  double weight = 0;
-  Index rows_before = 0;
+  double weight = 0;      ///< sum over all ranks
+  Index rows_before = 0;  ///< rows of the ranks before this one
 };
+/// Returns the totals of `weight` and `rows`, which each of `ranks` gives of its own share.
 RankTotals totals(Ranks& ranks, double weight, Index rows);
 
 }  // namespace masque::train

@@ -15,46 +15,48 @@ namespace masque::train {
 
 /// A sequence of a step.
 struct StepItem {
-  CorpusItem item;
-  std::uint64_t epoch = 0;
+  CorpusItem item;          ///< views that end with the corpus
+  std::uint64_t epoch = 0;  ///< of training, from 0
 };
 
 /// The loss of one network.
 struct LossPart {
   std::string_view name;  ///< empty: there is but one
   double factor = 1;      ///< in the sum that is minimised; 0: reported, not learnt
-  LossReport report;
-  bool judged = true;  ///< its rows are right or wrong; else reported by its name alone
+  LossReport report;      ///< of its rows
+  bool judged = true;     ///< its rows are right or wrong; else reported by its name alone
 };
 
 /// So many of so many.
 struct Share {
-  std::string_view name;
-  Index count = 0;
-  Index of = 0;
+  std::string_view name;  ///< in logs: "fake_rate"
+  Index count = 0;        ///< how many are so
+  Index of = 0;           ///< of how many
 };
 
 /// What a run over items found.
 struct StepLosses {
   std::vector<LossPart> parts;  ///< the network that is kept is the last
-  std::vector<Share> shares;
+  std::vector<Share> shares;    ///< what else was counted
   /// Of an evaluation of a discriminator: its logits at replaced tokens (positive) and others.
   RankedScores detections;
   Index tokens = 0;  ///< that the kept network was trained on
 
   /// Σ factor · mean loss of a row.
   double mean() const;
-  /// Of the network that is kept.
+  /// LossReport::accuracy of the network that is kept.
   double accuracy() const { return parts.empty() ? 0 : parts.back().report.accuracy(); }
+  /// Number of rows with a loss of the network that is kept.
   Index rows() const { return parts.empty() ? 0 : parts.back().report.rows; }
-  /// Of other items by the same loss, at the same stage.
+  /// Adds what was found of other items: `other` is of the same loss, at the same stage.
   void add(const StepLosses& other);
-  /// Of all shares of a batch, on every rank.
+  /// Replaces all but `detections` and the diversities by the sums over all `ranks`, which call it
+  /// together: each gives what it found of its own share of a batch.
   void sum(Ranks& ranks);
 };
 
-/// Everything is a function of the parameters, the items and the step. For one thread; kernels use
-/// all.
+/// What an update minimises. Everything is a function of the parameters, the items and the step.
+/// For one thread; kernels use all.
 class StepLoss {
  public:
   StepLoss() = default;
@@ -62,28 +64,31 @@ class StepLoss {
   StepLoss& operator=(const StepLoss&) = delete;
   virtual ~StepLoss() = default;
 
-  /// Of whose batches add_gradients() gets shares; it must stay. Without a call: one_rank().
+  /// Sets the `ranks` of whose batches add_gradients() gets shares; they must stay. Without a call:
+  /// one_rank().
   void set_ranks(Ranks& ranks) { ranks_ = &ranks; }
 
-  /// Throws InputError for a corpus with sequences that it cannot take.
+  /// Throws InputError or UsageError for a `corpus` with sequences that it cannot take.
   virtual void check(const Corpus& corpus) const = 0;
   /// Called once before update `step`, from 1: may change values where a stage begins.
   virtual void begin(std::int64_t step);
   /// After update `step`, which another process made, as its begin() left it but for the values.
   virtual void go_on(std::int64_t step);
-  /// After every change of the values.
+  /// To be called before the first run, and after every change of the values.
   virtual void prepare() = 0;
-  /// Adds what the items have of the gradients of mean(), less what is rewarded
-  /// (Network::reward_diversity), to those of the parameters. `items` is the own share of a batch,
-  /// and all ranks call it together: losses are those of the whole batch.
+  /// Adds what `items` have of the gradients of mean(), less what is rewarded
+  /// (Network::reward_diversity), with `dropout`, to those of the parameters. `items` is the own
+  /// share of a batch, and all ranks call it together: losses are those of the whole batch.
   virtual StepLosses add_gradients(std::span<const StepItem> items,
                                    const DropoutOptions& dropout) = 0;
-  /// Losses alone, without dropout. For one rank.
+  /// Returns the losses of `items`, without dropout and gradients. For one rank.
   virtual StepLosses evaluate(std::span<const StepItem> items) = 0;
-  /// Whether `step` updates a parameter; else it stays as it is.
+  /// Whether update `step` changes the parameter of this index; else it stays as it is. `parameter`
+  /// counts as in Parameters.
   virtual bool updates(Index parameter, std::int64_t step) const;
 
  protected:
+  /// The ranks that set_ranks() was given.
   Ranks& ranks() const { return *ranks_; }
 
  private:
@@ -93,6 +98,7 @@ class StepLoss {
 /// A network on the examples of an objective. All references must stay.
 class ObjectiveLoss final : public StepLoss {
  public:
+  /// For `network` on the examples of `objective`; both must stay.
   ObjectiveLoss(Network<float>& network, const Objective& objective)
       : network_(network), objective_(objective) {}
 

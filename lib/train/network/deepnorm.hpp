@@ -15,13 +15,14 @@ struct DeepNorm {
   double gain = 0;            ///< β
 };
 
-/// For L layers. "deepnorm": α = (2L)^(1/4), β = (8L)^(−1/4), of encoders and decoders alone (Wang
-/// 2022, arXiv:2203.00555, table 1). Of Su 2022, https://kexue.fm/archives/8978, by the optimizer:
-/// "deepnorm_su_sgd": α = (2L)^(1/4), β = (2L)^(−1/4); "deepnorm_su", for Adam: α = (2L)^(1/2), β =
-/// (2L)^(−1/2); "deepnorm_su_lamb": α = 1, β = (2L)^(−1/2). Any other placement: 1 and 0.
+/// Returns the constants of `norm_placement` for L = `layers`. "deepnorm": α = (2L)^(1/4), β =
+/// (8L)^(−1/4), of encoders and decoders alone (Wang 2022, arXiv:2203.00555, table 1). Of Su 2022,
+/// https://kexue.fm/archives/8978, by the optimizer: "deepnorm_su_sgd": α = (2L)^(1/4), β =
+/// (2L)^(−1/4); "deepnorm_su", for Adam: α = (2L)^(1/2), β = (2L)^(−1/2); "deepnorm_su_lamb": α =
+/// 1, β = (2L)^(−1/2). Any other placement: 1 and 0.
 DeepNorm deepnorm(std::string_view norm_placement, Index layers);
 
-/// Whether a placement is one of these.
+/// Whether `norm_placement` is one of these.
 bool is_deepnorm(std::string_view norm_placement);
 
 }  // namespace masque::train

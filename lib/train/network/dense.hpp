@@ -15,22 +15,28 @@ template <class T>
 class Dense {
  public:
   Dense() = default;
-  /// Without any of the weights it is empty.
+  /// For the weights of `roles` in `layer`, at the places `map` of `parameters`, which must stay,
+  /// in this order; roles without a weight are left out. Without any of the weights it is empty.
+  /// Products are in `precision`.
   Dense(Parameters<T>& parameters, const ParameterMap& map,
         std::initializer_list<model::Role> roles, Index layer, kernel::Precision precision);
 
+  /// Whether there is no weight.
   bool empty() const { return parts_.empty(); }
+  /// Number of outputs of all weights together.
   Index outputs() const { return outputs_; }
   /// Numbers in its weights.
   Index size() const;
   /// Packs into `room`, which others share, at each product instead of once a step: the same bits
   /// from less memory, for a pass over the weights at each. For one thread.
   void share(const std::shared_ptr<kernel::TrainedLinear<T>>& room) { room_ = room; }
-  /// After every change of the values.
+  /// Packs the values: to be called before the first product and after every change of the values.
   void prepare();
+  /// `y` `[rows, outputs()]` ← W x + b for each row of `x` `[rows, inputs]`.
   void forward(MatrixView<const T> x, MatrixView<T> y) const;
-  /// Gradients of weights and biases that are trained are added; d_x (without data: not wanted) is
-  /// added to with `add`, else filled.
+  /// From `d_y`, the gradient by what forward() made of `x`: gradients of weights and biases that
+  /// are trained are added; `d_x` (without data: not wanted) is added to with `add`, else filled.
+  /// Not for `std::complex<double>`.
   void backward(MatrixView<const T> x, MatrixView<const T> d_y, bool add, MatrixView<T> d_x) const;
 
  private:

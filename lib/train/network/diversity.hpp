@@ -20,6 +20,7 @@
 
 namespace masque::train {
 
+/// Number of measures.
 inline constexpr std::size_t kDiversities = 7;
 /// As on the command line and in metrics; attn-probe has the same names for the first four.
 inline constexpr std::array<std::string_view, kDiversities> kDiversityNames{
@@ -28,17 +29,19 @@ inline constexpr std::array<std::string_view, kDiversities> kDiversityNames{
 /// A number for each measure.
 using Diversities = std::array<double, kDiversities>;
 
-/// Reads "d2:0.1,d3:0.1": measures with their weights, others 0. Throws UsageError.
+/// Reads `text`, such as "d2:0.1,d3:0.1": measures with their weights, others 0. Throws UsageError,
+/// about the field `diversity`, for anything else.
 Diversities parse_diversity(std::string_view text);
 
 /// What sums are made in: double, or complex numbers for complex steps.
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, std::complex<double>>, T, double>;
 
-/// The measures of one matrix of weights, which are not negative. Adds Σ_k slopes[k] · ∂D_k/∂A to
-/// `d_weights` (without data: not wanted), 0 where a deviation is. T is float, double or
-/// std::complex<double> (without gradient). Deviations of less than 10^−7 of a mean count as 0.
-/// Serial. Cost: m · n, with two logarithms an element.
+/// Returns the measures of one matrix of `weights` `[queries, keys]`, which are not negative. Adds
+/// Σ_k slopes[k] · ∂D_k/∂A, with `slopes` one a measure, to `d_weights` (without data: not wanted),
+/// 0 where a deviation is. T is float, double or `std::complex<double>` (without gradient).
+/// Deviations of less than 10^−7 of a mean count as 0. Serial. Cost: m · n, with two logarithms an
+/// element.
 template <class T>
 std::array<Wide<T>, kDiversities> measure_diversity(MatrixView<const T> weights,
                                                     const Diversities& slopes,

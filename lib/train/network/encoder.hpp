@@ -27,11 +27,12 @@ struct DropoutOptions {
   double hidden_dropout = 0;     ///< after embeddings, attention and feed-forward
   double attention_dropout = 0;  ///< of weights
   /// Of the scores that a layer hands on to the next one (model::PreviousScores): standard
-  /// deviation of normal noise on each, then dropout.
-  double score_noise = 0, score_dropout = 0;
-  std::uint64_t seed = 0;
-  std::uint64_t step = 0;
-  Index first_row = 0;  ///< rows of the step before this chunk
+  /// deviation of normal noise on each.
+  double score_noise = 0;
+  double score_dropout = 0;  ///< of the same scores, after the noise
+  std::uint64_t seed = 0;    ///< of all numbers
+  std::uint64_t step = 0;    ///< from 1
+  Index first_row = 0;       ///< rows of the step before this chunk
   /// Of random positions (randomized, equal_mean); none: positions as they are.
   std::optional<std::uint64_t> draw;
   /// Whether points of latent bottlenecks are drawn around their mean directions, or are these.
@@ -43,28 +44,37 @@ struct DropoutOptions {
 /// changes no bit.
 enum class Recompute {
   kAuto,  ///< where a chunk would keep more than 2 GiB
-  kOn,
-  kOff,
+  kOn,    ///< for every chunk
+  kOff,   ///< for none
 };
 /// "auto", "on", "off".
 NameTable<Recompute> recompute_names();
 
-/// Throws InputError unless the tokens of each sequence stand at 0, 1, 2 …: blocks go by place.
+/// Throws InputError unless the tokens of each sequence of `chunk` stand at 0, 1, 2 …: blocks go by
+/// place.
 void check_block_places(const ExampleChunk& chunk);
 
 /// One layer's dense parts and norms; which of them exist depends on the design.
 template <class T>
 struct EncoderLayer {
-  Dense<T> all;                           ///< queries, keys and values of one input
-  Dense<T> query, key_value;              ///< where these have different inputs
-  Dense<T> output, up, down;              ///< up: (gate and) up
-  Dense<T> gated_input;                   ///< GAU: everything that reads the input
-  Dense<T> distance_key, distance_query;  ///< XLNet, DeBERTa: of the distances
-  Dense<T> convolution;                   ///< DeBERTa, next to the first layer
-  TrainedNorm<T> attention_norm, feed_forward_norm, convolution_norm;
-  TrainedNorm<T> attention_output_norm, feed_forward_output_norm, feed_forward_inner_norm;
+  Dense<T> all;                             ///< queries, keys and values of one input
+  Dense<T> query;                           ///< queries, where these have another input
+  Dense<T> key_value;                       ///< keys and values, where these have another input
+  Dense<T> output;                          ///< of attention: Role::kOutput
+  Dense<T> up;                              ///< (gate and) up of the feed-forward layer
+  Dense<T> down;                            ///< of the feed-forward layer: Role::kDown
+  Dense<T> gated_input;                     ///< GAU: everything that reads the input
+  Dense<T> distance_key;                    ///< XLNet, DeBERTa: keys of the distances
+  Dense<T> distance_query;                  ///< DeBERTa: queries of the distances
+  Dense<T> convolution;                     ///< DeBERTa, next to the first layer
+  TrainedNorm<T> attention_norm;            ///< Role::kAttentionNorm
+  TrainedNorm<T> feed_forward_norm;         ///< Role::kFeedForwardNorm
+  TrainedNorm<T> convolution_norm;          ///< Role::kConvolutionNorm
+  TrainedNorm<T> attention_output_norm;     ///< Role::kAttentionOutputNorm
+  TrainedNorm<T> feed_forward_output_norm;  ///< Role::kFeedForwardOutputNorm
+  TrainedNorm<T> feed_forward_inner_norm;   ///< Role::kFeedForwardInnerNorm
 
-  /// Calls visit(dense) for all.
+  /// Calls visit(dense) for each Dense, in the order above; `visit` may change them.
   template <class F>
   void for_each(const F& visit) {
     for (Dense<T>* part : {&all, &query, &key_value, &output, &up, &down, &gated_input,
@@ -73,27 +83,32 @@ struct EncoderLayer {
   }
 };
 
-/// T is float (fast), double or std::complex<double> (forward alone, for complex steps).
+/// A model without its head, forward and backward.
+/// T is float (fast), double or `std::complex<double>` (forward alone, for complex steps).
 /// For one thread, called outside parallel regions: kernels use all threads, and results do not
 /// depend on their number.
 template <class T>
 class Encoder {
  public:
-  /// `parameters` must stay. Layers of many weights keep less from one product to the next; it
-  /// changes no bit. Throws UsageError for a design that cannot be trained.
+  /// For a model of `design` at the places `map` of `parameters`, which must stay; products are in
+  /// `precision`. Layers of many weights keep less from one product to the next; it changes no bit.
+  /// Throws UsageError for a design that cannot be trained.
   Encoder(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
           kernel::Precision precision);
 
+  /// The design, as it was given.
   const model::Design& design() const { return design_; }
-  /// Throws UsageError for kOn with weights of all heads at once (talking heads, largest keys,
-  /// scores of the layer before, measured diversity), which other layers read.
+  /// Sets what the backward pass computes once more to `recompute`; kAuto without a call. Throws
+  /// UsageError for kOn with weights of all heads at once (talking heads, largest keys, scores of
+  /// the layer before, diversity measured already), which other layers read.
   void set_recompute(Recompute recompute);
   /// From now on no gradient goes from a row to states of earlier blocks of `size` rows of its
   /// sequence: Transformer-XL's memory. What the layer's own weights make of these states still
   /// teaches the weights. Throws UsageError for designs whose layers read other rows than by
   /// attention, for gated attention units, and where the weights of all heads exist at once.
   void stop_at_blocks(Index size);
-  /// Packs the weights, and looks at what is trained: after every change of either.
+  /// Packs the weights, and looks at what is trained: to be called before the first pass and after
+  /// every change of either.
   void prepare();
   /// Whether the backward pass has anything to do, as prepare() has seen it.
   bool learns() const { return learns_; }
@@ -106,21 +121,23 @@ class Encoder {
   /// Matrices of weights that it has for a sequence: heads × layers, of both streams.
   Index attention_matrices() const;
 
-  /// Concentration of the points of a latent bottleneck, as it is now.
+  /// Concentration κ of the points of the latent bottleneck number `bottleneck`, from 0, as it is
+  /// now; a learned one is kept within 1e-6 … 1e6. For a design with bottlenecks.
   double kappa(Index bottleneck) const;
   /// The divergence of the points of all bottlenecks from the uniform distribution, in nats a
   /// sequence; adds `weight` times its gradients by learned concentrations, but of bottlenecks
   /// whose own is at most `least`. T is float or double.
   double add_divergence(double weight, double least);
 
-  /// last ← the last states (wanted rows, hidden size). Fills `tape` for the backward pass, with a
+  /// `last` ← the last states of the wanted rows of `chunk`, with `dropout`: `[wanted rows,
+  /// hidden_size]`, of two towers twice as wide. Fills `tape` for the backward pass, with a
   /// detector also its logits (Tape::soft_mask). Throws InputError for ids and positions beyond the
   /// tables.
   void forward(const ExampleChunk& chunk, const DropoutOptions& dropout, Tape<T>& tape,
                MatrixView<T> last) const;
-  /// Adds to the gradients of the parameters; everything but d_last is that of the forward pass.
-  /// Goes no deeper than to the lowest layer with something that is trained (Tape::wants_given
-  /// asks for more). T is float or double.
+  /// Adds to the gradients of the parameters; `chunk`, `dropout` and `tape` are those of the
+  /// forward pass, `d_last` is the gradient by what it gave. Goes no deeper than to the lowest
+  /// layer with something that is trained (Tape::wants_given asks for more). T is float or double.
   void backward(const ExampleChunk& chunk, const DropoutOptions& dropout, Tape<T>& tape,
                 MatrixView<const T> d_last) const;
 
@@ -166,13 +183,15 @@ class Encoder {
 /// The detection network of a design that has one: an encoder, and a logit on its last states.
 template <class T>
 struct Encoder<T>::Detector {
+  /// As Encoder::Encoder for the detector's own `design` and `map` in `parameters`, which must
+  /// stay; products are in `precision`.
   Detector(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
            kernel::Precision precision)
       : encoder(design, map, parameters, precision),
         decoder(parameters, map, {model::Role::kDecoder}, 0, precision) {}
 
-  Encoder<T> encoder;
-  Dense<T> decoder;
+  Encoder<T> encoder;  ///< its layers
+  Dense<T> decoder;    ///< the logit: [1, hidden_size] and a bias
 };
 
 }  // namespace masque::train

@@ -27,98 +27,153 @@ enum : std::size_t {
   kDEarlierStates
 };
 
+/// The `Run` of model/forward/forward.hpp that keeps what its backward pass reads, and that
+/// backward pass. Made anew for each pass over a chunk. T as of Encoder.
 template <class T>
 class EncoderRun {
  public:
-  using Number = T;
-  using Stream = StreamTape<T>;
-  using Role = model::Role;
-  using DropoutPlace = model::DropoutPlace;
-  using HeadSizes = model::HeadSizes;
-  static constexpr bool kKeeps = true;
+  using Number = T;                          ///< of all states
+  using Stream = StreamTape<T>;              ///< rows with their states
+  using Role = model::Role;                  ///< a place of parameters
+  using DropoutPlace = model::DropoutPlace;  ///< where dropout acts
+  using HeadSizes = model::HeadSizes;        ///< sizes of an attention
+  static constexpr bool kKeeps = true;       ///< layers are kept on the tape
 
+  /// All references must stay: `encoder`, which is prepared, `chunk`, `dropout`, and `tape`, which
+  /// takes from forward() to backward() what was kept.
   EncoderRun(const Encoder<T>& encoder, const ExampleChunk& chunk, const DropoutOptions& dropout,
              Tape<T>& tape);
 
+  /// Encoder::forward: `last` ← the last states of the wanted rows.
   void forward(MatrixView<T> last);
+  /// Encoder::backward, from `d_last`, the gradient by these.
   void backward(MatrixView<const T> d_last);
 
   // What the templates of model/forward/forward.hpp use.
+  /// The encoder's design.
   const model::Design& design() const { return design_; }
+  /// The dense layers and norms of layer `l`.
   const EncoderLayer<T>& layer(Index l) const {
     return encoder_.layers_[static_cast<std::size_t>(weights_of(l))];
   }
+  /// The values of `role` in layer `l`; without data: the model has none.
   MatrixView<const T> matrix(Role role, Index l) const;
+  /// What layer `l` keeps of `stream`: one place for all layers with Tape::recomputes.
   LayerTape<T>& memory(Index l, Stream& stream) const {
     return stream.layers[tape_.recomputes ? 0 : static_cast<std::size_t>(l)];
   }
+  /// The states of `stream` in front of layer `l`, or after the last: `[rows, hidden_size]`.
   MatrixView<T> states(Index l, Stream& stream) const {
     return model::resized(stream.x[static_cast<std::size_t>(l)], stream.count(),
                           design_.hidden_size);
   }
+  /// Hidden dropout of `x`, rows of `stream`, in place: numbers of `place` in layer `l`.
   void drop(DropoutPlace place, Index l, const Stream& stream, MatrixView<T> x) const;
+  /// Rotary tables of the chunk's positions.
   model::RotaryTables<T>& rotary() { return tape_.rotary; }
 
   // streams_forward.hpp
+  /// How streams go through the layers.
   model::StreamFlow flow() const;
+  /// All rows of the chunk.
   Stream& content() { return tape_.content; }
+  /// The second stream; used with Tape::split.
   Stream& selected() { return tape_.selected; }
+  /// The tokens of content().
   std::span<const TokenId> content_ids() const { return tape_.content.ids; }
+  /// The rows whose last states are wanted.
   std::span<const Index> wanted() const { return chunk_.wanted; }
+  /// Whether the last layer makes the wanted rows alone, as selected().
   bool ends_narrow() const { return tape_.split && flow() == model::StreamFlow::kOneStream; }
+  /// Whether keys and values of every layer come from the embeddings: T-TA.
   bool fixed_keys() const { return design_.streams == model::Streams::kFixedKeys; }
+  /// Whether there is a query stream: XLNet.
   bool two_streams() const { return design_.streams == model::Streams::kTwo; }
+  /// Whether there are two towers.
   bool two_towers() const { return design_.streams == model::Streams::kTowers; }
+  /// Whether separate queries start from [MASK]: always.
   static bool starts_from_mask() { return true; }
+  /// The token [MASK]; 0 of a design without one.
   TokenId mask_token() const { return design_.mask_token_id.value_or(0); }
+  /// Nobody looks at states.
   static void show_states(Index /*state*/, const Stream& /*stream*/) {}
+  /// Adds what layer `l` made of `stream` to Tape::magnitudes, if they are wanted.
   void show_layer(Index l, Stream& stream) const;
+  /// Whether somebody looks at states: no.
   static bool shows() { return false; }
+  /// The norm after the last layer; nullptr: none.
   const TrainedNorm<T>* final_norm() const { return present(encoder_.final_norm_); }
+  /// Memory of the shape of `last` for the states in front of the final norm.
   MatrixView<T> unnormed(MatrixView<T> last) {
     return model::resized(tape_.last, last.rows, last.columns);
   }
 
   // embed_forward.hpp (encoder_embed.cpp)
+  /// The tables of words, segments and positions.
   model::EmbeddingTables<T> tables() const;
+  /// Where `stream` keeps the sum of its embeddings, and the norm of that.
   std::pair<Matrix<T>*, Matrix<T>*> embedding_memory(Stream& stream) const {
     return {&stream.embedded, &stream.normed};
   }
+  /// Puts Tape::given into the rows ExampleChunk::given of `x`, if `stream` is the content.
   void replace_words(const Stream& stream, MatrixView<T> x) const;
+  /// Whether the position scheme changes the embeddings.
   bool acts_on_input() const;
+  /// The position scheme at work on the embeddings of a `sequence` of `stream`.
   auto input_terms(Stream& stream, Index sequence) {
     return terms(0, stream, stream, sequence, false);
   }
+  /// The norm of the embeddings; nullptr: none.
   const TrainedNorm<T>* embedding_norm() const { return present(encoder_.embedding_norm_); }
+  /// The projection after it; nullptr: none.
   const Dense<T>* embedding_projection() const {
     return encoder_.projection_.empty() ? nullptr : &encoder_.projection_;
   }
 
   // soft_mask_forward.hpp (encoder_soft_mask.cpp)
+  /// The rows of the content, for the embeddings of [MASK].
   Stream& masked() { return tape_.soft_mask.masked; }
+  /// What soft masking keeps.
   model::SoftMaskMemory<T>& soft_mask() { return tape_.soft_mask; }
+  /// `logits` `[rows, 1]` ← what the detector makes of the embeddings `e` `[rows, hidden_size]`.
   void detect(MatrixView<const T> e, MatrixView<T> logits);
+  /// Nobody looks at probabilities.
   static void show_detections() {}
 
   // latent_forward.hpp (encoder_latent.cpp)
+  /// What the bottleneck at layer `l` keeps.
   LatentTape<T>& latent_memory(Index l) {
     return tape_.latents[static_cast<std::size_t>(l - model::first_latent_layer(design_))];
   }
+  /// Whether the chunk has the first row of a sequence: always.
   static bool has_first_row(Index /*s*/) { return true; }
+  /// The point that a caller gives for a sequence: none.
   static std::span<const double> given_latent(Index /*l*/, Index /*s*/) { return {}; }
+  /// The noise of sequence `s` at layer `l`; without data unless DropoutOptions::draws_latents.
   nn::SphereNoise<T> latent_noise(Index l, Index s);
+  /// Nobody looks at points.
   static void show_latents(Index /*l*/) {}
 
   // layer_forward.hpp
-  /// Memory of what the second product of a feed-forward layer reads; large models share one.
+  /// Memory, `[rows, columns]`, of what the second product of a feed-forward layer reads: in `own`;
+  /// large models share one.
   MatrixView<T> active_memory(model::LayerMemory<T>& own, Index rows, Index columns) const;
+  /// Whether a layer goes without attention: never.
   static bool skips_attention(Index /*l*/) { return false; }
+  /// What mixes tokens in place of attention; nullptr: attention does.
   const nn::Mixer* mixer() const { return encoder_.mixer_; }
+  /// Queries of layer `l` from `input`, rows of `stream`; keys and values from the same where
+  /// `source` is that stream, else from `source_input`, rows of `source`. Views of memory().
   model::Projected<T> project(Index l, Stream& stream, Stream& source, MatrixView<const T> input,
                               MatrixView<const T> source_input);
+  /// Keeps in memory(l, `stream`) what layer `l` projects of the distances; nothing of designs
+  /// without.
   void project_distances(Index l, Stream& stream);
+  /// `context` `[rows, heads · value size]` ← the attention of layer `l`, with `heads`, of the rows
+  /// of `stream` to those of `source`, from `projected`.
   void attend(Index l, Stream& stream, Stream& source, const HeadSizes& heads,
               const model::Projected<T>& projected, MatrixView<T> context);
+  /// `y` ← what the mixer of layer `l` makes of `x`, rows of `stream`, sequence by sequence.
   void mix(Index l, Stream& stream, MatrixView<const T> x, MatrixView<T> y);
 
  private:
@@ -283,7 +338,7 @@ class EncoderRun {
   std::array<std::vector<std::vector<Matrix<T>>>, 2> d_scores_;
 };
 
-/// x ← 0
+/// `x` ← 0.
 template <class T>
 void zero_rows(MatrixView<T> x) {
   kernel::for_rows(x.rows, x.columns, [&](Index i) { std::fill_n(x.row(i), x.columns, T{}); });

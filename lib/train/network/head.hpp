@@ -20,6 +20,7 @@ struct LossSums {
   Index predicted_replaced = 0;  ///< rows that a discriminator takes for replaced
   Index true_positives = 0;      ///< those of them that are
 
+  /// Adds the sums of `other`.
   void add(const LossSums& other) {
     loss += other.loss;
     correct += other.correct;
@@ -28,26 +29,29 @@ struct LossSums {
   }
 };
 
-/// Of one logit: −log σ(z) if the token is replaced, else −log σ(−z), and the derivative by z.
+/// The loss of one logit z.
 template <class T>
 struct LogitLoss {
-  T loss{};
-  T slope{};
+  T loss{};             ///< nats
+  T slope{};            ///< its derivative by z
   bool called = false;  ///< taken for replaced: z > 0
 };
+/// Returns −log σ(`z`) if the token is `replaced`, else −log σ(−z), with the derivative by z. T is
+/// float, double or `std::complex<double>`.
 template <class T>
 LogitLoss<T> logit_loss(T z, bool replaced);
 
 /// Rows that a head judges.
 template <class T>
 struct HeadTask {
-  MatrixView<const T> last;             ///< last states (rows, hidden size)
-  std::span<const TokenId> targets;     ///< of a discriminator 1 (replaced) or 0
-  std::span<const double> row_weights;  ///< of the losses
-  /// Where tokens are drawn from a vocabulary, by kernel::vocabulary_loss: one a row, else empty.
+  MatrixView<const T> last;             ///< last states [rows, hidden_size]
+  std::span<const TokenId> targets;     ///< one a row; of a discriminator 1 (replaced) or 0
+  std::span<const double> row_weights;  ///< of the losses, one a row
+  /// Where tokens are drawn from a vocabulary, by kernel::vocabulary_loss: numbers in [0, 1), one a
+  /// row, else empty.
   std::span<const double> uniforms = {};
-  std::span<TokenId> draws = {};
-  std::span<double> draw_losses = {};  ///< −log p of the draws, or empty
+  std::span<TokenId> draws = {};       ///< ← the drawn tokens, one a row, or empty
+  std::span<double> draw_losses = {};  ///< ← −log p of the draws in nats, or empty
   /// Added to the number of a head that has one, one a row, constants; empty: 0.
   std::span<const double> offsets = {};
 };
@@ -56,16 +60,19 @@ struct HeadTask {
 template <class T>
 class Head {
  public:
+  /// For the head of `design`, which has one, at the places `map` of `parameters`, which must stay;
+  /// products are in `precision`.
   Head(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
        kernel::Precision precision);
 
-  /// From now on this token of the vocabulary has the probability 0: its logit counts as −∞, and
-  /// has no gradient.
+  /// From now on `token` of the vocabulary has the probability 0: its logit counts as −∞, and has
+  /// no gradient. Not of a discriminator.
   void exclude(TokenId token);
-  /// Packs the weights: after every change of the values.
+  /// Packs the weights: to be called before the first run and after every change of the values.
   void prepare();
-  /// Loss of the rows. With `d_last` (filled; rows, hidden size) also all gradients, added to those
-  /// of the parameters. `losses`: one a row, unweighted, or empty.
+  /// Returns the losses of the rows of `task`. With data in `d_last` `[rows, hidden_size]` also
+  /// fills that with the gradient by the last states, and adds all gradients to those of the
+  /// parameters. `losses` ← one a row, unweighted, in nats, unless it is empty.
   LossSums<T> run(const HeadTask<T>& task, MatrixView<T> d_last, std::span<double> losses = {});
 
  private:

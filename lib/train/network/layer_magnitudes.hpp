@@ -16,17 +16,20 @@ struct LayerMagnitudes {
   double attention_norm_input = 0;     ///< what the norm of attention reads
   double feed_forward_norm_input = 0;  ///< what that of the feed-forward layer reads
 
+  /// √(`sum` / numbers) of one of the sums; 0 without numbers.
   double root_mean_square(double sum) const;
 };
 
 /// ω of NormPlacement::kAdmin; without data: another placement.
 template <class T>
 struct ResidualWeights {
-  MatrixView<const T> attention, feed_forward;
+  MatrixView<const T> attention;     ///< of the residual around attention, [1, hidden_size]
+  MatrixView<const T> feed_forward;  ///< of that around the feed-forward layer, [1, hidden_size]
 };
 
-/// Adds those of a pass through layer l: x before it, y after it, and what it keeps. Of the last
-/// layer a pass may have made some rows alone: those that are wanted.
+/// Adds to `to` the sums of a pass through layer `l` of `design`: `x` `[rows, hidden_size]` before
+/// it, `y` after it, `own` what it keeps, `weights` its ω. Of the last layer a pass may have made
+/// some rows alone: those that are wanted. T is float or double.
 template <class T>
 void add_magnitudes(const model::Design& design, Index l, const ResidualWeights<T>& weights,
                     MatrixView<const T> x, MatrixView<const T> y, const model::LayerMemory<T>& own,

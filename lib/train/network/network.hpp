@@ -17,23 +17,23 @@ namespace masque::train {
 /// What a loss adds for the points of latent bottlenecks that learn their concentration κ, in each
 /// sequence with a row: weight · Σ KL, their divergence from the uniform distribution.
 struct DivergenceLoss {
-  double weight = 1;
+  double weight = 1;  ///< of a nat
   /// The weight rises evenly to its whole over the first half of every so many steps (Fu et al.
   /// 2019, arXiv:1903.10145); 0: it does not change.
   std::int64_t cycle = 0;
   /// Nats of each bottleneck that cost nothing (Kingma et al. 2016, arXiv:1606.04934).
   double free_nats = 0;
 
-  /// Steps count from 1.
+  /// The weight in `step`, from 1.
   double weight_at(std::uint64_t step) const;
 };
 
 /// What a run over examples found.
 struct LossReport {
-  double loss = 0;    ///< Σ weight · loss
-  double weight = 0;  ///< Σ weight of rows, or Example::divisor
-  Index rows = 0;
-  Index correct = 0;
+  double loss = 0;               ///< Σ weight · loss, nats
+  double weight = 0;             ///< Σ weight of rows, or Example::divisor
+  Index rows = 0;                ///< that have a loss
+  Index correct = 0;             ///< those of them that are right
   Index predicted_replaced = 0;  ///< of a discriminator: taken for replaced
   Index true_positives = 0;      ///< those of them that are
   // Of a network that measures the diversity of attention:
@@ -43,46 +43,53 @@ struct LossReport {
   double divergence = 0;  ///< Σ over sequences with a row, without its weight
   Index coded = 0;        ///< sequences that are in that sum
 
+  /// Mean loss of a row, nats; 0 without weight.
   double mean() const { return weight > 0 ? loss / weight : 0; }
+  /// Share of rows that are right; 0 without rows.
   double accuracy() const {
     return rows > 0 ? static_cast<double>(correct) / static_cast<double>(rows) : 0;
   }
+  /// Adds what was found of other examples.
   void add(const LossReport& other);
 };
 
-/// Σ weights of the rows of examples; of those with a divisor that.
+/// Returns Σ weights of the rows of `examples`; of those with a divisor that.
 double total_weight(std::span<const Example> examples);
 
 /// What a run hands out besides its report, where there is a place for it.
 template <class T>
 struct RunOutputs {
   Sampling* sampling = nullptr;  ///< tokens are drawn from what the vocabulary says at the rows
-  std::vector<double>* losses = nullptr;  ///< ← one a row, unweighted; not of a copy gate
-  Matrix<T>* last = nullptr;              ///< ← last states of the rows
-  /// ← of each layer, over all rows that went through it; not of two towers.
+  std::vector<double>* losses = nullptr;  ///< ← one a row, unweighted, nats; not of a copy gate
+  Matrix<T>* last = nullptr;              ///< ← last states of the rows, [rows, hidden_size]
+  /// ← one a layer, over all rows that went through it; not of two towers.
   std::vector<LayerMagnitudes>* layers = nullptr;
 };
 
-/// T is float or double. For one thread; kernels use all threads, and results do not depend on
-/// their number.
+/// An encoder with its head. T is float or double. For one thread; kernels use all threads, and
+/// results do not depend on their number.
 template <class T>
 class Network {
  public:
-  /// `parameters` must stay. With a gate the loss is CopyGate's.
+  /// For a model of `design`, which has a head, at the places `map` of `parameters`, which must
+  /// stay; products are in `precision`. With a `gate` the loss is CopyGate's. Throws as
+  /// Encoder::Encoder.
   Network(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
           kernel::Precision precision, const CopyGateParameters& gate = {});
 
+  /// The design, as it was given.
   const model::Design& design() const { return encoder_.design(); }
-  /// As Encoder::set_recompute.
+  /// As Encoder::set_recompute, with `recompute`.
   void set_recompute(Recompute recompute) { encoder_.set_recompute(recompute); }
-  /// As Encoder::kappa.
+  /// As Encoder::kappa, of `bottleneck`.
   double kappa(Index bottleneck) const { return encoder_.kappa(bottleneck); }
-  /// As Encoder::stop_at_blocks.
+  /// As Encoder::stop_at_blocks, with blocks of `size` rows.
   void stop_at_blocks(Index size) { encoder_.stop_at_blocks(size); }
-  /// After every change of the values, and of what is trained.
+  /// To be called before the first run, and after every change of the values and of what is
+  /// trained.
   void prepare();
 
-  /// From now on a token of the vocabulary has the probability 0: Head::exclude.
+  /// From now on `token` of the vocabulary has the probability 0: Head::exclude.
   void exclude(TokenId token);
 
   /// From now on the measures of attention's diversity are reported, and train() also adds the
@@ -90,16 +97,17 @@ class Network {
   /// their layers and heads. Throws as Encoder::measure_diversity.
   void reward_diversity(const Diversities& weights);
 
-  /// From now on train() also adds the gradients of this, times its scale; reports have the
+  /// From now on train() also adds the gradients of `loss`, times its scale; reports have the
   /// divergence, and losses are without it. For a design that learns κ.
   void add_divergence(const DivergenceLoss& loss) { divergence_ = loss; }
 
-  /// Adds the gradients of Σ scale · weight · loss to those of the parameters that are trained.
+  /// Adds the gradients of Σ `scale` · weight · loss over `examples`, with `dropout`, to those of
+  /// the parameters that are trained. `scale` > 0; the report is not scaled. Fills `outputs`.
   LossReport train(std::span<const Example> examples, double scale, const DropoutOptions& dropout,
                    const RunOutputs<T>& outputs = {});
-  /// Losses alone, without dropout.
+  /// Returns the losses of `examples` alone, without dropout. Fills `outputs`.
   LossReport evaluate(std::span<const Example> examples, const RunOutputs<T>& outputs = {});
-  /// The same with the dropout that train() would have.
+  /// The same for `examples` and `outputs` with the `dropout` that train() would have.
   LossReport evaluate_with_dropout(std::span<const Example> examples, const DropoutOptions& dropout,
                                    const RunOutputs<T>& outputs);
 
@@ -127,13 +135,15 @@ class Network {
 
 /// How a model starts.
 struct StartOptions {
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;           ///< of all values that are drawn
   double initializer_range = 0.02;  ///< deviation of weights and tables
   /// DeepNorm: Xavier weights, with this gain for values, output and feed-forward; 0: no.
   double residual_gain = 0;
 };
 
-/// Fills the values: a number is a function of seed, name and place.
+/// Fills the values of a model of `design` at the places `map` of `parameters`, its detector's too,
+/// as `options` say: a number is a function of seed, Parameter::start and place. T is float or
+/// double.
 template <class T>
 void initialize_parameters(const model::Design& design, const ParameterMap& map,
                            const StartOptions& options, Parameters<T>& parameters);

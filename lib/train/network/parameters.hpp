@@ -16,53 +16,60 @@ namespace masque::train {
 
 /// One tensor.
 struct Parameter {
-  std::string name;   ///< unique
-  std::string start;  ///< names the random numbers that it starts with; empty: the name
-  Index rows = 0;     ///< a vector is one row
-  Index columns = 0;
+  std::string name;           ///< unique
+  std::string start;          ///< names the random numbers that it starts with; empty: the name
+  Index rows = 0;             ///< a vector is one row
+  Index columns = 0;          ///< of a matrix its inputs
   bool decays = false;        ///< whether weight decay applies: matrices and tables
   bool trained = true;        ///< else it stays as it is, and has no gradient
   double rate = 1;            ///< its share of the learning rate
   Index offset = 0;           ///< first element in the memory of the values
   Index gradient_offset = 0;  ///< of a trained one in that of the gradients, once these are there
 
+  /// Number of elements.
   Index size() const { return rows * columns; }
 };
 
-/// The elements of a parameter in memory of all of them, where they begin at `first`.
+/// Returns the elements of the parameter `p` in `all`, the memory of all of them, where they begin
+/// at `first`.
 template <class T>
 std::span<T> elements_of(std::span<T> all, Index first, const Parameter& p) {
   return all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(p.size()));
 }
 
-/// Tensors with values and gradients. T is float, double or std::complex<double>.
+/// Tensors with values and gradients. T is float, double or `std::complex<double>`.
 template <class T>
 class Parameters {
  public:
-  /// Adds a tensor of zeros; `offset` is filled in. Views taken before are no longer valid.
+  /// Adds `parameter`, of at least one element, as a tensor of zeros; fills in its `offset`.
+  /// Returns its index. Views taken before are no longer valid, and all gradients are 0.
   Index add(Parameter parameter);
 
-  /// Gives back memory that nothing was added to.
+  /// Gives back memory that nothing was added to. Views taken before are no longer valid.
   void fit();
 
+  /// Number of tensors.
   Index count() const { return static_cast<Index>(list_.size()); }
-  /// Numbers of all tensors.
+  /// Number of elements of all tensors. O(count()).
   Index size() const {
     Index sum = 0;
     for (const Parameter& parameter : list_) sum += parameter.size();
     return sum;
   }
+  /// What parameter i is: from 0 to less than count(). Ends with the next add().
   const Parameter& operator[](Index i) const { return list_[static_cast<std::size_t>(i)]; }
-  /// Whether a parameter is trained, and at which share of the learning rate. Views of gradients
-  /// taken before are no longer valid, and all gradients are 0.
+  /// Sets whether parameter `i` is `trained`, and at which share `rate` of the learning rate. Views
+  /// of gradients taken before are no longer valid, and all gradients are 0.
   void set_training(Index i, bool trained, double rate);
 
+  /// The values of parameter `i`, `[rows, columns]`. Valid until add() or fit().
   MatrixView<T> value(Index i) {
     const Parameter& p = (*this)[i];
     return {values_.data() + p.offset, p.rows, p.columns};
   }
-  /// Of one that is not trained a view without data, rows and columns. The first call after a
-  /// change makes the memory of all.
+  /// The gradient of parameter `i`, `[rows, columns]`; of one that is not trained a view without
+  /// data, rows and columns. The first call after add() or set_training() makes the memory of all,
+  /// zeros; so it is not for several threads.
   MatrixView<T> gradient(Index i) {
     make_gradients();
     const Parameter& p = (*this)[i];
@@ -71,11 +78,12 @@ class Parameters {
   }
   /// All values, with a few zeros between tensors: each begins at a multiple of 64 bytes.
   std::span<T> values() { return values_.span(); }
-  /// Those of trained tensors, in the same way.
+  /// The gradients of trained tensors, in the same way.
   std::span<T> gradients() {
     make_gradients();
     return gradients_.span();
   }
+  /// Sets all gradients to 0.
   void clear_gradients();
 
  private:
@@ -91,12 +99,16 @@ class Parameters {
 /// Which parameter stands at a place of a model.
 class ParameterMap {
  public:
-  static constexpr Index kNone = -1;
+  static constexpr Index kNone = -1;  ///< no parameter
 
+  /// Index in Parameters of the weight of `role` in `layer`, which counts different weights; `part`
+  /// of several. kNone: the model has none.
   Index weight(model::Role role, Index layer = 0, Index part = 0) const {
     return find({role, false, layer, part});
   }
+  /// Index in Parameters of the bias of `role` in `layer`. kNone: the model has none.
   Index bias(model::Role role, Index layer = 0) const { return find({role, true, layer, 0}); }
+  /// Puts `parameter` at the place of `role`, `layer` and `part`: the `bias` there or the weight.
   void set(model::Role role, bool bias, Index layer, Index part, Index parameter) {
     places_[{role, bias, layer, part}] = parameter;
   }
@@ -106,12 +118,14 @@ class ParameterMap {
     static const ParameterMap kEmpty;
     return detector_.empty() ? kEmpty : detector_[0];
   }
+  /// The same to be filled, added if there is none.
   ParameterMap& add_detector() {
     if (detector_.empty()) detector_.resize(1);
     return detector_[0];
   }
+  /// Whether the model has a detector.
   bool has_detector() const { return !detector_.empty(); }
-  /// Calls visit(role, bias, layer, part, parameter) for all.
+  /// Calls `visit`(role, bias, layer, part, parameter) for all, in the order of these.
   template <class F>
   void for_each(F visit) const {
     for (const auto& place : places_)
@@ -128,24 +142,26 @@ class ParameterMap {
   std::vector<ParameterMap> detector_;  ///< one, or none
 };
 
-/// Whether something at these places, or at those of a detector, is trained.
+/// Whether something of `parameters` at the places `map`, or at those of its detector, is trained.
 template <class T>
 bool any_trained(const ParameterMap& map, const Parameters<T>& parameters);
 
-/// Adds the parameters of a model and its detector, one for each place of its plan's tensors, named
-/// as in the file after `prefix`. Places of the model that `shared` has are taken from there.
+/// Adds the parameters of a model and its detector to `parameters`, zeros, one for each place of
+/// the tensors of its `plan` and of `head` (nullptr: none), named as in the file after `prefix`.
+/// Returns their places. Places of the model that `shared` has are taken from there.
 template <class T>
 ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
                        const std::string& prefix, const ParameterMap& shared,
                        Parameters<T>& parameters);
 
-/// Copies a checkpoint's weights to the parameters at the same places. Returns the names of those
-/// that have no weight of their shape there, in order: they stay as they are. A detector without
-/// any weights does so as a whole, and is not among them.
+/// Copies a checkpoint's `weights` to the `parameters` at the same places of `map`. Returns the
+/// names of those that have no weight of their shape there, sorted: they stay as they are. A
+/// detector without any weights does so as a whole, and is not among them.
 std::vector<std::string> copy_weights(const model::ModelWeights<float>& weights,
                                       const ParameterMap& map, Parameters<float>& parameters);
 
-/// The values of a model's places, for saving: views that last as long as `parameters`.
+/// Returns the values at the places `map` of a model of `design`, for saving: views of
+/// `parameters`, valid as those of Parameters::value.
 template <class T>
 model::ModelWeights<T> weights_of(const model::Design& design, const ParameterMap& map,
                                   Parameters<T>& parameters);

@@ -8,7 +8,8 @@
 
 namespace masque::train {
 
-/// Of scale_columns() and, without β, of add_scaled_columns(): adds to the three gradients.
+/// Backward pass of scale_columns() of `z`, with row `which` of `gamma`, and, without β, of
+/// add_scaled_columns(): from `d_out`, adds to `d_z` and to row `which` of `d_gamma` and `d_beta`.
 template <class T>
 void scale_columns_backward(MatrixView<const T> z, MatrixView<const T> gamma, Index which,
                             MatrixView<const T> d_out, MatrixView<T> d_z, MatrixView<T> d_gamma,
@@ -32,7 +33,8 @@ void scale_columns_backward(MatrixView<const T> z, MatrixView<const T> gamma, In
   }
 }
 
-/// Of scale_heads(): d_out becomes the gradient of z; adds to d_gamma.
+/// Backward pass of scale_heads() of `z` with the row `gamma`: `d_out` becomes the gradient of z;
+/// adds to `d_gamma`.
 template <class T>
 void scale_heads_backward(MatrixView<const T> z, MatrixView<const T> gamma, MatrixView<T> d_out,
                           MatrixView<T> d_gamma) {
@@ -55,9 +57,10 @@ void scale_heads_backward(MatrixView<const T> z, MatrixView<const T> gamma, Matr
   });
 }
 
-/// Of model::scale_queries(): d_query, that of the scaled queries, becomes that of the queries;
-/// adds to d_s. `scaled`: what scale_queries() left. A scale of 0, which a query that sees one key
-/// has where the offset is 0, adds nothing to d_s.
+/// Backward pass of model::scale_queries() with the same `s`, `offset`, `blocks` and `keys`:
+/// `d_query`, that of the scaled queries, becomes that of the queries; adds to `d_s`. `scaled`:
+/// what scale_queries() left. A scale of 0, which a query that sees one key has where the offset is
+/// 0, adds nothing to d_s.
 template <class T>
 void scale_queries_backward(MatrixView<const T> s, double offset, const mask::BlockMap* blocks,
                             Index keys, MatrixView<const T> scaled, MatrixView<T> d_query,

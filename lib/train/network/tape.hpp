@@ -30,7 +30,8 @@ struct StreamTape : model::StreamRows {
   std::vector<TokenId> ids;          ///< what was embedded
   std::vector<Matrix<T>> x;          ///< before each layer, and after the last
   std::vector<LayerTape<T>> layers;  ///< one with Tape::recomputes
-  Matrix<T> embedded, normed;        ///< in front of the embedding norm, and after it
+  Matrix<T> embedded;                ///< in front of the embedding norm, [rows, embedding_size]
+  Matrix<T> normed;                  ///< after it, [rows, embedding_size]
 };
 
 template <class T>
@@ -39,48 +40,57 @@ struct Tape;
 /// Of an encoder with a detector.
 template <class T>
 struct SoftMaskTape : model::SoftMaskMemory<T> {
-  StreamTape<T> masked;                 ///< the embeddings of [MASK]
-  std::unique_ptr<Tape<T>> detector;    ///< its own
-  Matrix<T> last;                       ///< its last states
-  Matrix<T> d_logits;                   ///< the loss's by them: 0 after the forward pass
-  Matrix<T> d_last, d_plain, d_masked;  ///< of the backward pass
+  StreamTape<T> masked;               ///< the embeddings of [MASK]
+  std::unique_ptr<Tape<T>> detector;  ///< the detector's own
+  Matrix<T> last;                     ///< the detector's last states, one row a token
+  /// Gradient of the loss by its logits, [rows, 1]: 0 after the forward pass; whoever has a loss on
+  /// them fills it before the backward pass.
+  Matrix<T> d_logits;
+  Matrix<T> d_last;    ///< gradient by `last`
+  Matrix<T> d_plain;   ///< gradient by the embeddings of the tokens
+  Matrix<T> d_masked;  ///< gradient by the embeddings of [MASK]
 };
 
 /// Of a latent bottleneck.
 template <class T>
 struct LatentTape : model::LatentMemory<T> {
-  double kappa = 0;                     ///< what they were drawn with
-  std::vector<double> cosines, slopes;  ///< of nn::SphereNoise, one a sequence, and by κ
-  Matrix<double> normal;                ///< the same, a row a sequence
+  double kappa = 0;             ///< concentration that they were drawn with
+  std::vector<double> cosines;  ///< SphereNoise's, one a sequence
+  std::vector<double> slopes;   ///< derivatives of these by κ; empty unless it is learned
+  Matrix<double> normal;        ///< SphereNoise's, [sequences, size]
 };
 
+/// What an encoder's pass leaves. One for each encoder; it may be used again for other chunks.
 template <class T>
 struct Tape {
-  StreamTape<T> content, selected;
+  StreamTape<T> content;   ///< all rows of the chunk
+  StreamTape<T> selected;  ///< with `split`
   /// Each stream has the memory of one layer alone, which the backward pass fills again from
   /// StreamTape::x.
   bool recomputes = false;
   bool split = false;  ///< `selected` is used: T-TA, two streams, or a last layer of wanted rows
-  SoftMaskTape<T> soft_mask;
+  SoftMaskTape<T> soft_mask;           ///< of an encoder with a detector
   std::vector<LatentTape<T>> latents;  ///< one a bottleneck
-  model::StreamMasks masks;
-  model::RotaryTables<T> rotary;
-  Matrix<T> last;                    ///< before the final norm
-  Index first_distance = 0;          ///< XLNet: of row 0 of `distances`
-  Matrix<T> distances, d_distances;  ///< what is projected: XLNet's sinusoids, DeBERTa's table
-  /// Of an encoder that measures: sums over the attention matrices of the pass, forward; and what
-  /// the loss changes with the measures of one of them, which the backward pass is given.
+  model::StreamMasks masks;            ///< of the layers that have run
+  model::RotaryTables<T> rotary;       ///< of the chunk's positions
+  Matrix<T> last;                      ///< before the final norm, one row a wanted row
+  Index first_distance = 0;            ///< XLNet: of row 0 of `distances`
+  Matrix<T> distances;                 ///< what is projected: XLNet's sinusoids, DeBERTa's table
+  Matrix<T> d_distances;               ///< gradient by `distances`
+  /// Of an encoder that measures: sums over the attention matrices of the pass.
   std::array<Wide<T>, kDiversities> diversity{};
+  /// What the loss changes with the measures of one of them: given for the backward pass.
   Diversities diversity_slopes{};
-  /// Forward: states of other networks, one for each of ExampleChunk::given; back: the gradients by
-  /// them.
-  Matrix<T> given, d_given;
-  bool wants_given = true;  ///< whether these gradients are made
+  /// States of other networks, one row for each of ExampleChunk::given: given for the forward pass.
+  Matrix<T> given;
+  Matrix<T> d_given;        ///< gradient by `given`, of the backward pass
+  bool wants_given = true;  ///< whether `d_given` is made
   /// Forward: where there is a place for it, each layer's are added; not of two towers.
   std::vector<LayerMagnitudes>* magnitudes = nullptr;
-  // Gradients, of the backward pass.
-  Matrix<T> d_content, d_query, d_state;
-  std::vector<Matrix<T>> scratch;
+  Matrix<T> d_content;             ///< backward: gradient by the states of `content`
+  Matrix<T> d_query;               ///< backward: gradient by the states of `selected`
+  Matrix<T> d_state;               ///< backward: gradient by the last states of the wanted rows
+  std::vector<Matrix<T>> scratch;  ///< memory of a backward pass, by number
 };
 
 }  // namespace masque::train

@@ -12,16 +12,20 @@ class TrainedNorm {
  public:
   /// Not there.
   TrainedNorm() = default;
+  /// The norm `design` of `role` in `layer`, with weight and bias at the places `map` of
+  /// `parameters`, which must stay.
   TrainedNorm(Parameters<T>& parameters, const ParameterMap& map, model::Role role, Index layer,
               const model::NormDesign& design);
 
+  /// Whether it was made with parameters; else nothing below may be called.
   bool present() const { return parameters_ != nullptr; }
-  /// y = norm(x); y may be x.
+  /// `y` = norm(`x`), row by row; y may be x.
   void forward(MatrixView<const T> x, MatrixView<T> y) const;
-  /// y = norm(x + branch); y may be x. The sum goes to `sum`, if that has data.
+  /// `y` = norm(`x` + `branch`); y may be x. The sum goes to `sum`, if that has data.
   void residual_forward(MatrixView<const T> x, MatrixView<const T> branch, MatrixView<T> sum,
                         MatrixView<T> y) const;
-  /// x: what forward() read. Adds to d_x, and to the gradients of weight and bias that are trained.
+  /// From `d_y`, the gradient by what forward() made of `x`: adds to `d_x`, and to the gradients of
+  /// weight and bias that are trained. Not for `std::complex<double>`.
   void backward(MatrixView<const T> x, MatrixView<const T> d_y, MatrixView<T> d_x) const;
 
  private:

@@ -5,9 +5,10 @@
 
 namespace masque::train {
 
-/// The model as one that was trained on sequences of up to `positions` tokens, at least 1: that is
-/// its max_position_embeddings, and the table in front of its layers, if it has one, ends there;
-/// `weights` must have the rows. A mixer, and a scheme with a table of its own, stays as it is.
+/// Makes the model of `design` and `weights` one that was trained on sequences of up to `positions`
+/// tokens, at least 1: that is its max_position_embeddings, and the table in front of its layers,
+/// if it has one, ends there; `weights` must have the rows. A mixer, and a scheme with a table of
+/// its own, stays as it is.
 void set_trained_positions(Index positions, model::Design& design,
                            model::ModelWeights<float>& weights);
 

@@ -12,24 +12,28 @@
 
 namespace masque::train {
 
+/// The file of a run's folder that has one line of JSON for each reported step.
 inline constexpr const char* kMetricsName = "metrics.jsonl";
 
-/// Floats as a tensor to write; they must stay.
+/// Returns the tensor `name` of this `shape` to write: `values`, row-major, which must stay until
+/// it is written.
 store::OutputTensor float_tensor(const std::string& name, const Shape& shape,
                                  std::span<const float> values);
 
-/// The files of a tokenizer, which the model's folder gets too: its vocabulary, under the name that
-/// a folder has it (vocab.txt, tokenizer.json, …), and the settings that its folder has, or has in
-/// its name (text/google_folder.hpp), with a tokenizer_class if it would be read in another way
-/// next to the text `config` as config.json. Kept open in `opened`. None of a tokenizer that is
-/// built in.
+/// Returns the files of `tokenizer`, which the model's folder gets too: its vocabulary, under the
+/// name that a folder has it (vocab.txt, tokenizer.json, …), and the settings that its folder has,
+/// or has in its name (text/google_folder.hpp), with a tokenizer_class if it would be read in
+/// another way next to the text `config` as config.json. The files are kept open in `opened`, which
+/// must stay until they are written. None of a tokenizer that is built in. Throws InputError.
 std::vector<store::OutputExtra> tokenizer_files(const text::Tokenizer& tokenizer,
                                                 const std::string& config,
                                                 std::deque<InputFile>& opened);
 
+/// Returns the file `name` with the content `text`.
 store::OutputExtra text_file(const std::string& name, const std::string& text);
 
-/// What a run has gathered of its steps, as metrics.jsonl. `metrics` must stay.
+/// Returns what a run has gathered of its steps, as the file kMetricsName. `metrics` must stay
+/// until it is written.
 store::OutputExtra metrics_file(const ScratchFile& metrics);
 
 }  // namespace masque::train

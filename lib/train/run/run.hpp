@@ -23,6 +23,7 @@
 
 namespace masque::train {
 
+/// What a TrainingRun trains, and how.
 struct RunOptions {
   /// What training starts from; nullptr: a new model. Of two networks the one that is kept; the
   /// other is then made by recipe_beside. Of `design` max_position_embeddings alone is read then.
@@ -38,29 +39,30 @@ struct RunOptions {
   std::string mask;
   std::optional<model::Streams> streams;  ///< of records; none: record_needs()
   // Of electra_variants() alone:
-  double generator_size = 0.25;                     ///< share of the widths
-  std::optional<double> discriminator_weight;       ///< none: the variant's
+  double generator_size = 0.25;                     ///< the generator's share of the widths
+  std::optional<double> discriminator_weight;       ///< λ of ElectraLoss; none: the variant's
   std::int64_t switch_step = 0;                     ///< ElectraLossOptions::switch_step
   SharedTables shared_tables = SharedTables::kAll;  ///< without a switch
   bool adversarial = false;                         ///< ElectraModel::adversarial
   // Of kMae alone:
-  double decoder_size = 0.5;  ///< share of the widths
-  Index decoder_layers = 1;
+  double decoder_size = 0.5;  ///< the decoder's share of the widths
+  Index decoder_layers = 1;   ///< number of layers of the decoder
   // Of kCorrect alone:
-  std::optional<double> detector_size;   ///< share of the widths; none: 0.5, or that of `init`
-  std::optional<Index> detector_layers;  ///< none: 1, or those of `init`
+  /// The detector's share of the widths; none: 0.5, or that of `init`.
+  std::optional<double> detector_size;
+  std::optional<Index> detector_layers;  ///< of the detector; none: 1, or those of `init`
   double correction_weight = 0.8;        ///< λ of CorrectionLoss
   /// Weights of the measures in train/network/diversity.hpp, which the loss rewards; none: not
   /// measured.
   std::optional<Diversities> diversity;
   /// Of bottlenecks that learn their concentration; none: DivergenceLoss as it is.
   std::optional<DivergenceLoss> divergence;
-  TrainerOptions trainer;
-  TrainedOptions trained;
-  kernel::Precision precision = kernel::Precision::kF32;
-  double initializer_range = 0.02;
-  Index chunk_rows = 1024;
-  Recompute recompute = Recompute::kAuto;  ///< changes no bit: not one of `settings`
+  TrainerOptions trainer;                                 ///< batches, schedule, optimizer, seed
+  TrainedOptions trained;                                 ///< which parameters are trained
+  kernel::Precision precision = kernel::Precision::kF32;  ///< of products
+  double initializer_range = 0.02;                        ///< StartOptions::initializer_range
+  Index chunk_rows = 1024;                                ///< Network::chunk_rows
+  Recompute recompute = Recompute::kAuto;                 ///< changes no bit: not one of `settings`
   /// All options that decide the bytes, as they were given; a run goes on only with the same.
   std::vector<std::pair<std::string, std::string>> settings;
 };
@@ -73,27 +75,36 @@ struct RunFiles {
 };
 
 /// Whether a run goes on to as many steps as it was planned for.
-enum class PlannedSteps { kSame, kOthers };
+enum class PlannedSteps {
+  kSame,    ///< as many
+  kOthers,  ///< perhaps another number
+};
 
-/// Throws UsageError with the names that there are.
+/// Throws UsageError with the names that there are, unless `name` is that of an objective, of one
+/// network or two.
 void check_objective(std::string_view name);
-/// Of electra_variants(), kMae or kCorrect: no Objective.
+/// Whether `objective` is one of electra_variants(), kMae or kCorrect: no Objective. kCorrect's
+/// second network is a detector inside the model.
 bool has_two_networks(std::string_view objective);
 
-/// For one thread; kernels use all.
+/// A model with its trainer, corpus and tokenizer. For one thread; kernels use all.
 class TrainingRun {
  public:
-  /// Model and state as they start. `ranks` must stay; all of them make the same run together, and
-  /// then save() and evaluate() are for one of them. Throws UsageError and InputError for options,
-  /// designs and corpora that do not fit each other, or that are not the same on all ranks.
+  /// Model and state as they start, of `options`, on `corpus`, whose ids are those of `tokenizer`.
+  /// `ranks` must stay; all of them make the same run together, and then save() and evaluate() are
+  /// for one of them. Throws UsageError and InputError for options, designs and corpora that do not
+  /// fit each other, or that are not the same on all ranks.
   TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus,
               Ranks& ranks = one_rank());
   ~TrainingRun();
 
+  /// The design of the network that is kept.
   const model::Design& design() const { return design_; }
   /// The family whose config.json it gets.
   const std::string& family() const { return family_; }
+  /// Number of values of all networks.
   Index parameter_count() const { return parameters_.size(); }
+  /// Number of values that are trained.
   Index trained_count() const { return count_trained(parameters_); }
   /// Of a model that starts from a checkpoint: the tensors that start anew, by name.
   /// Those of a second network without a checkpoint are left out.
@@ -105,10 +116,12 @@ class TrainingRun {
   std::string transformers_class() const;
   /// What else there is to say of such a start, one line each.
   const std::vector<std::string>& start_notes() const { return start_notes_; }
-  /// step_operations of all networks, in a step like this one; 0 for mae, whose encoder reads only
-  /// what was kept.
+  /// step_operations of all networks, in a step like that of `report`; 0 for mae, whose encoder
+  /// reads only what was kept.
   double operations(const StepReport& report) const;
+  /// The corpus that it trains on.
   const Corpus& corpus() const { return corpus_; }
+  /// The trainer on that corpus. Lives as long as the run.
   Trainer& trainer() { return *trainer_; }
   /// The network that is kept; of one objective alone.
   Network<float>& network() { return *network_; }
@@ -119,7 +132,8 @@ class TrainingRun {
   std::vector<Example> first_examples(Index most) const;
   /// Where the parameters of the network that is kept stand.
   const ParameterMap& map() const { return map_; }
-  /// Another trainer of the same values, on another corpus, which must stay.
+  /// Makes another trainer of the same values with `options`, on another `corpus`. Both the corpus
+  /// and the run must outlive it.
   std::unique_ptr<Trainer> trainer_on(const Corpus& corpus, const TrainerOptions& options) {
     return std::make_unique<Trainer>(*loss_, parameters_, corpus, options);
   }
@@ -127,39 +141,44 @@ class TrainingRun {
   /// say, and by the network with the values as they are. Does nothing with
   /// ObjectiveOptions::allow_leak.
   void check_leak();
-  /// Throws UsageError or InputError for a corpus that the model cannot take: another one, to be
+  /// Throws UsageError or InputError for a `corpus` that the model cannot take: another one, to be
   /// evaluated. A sequence that is too long is reported with its line.
   void check(const Corpus& corpus) const;
+  /// As train::evaluate: the losses of the first `most` sequences of `corpus` (0: all).
   StepLosses evaluate(const Corpus& corpus, Index most);
   /// Whether some positions of the text never have a loss.
   bool has_never_selected() const { return objective_ && objective_->has_never_selected(); }
-  /// Of the first `most` sequences that it is trained on, at positions that the epochs begun so far
-  /// have not selected.
+  /// Losses of the first `most` sequences that it is trained on (0: all), at positions that the
+  /// epochs begun so far have not selected. Only with has_never_selected(). Throws Interrupted.
   LossReport evaluate_never_selected(Index most);
 
-  /// Writes a Hugging Face folder with the tokenizer's files and the state of the run, whole or
-  /// not at all; with `replace` over an older one of the same run. Of two networks one is the
-  /// folder's model, and the generator or decoder a model in its sub-folder of that name.
+  /// Writes the Hugging Face folder `folder` with the tokenizer's files, the state of the run and
+  /// `files`, whole or not at all; with `replace` over an older one of the same run. Of two
+  /// networks one is the folder's model, and the generator or decoder a model in its sub-folder of
+  /// that name. Throws InputError if it cannot be written, and without `replace` if there is one
+  /// already.
   void save(const std::string& folder, bool replace, const RunFiles& files) const;
-  /// The model alone with the tokenizer's files, over an older folder of the same; as one that was
-  /// trained on sequences of `positions` tokens (set_trained_positions).
+  /// Writes the model alone with the tokenizer's files as `folder`, over an older one of the same;
+  /// as one that was trained on sequences of `positions` tokens (set_trained_positions). Not of two
+  /// networks but for kCorrect. Throws InputError if it cannot be written.
   void save_model(const std::string& folder, Index positions) const;
-  /// Whether a folder holds the state of a run.
+  /// Whether `folder` holds the state of a run.
   static bool has_state(const std::string& folder);
-  /// A setting of the run in a folder; `nullopt` if absent. Throws InputError.
+  /// The setting `name` of the run in `folder`; `nullopt` if absent. Throws InputError.
   static std::optional<std::string> saved_setting(const std::string& folder,
                                                   const std::string& name);
-  /// RunFiles::spent_seconds of the checkpoint in a folder. Throws InputError.
+  /// RunFiles::spent_seconds of the checkpoint in `folder`. Throws InputError.
   static std::optional<double> spent_of(const std::string& folder);
-  /// Trainer::set_steps, and the setting "steps".
+  /// Trainer::set_steps with `steps`, and the setting "steps".
   void set_steps(std::int64_t steps);
   /// Of a run that starts from a checkpoint and has not begun: the optimizer starts with the
   /// moments in the checkpoint's folder (read_moments), but for what starts anew and a second
   /// network. Returns what there is to say, one line each. Throws InputError.
   std::vector<std::string> take_moments();
-  /// Goes on from a folder: values, optimizer and step are as they were saved. Its metrics are not
+  /// Goes on from `folder`: values, optimizer and step are as they were saved. Its metrics are not
   /// read. Throws InputError if its settings, vocabulary or corpus are others, by name; with
-  /// kOthers the setting "steps" may be another one, and the schedule is the own from here on.
+  /// `steps` kOthers the setting "steps" may be another one, and the schedule is the own from here
+  /// on.
   void resume(const std::string& folder, PlannedSteps steps = PlannedSteps::kSame);
 
  private:
@@ -221,7 +240,9 @@ class TrainingRun {
   std::string start_digest_, generator_digest_;
 };
 
-/// Steps a second of a run, measured on a few steps that leave no trace; rank 0's clock decides.
+/// Returns the steps a second of a run of `options` on `corpus` with `tokenizer` (both are copied):
+/// measured for about `seconds` with a learning rate of 0, on at most 1000 steps after a first one.
+/// All `ranks` call it together; rank 0's clock decides. Throws as TrainingRun::TrainingRun.
 double measure_speed(const RunOptions& options, const text::Tokenizer& tokenizer,
                      const Corpus& corpus, double seconds, Ranks& ranks = one_rank());
 

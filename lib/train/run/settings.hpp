@@ -9,10 +9,11 @@
 
 namespace masque::train {
 
+/// Names and values, in a fixed order.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// Which of `settings` differ from the saved ones, all of them in one line; nothing if none does.
-/// `saved` gives the saved value of a name, nothing where there is none.
+/// Says which of `settings` differ from the saved ones, all of them in one line; nothing if none
+/// does. `saved` gives the saved value of a name, nothing where there is none.
 std::optional<std::string> changed_settings(
     const Settings& settings,
     const std::function<std::optional<std::string>(const std::string& name)>& saved);

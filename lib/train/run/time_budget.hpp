@@ -18,17 +18,19 @@ namespace masque::train {
 /// the speed of the machine changes, after some twenty changes.
 class TimeBudget {
  public:
-  /// `seconds` for everything; `done` steps and `spent` seconds have passed. `speed`: steps a
+  /// `seconds` (> 0) for everything; `done` steps and `spent` seconds have passed. `speed`: steps a
   /// second that were measured; 0: unknown.
   TimeBudget(double seconds, std::int64_t done, double spent, double speed = 0);
 
-  /// Called in front of the first step, so that its time is its own.
+  /// Called in front of the first step, when `spent` seconds have passed, so that its time is its
+  /// own.
   void begin(double spent) { last_spent_ = spent; }
-  /// Seconds that are kept for what comes after the last step.
+  /// Keeps `seconds` for what comes after the last step.
   void reserve(double seconds) { reserved_ = seconds; }
-  /// After each step: how many the run should have, if others than planned.
+  /// Called after each step, when `done` steps and `spent` seconds have passed: returns how many
+  /// steps the whole run should have, if others than `planned`.
   std::optional<std::int64_t> replan(std::int64_t done, std::int64_t planned, double spent);
-  /// How many a run has that begins now; the speed is known.
+  /// How many steps a run has that begins now, at least 1; the speed must be known.
   std::int64_t first() const;
 
  private:
@@ -41,8 +43,8 @@ class TimeBudget {
   double speed_;
 };
 
-/// Updates of `batch_size` sequences until as many tokens of the corpus were read, in the order of
-/// a run. tokens > 0. O(tokens of an epoch).
+/// Returns the updates of `batch_size` sequences until `tokens` (> 0) of `corpus` were read, in the
+/// order of a run with `seed`. O(sequences of an epoch).
 std::int64_t steps_of_tokens(const Corpus& corpus, std::uint64_t seed, Index batch_size,
                              double tokens);
 

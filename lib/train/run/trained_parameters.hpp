@@ -36,17 +36,18 @@ struct TrainedOptions {
 
 /// The tensors of a network.
 struct TrainedNetwork {
-  Index layers = 0;  ///< different ones
-  const ParameterMap* map = nullptr;
+  Index layers = 0;                   ///< different ones
+  const ParameterMap* map = nullptr;  ///< its places in the parameters; must stay during the call
 };
 
-/// Sets Parameter::trained and rate as the options say; what a design never trains stays as it is.
-/// Of a parameter that networks share the first one says what it is; one of none belongs to the
-/// head. Throws UsageError for a pattern that matches nothing, and if nothing is left to train.
+/// Sets Parameter::trained and rate of `parameters` as `options` say; what a design never trains
+/// stays as it is. Of a parameter that `networks` share the first one says what it is; one of none
+/// belongs to the head. Throws UsageError for a pattern that matches nothing, factors and decays
+/// out of range, and if nothing is left to train.
 void choose_trained(const TrainedOptions& options, std::span<const TrainedNetwork> networks,
                     Parameters<float>& parameters);
 
-/// Numbers that are trained.
+/// Number of values of `parameters` that are trained.
 Index count_trained(const Parameters<float>& parameters);
 
 }  // namespace masque::train

@@ -16,42 +16,50 @@
 
 namespace masque::train {
 
-enum class Optimizer { kAdamW, kLamb };
+/// How values are updated from their gradients: kernel/optimizer.hpp.
+enum class Optimizer {
+  kAdamW,  ///< kernel::adamw_update
+  kLamb,   ///< kernel::lamb_update
+};
 /// "adamw", "lamb".
 NameTable<Optimizer> optimizer_names();
 
+/// How a Trainer trains.
 struct TrainerOptions {
-  Schedule schedule;
-  Index batch_size = 32;  ///< sequences of an update
-  Optimizer optimizer = Optimizer::kAdamW;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0.01;
-  double clip = 1;  ///< largest norm of all gradients together; 0: none
-  double hidden_dropout = 0;
-  double attention_dropout = 0;
-  double score_noise = 0, score_dropout = 0;  ///< DropoutOptions::score_noise, score_dropout
-  std::uint64_t seed = 0;
+  Schedule schedule;                        ///< steps and learning rates
+  Index batch_size = 32;                    ///< sequences of an update
+  Optimizer optimizer = Optimizer::kAdamW;  ///< of all parameters
+  double beta1 = 0.9;                       ///< decay of the first moments
+  double beta2 = 0.999;                     ///< decay of the second moments
+  double epsilon = 1e-8;                    ///< added to the root of the second moments
+  double weight_decay = 0.01;               ///< of parameters that decay: Parameter::decays
+  double clip = 1;                          ///< largest norm of all gradients together; 0: none
+  double hidden_dropout = 0;                ///< DropoutOptions::hidden_dropout
+  double attention_dropout = 0;             ///< DropoutOptions::attention_dropout
+  double score_noise = 0;                   ///< DropoutOptions::score_noise
+  double score_dropout = 0;                 ///< DropoutOptions::score_dropout
+  std::uint64_t seed = 0;                   ///< of order and dropout
 };
 
-/// Throws UsageError for noise or dropout of scores that no layer of the design hands on.
+/// Throws UsageError for noise or dropout of scores in `options` that no layer of `design` hands
+/// on.
 void check_score_noise(const TrainerOptions& options, const model::Design& design);
 
 /// One update.
 struct StepReport {
-  std::int64_t step = 0;  ///< from 1
-  StepLosses loss;
-  double learning_rate = 0;
+  std::int64_t step = 0;     ///< from 1
+  StepLosses loss;           ///< of the batch, before the update
+  double learning_rate = 0;  ///< of a parameter with the rate 1
   double gradient_norm = 0;  ///< before clipping
-  Index tokens = 0;
-  std::uint64_t epoch = 0;  ///< of its last sequence
-  double seconds = 0;       ///< that it took; run_steps() fills it in
+  Index tokens = 0;          ///< StepLosses::tokens
+  std::uint64_t epoch = 0;   ///< of its last sequence
+  double seconds = 0;        ///< that it took; run_steps() fills it in
 };
 
 /// What an optimizer keeps.
 struct OptimizerState {
-  Matrix<float> first, second;  ///< moments: one number for each of the gradients' memory
+  Matrix<float> first;   ///< first moments, [1, numbers]: one for each of the gradients' memory
+  Matrix<float> second;  ///< second moments, in the same way
   /// Of each parameter: updates that its moments have had. Their bias goes by it.
   std::vector<std::int64_t> updates;
 };
@@ -60,20 +68,26 @@ struct OptimizerState {
 /// values, state and its number. For one thread; kernels use all.
 class Trainer {
  public:
-  /// All references must stay. Each of several ranks takes a run of a batch's sequences, the same
-  /// one in every step; values and state are the same on all. Throws what StepLoss::check throws,
-  /// and UsageError for fewer sequences in a batch than ranks.
+  /// Trains `parameters` to lower `loss` on `corpus` as `options` say; which parameters are trained
+  /// may not change afterwards. All references must stay. Each of several `ranks` takes a run of a
+  /// batch's sequences, the same one in every step; values and state are the same on all. Throws
+  /// what StepLoss::check throws, and UsageError for fewer sequences in a batch than ranks.
   Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& corpus,
           const TrainerOptions& options, Ranks& ranks = one_rank());
 
-  /// The next update. Throws InputError if the loss is not finite: values are those before it.
+  /// Makes the next update. All ranks call it together. Throws InputError if the loss or the
+  /// gradient is not finite: values are those before it.
   StepReport step();
   /// Steps that are done; a run that goes on sets it.
   std::int64_t done() const { return done_; }
+  /// Goes on after `steps` steps, which another process made: StepLoss::go_on. Values and state()
+  /// must be those after them.
   void set_done(std::int64_t steps);
   /// Steps of the whole run, as the schedule has them now.
   std::int64_t steps() const { return options_.schedule.plan().steps(); }
+  /// Moments and numbers of updates. Lives as long as the trainer.
   OptimizerState& state() { return state_; }
+  /// The options, with the schedule as it is now.
   const TrainerOptions& options() const { return options_; }
   /// Changes how many updates the whole run has, from the next one on. Some must be done, and
   /// `steps` must be more than those.
@@ -93,11 +107,13 @@ class Trainer {
   std::int64_t done_ = 0;
 };
 
-/// Losses of the first `most` sequences of a corpus (0: all), corrupted as in one epoch.
+/// Returns the losses `loss` of the first `most` sequences of `corpus` (0: all), corrupted as in
+/// one epoch that no training has. Prepares the loss.
 StepLosses evaluate(StepLoss& loss, const Corpus& corpus, Index most);
 
-/// Of the first `most` sequences (0: all), at positions that `epochs` epochs of training have not
-/// selected (Objective::has_never_selected). Throws Interrupted.
+/// Returns the losses of `network`, which is prepared by the call, on the first `most` sequences of
+/// `corpus` (0: all) as `objective` corrupts them, at positions that `epochs` epochs of training
+/// have not selected (Objective::has_never_selected). Throws Interrupted.
 LossReport evaluate_never_selected(Network<float>& network, const Objective& objective,
                                    const Corpus& corpus, Index most, std::uint64_t epochs);
 

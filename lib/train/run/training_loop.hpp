@@ -25,9 +25,9 @@ struct TrainingLoop {
   std::function<void()> end = {};
 };
 
-/// Takes the steps that the trainer's schedule has left. A signal to one of several ranks stops all
-/// of them before the same step. Throws Interrupted, and what a step or a function of `loop`
-/// throws. For one thread.
+/// Takes the steps that the schedule of `trainer` has left, with the functions of `loop`. `ranks`
+/// are the trainer's; a signal to one of several stops all of them before the same step. Throws
+/// Interrupted, and what a step or a function of `loop` throws. For one thread.
 void run_steps(Trainer& trainer, const TrainingLoop& loop, Ranks& ranks = one_rank());
 
 }  // namespace masque::train
