@@ -19,83 +19,115 @@ namespace masque::cli {
 class Session;
 
 /// Whether a command can do without an option.
-enum class Need { kOptional, kRequired };
+enum class Need {
+  kOptional,  ///< the target keeps its initial value
+  kRequired   ///< parse() throws UsageError if it is missing
+};
 
 /// How a command takes an experiment file: not; as --experiment FILE; or as its argument, too.
 enum class ExperimentFile { kNone, kOption, kArgument };
 
 /// Allowed values of a number, both ends included.
 struct AllowedRange {
-  double low;
-  double high;
+  double low;   ///< least allowed value
+  double high;  ///< greatest allowed value; infinity: no upper limit
 };
 
 /// An option or a positional argument, as declared.
 struct Entry {
   std::string names;               ///< "-o,--output", or the positional's name
-  std::string value;               ///< names what follows the option; empty: nothing
+  std::string value;               ///< names what follows the option; empty: a flag, or positional
   std::string help;                ///< one sentence
   std::string initial;             ///< the default, if it is worth showing
   std::vector<std::string> words;  ///< all values that there are; empty: others, too
-  bool positional = false;
-  bool repeated = false;
-  bool required = false;
+  bool positional = false;         ///< an argument, found by its place
+  bool repeated = false;           ///< takes several values, each of which `set` receives
+  bool required = false;           ///< parse() throws UsageError without it
+  /// Stores a value, given as text, in the target. Throws UsageError for text that is no value.
   std::function<void(const std::string&)> set;
 
+  /// Whether it is an option without a value.
   bool is_flag() const { return value.empty() && !positional; }
-  /// "-o" and "--output".
+  /// The parts of `names`: "-o" and "--output"; of an argument its name.
   std::vector<std::string> spellings() const;
 };
 
-/// What stands for an entry in a file: "-o,--output" → "output", the argument "TEXT" → "text".
+/// What stands for `entry` in an experiment file: "-o,--output" → "output", the argument "TEXT" →
+/// "text".
 std::string key_of(const Entry& entry);
 
 /// A tool or one of its sub-commands. Targets must outlive parsing; the usual way is an options
-/// struct in a shared_ptr that the action holds.
+/// struct in a shared_ptr that the action holds. Functions that declare return this
+/// object; subcommand() returns the new one.
 class Command {
  public:
+  /// `name` is the word that a user types; `summary` is one line for --help and the manual page.
   explicit Command(std::string name, std::string summary);
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
   ~Command();
 
-  /// A sub-command, chosen by its name as the first word. A command with an action of its own takes
-  /// other words as its arguments. The reference stays valid as long as this object.
+  /// A sub-command, chosen by its `name` as the first word; `summary` is its line in the list of
+  /// commands. A command with an action of its own takes other words as its arguments. The
+  /// reference stays valid as long as this object.
   Command& subcommand(std::string name, std::string summary);
 
-  /// An example, shown first in --help: a command line and what it does.
+  /// An example, shown first in --help: `command_line`, and `what` it does. The message about a
+  /// missing argument shows the first one, too.
   Command& example(std::string command_line, std::string what);
 
-  /// A required positional argument; upper-case name.
+  /// A required positional argument. `name` is in upper case; `target` receives the text; `help` is
+  /// one sentence.
   Command& argument(std::string name, std::string& target, std::string help);
-  /// One or more positional arguments; with kOptional, none or more.
+  /// One or more positional arguments `name`, appended to `target`; with kOptional as `need`, none
+  /// or more. `help` is one sentence.
   Command& arguments(std::string name, std::vector<std::string>& target, std::string help,
                      Need need = Need::kRequired);
 
-  /// An option with a value. `names` is "--name" or "-n,--name"; `value` names what follows it.
-  /// The initial value of the target is the default and is shown.
+  /// An option with a value. `names` is "--name" or "-n,--name"; `value` names what follows it;
+  /// `help` is one sentence. The initial value of `target` is the default and is shown. With
+  /// kRequired as `need`, parse() throws UsageError without the option. The last of several values
+  /// counts.
   Command& option(std::string names, std::string value, std::string& target, std::string help,
                   Need need = Need::kOptional);
+  /// The same without a default: `target` stays as it is without the option. `names`, `value` and
+  /// `help` as above.
   Command& option(std::string names, std::string value, std::optional<std::string>& target,
                   std::string help);
+  /// A number in `range`; parse() throws UsageError for other text. The initial `target` is shown
+  /// as the default. `names`, `value` and `help` as above.
   Command& option(std::string names, std::string value, double& target, AllowedRange range,
                   std::string help);
+  /// A number in `range`, without a default for `target`. `names`, `value` and `help` as above.
   Command& option(std::string names, std::string value, std::optional<double>& target,
                   AllowedRange range, std::string help);
+  /// A whole number in `range`; parse() throws UsageError for other text. The initial `target` is
+  /// shown as the default unless it is 0. `names`, `value` and `help` as above.
   Command& option(std::string names, std::string value, int& target, AllowedRange range,
                   std::string help);
+  /// The same as for an int `target`; `range` is exact up to 2^53. `names`, `value` and `help` as
+  /// above.
   Command& option(std::string names, std::string value, std::int64_t& target, AllowedRange range,
                   std::string help);
+  /// A whole number in `range`, without a default for `target`. `names`, `value` and `help` as
+  /// above.
   Command& option(std::string names, std::string value, std::optional<std::int64_t>& target,
                   AllowedRange range, std::string help);
+  /// A whole number from 0 to 2^64 − 1. The initial `target` is shown as the default, 0 too.
+  /// `names`, `value` and `help` as above.
   Command& option(std::string names, std::string value, std::uint64_t& target, std::string help);
+  /// A whole number from 0 to 2^64 − 1, without a default for `target`. `names`, `value` and `help`
+  /// as above.
   Command& option(std::string names, std::string value, std::optional<std::uint64_t>& target,
                   std::string help);
-  /// May be given several times.
+  /// An option that may be given several times: each value is appended to `target`. `names`,
+  /// `value` and `help` as above.
   Command& option(std::string names, std::string value, std::vector<std::string>& target,
                   std::string help);
 
-  /// An option whose value is one of a few words.
+  /// An option whose value is one of `words`: `target` becomes the word's value. `names` and `help`
+  /// are as above; the word of the initial `target` is shown as the default. parse() throws
+  /// UsageError for another word.
   template <class T>
   Command& choice(const std::string& names, T& target,
                   std::initializer_list<std::pair<const char*, T>> words, const std::string& help) {
@@ -112,7 +144,8 @@ class Command {
         [&target, values](std::size_t i) { target = values[i]; }, help);
   }
 
-  /// The same with the words of a table; `target` is a T or a std::optional of it.
+  /// The same with the `words` of a table, which must outlive parsing; `target` is a T or a
+  /// std::optional of it. `names` and `help` are as above.
   template <class Target, class T>
   Command& choice(const std::string& names, Target& target, NameTable<T> words,
                   const std::string& help) {
@@ -127,56 +160,64 @@ class Command {
         [&target, words](std::size_t i) { target = words[i].second; }, help);
   }
 
-  /// An option without a value.
+  /// An option without a value: `names` is "--name" or "-n,--name", `target` becomes true, `help`
+  /// is one sentence.
   Command& flag(std::string names, bool& target, std::string help);
 
-  /// Options may come from an experiment file, too; those of the command line replace the file's.
-  /// Also declares --print-experiment. With kArgument the command has no other arguments.
+  /// Options may come from an experiment file, too, as `how` says; those of the command line
+  /// replace the file's. Also declares --print-experiment. With kArgument the command has no other
+  /// arguments.
   Command& experiment(ExperimentFile how);
-  /// Long names of options of which the command takes one: each of them on the command line
-  /// replaces the others in an experiment file, too.
+  /// `names` are long names ("--name") of options of which the command takes one: each of them on
+  /// the command line replaces the others in an experiment file, too.
   Command& one_of(std::vector<std::string> names);
 
-  /// A further line of --version, requested when it is printed: a library of which the tool takes
+  /// A further `line` of --version, requested when it is printed: a library of which the tool takes
   /// what the system has.
   Command& version_line(std::function<std::string()> line);
 
-  /// What the command does once parsed.
+  /// What the command does once parsed: `run` returns the exit code. What it throws
+  /// becomes the tool's message and exit code: run_tool.
   Command& action(std::function<ExitCode(Session&)> run);
 
-  /// Parses the arguments after the program's name. Throws UsageError; InputError "FILE:LINE: …"
-  /// for what is wrong in an experiment file. Returns the command to run, or nothing if help, the
-  /// version, the manual page, a completion script or an experiment file was requested; the text is
-  /// then in `text`.
+  /// Parses `arguments`, those after the program's name, and sets the targets. Throws UsageError;
+  /// CLI::ParseError for an option without its value; InputError "FILE:LINE: …" for what is wrong
+  /// in an experiment file. Returns the command to run (this one or a sub-command, owned by this
+  /// object), or nullptr if help, the version, the manual page, a completion script or an
+  /// experiment file was requested; what is to be printed is then in `text`. May be called once:
+  /// repeated options append to their targets.
   const Command* parse(const std::vector<std::string>& arguments, std::string& text);
 
-  /// Runs the action. A UsageError about an option that came from an experiment file becomes an
-  /// InputError with the file's line.
+  /// Runs the action with `session`; parse() must have returned this command. A UsageError about an
+  /// option that came from an experiment file becomes an InputError with the file's line.
   ExitCode run(Session& session) const;
 
   /// The arguments as they were parsed, without the tool's and sub-command's names.
   const std::vector<std::string>& given() const { return given_; }
 
-  /// Whether an option, called by its long name without dashes, was set: on the command line or by
+  /// Whether `option`, called by its long name without dashes, was set: on the command line or by
   /// an experiment file.
   bool is_set(std::string_view option) const;
 
-  /// The same, but not for the value in an experiment file that it has anyway: such a file may hold
-  /// all options.
+  /// As is_set, but false for an `option` to which an experiment file gives the value of its
+  /// default: such a file may hold all options.
   bool is_requested(std::string_view option) const;
 
+  /// The word that chooses it, without the names of the commands above it.
   const std::string& name() const { return name_; }
-  /// "embed-fix mlm-correct".
+  /// The name with those of the commands above it: "embed-fix mlm-correct".
   std::string full_name() const;
   /// The text of --help.
   std::string help() const;
 
-  // What is declared, for texts about it.
+  /// The line about the command in --help and the manual page.
   const std::string& summary() const { return summary_; }
   /// Command lines and what they do.
   const std::vector<std::pair<std::string, std::string>>& examples() const { return examples_; }
-  /// The declared options and arguments, then those that every command has.
+  /// The declared options and arguments, then those that every command has, in the order of --help.
+  /// Copies.
   std::vector<Entry> entries() const;
+  /// The sub-commands, in the order of their declaration.
   const std::vector<std::unique_ptr<Command>>& subcommands() const { return subcommands_; }
   /// Whether it runs by itself, not by its sub-commands alone.
   bool acts() const { return static_cast<bool>(action_); }

@@ -13,22 +13,31 @@ namespace masque::cli {
 /// The shells that have one: bash, zsh, fish.
 std::vector<std::string> completion_shells();
 
-/// The script for one of them, by its index in completion_shells().
+/// The script for `tool` and all its sub-commands; `shell` is an index of completion_shells().
 std::string completion(const Command& tool, std::size_t shell);
 
-/// The script of a shell for a tool and all its sub-commands: text to be evaluated by that shell.
-/// The declarations' texts are quoted for it.
+/// The script of bash for `tool` and all its sub-commands: text to be evaluated by that shell, the
+/// declarations' texts quoted for it.
 std::string bash_completion(const Command& tool);
+/// The script of zsh for `tool` and all its sub-commands, quoted in the same way.
 std::string zsh_completion(const Command& tool);
+/// The script of fish for `tool` and all its sub-commands, quoted in the same way.
 std::string fish_completion(const Command& tool);
 
 /// What can stand for a value.
-enum class CompletionKind { kNothing, kWords, kFiles, kFolders };
+enum class CompletionKind {
+  kNothing,  ///< nothing is offered
+  kWords,    ///< Entry::words
+  kFiles,    ///< files and folders
+  kFolders   ///< folders alone
+};
 
-/// Of an option with a value, or of an argument. The name says whether it is a file.
+/// What a shell offers for `entry`, an option with a value or an argument: its words if it has
+/// some; files for every other argument and for options whose value's name has FILE, DIR, OUTPUT,
+/// CHECKPOINT or PATH in it, folders if it is DIR alone; otherwise nothing.
 CompletionKind completion_kind_of(const Entry& entry);
 
-/// `text` in single quotes; `quote` stands for a single quote in them.
+/// `text` in single quotes; `quote` (by default POSIX's) stands for a single quote in them.
 std::string shell_quoted(std::string_view text, std::string_view quote = "'\\''");
 
 }  // namespace masque::cli

@@ -14,35 +14,44 @@
 
 namespace masque::cli {
 
-enum class Invalid { kReplace, kSkip, kError };
+/// What happens to a line that is not UTF-8.
+enum class Invalid {
+  kReplace,  ///< U+FFFD replaces what is wrong
+  kSkip,     ///< the line is left out, and the exit code is 3
+  kError     ///< InputError
+};
 
 /// The options --invalid, --crlf and --max-line.
 struct InputOptions {
-  Invalid invalid = Invalid::kReplace;
-  bool crlf = false;
-  std::uint64_t max_line = 64 << 20;
+  Invalid invalid = Invalid::kReplace;  ///< what happens to lines that are not UTF-8
+  bool crlf = false;                    ///< removes a carriage return in front of a line feed
+  std::uint64_t max_line = 64 << 20;    ///< bytes; LineInput refuses a longer line
 };
+/// Declares --invalid, --crlf and --max-line of `command`, with `options` as their targets.
 void add_input(Command& command, InputOptions& options);
 
-/// --max-line alone.
+/// Declares --max-line of `command` alone; `bytes` is its target.
 void add_max_line(Command& command, std::uint64_t& bytes);
 
-/// Throws UsageError if standard input is a terminal.
+/// Throws UsageError if standard input is a terminal; the message names the --help of `command`.
 void need_stream(const Command& command);
 
 /// Lines of an input made fit for a tokenizer. Counts what was wrong with them; thread-safe.
 class InputLines {
  public:
-  /// `name` is what messages call the input.
+  /// `options` are copied (max_line has no effect here); `name` is what messages call the input.
   explicit InputLines(const InputOptions& options, std::string name = kStandardInput)
       : options_(options), name_(std::move(name)) {}
 
   /// Called with each line of a batch: its number, and its text without the line feed, valid UTF-8.
+  /// The text is valid during the call only.
   using Use = std::function<void(std::uint64_t, std::string_view)>;
-  /// Lines that are not UTF-8 are repaired, left out, or an InputError.
+  /// Calls `use` with the lines of `batch`, in their order, on the caller's thread. Lines that are
+  /// not UTF-8 are repaired, left out, or an InputError, as InputOptions::invalid says.
   void each(LineBatch& batch, const Use& use);
 
-  /// Tells once what was wrong; the exit code is 3 if lines were left out.
+  /// Notes on `session` what was wrong in all batches; the exit code is 3 if lines were left out,
+  /// otherwise 0. To be called once, after the last batch.
   ExitCode finish(Session& session) const;
 
  private:

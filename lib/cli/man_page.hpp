@@ -11,7 +11,7 @@ namespace masque::cli {
 /// `text` as roff that prints it, whatever it holds; in a text line or as a macro's argument.
 std::string roff(std::string_view text);
 
-/// One page, section 1, with the tool and all its sub-commands, in macros of man(7). ASCII, and the
+/// One page, section 1, with `tool` and all its sub-commands, in macros of man(7). ASCII, and the
 /// same on every run: no date.
 std::string man_page(const Command& tool);
 

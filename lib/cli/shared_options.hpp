@@ -8,13 +8,15 @@
 
 namespace masque::cli {
 
-/// An argument: the checkpoint that is read.
+/// Declares the argument `name` of `command`, the checkpoint that is read; `path` receives it.
 void add_checkpoint(Command& command, std::string& path, const std::string& name = "CHECKPOINT");
 
-/// --no-special-in-text of commands that encode text.
+/// Declares --no-special-in-text of a `command` that encodes text: special tokens in the text are
+/// plain text if `no_special_in_text` becomes true.
 void add_no_special_in_text(Command& command, bool& no_special_in_text);
 
-/// --force of commands whose output may be a folder.
+/// Declares --force of a `command` whose output may be a folder: an existing one is replaced if
+/// `force` becomes true.
 void add_force(Command& command, bool& force);
 
 }  // namespace masque::cli

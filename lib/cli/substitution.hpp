@@ -14,13 +14,14 @@ namespace masque::cli {
 /// part them: s|PATTERN|REPLACEMENT|.
 class Substitution {
  public:
-  /// Whether a word is meant to be one.
+  /// Whether `word` is meant to be one: it begins with `s/` or `s|`.
   static bool is_one(const std::string& word);
 
-  /// Throws UsageError.
+  /// Reads `word`, for which is_one() is true. Throws UsageError for an empty pattern, one that is
+  /// no regular expression, or a word without exactly three slashes, the third at its end.
   explicit Substitution(const std::string& word);
 
-  /// The text with every match replaced; nothing if there is none. Texts of more than 1024 bytes,
+  /// `text` with every match replaced; nothing if there is none. Texts of more than 1024 bytes,
   /// results of more than 65536, and matches that cannot be found in bounded time: UsageError.
   std::optional<std::string> apply(const std::string& text) const;
 

@@ -13,19 +13,28 @@ namespace masque::cli {
 /// One value of a table or report.
 class Cell {
  public:
-  Cell(std::string_view text);    // NOLINT(google-explicit-constructor)
-  Cell(const char* text);         // NOLINT(google-explicit-constructor)
+  /// Copies `text`, which may hold anything.
+  Cell(std::string_view text);  // NOLINT(google-explicit-constructor)
+  /// Copies `text`, which may hold anything.
+  Cell(const char* text);  // NOLINT(google-explicit-constructor)
+  /// Copies `text`, which may hold anything.
   Cell(const std::string& text);  // NOLINT(google-explicit-constructor)
-  Cell(double value);             // NOLINT(google-explicit-constructor)
-  Cell(std::uint64_t value);      // NOLINT(google-explicit-constructor)
-  Cell(std::int64_t value);       // NOLINT(google-explicit-constructor)
-  Cell(int value);                // NOLINT(google-explicit-constructor)
-  Cell(bool value);               // NOLINT(google-explicit-constructor)
-  /// A JSON value and its text: arrays, null.
+  /// `value` with as many digits as read back the same; NaN and infinity are null in JSON.
+  Cell(double value);  // NOLINT(google-explicit-constructor)
+  /// All digits of `value`.
+  Cell(std::uint64_t value);  // NOLINT(google-explicit-constructor)
+  /// All digits of `value`.
+  Cell(std::int64_t value);  // NOLINT(google-explicit-constructor)
+  /// All digits of `value`.
+  Cell(int value);  // NOLINT(google-explicit-constructor)
+  /// "true" or "false", as `value` is.
+  Cell(bool value);  // NOLINT(google-explicit-constructor)
+  /// The JSON value `json` and its `text`: arrays, null. Neither is checked or escaped.
   static Cell raw(std::string text, std::string json);
 
-  /// Escaped so that it is one field of a line.
+  /// Escaped so that it is one field of a line; the text of raw() as it is.
   std::string text() const;
+  /// The JSON value; text that is not UTF-8 is a string of its escaped form.
   std::string json() const;
 
  private:
@@ -37,18 +46,24 @@ class Cell {
   std::string json_;  ///< of kRaw
 };
 
-/// Several values as one: separated by spaces, an array in JSON.
+/// The `items` as one value: separated by spaces, an array in JSON.
 Cell list_cell(const std::vector<Cell>& items);
+/// The same for `items` that are texts.
 Cell list_cell(const std::vector<std::string>& items);
 
 /// Prints rows as they come: TSV with a header line, or with --json one object a line. NaN and
-/// infinity are nan, inf and -inf in TSV, null in JSON. On a terminal the columns are aligned.
+/// infinity are nan, inf and -inf in TSV, null in JSON. On a terminal the columns of TSV are
+/// aligned, and finish() prints all rows.
 class Table {
  public:
+  /// Prints to `session`, which must outlive the table. Reads json and no_header of `options`;
+  /// `columns` are the names in the header, and the keys in JSON.
   Table(Session& session, const CommonOptions& options, std::vector<std::string> columns);
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
+  /// Prints or holds back a row of `cells`, as many as columns, in the colour of `tone` (TSV
+  /// alone).
   void row(const std::vector<Cell>& cells, Tone tone = Tone::kPlain);
   /// Prints what is held back. Must be called last.
   void finish();
@@ -65,7 +80,9 @@ class Table {
 /// A list of named values: "name<TAB>value" lines, or one JSON object.
 class Report {
  public:
+  /// Appends `value` under `name`, which is a key in JSON and is not escaped in text.
   void add(std::string name, Cell value);
+  /// Prints all values to `session`: one object if `json`, otherwise a line each.
   void print(Session& session, bool json) const;
 
  private:

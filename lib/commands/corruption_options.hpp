@@ -16,55 +16,66 @@ namespace masque::commands {
 
 /// Masked language modelling.
 struct MlmChoice {
-  SelectionChoice selection = {};
-  std::string split = "0.8:0.1:0.1";
-  std::uint64_t draws = 0;
-  bool fixed_selection = false;
+  SelectionChoice selection = {};     ///< which tokens are selected
+  std::string split = "0.8:0.1:0.1";  ///< shares of them: [MASK], kept, random
+  std::uint64_t draws = 0;            ///< masks repeat every so many epochs; 0: never
+  bool fixed_selection = false;       ///< the same tokens are selected in every epoch
 };
-/// The options of a selection, --split, --draws, --fixed-selection.
+/// Declares the options of a selection, --split, --draws and --fixed-selection of `command`;
+/// `options` holds their targets.
 void add_mlm(cli::Command& command, MlmChoice& options);
-/// The options as the library takes them, without similar tokens. Throws UsageError.
+/// `options` as the library takes them, with `seed`, without similar tokens. Throws UsageError for
+/// a split that is not three numbers from 0, and as selection_of.
 records::MlmOptions mlm_of(const MlmChoice& options, std::uint64_t seed);
 
-/// --replace of masked language modelling.
+/// Declares --replace of a `command` with masked language modelling; `replace` receives "mask" or
+/// "similar:FILE".
 void add_replace(cli::Command& command, std::string& replace);
-/// The FILE of "similar:FILE"; nothing of "mask". Throws UsageError for any other text.
+/// The FILE if `replace` is "similar:FILE"; nothing for "mask". Throws UsageError for any other
+/// text.
 std::optional<std::string> similar_file_of(const std::string& replace);
 
-/// --perm-size, --alpha, --beta of permutations. `whose` begins each help: "plm: ".
+/// Declares --perm-size, --alpha, --beta, --no-spans and --causal-blocks of `command`, with
+/// `options` as their targets; `whose` begins each help: "plm: ".
 void add_perm(cli::Command& command, records::PermOptions& options, const std::string& whose = "");
 
 /// Sequences of a source and a target, and mixtures of objectives.
 struct PrefixChoice {
-  std::string source = "0.2:0.8";
-  std::string mix = "0:1:0:0";
+  std::string source = "0.2:0.8";  ///< share that is the source: LOW:HIGH, or one number
+  std::string mix = "0:1:0:0";     ///< weights: masked, source to target, forward, backward
 };
-/// --source, --mix; `whose` as for add_perm.
+/// Declares --source and --mix of `command`, with `options` as their targets; `whose` as for
+/// add_perm.
 void add_prefix(cli::Command& command, PrefixChoice& options, const std::string& whose = "");
-/// The options as the library takes them, without a seed. Throws UsageError.
+/// `options` as the library takes them, without a seed. Throws UsageError for a source that is not
+/// one or two numbers from 0, and a mix that is not four.
 records::PrefixOptions prefix_of(const PrefixChoice& options);
 
 /// DropToken next to an objective of training.
 struct DropChoice {
-  std::optional<double> rate = {};
-  std::optional<std::uint64_t> min_keep = {};
-  bool renumber = false;
+  std::optional<double> rate = {};  ///< share of the tokens to drop, from 0 to 0.99; none: 0
+  std::optional<std::uint64_t> min_keep = {};  ///< tokens that stay at least; none: 1
+  bool renumber = false;                       ///< positions count anew from 0
 };
 /// What help says of them: it differs by what is dropped.
 struct DropHelp {
-  std::string rate;
-  std::string min_keep;
+  std::string rate;      ///< of --drop
+  std::string min_keep;  ///< of --min-keep
 };
-/// --drop, --min-keep, --renumber.
+/// Declares --drop (from 0 to 0.99), --min-keep and --renumber of `command`, with `options` as
+/// their targets and texts of `help`.
 void add_drop(cli::Command& command, DropChoice& options, const DropHelp& help);
-/// Throws UsageError for what does nothing without --drop. `min_keep_alone`: --min-keep does.
+/// Throws UsageError if `options` have what does nothing without --drop. `min_keep_alone`:
+/// --min-keep does.
 void check_drop(const DropChoice& options, bool min_keep_alone);
-/// The options as the library takes them, without a seed; the rate is 0 without --drop.
+/// `options` as the library takes them, without a seed; without --drop the rate is 0, without
+/// --min-keep one token is kept.
 records::DropOptions drop_of(const DropChoice& options);
 
-/// --min-keep of a command that does nothing but drop tokens.
+/// Declares --min-keep of a `command` that does nothing but drop tokens; the initial `tokens` is
+/// the default.
 void add_min_keep(cli::Command& command, std::uint64_t& tokens);
-/// --renumber; `whose` as for add_perm.
+/// Declares --renumber of `command`, with `renumber` as its target; `whose` as for add_perm.
 void add_renumber(cli::Command& command, bool& renumber, const std::string& whose = "");
 
 }  // namespace masque::commands

@@ -7,8 +7,9 @@
 
 namespace masque::commands {
 
-/// What later layers read, and what queries start with. The targets are a mask::KeySource and a
-/// mask::QueryStart, or std::optional of these, with the model's as the default.
+/// Declares --kv and --query of `command`: what later layers read, and what queries start with. The
+/// targets, `keys` and `query`, are a mask::KeySource and a mask::QueryStart, or std::optional of
+/// these, with the model's as the default.
 template <class Keys, class Query>
 void add_flow(cli::Command& command, Keys& keys, Query& query) {
   command.choice(

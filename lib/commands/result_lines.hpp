@@ -18,19 +18,24 @@ class ResultReader {
   /// `expected` ends the message about a missing member: "a line that --json printed".
   explicit constexpr ResultReader(std::string_view expected) : expected_(expected) {}
 
+  /// The member `name` of `root`, which is of this `kind`. The reference is into `root`.
   const JsonValue& member(const JsonValue& root, std::string_view name, JsonKind kind) const;
+  /// The string `name` of `root`. The reference is into `root`.
   const std::string& text(const JsonValue& root, std::string_view name) const;
+  /// The finite number `name` of `root`.
   double number(const JsonValue& root, std::string_view name) const;
+  /// The whole number from 0 `name` of `root`.
   std::uint64_t count(const JsonValue& root, std::string_view name) const;
-  /// `n`, `mean` and `sum_squares`.
+  /// The members `n`, `mean` and `sum_squares` of `root`.
   probe::Moments moments(const JsonValue& root) const;
 
  private:
   std::string_view expected_;
 };
 
-/// Calls use(object) for every line of a file that is not empty. InputError "path: line N: …" for
-/// what is not JSON and for what `use` throws.
+/// Calls `use` with the value of every line of `text`, the content of a file, that is not empty.
+/// Throws InputError "path: line N: …" with this `path` for what is not JSON and for an InputError
+/// of `use`.
 void for_each_result(std::string_view text, const std::string& path,
                      const std::function<void(const JsonValue& root)>& use);
 

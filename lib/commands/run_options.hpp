@@ -10,16 +10,18 @@
 
 namespace masque::commands {
 
-/// --tokenizer and --family of a checkpoint folder.
+/// Declares --tokenizer and --family of a `command` that opens a checkpoint folder, with the
+/// targets `tokenizer` and `family`; without them (nothing, empty) the folder's.
 void add_folder_options(cli::Command& command, std::optional<std::string>& tokenizer,
                         std::string& family);
-/// --precision f32|bf16|f64, of a model that runs.
+/// Declares --precision f32|bf16|f64 of a `command` that runs a model; `precision` is its target.
 void add_precision(cli::Command& command, kernel::Precision& precision);
-/// --precision f32|bf16, of training, which keeps weights in float.
+/// Declares --precision f32|bf16 of a `command` that trains, which keeps weights in float;
+/// `precision` is its target.
 void add_training_precision(cli::Command& command, kernel::Precision& precision);
-/// --batch-tokens, of commands that run texts together.
+/// Declares --batch-tokens of a `command` that runs texts together: from 1 to 1e9 `tokens`.
 void add_batch_tokens(cli::Command& command, std::int64_t& tokens);
-/// --chunk-tokens of training.
+/// Declares --chunk-tokens of a `command` that trains: from 1 to 1e9 `tokens`.
 void add_chunk_tokens(cli::Command& command, std::int64_t& tokens);
 
 }  // namespace masque::commands

@@ -13,45 +13,54 @@ namespace masque::commands {
 
 /// How lines are scored.
 struct ScoringOptions {
-  std::optional<probe::ScoreKind> kind;
+  std::optional<probe::ScoreKind> kind;  ///< none: by the model's head
   /// What stands for kPll where no kind is given.
   probe::ScoreKind masked_kind = probe::ScoreKind::kPll;
-  std::optional<std::string> policy;  ///< none: "error"
-  std::optional<std::int64_t> max_length;
-  bool no_bos = false;
-  bool no_special_in_text = false;
-  std::optional<std::int64_t> draws;
+  std::optional<std::string> policy;       ///< none: "error"
+  std::optional<std::int64_t> max_length;  ///< tokens read at once; none: the model's
+  bool no_bos = false;                     ///< no begin token in front of texts for a causal model
+  bool no_special_in_text = false;         ///< special tokens in a text are plain text
+  std::optional<std::int64_t> draws;  ///< sets of hidden tokens for each text, of kMdlm; none: 32
 };
 
-/// --max-length: `what` happens to so many tokens, or by default to `whose` number.
+/// Declares --max-length of `command`: `what` happens to so many `tokens` (from 1 to 1e9), or by
+/// default to `whose` number.
 void add_max_length(cli::Command& command, std::optional<std::int64_t>& tokens,
                     const std::string& what, const std::string& whose);
 
 /// Help of --kind and --policy, which commands may say in other words.
 struct ScoringHelp {
+  /// Of --kind.
   std::string kind =
       "kind of score: pll, tta, causal, electra, electric, maskless, or mdlm, a bound [by the "
       "model's head]";
+  /// Of --policy.
   std::string policy =
       "what to do with a text that is too long: error, chunk, slide:STRIDE, first or last [error]";
 };
 
-/// --kind, --policy, --max-length, --no-bos, --draws, --no-special-in-text.
+/// Declares --kind, --policy, --max-length, --no-bos, --draws and --no-special-in-text of
+/// `command`, with `options` as their targets and texts of `help`.
 void add_scoring(cli::Command& command, ScoringOptions& options, const ScoringHelp& help = {});
 
+/// What scores lines, made by make_scoring.
 struct Scoring {
-  probe::ScoreOptions options;
-  probe::SentenceOptions sentence;
-  std::vector<Given> given;  ///< of max_length, no_bos, draws and no_special_in_text
+  probe::ScoreOptions options;      ///< for a TextScorer
+  probe::SentenceOptions sentence;  ///< how texts become sentences
+  std::vector<Given> given;         ///< of max_length, no_bos, draws and no_special_in_text
 };
 
-/// Checks that the model can do what is requested, and says on stderr what runs. Throws UsageError
-/// for no_bos with a kind that puts no token in front, and for draws with one that draws nothing.
+/// Checks that the model of `opened`, which has a tokenizer, can do what `options` request, and
+/// says on `session` what runs; batches are those of `open_options`. The result refers to the
+/// model, which must outlive it. Throws InputError for a kind that the model cannot do; UsageError
+/// for a policy that is none, for no_bos with a kind that puts no token in front, and for draws
+/// with one that draws nothing.
 Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open_options,
                      const OpenedModel& opened, cli::Session& session);
 
-/// The members that say how a number came about, for JSON: "kind":"pll","precision":"f32", …, then
-/// what was given.
+/// The members that say how a number came about, for JSON, without braces:
+/// "model":"m","kind":"pll","precision":"f32","policy":"error", then what was given, of `opened`
+/// and of `scoring`.
 std::string provenance_json(const Scoring& scoring, const OpenedModel& opened);
 
 }  // namespace masque::commands

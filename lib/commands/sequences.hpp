@@ -14,47 +14,56 @@
 
 namespace masque::commands {
 
+/// Where sequences come from.
 struct SequenceOptions {
-  StreamOptions stream;
-  std::optional<std::string> records;
-  bool no_special = false;
-  bool skip_long = false;   ///< of commands that declare it: add_skip_long
-  bool skip_empty = false;  ///< text without a token is left out; else it is refused
+  StreamOptions stream;  ///< of text; its shard, first_record and max_line of records, too
+  std::optional<std::string> records;  ///< a path of JSON lines ("-": standard input); none: text
+  bool no_special = false;             ///< text without the tokens of the tokenizer's template
+  bool skip_long = false;              ///< of commands that declare it: add_skip_long
+  bool skip_empty = false;             ///< text without a token is left out; else it is refused
 };
 
-/// --records, --no-special and the options of the stream.
+/// Declares --records, --no-special and the options of the stream of `command`, with `options` as
+/// their targets.
 void add_sequences(cli::Command& command, SequenceOptions& options);
 
-/// --skip-long: text that is longer than the model has positions is left out, and a note tells how
-/// many lines; else it is an error.
+/// Declares --skip-long of `command` in `options`: text that is longer than the model has positions
+/// is left out, and a note tells how many lines; else it is an error.
 void add_skip_long(cli::Command& command, SequenceOptions& options);
 
-/// Before the model is opened: refuses options that do not fit each other (UsageError), and shows
-/// help where text is needed and standard input is a terminal.
+/// Before the model is opened: throws UsageError for `options` that do not fit each other, and
+/// where text is needed and standard input is a terminal; the message names the --help of
+/// `command`.
 void check_sequences(const SequenceOptions& options, const cli::Command& command);
 
-/// A text as the model gets it: with the mask that its words make, where the model's leaves them to
-/// each text.
+/// `sentence`, of the line `number` (from 0), as the model of `opened` gets it: with the mask that
+/// its words make, where the model's leaves them to each text. Throws as OpenedModel::mask_of.
 probe::Sequence sequence_of(probe::Sentence sentence, std::uint64_t number,
                             const OpenedModel& opened);
 
-/// What is done with sequences; `flush` and `enough` as LineWork has them.
+/// What is done with sequences.
 struct SequenceWork {
   /// A sequence and its text, which those of --records lack.
   std::function<void(probe::Sequence&& sequence, std::string_view text)> use;
+  /// As LineWork::flush; of --records called only once, after the last sequence, and not before an
+  /// error.
   std::function<void()> flush = [] {};
+  /// As LineWork::enough.
   std::function<bool()> enough = {};
 };
 
-/// Calls work.use for each sequence of --records or of standard input, in order. The model can take
-/// every one: its ids, segments, positions and length are looked at, a sequence without ids is
-/// refused (InputError that names the line). Returns what the command ends with. Memory: a
+/// Calls work.use for each sequence of --records or of standard input, as `options` say, in order.
+/// The model of `opened` can take every one: its ids, segments, positions and length are looked at,
+/// a sequence without ids is refused (InputError that names the line). Text needs a tokenizer in
+/// `opened`. `command` is for the message about a terminal, `session` for progress and notes.
+/// Returns what the command ends with: 3 if lines were left out that are not UTF-8. Memory: a
 /// sequence.
 cli::ExitCode each_sequence(const SequenceOptions& options, const OpenedModel& opened,
                             const cli::Command& command, const SequenceWork& work,
                             cli::Session& session);
 
-/// The same as a list. `code` becomes what the command ends with.
+/// The sequences of each_sequence as a list; `options`, `opened`, `command` and `session` as there.
+/// `code` becomes what the command ends with.
 std::vector<probe::Sequence> read_sequences(const SequenceOptions& options,
                                             const OpenedModel& opened, const cli::Command& command,
                                             cli::ExitCode& code, cli::Session& session);

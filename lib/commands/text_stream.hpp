@@ -10,31 +10,35 @@
 
 namespace masque::commands {
 
+/// Which lines are read, and how they are numbered.
 struct StreamOptions {
-  std::string file = "-";  ///< a path; "-": standard input
-  cli::InputOptions input;
-  std::optional<std::string> shard;
-  std::uint64_t first_record = 0;
+  std::string file = "-";            ///< a path; "-": standard input
+  cli::InputOptions input;           ///< how lines are read
+  std::optional<std::string> shard;  ///< "I/N": only this part of a file
+  std::uint64_t first_record = 0;    ///< number of the first line of the file
 };
 
-/// --shard; `whole` is what has the parts.
+/// Declares --shard of `command`; `shard` receives "I/N", `whole` is what has the parts.
 void add_shard(cli::Command& command, std::optional<std::string>& shard,
                const std::string& whole = "the file's lines");
-/// --first-record.
+/// Declares --first-record of `command`; `number` is its target.
 void add_first_record(cli::Command& command, std::uint64_t& number);
-/// Both, --invalid, --crlf, --max-line.
+/// Declares --shard, --first-record, --invalid, --crlf and --max-line of `command`, with `options`
+/// as their targets.
 void add_stream(cli::Command& command, StreamOptions& options);
 
-/// Whether a header line comes first: not with --json and --no-header, and of shards only before
-/// the first, so that all of them make one table.
+/// Whether a header line comes first: not with --json and --no-header of `common`, and of shards of
+/// `stream` only before the first, so that all of them make one table. Throws UsageError for a
+/// shard that is none.
 bool has_header(const cli::CommonOptions& common, const StreamOptions& stream);
 
-/// Throws UsageError for "-" as the FILE of an option where standard input is the text.
+/// Throws UsageError if `file`, the FILE of `option` ("--name"), is "-", where standard input is
+/// the text.
 void refuse_standard_input(std::string_view option, const std::optional<std::string>& file);
 
 /// What is done with lines.
 struct LineWork {
-  /// A line with its number from 0.
+  /// A line, valid UTF-8, with its number: StreamOptions::first_record is that of the file's first.
   std::function<void(std::uint64_t id, std::string_view line)> use;
   /// Finishes what waits: when no more lines are there yet, and at the end, also before an error
   /// is reported.
@@ -45,12 +49,16 @@ struct LineWork {
   std::string label = "scoring";
 };
 
-/// Runs over the input, with a progress line if it is a file. `command` is for help.
+/// Does `work` with the lines of the input that `options` name, on the caller's thread, with a
+/// progress line on `session` if it is a file; the name of `command` is for the message about a
+/// terminal. What was complete is flushed and printed before an error is thrown again. Returns
+/// kInput if lines were left out, else kDone. Throws UsageError if the input is a terminal or the
+/// shard is none, or cannot be cut; InputError as LineInput and cli::InputLines do.
 cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& command,
                         const LineWork& work, cli::Session& session);
 
-/// InputError "standard input: line N: message", or with the file's path, for the line with this
-/// number.
+/// Throws InputError "standard input: line N: `message`", or with the path of the input in
+/// `options`, for the line with the number `id` (from options.first_record).
 [[noreturn]] void refuse_line(const StreamOptions& options, std::uint64_t id,
                               std::string_view message);
 

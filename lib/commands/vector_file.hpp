@@ -14,14 +14,17 @@ namespace masque::commands {
 /// Collects rows and writes them at the end. Memory: all rows.
 class VectorFile {
  public:
-  /// Throws UsageError, by the option -o, for a name that ends in neither .npy nor .safetensors.
+  /// Throws UsageError, by the option -o, if `path` ends in neither .npy nor .safetensors.
   static void check_name(const std::string& path);
 
-  /// `tensor` names it in a .safetensors. Numbers are F64 of an f64 model, else F32.
+  /// For a matrix of `columns` columns, row-major, at `path`; `tensor` names it in a .safetensors.
+  /// Numbers are F64 with kF64 as `precision`, else F32.
   VectorFile(std::string path, std::string tensor, Index columns, kernel::Precision precision);
 
+  /// Appends `row`, which has as many numbers as there are columns.
   void add(std::span<const double> row);
-  /// Writes the file. Throws InputError if it cannot be written.
+  /// Writes the file, replacing an old one as a whole or not at all. Throws InputError if it cannot
+  /// be written.
   void finish() const;
 
  private:

@@ -9,20 +9,21 @@
 
 namespace masque::commands {
 
+/// What a user says about writing a checkpoint.
 struct WriteFlags {
-  bool force = false;
-  bool no_follow = false;
+  bool force = false;      ///< replaces an existing output
+  bool no_follow = false;  ///< refuses links to files outside of the folder
 };
 
-/// --force and --no-follow, of commands that write a checkpoint and copy the other files of its
-/// folder.
+/// Declares --force and --no-follow of a `command` that writes a checkpoint and copies the other
+/// files of its folder; `flags` holds their targets.
 inline void add_write_flags(cli::Command& command, WriteFlags& flags) {
   cli::add_force(command, flags.force);
   command.flag("--no-follow", flags.no_follow,
                "refuse a folder with links to files outside of it instead of copying these files");
 }
 
-/// For a writer: threads, progress, and what the flags say.
+/// For a writer: the threads of `common`, a progress line on `session`, and what `flags` say.
 inline store::WriteOptions write_options(const WriteFlags& flags, const cli::CommonOptions& common,
                                          cli::Session& session) {
   store::WriteOptions options;

@@ -6,7 +6,9 @@
 
 namespace masque::draw {
 
-/// The picture of a chart; no two texts of it overlap. Each curve has as many x as y.
+/// The picture of `chart`, with texts of the sizes of `metrics`; no two of them overlap. Does not
+/// refer to `chart`. Throws std::logic_error for a curve that has not as many y, or ends of a band,
+/// as x.
 Scene lay_out(const Chart& chart, const Metrics& metrics);
 
 }  // namespace masque::draw

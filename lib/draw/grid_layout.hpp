@@ -5,8 +5,8 @@
 
 namespace masque::draw {
 
-/// The picture of a figure; no two texts of it overlap. Points into `figure`. Throws UsageError if
-/// a grid is too large (`check_figure`).
+/// The picture of `figure`, with texts of the sizes of `metrics`; no two of them overlap. Points
+/// into `figure`, which must outlive it. Throws UsageError if a grid is too large (`check_figure`).
 Scene lay_out(const Figure& figure, const Metrics& metrics);
 
 }  // namespace masque::draw

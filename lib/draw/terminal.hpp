@@ -8,14 +8,16 @@
 
 namespace masque::draw {
 
-/// Grids that blocks of half a character can show, two rows in a line; others (with labels, of heat
-/// or differences without colour, in ASCII) with a line for each row, cells two columns wide if
-/// they fit. Visible is a full block, partly visible shaded, blocked a dot; in ASCII '#', '+' and
-/// '.'; 'A' and 'B' where only one side sees. Every line ends with a line feed and has no spaces
-/// before it. Throws UsageError if a grid does not fit into the width even so.
+/// `figure` as lines for a terminal of this `style`. Grids that blocks of half a character can show
+/// have two rows in a line; others (with labels, of heat or differences without colour, in ASCII,
+/// of at most style.single_rows rows) a line for each row, cells two columns wide if they fit.
+/// Visible is a full block, partly visible shaded, blocked a dot; in ASCII '#', '+' and '.'; 'A'
+/// and 'B' where only one side sees. Every line ends with a line feed and has no spaces before it.
+/// Throws UsageError if a grid does not fit into the width even so, and as check_figure.
 std::string terminal(const Figure& figure, const TerminalStyle& style);
 
-/// How many columns a grid without labels may surely have, for `zoom_for`.
+/// How many columns a grid without labels may surely have in this `style`, for `zoom_for`; at least
+/// 1.
 Index terminal_cells(const TerminalStyle& style);
 
 }  // namespace masque::draw

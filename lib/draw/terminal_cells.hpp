@@ -16,25 +16,30 @@ enum class CellForm {
   kNarrow,  ///< one column
 };
 
+/// Columns of a cell of this `form`.
 inline Index columns_of(CellForm form) { return form == CellForm::kWide ? 2 : 1; }
+/// Rows of a grid in a line of this `form`.
 inline Index rows_of(CellForm form) { return form == CellForm::kHalves ? 2 : 1; }
 
 /// A line that knows how many columns it takes, colours or not.
 class TerminalLine {
  public:
+  /// The terminal's own colour.
   static constexpr int kPlain = -1;
 
-  /// Text safe to print, of `columns` columns, in the 256 colours.
+  /// Appends `text`, safe to print and of `columns` columns; `color` and `background` are of the
+  /// 256 colours, or kPlain.
   void add(std::string_view text, Index columns, int color = kPlain, int background = kPlain);
-  /// The same, measured.
+  /// Appends `text` without colour; its columns are measured.
   void add(std::string_view text);
-  /// Spaces up to a column.
+  /// Appends spaces up to `column`, from 0; nothing if the line is longer.
   void pad(Index column);
-  /// Another line after this one.
+  /// Appends the line `other`.
   void append(const TerminalLine& other);
 
+  /// Columns so far.
   Index columns() const { return columns_; }
-  /// Without spaces at the end, with a line feed.
+  /// The line without spaces at the end, its colours ended, with a line feed.
   std::string finish() const;
 
  private:
@@ -46,17 +51,17 @@ class TerminalLine {
   int background_ = kPlain;
 };
 
-/// Whether half blocks can tell all cells of the grid apart.
+/// Whether half blocks can tell all cells of `grid` apart in this `style`.
 bool has_halves(const Grid& grid, const TerminalStyle& style);
 
-/// The cells of line number `line`.
+/// Appends the cells of line number `line` of `grid` (from 0) to `out`, in this `form` and `style`.
 void add_cells(TerminalLine& out, const Grid& grid, Index line, CellForm form,
                const TerminalStyle& style);
 
-/// A class as the legend shows it.
+/// Appends the class `cell` to `out` as the legend shows it in this `style`.
 void add_sample(TerminalLine& out, std::uint8_t cell, const TerminalStyle& style);
 
-/// All levels of heat in a few columns.
+/// Appends all levels of heat to `out`, in a few columns: each sign or colour of `style` once.
 void add_ramp(TerminalLine& out, const TerminalStyle& style);
 
 }  // namespace masque::draw

@@ -8,8 +8,8 @@ struct TerminalStyle {
   int width = 80;       ///< columns that a line may have
   bool unicode = true;  ///< else ASCII only
   bool color = false;   ///< ANSI, 256 colours; readable on light and dark
-  int single_rows =
-      0;  ///< grids of at most so many rows have a line for each; others may share one
+  /// Grids of at most so many rows have a line for each; others may share one.
+  int single_rows = 0;
 };
 
 }  // namespace masque::draw

@@ -10,13 +10,14 @@
 
 namespace masque::mask {
 
-/// Called for rectangles that tile the mask where it lets something through, row blocks in order:
-/// full ones (any size, tile is nullptr) and partial ones (at most 64 × 64, with their cells).
+/// Called for rectangles that tile the mask where it lets something through, in the order of
+/// squares that are halved: full ones (any size, tile is nullptr) and partial ones (at most 64 ×
+/// 64, with their cells; rows after the rectangle's are 0). A tile is valid during the call.
 using TileVisitor = std::function<void(Range q, Range k, const Tile* tile)>;
 
-/// Walks the visible part of a mask. Empty and full rectangles are found by `cover` on ever smaller
-/// squares, so the cost follows the border of the mask, not its area. Rectangles begin at multiples
-/// of 64.
+/// Calls `visit` for the visible part of `mask`. Empty and full rectangles are found by `cover` on
+/// ever smaller squares, so the cost follows the border of the mask, not its area. Rectangles begin
+/// at multiples of 64.
 void visit_tiles(const Mask& mask, const TileVisitor& visit);
 
 /// One block of a row of blocks, or of a column of blocks in the transposed lists.
@@ -29,26 +30,35 @@ struct BlockEntry {
 /// Memory 8 bytes a non-empty block and 512 a tile; equal tiles are mostly kept once.
 class BlockMap {
  public:
+  /// Rows and columns of a block.
   static constexpr Index kBlock = 64;
 
+  /// The blocks of `mask`, which need not outlive them. Cost as visit_tiles.
   explicit BlockMap(const Mask& mask);
 
+  /// Those of the mask.
   Lengths lengths() const { return lengths_; }
+  /// Number of block rows.
   Index query_blocks() const { return static_cast<Index>(row_begin_.size()) - 1; }
+  /// Number of block columns.
   Index key_blocks() const { return (lengths_.keys + kBlock - 1) / kBlock; }
-  /// Non-empty key blocks of a block row.
+  /// Non-empty key blocks of the block row `block`, ascending. Valid as long as the map.
   std::span<const BlockEntry> row(Index block) const;
+  /// The cells of a partial block, from its `entry`; rows after the last query are 0.
   const Tile& tile(const BlockEntry& entry) const {
     return tiles_[static_cast<std::size_t>(entry.tile)];
   }
   /// Different tiles; at most as many as partial blocks.
   std::size_t tiles() const { return tiles_.size(); }
+  /// Number of blocks that are neither empty nor full.
   std::size_t partial_blocks() const { return partial_blocks_; }
+  /// Number of non-empty blocks.
   std::size_t entries() const { return entries_.size(); }
-  /// n_i: the number of keys that query i may read. Cost O(blocks of its row).
+  /// n_i: the number of keys that query `i` may read. Cost O(blocks of its row).
   Index visible(Index i) const;
-  /// For each key block the query blocks that read it: what dK and dV walk.
+  /// For each key block the query blocks that read it, ascending: what dK and dV walk. Made anew.
   std::vector<std::vector<BlockEntry>> transposed() const;
+  /// Memory of the lists and tiles in bytes.
   std::uint64_t bytes() const;
 
  private:

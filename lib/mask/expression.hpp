@@ -21,16 +21,23 @@ namespace masque::mask {
 /// A parsed mask, not yet bound to lengths. Immutable; copies share.
 class MaskExpression {
  public:
+  /// A name with its arguments, or an operator.
   enum class Kind { kName, kAnd, kOr, kNot };
 
+  /// The mask `name` with `arguments`, not checked; `column` is where it stands in a text, from 1,
+  /// or 0.
   MaskExpression(std::string name, std::vector<MaskArgument> arguments, std::size_t column = 0);
+  /// `kind`, which is not kName, of `a` and, but for kNot, `b`; `column` as above.
   MaskExpression(Kind kind, MaskExpression a, std::optional<MaskExpression> b,
                  std::size_t column = 0);
 
+  /// What it is.
   Kind kind() const;
-  /// Of kName.
+  /// Name and arguments of kName. The reference lives as long as a copy of the expression.
   const NamedMask& named() const;
+  /// The name of kName; empty for an operator.
   const std::string& name() const { return named().name; }
+  /// The arguments of kName, as they were written.
   const std::vector<MaskArgument>& arguments() const { return named().arguments; }
   /// Operands: one of kNot, two of kAnd and kOr.
   const std::vector<MaskExpression>& operands() const;
@@ -39,26 +46,27 @@ class MaskExpression {
   std::string text() const;
   bool operator==(const MaskExpression& other) const;
 
-  /// The mask for given lengths. Throws UsageError "column N: …" for an unknown name or parameters
-  /// that do not fit, InputError for files that cannot be read.
+  /// The mask for `lengths`. Names and arguments must have passed check_mask, as those of a parsed
+  /// text have. Throws UsageError "NAME: …" for values or lengths that do not fit and for words
+  /// that are left to a text, InputError for files that cannot be read.
   Mask bind(Lengths lengths) const;
 
   /// Throws UsageError "'MASK' for a sequence of N tokens: the mask is for n × m tokens" if
-  /// own_lengths() are others.
+  /// own_lengths() are others than `length` × `length`.
   void check_sequence(Index length) const;
-  /// The mask for a sequence of so many tokens, after that check; what bind() refuses is reported
+  /// The mask for a sequence of `length` tokens, after that check; what bind() refuses is reported
   /// in the same words.
   Mask bind_sequence(Index length) const;
 
   /// The lengths that a name in it asks for by itself: document(3,5) asks for 8 × 8, explicit(FILE)
-  /// for those of the file. Nothing if none does.
+  /// for those of the file. Nothing if none does. Throws InputError for a file that cannot be read.
   std::optional<Lengths> own_lengths() const;
 
   /// Whether a name in it leaves something to each text (Open in mask/zoo.hpp): tta_word its words,
   /// disco its seed.
   bool open() const;
-  /// The expression with what the text says: the lengths of its words, one after the other, and a
-  /// seed of its own. Not open.
+  /// The expression with what the text says: the lengths of its `words` in tokens, one after the
+  /// other, and a `seed` of its own. Not open, unless a name needs words and there are none.
   MaskExpression closed(std::span<const Index> words, std::uint64_t seed) const;
   /// The first name in it that reads a file; empty: none does.
   std::string_view file_reader() const;
@@ -70,25 +78,26 @@ class MaskExpression {
 
 /// One mask of a list of layers, and for how many layers it stands.
 struct MaskLayer {
-  Index count = 1;
-  MaskExpression mask;
+  Index count = 1;      ///< number of layers, from 1 to 100000
+  MaskExpression mask;  ///< of each of them
   bool operator==(const MaskLayer&) const = default;
 };
 
-/// Parses one mask. Throws UsageError "'TEXT': column N: what was found, what was expected"; names
-/// and numbers of arguments are checked too. Cost O(length); nesting at most 200.
+/// Parses `text` as one mask. Throws UsageError "'TEXT': column N: what was found, what was
+/// expected"; names and numbers of arguments are checked too. Cost O(length); nesting at most 200,
+/// names at most 1000.
 MaskExpression parse_mask(std::string_view text);
 
-/// The same, with a mask whose words are left to each text: "tta_word".
+/// Parses `text` in the same way; words may be left to each text: "tta_word".
 MaskExpression parse_open_mask(std::string_view text);
 
-/// Parses a list of layers: "3*window(128), full".
+/// Parses `text` as a list of layers: "3*window(128), full". Throws as parse_mask.
 std::vector<MaskLayer> parse_mask_layers(std::string_view text);
 
-/// The same, with masks whose words are left to each text: "tta_word".
+/// Parses `text` in the same way; words may be left to each text: "tta_word".
 std::vector<MaskLayer> parse_open_mask_layers(std::string_view text);
 
-/// The list in the language.
+/// `layers` in the language: parse_mask_layers() reads it back, if none is open.
 std::string layers_text(const std::vector<MaskLayer>& layers);
 
 }  // namespace masque::mask

@@ -6,13 +6,15 @@
 
 namespace masque::mask {
 
+/// What identify_mask found.
 struct Identification {
-  MaskExpression expression;
+  MaskExpression expression;  ///< binds to the lengths of the mask
   MaskDifference difference;  ///< a: the given mask, b: the expression
+  /// Whether the expression is the mask.
   bool exact() const { return difference.equal(); }
 };
 
-/// The simplest expression that equals the mask, or the nearest one found. Tried are every name
+/// The simplest expression that equals `mask`, or the nearest one found. Tried are every name
 /// that takes neither seed nor file, its complement, every `&` and `|` of two names with at most
 /// two numbers each (lists of one position or two lengths included), and any of these `&` the
 /// documents or the kept keys that the mask shows. With more than 64 queries or keys, only numbers

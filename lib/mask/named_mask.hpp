@@ -9,11 +9,12 @@ namespace masque::mask {
 
 /// An argument as it was written.
 struct MaskArgument {
-  std::string name;   ///< empty: by position
-  std::string value;  ///< unquoted
-  bool quoted = false;
-  std::size_t column = 0;
+  std::string name;        ///< empty: by position
+  std::string value;       ///< unquoted
+  bool quoted = false;     ///< the value stood between quotes
+  std::size_t column = 0;  ///< where it begins in the expression, from 1; 0: unknown
 
+  /// Compares names and values; quotes and places do not count.
   bool operator==(const MaskArgument& other) const {
     return name == other.name && value == other.value;
   }
@@ -21,8 +22,8 @@ struct MaskArgument {
 
 /// What an expression calls: `window(3)`.
 struct NamedMask {
-  std::string name;
-  std::vector<MaskArgument> arguments;
+  std::string name;                     ///< of a MaskKind, if check_mask finds no problem
+  std::vector<MaskArgument> arguments;  ///< in the order in which they were written
   std::size_t column = 0;  ///< where the name begins in the expression, from 1; 0: unknown
 };
 

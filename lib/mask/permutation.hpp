@@ -11,8 +11,8 @@
 
 namespace masque::mask {
 
-/// The ranks of an order: rank[order[r]] = r. Throws UsageError "name: …" unless it is a
-/// permutation of 0 … n − 1.
+/// The ranks of `order`, whose numbers are not negative: rank[order[r]] = r. Throws UsageError
+/// "`name`: …" unless it is a permutation of 0 … n − 1.
 std::vector<Index> ranks_from_order(const std::vector<Index>& order, Index n,
                                     std::string_view name);
 
@@ -27,20 +27,23 @@ struct PermutationDraw {
   Mask mask() const;
 };
 
+/// What xlnet_permutation draws.
 struct PermutationRequest {
-  Index length = 0;
-  std::uint64_t seed = 0;
-  Index perm_size = 0;  ///< one shuffle for every block of this size; 0: the length
-  SpanSelection selection;
+  Index length = 0;                   ///< tokens of the sequence
+  std::uint64_t seed = 0;             ///< the same seed draws the same
+  Index perm_size = 0;                ///< one shuffle for every block of this size; 0: the length
+  SpanSelection selection;            ///< which positions are targets
   std::vector<bool> functional = {};  ///< [SEP] and [CLS]; empty: none
 };
 
-/// XLNet's _local_perm: an unselected ordinary token reads unselected ordinary ones only; a target
-/// reads these, and selected or functional ones of smaller rank, not itself. arXiv:1906.08237.
+/// XLNet's _local_perm, as `request` says: an unselected ordinary token reads unselected ordinary
+/// ones only; a target reads these, and selected or functional ones of smaller rank, not itself.
+/// arXiv:1906.08237.
 PermutationDraw xlnet_permutation(const PermutationRequest& request);
 
 /// transformers' collator: the second half is ordered like the first and ranks after it; ordinary
-/// unselected ones rank −1; functional tokens are never hidden as keys. `length` even.
+/// unselected ones rank −1; `functional` tokens (empty: none) are never hidden as keys. `length` is
+/// even; the same `seed` draws the same.
 PermutationDraw xlnet_hf_permutation(Index length, std::uint64_t seed,
                                      const std::vector<bool>& functional = {});
 

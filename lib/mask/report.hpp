@@ -9,30 +9,34 @@ namespace masque::mask {
 
 /// Blocks of `size` × `size` cells (smaller at the ends).
 struct BlockReport {
-  Index size = 0;
-  std::uint64_t empty = 0;
-  std::uint64_t partial = 0;
-  std::uint64_t full = 0;
+  Index size = 0;                ///< cells along a side
+  std::uint64_t empty = 0;       ///< blocks without a visible pair
+  std::uint64_t partial = 0;     ///< the other blocks
+  std::uint64_t full = 0;        ///< blocks without a hidden pair
   std::uint64_t kept_cells = 0;  ///< cells of the blocks that are not empty
 };
 
+/// A mask in numbers.
 struct MaskReport {
-  Lengths lengths;
-  std::uint64_t visible_pairs = 0;
-  std::uint64_t empty_rows = 0;    ///< queries that read nothing
-  std::uint64_t unread_keys = 0;   ///< keys that nobody reads
-  std::uint64_t self_visible = 0;  ///< queries that read the key of their own position
-  bool symmetric = false;          ///< false for masks that are not square
-  bool causal = true;              ///< no key after its query's position: j ≤ i
-  bool strictly_causal = true;     ///< j < i
-  Index farthest_back = 0;         ///< largest i − j of a visible pair; 0 if there is none
-  Index farthest_ahead = 0;        ///< largest j − i
-  Index n_min = 0;                 ///< n_i: keys that query i reads
-  double n_mean = 0;
-  Index n_max = 0;
-  BlockReport blocks;
-  std::uint64_t block_map_bytes = 0;  ///< of a BlockMap, whose blocks have 64 × 64 cells
+  Lengths lengths;                  ///< of the mask
+  std::uint64_t visible_pairs = 0;  ///< Σ n_i
+  std::uint64_t empty_rows = 0;     ///< queries that read nothing
+  std::uint64_t unread_keys = 0;    ///< keys that nobody reads
+  std::uint64_t self_visible = 0;   ///< queries that read the key of their own position
+  bool symmetric = false;           ///< false for masks that are not square
+  bool causal = true;               ///< no key after its query's position: j ≤ i
+  bool strictly_causal = true;      ///< j < i
+  Index farthest_back = 0;          ///< largest i − j of a visible pair; 0 if there is none
+  Index farthest_ahead = 0;         ///< largest j − i
+  Index n_min = 0;                  ///< least n_i: keys that query i reads
+  double n_mean = 0;                ///< mean n_i
+  Index n_max = 0;                  ///< greatest n_i
+  BlockReport blocks;               ///< of the requested size
+  /// Of the entries and tiles of a BlockMap, whose blocks have 64 × 64 cells, if no tiles were
+  /// equal.
+  std::uint64_t block_map_bytes = 0;
 
+  /// Number of pairs, visible or not.
   std::uint64_t cells() const {
     return static_cast<std::uint64_t>(lengths.queries) * static_cast<std::uint64_t>(lengths.keys);
   }
@@ -40,11 +44,12 @@ struct MaskReport {
   double density() const;
 };
 
-/// Looks at a mask. Cost as visit_tiles, and O(queries + keys) memory. Throws UsageError for a
-/// block size below 1.
+/// Looks at `mask`, also in blocks of `block` × `block` cells. Cost as visit_tiles, and O(queries +
+/// keys) memory. Throws UsageError for a block size below 1, InputError for more than 2^28 queries
+/// or keys.
 MaskReport report_mask(const Mask& mask, Index block = 128);
 
-/// n_i of every query. Cost as visit_tiles.
+/// n_i of every query of `mask`. Cost as visit_tiles.
 std::vector<Index> visible_keys(const Mask& mask);
 
 }  // namespace masque::mask

@@ -5,6 +5,7 @@
 
 namespace masque::records {
 
+/// The kinds of noise.
 enum class BartNoise {
   kMask,     ///< tokens become the mask token
   kDelete,   ///< tokens are deleted, positions counted anew
@@ -13,19 +14,22 @@ enum class BartNoise {
   kRotate,   ///< the sequence begins at a random token
 };
 
+/// What make_bart does.
 struct BartOptions {
-  BartNoise noise = BartNoise::kInfill;
-  double rate = 0.3;          ///< share of ordinary tokens; for kMask, kDelete, kInfill
-  double lambda = 3;          ///< mean span length
-  TokenId sentence_end = -1;  ///< for kPermute: the token that ends a sentence
-  std::uint64_t seed = 0;
+  BartNoise noise = BartNoise::kInfill;  ///< one kind alone
+  double rate = 0.3;                     ///< share of ordinary tokens; for kMask, kDelete, kInfill
+  double lambda = 3;                     ///< mean span length
+  TokenId sentence_end = -1;             ///< for kPermute: the token that ends a sentence
+  std::uint64_t seed = 0;                ///< the same seed draws the same
 };
 
-/// Changes ids, and keeps the original ids in `original`, the target of the decoder. A special
-/// token at the start and one at the end keep their positions. Throws UsageError for a rate that is
-/// not from 0 to 1, a lambda that is not from 0 to 100, and kMask or kInfill without a mask token.
-/// apply() throws InputError for a record that has `original`, labels, weights, dropped tokens,
-/// `cu_seqlens` or a mask.
+/// Changes ids as `options` say, and keeps the original ids in `original`, the target of the
+/// decoder; removes `pos`, `seg`, `words` and `doc`. A special token at the start and one at the
+/// end keep their positions; special tokens of `tokens` are neither hidden nor
+/// deleted. Throws UsageError for a
+/// rate that is not from 0 to 1, a lambda that is not from 0 to 100, and kMask or kInfill without a
+/// mask token. apply() throws InputError for a record that has `original`, labels, weights, dropped
+/// tokens, `cu_seqlens` or a mask.
 std::unique_ptr<Corruption> make_bart(const BartOptions& options, TokenTable tokens);
 
 }  // namespace masque::records

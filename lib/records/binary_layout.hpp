@@ -11,11 +11,12 @@
 
 namespace masque::records {
 
+/// Where ids stand in a file.
 enum class BinaryLayout {
   kNanogpt,  ///< ids from the first byte on
   kLlmc,     ///< after llm.c's header
 };
-/// "nanogpt", "llmc".
+/// "nanogpt", "llmc". The table is static.
 NameTable<BinaryLayout> binary_layout_names();
 
 /// What llm.c puts in front of ids: 256 int32, of which the first three are 20240520 and 1 (GPT-2,
@@ -24,11 +25,11 @@ inline constexpr std::size_t kLlmcHeaderBytes = 1024;
 /// The header of a file of `count` ids of `bytes` bytes each, 2 or 4. Throws InputError about
 /// `path` for more than it can state.
 std::string llmc_header(int bytes, std::uint64_t count, const std::string& path);
-/// The number of ids that a header states, 0 for a negative one. Throws InputError about `path` if
-/// it is none of ids of `bytes` bytes.
+/// The number of ids that `header` states, 0 for a negative one. Throws InputError about `path` if
+/// it is not the header of ids of `bytes` bytes.
 std::uint64_t read_llmc_header(std::string_view header, int bytes, const std::string& path);
 
-/// Appends ids in little-endian numbers of `bytes` bytes, 2 or 4; those of 2 fit them.
+/// Appends `ids` to `out` in little-endian numbers of `bytes` bytes, 2 or 4; those of 2 fit them.
 void append_binary(std::span<const TokenId> ids, int bytes, std::string& out);
 
 }  // namespace masque::records

@@ -17,16 +17,18 @@ enum class KeyboardLayout {
   kJcuken,  ///< Russian
 };
 
+/// "qwerty", "qwertz", "azerty", "jcuken". The table is static.
 NameTable<KeyboardLayout> keyboard_names();
 
 /// The neighbours of the letters of a layout. Immutable, thread-safe.
 class Keyboard {
  public:
+  /// The letters of `layout`, small and capital.
   explicit Keyboard(KeyboardLayout layout);
 
-  /// The letters on the keys that touch the key of a letter, in its case: those left and right of
+  /// The letters on the keys that touch the key of `letter`, in its case: those left and right of
   /// it, then those of the row above and of the row below, from left to right. Empty for what is
-  /// no letter of the layout.
+  /// no letter of the layout. A view into this object.
   std::u32string_view neighbours(char32_t letter) const;
 
  private:

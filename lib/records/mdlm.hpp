@@ -7,6 +7,7 @@
 
 namespace masque::records {
 
+/// What make_mdlm does.
 struct MdlmOptions {
   /// Records whose rates are drawn together: a batch of training, from 1.
   std::uint64_t batch_size = 32;
@@ -14,7 +15,7 @@ struct MdlmOptions {
   /// half followed by its clean half, with the positions repeated and the mask
   /// block_diffusion(block_size).
   std::uint64_t block_size = 0;
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  ///< the same seed draws the same
 };
 
 /// The rates t. With p the record's place, or its number where the place is not known, B the batch
@@ -26,8 +27,10 @@ struct MdlmOptions {
 /// code has it. Immutable, thread-safe.
 class MdlmRates {
  public:
+  /// Reads batch_size (from 1) and seed of `options`.
   explicit MdlmRates(const MdlmOptions& options);
-  /// The rates of `blocks` blocks, from 1.
+  /// The rates t of the `blocks` blocks, from 1, of `record`: by its place, else its number and
+  /// epoch.
   std::vector<double> of(const Record& record, std::uint64_t blocks) const;
 
  private:
@@ -35,11 +38,11 @@ class MdlmRates {
   RandomSource source_;
 };
 
-/// Hides each token that is not special with the probability t of its record or block, and fills
-/// `labels` and `weights`: 1/t where a token is hidden, else 0. Tally::ordinary counts the tokens
-/// that could be hidden. Throws UsageError without a mask token and for a batch size of 0; apply()
-/// throws InputError for a record that has labels or weights, with blocks also for one with a mask,
-/// `original` or packed documents.
+/// Hides each token that is not special in `tokens` with the probability t of its record or block,
+/// as `options` say, and fills `labels` and `weights`: 1/t where a token is hidden, else 0.
+/// Tally::ordinary counts the tokens that could be hidden. Throws UsageError without a mask token
+/// and for a batch size of 0; apply() throws InputError for a record that has labels or weights,
+/// with blocks also for one with a mask, `original` or packed documents.
 std::unique_ptr<Corruption> make_mdlm(const MdlmOptions& options, TokenTable tokens);
 
 }  // namespace masque::records

@@ -7,18 +7,20 @@
 
 namespace masque::records {
 
+/// What make_noise does.
 struct NoiseOptions {
   double rate = 0.15;  ///< probability of each word to get an error
   /// Weights of the kinds, in the order of WordErrorKind, among those that a word can have.
   std::array<double, kWordErrorKinds> mix{1, 1, 1, 1, 0};
-  KeyboardLayout keyboard = KeyboardLayout::kQwerty;
-  std::shared_ptr<const ConfusionSets> confusion = {};
-  bool pairs = false;  ///< texts are printed by append_pair()
-  std::uint64_t seed = 0;
+  KeyboardLayout keyboard = KeyboardLayout::kQwerty;    ///< of typing and insertion
+  std::shared_ptr<const ConfusionSets> confusion = {};  ///< of confusion; nullptr: none
+  bool pairs = false;                                   ///< texts are printed by append_pair()
+  std::uint64_t seed = 0;                               ///< the same seed draws the same
 };
 
-/// Makes errors in records that are text (`noisy`): a word of white space gets one or none. A word
-/// that can have none of the kinds with a weight stays as it is. Characters are code points.
+/// Makes errors, as `options` say, in records that are text (`noisy`): a word of white space gets
+/// one or none. A word that can have none of the kinds with a weight stays as it is. Characters are
+/// code points.
 ///
 /// typing      a letter becomes one that touches its key; only letters of the keyboard
 /// insertion   a character comes twice, or a letter is followed by one that touches its key
@@ -34,7 +36,7 @@ struct NoiseOptions {
 /// with a tab or an end of line.
 std::unique_ptr<Corruption> make_noise(const NoiseOptions& options);
 
-/// Appends the text with errors, a tab, the original and a line feed.
+/// Appends the text of `record` with errors, a tab, the original and a line feed to `out`.
 void append_pair(const Record& record, std::string& out);
 
 }  // namespace masque::records

@@ -7,6 +7,7 @@
 
 namespace masque::records {
 
+/// How documents are packed.
 struct PackOptions {
   std::size_t length = 512;    ///< most tokens of a sequence
   std::int32_t pos_start = 0;  ///< position of a document's first token: 2 for RoBERTa
@@ -19,13 +20,17 @@ struct PackOptions {
 /// removed. Gaps in a document's positions are kept.
 class Packer {
  public:
+  /// Takes a sequence, which is valid during the call and numbered from 0.
   using Emit = std::function<void(const Record& sequence)>;
 
+  /// Copies `options`. Throws UsageError for a length of 0.
   explicit Packer(const PackOptions& options);
 
-  /// Throws InputError for a document that is longer than a sequence, unless it may be cut.
+  /// Adds `document` and calls `emit` with each sequence that is full by then; a document without
+  /// ids is passed over. Throws InputError (message only) for a document that is longer than a
+  /// sequence, unless it may be cut, for one with weights, and where only some have labels.
   void add(const Record& document, const Emit& emit);
-  /// Emits what is left.
+  /// Calls `emit` with the open sequence, if it has a token.
   void finish(const Emit& emit);
 
  private:

@@ -20,9 +20,10 @@ inline constexpr std::int32_t kNoLabel = -100;
 
 /// A list that may be absent.
 struct Numbers {
-  bool present = false;
-  std::vector<std::int32_t> values;
+  bool present = false;              ///< even an empty list may be
+  std::vector<std::int32_t> values;  ///< of no meaning if absent
 
+  /// Absent; keeps the memory.
   void clear() {
     present = false;
     values.clear();
@@ -37,15 +38,15 @@ struct Numbers {
 
 /// A token that was removed, and its position.
 struct DroppedToken {
-  std::int32_t pos = 0;
-  TokenId id = 0;
+  std::int32_t pos = 0;  ///< its position in the record before
+  TokenId id = 0;        ///< what it was
 };
 
 /// A field that passes through untouched: its key with quotes and its value, as they were written;
-/// the key `text` always without escapes.
+/// the key `text` always without escapes. Both are views of the line.
 struct OtherField {
-  std::string_view key;
-  std::string_view value;
+  std::string_view key;    ///< with its quotes
+  std::string_view value;  ///< a JSON value
   /// The key without quotes and escapes.
   std::string name() const;
 };
@@ -58,28 +59,29 @@ enum class WordErrorKind {
   kSwap,       ///< two neighbouring characters in the other order
   kConfusion,  ///< another word of a confusion set
 };
+/// Number of kinds of errors.
 inline constexpr std::size_t kWordErrorKinds = 5;
-/// "typing", "insertion", … in the order above.
+/// "typing", "insertion", … in the order above. The table is static.
 NameTable<WordErrorKind> word_error_names();
 
 /// Code points [begin, end) of a text.
 struct CharSpan {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
+  std::uint64_t begin = 0;  ///< the first, from 0
+  std::uint64_t end = 0;    ///< after the last
   bool operator==(const CharSpan&) const = default;
 };
 
 /// A word that got an error.
 struct WordError {
-  WordErrorKind kind = WordErrorKind::kTyping;
-  CharSpan span;           ///< of the word in the text with errors
-  CharSpan original_span;  ///< and in the text before
+  WordErrorKind kind = WordErrorKind::kTyping;  ///< what happened to it
+  CharSpan span;                                ///< of the word in the text with errors
+  CharSpan original_span;                       ///< and in the text before
 };
 
 /// A text with errors that were made in it.
 struct NoisyText {
-  std::string text;
-  std::string original;
+  std::string text;               ///< with the errors
+  std::string original;           ///< without them
   std::vector<WordError> errors;  ///< from left to right
 };
 
@@ -90,48 +92,52 @@ struct Record {
   /// When training takes it, counted from 0 over all epochs; none: it is not known.
   std::optional<std::uint64_t> place;
 
-  std::vector<TokenId> ids;
-  Numbers pos;     ///< positions; absent: 0, 1, 2 …
-  Numbers seg;     ///< segments, for `unilm` and the like
-  Numbers doc;     ///< packed documents, from 0
-  Numbers words;   ///< the same number for the tokens of a word
-  Numbers labels;  ///< what to predict; kNoLabel: nothing
-  bool has_weights = false;
-  std::vector<double> weights;  ///< of the loss
-  Numbers cu_seqlens;           ///< where packed documents begin and end
-  Numbers original;             ///< ids before corruption, where labels do not hold them
-  bool has_dropped = false;
-  std::vector<DroppedToken> dropped;
-  std::optional<std::string> mask;  ///< an expression of the mask language
-  std::optional<NoisyText> noisy;   ///< of a record that is text, and has no ids
-  std::vector<OtherField> other;    ///< views of the line that was parsed
+  std::vector<TokenId> ids;           ///< the tokens
+  Numbers pos;                        ///< positions; absent: 0, 1, 2 …
+  Numbers seg;                        ///< segments, for `unilm` and the like
+  Numbers doc;                        ///< packed documents, from 0
+  Numbers words;                      ///< the same number for the tokens of a word
+  Numbers labels;                     ///< what to predict; kNoLabel: nothing
+  bool has_weights = false;           ///< `weights` counts
+  std::vector<double> weights;        ///< of the loss
+  Numbers cu_seqlens;                 ///< where packed documents begin and end
+  Numbers original;                   ///< ids before corruption, where labels do not hold them
+  bool has_dropped = false;           ///< `dropped` counts
+  std::vector<DroppedToken> dropped;  ///< tokens that were removed
+  std::optional<std::string> mask;    ///< an expression of the mask language
+  std::optional<NoisyText> noisy;     ///< of a record that is text, and has no ids
+  std::vector<OtherField> other;      ///< views of the line that was parsed
 
+  /// Removes everything but number and epoch; keeps the memory.
   void clear();
+  /// Number of tokens.
   std::size_t size() const { return ids.size(); }
-  /// The position of token i.
+  /// The position of token number `i`, from 0.
   std::int32_t position(std::size_t i) const {
     return pos.present ? pos.values[i] : static_cast<std::int32_t>(i);
   }
-  /// Leaves only the first `count` tokens, in every list that has one value a token.
+  /// Leaves only the first `count` tokens, not more than there are, in every list that has one
+  /// value a token.
   void keep_first(std::size_t count);
-  /// Leaves only the tokens with keep[i] != 0, in every list that has one value a token. `pos` is
-  /// made first if it was absent, so that the rest keep their positions.
+  /// Leaves only the tokens with keep[i] != 0, a flag for each token, in every list that has one
+  /// value a token. `pos` is made first if it was absent, so that the rest keep their positions.
   void keep_tokens(const std::vector<std::uint8_t>& keep);
 };
 
-/// What is wrong with the lengths of lists that have a value for each token; nothing if they fit.
+/// What is wrong with the lengths of the lists of `record` that have a value for each token;
+/// nothing if they fit.
 std::optional<std::string> length_problem(const Record& record);
 
-/// Whether the record is a noised half and then the clean one, as block diffusion reads it (mask
+/// Whether `record` is a noised half and then the clean one, as block diffusion reads it (mask
 /// block_diffusion(…)): its labels are those of the noised half.
 bool has_clean_half(const Record& record);
 
-/// Whether labels are about the token of their own position. Those of language models (mask causal,
-/// reverse or unilm(…)) are about a neighbour.
+/// Whether the labels of `record` are about the token of their own position. Those of language
+/// models (mask causal, reverse or unilm(…)) are about a neighbour.
 bool labels_are_own(const Record& record);
 
-/// Appends the record as one JSON object and a line feed: with `noisy` the texts and errors, else
-/// the ids and what belongs to them; then the other fields.
+/// Appends `record` to `out` as one JSON object and a line feed: with `noisy` the texts and errors,
+/// else the ids and what belongs to them; then the other fields.
 void append_record(const Record& record, std::string& out);
 
 }  // namespace masque::records

@@ -29,7 +29,8 @@ class JsonRecordReader {
   /// with escapes.
   std::optional<std::string> read(std::string_view line, Record& record);
 
-  /// The member "text" of the last record, unescaped, if it had no `ids`.
+  /// The member "text" of the last record, unescaped, if it had no `ids`. Valid until the next
+  /// read().
   const std::optional<std::string>& text() const;
 
  private:
@@ -38,7 +39,8 @@ class JsonRecordReader {
   bool text_alone_;
 };
 
-/// Reads whole numbers between spaces or tabs. Returns what is wrong, or nothing.
+/// Reads `line`, whole numbers from 0 below 2^31 between spaces or tabs, into the ids of `record`,
+/// which is cleared first. Returns what is wrong, or nothing.
 std::optional<std::string> read_ids(std::string_view line, Record& record);
 
 }  // namespace masque::records

@@ -11,16 +11,19 @@ std::unique_ptr<Corruption> make_undo();
 
 /// What the labels of records say about how they were made.
 struct CorruptionStats {
-  Tally tally;
+  Tally tally;                        ///< counts of the records that were seen
   std::uint64_t remaining = 0;        ///< of tally.ordinary, those that were not dropped
   std::uint64_t replaced_labels = 0;  ///< ones, of records with `original` (ELECTRA)
 
-  /// `kept` counts tokens that are what they were, however that came about.
+  /// Counts `record`, whose special and mask tokens are those of `tokens`. `kept` counts tokens
+  /// that are what they were, however that came about.
   void see(const Record& record, const TokenTable& tokens);
+  /// Adds the counts of `other`.
   void add(const CorruptionStats& other);
 };
 
-/// χ² of counts against expected shares; nothing where none was expected and none found.
+/// χ² of `counts` against expected `shares` of their sum, as many as counts; a count whose share is
+/// 0 adds nothing.
 double chi_squared(const std::vector<std::uint64_t>& counts, const std::vector<double>& shares);
 
 }  // namespace masque::records
