@@ -90,13 +90,13 @@ std::u32string_view compatible_decomposition(char32_t c);
 /// The character that NFC makes of `first` and `second`, Hangul included; 0 if they do not compose.
 char32_t compose(char32_t first, char32_t second);
 
-inline constexpr char32_t kHangulBase = 0xAC00;
-inline constexpr char32_t kHangulL = 0x1100;
-inline constexpr char32_t kHangulV = 0x1161;
-inline constexpr char32_t kHangulT = 0x11A7;  ///< one before the first trailing consonant
-inline constexpr char32_t kHangulLCount = 19;
-inline constexpr char32_t kHangulVCount = 21;
-inline constexpr char32_t kHangulTCount = 28;
+inline constexpr char32_t kHangulBase = 0xAC00;  ///< the first syllable
+inline constexpr char32_t kHangulL = 0x1100;     ///< the first leading consonant
+inline constexpr char32_t kHangulV = 0x1161;     ///< the first vowel
+inline constexpr char32_t kHangulT = 0x11A7;     ///< one before the first trailing consonant
+inline constexpr char32_t kHangulLCount = 19;    ///< leading consonants
+inline constexpr char32_t kHangulVCount = 21;    ///< vowels
+inline constexpr char32_t kHangulTCount = 28;    ///< trailing consonants, with that of none
 
 /// Whether `c` is a Hangul syllable, which decomposes by computation.
 inline bool is_hangul_syllable(char32_t c) {
