@@ -16,7 +16,7 @@ class AppendFile {
   AppendFile(const std::string& path, bool goes_on);
 
   /// Writes `text` behind what is there; signals wait. Does not sync. Throws InputError; a part of
-  /// the text may then stand at the end, and the next append() overwrites it.
+  /// the text may then be at the end, and the next append() overwrites it.
   void append(std::string_view text);
 
  private:

@@ -11,7 +11,7 @@
 
 namespace masque {
 
-/// Name of the temporary for `name`: ".NAME.masque-tmp", or with a hash of it in place of NAME
+/// Name of the temporary for `name`: ".NAME.masque-tmp", or with a hash of it instead of NAME
 /// where that has more than 255 bytes. It is the same in every run, so a leftover of a killed one
 /// is found, reused and so removed.
 std::string staging_name(const std::string& name);

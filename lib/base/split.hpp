@@ -30,16 +30,15 @@ std::vector<std::string_view> split_terminated(std::string_view text, char end);
 /// Returns the runs of bytes of `text` that are not among `blanks`; none of them is empty.
 std::vector<std::string_view> split_at_blanks(std::string_view text, std::string_view blanks);
 
-/// Returns what stands in `text` before and after `separator`; nothing unless it stands there
-/// exactly once.
+/// Returns the parts of `text` before and after `separator`; nothing unless it occurs exactly once.
 std::optional<std::pair<std::string_view, std::string_view>> split_in_two(std::string_view text,
                                                                           char separator);
 
-/// NAME or NAME:ARGUMENT: returns what stands in `text` before the first `separator`, and after it
+/// NAME or NAME:ARGUMENT: returns the part of `text` before the first `separator`, and after it
 /// if there is one.
 std::pair<std::string_view, std::optional<std::string_view>> split_at_first(std::string_view text,
                                                                             char separator);
-/// Returns what stands in `text` before the last `separator`, and after it if there is one.
+/// Returns the part of `text` before the last `separator`, and after it if there is one.
 std::pair<std::string_view, std::optional<std::string_view>> split_at_last(std::string_view text,
                                                                            char separator);
 

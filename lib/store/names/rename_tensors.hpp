@@ -10,9 +10,9 @@
 
 namespace masque::store {
 
-/// The changes of the table `text`, a line each: an old name, a tab, a new name; empty lines do not
-/// count. `path` is for messages. Throws InputError for other lines and for a name that comes twice
-/// on the left.
+/// The changes of the table `text`, one on each line: an old name, a tab, a new name; empty lines
+/// do not count. `path` is for messages. Throws InputError for other lines and for a name that
+/// comes twice on the left.
 NameMap parse_name_map(std::string_view text, const std::string& path);
 
 /// Throws InputError if an old name in `names` is no tensor's of `checkpoint` (naming the nearest),

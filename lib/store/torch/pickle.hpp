@@ -96,7 +96,7 @@ struct Pickle {
   const PickleTensor& tensor(PickleId id) const { return tensors[values[id].index]; }
 };
 
-/// Reads the pickle at the start of `data`, which stands at byte `begin` of its file, within
+/// Reads the pickle at the start of `data`, which begins at byte `begin` of its file, within
 /// `limits`. `persistent_items` is the length of the names of storages: 5 in zip files, 6 in legacy
 /// files. The first broken rule is returned; a pickle that goes on after `data` breaks
 /// "pickle-short". Time and memory: proportional to the bytes read. No recursion.
