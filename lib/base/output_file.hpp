@@ -11,8 +11,8 @@
 
 namespace masque {
 
-/// Name of the temporary for `name`: ".NAME.masque-tmp", or with a hash of it instead of NAME
-/// where that has more than 255 bytes. It is the same in every run, so a leftover of a killed one
+/// Name of the temporary for `name`: ".NAME.masque-tmp", or with a hash of `name` where that
+/// would have more than 255 bytes. It is the same in every run, so a leftover of a killed one
 /// is found, reused and so removed.
 std::string staging_name(const std::string& name);
 

@@ -55,8 +55,8 @@ struct UndoJournal {
   std::uint64_t data_begin = 0;  ///< the byte where the old bytes begin in it
 };
 
-/// The journal's name for the file `name`: ".NAME.undo", or with a hash instead of NAME where that
-/// has more than 255 bytes.
+/// The journal's name for the file `name`: ".NAME.undo", or with a hash of it where that would
+/// have more than 255 bytes.
 std::string journal_name(const std::string& name);
 /// Whether a file called `name` may be a journal, by its name alone.
 bool is_journal_name(std::string_view name);
