@@ -11,11 +11,12 @@ namespace masque {
 /// A log: what was appended stays, however the process ends. For one writer.
 class AppendFile {
  public:
-  /// Opens a regular file to append to; there may be none yet. Throws InputError if it cannot be
-  /// opened, and without `goes_on` for one that is not empty.
+  /// Opens the regular file `path` to append to; makes an empty one if there is none. Throws
+  /// InputError if it cannot be opened, is no regular file or, without `goes_on`, is not empty.
   AppendFile(const std::string& path, bool goes_on);
 
-  /// Throws InputError.
+  /// Writes `text` behind what is there; signals wait. Does not sync. Throws InputError; a part of
+  /// the text may then be at the end, and the next append() overwrites it.
   void append(std::string_view text);
 
  private:

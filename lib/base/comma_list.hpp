@@ -6,7 +6,8 @@
 
 namespace masque {
 
-/// `text` of each item, with commas between. `text` is a function or a member of the items.
+/// Returns `text` of each of the `items`, with ", " between. `text` is a function or a member of
+/// the items.
 template <class Range, class Text = std::identity>
 std::string comma_list(const Range& items, const Text& text = {}) {
   std::string list;

@@ -6,10 +6,11 @@
 
 namespace masque {
 
-/// Most characters of a 32-bit number.
+/// Most characters of a signed 32-bit number, the minus sign included.
 inline constexpr std::size_t kDecimalChars = 11;
 
-/// Writes a number to `out`, which has room for kDecimalChars; returns the end.
+/// Writes `value` in decimal to `out`, which has room for kDecimalChars characters; returns the end
+/// of what it wrote. Writes no NUL.
 char* write_decimal(std::int32_t value, char* out);
 
 }  // namespace masque

@@ -19,10 +19,10 @@ std::string field(std::string_view name);
 /// How a field is shown: "mask_token" → "mask-token".
 using Spelling = std::function<std::string(std::string_view name)>;
 
-/// `message` with each of its fields as `spell` says it; without `spell` by their names alone.
+/// Returns `message` with each of its fields as `spell` says it; without `spell` by their names.
 std::string spell_fields(std::string_view message, const Spelling& spell = {});
 
-/// The names of a message's fields, in their order.
+/// Returns the names of the fields of `message`, in their order.
 std::vector<std::string> fields_of(std::string_view message);
 
 /// Base of everything that a user can cause. The message is one line: what was found, then what
@@ -49,28 +49,33 @@ class UsageError : public Error {
 class InputError : public Error {
  public:
   using Error::Error;
-  /// "path: message", the path printed safely.
+  /// Makes the message "PATH: MESSAGE" of `path`, escaped, and `message`, as it is.
   InputError(std::string_view path, std::string_view message);
 };
 
 /// A signal asked the program to stop; nothing was left behind. Exit code 128 + signal.
 class Interrupted : public Error {
  public:
+  /// Makes the message "interrupted by signal N" for the number `signal`.
   explicit Interrupted(int signal);
+  /// The number of the signal: SIGINT, SIGTERM or SIGHUP.
   int signal() const { return signal_; }
 
  private:
   int signal_;
 };
 
-/// InputError "path: action: strerror(code)".
+/// Returns, without throwing it, the InputError "PATH: ACTION: TEXT" of `path`, of what was done
+/// (`action`) and of the system's text for the errno `code`.
 InputError system_error(std::string_view path, std::string_view action, int code);
 
-/// Throws std::logic_error: a bug of ours, never reachable by input.
+/// Throws std::logic_error that names the `condition`, the `file` and the `line` of a failed check:
+/// a bug of ours, never reachable by input.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 
 }  // namespace masque
 
-/// States what the code relies on. Active in every build; a failure is exit code 4.
+/// States what the code relies on. Active in every build; throws std::logic_error where `condition`
+/// is false: exit code 4.
 #define MASQUE_CHECK(condition) \
   ((condition) ? static_cast<void>(0) : ::masque::check_failed(#condition, __FILE__, __LINE__))

@@ -6,18 +6,18 @@
 
 namespace masque {
 
-/// `text` made safe to print: control characters (C0, DEL, C1), bidirectional controls, line and
-/// paragraph separators and bytes that are not UTF-8 become `\n`, `\xNN` or `\u{…}`; a backslash
-/// becomes two. Everything else stays. Cost O(n).
+/// Returns `text` made safe to print: control characters (C0, DEL, C1), bidirectional controls,
+/// line and paragraph separators, U+FEFF and bytes that are not UTF-8 become `\n`, `\t`, `\xNN` or
+/// `\u{…}`; a backslash becomes two. Everything else stays. Cost O(n).
 std::string escape(std::string_view text);
 
-/// Whether a terminal shows what follows in another order: U+061C, U+200E, U+200F, U+202A to
-/// U+202E, U+2066 to U+2069.
+/// Whether a terminal shows what follows `code_point` in another order: U+061C, U+200E, U+200F,
+/// U+202A to U+202E, U+2066 to U+2069.
 bool is_bidirectional_control(char32_t code_point);
 
-/// Length in bytes of the valid UTF-8 sequence at the start of `text`; 0 if there is none
-/// (overlong forms, surrogates and values beyond U+10FFFF are invalid). The code point goes to
-/// `code_point`.
+/// Returns the length in bytes, 1 to 4, of the valid UTF-8 sequence at the start of `text`; 0 if
+/// there is none (overlong forms, surrogates and values beyond U+10FFFF are invalid). Sets
+/// `code_point` to its code point; leaves it as it was at 0.
 int decode_utf8(std::string_view text, char32_t& code_point);
 
 }  // namespace masque

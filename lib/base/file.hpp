@@ -9,16 +9,21 @@
 
 namespace masque {
 
-/// Owns a file descriptor.
+/// Owns a file descriptor: closes it when the object goes away. Movable.
 class Descriptor {
  public:
+  /// Takes over `fd`; a negative one is none.
   explicit Descriptor(int fd = -1) : fd_(fd) {}
+  /// Takes over the descriptor of `other`, which then has none.
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  /// Closes the own descriptor and takes over that of `other`, which then has none.
   Descriptor& operator=(Descriptor&& other) noexcept;
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor();
+  /// The number, which stays this object's; negative if there is none.
   int get() const { return fd_; }
+  /// Whether there is a descriptor.
   explicit operator bool() const { return fd_ >= 0; }
 
  private:
@@ -31,19 +36,25 @@ class InputFile {
   /// Opens `path`. Throws InputError if it cannot be opened or is not a regular file (a folder, a
   /// pipe or a device is named as such).
   static InputFile open(const std::string& path);
-  /// Opens the entry `name` of an open folder; `path` is what messages call it.
+  /// Opens the entry `name` of the open folder `folder`; `path` is what messages call it. Throws as
+  /// open().
   static InputFile open_in(int folder, const std::string& name, const std::string& path);
 
+  /// What messages call the file: the path of open() or open_in().
   const std::string& path() const { return path_; }
+  /// Bytes of the file when it was opened.
   std::uint64_t size() const { return size_; }
+  /// The open descriptor, which stays this object's.
   int descriptor() const { return fd_.get(); }
+  /// Permission bits of the file when it was opened, within 07777.
   unsigned mode() const { return mode_; }
 
-  /// Reads exactly out.size() bytes at `offset`. Throws InputError if the range is beyond the size
-  /// seen at opening, or the file has shrunk since.
+  /// Reads exactly out.size() bytes at byte `offset` into `out`. Throws InputError if the range is
+  /// beyond size(), the file has shrunk since, or the system cannot read it; Interrupted.
   void read(std::uint64_t offset, MutableBytes out) const;
 
-  /// The whole file as text. Throws InputError if it is larger than `limit` bytes.
+  /// Returns the whole file as text. Throws InputError if it is larger than `limit` bytes, and as
+  /// read().
   std::string read_all(std::uint64_t limit) const;
 
  private:
@@ -58,21 +69,25 @@ class InputFile {
 /// What messages call standard input.
 inline constexpr const char* kStandardInput = "standard input";
 
-/// What messages call an input: its path, or standard input for "-".
+/// Returns what messages call an input: `path`, or kStandardInput for "-".
 std::string input_name(const std::string& path);
 
 /// A file, a pipe or, for "-", standard input, read once from its beginning to its end.
 class InputStream {
  public:
-  /// Throws UsageError if standard input is a terminal, InputError if the path cannot be opened.
+  /// Opens `path`; a named pipe waits for its writer. Throws UsageError if standard input is a
+  /// terminal, InputError if the path cannot be opened, and Interrupted.
   explicit InputStream(const std::string& path);
 
   const std::string& name() const { return name_; }  ///< as input_name() says
+  /// The descriptor that is read, which stays this object's; that of standard input for "-".
   int descriptor() const;
 
-  /// Up to `size` bytes, as they come; 0 at the end only. Throws InputError if it cannot be read.
+  /// Reads up to `size` bytes into `out`, as they come, and returns how many; 0 at the end only (or
+  /// for size 0). Throws InputError if the stream cannot be read, and Interrupted.
   std::size_t read(char* out, std::size_t size);
-  /// As many bytes as there are, up to `size`; fewer at the end only. Throws as read().
+  /// Reads as many bytes as there are, up to `size`, into `out`, and returns how many; fewer than
+  /// `size` at the end only. Throws as read().
   std::size_t fill(char* out, std::size_t size);
 
  private:
@@ -80,40 +95,47 @@ class InputStream {
   Descriptor opened_;  ///< none: standard input
 };
 
-/// The text of a file, a pipe or, for "-", of standard input, up to its end. Throws InputError if
-/// it cannot be read, has more than `limit` bytes, or is a device that gives more than 1 MiB.
+/// Returns the text of the file or pipe `path`, or of standard input for "-", up to its end. Throws
+/// InputError if it cannot be read, has more than `limit` bytes, or is a device that gives more
+/// than 1 MiB; UsageError and Interrupted as InputStream.
 std::string read_text(const std::string& path, std::uint64_t limit);
 
-/// Writes all bytes to a descriptor, retrying short and interrupted writes. Throws InputError
-/// naming `path`.
+/// Writes all `bytes` to the descriptor `fd`, retrying short and interrupted writes; waits for a
+/// pipe that is full. Throws InputError naming `path`, and Interrupted.
 void write_all(int fd, Bytes bytes, const std::string& path);
 
-/// Writes all bytes at `offset`; otherwise as write_all. Thread-safe for disjoint ranges.
+/// Writes all `bytes` to `fd` at byte `offset`; otherwise as write_all, with `path` for messages.
+/// Thread-safe for disjoint ranges.
 void write_at(int fd, std::uint64_t offset, Bytes bytes, const std::string& path);
 
-/// Opens a folder for use with the calls that take one. Throws InputError.
+/// Opens the folder `path` for use with the calls that take one. Throws InputError.
 Descriptor open_folder(const std::string& path);
 
-/// Makes a folder whose name then is on the disk; one that is there stays. Throws InputError.
+/// Makes the folder `path`, whose name then is on the disk; an entry that is there, a file too,
+/// stays. Throws InputError.
 void make_folder(const std::string& path);
 
-/// "a/b/c" → "a/b", "c" → ".", "/c" → "/".
+/// Returns the folder of the entry `path`: "a/b/c" → "a/b", "c" → ".", "/c" → "/". Trailing slashes
+/// are ignored.
 std::string folder_of(std::string_view path);
 
-/// The last component: "a/b/c" → "c"; trailing slashes are ignored.
+/// Returns the last component of `path`: "a/b/c" → "c"; trailing slashes are ignored. Empty for
+/// "/".
 std::string base_name(std::string_view path);
 
-/// folder + "/" + name.
+/// Returns `folder` + "/" + `name`, without a second slash; just `name` for the folders "" and ".".
 std::string join(std::string_view folder, std::string_view name);
 
-/// Whether the path leads to a folder. Throws InputError if that cannot be determined (anything but
+/// Whether `path` leads to a folder. Throws InputError if that cannot be determined (anything but
 /// "not there").
 bool is_folder(const std::string& path);
-/// Whether the path leads to a pipe, a socket or a character device: something to be read once.
+/// Whether `path` leads to a pipe, a socket or a character device: something to be read once.
+/// Throws as is_folder.
 bool is_stream(const std::string& path);
-/// Whether there is an entry of this name, a dangling link included. Throws as is_folder.
+/// Whether there is an entry `path`, a dangling link included. Throws as is_folder.
 bool exists(const std::string& path);
 
+/// Returns a view of the bytes of `text`, which must outlive it.
 inline Bytes as_bytes(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }

@@ -12,17 +12,19 @@ namespace masque {
 class Hasher {
  public:
   virtual ~Hasher() = default;
+  /// Hashes `bytes` as what follows the bytes before. How a stream is cut changes nothing.
   virtual void add(Bytes bytes) = 0;
-  /// Lower-case hexadecimal.
+  /// Returns the hash of all bytes in lower-case hexadecimal. The last call on the object.
   virtual std::string digest() = 0;
 };
 
-/// XXH3-128, canonical form (32 digits): memory speed, for equality, not against an adversary.
+/// Makes an XXH3-128, canonical form (32 digits): memory speed, for equality, not against an
+/// adversary. Throws std::bad_alloc.
 std::unique_ptr<Hasher> make_xxh3();
-/// The digest of bytes that are all there.
+/// Returns the XXH3-128 digest of `bytes`, as that of make_xxh3().
 std::string xxh3_of(Bytes bytes);
 
-/// SHA-256 (64 digits), as sha256sum prints it.
+/// Makes a SHA-256 (64 digits, as sha256sum prints it). Throws std::bad_alloc.
 std::unique_ptr<Hasher> make_sha256();
 
 }  // namespace masque

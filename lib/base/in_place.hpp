@@ -17,22 +17,27 @@ namespace masque {
 /// Files of one folder that nobody else changes in place while this object lives. Movable.
 class LockedFiles {
  public:
-  /// Locks them (flock), waiting up to `wait_seconds` for others, then takes back what a change of
-  /// one of them that was cut short has left. Throws InputError: not a plain file of its own, a
-  /// link into a cache, locked by another process, no locks on this file system, or a journal of
-  /// another file; Interrupted while it waits.
+  /// Locks the entries `names` of `folder` (flock), waiting up to `wait_seconds` for others for
+  /// each of them, then takes back what a change of one of them that was cut short has left. Throws
+  /// InputError: not a plain file of its own, a link into a cache, locked by another process, no
+  /// locks on this file system, or a journal of another file; Interrupted while it waits.
   LockedFiles(const std::string& folder, std::vector<std::string> names, double wait_seconds);
 
+  /// A locked file.
   struct File {
-    std::string name;
+    std::string name;       ///< in the folder
     Descriptor fd;          ///< open for reading and writing
     struct stat info = {};  ///< when it was locked and whole
   };
 
+  /// The path of the folder, as given.
   const std::string& path() const { return path_; }
+  /// The open descriptor of the folder, which stays this object's.
   int folder() const { return folder_.get(); }
+  /// The files, sorted by name, each once; behind them others that a change which was taken back
+  /// had touched.
   const std::vector<File>& files() const { return files_; }
-  /// The place of a file in files(). Aborts if it is not locked.
+  /// Returns the index in files() of the file `name`, which must be locked: a MASQUE_CHECK.
   std::size_t find(const std::string& name) const;
   /// Names of the files whose unfinished change was taken back.
   const std::vector<std::string>& recovered() const { return recovered_; }
@@ -55,30 +60,34 @@ class LockedFiles {
 /// is written, in blocks of 512 bytes.
 class InPlaceChange {
  public:
-  /// `files` must outlive it. Throws InputError if a temporary cannot be made or another process
-  /// is about to replace a file.
+  /// Changes some of `files`, which must outlive it. Makes no file yet.
   explicit InPlaceChange(const LockedFiles& files);
   InPlaceChange(const InPlaceChange&) = delete;
   InPlaceChange& operator=(const InPlaceChange&) = delete;
   ~InPlaceChange();
 
-  /// These bytes of files()[file] become `bytes`. Thread-safe for ranges that do not overlap; the
-  /// later one counts otherwise. Throws InputError; also beyond the file's end.
+  /// From byte `offset` on, LockedFiles::files()[file] gets these `bytes`. Thread-safe for ranges
+  /// that do not overlap; the later one counts otherwise. Throws InputError: beyond the file's end,
+  /// a temporary that cannot be made, or another process that is about to replace the file.
   void write(std::size_t file, std::uint64_t offset, Bytes bytes);
-  /// Another file of the folder, there or not, gets this content.
+  /// The file `name` of the folder, not a locked one, there or not, gets the content `text`. Reads
+  /// what it has now, at most 1 GiB. Throws InputError.
   void set_text(const std::string& name, std::string text);
 
-  /// out ← the bytes of a file as they will be. Not while others write.
+  /// Fills `out` with the bytes of LockedFiles::files()[file] from byte `offset` on, as they will
+  /// be. Not while others write. Throws InputError.
   void read(std::size_t file, std::uint64_t offset, MutableBytes out) const;
-  /// What changes of a file: offset and size, ascending, apart. Not while others write.
+  /// What changes of LockedFiles::files()[file]: offset and size in bytes, ascending, apart. Not
+  /// while others write.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges(std::size_t file) const;
-  /// Bytes that change in all files.
+  /// Bytes that change in all locked files, without those of set_text().
   std::uint64_t bytes() const;
 
-  /// Makes the change: journal, bytes, sync, `check` (if given), removal of the journal. When
-  /// it returns the change is durable. Throws InputError, Interrupted and what `check` throws: the
+  /// Makes the change: journal, bytes, sync, `check` (if given), removal of the journal. When it
+  /// returns the change is durable. Throws InputError, Interrupted and what `check` throws: the
   /// files are then as they were, or, if the system did not let that be, the journal is still
-  /// there.
+  /// there. Only where the last sync fails, that of the journal's removal, the change is made.
+  /// Where nothing changes, nothing is done and `check` is not called.
   void commit(const std::function<void()>& check = {});
 
  private:

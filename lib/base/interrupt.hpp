@@ -3,8 +3,8 @@
 
 namespace masque {
 
-/// Notes SIGINT, SIGTERM and SIGHUP instead of dying at once. A second signal of the same kind
-/// kills as usual. Called once, by the tool's start.
+/// Notes SIGINT, SIGTERM and SIGHUP instead of dying at once; one that is ignored stays ignored. A
+/// second signal of the same kind kills as usual. Called once, by the tool's start.
 void catch_interrupts();
 
 /// Throws Interrupted if one of them arrived, and nothing puts that off. Cheap; safe from any
@@ -18,6 +18,7 @@ int noted_interrupt();
 /// reached; another signal of the same kind kills meanwhile. One at a time.
 class InterruptsHeld {
  public:
+  /// Takes the noted signal away, if there is one; the destructor notes it again.
   InterruptsHeld();
   InterruptsHeld(const InterruptsHeld&) = delete;
   InterruptsHeld& operator=(const InterruptsHeld&) = delete;
@@ -30,10 +31,12 @@ class InterruptsHeld {
   int signal_;
 };
 
-/// While one lives, a signal is only noted: `throw_if_interrupted` does nothing. For work that
-/// several processes must end together, and that is short.
+/// While one lives, on any thread, a signal is only noted: `throw_if_interrupted` does nothing on
+/// all threads. For work that several processes must end together, and that is short. Several may
+/// live at once.
 class InterruptsPutOff {
  public:
+  /// Puts signals off until the destructor.
   InterruptsPutOff();
   InterruptsPutOff(const InterruptsPutOff&) = delete;
   InterruptsPutOff& operator=(const InterruptsPutOff&) = delete;

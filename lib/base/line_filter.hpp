@@ -15,15 +15,18 @@ namespace masque {
 /// Whole lines of the input. Every line ends with a line feed, but perhaps the very last. At least
 /// kLinePadding readable bytes stand after `text`.
 struct LinePiece {
-  std::string_view text;
+  std::string_view text;         ///< a view that is valid during the call that gets the piece
   std::uint64_t first_line = 0;  ///< number of its first line in the stream, from 0
 };
+/// Bytes after the text of a LinePiece that may be read; what they hold means nothing.
 inline constexpr std::size_t kLinePadding = 64;
 
+/// A filter: its settings, and the functions that filter_lines calls.
 struct LineFilter {
-  int threads = 0;
-  std::uint64_t max_line = 64 << 20;  ///< longer lines are an error
-  std::uint64_t first_line = 0;       ///< number of the stream's first line
+  int threads = 0;  ///< that work at the same time; ≤ 0: default_threads()
+  /// Bytes of a line without its line feed; a longer line is an error, if it has more than 256 KiB.
+  std::uint64_t max_line = 64 << 20;
+  std::uint64_t first_line = 0;  ///< number of the stream's first line
   /// Only this part of a regular file; line numbers are those of the whole file. UsageError for
   /// what cannot be cut, a pipe say.
   std::optional<Shard> shard = {};
@@ -35,10 +38,12 @@ struct LineFilter {
   std::function<void(std::string_view out)> sink;
 };
 
-/// Runs a filter over a file, or standard input for "-" (UsageError if that is a terminal). What
-/// the pieces are depends on neither the number of threads nor how the bytes arrive. Returns the
-/// number of lines. Throws InputError "path: line N: …" for a line beyond `max_line`, and what
-/// `work` throws, after the output of earlier pieces has been handed on.
+/// Runs `filter` over the file `path`, or standard input for "-" (UsageError if that is a
+/// terminal). A piece has at most 256 KiB, or is one longer line; what the pieces are depends on
+/// neither the number of threads nor how the bytes arrive. Returns the number of lines. Throws
+/// InputError "PATH: line N: …", N being the line's number + 1, for a line beyond `max_line`, and
+/// what `work` throws, after the output of earlier pieces and what it made of this one have been
+/// handed on; InputError if the input cannot be read, and Interrupted.
 std::uint64_t filter_lines(const std::string& path, const LineFilter& filter);
 
 }  // namespace masque

@@ -11,23 +11,25 @@ namespace masque {
 
 /// Whole lines of a stream, each with its line feed; the last one of the stream may lack it.
 struct LineBatch {
-  std::string text;
-  std::uint64_t first_line = 1;  ///< number of the first line
+  std::string text;              ///< the lines, one behind the other
+  std::uint64_t first_line = 1;  ///< number of the first line in the stream, from 1
 };
 
 /// Reads lines from a descriptor: a few hundred kilobytes at a time, or what is there if that is
 /// less. Lines end at line feeds and nowhere else.
 class LineInput {
  public:
-  /// `name` is what messages call the stream. The descriptor stays the caller's.
+  /// Reads from where `fd` stands; the descriptor stays the caller's and must stay open. `name` is
+  /// what messages call the stream, `max_line` the most bytes of a line without its line feed.
   LineInput(int fd, std::string name, std::uint64_t max_line);
 
-  /// Reads only this part; lines keep their numbers in the whole file. Before the first read().
-  /// Throws as find_shard does.
+  /// Reads only the part `shard`; lines keep their numbers in the whole file. Before the first
+  /// read(). Throws as find_shard does.
   void cut(const Shard& shard);
 
-  /// The next lines; false at the end. Throws InputError if the stream cannot be read, or a line
-  /// has more than `max_line` bytes (named by its number; the lines before it come first).
+  /// Puts the next lines into `batch`, whose memory it uses again; false at the end. Throws
+  /// InputError if the stream cannot be read, or a line has more than `max_line` bytes (named by
+  /// its number; the lines before it come first), and Interrupted.
   bool read(LineBatch& batch);
   /// Whether read() would find something at once.
   bool ready() const;

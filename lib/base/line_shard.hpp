@@ -9,26 +9,28 @@ namespace masque {
 
 /// The `index`-th of `count` contiguous runs of a file's lines, from 1.
 struct Shard {
-  std::uint64_t index = 1;
-  std::uint64_t count = 1;
+  std::uint64_t index = 1;  ///< 1 to `count`
+  std::uint64_t count = 1;  ///< number of shards, from 1
 };
 
-/// "2/8". Throws UsageError about `shard`.
+/// Reads a shard as users spell it: `text` is I/N as in "2/8", with 1 ≤ I ≤ N ≤ 10⁹. Throws
+/// UsageError about the field "shard" for any other text.
 Shard parse_shard(std::string_view text);
 
 /// A run of bytes that begins and ends with whole lines.
 struct LineSpan {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  std::uint64_t lines_before = 0;
+  std::uint64_t begin = 0;         ///< first byte
+  std::uint64_t end = 0;           ///< one past the last byte
+  std::uint64_t lines_before = 0;  ///< lines of the file or text in front of it
 };
 
-/// Where a shard of a regular file lies: each of the N parts begins at the first line start at or
-/// after its N-th of the bytes. Throws UsageError for a descriptor that is no regular file,
-/// InputError "name: …" if it cannot be read. Cost: the bytes before the shard are read.
+/// Returns where `shard` lies in the regular file open as `fd`, whose size is cut into `count`
+/// equal parts: a shard begins at the first line start at or after the begin of its part. It may be
+/// empty. Throws UsageError for a descriptor that is no regular file, InputError "NAME: …" (of
+/// `name`) if it cannot be read, and Interrupted. Cost: the bytes before the shard are read.
 LineSpan find_shard(int fd, const std::string& name, const Shard& shard);
 
-/// The same for a text in memory.
+/// Returns where `shard` lies in `text`, cut in the same way.
 LineSpan find_shard(std::string_view text, const Shard& shard);
 
 }  // namespace masque

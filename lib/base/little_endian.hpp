@@ -9,7 +9,7 @@ namespace masque {
 
 static_assert(std::endian::native == std::endian::little, "files have numbers as memory has them");
 
-/// The number whose bytes begin at `bytes`.
+/// Returns the T whose sizeof(T) bytes, little-endian, begin at `bytes`, at any alignment.
 template <class T>
 T load_number(const void* bytes) {
   T value;
@@ -17,7 +17,8 @@ T load_number(const void* bytes) {
   return value;
 }
 
-/// Appends the bytes of numbers, each in the width of its type.
+/// Appends the bytes of the numbers `values` to `out`, little-endian, each in the width of its
+/// type.
 template <class... T>
 void append_number(std::string& out, T... values) {
   (out.append(reinterpret_cast<const char*>(&values), sizeof values), ...);

@@ -18,21 +18,24 @@ namespace masque {
 /// How a variant of kind T is made: `make` asks the arguments for those that it knows.
 template <class T>
 struct Maker {
+  /// Makes a variant from its arguments. Throws UsageError.
   using Make = std::unique_ptr<T> (*)(NamedArguments& arguments);
-  std::string_view name;
-  Make make;
+  std::string_view name;  ///< what users spell; a view of static text
+  Make make;              ///< makes the variant of this name
 };
 
 /// All ways to make a T, found by name. They are added before main.
 template <class T>
 class Makers {
  public:
+  /// Adds the way `make` under `name`, a view of static text that no other way to make a T has: a
+  /// MASQUE_CHECK.
   static void add(std::string_view name, typename Maker<T>::Make make) {
     MASQUE_CHECK(all().find(name) == nullptr);
     all().add(std::make_unique<const Maker<T>>(Maker<T>{name, make}));
   }
 
-  /// Sorted.
+  /// The names of all ways, sorted.
   static std::vector<std::string> names() {
     std::vector<std::string> names;
     names.reserve(all().all().size());
@@ -40,8 +43,8 @@ class Makers {
     return names;
   }
 
-  /// Makes what the arguments say. UsageError "there is no WHAT 'x', only a, b" or of a wrong
-  /// argument.
+  /// Makes the variant that `arguments` name and describe. Throws UsageError "there is no WHAT 'x',
+  /// only a, b", with `what` for WHAT, or for a wrong or unknown argument.
   static std::unique_ptr<T> make(std::string_view what, NamedArguments& arguments) {
     const Maker<T>* maker = all().find(arguments.name());
     if (maker == nullptr) {

@@ -12,7 +12,7 @@ namespace masque {
 /// raises SIGBUS. Thread-safe.
 class MappedFile {
  public:
-  /// Maps what the file held when it was opened. Throws InputError if the system cannot, or if the
+  /// Maps what `file` held when it was opened. Throws InputError if the system cannot, or if the
   /// file has shrunk since.
   static std::shared_ptr<const MappedFile> map(const InputFile& file);
 
@@ -20,6 +20,7 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();
 
+  /// The bytes of the file: a view that is valid as long as this object.
   Bytes bytes() const { return {data_, size_}; }
 
  private:

@@ -15,7 +15,8 @@ namespace masque {
 template <class T>
 using NameTable = std::span<const std::pair<std::string_view, T>>;
 
-/// The name of a value, which the table has.
+/// Returns the name of `value` in `table`, which must have it: a MASQUE_CHECK. The first of
+/// several.
 template <class T>
 std::string_view name_in(NameTable<T> table, T value) {
   const auto found = std::ranges::find(table, value, &std::pair<std::string_view, T>::second);
@@ -23,11 +24,12 @@ std::string_view name_in(NameTable<T> table, T value) {
   return found->first;
 }
 
-/// Throws UsageError "FIELD: found 'x', expected a, b or c".
+/// Throws UsageError "FIELD: found 'x', expected a, b or c" about the field `field_name` with the
+/// text `found` and the possible `names`, and a suggestion where one of them is near.
 [[noreturn]] void refuse_name(std::string_view field_name, std::string_view found,
                               std::span<const std::string_view> names);
 
-/// The value of a name. Throws as refuse_name.
+/// Returns the value of `name` in `table`. Throws as refuse_name, about `field_name`.
 template <class T>
 const T& named_value(std::string_view field_name, std::string_view name, NameTable<T> table) {
   const auto found = std::ranges::find(table, name, &std::pair<std::string_view, T>::first);
@@ -37,7 +39,8 @@ const T& named_value(std::string_view field_name, std::string_view name, NameTab
   refuse_name(field_name, name, names);
 }
 
-/// The values of several names. Throws as refuse_name.
+/// Returns the values of `names` in `table`, in their order. Throws as refuse_name, about
+/// `field_name`.
 template <class T>
 std::vector<T> named_values(std::string_view field_name, std::span<const std::string_view> names,
                             NameTable<T> table) {

@@ -16,19 +16,26 @@ namespace masque {
 /// nobody requested is an error of `check_all_known`.
 class NamedArguments {
  public:
-  /// Parses NAME or NAME(key=value, …). A value may itself be spelled with parentheses. Throws
-  /// UsageError "'TEXT': what was found, what was expected".
+  /// Parses `text`, which is NAME or NAME(key=value, …). A value may itself be spelled with
+  /// parentheses. Throws UsageError "'TEXT': what was expected".
   explicit NamedArguments(std::string_view text);
 
+  /// The NAME, letters, digits and underscores.
   const std::string& name() const { return name_; }
 
-  /// The value of an argument or, if it was not given, `standard`. Throw UsageError for a value
-  /// that is none, or not within [least, most].
+  /// Returns the whole number of the argument `key` or, if it was not given, `standard`. Throws
+  /// UsageError for a value that is none, or not within [`least`, `most`].
   Index count(std::string_view key, Index standard, Index least, Index most);
+  /// Returns the number of the argument `key` or, if it was not given, `standard`. Throws
+  /// UsageError for a value that is none, or not within [`least`, `most`].
   double number(std::string_view key, double standard, double least, double most);
+  /// Returns whether the argument `key` is "true" or, if it was not given, `standard`. Throws
+  /// UsageError for a value that is neither "true" nor "false".
   bool flag(std::string_view key, bool standard);
+  /// Returns the text of the argument `key` or, if it was not given, `standard`.
   std::string text(std::string_view key, std::string_view standard);
-  /// One of `possible`.
+  /// Returns the text of the argument `key` or, if it was not given, `standard`. Throws UsageError
+  /// for one that is not among the texts `possible`.
   std::string choice(std::string_view key, std::string_view standard,
                      std::span<const std::string_view> possible);
 

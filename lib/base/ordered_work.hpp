@@ -29,18 +29,21 @@ struct OrderedSteps {
 };
 
 /// Reads items, works on them with `threads` threads (≤ 0: default_threads()), and writes them in
-/// the order of reading. Holds a few items per thread. An item whose work throws is still written,
-/// unless by is_shortage() it may be half done; then the error is rethrown and nothing after it is
-/// written. An error of read() is rethrown when all items before it are written: output does not
-/// depend on the number of threads.
+/// the order of reading, as `steps` say. Holds a few items per thread. An item whose work throws is
+/// still written, unless by is_shortage() it may be half done; then the error is rethrown and
+/// nothing after it is written. An error of read() is rethrown when all items before it are
+/// written: output does not depend on the number of threads.
 template <class Item>
 void ordered_work(int threads, const OrderedSteps<Item>& steps);
 
 namespace ordered_work_detail {
 
+/// The items between reading and writing, two for each thread and two more, and the threads that
+/// work on them.
 template <class Item>
 class Ring {
  public:
+  /// Starts up to `threads` threads, as many as the system gives. `steps` outlive the ring.
   Ring(int threads, const OrderedSteps<Item>& steps)
       : steps_(steps), slots_(static_cast<std::size_t>(threads) * 2 + 2) {
     for (int i = 0; i < threads; ++i) {
@@ -60,6 +63,8 @@ class Ring {
   /// Whether the system gave it no thread: run() would wait for ever.
   bool empty() const { return pool_.empty(); }
 
+  /// Reads, and writes in order, on the caller's thread until the end; rethrows errors as
+  /// ordered_work says. Called once.
   void run() {
     std::exception_ptr failed;
     for (;;) {

@@ -11,19 +11,22 @@
 
 namespace masque {
 
-/// Name of the temporary for `name`: ".NAME.masque-tmp", or a hash of it where that is too long. It
-/// is the same in every run, so a leftover of a killed one is found, reused and so removed.
+/// Name of the temporary for `name`: ".NAME.masque-tmp", or with a hash of `name` where that
+/// would have more than 255 bytes. It is the same in every run, so a leftover of a killed one
+/// is found, reused and so removed.
 std::string staging_name(const std::string& name);
 
-/// Throws InputError if `path` must not be replaced: a symbolic link, not a regular file, or an
-/// entry of a Hugging Face cache (a hash-named file in a folder "blobs").
+/// Throws InputError if `path` must not be replaced: a symbolic link, not a regular file, a file
+/// with more than one hard link, or an entry of a Hugging Face cache (is_cache_entry). A path where
+/// nothing is may be written.
 void refuse_unsafe_target(const std::string& path);
 
-/// Whether a path is an entry of a hash-named cache: BLOBS/HASH, as Hugging Face's.
+/// Whether `path` is by its names an entry of a hash-named cache, as Hugging Face's: blobs/HASH
+/// with 40 or 64 hexadecimal digits.
 bool is_cache_entry(const std::string& path);
 
-/// A file being written. Unless commit() returns, the target is untouched and the temporary goes
-/// away with this object.
+/// A file being written. Unless commit() returns, the target is untouched (for the one exception
+/// see there) and the temporary goes away with this object.
 class OutputFile {
  public:
   /// Opens the temporary for `path`, locked against other writers of the same target.
@@ -33,12 +36,15 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();
 
+  /// The temporary, empty at first, open for reading and writing; stays this object's.
   int descriptor() const { return fd_.get(); }
+  /// The path of the target, as given.
   const std::string& path() const { return path_; }
 
   /// Makes the new content durable and gives it the target's name, with the mode of the file it
   /// replaces (new files: as the umask says). Throws InputError; also when the target was changed
-  /// by somebody else since this object was made.
+  /// by somebody else since this object was made. Where the last step fails, the sync of the name,
+  /// the target is replaced all the same.
   void commit();
 
  private:
@@ -51,28 +57,34 @@ class OutputFile {
   bool committed_ = false;
 };
 
-/// Opens (creating it if needed) and locks `name` in `folder` as a staging file or folder that no
-/// other process uses. `path` is what messages call the target.
+/// Opens (creating it if needed) and locks `name` in the open folder `folder` as a staging folder,
+/// if `as_folder` says so, else as a staging file, that no other process uses. What a killed run
+/// left in it stays. `path` is what messages call the target. Throws InputError; also while another
+/// process writes there. On a file system without locks it is not locked.
 Descriptor open_staging(int folder, const std::string& name, bool as_folder,
                         const std::string& path);
 
-/// What stands under `name` in a folder, links not followed; nothing if nothing does. `path` is
-/// what messages call it. Throws InputError.
+/// What stands under `name` in the open folder `folder`, links not followed; nothing if nothing
+/// does. `path` is what messages call it. Throws InputError.
 std::optional<struct stat> entry_state(int folder, const std::string& name,
                                        const std::string& path);
 
-/// Gives a written file the mode and the owner of the one that it replaces; without one, the mode
-/// of a new file. Throws InputError.
+/// Gives the written file `fd` the mode of the one that it replaces, `replaced`, and as far as the
+/// process may its owner; without one, the mode of a new file. `path` is what messages call it.
+/// Throws InputError.
 void take_mode(int fd, const std::optional<struct stat>& replaced, const std::string& path);
 
-/// Throws InputError if an entry is not the one any more that entry_state saw.
+/// Throws InputError, which names `path`, if what stands under `name` in the open folder `folder`
+/// is not the entry any more that entry_state saw as `before`, or its size or time has changed.
 void refuse_changed(int folder, const std::string& name, const std::optional<struct stat>& before,
                     const std::string& path);
 
-/// Permission bits of a new file under the process's umask.
+/// Permission bits of a new file under the process's umask, which is 0 for a moment: not while
+/// other threads make files.
 mode_t new_file_mode();
 
-/// Writes a text file whole or not at all. Throws InputError.
+/// Replaces the file `path`, or makes it, with the content `text`: whole or not at all, as
+/// OutputFile. Throws InputError.
 void replace_text(const std::string& path, const std::string& text);
 
 }  // namespace masque

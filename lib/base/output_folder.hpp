@@ -15,25 +15,30 @@ enum class Existing {
   kReplace,  ///< exchanged for the new one in one step, the old one then removed
 };
 
-/// A folder being written. Unless commit() returns, the target is untouched and the staging folder
-/// goes away with this object.
+/// A folder being written. Unless commit() returns, the target is untouched (for the one exception
+/// see there) and the staging folder goes away with this object. For one thread.
 class OutputFolder {
  public:
-  /// Makes the staging folder for `path`, locked against other writers of the same target.
-  /// With kReplace, commit() refuses to remove anything but weights (*.safetensors and their index)
-  /// and files that the new folder has too; a folder with symbolic links (a Hugging Face snapshot)
-  /// and one that is or holds `input` are never replaced.
+  /// Makes the staging folder for `path`, locked against other writers of the same target. With
+  /// `existing` as kReplace, commit() refuses to remove anything but weights (`*.safetensors` and
+  /// their index) and files that the new folder has too; a folder with symbolic links (a Hugging
+  /// Face snapshot) and one that is or holds `input` are never replaced. Throws InputError: `path`
+  /// is no name for a folder, a file stands there, a folder with content under kRefuse or with the
+  /// input in it, or another process is writing it.
   OutputFolder(const std::string& path, Existing existing, const std::string& input = {});
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
   ~OutputFolder();
 
+  /// The path of the target, as given.
   const std::string& path() const { return path_; }
   /// Where the files are until commit().
   std::string staging_path() const;
 
-  /// A new file `relative` ("sub/name"; sub-folders are made) with this mode, open for reading and
-  /// writing. The caller writes; commit() syncs.
+  /// Makes a new file `relative` ("sub/name"; sub-folders are made) with the permission bits `mode`
+  /// under the umask, and those of its owner to read and write; returns it open for reading and
+  /// writing. The caller writes; commit() syncs. Throws InputError, also for a file that it has
+  /// made before.
   Descriptor create(const std::string& relative, unsigned mode);
 
   /// Throws InputError if replacing the old folder would lose a file: called by commit(), and
@@ -59,21 +64,23 @@ class OutputFolder {
   bool committed_ = false;
 };
 
-/// Appends the names in an open folder without "." and "..", sorted; 0, or the errno of what went
-/// wrong.
+/// Appends the names in the open folder `folder` without "." and ".." to `names`, and sorts them
+/// all; returns 0, or the errno of what went wrong.
 int read_entries(int folder, std::vector<std::string>& names);
 
-/// Removes `name` in `folder` with everything below it. Best effort; never throws.
+/// Removes the folder `name` in the open folder `folder` with everything below it, 32 levels deep.
+/// Best effort; never throws.
 void remove_tree(int folder, const std::string& name) noexcept;
 
 /// The regular files below `path` as relative paths, sorted; links to files are followed. Links to
 /// folders, dangling links, pipes and the like are left out and named in `left_out`; leftovers of
-/// interrupted runs are left out. Throws InputError if a folder cannot be read.
+/// interrupted runs are left out and not named. Throws InputError if a folder cannot be read or
+/// lies more than 32 levels deep.
 std::vector<std::string> list_files(const std::string& path,
                                     std::vector<std::string>* left_out = nullptr);
 
-/// Those of these files in the folder that are links to a file outside of it; entries of a
-/// hash-named cache, as Hugging Face's, are left out.
+/// Returns those of the files `names` in `folder` that are links to a file outside of it; links to
+/// entries of a hash-named cache, as Hugging Face's, are left out.
 std::vector<std::string> links_outside(const std::string& folder,
                                        const std::vector<std::string>& names);
 

@@ -19,9 +19,10 @@ namespace masque {
 /// it was about to replace is then in the staging folder, and the next one puts it back first.
 class OutputGroup {
  public:
-  /// Makes the staging folder for `path`, locked against other writers of it. With kReplace a file
-  /// that is there, and companions that are created anew, are replaced; for a moment of commit()
-  /// there is none. Throws InputError: as OutputFile; with kRefuse also if `path` exists.
+  /// Makes the staging folder for `path`, locked against other writers of it. With `existing` as
+  /// kReplace a file that is there, and companions that are created anew, are replaced; for a
+  /// moment of commit() there is none. Throws InputError: as OutputFile; with kRefuse also if
+  /// `path` exists.
   explicit OutputGroup(const std::string& path, Existing existing = Existing::kRefuse);
   OutputGroup(const OutputGroup&) = delete;
   OutputGroup& operator=(const OutputGroup&) = delete;
@@ -30,12 +31,14 @@ class OutputGroup {
   /// Where the files are until commit().
   const std::string& staging_path() const { return staging_path_; }
 
-  /// The file itself or a companion by its plain name, open for reading and writing while this
-  /// object lives. A companion that is there already is replaced. Throws InputError.
+  /// Makes the file itself or a companion by its plain name `name`; returns a descriptor for
+  /// reading and writing, which stays this object's and is open while it lives. A companion that is
+  /// there already is replaced. Throws InputError.
   int create(const std::string& name);
 
   /// Makes everything durable and gives all files their names; the file itself must have been
-  /// created. Throws InputError.
+  /// created. Throws InputError; where the last step fails, the sync of its name, the file is
+  /// replaced all the same, and the message says where the old one is kept.
   void commit();
 
  private:

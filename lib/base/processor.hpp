@@ -27,15 +27,17 @@ InstructionSet instruction_set();
 /// Whether limit_instruction_set has been called.
 bool instruction_set_is_limited();
 
-/// Uses a set by its name: "sse2", "sse4", "neon", "avx2", "avx512", "avx512_bf16" or "amx". Before
-/// any kernel runs. Throws UsageError, naming those to choose from, where this processor lacks it.
+/// Uses the set `name`, one of instruction_set_names(): "sse2", "sse4", "neon", "avx2", "avx512",
+/// "avx512_bf16" or "amx". Before any kernel runs. Throws UsageError, naming those to choose from,
+/// where this processor lacks it.
 void limit_instruction_set(std::string_view name);
 
-/// Applies the environment variable MASQUE_CPU, if it is set. Called by the start of a program, not
-/// by libraries.
+/// Applies the environment variable MASQUE_CPU, if it is set and not empty. Called by the start of
+/// a program, not by libraries. Throws as limit_instruction_set.
 void limit_instruction_set_by_environment();
 
-/// The name of a set, as limit_instruction_set takes it.
+/// The name of `set`, as limit_instruction_set takes it. A MASQUE_CHECK: `set` is one of this
+/// architecture.
 std::string_view name_of(InstructionSet set);
 
 /// Names of the sets that this processor offers, weakest first.

@@ -19,11 +19,13 @@ enum class RegexDialect {
 /// A compiled expression. Immutable: searches of several threads may share it.
 class Regex {
  public:
-  /// Throws an error that says why the expression, or a search with it, is refused.
+  /// Throws an error that says why the expression, or a search with it, is refused. Must not
+  /// return.
   using Refuse = std::function<void(const std::string& why)>;
 
-  /// Calls `refuse` if the expression is not valid, has more than 65536 bytes or is nested too
-  /// deeply; a search calls it later, so what it refers to must live as long.
+  /// Compiles `expression`, written in `dialect`. Calls `refuse` if it is not valid, has more than
+  /// 65536 bytes or is nested more than 500 levels deep; a search calls it later, so what it refers
+  /// to must live as long.
   Regex(std::string_view expression, RegexDialect dialect, Refuse refuse);
   Regex(const Regex&) = delete;
   Regex& operator=(const Regex&) = delete;
@@ -38,8 +40,8 @@ class Regex {
 /// A search through one text, for one thread. The expression and the text must outlive it.
 class RegexSearch {
  public:
-  /// Calls the expression's `refuse` for a text that is not UTF-8 where the dialect expects it, or
-  /// that has 2 GiB or more.
+  /// Searches for `regex` in `text`. Calls the expression's `refuse` for a text that is not UTF-8
+  /// where the dialect expects it, or that has 1 GiB or more.
   RegexSearch(const Regex& regex, std::string_view text);
   RegexSearch(const RegexSearch&) = delete;
   RegexSearch& operator=(const RegexSearch&) = delete;
@@ -51,12 +53,15 @@ class RegexSearch {
   /// before `from` or ends before it begins (`\K` in what only looks). Throws Interrupted.
   bool find(std::size_t from);
 
-  /// Of the last match: bytes [begin, end) of the text.
+  /// First byte of the last match in the text. This and what follows: only after a find() that
+  /// returned true.
   std::size_t begin() const;
+  /// One past the last byte of the last match.
   std::size_t end() const;
   /// Number of groups, the whole match included.
   std::size_t groups() const;
-  /// What a group found, 0 being the whole match; nothing if it took no part in it.
+  /// What the group `number` found, 0 being the whole match, as a view of the text; nothing if it
+  /// took no part in the match or there is no such group.
   std::optional<std::string_view> group(std::size_t number) const;
 
  private:

@@ -19,27 +19,29 @@ namespace masque {
 template <class T>
 class Registry {
  public:
+  /// The registry of this T, made by the first call.
   static Registry& of_process() {
     static Registry all;
     return all;
   }
 
-  /// Adds an item that stays where it is.
+  /// Adds `item`, which stays where it is and must live as long as the process.
   void add(const T& item) {
     const auto before = [](std::string_view name, const T* other) {
       return name < name_of(*other);
     };
     items_.insert(std::upper_bound(items_.begin(), items_.end(), name_of(item), before), &item);
   }
-  /// Adds an item and owns it.
+  /// Adds `item` and owns it.
   void add(std::unique_ptr<const T> item) {
     add(*item);
     owned_.push_back(std::move(item));
   }
 
+  /// All items, sorted by name: a view that is valid until the next add().
   std::span<const T* const> all() const { return items_; }
 
-  /// The item of this name; nullptr if there is none.
+  /// The item called `name`, the first of several; nullptr if there is none. Cost O(items).
   const T* find(std::string_view name) const {
     const auto found = std::find_if(items_.begin(), items_.end(),
                                     [&](const T* item) { return name_of(*item) == name; });

@@ -16,12 +16,13 @@ class ScratchFile {
   /// InputError if no file can be made there.
   explicit ScratchFile(const std::string& path);
 
-  /// Whole or, where it throws, not at all; signals wait. Throws InputError.
+  /// Appends `text`, whole or, where it throws, not at all; signals wait. Throws InputError.
   void append(std::string_view text);
   /// Bytes that were appended.
   std::uint64_t size() const { return size_; }
-  /// Reads exactly out.size() bytes at `offset` of what was appended. Thread-safe while nobody
-  /// appends. Throws InputError and Interrupted.
+  /// Reads exactly out.size() bytes at byte `offset` of what was appended into `out`; a range
+  /// beyond size() is a MASQUE_CHECK. Thread-safe while nobody appends. Throws InputError and
+  /// Interrupted.
   void read(std::uint64_t offset, MutableBytes out) const;
 
  private:

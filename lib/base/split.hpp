@@ -12,39 +12,43 @@ namespace masque {
 /// What most places that read people's text take for blanks.
 inline constexpr std::string_view kBlanksOfLine = " \t\r";
 
-/// `text` without the blanks at its begin and end.
+/// Returns `text` without the bytes at its begin and end that are among `blanks`.
 std::string_view trim(std::string_view text, std::string_view blanks = " ");
 
-/// The parts between separators, one more than there are separators: "" has one part, an empty one.
+/// Returns the parts of `text` between each `separator`, one more than there are separators: "" has
+/// one part, an empty one.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
-/// The same, but separators within parentheses count for nothing.
+/// Returns the parts of `text` between each `separator` in the same way, but separators within
+/// parentheses count for nothing.
 std::vector<std::string_view> split_outside_parentheses(std::string_view text, char separator);
 
-/// The parts that each end with `end`, but perhaps the last: "" has none.
+/// Returns the parts of `text` that each end with `end`, but perhaps the last, without it: "" has
+/// none.
 std::vector<std::string_view> split_terminated(std::string_view text, char end);
 
-/// The runs of characters that are no blanks.
+/// Returns the runs of bytes of `text` that are not among `blanks`; none of them is empty.
 std::vector<std::string_view> split_at_blanks(std::string_view text, std::string_view blanks);
 
-/// What stands before and after the separator; nothing unless it stands there exactly once.
+/// Returns the parts of `text` before and after `separator`; nothing unless it occurs exactly once.
 std::optional<std::pair<std::string_view, std::string_view>> split_in_two(std::string_view text,
                                                                           char separator);
 
-/// NAME or NAME:ARGUMENT: what stands before the first separator, and after it if there is one.
+/// NAME or NAME:ARGUMENT: returns the part of `text` before the first `separator`, and after it
+/// if there is one.
 std::pair<std::string_view, std::optional<std::string_view>> split_at_first(std::string_view text,
                                                                             char separator);
-/// The same at the last separator.
+/// Returns the part of `text` before the last `separator`, and after it if there is one.
 std::pair<std::string_view, std::optional<std::string_view>> split_at_last(std::string_view text,
                                                                            char separator);
 
-/// A line without the carriage return that files from Windows have at its end.
+/// Returns `line` without the carriage return that files from Windows have at its end.
 inline std::string_view without_return(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
 }
 
-/// Calls use(line) for every line of a text, without its line feed.
+/// Calls use(line) for every line of `text`, without its line feed; the last one may lack it.
 template <class Use>
 void for_each_line(std::string_view text, const Use& use) {
   while (!text.empty()) {

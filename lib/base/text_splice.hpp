@@ -10,14 +10,15 @@ namespace masque {
 /// Edits of one text. Cost of apply(): O(text + edits · log edits).
 class TextSplice {
  public:
-  /// Bytes [begin, end) become `with`. Ranges must not overlap; an empty one inserts, before an
-  /// edit that begins at the same place.
+  /// Bytes [`begin`, `end`) become `with`. Ranges must not overlap: a MASQUE_CHECK of apply(). An
+  /// empty one inserts, before an edit that begins at the same place.
   void replace(std::size_t begin, std::size_t end, std::string with);
 
+  /// Whether there is no edit.
   bool empty() const { return edits_.empty(); }
-  /// The text with all edits made.
+  /// Returns `text` with all edits made.
   std::string apply(const std::string& text) const;
-  /// Bytes [begin, end) of the text with the edits made, which must all lie in there.
+  /// Returns bytes [`begin`, `end`) of `text` with the edits made, which must all lie in there.
   std::string apply(const std::string& text, std::size_t begin, std::size_t end) const;
 
  private:

@@ -25,53 +25,56 @@ enum class UndoKind : std::uint8_t {
   kCreated,   ///< it is new; undone by removing it
 };
 
+/// A file that a change touches.
 struct UndoFile {
-  std::string name;  ///< in the journal's folder
-  UndoKind kind = UndoKind::kPatched;
-  std::uint64_t inode = 0;  ///< kPatched: together with `size`, which file it is
-  std::uint64_t size = 0;   ///< before the change
-  std::string new_digest;   ///< kReplaced, kCreated: XXH3-128 of the new content
+  std::string name;                    ///< in the journal's folder
+  UndoKind kind = UndoKind::kPatched;  ///< decides which of the other fields are set
+  std::uint64_t inode = 0;             ///< kPatched: together with `size`, which file it is
+  std::uint64_t size = 0;              ///< bytes before the change; kCreated: 0
+  std::string new_digest;              ///< kReplaced, kCreated: XXH3-128 of the new content
 };
 
 /// Bytes of a file that were saved.
 struct UndoRange {
-  std::uint32_t file = 0;
-  std::uint64_t offset = 0;
-  std::uint64_t size = 0;
+  std::uint32_t file = 0;    ///< index in UndoPlan::files
+  std::uint64_t offset = 0;  ///< first byte in the file
+  std::uint64_t size = 0;    ///< bytes
 };
 
 /// What a change touches. The first file gives the journal its name.
 struct UndoPlan {
-  std::vector<UndoFile> files;
-  std::vector<UndoRange> ranges;
+  std::vector<UndoFile> files;    ///< at least one
+  std::vector<UndoRange> ranges;  ///< in the order in which the journal holds their old bytes
 };
 
 /// A journal that is complete on disk.
 struct UndoJournal {
-  std::string name;  ///< of the journal in its folder
-  UndoPlan plan;
-  InputFile file;
-  std::uint64_t data_begin = 0;  ///< where the old bytes begin in it
+  std::string name;              ///< of the journal in its folder
+  UndoPlan plan;                 ///< what its header says
+  InputFile file;                ///< the journal, open
+  std::uint64_t data_begin = 0;  ///< the byte where the old bytes begin in it
 };
 
-/// ".NAME.undo", or a hash of the name where that is too long.
+/// The journal's name for the file `name`: ".NAME.undo", or with a hash of it where that would
+/// have more than 255 bytes.
 std::string journal_name(const std::string& name);
-/// Whether a file of this name may be a journal.
+/// Whether a file called `name` may be a journal, by its name alone.
 bool is_journal_name(std::string_view name);
 
-/// out ← the saved bytes of a range from byte `offset` of it. May throw InputError.
+/// Fills `out` with the saved bytes of `range` from byte `offset` of it. May throw InputError.
 using OldBytes =
     std::function<void(const UndoRange& range, std::uint64_t offset, MutableBytes out)>;
 
-/// Writes the journal, which must be new, and makes it and its name durable. `folder` is an open
-/// folder, `path` what messages call it. Throws InputError and Interrupted; there is then no
-/// journal, if the system lets it be removed. Memory: 1 MiB.
+/// Writes the journal of `plan`, which must be new, with the bytes that `old` gives, and makes it
+/// and its name durable. `folder` is an open folder, `path` what messages call it. Throws
+/// InputError, Interrupted and what `old` throws; there is then no journal, if the system lets it
+/// be removed. Memory: 1 MiB.
 UndoJournal write_undo_journal(int folder, const std::string& path, UndoPlan plan,
                                const OldBytes& old);
 
-/// Reads a journal; nothing if there is none of this name or it is not complete, so that the
-/// change had not begun. Reads the whole file once. Throws InputError if it cannot be read or was
-/// written by another version.
+/// Reads the journal `name` in the open folder `folder`, which messages call `path`; nothing if
+/// there is none of this name or it is not complete, so that the change had not begun. Reads the
+/// whole file once. Throws InputError if it cannot be read or was written by another version.
 std::optional<UndoJournal> read_undo_journal(int folder, const std::string& path,
                                              const std::string& name);
 

@@ -9,22 +9,23 @@
 
 namespace masque {
 
-/// Length of the longest valid prefix. Cost O(n), several bytes at a time where all are ASCII.
+/// Returns the length in bytes of the longest prefix of `text` that is valid UTF-8 (as
+/// decode_utf8). Cost O(n), several bytes at a time where all are ASCII.
 std::size_t valid_utf8_prefix(std::string_view text);
 
-/// Whether all bytes are below 128.
+/// Whether all bytes of `text` are below 128.
 inline bool is_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
 }
 
-/// Whether all of it is UTF-8.
+/// Whether all of `text` is valid UTF-8.
 inline bool valid_utf8(std::string_view text) { return valid_utf8_prefix(text) == text.size(); }
 
-/// Appends `text` with U+FFFD for every maximal subpart of an ill-formed sequence (Unicode 15,
-/// 3.9; as Rust and Python's errors="replace"). Returns how many there were.
+/// Appends `text` to `out` with U+FFFD for every maximal subpart of an ill-formed sequence (Unicode
+/// 15, 3.9; as Rust and Python's errors="replace"). Returns how many there were.
 std::uint64_t append_replacing_invalid(std::string_view text, std::string& out);
 
-/// Number of code points of valid UTF-8.
+/// Returns the number of code points of `text`, which is valid UTF-8.
 std::size_t count_code_points(std::string_view text);
 
 }  // namespace masque

@@ -26,10 +26,12 @@ namespace masque {
 namespace vectorize_detail {
 
 #if MASQUE_LOOP_VARIANTS
+/// Calls kLoop with `args`, compiled for AVX2.
 template <auto kLoop, class... Args>
 [[gnu::target(MASQUE_AVX2), gnu::flatten, gnu::noinline]] auto on_avx2(Args... args) {
   return kLoop(args...);
 }
+/// Calls kLoop with `args`, compiled for AVX-512.
 template <auto kLoop, class... Args>
 [[gnu::target(MASQUE_AVX512), gnu::flatten, gnu::noinline]] auto on_avx512(Args... args) {
   return kLoop(args...);

@@ -3,6 +3,7 @@
 
 namespace masque {
 
+/// The version of the library and its tools, as "1.2.3".
 inline constexpr const char* kVersion = MASQUE_VERSION;
 
 }  // namespace masque

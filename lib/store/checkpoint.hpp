@@ -19,9 +19,9 @@ namespace masque::store {
 
 /// One file of weights of a checkpoint.
 struct WeightsFile {
-  std::string name;  ///< inside the checkpoint's folder
-  InputFile file;
-  FileContent content;
+  std::string name;     ///< inside the checkpoint's folder
+  InputFile file;       ///< the file, open
+  FileContent content;  ///< what its header says
 };
 
 /// An opened checkpoint: every header read and validated, no weights read. Movable; reads are
@@ -31,6 +31,7 @@ class Checkpoint {
   const std::string& path() const { return path_; }      ///< as given
   const std::string& folder() const { return folder_; }  ///< where its files are
   bool is_folder() const { return is_folder_; }          ///< a folder or an index was given
+  /// The files of weights, at least one; TensorInfo::file is an index in it.
   const std::vector<WeightsFile>& files() const { return files_; }
   /// Of shards with a JSON index: what it says.
   const std::optional<ShardIndex>& index() const { return index_; }
@@ -43,18 +44,19 @@ class Checkpoint {
 
   /// All tensors, by file and place in it.
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
-  /// The tensor of this name; nullptr if there is none. Cost O(1).
+  /// The tensor called `name`, one of tensors(); nullptr if there is none. Cost O(1).
   const TensorInfo* find(const std::string& name) const;
-  /// The tensor of this name. Throws InputError naming the nearest one, or the type of an opaque
-  /// one.
+  /// The tensor called `name`, one of tensors(). Throws InputError naming the nearest one, or the
+  /// type of an opaque one.
   const TensorInfo& get(const std::string& name) const;
 
   /// Tensors without a DType, by file and place in it. No name is one of tensors() too.
   const std::vector<OpaqueTensor>& opaque() const { return opaque_; }
-  /// The opaque tensor of this name; nullptr if there is none. Cost O(1).
+  /// The opaque tensor called `name`, one of opaque(); nullptr if there is none. Cost O(1).
   const OpaqueTensor* find_opaque(const std::string& name) const;
 
-  /// Reads out.size() bytes of a tensor from byte `offset` of it.
+  /// Reads out.size() bytes of `tensor` from byte `offset` of it into `out`; a range beyond its end
+  /// is a MASQUE_CHECK. Thread-safe. Throws InputError.
   void read(const TensorInfo& tensor, std::uint64_t offset, MutableBytes out) const;
 
   /// Sum of all tensors' bytes, opaque ones left out.
@@ -87,20 +89,22 @@ class Checkpoint {
 /// weights `single` there.
 bool is_opened_before(const std::string& name, const std::string& single);
 
-/// Opens a checkpoint. In a folder `model.safetensors` is taken first, then
-/// `model.safetensors.index.json`, `pytorch_model.bin`, `pytorch_model.bin.index.json` (the order
-/// of transformers), then the only *.safetensors file, then the only *.bin, *.pt, *.pth or *.npz,
-/// then the only *.gguf, then the TensorFlow checkpoint that is the only one or that the file
-/// `checkpoint` names. Such a one is also opened by its PREFIX and by PREFIX.index. Throws
-/// InputError if something cannot be read, or if a change in place of one of its files is not
-/// finished; a broken rule is returned.
+/// Opens the checkpoint that `path` stands for. In a folder `model.safetensors` is taken first,
+/// then `model.safetensors.index.json`, `pytorch_model.bin`, `pytorch_model.bin.index.json` (the
+/// order of transformers), then the only `*.safetensors` file, then the only `*.bin`, `*.pt`,
+/// `*.pth` or `*.npz`, then the only `*.gguf`, then the TensorFlow checkpoint that is the only one
+/// or that the file `checkpoint` names. Such a one is also opened by its PREFIX and by
+/// PREFIX.index. Throws InputError if something cannot be read, or if a change in place of one of
+/// its files is not finished; a broken rule is returned.
 Checked<Checkpoint> open_checked(const std::string& path);
 
-/// Opens a checkpoint; a broken rule is thrown as InputError too.
+/// Opens the checkpoint that `path` stands for, as open_checked; a broken rule is thrown as
+/// InputError too.
 Checkpoint open_checkpoint(const std::string& path);
 
-/// Locks the files of weights that open_checkpoint would open, to change them in place: before they
-/// are opened, so that nobody changes them between reading and writing. See LockedFiles.
+/// Locks the files of weights that open_checkpoint(`path`) would open, to change them in place:
+/// before they are opened, so that nobody changes them between reading and writing. Waits up to
+/// `wait_seconds` for each of them. Throws as LockedFiles, and InputError for a broken index.
 LockedFiles lock_checkpoint(const std::string& path, double wait_seconds);
 
 }  // namespace masque::store

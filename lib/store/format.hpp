@@ -20,14 +20,14 @@ struct PatchedFile {
   const InputFile* file = nullptr;  ///< as it is
   /// Bytes of tensors that change: offset and size, ascending, apart.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> changed;
-  /// out ← bytes of the file as they will be.
+  /// Fills `out` with bytes of the file from byte `offset` on, as they will be.
   std::function<void(std::uint64_t offset, MutableBytes out)> read;
 };
 
 /// Bytes of a file that follow from others.
 struct Patch {
-  std::uint64_t offset = 0;
-  std::string bytes;
+  std::uint64_t offset = 0;  ///< first byte in the file
+  std::string bytes;         ///< what is written there
 };
 
 /// What else must change in a file whose tensors get new bytes of the same size: checksums. Throws
@@ -42,12 +42,12 @@ struct FileContent {
   std::string_view writer = {};        ///< of its format; set by read_weights
   InPlaceFunction in_place = nullptr;  ///< of its format; set by read_weights
   CheckSumsFunction check_sums = {};   ///< of its format; set by read_weights; empty: no sums
-  std::vector<TensorInfo> tensors;
-  Metadata metadata;  ///< texts
-  std::uint64_t data_begin = 0;
-  std::uint64_t unknown_fields = 0;  ///< would be lost if the header were written again
-  std::string unknown_field;         ///< the first of them
-  std::vector<std::string> notes;    ///< legal but odd; worth a word
+  std::vector<TensorInfo> tensors;     ///< those with a DType
+  Metadata metadata;                   ///< texts
+  std::uint64_t data_begin = 0;        ///< byte where the data begins, if the format has one header
+  std::uint64_t unknown_fields = 0;    ///< would be lost if the header were written again
+  std::string unknown_field;           ///< the first of them
+  std::vector<std::string> notes;      ///< legal but odd; worth a word
   /// A rule that is broken and does no harm: readers go on, `ckpt check` reports it.
   std::optional<Violation> tolerated = {};
   /// Tensors without a DType, in data order; their names are none of `tensors`.
@@ -79,17 +79,18 @@ std::span<const FileFormat* const> file_formats();
 
 /// Adds a format at program start.
 struct FormatRegistration {
+  /// Adds `format`, which must live as long as the process.
   explicit FormatRegistration(const FileFormat& format);
 };
 
-/// Reads a file of weights of any registered format, recognised by its bytes. A file of another
-/// kind that we know (a pickle, a web page, a compressed file, a Git LFS pointer …) breaks the
-/// rule "unsupported-format", which says what it is; an unknown one is read as safetensors, so that
-/// a damaged one gets the rule that it breaks.
+/// Reads the file of weights `file` of any registered format, recognised by its bytes. A file of
+/// another kind that we know (a pickle, a web page, a compressed file, a Git LFS pointer …) breaks
+/// the rule "unsupported-format", which says what it is; an unknown one is read as safetensors, so
+/// that a damaged one gets the rule that it breaks. Throws InputError if the file cannot be read.
 Checked<FileContent> read_weights(const InputFile& file);
 
-/// Reads all data of a file with this content: the first that differ from their checksum. Formats
-/// without checksums are always right.
+/// Reads all data of `file`, which has this `content`, and returns the first that differ from their
+/// checksum; nothing if all are right, and for formats without checksums. Throws InputError.
 std::optional<Violation> check_sums(const InputFile& file, const FileContent& content);
 
 }  // namespace masque::store

@@ -15,31 +15,36 @@ namespace masque::store {
 /// What keys of markers begin with.
 inline constexpr std::string_view kMarkerPrefix = "masque.";
 
-/// Where a file has its markers if neither its metadata nor a config.json does: FILE.masque.json.
+/// Where the file `path` has its markers if neither its metadata nor a config.json does:
+/// FILE.masque.json.
 std::string side_path(const std::string& path);
 
-/// What a file of weights of a checkpoint is called: of a data file of a bundle, its index.
+/// What `file`, a file of weights of `checkpoint`, is called: of a data file of a bundle, its
+/// index. A reference into one of the two.
 const std::string& weights_name(const Checkpoint& checkpoint, const WeightsFile& file);
 
-/// The value of a marker of the file that holds the tensor `neighbour`: in its metadata, in
-/// FILE.masque.json, or in the config.json of a folder; nothing if there is none. A lone file that
-/// has the name of a folder's weights is looked up in the config.json next to it, too. Throws
-/// InputError if FILE.masque.json is no JSON object.
+/// The value of the marker `key` of the file of `checkpoint` that holds the tensor `neighbour`: in
+/// its metadata, in FILE.masque.json, or in the config.json of a folder; nothing if there is none.
+/// A lone file that has the name of a folder's weights is looked up in the config.json next to it,
+/// too. Throws InputError if FILE.masque.json or the config is no JSON object, or there is no such
+/// tensor.
 std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::string& neighbour,
                                        std::string_view key);
 
-/// All markers of a checkpoint, each key once (the first file's), sorted by key. Throws as
+/// All markers of `checkpoint`, each key once (the first file's), sorted by key. Throws as
 /// find_marker does.
 Metadata markers_of(const Checkpoint& checkpoint);
 
-/// The text of a config.json with these markers and no others. Every other byte stays.
+/// The text `config` of a config.json with these `markers` and no others. Every other byte stays.
+/// Throws InputError if it is no JSON.
 std::string with_markers(const std::string& config, const Metadata& markers);
 
-/// The text of FILE.masque.json.
+/// The text of FILE.masque.json with these `markers`.
 std::string side_file_text(const Metadata& markers);
 
-/// As write_checkpoint_file, with FILE.masque.json next to it, which gets its name just before the
-/// weights get theirs; removed if there is nothing to say.
+/// Writes `weights` to the file `path` as write_checkpoint_file with `options` does, and
+/// `side_markers` to FILE.masque.json next to it, which gets its name just before the weights get
+/// theirs; removed if there are none.
 void write_marked_file(const std::string& path, const OutputWeights& weights,
                        const Metadata& side_markers, const WriteOptions& options);
 

@@ -11,9 +11,9 @@ namespace masque::store {
 
 /// One line of the map: where a tensor is, and where that stands.
 struct ShardEntry {
-  std::string tensor;
-  std::string shard;
-  std::size_t offset = 0;  ///< of the shard's name in the index
+  std::string tensor;      ///< name of the tensor
+  std::string shard;       ///< name of its file, in the folder of the index
+  std::size_t offset = 0;  ///< byte of the shard's name in the index
 };
 
 /// A valid index. Shard names are plain components of a path.
@@ -23,14 +23,15 @@ struct ShardIndex {
   std::string text;                 ///< the file as it is
 };
 
-/// Largest index that is read.
+/// Largest index that is read, in bytes.
 inline constexpr std::uint64_t kMaxIndexBytes = 16 << 20;
 
-/// Parses and validates an index. A shard name must be one component: not empty, without '/', '\'
-/// and NUL, not '.' or '..', at most 255 bytes: it can never lead out of the folder.
+/// Parses and validates the index `text`. A shard name must be one component: not empty, without
+/// `/`, `\` and NUL, not `.` or `..`, at most 255 bytes: it can never lead out of the folder.
 Checked<ShardIndex> parse_shard_index(std::string text);
 
-/// True if the text is a JSON object with a member "weight_map".
+/// Whether `text` begins with "{", after white space, and has "weight_map" in quotes somewhere: it
+/// is to be read as an index, and not parsed here.
 bool looks_like_index(std::string_view text);
 
 }  // namespace masque::store

@@ -12,24 +12,26 @@ namespace masque::store {
 /// Moments of a tensor's values; C64 counts real and imaginary parts. NaN and infinities are
 /// counted and left out of everything else.
 struct TensorStats {
-  std::uint64_t count = 0;  ///< finite values
-  double minimum = 0;
-  double maximum = 0;
-  double mean = 0;
-  double deviation = 0;  ///< population standard deviation
-  double norm = 0;       ///< Euclidean
-  std::uint64_t zeros = 0;
-  std::uint64_t nans = 0;
-  std::uint64_t infinities = 0;
+  std::uint64_t count = 0;       ///< finite values
+  double minimum = 0;            ///< NaN if there is no finite value
+  double maximum = 0;            ///< NaN if there is no finite value
+  double mean = 0;               ///< NaN if there is no finite value
+  double deviation = 0;          ///< population standard deviation; NaN if there is no finite value
+  double norm = 0;               ///< Euclidean
+  std::uint64_t zeros = 0;       ///< values that are 0 or −0
+  std::uint64_t nans = 0;        ///< values that are NaN
+  std::uint64_t infinities = 0;  ///< values that are infinite
 };
 
-/// Reads a tensor once. Not for packed types. Cost O(elements); memory 1 MiB a thread.
+/// The moments of `tensor`, one of `checkpoint`, which it reads once with `threads` threads (≤ 0:
+/// default_threads()). Not for packed types: a MASQUE_CHECK. Blocks are joined by Chan, Golub and
+/// LeVeque 1979. Cost O(elements); memory 1 MiB a thread. Throws InputError and Interrupted.
 TensorStats tensor_stats(const Checkpoint& checkpoint, const TensorInfo& tensor, int threads);
 
 /// How far apart two elements may be and still count as equal: |a − b| ≤ absolute + relative·|b|.
 struct Tolerance {
-  double absolute = 0;
-  double relative = 0;
+  double absolute = 0;  ///< in the unit of the values
+  double relative = 0;  ///< in parts of |b|
 };
 
 /// Differences of two tensors of equal shape.
@@ -41,24 +43,31 @@ struct TensorDiff {
   std::uint64_t last = 0;   ///< index of the last one
 };
 
-/// Compares element by element; types may differ. Equal types compare bits when there is no
-/// tolerance. Packed types compare bytes.
+/// Compares the tensor `in_a` of `a` with `in_b` of `b`, which has the same shape (a MASQUE_CHECK),
+/// element by element with `threads` threads (≤ 0: default_threads()); types may differ. Equal
+/// types compare bits when there is no `tolerance`. Two tensors of one packed type compare bytes,
+/// and counts and places are then of bytes; a packed type and another, or a real and a complex
+/// type, differ in all elements. Throws InputError and Interrupted.
 TensorDiff tensor_diff(const Checkpoint& a, const TensorInfo& in_a, const Checkpoint& b,
                        const TensorInfo& in_b, Tolerance tolerance, int threads);
 
+/// Which hash: make_sha256() or make_xxh3().
 enum class HashKind { kSha256, kXxh3 };
 
-/// Hash of a tensor's bytes.
+/// The hash of `kind` of the bytes of `tensor`, one of `checkpoint`, as it is read: in hexadecimal.
+/// Throws InputError and Interrupted.
 std::string tensor_hash(const Checkpoint& checkpoint, const TensorInfo& tensor, HashKind kind);
 
-/// Whether two tensors of a checkpoint have the same type, shape and bytes. Reads both up to the
-/// first difference, if only the bytes may differ.
+/// Whether the tensors `a` and `b` of `checkpoint` have the same type, shape and bytes. Reads both
+/// up to the first difference, if only the bytes may differ. Throws InputError and Interrupted.
 bool same_values(const Checkpoint& checkpoint, const TensorInfo& a, const TensorInfo& b);
 
-/// Hash of the bytes of a tensor without a DType.
+/// The hash of `kind` of the bytes of `tensor`, one of `checkpoint` without a DType: in
+/// hexadecimal. Throws InputError and Interrupted.
 std::string opaque_hash(const Checkpoint& checkpoint, const OpaqueTensor& tensor, HashKind kind);
 
-/// Hash of a run of bytes of a file.
+/// The hash of `kind` of bytes [`begin`, `end`) of `file`: in hexadecimal. Throws InputError and
+/// Interrupted.
 std::string range_hash(const InputFile& file, std::uint64_t begin, std::uint64_t end,
                        HashKind kind);
 

@@ -23,13 +23,13 @@ struct Violation {
 template <class T>
 using Checked = std::variant<T, Violation>;
 
-/// "rule (tensor 'x', byte 12): message", safe to print.
+/// The text of `violation`: "rule (tensor 'x', byte 12): message", safe to print.
 std::string describe(const Violation& violation);
 
-/// Throws InputError "file: rule …".
+/// Throws InputError "FILE: RULE (…): MESSAGE" of `violation`, whose file must be set.
 [[noreturn]] void throw_violation(const Violation& violation);
 
-/// The result, or the violation thrown.
+/// Returns the result in `checked`; throws a violation as throw_violation.
 template <class T>
 T value_or_throw(Checked<T> checked) {
   if (const auto* violation = std::get_if<Violation>(&checked)) throw_violation(*violation);

@@ -10,17 +10,18 @@
 
 namespace masque::store {
 
-/// Whether two tensors of a file are one, stored once under two names.
+/// Whether the tensors `a` and `b` of a checkpoint are one, stored once in a file under two names.
 bool share_bytes(const TensorInfo& a, const TensorInfo& b);
 
-/// For a writer that writes every tensor's bytes: of tensors that share them, those that the config
-/// ties to another one are left out, as transformers does when it saves; the others become tensors
-/// of their own. Adds a note for each. For a writer that can share bytes nothing changes.
+/// For `weights` whose writer writes every tensor's bytes: of tensors that share them, those that
+/// `config` ties to another one are left out, as transformers does when it saves; the others become
+/// tensors of their own. Adds a note for each to `notes`. For a writer that can share bytes nothing
+/// changes.
 void settle_aliases(OutputWeights& weights, const std::optional<ModelConfig>& config,
                     std::vector<std::string>& notes);
 
-/// After tensors were sorted or split into files: the first of those that share bytes in this file
-/// has them, the others refer to it.
+/// After the tensors of `weights` were sorted or split into files: the first of those that share
+/// bytes in this file has them, the others refer to it by TensorInfo::alias_of.
 void order_aliases(OutputWeights& weights);
 
 }  // namespace masque::store

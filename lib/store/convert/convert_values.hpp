@@ -11,7 +11,8 @@
 
 namespace masque::store {
 
-/// What to do with finite values beyond the largest of the new type.
+/// What to do with values that the new type cannot hold: finite ones beyond its largest, and
+/// infinities where it has none.
 enum class OverflowPolicy {
   kRefuse,    ///< noted as an Overflow
   kSaturate,  ///< the largest finite value of the type
@@ -20,8 +21,9 @@ enum class OverflowPolicy {
 /// The first tensor that overflowed, by name, noted by whichever thread saw it.
 class Overflow {
  public:
+  /// Notes the name `tensor`. Thread-safe.
   void note(const std::string& tensor);
-  /// Empty: none.
+  /// Of the names noted the first in order of bytes; empty: none. Not while others note.
   const std::string& first() const { return first_; }
 
  private:
@@ -29,18 +31,22 @@ class Overflow {
   std::string first_;
 };
 
-/// out ← bytes of a tensor from byte `offset` of it. Thread-safe.
+/// Fills `out` with bytes of a tensor from byte `offset` of it. Thread-safe.
 using ReadFunction = std::function<void(std::uint64_t offset, MutableBytes out)>;
 
-/// The tensor as it is. The checkpoint must outlive the function, as for all of these.
+/// Returns what reads `tensor`, one of `checkpoint`, as it is. Both must outlive the function.
 ReadFunction plain_values(const Checkpoint& checkpoint, const TensorInfo& tensor);
 
-/// A matrix with rows and columns swapped: whole in memory, by way of `last`.
+/// Returns what reads `tensor` [rows, columns], one of `checkpoint`, as [columns, rows]: whole in
+/// memory, by way of `last`. Both must outlive the function. A MASQUE_CHECK: it is a matrix of
+/// elements of whole bytes.
 ReadFunction transposed_values(const Checkpoint& checkpoint, const TensorInfo& tensor,
                                std::shared_ptr<UnpackedTensor> last);
 
-/// Elements rounded once, to nearest even, to a type that can be encoded. `name` is what an
-/// overflow is noted as; `overflow` must outlive the source. Memory: a few MiB a thread.
+/// Returns the elements of the type `from` that `read` reads, rounded once, to nearest even, to the
+/// type `to`, which can be encoded. `policy` says what becomes of values that it cannot hold;
+/// `name` is what an overflow is noted as; `overflow` must outlive the source. Memory: a few MiB a
+/// thread.
 Computed converted_values(ReadFunction read, DType from, DType to, OverflowPolicy policy,
                           const std::string& name, Overflow& overflow);
 

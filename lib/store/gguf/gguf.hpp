@@ -16,22 +16,24 @@
 
 namespace masque::store {
 
-inline constexpr std::uint64_t kGgufAlignment = 32;  ///< where a file names none
+inline constexpr std::uint64_t kGgufAlignment = 32;  ///< bytes, where a file names none
+/// The key of the alignment in bytes, a UINT32.
 inline constexpr const char* kGgufAlignmentKey = "general.alignment";
-inline constexpr std::uint64_t kGgufRank = 4;        ///< most dimensions
-inline constexpr std::uint64_t kGgufNameBytes = 63;  ///< most bytes of a name that ggml can hold
-inline constexpr std::uint64_t kGgufKeyBytes = 65535;
+inline constexpr std::uint64_t kGgufRank = 4;          ///< most dimensions
+inline constexpr std::uint64_t kGgufNameBytes = 63;    ///< most bytes of a name that ggml can hold
+inline constexpr std::uint64_t kGgufKeyBytes = 65535;  ///< most bytes of a key
 
 /// Amounts beyond which a file is refused.
 struct GgufLimits {
-  std::uint64_t tensors = 1'000'000;
-  std::uint64_t name_bytes = 65536;
+  std::uint64_t tensors = 1'000'000;         ///< how many
+  std::uint64_t name_bytes = 65536;          ///< of one tensor's name
   std::uint64_t metadata = 16384;            ///< how many
   std::uint64_t metadata_bytes = 256 << 20;  ///< of all keys and values
 };
 
-/// Reads and validates a header: everything but the bytes of tensors. Time and memory O(header);
-/// memory is allocated only after a comparison with `size`, the bytes that are there.
+/// Reads and validates the header of a file of `size` bytes by `read`: everything but the bytes of
+/// tensors, within `limits`. Time and memory O(header); memory is allocated only after a comparison
+/// with `size`, the bytes that are there. Throws what `read` throws.
 Checked<FileContent> parse_gguf(const GgufRead& read, std::uint64_t size,
                                 const GgufLimits& limits = {});
 

@@ -14,23 +14,28 @@
 
 namespace masque::store {
 
-/// out ← bytes of a file from byte `offset`, inside of it.
+/// Fills `out` with bytes of a file from byte `offset` on, inside of it.
 using GgufRead = std::function<void(std::uint64_t offset, MutableBytes out)>;
 
 /// Reads forward. Functions that return bool return false at the first broken rule, which
 /// violation() is from then on. For one thread.
 class GgufCursor {
  public:
+  /// Begins at byte 0 of a file of `size` bytes that `read` reads, which must outlive the cursor.
   GgufCursor(const GgufRead& read, std::uint64_t size) : read_(read), size_(size) {}
 
+  /// The byte of the file that is read next.
   std::uint64_t offset() const { return at_; }
+  /// Bytes from there to the end of the file.
   std::uint64_t left() const { return size_ - at_; }
+  /// The first broken rule; nothing as long as none is.
   const std::optional<Violation>& violation() const { return violation_; }
 
-  /// Notes a broken rule; false.
+  /// Notes a broken `rule` with its `message`, the byte `offset` and the name of the `tensor` that
+  /// it is about, unless one is noted already; returns false.
   bool fail(std::string rule, std::string message, std::uint64_t offset, std::string tensor = {});
 
-  /// out ← the next number, little-endian.
+  /// Sets `out` to the next number, little-endian, in the width of its type.
   template <class Number>
   bool number(Number& out) {
     if (!need(sizeof(Number))) return false;
@@ -43,7 +48,7 @@ class GgufCursor {
   /// Adds the next `count` bytes to `out`.
   bool bytes(std::uint64_t count, std::string& out);
 
-  /// out ← the next text: a length of 64 bits and so many bytes, at most `most`.
+  /// Sets `out` to the next text: a length of 64 bits and so many bytes, at most `most`.
   bool text(std::uint64_t most, std::string& out);
 
  private:

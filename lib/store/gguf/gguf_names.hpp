@@ -11,11 +11,17 @@
 
 namespace masque::store {
 
+/// The key of llama.cpp's name of the architecture: a STRING.
 inline constexpr const char* kGgufArchitecture = "general.architecture";
+/// The key of the number of the type that most tensors have: see gguf_file_type.
 inline constexpr const char* kGgufFileType = "general.file_type";
+/// The key of the tokens by id: a STRING[].
 inline constexpr const char* kGgufTokens = "tokenizer.ggml.tokens";
+/// The key of the types of tokens by id: an INT32[].
 inline constexpr const char* kGgufTokenTypes = "tokenizer.ggml.token_type";
+/// The key of the scores of tokens by id: a FLOAT32[].
 inline constexpr const char* kGgufScores = "tokenizer.ggml.scores";
+/// The key of the merges of BPE: a STRING[].
 inline constexpr const char* kGgufMerges = "tokenizer.ggml.merges";
 
 /// The tables by llama.cpp's names, which are the same for all its models: token_embd.weight,
@@ -23,7 +29,7 @@ inline constexpr const char* kGgufMerges = "tokenizer.ggml.merges";
 /// a family of its own, of which only these parts are known.
 const FamilyNames& gguf_family();
 
-/// Whether a checkpoint is of GGUF files and has the table of tokens by llama.cpp's name, quantised
+/// Whether `checkpoint` is of GGUF files and has the table of tokens by llama.cpp's name, quantised
 /// or not.
 bool has_gguf_names(const Checkpoint& checkpoint);
 
@@ -33,19 +39,23 @@ enum class GgufHead {
   kNone,     ///< it has no head: an encoder
   kUnknown,  ///< no architecture is named, or the file is a part of a model
 };
+/// What llama.cpp does with `checkpoint`, by its architecture, if it has no output.weight.
 GgufHead gguf_head(const Checkpoint& checkpoint);
 
-/// What general.file_type calls a file whose values are of one type; nothing if it has no number.
+/// The number that general.file_type has for a file whose values are all of the type `dtype`;
+/// nothing if there is none.
 std::optional<std::uint64_t> gguf_file_type(DType dtype);
 
-/// Throws InputError if a file is one of the parts of a split model: what the other parts have to
-/// follow is not done to one alone.
+/// Throws InputError if a file of `checkpoint` is one of the parts of a split model: what the other
+/// parts have to follow is not done to one alone.
 void check_whole_gguf(const Checkpoint& checkpoint);
 
-/// A metadata value of the first file that has it; nullptr if none has.
+/// The metadata value under `key` of the first file of `checkpoint` that has it; nullptr if none
+/// has. It lives as long as the checkpoint.
 const TypedValue* find_gguf_value(const Checkpoint& checkpoint, std::string_view key);
 
-/// A size that the architecture's name precedes: "bert.context_length"; nullptr if there is none.
+/// The metadata value of `checkpoint` under `name` after the architecture's name and a dot:
+/// "bert.context_length"; nullptr if there is none. It lives as long as the checkpoint.
 const TypedValue* find_gguf_size(const Checkpoint& checkpoint, std::string_view name);
 
 }  // namespace masque::store

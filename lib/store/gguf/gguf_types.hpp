@@ -12,18 +12,20 @@ namespace masque::store {
 /// A type of tensors. Quantised ones keep their elements in blocks along the last dimension of a
 /// shape.
 struct GgmlType {
-  std::uint32_t number = 0;
-  std::string_view name;
-  std::uint64_t block_elements = 1;
-  std::uint64_t block_bytes = 1;
+  std::uint32_t number = 0;                   ///< ggml's, as files have it
+  std::string_view name;                      ///< ggml's: "F32", "Q4_K"; static text
+  std::uint64_t block_elements = 1;           ///< elements of a block; 1: not quantised
+  std::uint64_t block_bytes = 1;              ///< bytes of a block
   std::optional<DType> dtype = std::nullopt;  ///< nothing: quantised
 };
 
-/// The type of a number or of a name; nullptr for those that were removed from ggml or never are in
-/// files.
+/// The type with this `number`, which lives for ever; nullptr for those that were removed from ggml
+/// or never are in files.
 const GgmlType* find_ggml_type(std::uint32_t number);
+/// The type called `name`, which lives for ever; nullptr for those that were removed from ggml or
+/// never are in files.
 const GgmlType* find_ggml_type(std::string_view name);
-/// The type of these elements; nullptr if there is none.
+/// The type whose elements are of the type `dtype`, which lives for ever; nullptr if there is none.
 const GgmlType* ggml_type_of(DType dtype);
 
 /// Types of metadata values, by their numbers in files.
@@ -46,10 +48,10 @@ enum class GgufType : std::uint32_t {
 /// How many types there are: numbers are below.
 inline constexpr std::uint32_t kGgufTypes = 13;
 
-/// "UINT8", "STRING", …
+/// The name of `type`: "UINT8", "STRING", …
 std::string_view gguf_type_name(GgufType type);
 
-/// Bytes of a value; 0 if they differ from value to value.
+/// Bytes of a value of `type`; 0 if they differ from value to value: kString and kArray.
 std::uint64_t gguf_type_bytes(GgufType type);
 
 }  // namespace masque::store

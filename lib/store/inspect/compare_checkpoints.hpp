@@ -13,18 +13,18 @@ namespace masque::store {
 /// What differs about a tensor.
 enum class ChangeKind { kOnlyA, kOnlyB, kDtype, kShape, kValues };
 
-/// "only-a", "only-b", "dtype", "shape", "values".
+/// The name of `kind`: "only-a", "only-b", "dtype", "shape", "values".
 const char* change_name(ChangeKind kind);
 
 /// A tensor that is not the same in both.
 struct TensorChange {
-  std::string name;
-  ChangeKind kind;
-  const TensorInfo* a = nullptr;  ///< nullptr if it is not in A
-  const TensorInfo* b = nullptr;
+  std::string name;               ///< by which the two were matched: see NameMatch
+  ChangeKind kind;                ///< the first of its differences: shape, dtype, values
+  const TensorInfo* a = nullptr;  ///< one of A's, which must live as long; nullptr: not in A
+  const TensorInfo* b = nullptr;  ///< the same in B
   TensorDiff diff;  ///< of kDtype and kValues; of opaque tensors `count` and `first` are in bytes
   const OpaqueTensor* opaque_a = nullptr;  ///< instead of a, if it has no DType
-  const OpaqueTensor* opaque_b = nullptr;
+  const OpaqueTensor* opaque_b = nullptr;  ///< instead of b, if it has no DType
 };
 
 /// How tensors of two checkpoints are matched.
@@ -33,21 +33,22 @@ enum class NameMatch {
   kFamily,  ///< by canonical_name: with or without base prefix, old and new names of layer norms
 };
 
+/// How checkpoints are compared.
 struct CompareOptions {
-  Tolerance tolerance;
-  NameMatch names = NameMatch::kExact;
-  int threads = 0;
-  ProgressFunction progress;  ///< called with the bytes compared
+  Tolerance tolerance;                  ///< of values; 0: bits of equal types
+  NameMatch names = NameMatch::kExact;  ///< how tensors are matched
+  int threads = 0;                      ///< ≤ 0: default_threads()
+  ProgressFunction progress;            ///< called with the bytes of A compared; may be empty
 };
 
-/// All changes, by name. It does not matter in which file a tensor is. With a tolerance a dtype
-/// alone is a change still. Throws InputError if two tensors of one checkpoint have one canonical
-/// name.
+/// All changes from `a` to `b`, sorted by name, as `options` say. It does not matter in which file
+/// a tensor is. With a tolerance a dtype alone is a change still. Throws InputError if two tensors
+/// of one checkpoint have one canonical name.
 std::vector<TensorChange> compare_checkpoints(const Checkpoint& a, const Checkpoint& b,
                                               const CompareOptions& options);
 
-/// The first opaque tensor of either that the other has not got with the same type, shape and
-/// bytes; nothing if there is none.
+/// The name of the first opaque tensor of `a`, else of `b`, that the other has not got with the
+/// same type, shape and bytes (by XXH3-128); nothing if there is none. Throws InputError.
 std::optional<std::string> different_opaque(const Checkpoint& a, const Checkpoint& b);
 
 /// Hashes of all tensors and of the whole.
@@ -58,6 +59,9 @@ struct CheckpointHash {
   std::string total;
 };
 
+/// Reads all tensors of `checkpoint` once, with `threads` threads (≤ 0: default_threads()), and
+/// returns their hashes of `kind`. Calls `progress`, if it is not empty, with the bytes read,
+/// opaque tensors left out. Throws InputError and Interrupted.
 CheckpointHash hash_checkpoint(const Checkpoint& checkpoint, HashKind kind, int threads,
                                const ProgressFunction& progress);
 

@@ -22,14 +22,15 @@ struct HeadCopy {
 
 /// A tensor of files that holds no weights: readers make it themselves.
 struct BufferTensor {
+  /// What a buffer holds.
   enum class Content {
     kCount,   ///< [1, P] with P positions: 0, 1, 2 …
     kZero,    ///< [1, P]: 0
     kCausal,  ///< [1, 1, P, P]: 1 up to the diagonal, 0 after it
     kOther,   ///< nothing that depends on P
   };
-  std::string ending;  ///< of its name: "embeddings.position_ids"
-  Content content = Content::kOther;
+  std::string ending;                 ///< of its name: "embeddings.position_ids"
+  Content content = Content::kOther;  ///< how a longer one is made
 };
 
 /// Matrices that a family keeps as [in, out], where other programs keep [out, in].
@@ -49,8 +50,9 @@ struct FamilyNames {
   std::string position_table;            ///< empty if there is none
   std::string segment_table;             ///< empty if there is none
   std::string decoder_weight;            ///< output matrix, usually tied to the input table
-  /// Other names of the input table and of the decoder, in the order in which readers take them.
+  /// Other names of the input table, in the order in which readers take them.
   std::vector<std::string> input_spellings = {};
+  /// Other names of the decoder, in the order in which readers take them.
   std::vector<std::string> decoder_spellings = {};
   std::string output_bias;                 ///< [V]; empty if the head has none
   std::vector<HeadCopy> head_copies;       ///< further aliases that untying must write out
@@ -70,37 +72,40 @@ struct FamilyNames {
   /// All that the language model saves when tied. A leading "~" stands for the prefix, "{x}" for a
   /// number; "NAME.*" is NAME.weight and NAME.bias.
   std::vector<std::string> tensors = {};
-  InOutMatrices in_out = {};
+  InOutMatrices in_out = {};        ///< empty: none
   bool computed_positions = false;  ///< the position table is made, not learned
   /// The first position has the row after that of pad_token_id (1 where the config has none).
   bool positions_after_padding = false;
-  std::vector<BufferTensor> buffers = {};
+  std::vector<BufferTensor> buffers = {};  ///< tensors of its files without weights
 };
 
 /// All families, sorted by name: those of FamilyNamesSource. Thread-safe; made at the first call.
 std::span<const FamilyNames> family_names();
 
-/// The family with this stem or model_type; nullptr if none.
+/// The family whose stem or model_type is `name`, one of family_names(); nullptr if none.
 const FamilyNames* find_family_names(std::string_view name);
 
-/// The names of just the model that a config describes; nullptr if no family is its. Throws nothing
+/// The names of just the model that `config` describes; nullptr if no family is its. Throws nothing
 /// for options that masque does not have: then those of the family.
 std::shared_ptr<const FamilyNames> family_names_of(const ModelConfig& config);
 
 /// Says at program start where family_names() and family_names_of() come from. The layer `model`
 /// does; a program that links `store` without it has no families.
 struct FamilyNamesSource {
+  /// Makes the names of all families, in any order.
   using All = std::vector<FamilyNames> (*)();
+  /// Makes the names of the model that a config describes: see family_names_of.
   using One = std::shared_ptr<const FamilyNames> (*)(const ModelConfig& config);
+  /// Sets `all` for family_names(), before its first call, and `one` for family_names_of().
   FamilyNamesSource(All all, One one);
 };
 
 /// `name` with a leading "~" replaced by `prefix`.
 std::string with_prefix(std::string_view name, std::string_view prefix);
 
-/// One spelling for a tensor whatever file it comes from: without the base prefix of any family,
-/// and with LayerNorm.weight and .bias for LayerNorm.gamma and .beta (only there: other layers have
-/// a gamma of their own).
+/// One spelling for the tensor `name` whatever file it comes from: without the base prefix of any
+/// family, and with LayerNorm.weight and .bias for LayerNorm.gamma and .beta (only there: other
+/// layers have a gamma of their own).
 std::string canonical_name(std::string_view name);
 
 }  // namespace masque::store

@@ -10,9 +10,9 @@
 
 namespace masque::store {
 
-/// The names that transformers has for the tensors of a checkpoint: wrappers' prefixes go,
+/// The names that transformers has for the tensors of `checkpoint`: wrappers' prefixes go,
 /// LayerNorm's parts get their current names, and tensors of the base model get its prefix if the
-/// config's architecture has it. Names that no table knows are kept, and counted in a note. A
+/// architecture of `config` has it. Names that no table knows are kept, and counted in a note. A
 /// config is needed for the prefix, except for OpenAI's names of GPT-2. Names of TensorFlow are
 /// those of a table (store/tensorflow/tf_names.hpp); the state of its optimizer is left out, with a
 /// note.

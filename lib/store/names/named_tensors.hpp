@@ -18,19 +18,24 @@ struct TfFamily;
 /// Thread-safe.
 class NamedTensors {
  public:
+  /// Of no checkpoint: only to be assigned to.
   NamedTensors() = default;
-  /// Memory: about 200 bytes a tensor with TensorFlow's names, else none.
+  /// The tensors of `checkpoint`, whose `config` helps to find out whose names they are. Memory:
+  /// about 200 bytes a tensor with TensorFlow's names, else none.
   NamedTensors(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config);
 
-  /// The tensor; nullptr if there is none. Cost O(1).
+  /// The tensor that transformers calls `name`, one of the checkpoint's; nullptr if there is none.
+  /// Cost O(1).
   const TensorInfo* find(const std::string& name) const;
-  /// The tensor. Throws InputError, as Checkpoint::get, with the name that the file would have.
+  /// The tensor that transformers calls `name`. Throws InputError, as Checkpoint::get, with the
+  /// name that the file would have.
   const TensorInfo& get(const std::string& name) const;
-  /// Whether the file has it without a DType.
+  /// Whether the file has the tensor that transformers calls `name` without a DType.
   bool is_opaque(const std::string& name) const;
-  /// Whether its rows are the columns of what transformers has.
+  /// Whether the rows of `tensor`, one that find() or get() returned, are the columns of what
+  /// transformers has.
   bool is_transposed(const TensorInfo& tensor) const { return transposed_.contains(&tensor); }
-  /// The name that a file like this one has for a tensor of transformers.
+  /// The name that a file like this one has for the tensor that transformers calls `name`.
   std::string own_name(const std::string& name) const;
   /// The table of TensorFlow's names; nullptr if the names are those of transformers.
   const TfFamily* tf() const { return tf_; }

@@ -10,24 +10,26 @@
 
 namespace masque::store {
 
-/// The changes of a table "OLD<TAB>NEW", a line each; empty lines do not count. `path` is for
-/// messages. Throws InputError for other lines and for a name that comes twice on the left.
+/// The changes of the table `text`, one on each line: an old name, a tab, a new name; empty lines
+/// do not count. `path` is for messages. Throws InputError for other lines and for a name that
+/// comes twice on the left.
 NameMap parse_name_map(std::string_view text, const std::string& path);
 
-/// Throws InputError if a name is no tensor's of the checkpoint (naming the nearest), if a new name
-/// is empty, or if two tensors would have the same one.
+/// Throws InputError if an old name in `names` is no tensor's of `checkpoint` (naming the nearest),
+/// if a new name is empty, or if two tensors would have the same one.
 void check_new_names(const Checkpoint& checkpoint, const NameMap& names);
 
-/// Gives tensors their new names, aliases too; sources and shapes stay. Returns how many changed.
+/// Gives the tensors of `weights` their new `names`, aliases too; sources and shapes stay. Returns
+/// how many changed.
 std::uint64_t apply_names(OutputWeights& weights, const NameMap& names);
 
-/// The text of an index with new names of tensors. Every other byte stays.
+/// The text `index` of a valid index with the new `names` of tensors. Every other byte stays.
 std::string with_new_names(const std::string& index, const NameMap& names);
 
-/// Writes the checkpoint with new names: in its format, files and shards; from a folder every other
-/// file is copied. Files in the reference writer's order stay in it. Throws UsageError (a folder
-/// into a file name, another format's file name) and InputError; `out` is then as it was. Returns
-/// notes.
+/// Writes `checkpoint` with new `names` to `out`, as `options` say: in its format, files and
+/// shards; from a folder every other file is copied. Files in the reference writer's order stay in
+/// it. Throws UsageError (a folder into a file name, another format's file name) and InputError;
+/// `out` is then as it was. Returns notes for users, each one line.
 std::vector<std::string> rename_tensors(const Checkpoint& checkpoint, const NameMap& names,
                                         const std::string& out, WriteOptions options);
 

@@ -26,12 +26,12 @@ constexpr std::uint64_t kNpyPrefixBytes = 12;
 
 /// What a valid header says.
 struct NpyHeader {
-  DType dtype = DType::kF32;
-  Shape shape;
-  bool fortran_order = false;  ///< column-major: the first index runs fastest
-  bool big_endian = false;
-  std::uint64_t data_begin = 0;
-  std::uint64_t data_bytes = 0;
+  DType dtype = DType::kF32;       ///< type of the elements
+  Shape shape;                     ///< elements in each dimension; empty: a scalar
+  bool fortran_order = false;      ///< column-major: the first index runs fastest
+  bool big_endian = false;         ///< of elements of more than one byte
+  std::uint64_t data_begin = 0;    ///< byte of the file where the elements begin
+  std::uint64_t data_bytes = 0;    ///< bytes of all elements
   std::vector<std::string> notes;  ///< legal but odd; worth a word
 };
 
@@ -40,8 +40,9 @@ struct NpyHeader {
 /// broken is returned. Bytes after the data are noted, as NumPy lets them pass. Cost O(header).
 Checked<NpyHeader> parse_npy_header(Bytes first, std::uint64_t size, const NpyLimits& limits = {});
 
-/// Everything in front of row-major data: the bytes that numpy.save of NumPy 2.4 writes.
-/// The type must have a spelling (npy_descr), the shape at most 64 dimensions.
+/// Everything in front of row-major data of the type `dtype` and of this `shape`: the bytes that
+/// numpy.save of NumPy 2.4 writes. The type must have a spelling (npy_descr), the shape at most 64
+/// dimensions: a MASQUE_CHECK.
 std::string write_npy_header(DType dtype, const Shape& shape);
 
 }  // namespace masque::store

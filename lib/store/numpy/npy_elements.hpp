@@ -9,18 +9,20 @@
 
 namespace masque::store {
 
-/// Gives the next out.size() bytes of a file or member.
+/// Fills `out` with the next out.size() bytes of a file or member; returns a broken rule.
 using ByteSource = std::function<std::optional<Violation>(MutableBytes out)>;
 
-/// Swaps the bytes of numbers: big-endian to little-endian. The two parts of a complex one stay in
-/// order. `data` is of whole numbers.
+/// Swaps the bytes of each number of the type `dtype` in `data`: big-endian to little-endian. The
+/// two parts of a complex one stay in order. `data` is of whole elements.
 void swap_bytes(DType dtype, MutableBytes data);
 
-/// Whether the elements lie column by column where that makes a difference.
+/// Whether the elements after `header` lie column by column where that makes a difference: two
+/// dimensions or more.
 bool is_transposed(const NpyHeader& header);
 
-/// out ← the elements that `source` gives as they lie after the header; out.size() is
-/// header.data_bytes. Memory besides `out`: 1 MiB.
+/// Fills `out` with the elements that `source` gives as they lie after `header`, row-major and
+/// little-endian; out.size() is header.data_bytes (a MASQUE_CHECK). Returns what `source` returns
+/// if it is a broken rule. Memory besides `out`: 1 MiB. Throws Interrupted.
 std::optional<Violation> read_npy_elements(const NpyHeader& header, const ByteSource& source,
                                            MutableBytes out);
 

@@ -6,11 +6,12 @@
 
 namespace masque::store {
 
-/// What reads the elements of an npy file; nullptr: they lie in order.
+/// What reads the elements of an npy file with this `header`; nullptr: they lie in order.
 std::shared_ptr<const TensorReader> npy_reader(const NpyHeader& header);
 
-/// The same of an npz's member. Deflated members and column-major ones are read through `last`,
-/// whole, and their CRC is then compared.
+/// What reads the elements of `member` of an npz, an npy with this `header`; nullptr: they lie in
+/// order. Deflated members and column-major ones are read through `last`, whole, and their CRC is
+/// then compared.
 std::shared_ptr<const TensorReader> npz_reader(const NpyHeader& header, const ZipMember& member,
                                                const std::shared_ptr<UnpackedTensor>& last);
 

@@ -14,11 +14,12 @@ namespace masque::store {
 /// of it is in memory. Whoever reads two tensors in turn unpacks each time. Thread-safe.
 class UnpackedTensor {
  public:
-  /// Fills all bytes of a tensor; throws InputError.
+  /// Fills `out` with all bytes of a tensor; throws InputError.
   using Fill = std::function<void(MutableBytes out)>;
 
-  /// out ← the bytes from `offset` of the `size` ones that `fill` makes; `owner` stands for the
-  /// tensor. A whole tensor is made in `out` itself.
+  /// Fills `out` with the bytes from `offset` on of the `size` ones that `fill` makes; `owner`
+  /// stands for the tensor: no other tensor may have the same one while this object lives. A whole
+  /// tensor is made in `out` itself. Throws what `fill` throws.
   void read(const void* owner, std::uint64_t size, std::uint64_t offset, MutableBytes out,
             const Fill& fill);
 
@@ -28,10 +29,10 @@ class UnpackedTensor {
   std::shared_ptr<const std::vector<std::byte>> bytes_;
 };
 
-/// Fills all bytes of a tensor of a file; throws InputError.
+/// Fills `out` with all bytes of a tensor of `file`; throws InputError.
 using UnpackFunction = std::function<void(const InputFile& file, MutableBytes out)>;
 
-/// Reads a tensor of `size` bytes by way of `last`.
+/// Makes a reader of a tensor of `size` bytes that `unpack` makes, by way of `last`.
 std::shared_ptr<const TensorReader> unpacking_reader(std::uint64_t size, UnpackFunction unpack,
                                                      std::shared_ptr<UnpackedTensor> last);
 

@@ -21,20 +21,23 @@ struct BundleIndex {
   std::string text;                  ///< the file as it is
 };
 
-/// Largest index that is read: several hundred thousand tensors.
+/// Largest index that is read, in bytes: several hundred thousand tensors.
 inline constexpr std::uint64_t kMaxBundleIndexBytes = 64 << 20;
 
-/// Parses and validates an index. Rules: those of read_leveldb_table and bundle_entry, "not-utf8",
-/// and "unsupported-format" for V1 checkpoints, which are tables, too.
+/// Parses and validates the index `text`, and compares the checksums of its blocks unless `sums`
+/// are ignored. Rules: those of read_leveldb_table and bundle_entry, "not-utf8", and
+/// "unsupported-format" for V1 checkpoints, which are tables, too.
 Checked<BundleIndex> parse_bundle_index(std::string text, TableSums sums = TableSums::kCompared);
 
-/// Whether a tensor has slices in several data files.
+/// Whether tensors of `index` may have slices in several data files: it has slices and more than
+/// one file.
 bool spans_shards(const BundleIndex& index);
 
-/// What each data file holds, given their sizes. `files` are the data files for the readers of
-/// tensors that lie in several; they may be missing if nothing spans_shards or is read. Strings and
-/// other types that we do not have are opaque. Rules: "bundle-shard", "bundle-bounds",
-/// "size-mismatch", "shape-overflow", "overlap", "bundle-slice"; offsets are those of the index.
+/// What each data file of `index` holds, given their sizes in bytes, `shard_bytes`. `files` are the
+/// data files for the readers of tensors that lie in several; they may be missing if nothing
+/// spans_shards or is read. Strings and other types that we do not have are opaque. Rules:
+/// "bundle-shard", "bundle-bounds", "size-mismatch", "shape-overflow", "overlap", "bundle-slice",
+/// "unknown-dtype"; offsets are those of the index.
 Checked<std::vector<FileContent>> place_bundle(const BundleIndex& index,
                                                std::span<const std::uint64_t> shard_bytes,
                                                const BundleFiles& files);

@@ -19,22 +19,24 @@
 
 namespace masque::store {
 
-/// TensorFlow's number of a type that we have; nothing for others. A type of fewer than 8 bits is
-/// none: TensorFlow gives each element a byte.
+/// The type with TensorFlow's `number`; nothing for those that we do not have. A type of fewer than
+/// 8 bits is none: TensorFlow gives each element a byte.
 std::optional<DType> dtype_of_tensorflow(std::uint64_t number);
 
-/// The bytes of a tensor of this type and shape; `stored`, where the type has no fixed size
-/// (strings, types that we do not know). Nothing where it is more than 2^64.
+/// The bytes of a tensor of the type with TensorFlow's `number` and of this `shape`; `stored`,
+/// where the type has no fixed size (strings, types that we do not know). Nothing where it is more
+/// than 2^64.
 std::optional<std::uint64_t> tensorflow_bytes(std::uint64_t number, const Shape& shape,
                                               std::uint64_t stored);
 
-/// TensorFlow's number of a type; nothing if it has none.
+/// TensorFlow's number of the type `dtype`; nothing if it has none.
 std::optional<std::uint64_t> tensorflow_of_dtype(DType dtype);
 
-/// How TensorFlow calls a type: "STRING", "COMPLEX128"; "TYPE_77" for one that we do not know.
+/// How TensorFlow calls the type with its `number`: "STRING", "COMPLEX128"; "TYPE_77" for one that
+/// we do not know.
 std::string tensorflow_type_name(std::uint64_t number);
 
-/// TensorFlow's number of a type that it calls so; nothing for other names.
+/// TensorFlow's number of the type that it calls `name`; nothing for other names.
 std::optional<std::uint64_t> tensorflow_type(std::string_view name);
 
 /// TensorFlow's number of strings.
@@ -42,12 +44,12 @@ inline constexpr std::uint64_t kTensorflowString = 7;
 
 /// BundleHeaderProto: the value of the empty key.
 struct BundleHeader {
-  std::uint64_t shards = 0;
+  std::uint64_t shards = 0;  ///< number of data files, 1 to 1000
 };
 
 /// Which part of a dimension a slice has.
 struct BundleExtent {
-  std::uint64_t start = 0;
+  std::uint64_t start = 0;              ///< first index
   std::optional<std::uint64_t> length;  ///< nothing: all of it, from 0
 };
 
@@ -56,10 +58,10 @@ using BundleSlice = std::vector<BundleExtent>;
 
 /// BundleEntryProto: a tensor, a slice of one, or one that lies in slices.
 struct BundleEntry {
-  std::string name;        ///< the key; of slices not for people, see slice_key
-  std::uint64_t type = 0;  ///< TensorFlow's number
-  Shape shape;
-  std::uint64_t shard = 0;
+  std::string name;                 ///< the key; of slices not for people, see slice_key
+  std::uint64_t type = 0;           ///< TensorFlow's number
+  Shape shape;                      ///< elements in each dimension, at most 64 of these
+  std::uint64_t shard = 0;          ///< its data file, from 0
   std::uint64_t offset = 0;         ///< first byte in its shard
   std::uint64_t size = 0;           ///< in bytes
   std::uint32_t crc = 0;            ///< masked CRC-32C of the bytes
@@ -67,14 +69,16 @@ struct BundleEntry {
   std::uint64_t at = 0;             ///< byte of the index that says so
 };
 
-/// Rules: "bundle-header", "bundle-endianness", "bundle-version". `at` is its byte in the index.
+/// Reads the `message` of the empty key, which is at byte `at` of the index. Rules:
+/// "bundle-header", "bundle-endianness", "bundle-version".
 Checked<BundleHeader> read_bundle_header(std::string_view message, std::uint64_t at);
 
-/// Rules: "bundle-entry", "bad-number", "limit-rank", "unknown-dtype". The name is not looked at.
+/// Reads the `message` under the key `name`, which is at byte `at` of the index. Rules:
+/// "bundle-entry", "bad-number", "limit-rank", "unknown-dtype". The name is not looked at.
 Checked<BundleEntry> read_bundle_entry(std::string name, std::string_view message,
                                        std::uint64_t at);
 
-/// The key under which a slice of the tensor `name` is listed (TensorFlow's ordered code). It
+/// The key under which the `slice` of the tensor `name` is listed (TensorFlow's ordered code). It
 /// begins with a NUL, as no name does.
 std::string slice_key(std::string_view name, const BundleSlice& slice);
 

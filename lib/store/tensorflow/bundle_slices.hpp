@@ -13,8 +13,8 @@ namespace masque::store {
 
 /// A tensor in slices: a grid, and the entry of each cell, row-major.
 struct SlicedEntry {
-  SliceGrid grid;
-  std::vector<const BundleEntry*> cells;
+  SliceGrid grid;                         ///< where the cells lie
+  std::vector<const BundleEntry*> cells;  ///< entries that `find` gave; as many as grid.cells
 };
 
 /// The slices of `whole` as a grid. `find` gives the entry of a key, nullptr if there is none. The

@@ -9,9 +9,10 @@
 
 namespace masque::store {
 
-/// Compares the tensors of one data file with the CRC-32C of their entries: the first that
-/// differs breaks the rule "bundle-crc". Of strings the sum is over their lengths as numbers, too;
-/// VARIANT and RESOURCE are not compared. Reads each tensor once, 1 MiB at a time.
+/// Compares the tensors of the data file `shard` with the CRC-32C of their `entries`: the first
+/// that differs breaks the rule "bundle-crc". Of strings the sum is over their lengths as numbers,
+/// too; VARIANT and RESOURCE are not compared. Reads each tensor once, 1 MiB at a time. Throws
+/// InputError and Interrupted.
 std::optional<Violation> check_bundle_sums(const InputFile& shard,
                                            const std::vector<BundleEntry>& entries);
 

@@ -12,7 +12,8 @@ namespace masque::store {
 /// Memory: the table's bytes.
 class LevelDbTableWriter {
  public:
-  /// Adds an entry. Aborts unless the key is after the last one (by its bytes).
+  /// Adds the entry of `key` and `value`. A MASQUE_CHECK: the key is after the last one (by its
+  /// bytes).
   void add(std::string_view key, std::string_view value);
   /// The whole file. Called once, in the end.
   std::string finish();

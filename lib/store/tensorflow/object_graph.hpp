@@ -22,12 +22,13 @@ struct GraphVariable {
   std::string name;  ///< what the program called it; may be empty, or that of several
 };
 
-/// The variables of a TrackableObjectGraph, in its order. Nothing if this is no message of one.
+/// The variables of the TrackableObjectGraph in `message`, in its order. Nothing if this is no
+/// message of one.
 std::optional<std::vector<GraphVariable>> read_object_graph(std::string_view message);
 
-/// For each tensor, opaque ones too, the name of its variable, where no other one has it; the
-/// others are counted in a note. The graph is left out, with a note. Throws InputError if the
-/// checkpoint has no object graph, or one that cannot be read.
+/// For each tensor of `checkpoint`, opaque ones too, the name of its variable, where no other one
+/// has it; the others are counted in a note. The graph is left out, with a note. Throws InputError
+/// if the checkpoint has no object graph, or one that cannot be read.
 NamePlan variable_names(const Checkpoint& checkpoint);
 
 }  // namespace masque::store

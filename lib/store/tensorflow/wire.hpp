@@ -16,20 +16,23 @@ enum class WireType : unsigned char { kVarint = 0, kFixed64 = 1, kBytes = 2, kFi
 
 /// One field of a message.
 struct WireField {
-  std::uint64_t number = 0;
-  WireType type = WireType::kVarint;
-  std::uint64_t value = 0;  ///< of the types that are numbers
-  std::string_view bytes;   ///< of kBytes: text, or a message in it; points into what was read
+  std::uint64_t number = 0;           ///< from 1: what the schema calls the field
+  WireType type = WireType::kVarint;  ///< how it is written
+  std::uint64_t value = 0;            ///< of the types that are numbers
+  std::string_view bytes;  ///< of kBytes: text, or a message in it; points into what was read
 
+  /// Whether it is the field `wanted` and a varint.
   bool is_number(std::uint64_t wanted) const {
     return number == wanted && type == WireType::kVarint;
   }
+  /// Whether it is the field `wanted` and of bytes.
   bool is_bytes(std::uint64_t wanted) const { return number == wanted && type == WireType::kBytes; }
 };
 
 /// Walks through the fields of one message. The message must outlive it. Cost O(fields).
 class WireReader {
  public:
+  /// Begins at the first field of `message`.
   explicit WireReader(std::string_view message) : message_(message) {}
 
   /// The next field; nothing at the end of the message and where it is broken.

@@ -29,23 +29,24 @@ enum class PickleRole : unsigned char {
 
 /// A name, and the element type that it stands for, if it does for one.
 struct PickleGlobal {
-  std::string_view module;
-  std::string_view name;
-  PickleRole role;
-  std::optional<DType> dtype = std::nullopt;
+  std::string_view module;                    ///< of Python: "torch._utils"; static text
+  std::string_view name;                      ///< in the module; static text
+  PickleRole role;                            ///< what it means
+  std::optional<DType> dtype = std::nullopt;  ///< of kStorage and kDtype
 };
 
-/// The known name; nullptr if there is none. Lives for ever.
+/// The known name `name` of `module`; nullptr if there is none. Lives for ever. Those of torch.cuda
+/// are found as torch's storage classes.
 const PickleGlobal* find_pickle_global(std::string_view module, std::string_view name);
 
-/// Why a name that is not known is refused, as far as one can say more than that it is no data;
-/// may be empty.
+/// Why the name `name` of `module`, which is not known, is refused: static text for users.
 std::string_view why_refused(std::string_view module, std::string_view name);
 
-/// The storage class ("FloatStorage") of an element type that has one; otherwise nullptr.
+/// The storage class ("FloatStorage") of the element type `dtype`, if it has one; otherwise
+/// nullptr.
 const PickleGlobal* storage_class_of(DType dtype);
 
-/// torch's name of an element type ("float32"); nullptr if it has none.
+/// torch's name of the element type `dtype` ("float32"); nullptr if it has none.
 const PickleGlobal* torch_dtype_of(DType dtype);
 
 }  // namespace masque::store

@@ -13,12 +13,14 @@ namespace masque::store {
 /// Runs one pickle. Its functions return false, and keep the violation, if a rule is broken.
 class PickleMachine {
  public:
+  /// Of the pickle `data`; `begin`, `persistent_items` and `limits` as for read_pickle.
   PickleMachine(std::string data, std::uint64_t begin, std::size_t persistent_items,
                 const PickleLimits& limits)
       : begin_(begin), persistent_items_(persistent_items), limits_(limits) {
     out_.data = std::move(data);
   }
 
+  /// Runs the pickle to its end and returns what it says, or the first broken rule. Called once.
   Checked<Pickle> run();
 
  private:

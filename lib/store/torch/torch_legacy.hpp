@@ -5,11 +5,13 @@
 
 namespace masque::store {
 
-/// Whether a file starts as one.
+/// Whether `file`, whose first bytes are `first`, starts as one: with the pickle of the magic
+/// number.
 bool is_torch_legacy(const InputFile& file, Bytes first);
 
-/// Reads the pickles and the lengths of the storages. Rules: those of pickles, of torch_content,
-/// and "legacy-header", "legacy-storages". Memory: the pickles and at most as much again.
+/// Reads the pickles of `file`, which is_torch_legacy, and the lengths of the storages. Rules:
+/// those of pickles, of torch_content, and "legacy-header", "legacy-storages". Memory: the pickles
+/// and at most as much again. Throws InputError if it cannot be read.
 Checked<FileContent> read_torch_legacy(const InputFile& file);
 
 }  // namespace masque::store

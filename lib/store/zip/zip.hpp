@@ -13,26 +13,27 @@ namespace masque::store {
 
 /// What a format made of zip files allows, and limits on what one may make us do.
 struct ZipRules {
-  bool deflate = false;        ///< deflated members may occur next to stored ones
-  bool ignore_case = true;     ///< names that differ in ASCII case only are the same
-  std::uint64_t ratio = 1100;  ///< unpacked bytes of a packed one; deflate reaches 1032
-  std::uint64_t members = 1'000'000;
-  std::uint64_t directory_bytes = 256 << 20;
+  bool deflate = false;               ///< deflated members may occur next to stored ones
+  bool ignore_case = true;            ///< names that differ in ASCII case only are the same
+  std::uint64_t ratio = 1100;         ///< unpacked bytes of a packed one; deflate reaches 1032
+  std::uint64_t members = 1'000'000;  ///< at most
+  std::uint64_t directory_bytes = 256 << 20;  ///< at most
 };
 
 /// Bytes of a member's name, at most.
 constexpr std::uint64_t kMaxZipName = 0xFFFF;
 
-/// Whether a member may have this name: components between "/", none of them empty, "." or "..", in
-/// UTF-8 without NUL and "\\".
+/// Whether a member may have this `name`: components between `/`, none of them empty, `.` or `..`,
+/// in UTF-8 without NUL and `\`.
 bool is_plain_path(std::string_view name);
 
-/// Whether a file that starts with these bytes is a zip file.
+/// Whether a file that starts with the bytes `first` is a zip file: by its first 4.
 bool is_zip(Bytes first);
 
-/// Reads and validates the directory and every local header; no data. Members are in the order of
-/// the directory. Every rule has a name; the first one broken is returned. Throws InputError if the
-/// file cannot be read. Memory: the directory and about 100 bytes a member.
+/// Reads and validates the directory and every local header of `file`, as `rules` allow; no data.
+/// Members are in the order of the directory. Every rule has a name; the first one broken is
+/// returned. Throws InputError if the file cannot be read. Memory: the directory and about 100
+/// bytes a member.
 Checked<std::vector<ZipMember>> read_zip_directory(const InputFile& file,
                                                    const ZipRules& rules = {});
 

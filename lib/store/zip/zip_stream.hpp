@@ -8,27 +8,30 @@
 
 namespace masque::store {
 
-/// CRC-32 (of zip and PNG) of bytes after others whose CRC is `before`.
+/// The CRC-32 (of zip and PNG) of `bytes` after others whose CRC is `before`.
 std::uint32_t crc32_of(Bytes bytes, std::uint32_t before = 0);
 
-/// The CRC-32 of bytes with `first` and, after them, `size` bytes with `second`.
+/// The CRC-32 of bytes whose CRC is `first` and, after them, `size` bytes whose CRC is `second`.
 std::uint32_t crc32_of_both(std::uint32_t first, std::uint32_t second, std::uint64_t size);
 
 /// Reads a member from its first byte to its last. Never gives more bytes than the directory says;
 /// memory: 128 KiB. Rules: "zip-data" (cannot be unpacked to exactly that size), "zip-crc". `file`
-/// and `member` must outlive it. Throws InputError if the file cannot be read.
+/// and `member` must outlive it. Throws InputError if the file cannot be read, and Interrupted.
 class ZipStream {
  public:
+  /// Begins at the first byte of `member` of `file`.
   ZipStream(const InputFile& file, const ZipMember& member);
   ~ZipStream();
 
-  /// The next out.size() bytes, at most as many as are left.
+  /// Fills `out` with the next out.size() bytes, at most as many as are left (a MASQUE_CHECK);
+  /// returns a broken rule.
   std::optional<Violation> read(MutableBytes out);
 
-  /// Reads what is left, then compares size and CRC. Only after that are the bytes known to be
-  /// good.
+  /// Reads what is left, then compares size and CRC; returns a broken rule. Only after that are the
+  /// bytes known to be good.
   std::optional<Violation> finish();
 
+  /// Unpacked bytes that are not read yet.
   std::uint64_t left() const { return left_; }
 
  private:
@@ -44,8 +47,9 @@ class ZipStream {
   std::unique_ptr<Inflater> inflater_;  ///< of a deflated member
 };
 
-/// Reads every member of a zip file: the first whose bytes are not what the directory says. Throws
-/// InputError if the file cannot be read.
+/// Reads every member of the zip file `file`: returns the rule that the first one breaks whose
+/// bytes are not what the directory says. Throws InputError if the file cannot be read, and
+/// Interrupted.
 std::optional<Violation> check_zip_sums(const InputFile& file);
 
 }  // namespace masque::store
