@@ -153,7 +153,7 @@ draw::Figure figure_of(const model::Model& model, const probe::Sequence& sequenc
         const Index row = choice.layer ? 0 : layer, column = choice.head ? 0 : head;
         maps[static_cast<std::size_t>(row * heads + column)] = {layer, head, pooled(a, zoom)};
       });
-  return page_figure(maps, side, zoom, heads);
+  return page_figure(maps, side, zoom, heads, labels);
 }
 
 template <class T>

@@ -50,7 +50,7 @@ draw::Figure head_figure(MatrixView<const double> weights, const std::vector<std
 }
 
 draw::Figure page_figure(const std::vector<SmallMap>& maps, Index side, Index zoom,
-                         Index heads_per_row) {
+                         Index heads_per_row, const std::vector<std::string>& labels) {
   draw::Figure figure;
   double high = 0;
   for (const SmallMap& map : maps) high = greatest(high, map.cells);
@@ -61,6 +61,7 @@ draw::Figure page_figure(const std::vector<SmallMap>& maps, Index side, Index zo
     draw::Panel panel;
     panel.name = fmt::format("{}.{}", map.layer, map.head);
     panel.grid = draw::heat_grid(side, side, map.cells, 0, high);
+    if (zoom == 1) panel.rows.labels = panel.columns.labels = labels;
     panel.rows.zoom = zoom;
     panel.columns.zoom = zoom;
     figure.panels.push_back(std::move(panel));

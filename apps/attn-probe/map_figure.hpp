@@ -24,8 +24,9 @@ struct SmallMap {
   std::vector<double> cells;  ///< (side, side)
 };
 
-/// All heads, a row of panels for each layer.
+/// All heads, a row of panels for each layer; `labels` are the tokens, which stand beside cells of
+/// one token.
 draw::Figure page_figure(const std::vector<SmallMap>& maps, Index side, Index zoom,
-                         Index heads_per_row);
+                         Index heads_per_row, const std::vector<std::string>& labels);
 
 }  // namespace masque::attn_probe

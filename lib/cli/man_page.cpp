@@ -32,6 +32,22 @@ std::string value_of(const Entry& entry) {
   return out;
 }
 
+/// Text that is filled anyway, in lines of at most 80 bytes where it has spaces.
+std::string filled(const std::string& text) {
+  constexpr std::size_t kWidth = 80;
+  std::string out;
+  std::size_t begin = 0;
+  while (text.size() - begin > kWidth) {
+    std::size_t end = text.rfind(' ', begin + kWidth);
+    if (end == std::string::npos || end <= begin) end = text.find(' ', begin + kWidth);
+    if (end == std::string::npos) break;
+    out += text.substr(begin, end - begin) + '\n';
+    begin = end + 1;
+    if (text.compare(begin, 1, ".") == 0) out += "\\&";
+  }
+  return out + text.substr(begin);
+}
+
 /// "ckpt convert CHECKPOINT -o OUTPUT [OPTIONS]".
 std::string synopsis(const Command& command) {
   std::string out = bold(command.full_name());
@@ -60,9 +76,9 @@ void append_entries(std::string& out, const Command& command) {
         tag = comma_list(entry.spellings(), bold);
         if (!entry.is_flag()) tag += " " + value_of(entry);
       }
-      out += fmt::format(".TP\n{}\n{}", tag, roff(entry.help));
-      if (!entry.initial.empty()) out += fmt::format(" [{}]", roff(entry.initial));
-      out += '\n';
+      std::string help = roff(entry.help);
+      if (!entry.initial.empty()) help += fmt::format(" [{}]", roff(entry.initial));
+      out += fmt::format(".TP\n{}\n{}\n", tag, filled(help));
     }
   }
 }
@@ -70,14 +86,14 @@ void append_entries(std::string& out, const Command& command) {
 void append_examples(std::string& out, const Command& command) {
   for (const auto& [command_line, what] : command.examples()) {
     if (!out.ends_with(".SH EXAMPLES\n")) out += ".PP\n";
-    out += fmt::format(".EX\n{}\n.EE\n.RS 4\n{}\n.RE\n", bold(command_line), roff(what));
+    out += fmt::format(".EX\n{}\n.EE\n.RS 4\n{}\n.RE\n", bold(command_line), filled(roff(what)));
   }
 }
 
 /// A sub-command and those below it: a heading each.
 void append_command(std::string& out, const Command& command) {
-  out += fmt::format(".SS {}\n{}\n.PP\n{}\n", roff(command.full_name()), roff(command.summary()),
-                     synopsis(command));
+  out += fmt::format(".SS {}\n{}\n.PP\n{}\n", roff(command.full_name()),
+                     filled(roff(command.summary())), filled(synopsis(command)));
   append_examples(out, command);
   append_entries(out, command);
   for (const auto& child : command.subcommands()) append_command(out, *child);
@@ -93,7 +109,7 @@ void append_see_also(std::string& out, const Command& tool) {
     if (name == tool.name()) continue;
     line += fmt::format("{}{}(1)", line.empty() ? "" : ", ", bold(name));
   }
-  if (!line.empty()) out += fmt::format(".SH SEE ALSO\n{}\n", line);
+  if (!line.empty()) out += fmt::format(".SH SEE ALSO\n{}\n", filled(line));
 }
 
 constexpr const char* kExitStatus =
@@ -140,12 +156,13 @@ std::string roff(std::string_view text) {
 std::string man_page(const Command& tool) {
   const std::string name = roff(tool.name());
   std::string out = fmt::format(
-      ".TH {} 1 \"\" \"masque {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n",
-      roff(upper_case(tool.name())), roff(kVersion), name, roff(tool.summary()));
-  if (tool.acts()) out += synopsis(tool) + "\n.br\n";
-  for (const auto& child : tool.subcommands()) out += synopsis(*child) + "\n.br\n";
-  out += fmt::format("{} {}|{}|{}|{}\n", bold(tool.name()), bold("--help"), bold("--version"),
-                     bold("--man"), bold("--completion") + " " + italic("SHELL"));
+      ".TH {} 1 {} \"masque {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n",
+      roff(upper_case(tool.name())), kVersionDate, roff(kVersion), name, roff(tool.summary()));
+  if (tool.acts()) out += filled(synopsis(tool)) + "\n.br\n";
+  for (const auto& child : tool.subcommands()) out += filled(synopsis(*child)) + "\n.br\n";
+  out += filled(fmt::format("{} {}|{}|{}|{}", bold(tool.name()), bold("--help"), bold("--version"),
+                            bold("--man"), bold("--completion") + " " + italic("SHELL"))) +
+         "\n";
   if (!tool.examples().empty()) out += ".SH EXAMPLES\n";
   append_examples(out, tool);
   if (!tool.subcommands().empty()) out += ".SH COMMANDS\n";
