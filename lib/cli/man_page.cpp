@@ -154,10 +154,10 @@ std::string roff(std::string_view text) {
 }
 
 std::string man_page(const Command& tool) {
-  const std::string name = roff(tool.name());
-  std::string out = fmt::format(
-      ".TH {} 1 {} \"masque {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n",
-      roff(upper_case(tool.name())), kVersionDate, roff(kVersion), name, roff(tool.summary()));
+  std::string out =
+      fmt::format(".TH {} 1 {} \"masque {}\" \"User Commands\"\n.SH NAME\n{}\n.SH SYNOPSIS\n",
+                  roff(upper_case(tool.name())), kVersionDate, roff(kVersion),
+                  filled(fmt::format("{} \\- {}", roff(tool.name()), roff(tool.summary()))));
   if (tool.acts()) out += filled(synopsis(tool)) + "\n.br\n";
   for (const auto& child : tool.subcommands()) out += filled(synopsis(*child)) + "\n.br\n";
   out += filled(fmt::format("{} {}|{}|{}|{}", bold(tool.name()), bold("--help"), bold("--version"),
