@@ -31,8 +31,9 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME masque)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
-set(CPACK_COMPONENT_TOOLS_DESCRIPTION "Command-line programs that make, check, compare and correct the checkpoints of language models, on a
-plain CPU, without Python and without a network.")
+set(CPACK_COMPONENT_TOOLS_DESCRIPTION "Command-line programs that draw attention masks and find leaks, train small
+models, score and write text, measure attention heads, and edit or convert
+checkpoints, on a CPU, without Python and without a network.")
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME masque-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libboost-program-options-dev, libdnnl-dev, libfmt-dev, libhwy-dev, libonig-dev, libpng-dev, libsimdjson-dev, libsnappy-dev, libssl-dev, libxxhash-dev, ocl-icd-opencl-dev, zlib1g-dev")

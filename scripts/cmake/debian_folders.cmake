@@ -10,3 +10,25 @@ endforeach()
 if(emptied)
   file(REMOVE_RECURSE ${emptied})
 endif()
+# What Debian's policy asks of a package: packed manual pages, a changelog, and the licence by its name.
+file(GLOB pages ${CPACK_TEMPORARY_DIRECTORY}/*/usr/share/man/man1/*.1)
+file(GLOB copyrights ${CPACK_TEMPORARY_DIRECTORY}/*/usr/share/doc/*/copyright)
+foreach(copyright IN LISTS copyrights)
+  cmake_path(GET copyright PARENT_PATH folder)
+  file(WRITE ${copyright} "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: masque
+
+Files: *
+Copyright: 2026 the authors of masque
+License: Apache-2.0
+ On Debian systems the licence is /usr/share/common-licenses/Apache-2.0.
+")
+  file(WRITE ${folder}/changelog "masque (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium
+
+  * Version ${CPACK_PACKAGE_VERSION}. CHANGELOG.md in the source has the changes.
+
+ -- ${CPACK_PACKAGE_CONTACT}  Fri, 27 Nov 2026 00:00:00 +0000
+")
+  list(APPEND pages ${folder}/changelog)
+endforeach()
+execute_process(COMMAND gzip -9nf ${pages} COMMAND_ERROR_IS_FATAL ANY)
