@@ -163,15 +163,17 @@ void Session::detail_time() {
 std::function<void(std::uint64_t, std::uint64_t)> Session::progress(std::string what) {
   if (!shows_progress()) return {};
   using Clock = std::chrono::steady_clock;
-  progress_shown_ = true;
+  *progress_shown_ = true;
   const auto next = std::make_shared<std::atomic<Clock::rep>>(
       (Clock::now() + std::chrono::milliseconds(300)).time_since_epoch().count());
-  return [what = std::move(what), next](std::uint64_t done, std::uint64_t total) {
+  return [what = std::move(what), next, shown = progress_shown_](std::uint64_t done,
+                                                                 std::uint64_t total) {
     const auto now = Clock::now();
     auto due = next->load();
     if (total == 0 || now.time_since_epoch().count() < due) return;
     const auto later = (now + std::chrono::milliseconds(100)).time_since_epoch().count();
     if (!next->compare_exchange_strong(due, later)) return;  // another thread draws
+    *shown = true;
     const std::string line = fmt::format("\r\x1b[K{} {} %", what, done * 100 / total);
     if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
   };
@@ -181,7 +183,7 @@ void Session::status(const std::function<std::string()>& text) {
   const auto now = std::chrono::steady_clock::now();
   if (!shows_progress() || now < next_status_) return;
   next_status_ = now + std::chrono::milliseconds(100);
-  progress_shown_ = true;
+  *progress_shown_ = true;
   // No longer than a line, which could not be taken back.
   const auto width = static_cast<std::size_t>(terminal_width()) - 1;
   const std::string line = fmt::format("\r\x1b[K{}", text().substr(0, width));
@@ -189,8 +191,7 @@ void Session::status(const std::function<std::string()>& text) {
 }
 
 void Session::clear_progress() {
-  if (!progress_shown_) return;
-  progress_shown_ = false;
+  if (!progress_shown_->exchange(false)) return;
   const std::string_view clear = "\r\x1b[K";
   if (::write(STDERR_FILENO, clear.data(), clear.size()) < 0) return;
 }

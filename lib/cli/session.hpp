@@ -1,9 +1,11 @@
 // What a running command talks through: data to stdout, words to stderr, progress on a terminal.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -111,7 +113,8 @@ class Session {
   void status(const std::function<std::string()>& text);
   /// Whether progress() and status() draw: stderr is a terminal that is not dumb, and no -q.
   bool shows_progress() const { return stderr_is_terminal_ && !quiet_; }
-  /// Removes the line of progress() or status() from stderr, if one was made since the last call.
+  /// Removes the line of progress() or status() from stderr, if one was made or drawn since the
+  /// last call.
   void clear_progress();
 
   /// Writes what is buffered. Throws as print().
@@ -131,7 +134,8 @@ class Session {
   bool color_ = false;
   bool quiet_ = false;
   bool verbose_ = false;
-  bool progress_shown_ = false;
+  /// Shared with what progress() returns, which may draw again after the line was removed.
+  std::shared_ptr<std::atomic<bool>> progress_shown_ = std::make_shared<std::atomic<bool>>(false);
   std::chrono::steady_clock::time_point next_status_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };

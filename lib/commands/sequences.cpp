@@ -6,10 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
 #include "base/line_filter.hpp"
-#include "base/parallel.hpp"
-#include "base/split.hpp"
 #include "commands/files.hpp"
 #include "probe/score/sentence.hpp"
 #include "records/record_mask.hpp"
@@ -57,37 +54,36 @@ probe::Sequence item_of(const records::Record& record, std::uint64_t number,
   return item;
 }
 
-void each_record(const SequenceOptions& o, const OpenedModel& opened, const SequenceWork& work) {
+cli::ExitCode each_record(const SequenceOptions& o, const OpenedModel& opened,
+                          const cli::Command& command, const SequenceWork& sequences,
+                          cli::Session& session) {
   records::JsonRecordReader reader;
   records::Record record;
   std::string padded;
-  LineFilter filter{.threads = 1, .max_line = o.stream.input.max_line};
-  if (o.stream.shard) filter.shard = parse_shard(*o.stream.shard);
-  filter.work = [&](const LinePiece& piece, std::string&) {
-    std::uint64_t number = piece.first_line;
-    for_each_line(piece.text, [&](std::string_view line) {
-      ++number;
-      if (line.empty() || (work.enough && work.enough())) return;
-      padded.assign(line);
-      padded.resize(line.size() + kLinePadding);
-      record.clear();
-      std::optional<probe::Sequence> item;
-      const auto problem = input_error_message([&] {
-        // The filter looks at the lengths of very long lines only.
-        if (line.size() > filter.max_line)
-          throw InputError(fmt::format("more than {} bytes", filter.max_line));
-        const auto unread = reader.read(std::string_view(padded).substr(0, line.size()), record);
-        if (unread) throw InputError(*unread);
-        item = item_of(record, o.stream.first_record + number - 1, opened.model->design());
-        if (!item->mask && opened.mask_of) item->mask = opened.mask_of(item->ids);
-      });
-      if (problem)
-        throw InputError(input_name(*o.records), fmt::format("line {}: {}", number, *problem));
-      work.use(std::move(*item), {});
+  StreamOptions stream = o.stream;
+  stream.file = *o.records;
+  // JSON is UTF-8, and a carriage return is white space to it.
+  stream.input.invalid = cli::Invalid::kError;
+  stream.input.crlf = true;
+  LineWork work;
+  work.use = [&](std::uint64_t id, std::string_view line) {
+    if (line.empty()) return;
+    padded.assign(line);
+    padded.resize(line.size() + kLinePadding);
+    record.clear();
+    std::optional<probe::Sequence> item;
+    const auto problem = input_error_message([&] {
+      const auto unread = reader.read(std::string_view(padded).substr(0, line.size()), record);
+      if (unread) throw InputError(*unread);
+      item = item_of(record, id, opened.model->design());
+      if (!item->mask && opened.mask_of) item->mask = opened.mask_of(item->ids);
     });
+    if (problem) refuse_line(stream, id, *problem);
+    sequences.use(std::move(*item), {});
   };
-  filter.sink = [](std::string_view) {};
-  filter_lines(*o.records, filter);
+  work.flush = sequences.flush;
+  work.enough = sequences.enough;
+  return run_lines(stream, command, work, session);
 }
 
 cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
@@ -150,24 +146,21 @@ void add_skip_long(cli::Command& command, SequenceOptions& options) {
 }
 
 void check_sequences(const SequenceOptions& o, const cli::Command& command) {
-  if (!o.records) {
-    cli::need_stream(command);
-  } else if (o.no_special || o.stream.input.crlf ||
-             o.stream.input.invalid != cli::Invalid::kReplace) {
+  if (o.records.value_or("-") == "-") cli::need_stream(command);
+  if (!o.records) return;
+  if (o.no_special || o.stream.input.crlf || o.stream.input.invalid != cli::Invalid::kReplace) {
     throw UsageError(
         "--no-special, --invalid and --crlf apply to text and cannot be combined with --records");
-  } else if (o.skip_long) {
-    throw UsageError("--skip-long applies to text and cannot be combined with --records");
   }
+  if (o.skip_long)
+    throw UsageError("--skip-long applies to text and cannot be combined with --records");
 }
 
 cli::ExitCode each_sequence(const SequenceOptions& options, const OpenedModel& opened,
                             const cli::Command& command, const SequenceWork& work,
                             cli::Session& session) {
-  if (!options.records) return each_text(options, opened, command, work, session);
-  each_record(options, opened, work);
-  work.flush();
-  return cli::ExitCode::kDone;
+  const auto each = options.records ? each_record : each_text;
+  return each(options, opened, command, work, session);
 }
 
 std::vector<probe::Sequence> read_sequences(const SequenceOptions& options,

@@ -32,8 +32,7 @@ void add_sequences(cli::Command& command, SequenceOptions& options);
 void add_skip_long(cli::Command& command, SequenceOptions& options);
 
 /// Before the model is opened: throws UsageError for `options` that do not fit each other, and
-/// where text is needed and standard input is a terminal; the message names the --help of
-/// `command`.
+/// where standard input is to be read and is a terminal; the message names the --help of `command`.
 void check_sequences(const SequenceOptions& options, const cli::Command& command);
 
 /// `sentence`, of the line `number` (from 0), as the model of `opened` gets it: with the mask that
@@ -45,8 +44,7 @@ probe::Sequence sequence_of(probe::Sentence sentence, std::uint64_t number,
 struct SequenceWork {
   /// A sequence and its text, which those of --records lack.
   std::function<void(probe::Sequence&& sequence, std::string_view text)> use;
-  /// As LineWork::flush; of --records called only once, after the last sequence, and not before an
-  /// error.
+  /// As LineWork::flush.
   std::function<void()> flush = [] {};
   /// As LineWork::enough.
   std::function<bool()> enough = {};

@@ -14,6 +14,7 @@
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
 #include "base/split.hpp"
+#include "exchange/matrix.hpp"
 
 namespace masque::exchange {
 
@@ -44,6 +45,15 @@ std::uint8_t reversed(std::uint8_t byte) {
   std::uint8_t out = 0;
   for (int i = 0; i < 8; ++i) out = static_cast<std::uint8_t>(out | ((byte >> i & 1) << (7 - i)));
   return out;
+}
+
+/// Cells become a byte each. Throws InputError before memory is allocated for too many of them.
+void check_cells(Index queries, Index keys, const std::string& path) {
+  const auto cells =
+      checked_multiply(static_cast<std::uint64_t>(queries), static_cast<std::uint64_t>(keys));
+  if (cells && *cells <= kMaxMatrixBytes) return;
+  throw InputError(path, fmt::format("a mask of {} × {} cells, expected at most {} cells", queries,
+                                     keys, kMaxMatrixBytes));
 }
 
 /// The header of a PBM: numbers between white space and comments.
@@ -90,6 +100,7 @@ class PbmReader {
       fail(fmt::format("PBM of {} × {}: {} bytes of cells, expected {}", columns, rows, rest,
                        needed ? std::to_string(*needed) : "more than 2^64"));
     }
+    check_cells(rows, columns, path_);
     mask::BitMatrix bits(rows, columns);
     for (Index row = 0; row < rows; ++row) {
       for (Index column = 0; column < columns; ++column) {
@@ -233,6 +244,7 @@ mask::BitMatrix parse_mask_json(std::string_view text, const std::string& path) 
   if (rows == nullptr || static_cast<Index>(rows->items.size()) != queries) {
     throw InputError(path, fmt::format("rows: expected a list of {} rows", queries));
   }
+  check_cells(queries, keys, path);
   mask::BitMatrix bits(queries, keys);
   for (Index q = 0; q < queries; ++q) {
     for (const JsonValue& run : rows->items[static_cast<std::size_t>(q)].items) {

@@ -23,7 +23,8 @@ mask::BitMatrix parse_mask_text(std::string_view text, const std::string& path);
 /// Interrupted.
 void print_mask_pbm(const mask::Mask& mask, const TextSink& sink);
 /// The mask in the bitmap `bytes` of kind P1 or P4, black cells visible. Throws InputError with
-/// `path` for other bytes; nothing is allocated before all cells are known to be there.
+/// `path` for other bytes, and above kMaxMatrixBytes cells (matrix.hpp); nothing is allocated
+/// before all cells are known to be there.
 mask::BitMatrix parse_mask_pbm(std::string_view bytes, const std::string& path);
 
 /// Writes `mask` to `sink` as a JSON object: `expression` as "mask" unless it is empty, "queries",
@@ -32,7 +33,7 @@ mask::BitMatrix parse_mask_pbm(std::string_view bytes, const std::string& path);
 void print_mask_json(const mask::Mask& mask, const std::string& expression, const TextSink& sink);
 
 /// The mask of such an object in `text`. Throws InputError with `path` for something else, and
-/// above mask::BitMatrix::kMaxBytes.
+/// above kMaxMatrixBytes cells (matrix.hpp), before memory is allocated for them.
 mask::BitMatrix parse_mask_json(std::string_view text, const std::string& path);
 
 /// Calls `use`(begin, end) for every run of visible keys of row `query` of `mask`, in rising order,

@@ -55,6 +55,13 @@ BitMatrix identity(Index n) {
   return out;
 }
 
+void check_forbidden(const FlowRequest& request, Index n) {
+  for (const Forbidden& rule : request.forbidden) {
+    if (rule.tokens.end > n || rule.positions.end > n)
+      throw UsageError(fmt::format("a forbidden range ends after the last of {} positions", n));
+  }
+}
+
 class Follower {
  public:
   explicit Follower(const FlowRequest& request) : request_(request) {
@@ -75,11 +82,7 @@ class Follower {
       throw UsageError(
           "two streams cannot read the input again: keys come from the content stream");
     }
-    for (const Forbidden& rule : request.forbidden) {
-      if (rule.tokens.end > n_ || rule.positions.end > n_) {
-        throw UsageError(fmt::format("a forbidden range ends after the last of {} positions", n_));
-      }
-    }
+    check_forbidden(request, n_);
     make_forbidden();
   }
 
@@ -342,7 +345,7 @@ FlowRequest tower_of(const FlowRequest& request, bool second) {
   const auto forbid = [&](Range tokens, Range positions) {
     const Range moved{std::max<Index>(0, positions.begin + offset),
                       std::min(n, positions.end + offset)};
-    if (moved.begin < moved.end && tokens.end <= n) tower.forbidden.push_back({tokens, moved});
+    if (moved.begin < moved.end) tower.forbidden.push_back({tokens, moved});
   };
   const Index shift = request.prediction == Prediction::kNext ? 1 : 0;
   for (Index i = 0; request.prediction != Prediction::kNone && i + shift < n; ++i)
@@ -359,6 +362,7 @@ FlowResult follow_towers(const FlowRequest& request) {
     throw UsageError(
         "two towers cannot be combined with a content stream, keys from the input, or queries "
         "without tokens");
+  check_forbidden(request, request.layers.front().lengths().queries);
   const auto half = static_cast<Index>(request.layers.size() / 2);
   FlowResult first = follow_flow(tower_of(request, false));
   FlowResult second = follow_flow(tower_of(request, true));

@@ -200,18 +200,21 @@ class Versions {
   Problem print(Record& record, Scratch& scratch, Tally& tally, std::string& out) const {
     if (filter_.inspect) filter_.inspect(record);
     const std::size_t before = out.size();
+    const Tally tally_before = tally;
+    const auto refuse = [&](Problem problem) {
+      out.resize(before);
+      tally = tally_before;
+      return problem;
+    };
     for (std::uint64_t epoch = 0; epoch < filter_.epochs; ++epoch) {
       if (filter_.epochs == 1) {
-        if (Problem problem = corrupt(record, scratch, tally)) return problem;
+        if (Problem problem = corrupt(record, scratch, tally)) return refuse(std::move(problem));
         print_copies(record, out);
         break;
       }
       Record version = record;
       version.epoch = epoch;
-      if (Problem problem = corrupt(version, scratch, tally)) {
-        out.resize(before);
-        return problem;
-      }
+      if (Problem problem = corrupt(version, scratch, tally)) return refuse(std::move(problem));
       print_copies(version, out);
     }
     return std::nullopt;
@@ -222,12 +225,8 @@ class Versions {
     ++tally.records;
     tally.tokens_in += record.size();
     if (corruption_ != nullptr) {
-      if (Problem problem =
-              input_error_message([&] { corruption_->apply(record, scratch, tally); })) {
-        --tally.records;
-        tally.tokens_in -= record.size();
-        return problem;
-      }
+      Problem problem = input_error_message([&] { corruption_->apply(record, scratch, tally); });
+      if (problem) return problem;
     }
     tally.tokens_out += record.size();
     return std::nullopt;

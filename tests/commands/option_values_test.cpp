@@ -1,5 +1,9 @@
 // What several commands read from the values of options.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <array>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -7,6 +11,7 @@
 
 #include "commands/number_list.hpp"
 #include "commands/selection_options.hpp"
+#include "commands/sequences.hpp"
 #include "commands/training_options.hpp"
 #include "support/message.hpp"
 
@@ -31,6 +36,29 @@ TEST_CASE("a list of numbers has both ends of its range, and each once if it say
     CAPTURE(bad);
     CHECK_THROWS_AS(parse_numbers("rates", bad, 0, 1), UsageError);
   }
+}
+
+TEST_CASE("records from a terminal are refused before the model is opened") {
+  const int master = ::posix_openpt(O_RDWR | O_NOCTTY);
+  REQUIRE(master >= 0);
+  REQUIRE(::grantpt(master) == 0);
+  REQUIRE(::unlockpt(master) == 0);
+  const int terminal = ::open(::ptsname(master), O_RDONLY | O_NOCTTY);
+  REQUIRE(terminal >= 0);
+  const int own = ::dup(STDIN_FILENO);
+  REQUIRE(::dup2(terminal, STDIN_FILENO) == STDIN_FILENO);
+  const cli::Command command("stats", "measures");
+  SequenceOptions options;
+  const auto message = [&] { return refusal([&] { check_sequences(options, command); }); };
+  const std::string of_text = message();
+  options.records = "-";
+  const std::string of_records = message();
+  options.records = "records.jsonl";
+  CHECK_NOTHROW(check_sequences(options, command));
+  ::dup2(own, STDIN_FILENO);
+  for (const int fd : {own, terminal, master}) ::close(fd);
+  CHECK(of_text.find("standard input is a terminal") != std::string::npos);
+  CHECK(of_records == of_text);
 }
 
 TEST_CASE("shares stand between colons, as many as are wanted") {

@@ -30,7 +30,7 @@ const std::vector<std::pair<const char*, mask::Lengths>>& samples() {
       {"causal", {1, 1}},          {"causal", {9, 9}},
       {"random(0.5,1)", {16, 16}}, {"tta & document(3,5,57)", {65, 65}},
       {"causal(13)", {70, 83}},    {"~full", {5, 5}},
-      {"full", {3, 200}},
+      {"full", {3, 200}},          {"causal(4200)", {3, 4203}},
   };
   return all;
 }
@@ -158,6 +158,10 @@ TEST_CASE("what is no mask is refused by its first wrong cell") {
         "f: found 256, expected bytes");
   CHECK(message("packed", array_of({1, 1}, {2}), mask::Lengths{1, 1}) ==
         "f: query 0: a bit after its 1 keys");
+  const Index many = Index{1} << 31;
+  CHECK(message_of<InputError>([&] {
+          named("cu_seqlens").encode(bound("full", {many, many}), "f");
+        }) == "f: cu_seqlens of 2147483648 tokens, expected at most 2147483647");
   CHECK(message_of<InputError>([&] {
           named("cu_seqlens").encode(bound("causal", {4, 4}), "f");
         }) ==
@@ -182,6 +186,9 @@ TEST_CASE("text and bitmaps are checked") {
   CHECK(bad("P4\n9 2\n\x80") == "f: PBM of 9 × 2: 1 bytes of cells, expected 4");
   CHECK(bad("P4\n4294967296 4294967296\n") ==
         "f: PBM of 4294967296 × 4294967296: 0 bytes of cells, expected 2305843009213693952");
+  CHECK(message_of<InputError>([] {
+          parse_mask_json(R"({"queries":2,"keys":4294967296,"rows":[[],[]]})", "f");
+        }) == "f: a mask of 2 × 4294967296 cells, expected at most 4294967296 cells");
   CHECK(bad("P1\n2 1\n0 2") == "f: PBM: no cell at byte 9, expected 0 or 1");
   CHECK(bad("P1\nx") == "f: PBM: no width at byte 3, expected a number up to 2^32");
   CHECK(bad("P6\n") == "f: not a PBM file, expected P1 or P4 at the start");

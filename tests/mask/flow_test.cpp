@@ -96,6 +96,12 @@ TEST_CASE("two towers know all tokens but their own, and leak as soon as one loo
   request.prediction = Prediction::kNone;
   request.forbidden = {{{4, 5}, {4, 5}}};
   CHECK(follow_flow(request).leak->pairs == 1);
+  for (const Forbidden& beyond : {Forbidden{{4, 10}, {4, 5}}, Forbidden{{4, 5}, {4, 10}}}) {
+    request.forbidden = {beyond};
+    CHECK(message_of<UsageError>([&] { follow_flow(request); }) ==
+          "a forbidden range ends after the last of 9 positions");
+  }
+  request.forbidden.clear();
   request.keys = KeySource::kInput;
   CHECK(contains(message_of<UsageError>([&] { follow_flow(request); }),
                  "two towers cannot be combined"));

@@ -168,6 +168,9 @@ TEST_CASE("tolerance, limits and seeds do what they say") {
   check_leak(*model, 3, input, request, tolerant);
   CHECK(!tolerant.first_layer());
   CHECK(tolerant.layers[0].largest == other.layers[0].largest);
+  request.prediction = mask::Prediction::kClean;
+  CHECK_THROWS_AS(check_leak(*model, 3, input, request, tolerant), std::logic_error);
+  request.prediction = mask::Prediction::kSelf;
   LeakReport empty;
   check_leak(*model, 0, {}, request, empty);
   CHECK(empty.texts == 1);

@@ -146,6 +146,21 @@ TEST_CASE("weights: zero heads, zero norms, numbers that are not finite") {
   CHECK(row_of(heads_of(large.path()), "not_finite_state").places == Places{"layer 1", "layer 2"});
 }
 
+TEST_CASE("a text that the model refuses is an error, also after states that are not finite") {
+  const test::ChangedModel large("gpt2", [](const std::string& name, std::span<float> x) {
+    if (name.find("h.0.mlp.c_proj.weight") == std::string::npos) return;
+    std::fill(x.begin(), x.end(), 3e38F);
+  });
+  const auto model = model::open_model(large.path());
+  const Index vocabulary = model->design().vocab_size;
+  SaneHeads heads(*model, 1e-3);
+  heads.add(some_sane_input(5, vocabulary));
+  CHECK(row_of(heads.rows(), "not_finite_state").found > 0);
+  CheckInput input = some_sane_input(5, vocabulary);
+  input.ids.back() = static_cast<TokenId>(vocabulary);
+  CHECK_THROWS_AS(heads.add(input), InputError);
+}
+
 TEST_CASE("rows of special tokens: the mean, zero, and trained ones") {
   const test::ChangedModel odd("bert", [](const std::string& name, std::span<float> x) {
     if (name.find("word_embeddings.weight") == std::string::npos) return;

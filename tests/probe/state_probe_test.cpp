@@ -1,6 +1,7 @@
 // Ridge regression against the formula, and probes of states that are known.
 #include "probe/states/state_probe.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <doctest/doctest.h>
@@ -37,6 +38,18 @@ std::unique_ptr<model::Model> open_probed(const std::string& name,
   if (!options.mask_token_id) options.mask_token_id = 4;
   return model::open_model(MASQUE_TEST_DATA "/model/" + name, options);
 }
+
+/// Keeps the ids of the last batch.
+class WatchedModel final : public FakeModel {
+ public:
+  using FakeModel::FakeModel;
+  std::vector<double> run(const model::Batch& batch, const model::Request& request,
+                          model::Observer* observer) const override {
+    ids = batch.ids;
+    return FakeModel::run(batch, request, observer);
+  }
+  mutable std::vector<TokenId> ids;
+};
 
 }  // namespace
 
@@ -179,6 +192,18 @@ TEST_CASE("probes: limits, hidden tokens, folds of whole texts") {
   CHECK_THROWS_AS(one.fit(), InputError);
   request.mask.reset();
   CHECK_THROWS_AS(StateProbe(*model, request), InputError);
+}
+
+TEST_CASE("probes: the last text hides its whole share") {
+  const WatchedModel model(model::HeadKind::kNone);
+  StateProbe probe(model, {.at_mask = true, .rate = 0.2, .mask = 4, .rows = 4});
+  Sequence sequence;
+  sequence.ids.assign(15, 7);
+  for (int text = 0; text < 2; ++text) {
+    probe.add(sequence);
+    CHECK(std::ranges::count(model.ids, 4) == 3);
+  }
+  CHECK(probe.full());
 }
 
 TEST_CASE("zero probe: schemes that act on scores leave no position, others do") {

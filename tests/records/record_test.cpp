@@ -217,6 +217,30 @@ TEST_CASE("epochs follow one another, copies are equal") {
   CHECK(copies == two.substr(0, end) + two.substr(0, end));
 }
 
+TEST_CASE("a record that is refused in a later epoch is neither printed nor counted") {
+  class Refusing final : public Corruption {
+   public:
+    void apply(Record& record, Scratch&, Tally& tally) const override {
+      ++tally.selected;
+      if (record.epoch == 1 && record.size() == 2) throw InputError("refused");
+    }
+  };
+  const TempFolder folder;
+  write_file(folder / "in", "1 2\n3 4 5\n");
+  std::string out;
+  RecordFilter filter;
+  filter.input = folder / "in";
+  filter.epochs = 2;
+  filter.sink = [&](std::string_view text) { out += text; };
+  const FilterResult result = filter_records(filter, std::make_unique<Refusing>().get());
+  CHECK(result.bad == 1);
+  CHECK(result.tally.records == 2);
+  CHECK(result.tally.tokens_in == 6);
+  CHECK(result.tally.tokens_out == 6);
+  CHECK(result.tally.selected == 2);
+  CHECK(std::ranges::count(out, '\n') == 2);
+}
+
 TEST_CASE("binary files hold what records hold, for any number of threads") {
   const TempFolder folder;
   std::string bytes;

@@ -73,6 +73,10 @@ MatrixSource encode_cu_seqlens(const mask::Mask& mask, const std::string& path) 
     throw InputError(path, fmt::format("cu_seqlens of {} queries and {} keys, expected as many",
                                        lengths.queries, lengths.keys));
   }
+  if (lengths.queries > INT32_MAX) {
+    throw InputError(path, fmt::format("cu_seqlens of {} tokens, expected at most {}",
+                                       lengths.queries, INT32_MAX));
+  }
   const auto documents = mask::enclosing_documents(mask);
   const mask::MaskExpression expression = documents ? *documents : mask::parse_mask("full");
   const mask::MaskDifference difference = mask::compare_masks(expression.bind(lengths), mask);

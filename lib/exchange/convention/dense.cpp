@@ -100,19 +100,25 @@ mask::BitMatrix decode(const store::Array& array, const DecodeRequest& request, 
                      fmt::format("a mask of {} × {} has no cells, expected some", queries, keys));
   }
   mask::BitMatrix bits(static_cast<Index>(queries), static_cast<Index>(keys));
-  const std::size_t row_bytes = keys * (dtype_bits(array.dtype) / 8);
-  std::vector<double> row(keys);
-  for (std::uint64_t q = 0; q < queries; ++q) {
-    const Bytes bytes(array.data.data() + (item * queries + q) * row_bytes, row_bytes);
-    to_double(array.dtype, bytes, row);
-    for (std::uint64_t k = 0; k < keys; ++k) {
-      const std::optional<bool> visible = meaning(row[k]);
+  const std::size_t element = dtype_bits(array.dtype) / 8;
+  // Piece by piece: a row may have billions of keys.
+  std::vector<double> piece(std::min<std::uint64_t>(keys, 4096));
+  for (std::uint64_t cell = 0; cell < queries * keys;) {
+    const std::uint64_t q = cell / keys;
+    const std::uint64_t first = cell % keys;
+    const std::span<double> values = std::span(piece).first(std::min(piece.size(), keys - first));
+    const std::byte* begin = array.data.data() + (item * queries * keys + cell) * element;
+    to_double(array.dtype, Bytes(begin, values.size() * element), values);
+    for (std::uint64_t k = first; k < first + values.size(); ++k) {
+      const double value = values[k - first];
+      const std::optional<bool> visible = meaning(value);
       if (!visible) {
         throw InputError(request.path, fmt::format("query {} key {}: found {}, expected {}", q, k,
-                                                   row[k], expected));
+                                                   value, expected));
       }
       if (*visible == one_is_visible) bits.set(static_cast<Index>(q), static_cast<Index>(k));
     }
+    cell += values.size();
   }
   return bits;
 }

@@ -97,7 +97,8 @@ std::optional<Index> LeakReport::first_layer() const {
 
 void check_leak(const model::Model& model, std::uint64_t text, const CheckInput& input,
                 const LeakRequest& request, LeakReport& report) {
-  MASQUE_CHECK(request.prediction != mask::Prediction::kNone && request.replacements > 0);
+  const bool self = request.prediction == mask::Prediction::kSelf;
+  MASQUE_CHECK((self || request.prediction == mask::Prediction::kNext) && request.replacements > 0);
   const Index vocab_size = model.design().vocab_size;
   if (vocab_size < 3)
     throw InputError(

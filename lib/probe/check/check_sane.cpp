@@ -28,9 +28,9 @@ void SaneHeads::add(const CheckInput& input) {
   request.hidden_states = true;
   request.attentions = true;
   request.all_rows = true;
+  text_is_finite_ = true;
   const auto problem = input_error_message([&] { model_.run(batch, request, this); });
-  const bool counted = std::find(not_finite_.begin(), not_finite_.end(), true) != not_finite_.end();
-  if (problem && !counted) throw InputError(*problem);
+  if (problem && text_is_finite_) throw InputError(*problem);
 }
 
 template <class T>
@@ -39,6 +39,7 @@ void SaneHeads::add_state(Index state, MatrixView<const T> x) {
     const auto row = x.row_span(i);
     if (std::all_of(row.begin(), row.end(), [](T v) { return std::isfinite(v); })) continue;
     not_finite_[static_cast<std::size_t>(state)] = true;
+    text_is_finite_ = false;
   }
 }
 

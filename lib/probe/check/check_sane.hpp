@@ -30,8 +30,8 @@ class SaneHeads final : public model::Observer {
   /// give 1 − tolerance of their sum or more to the same key.
   SaneHeads(const model::Model& model, double tolerance);
 
-  /// Runs the text `input`, if it has tokens. Throws InputError as Model::run does, but not once a
-  /// state that is not finite was seen, in this text or in an earlier one: such states are counted.
+  /// Runs the text `input`, if it has tokens. Throws InputError as Model::run does, but not where a
+  /// state of this text is not finite: such states are counted.
   void add(const CheckInput& input);
 
   /// "uniform_head" (value: the smallest largest deviation of n · weight from 1), "stuck_head" (the
@@ -65,6 +65,7 @@ class SaneHeads final : public model::Observer {
   double tolerance_;
   std::vector<Head> heads_;
   std::vector<bool> not_finite_;  ///< by state
+  bool text_is_finite_ = true;    ///< the states of the text that runs
 };
 
 /// "not_finite_tensor" (value: numbers that are not finite) over the floating-point tensors of

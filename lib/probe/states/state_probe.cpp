@@ -113,10 +113,13 @@ void StateProbe::add(const Sequence& sequence) {
     }
   }
   std::vector<Index> rows = hidden_rows(numbers, request_.at_mask ? request_.rate : 1);
+  if (request_.at_mask) {
+    for (const Index row : rows) changed.ids[static_cast<std::size_t>(row)] = *request_.mask;
+  }
+  // The last text hides as many tokens as the others, even where fewer states are kept.
   rows.resize(std::min(rows.size(), static_cast<std::size_t>(request_.rows) - targets_.size()));
   for (const Index row : rows) {
     const auto at = static_cast<std::size_t>(row);
-    if (request_.at_mask) changed.ids[at] = *request_.mask;
     switch (request_.target) {
       case ProbeTarget::kPosition:
         targets_.push_back(sequence.positions.empty() ? row : sequence.positions[at]);
