@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/error.hpp"
 #include "support/message.hpp"
 #include "surgery/example.hpp"
 
@@ -50,6 +51,32 @@ TEST_CASE("an output that is what was planned passes, with what stayed counted")
   CHECK(result.bytes_unchanged == 11 * 5 * 4 + 12);
   CHECK(result.files_unchanged == 2);  // config.json and notes.txt
   CHECK(result.digest_before == result.digest_after);
+}
+
+TEST_CASE("a lone file that is not written leaves the markers next to its output alone") {
+  TempFolder folder;
+  write_file(folder / "in.safetensors", example_file(ExampleBert().tensors()));
+  write_file(folder / "in.safetensors.masque.json", R"({"masque.new": "1"})");
+  const std::string old = R"({"masque.old": "1"})";
+  const store::Checkpoint checkpoint = store::open_checkpoint(folder / "in.safetensors");
+  const auto write = [&](const std::string& out, bool fails) {
+    CheckpointEdit edit(checkpoint);
+    edit.replace(kTable, {1}, store::Literal{"1234"});
+    store::WriteOptions options;
+    options.verify = [&](const std::string&) {
+      if (fails) throw InputError("x", "refused");
+    };
+    return message_of([&] { write_edit(edit, folder / out, options); });
+  };
+  write_file(folder / "out.safetensors", "before");
+  write_file(folder / "out.safetensors.masque.json", old);
+  CHECK(contains(write("out.safetensors", true), "refused"));
+  CHECK(read_file(folder / "out.safetensors.masque.json") == old);
+  CHECK(read_file(folder / "out.safetensors") == "before");
+  CHECK(contains(write("new.safetensors", true), "refused"));
+  CHECK_FALSE(exists(folder / "new.safetensors.masque.json"));
+  CHECK(write("out.safetensors", false) == "(nothing thrown)");
+  CHECK(contains(read_file(folder / "out.safetensors.masque.json"), "masque.new"));
 }
 
 TEST_CASE("every tensor and file that is not as planned is found") {

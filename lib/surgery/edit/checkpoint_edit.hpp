@@ -145,9 +145,9 @@ class CheckpointEdit {
 
 /// Writes the changed checkpoint of `edit` to `out`: a file to a file, a folder (or index) to a
 /// folder with every other file copied. To be called once for an edit. `options.input` is set here.
-/// Throws UsageError (a folder into a file name) and InputError; `out` is then as it was, but
-/// FILE.masque.json next to a lone file may be the new one already. Returns notes for people about
-/// files that are not copied.
+/// Throws UsageError (a folder into a file name) and InputError; `out` is then as it was, with
+/// FILE.masque.json next to a lone file, which gets its name just before the weights get theirs.
+/// Returns notes for people about files that are not copied.
 std::vector<std::string> write_edit(CheckpointEdit& edit, const std::string& out,
                                     store::WriteOptions options);
 
