@@ -53,6 +53,33 @@ TEST_CASE("an output that is what was planned passes, with what stayed counted")
   CHECK(result.digest_before == result.digest_after);
 }
 
+TEST_CASE("tensors that were added are compared by name, dtype, shape and bytes") {
+  TempFolder folder;
+  ExampleBert().write(folder);
+  const store::Checkpoint checkpoint = store::open_checkpoint(folder / "in");
+  const auto written = [&](const std::string& name, const Shape& shape, const std::string& text,
+                           const std::string& out) {
+    CheckpointEdit edit(checkpoint);
+    edit.add({{.name = name, .dtype = DType::kF32, .shape = shape}, store::Literal{text}}, kTable);
+    write_edit(edit, folder / out, {});
+  };
+  CheckpointEdit edit(checkpoint);
+  edit.add({{.name = "new", .dtype = DType::kF32, .shape = {2}}, store::Literal{"12345678"}},
+           kTable);
+  const EditProof proof(edit);
+  const auto failure = [&](const std::string& out) {
+    return message_of([&] { proof.check(folder / out, 2); });
+  };
+  written("new", {2}, "12345678", "same");
+  written("another", {2}, "12345678", "name");
+  written("new", {1, 2}, "12345678", "shape");
+  written("new", {2}, "12345670", "bytes");
+  CHECK(failure("same") == "(nothing thrown)");
+  CHECK(contains(failure("name"), "tensor 'new' is missing"));
+  CHECK(contains(failure("shape"), "tensor 'new' is missing or has another dtype or shape"));
+  CHECK(contains(failure("bytes"), "tensor 'new' does not match the computed values"));
+}
+
 TEST_CASE("a lone file that is not written leaves the markers next to its output alone") {
   TempFolder folder;
   write_file(folder / "in.safetensors", example_file(ExampleBert().tensors()));

@@ -117,6 +117,13 @@ std::vector<std::string> CheckpointEdit::added() const {
   return names;
 }
 
+std::vector<store::OutputTensor> CheckpointEdit::added_tensors() const {
+  std::vector<store::OutputTensor> tensors;
+  tensors.reserve(added_.size());
+  for (const Addition& addition : added_) tensors.push_back(addition.tensor);
+  return tensors;
+}
+
 std::vector<std::string> CheckpointEdit::edited_files() const {
   std::vector<std::string> names;
   for (const auto& [name, text] : files_) {

@@ -77,6 +77,8 @@ class CheckpointEdit {
   std::vector<std::string> replaced() const;
   /// Names of tensors that were added, in order.
   std::vector<std::string> added() const;
+  /// Copies of the tensors that were added, in order. To be called before output().
+  std::vector<store::OutputTensor> added_tensors() const;
   /// Metadata with a type that change, by key.
   const std::map<std::string, store::TypedValue>& typed() const { return typed_; }
   /// Names of the folder's files with another text than before, sorted.
