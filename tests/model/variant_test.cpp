@@ -8,8 +8,10 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "kernel/rotary.hpp"
 #include "mask/expression.hpp"
 #include "model/checkpoint/save.hpp"
+#include "model/detector.hpp"
 #include "model/layer_list.hpp"
 #include "model/masks.hpp"
 #include "model/model.hpp"
@@ -602,6 +604,26 @@ TEST_CASE("soft masking is what it is by definition") {
                        doctest::Contains("divides the hidden size"), InputError);
   CHECK_THROWS_WITH_AS(test::tiny_design(R"("detector": 3)"), doctest::Contains("an object"),
                        InputError);
+}
+
+TEST_CASE("a detector has no late positions, and rotary ones of the model's base") {
+  const std::string members = R"("num_hidden_layers": 2,
+      "detector": {"hidden_size": 12, "num_attention_heads": 1, "intermediate_size": 8}, )";
+  const Design late = test::tiny_design(members + R"("late_positions": 2)");
+  CHECK(std::ranges::none_of(detector_rows(late), [](const TensorRow& row) {
+    return row.roles.front() == Role::kLatePositions;
+  }));
+  Design rotary =
+      test::tiny_design(members + R"("position_embedding_type": "rotary", "rope_theta": 500000)");
+  const std::vector<double> wanted = kernel::rotary_frequencies(500000, 12);
+  CHECK(detector_design(rotary).layers[0].rotary.frequencies == wanted);
+  // As checkpoints of transformers have them.
+  for (LayerDesign& layer : rotary.layers) {
+    for (double& f : layer.rotary.frequencies) f = static_cast<double>(static_cast<float>(f));
+  }
+  CHECK(detector_design(rotary).layers[0].rotary.frequencies == wanted);
+  for (LayerDesign& layer : rotary.layers) layer.rotary.frequencies.back() /= 2;
+  CHECK_THROWS_WITH_AS(detector_design(rotary), doctest::Contains("scaled rotary"), UsageError);
 }
 
 /// Takes what a detector says.
