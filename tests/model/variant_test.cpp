@@ -572,6 +572,7 @@ TEST_CASE("options that a design cannot have are refused by name") {
            std::pair{R"("value_heads": 65537, "talking_heads": "both")", "value_heads"},
            std::pair{R"("mixer": "gmlp", "mixer_kernel_size": 0)", "mixer_kernel_size"},
            std::pair{R"("num_key_value_heads": 3)", "num_key_value_heads"},
+           std::pair{R"("latent": {}, "late_positions": 1)", "late_positions"},
        }) {
     const auto& members = pair.first;
     const auto& name = pair.second;
@@ -624,6 +625,16 @@ TEST_CASE("a detector has no late positions, and rotary ones of the model's base
   CHECK(detector_design(rotary).layers[0].rotary.frequencies == wanted);
   for (LayerDesign& layer : rotary.layers) layer.rotary.frequencies.back() /= 2;
   CHECK_THROWS_WITH_AS(detector_design(rotary), doctest::Contains("scaled rotary"), UsageError);
+}
+
+TEST_CASE("the head's activation is by default that of the layers") {
+  for (const char* members :
+       {"", R"("layer_kind": "gated_attention")", R"("hidden_act": "relu")"}) {
+    CAPTURE(members);
+    const Design design = test::tiny_design(members);
+    REQUIRE(design.head.transform);
+    CHECK(design.head.activation == design.activation);
+  }
 }
 
 /// Takes what a detector says.
