@@ -58,7 +58,8 @@ void log_probability_forward(MatrixView<const T> x, const Linear<T>& head, doubl
       const auto r = static_cast<std::size_t>(row + i);
       const Index target = targets[r] - first;
       if (target >= 0 && target < logits.columns()) {
-        out[r] = scale * reference::real_part(values[target]);
+        // Rounded as the exponents of the sum are: the target's is none above the largest.
+        out[r] = static_cast<double>(reference::real_part(static_cast<T>(scale) * values[target]));
       }
     }
   });

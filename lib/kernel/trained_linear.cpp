@@ -159,7 +159,7 @@ void add_weight_gradient(MatrixView<const T> x, MatrixView<const T> d_y, Precisi
                          MatrixView<T> d_weight, std::span<T> d_bias) {
   MASQUE_CHECK(x.rows == d_y.rows);
   MASQUE_CHECK(d_bias.empty() || static_cast<Index>(d_bias.size()) == d_y.columns);
-  if (d_weight.data == nullptr) return add_column_sums(d_y, d_bias);
+  if (d_weight.empty()) return add_column_sums(d_y, d_bias);
   MASQUE_CHECK(d_weight.rows == d_y.columns && d_weight.columns == x.columns);
   if constexpr (std::is_same_v<T, float>) {
     thread_local panel::Right right;

@@ -49,12 +49,19 @@ void check_softly_masked(const Design& design) {
   }
 }
 
+// Checkpoints of transformers have frequencies that were made in float.
+constexpr double kAngleTolerance = 1e-6;
+
 /// Angles of heads of another size, with the same base.
 RotaryDesign resized_rotary(const RotaryDesign& rotary, Index size) {
   if (size % 2 != 0)
     refuse_detector(fmt::format("rotary positions and head size {}, expected an even size", size));
-  const double base = rotary_base(rotary.frequencies, 0).value_or(10000);
-  return plain_rotary(rotary.layout, base, size);
+  const auto base = rotary_base(rotary.frequencies, kAngleTolerance);
+  if (!base) {
+    refuse_detector(fmt::format(
+        "head size {} and scaled rotary positions, expected the model's head size", size));
+  }
+  return plain_rotary(rotary.layout, *base, size);
 }
 
 void set_detector_layers(const Design& model, Design& design) {
@@ -92,6 +99,7 @@ Design detector_design(const Design& design) {
   detector.missing_head.clear();
   detector.variants.detector.reset();
   detector.variants.input_residual = true;
+  detector.variants.late_positions = 0;
   detector.embedding_size = design.hidden_size;
   detector.embedding_norm.reset();
   detector.embedding_scale = 1;

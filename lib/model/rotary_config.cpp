@@ -109,9 +109,14 @@ RotaryDesign plain_rotary(kernel::RotaryLayout layout, double theta, Index size)
 std::optional<double> rotary_base(std::span<const double> frequencies, double tolerance) {
   const auto size = static_cast<Index>(2 * frequencies.size());
   // One pair is rotated by 1 whatever the base.
-  double base = 10000;
-  if (frequencies.size() > 1) base = std::pow(frequencies[1], -static_cast<double>(size) / 2);
-  for (const double guess : {std::round(base), base}) {
+  double base = 10000, of_last = base;
+  if (frequencies.size() > 1) {
+    base = std::pow(frequencies[1], -static_cast<double>(size) / 2);
+    // The errors of frequencies that were made in float grow least here.
+    of_last =
+        std::pow(frequencies.back(), -static_cast<double>(size) / static_cast<double>(size - 2));
+  }
+  for (const double guess : {std::round(of_last), std::round(base), base}) {
     const std::vector<double> plain = kernel::rotary_frequencies(guess, size);
     const bool found = std::ranges::equal(frequencies, plain, [tolerance](double a, double b) {
       return std::abs(a - b) <= tolerance * std::abs(b);

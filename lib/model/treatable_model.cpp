@@ -39,6 +39,9 @@ Weight<T> extended(const Weight<T>& table, Index offset, const std::vector<Table
   return {std::as_const(*more).view(), more};
 }
 
+/// Whether a second table, which no treatment extends, has a row for each position.
+bool has_late_table(const Design& design) { return design.variants.late_positions > 0; }
+
 }  // namespace
 
 TreatableModel::TreatableModel(const std::string& path, const std::string& family,
@@ -83,8 +86,11 @@ TreatedPositions TreatableModel::treated(const PositionTreatment& treatment,
       throw UsageError(fmt::format("{} cannot read more positions than it was trained with",
                                    design.variants.mixer));
     }
+    if (has_late_table(design)) {
+      throw UsageError("late positions cannot read more positions than they were trained with");
+    }
     design.max_position_embeddings = std::ssize(positions.rows);
-  } else if (!positions.table && design.variants.mixer.empty() &&
+  } else if (!positions.table && design.variants.mixer.empty() && !has_late_table(design) &&
              design.variants.position.empty() && design.max_position_embeddings > 0) {
     design.max_position_embeddings = std::max(design.max_position_embeddings, extension.length);
   }
@@ -97,7 +103,8 @@ Index TreatableModel::longest(const PositionTreatment& treatment,
   const Design& design = positions.design;
   if (positions.table && positions.rows.empty()) return trained_length();
   // A scheme of nn says itself what it does beyond the trained length.
-  const bool scheme = !design.variants.position.empty() && design.variants.mixer.empty();
+  const bool scheme =
+      !design.variants.position.empty() && design.variants.mixer.empty() && !has_late_table(design);
   return scheme && !positions.table ? 0 : design.max_position_embeddings;
 }
 

@@ -35,9 +35,9 @@ class TreatableModel {
   /// beyond the table.
   Index longest(const PositionTreatment& treatment, const LengthExtension& extension) const;
   /// The model under `treatment`, for sequences of up to `extension.length` tokens. Where no table
-  /// nor mixer limits it, it reads longer ones than the design says. `options` names no family and
-  /// has the precision of this object (MASQUE_CHECK). Packs the weights. Throws as `longest`, and
-  /// as open_model. The result does not borrow from this object.
+  /// (late positions have one) nor mixer limits it, it reads longer ones than the design says.
+  /// `options` names no family and has the precision of this object (MASQUE_CHECK). Packs the
+  /// weights. Throws as `longest`, and as open_model. The result does not borrow from this object.
   std::unique_ptr<Model> open(const PositionTreatment& treatment, const LengthExtension& extension,
                               const ModelOptions& options) const;
 

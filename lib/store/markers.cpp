@@ -86,24 +86,31 @@ std::string with_markers(const std::string& config, const Metadata& markers) {
 
 std::string side_file_text(const Metadata& markers) { return with_markers("{}\n", markers); }
 
-void write_marked_file(const std::string& path, const OutputWeights& weights,
-                       const Metadata& side_markers, const WriteOptions& options) {
-  const std::string side = side_path(path);
+void write_with_side_file(const std::string& path, const OutputWeights& weights,
+                          const std::optional<std::string>& side, const WriteOptions& options) {
+  const std::string side_name = side_path(path);
   std::optional<OutputFile> side_file;
   WriteOptions staged = options;
-  if (!side_markers.empty()) {
-    side_file.emplace(side);
-    write_at(side_file->descriptor(), 0, as_bytes(side_file_text(side_markers)), side);
+  if (side) {
+    side_file.emplace(side_name);
+    write_at(side_file->descriptor(), 0, as_bytes(*side), side_name);
     staged.verify = [&](const std::string& path_of_weights) {
       if (options.verify) options.verify(path_of_weights);
       side_file->commit();
     };
   }
   write_checkpoint_file(path, weights, staged);
-  if (!side_markers.empty() || !exists(side)) return;
-  const Descriptor folder = open_folder(folder_of(side));
-  if (os::unlink_at(folder.get(), base_name(side).c_str()) != 0 || os::sync(folder.get()) != 0)
-    throw system_error(side, "removing", errno);
+  if (side || !exists(side_name)) return;
+  const Descriptor folder = open_folder(folder_of(side_name));
+  if (os::unlink_at(folder.get(), base_name(side_name).c_str()) != 0 || os::sync(folder.get()) != 0)
+    throw system_error(side_name, "removing", errno);
+}
+
+void write_marked_file(const std::string& path, const OutputWeights& weights,
+                       const Metadata& side_markers, const WriteOptions& options) {
+  std::optional<std::string> side;
+  if (!side_markers.empty()) side = side_file_text(side_markers);
+  write_with_side_file(path, weights, side, options);
 }
 
 }  // namespace masque::store

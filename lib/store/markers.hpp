@@ -42,9 +42,14 @@ std::string with_markers(const std::string& config, const Metadata& markers);
 /// The text of FILE.masque.json with these `markers`.
 std::string side_file_text(const Metadata& markers);
 
-/// Writes `weights` to the file `path` as write_checkpoint_file with `options` does, and
-/// `side_markers` to FILE.masque.json next to it, which gets its name just before the weights get
-/// theirs; removed if there are none.
+/// Writes `weights` to the file `path` as write_checkpoint_file with `options` does, and the text
+/// `side` to FILE.masque.json next to it, which gets its name just before the weights get theirs;
+/// removed if there is none.
+void write_with_side_file(const std::string& path, const OutputWeights& weights,
+                          const std::optional<std::string>& side, const WriteOptions& options);
+
+/// write_with_side_file of `weights` to `path` by `options`, with `side_markers` in
+/// FILE.masque.json.
 void write_marked_file(const std::string& path, const OutputWeights& weights,
                        const Metadata& side_markers, const WriteOptions& options);
 

@@ -171,6 +171,7 @@ std::string Tokenizer::decode(const std::vector<TokenId>& ids, bool skip_special
   tokens.reserve(ids.size());
   for (const TokenId id : ids) {
     const std::string_view text = token(id);
+    // By what is shown, as Hugging Face: a special token that normalizing changes is not left out.
     if (text.empty() || (skip_special && added_.is_special(text))) continue;
     tokens.emplace_back(text);
   }

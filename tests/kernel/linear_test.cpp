@@ -266,5 +266,20 @@ TEST_CASE("log-probabilities are those of all logits at once, for any number of 
   }
 }
 
+TEST_CASE("log-probabilities are at most 0, whatever the scale") {
+  auto weight = Matrix<float>::zero(3, 1);
+  weight.view().at(1, 0) = 1;
+  Matrix<float> x(1, 1);
+  const MatrixView<const float> view = weight.view();
+  const Linear<float> head(std::span(&view, 1), {}, Precision::kF32);
+  for (const double scale : {0.7, 0.1, 1 / std::sqrt(512.0)}) {
+    CAPTURE(scale);
+    x.view().at(0, 0) = 2000;
+    std::vector<double> out(1);
+    kernel::log_probability_forward<float>(x.view(), head, scale, std::vector<TokenId>{1}, out);
+    CHECK(out[0] == 0);
+  }
+}
+
 }  // namespace
 }  // namespace masque::test

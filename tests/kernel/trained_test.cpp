@@ -129,6 +129,15 @@ TEST_CASE("a weight gradient of zero rows is nothing") {
   CHECK(same_bits(d_bias, random_matrix(1, 4, 2)));
 }
 
+TEST_CASE("a weight gradient without inputs is that of the bias") {
+  Matrix<float> weight(4, 1), d_bias = Matrix<float>::zero(1, 4);
+  auto d_y = Matrix<float>::zero(2, 4);
+  d_y.view().at(0, 3) = 1, d_y.view().at(1, 3) = 2;
+  kernel::add_weight_gradient<float>(d_y.view().middle_columns(0, 0), d_y.view(), Precision::kF32,
+                                     weight.view().middle_columns(0, 0), d_bias.span());
+  CHECK(d_bias.view().at(0, 3) == 3);
+}
+
 /// The gradients of the small kernels, one after the other.
 std::vector<float> small_gradients() {
   const Index rows = 700, columns = 130;

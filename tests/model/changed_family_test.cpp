@@ -184,6 +184,9 @@ TEST_CASE("what is no family or no change is refused by name") {
             .starts_with("config.json: changes: no normalizer"));
   CHECK(message(R"({"base_model_type":"bert","changes":{"streams":"two"}})") ==
         "config.json: changes: the model cannot have these streams");
+  CHECK(message(R"({"base_model_type":"t5","changes":{"position":"learned"}})") ==
+        "config.json: changes: position learned: the model has no max_position_embeddings, "
+        "expected positions without a table");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "support/message.hpp"
 #include "support/near.hpp"
@@ -48,6 +49,17 @@ TEST_CASE("frequencies without scaling, wherever theta stands") {
   check(read(R"({"type":"default"})"), 1, kPlain);
   check(read(R"({"rope_type":"default","rope_theta":500})", "rope_parameters"), 1, kPlain);
   check(read(R"({"rope_type":"dynamic","factor":2})"), 1, kPlain);
+}
+
+TEST_CASE("the base of frequencies that were made in float") {
+  for (const double theta : {10000.0, 160000.0, 500000.0, 1000000.0}) {
+    for (const Index size : {32, 64, 96, 128}) {
+      std::vector<std::string> notes;
+      const auto config = config_of(fmt::format(R"({{"rope_theta":{}}})", theta));
+      const RotaryDesign rotary = read_rotary(config, {}, size, 64, notes);
+      CHECK(rotary_base(rotary.frequencies, 1e-6) == theta);
+    }
+  }
 }
 
 TEST_CASE("linear and llama3") {

@@ -299,6 +299,17 @@ TEST_CASE("which lengths a model reads") {
   const TreatableModel model(changed.folder / "changed", "", kernel::Precision::kF64);
   for (const char* name : {"interpolated", "hierarchical"})
     CHECK(run_treated(model, name, 10, 5) == run_treated(*learned.model, name, 10, 5));
+  // No treatment extends the table of late positions.
+  const std::string late = R"(, "late_positions": 1)";
+  for (const std::string& members : {kRotary + late, scheme("alibi") + late, kLearned + late}) {
+    CAPTURE(members);
+    const Tiny limited(members);
+    CHECK(longest(limited, "own", 12, 40) == 12);
+    run_treated(*limited.model, "own", 12);
+    CHECK_THROWS_AS(run_treated(*limited.model, "own", 13), InputError);
+  }
+  CHECK_THROWS_WITH_AS(longest(Tiny(kLearned + late), "interpolated", 12, 40),
+                       doctest::Contains("late positions"), UsageError);
   CHECK(learned.model->trained_length() == 12);
   CHECK(rotary.model->trained_length() == 12);
 }

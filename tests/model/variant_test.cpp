@@ -8,8 +8,10 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "kernel/rotary.hpp"
 #include "mask/expression.hpp"
 #include "model/checkpoint/save.hpp"
+#include "model/detector.hpp"
 #include "model/layer_list.hpp"
 #include "model/masks.hpp"
 #include "model/model.hpp"
@@ -570,6 +572,7 @@ TEST_CASE("options that a design cannot have are refused by name") {
            std::pair{R"("value_heads": 65537, "talking_heads": "both")", "value_heads"},
            std::pair{R"("mixer": "gmlp", "mixer_kernel_size": 0)", "mixer_kernel_size"},
            std::pair{R"("num_key_value_heads": 3)", "num_key_value_heads"},
+           std::pair{R"("latent": {}, "late_positions": 1)", "late_positions"},
        }) {
     const auto& members = pair.first;
     const auto& name = pair.second;
@@ -602,6 +605,36 @@ TEST_CASE("soft masking is what it is by definition") {
                        doctest::Contains("divides the hidden size"), InputError);
   CHECK_THROWS_WITH_AS(test::tiny_design(R"("detector": 3)"), doctest::Contains("an object"),
                        InputError);
+}
+
+TEST_CASE("a detector has no late positions, and rotary ones of the model's base") {
+  const std::string members = R"("num_hidden_layers": 2,
+      "detector": {"hidden_size": 12, "num_attention_heads": 1, "intermediate_size": 8}, )";
+  const Design late = test::tiny_design(members + R"("late_positions": 2)");
+  CHECK(std::ranges::none_of(detector_rows(late), [](const TensorRow& row) {
+    return row.roles.front() == Role::kLatePositions;
+  }));
+  Design rotary =
+      test::tiny_design(members + R"("position_embedding_type": "rotary", "rope_theta": 500000)");
+  const std::vector<double> wanted = kernel::rotary_frequencies(500000, 12);
+  CHECK(detector_design(rotary).layers[0].rotary.frequencies == wanted);
+  // As checkpoints of transformers have them.
+  for (LayerDesign& layer : rotary.layers) {
+    for (double& f : layer.rotary.frequencies) f = static_cast<double>(static_cast<float>(f));
+  }
+  CHECK(detector_design(rotary).layers[0].rotary.frequencies == wanted);
+  for (LayerDesign& layer : rotary.layers) layer.rotary.frequencies.back() /= 2;
+  CHECK_THROWS_WITH_AS(detector_design(rotary), doctest::Contains("scaled rotary"), UsageError);
+}
+
+TEST_CASE("the head's activation is by default that of the layers") {
+  for (const char* members :
+       {"", R"("layer_kind": "gated_attention")", R"("hidden_act": "relu")"}) {
+    CAPTURE(members);
+    const Design design = test::tiny_design(members);
+    REQUIRE(design.head.transform);
+    CHECK(design.head.activation == design.activation);
+  }
 }
 
 /// Takes what a detector says.

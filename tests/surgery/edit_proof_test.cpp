@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/error.hpp"
 #include "support/message.hpp"
 #include "surgery/example.hpp"
 
@@ -50,6 +51,59 @@ TEST_CASE("an output that is what was planned passes, with what stayed counted")
   CHECK(result.bytes_unchanged == 11 * 5 * 4 + 12);
   CHECK(result.files_unchanged == 2);  // config.json and notes.txt
   CHECK(result.digest_before == result.digest_after);
+}
+
+TEST_CASE("tensors that were added are compared by name, dtype, shape and bytes") {
+  TempFolder folder;
+  ExampleBert().write(folder);
+  const store::Checkpoint checkpoint = store::open_checkpoint(folder / "in");
+  const auto written = [&](const std::string& name, const Shape& shape, const std::string& text,
+                           const std::string& out) {
+    CheckpointEdit edit(checkpoint);
+    edit.add({{.name = name, .dtype = DType::kF32, .shape = shape}, store::Literal{text}}, kTable);
+    write_edit(edit, folder / out, {});
+  };
+  CheckpointEdit edit(checkpoint);
+  edit.add({{.name = "new", .dtype = DType::kF32, .shape = {2}}, store::Literal{"12345678"}},
+           kTable);
+  const EditProof proof(edit);
+  const auto failure = [&](const std::string& out) {
+    return message_of([&] { proof.check(folder / out, 2); });
+  };
+  written("new", {2}, "12345678", "same");
+  written("another", {2}, "12345678", "name");
+  written("new", {1, 2}, "12345678", "shape");
+  written("new", {2}, "12345670", "bytes");
+  CHECK(failure("same") == "(nothing thrown)");
+  CHECK(contains(failure("name"), "tensor 'new' is missing"));
+  CHECK(contains(failure("shape"), "tensor 'new' is missing or has another dtype or shape"));
+  CHECK(contains(failure("bytes"), "tensor 'new' does not match the computed values"));
+}
+
+TEST_CASE("a lone file that is not written leaves the markers next to its output alone") {
+  TempFolder folder;
+  write_file(folder / "in.safetensors", example_file(ExampleBert().tensors()));
+  write_file(folder / "in.safetensors.masque.json", R"({"masque.new": "1"})");
+  const std::string old = R"({"masque.old": "1"})";
+  const store::Checkpoint checkpoint = store::open_checkpoint(folder / "in.safetensors");
+  const auto write = [&](const std::string& out, bool fails) {
+    CheckpointEdit edit(checkpoint);
+    edit.replace(kTable, {1}, store::Literal{"1234"});
+    store::WriteOptions options;
+    options.verify = [&](const std::string&) {
+      if (fails) throw InputError("x", "refused");
+    };
+    return message_of([&] { write_edit(edit, folder / out, options); });
+  };
+  write_file(folder / "out.safetensors", "before");
+  write_file(folder / "out.safetensors.masque.json", old);
+  CHECK(contains(write("out.safetensors", true), "refused"));
+  CHECK(read_file(folder / "out.safetensors.masque.json") == old);
+  CHECK(read_file(folder / "out.safetensors") == "before");
+  CHECK(contains(write("new.safetensors", true), "refused"));
+  CHECK_FALSE(exists(folder / "new.safetensors.masque.json"));
+  CHECK(write("out.safetensors", false) == "(nothing thrown)");
+  CHECK(contains(read_file(folder / "out.safetensors.masque.json"), "masque.new"));
 }
 
 TEST_CASE("every tensor and file that is not as planned is found") {

@@ -80,6 +80,19 @@ TEST_CASE("a head that differs is dropped only on demand") {
   CHECK(store::open_checkpoint(folder / "out").find(kHead) == nullptr);
 }
 
+TEST_CASE("a row that is not a number differs by more than nothing") {
+  const TempFolder folder;
+  ExampleBert bert;
+  bert.decoder = true;
+  auto tensors = bert.tensors();
+  tensors[2].values[7] = std::nan("");
+  REQUIRE(tensors[2].name == kHead);
+  bert.write(folder);
+  write_file(folder / "in/model.safetensors", example_file(tensors));
+  CHECK(contains(message_of([&] { tie_checkpoint(folder / "in", folder / "out", tie_request()); }),
+                 "differs from the input table in 1 of 11 rows, by at most inf"));
+}
+
 TEST_CASE("the bias that the untied head read is the one that stays") {
   const TempFolder folder;
   ExampleBert bert;

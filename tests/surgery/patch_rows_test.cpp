@@ -1,5 +1,6 @@
 #include "surgery/patch/patch_rows.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <doctest/doctest.h>
@@ -236,6 +237,20 @@ NormReport scaled(const TempFolder& folder, const std::string& out, std::optiona
   request.rows = std::move(rows);
   request.write.threads = 2;
   return scale_to_norm(folder / "in", folder / out, request);
+}
+
+TEST_CASE("norms: listed rows of zeros are not all rows") {
+  const TempFolder folder;
+  ExampleBert bert;
+  auto tensors = bert.tensors();
+  std::fill_n(tensors[0].values.begin(), bert.width, 0.0);
+  bert.write(folder);
+  write_file(folder / "in/model.safetensors", example_file(tensors));
+  NormRequest request;
+  request.tied = TiedPolicy::kKeep;
+  request.rows = "0";
+  CHECK(contains(message_of([&] { scale_to_norm(folder / "in", folder / "out", request); }),
+                 "every listed row has norm 0"));
 }
 
 TEST_CASE("norms: to a number, to the mean, of some rows, rows of zeros stay") {

@@ -244,6 +244,9 @@ TEST_CASE("correct: what cannot be is refused") {
   CHECK(contains(refused([](DesignRecipe&) {}, 0), "detector_size"));
   CHECK(contains(refused([](DesignRecipe& r) { r.position = "convolutional"; }, 0.5),
                  "acts on the input"));
+  // The detector has fewer layers, but no late positions either.
+  const auto late = [](DesignRecipe& r) { r.late_positions = 2; };
+  CHECK(refused(late, 0.5) == "(nothing thrown)");
   const SoftMasked<double> model;
   CHECK(contains(message_of([&] { model.loss->check(small_corpus()); }), "without labels"));
   model::Design design = model.design;

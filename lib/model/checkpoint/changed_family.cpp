@@ -75,6 +75,11 @@ bool predicts_otherwise(HeadDesign own, const HeadDesign& wanted) {
   return own == wanted;
 }
 
+/// Tables of positions are as long as the model.
+bool lacks_table_length(const Design& design) {
+  return design.max_position_embeddings <= 0 && has_position_table(design);
+}
+
 /// The family that a config.json changes, or that it is of.
 struct Base {
   std::string model_type;
@@ -134,8 +139,7 @@ bool can_change(const Design& base, const Design& wanted) {
   if (usage_error_message([&] { detector_rows(wanted); })) return false;
   if (usage_error_message([&] { check_latent(wanted); })) return false;
   if (usage_error_message([&] { check_score_scale(wanted); })) return false;
-  // Tables of positions are as long as the model.
-  return wanted.max_position_embeddings > 0 || !has_position_table(wanted);
+  return !lacks_table_length(wanted);
 }
 
 ModelPlan changed_plan(ModelPlan base, const Design& wanted) {
@@ -217,8 +221,15 @@ std::optional<ModelPlan> read_changed(const FamilyConfig& config) {
   const auto changes = config.object("changes");
   if (!changes) config.refuse("changes", "an object");
   Design wanted = read_changes(*changes, plan.design);
-  if (!can_change(plan.design, wanted))
-    throw InputError(config.raw().path(), "changes: the model cannot have these streams");
+  if (!can_change(plan.design, wanted)) {
+    throw InputError(
+        config.raw().path(),
+        lacks_table_length(wanted)
+            ? fmt::format("changes: position {}: the model has no "
+                          "max_position_embeddings, expected positions without a table",
+                          wanted.variants.position)
+            : "changes: the model cannot have these streams");
+  }
   wanted.head = {};
   plan = changed_plan(std::move(plan), wanted);
   if (changes->has("head")) {

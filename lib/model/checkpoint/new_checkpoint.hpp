@@ -48,7 +48,7 @@ struct NewCheckpointResult {
   std::uint64_t tensors = 0;       ///< number of tensors
   std::uint64_t parameters = 0;    ///< elements of all tensors
   std::uint64_t files = 0;         ///< files of weights
-  std::vector<std::string> notes;  ///< what of the config was changed, one line each
+  std::vector<std::string> notes;  ///< what of the config was replaced, one line each
 };
 
 /// Writes the folder `out` with random weights for the config at `config_path`, and its

@@ -214,6 +214,10 @@ void read_streams(Design& design, const FamilyConfig& config) {
   }
 }
 
+std::string default_activation(const Design& design) {
+  return design.layer_kind == LayerKind::kGatedAttention ? "silu" : "gelu";
+}
+
 Design read_design(const FamilyConfig& config) {
   Design design;
   design.family = "masque";
@@ -222,7 +226,7 @@ Design read_design(const FamilyConfig& config) {
   design.layer_kind = read_word(config, "layer_kind", kLayerKinds, LayerKind::kTransformer);
   const bool gated_attention = design.layer_kind == LayerKind::kGatedAttention;
   design.use_bias = config.flag("use_bias", true);
-  design.activation = config.activation("hidden_act", gated_attention ? "silu" : "gelu");
+  design.activation = config.activation("hidden_act", default_activation(design));
   design.gated = config.flag("gated", false);
   if (gated_attention && design.gated) config.refuse("gated", "false with gated attention");
   design.embedding_scale = config.positive("embedding_scale", 1);
@@ -237,10 +241,10 @@ Design read_design(const FamilyConfig& config) {
   read_mixer(design, config);
   read_streams(design, config);
   read_detector(config, design);
-  read_latent(config, design);
   design.variants.late_positions = config.count({"late_positions"}, 0);
   if (const auto problem = late_position_problem(design))
     throw InputError(config.raw().path(), fmt::format("late_positions: {}", *problem));
+  read_latent(config, design);
   return design;
 }
 
@@ -259,7 +263,8 @@ HeadDesign read_head(const Design& design, const FamilyConfig& config) {
   if (design.streams == Streams::kTowers && !head.transform)
     config.refuse("head_transform", "true: the head reads two towers");
   if (head.transform) {
-    head.activation = config.activation("head_act", config.text("hidden_act", "gelu"));
+    head.activation =
+        config.activation("head_act", config.text("hidden_act", default_activation(design)));
   }
   if (config.flag("head_norm", vocabulary && head.transform)) head.norm = design.norm;
   head.tied = vocabulary && config.flag("tie_word_embeddings", true);

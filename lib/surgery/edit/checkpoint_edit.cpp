@@ -1,15 +1,13 @@
 #include "surgery/edit/checkpoint_edit.hpp"
 
 #include <algorithm>
-#include <cerrno>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
 #include "base/json.hpp"
-#include "base/os.hpp"
-#include "base/output_file.hpp"
 #include "store/tensorflow/tf_names.hpp"
 #include "text/google_folder.hpp"
 
@@ -18,13 +16,6 @@ namespace masque::surgery {
 namespace {
 
 constexpr std::uint64_t kMostFileBytes = 256 << 20;
-
-void remove_file(const std::string& path) {
-  const std::string folder = folder_of(path);
-  const Descriptor fd = open_folder(folder);
-  if (os::unlink_at(fd.get(), base_name(path).c_str()) != 0 || os::sync(fd.get()) != 0)
-    throw system_error(path, "removing", errno);
-}
 
 /// Of what TensorFlow runs, next to "PREFIX.index".
 std::string graph_name(const std::string& index) {
@@ -124,6 +115,13 @@ std::vector<std::string> CheckpointEdit::added() const {
   names.reserve(added_.size());
   for (const Addition& addition : added_) names.push_back(addition.tensor.info.name);
   return names;
+}
+
+std::vector<store::OutputTensor> CheckpointEdit::added_tensors() const {
+  std::vector<store::OutputTensor> tensors;
+  tensors.reserve(added_.size());
+  for (const Addition& addition : added_) tensors.push_back(addition.tensor);
+  return tensors;
 }
 
 std::vector<std::string> CheckpointEdit::edited_files() const {
@@ -300,15 +298,7 @@ std::vector<std::string> write_edit(CheckpointEdit& edit, const std::string& out
     store::write_checkpoint_folder(out, output.weights, output.extras, options);
     return output.notes;
   }
-  // The marker first: without its weights it does no harm that a message would not explain.
-  if (side) {
-    OutputFile file(store::side_path(out));
-    write_at(file.descriptor(), 0, as_bytes(*side), store::side_path(out));
-    file.commit();
-  }
-  store::write_checkpoint_file(out, output.weights.front(), options);
-  // Markers of the file that was there before.
-  if (!side && exists(store::side_path(out))) remove_file(store::side_path(out));
+  store::write_with_side_file(out, output.weights.front(), side, options);
   return output.notes;
 }
 

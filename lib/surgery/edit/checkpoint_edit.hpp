@@ -77,6 +77,8 @@ class CheckpointEdit {
   std::vector<std::string> replaced() const;
   /// Names of tensors that were added, in order.
   std::vector<std::string> added() const;
+  /// Copies of the tensors that were added, in order. To be called before output().
+  std::vector<store::OutputTensor> added_tensors() const;
   /// Metadata with a type that change, by key.
   const std::map<std::string, store::TypedValue>& typed() const { return typed_; }
   /// Names of the folder's files with another text than before, sorted.
@@ -145,9 +147,9 @@ class CheckpointEdit {
 
 /// Writes the changed checkpoint of `edit` to `out`: a file to a file, a folder (or index) to a
 /// folder with every other file copied. To be called once for an edit. `options.input` is set here.
-/// Throws UsageError (a folder into a file name) and InputError; `out` is then as it was, but
-/// FILE.masque.json next to a lone file may be the new one already. Returns notes for people about
-/// files that are not copied.
+/// Throws UsageError (a folder into a file name) and InputError; `out` is then as it was, with
+/// FILE.masque.json next to a lone file, which gets its name just before the weights get theirs.
+/// Returns notes for people about files that are not copied.
 std::vector<std::string> write_edit(CheckpointEdit& edit, const std::string& out,
                                     store::WriteOptions options);
 

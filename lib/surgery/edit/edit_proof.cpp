@@ -38,7 +38,7 @@ void check_computed(const store::Checkpoint& after, const store::TensorInfo& fou
 
 }  // namespace
 
-EditProof::EditProof(const CheckpointEdit& edit) : edit_(&edit) {
+EditProof::EditProof(const CheckpointEdit& edit) : edit_(&edit), added_(edit.added_tensors()) {
   for (const std::string& name : edit.edited_files()) {
     // The index is compared by opening it: it must agree with the files.
     if (name != edit.checkpoint().index_name()) texts_[name] = edit.file_text(name).value_or("");
@@ -53,7 +53,7 @@ VerifyResult EditProof::check(const std::string& staged, int threads) const {
       before.index_name().empty() ? staged : join(staged, before.index_name()));
   check_typed(after);
   std::map<std::string, const store::TensorInfo*> unchanged;
-  std::size_t expected = edit_->added().size();
+  std::size_t expected = added_.size();
   for (const store::TensorInfo& tensor : before.tensors()) {
     if (edit_->removes(tensor.name)) continue;
     ++expected;
@@ -83,6 +83,8 @@ VerifyResult EditProof::check(const std::string& staged, int threads) const {
     const store::OutputTensor& wanted = *edit_->replacement(name);
     check_computed(after, found(wanted.info), wanted, threads);
   }
+  for (const store::OutputTensor& wanted : added_)
+    check_computed(after, found(wanted.info), wanted, threads);
   result.tensors_unchanged = unchanged.size();
   result.digest_before = combined_digest(left);
   result.digest_after = combined_digest(right);

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "surgery/edit/checkpoint_edit.hpp"
 #include "surgery/edit/verify_checkpoint.hpp"
@@ -18,8 +19,7 @@ class EditProof {
 
   /// Compares the output at the path `staged`, perhaps before its rename, tensor by tensor
   /// (XXH3-128, computed ones byte by byte on up to `threads` threads) and file by file. Computes
-  /// the replaced tensors again. Throws InputError naming the first that differs. The values of
-  /// added tensors are not compared.
+  /// the replaced and added tensors again. Throws InputError naming the first that differs.
   VerifyResult check(const std::string& staged, int threads) const;
 
  private:
@@ -27,6 +27,7 @@ class EditProof {
   void check_files(const std::string& staged, VerifyResult& result) const;
 
   const CheckpointEdit* edit_;
+  std::vector<store::OutputTensor> added_;
   std::map<std::string, std::string> texts_;  ///< of edited files
 };
 

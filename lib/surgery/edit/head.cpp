@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -47,6 +48,12 @@ void check_head(const store::Checkpoint& checkpoint, const EmbeddingTable& table
   }
 }
 
+/// |a − b|, infinite instead of NaN.
+double distance(double a, double b) {
+  const double difference = std::abs(a - b);
+  return std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
+}
+
 /// Largest |a − b|, and in how many rows there is any; NaN equals NaN.
 void compare_rows(const store::Checkpoint& checkpoint, const store::TensorInfo& a,
                   const store::TensorInfo& b, int threads, TieReport& report) {
@@ -67,7 +74,7 @@ void compare_rows(const store::Checkpoint& checkpoint, const store::TensorInfo& 
                            if (left[d] == right[d] || (std::isnan(left[d]) && std::isnan(right[d])))
                              continue;
                            differs = true;
-                           largest[block] = std::max(largest[block], std::abs(left[d] - right[d]));
+                           largest[block] = std::max(largest[block], distance(left[d], right[d]));
                          }
                          rows[block] += differs ? 1 : 0;
                        }

@@ -29,7 +29,7 @@ struct TieRequest : EditRequest {
 struct TieReport : EditReport {
   std::string head;                  ///< the head's matrix
   std::uint64_t rows_different = 0;  ///< from the table
-  double largest_difference = 0;     ///< max |table − head|, NaN left out
+  double largest_difference = 0;     ///< max |table − head|; infinite instead of NaN
 };
 
 /// Writes `in` to `out` without the matrix of its head, so that the head uses the input table. If

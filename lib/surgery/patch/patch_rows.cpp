@@ -173,7 +173,10 @@ NormReport scale_to_norm(const std::string& in, const std::string& out,
     ++(norms[row] > 0 ? report.rows : report.zero_rows);
     report.norm_before += norms[row];
   }
-  if (report.rows == 0) throw InputError(in, "every row has norm 0: there is nothing to scale");
+  if (report.rows == 0) {
+    throw InputError(in, fmt::format("every {}row has norm 0: there is nothing to scale",
+                                     request.rows ? "listed " : ""));
+  }
   report.norm_before /= static_cast<double>(report.rows);
   report.norm = request.to.value_or(report.norm_before);
   for (std::size_t row = 0; row < norms.size(); ++row) {

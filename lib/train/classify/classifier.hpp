@@ -101,8 +101,9 @@ class ClassifierHead {
 };
 
 /// Encoder and head over examples in chunks. An example's rows are those that pooling reads, the
-/// target of each is the label; of regression, its offset is the number times −1. T is float or
-/// double. For one thread; kernels use all, and results do not depend on their number.
+/// target of each is the label; of regression, its offset is the number times −1. Points of latent
+/// bottlenecks are their mean directions, in training too. T is float or double. For one thread;
+/// kernels use all, and results do not depend on their number.
 template <class T>
 class Classifier {
  public:
