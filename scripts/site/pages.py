@@ -80,6 +80,8 @@ def converted(text, relink):
             if line.startswith("  "):
                 line = " " * (len(line) - len(line.lstrip(" "))) + line
             open_text = bool(item) or (open_text and line.startswith("  "))
+            # MkDocs leaves HTML as it is.
+            line = re.sub(r'href="(?![a-z]+:)([^"#]*?)(README)?\.md', lambda m: f'href="{m[1]}{"index" if m[2] else ""}.html', line)
             line = re.sub(r"\[([^\]\[]*(?:\[[^\]]*\][^\]\[]*)*)\]\(([^()\s]+)\)", relink, line)
         lines.append(line)
         previous = line
