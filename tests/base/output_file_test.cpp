@@ -150,8 +150,8 @@ TEST_CASE("what is no file is not replaced") {
   CHECK(contains(message_of([&] { OutputFile(folder / "sub"); }), "is not a regular file"));
   CHECK(contains(message_of([&] { OutputFile(folder / "new/"); }), "is a folder, expected a file"));
   CHECK(contains(message_of([&] { OutputFile(folder / "none/new"); }),
-                 "opening folder: No such file or directory"));
-  CHECK(contains(message_of([&] { OutputFile(folder / "sub/x/new"); }), "Not a directory"));
+                 "no such folder, expected one that exists"));
+  CHECK(contains(message_of([&] { OutputFile(folder / "sub/x/new"); }), "not a folder"));
   CHECK(folder.names() == Names{"pipe", "sub"});
 }
 

@@ -73,7 +73,7 @@ TEST_CASE("an append that fails leaves what was there before") {
 
 TEST_CASE("a scratch file needs a folder that can be written") {
   const TempFolder folder;
-  CHECK(contains(message_of([&] { ScratchFile(folder / "none/new"); }), "opening folder"));
+  CHECK(contains(message_of([&] { ScratchFile(folder / "none/new"); }), "no such folder"));
   const test::Faults faults([&](os::Call call, std::string_view, std::size_t) {
     return call == os::Call::kUnlink ? std::optional(os::Fault{.error = EIO}) : std::nullopt;
   });

@@ -636,8 +636,7 @@ TEST_CASE("a config that is no file, and an output without a folder to be in, ar
   };
   CHECK(message("none.json", "out") == folder / "none.json: opening: No such file or directory");
   CHECK(contains(message(".", "out"), "is a folder, expected a regular file"));
-  CHECK(message("c.json", "none/out") ==
-        folder / "none: opening folder: No such file or directory");
+  CHECK(message("c.json", "none/out") == folder / "none: no such folder, expected one that exists");
   CHECK(message("c.json", "c.json") == folder / "c.json: exists, expected a new folder");
   CHECK(folder.names() == Names{"c.json"});
 }
