@@ -73,9 +73,6 @@ void each_record(const SequenceOptions& o, const OpenedModel& opened, const Sequ
       record.clear();
       std::optional<probe::Sequence> item;
       const auto problem = input_error_message([&] {
-        // The filter looks at the lengths of very long lines only.
-        if (line.size() > filter.max_line)
-          throw InputError(fmt::format("more than {} bytes", filter.max_line));
         const auto unread = reader.read(std::string_view(padded).substr(0, line.size()), record);
         if (unread) throw InputError(*unread);
         item = item_of(record, o.stream.first_record + number - 1, opened.model->design());
