@@ -79,8 +79,8 @@ void take_mode(int fd, const std::optional<struct stat>& replaced, const std::st
 void refuse_changed(int folder, const std::string& name, const std::optional<struct stat>& before,
                     const std::string& path);
 
-/// Permission bits of a new file under the process's umask, which is 0 for a moment: not while
-/// other threads make files.
+/// Permission bits of a new file under the process's umask. Thread-safe; without /proc the umask is
+/// 0 for a moment: there not while other threads make files.
 mode_t new_file_mode();
 
 /// Replaces the file `path`, or makes it, with the content `text`: whole or not at all, as
