@@ -200,7 +200,8 @@ void OutputFile::commit() {
     throw system_error(path_, "renaming into place", errno);
   }
   committed_ = true;
-  if (os::sync(folder_.get()) != 0) throw system_error(path_, "writing its folder to disk", errno);
+  if (os::sync(folder_.get()) != 0)
+    throw system_error(path_, "the new file is in place, writing its folder to disk", errno);
 }
 
 void replace_text(const std::string& path, const std::string& text) {

@@ -44,7 +44,7 @@ class OutputFile {
   /// Makes the new content durable and gives it the target's name, with the mode of the file it
   /// replaces (new files: as the umask says). Throws InputError; also when the target was changed
   /// by somebody else since this object was made. Where the last step fails, the sync of the name,
-  /// the target is replaced all the same.
+  /// the target is replaced all the same, and the message says so.
   void commit();
 
  private:

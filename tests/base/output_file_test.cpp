@@ -346,6 +346,26 @@ TEST_CASE("a failed sync is final") {
   CHECK(folder.names() == Names{"f"});
 }
 
+TEST_CASE("where only the name is not synced, the message says that the new file is in place") {
+  const TempFolder folder;
+  write_file(folder / "f", "old");
+  {
+    OutputFile output(folder / "f");
+    write(output, "new");
+    bool renamed = false;
+    const test::Faults faults(
+        [&](os::Call call, std::string_view, std::size_t) -> std::optional<os::Fault> {
+          renamed = renamed || call == os::Call::kRename;
+          if (!renamed || call != os::Call::kSync) return std::nullopt;
+          return os::Fault{.error = EIO};
+        });
+    CHECK(contains(message_of([&] { output.commit(); }),
+                   "f: the new file is in place, writing its folder to disk: Input/output error"));
+  }
+  CHECK(read_file(folder / "f") == "new");
+  CHECK(folder.names() == Names{"f"});
+}
+
 TEST_CASE("a file system without locks is written to all the same") {
   const TempFolder folder;
   for (const int error : {ENOLCK, EOPNOTSUPP}) {
