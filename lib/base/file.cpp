@@ -203,8 +203,10 @@ Descriptor open_folder(const std::string& path) {
 
 void make_folder(const std::string& path) {
   if (os::mkdir_at(AT_FDCWD, path.c_str(), 0777) != 0) {
-    if (errno == EEXIST) return;
-    throw system_error(path, "cannot be created", errno);
+    const int error = errno;
+    if (error != EEXIST) throw system_error(path, "cannot be created", error);
+    if (!is_folder(path)) throw InputError(path, "is not a folder, expected one or a new name");
+    return;
   }
   if (os::sync(open_folder(folder_of(path)).get()) != 0)
     throw system_error(path, "writing its folder to disk", errno);

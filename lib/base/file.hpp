@@ -111,8 +111,8 @@ void write_at(int fd, std::uint64_t offset, Bytes bytes, const std::string& path
 /// Opens the folder `path` for use with the calls that take one. Throws InputError.
 Descriptor open_folder(const std::string& path);
 
-/// Makes the folder `path`, whose name then is on the disk; an entry that is there, a file too,
-/// stays. Throws InputError.
+/// Makes the folder `path`, whose name then is on the disk; one that is there stays. Throws
+/// InputError, also for any other entry that is there.
 void make_folder(const std::string& path);
 
 /// Returns the folder of the entry `path`: "a/b/c" → "a/b", "c" → ".", "/c" → "/". Trailing slashes

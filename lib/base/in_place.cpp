@@ -286,7 +286,7 @@ void InPlaceChange::commit(const std::function<void()>& check) {
     throw system_error(join(files_->path(), journal.name), "removing", errno);
   undoing.finish();
   if (os::sync(files_->folder()) != 0)
-    throw system_error(files_->path(), "writing its folder to disk", errno);
+    throw system_error(files_->path(), "the change is made, writing the folder to disk", errno);
 }
 
 }  // namespace masque

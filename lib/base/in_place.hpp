@@ -86,8 +86,8 @@ class InPlaceChange {
   /// Makes the change: journal, bytes, sync, `check` (if given), removal of the journal. When it
   /// returns the change is durable. Throws InputError, Interrupted and what `check` throws: the
   /// files are then as they were, or, if the system did not let that be, the journal is still
-  /// there. Only where the last sync fails, that of the journal's removal, the change is made.
-  /// Where nothing changes, nothing is done and `check` is not called.
+  /// there. Only where the last sync fails, that of the journal's removal, the change is made,
+  /// and the message says so. Where nothing changes, nothing is done and `check` is not called.
   void commit(const std::function<void()>& check = {});
 
  private:

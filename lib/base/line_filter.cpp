@@ -67,7 +67,7 @@ class Pieces {
     used_ = 0;
     std::vector<LinePiece> pieces;
     while (pieces.size() < count) {
-      const std::size_t size = piece_size();
+      const std::size_t size = before_long_line(piece_size());
       if (size == 0) break;
       pieces.push_back({std::string_view(), line_});
       sizes_.push_back(size);
@@ -92,8 +92,8 @@ class Pieces {
   /// To be called at the end.
   void check_length() const {
     if (!too_long_) return;
-    throw InputError(input_.name(),
-                     fmt::format("line {}: more than {} bytes", line_ + 1, filter_.max_line));
+    throw InputError(input_.name(), fmt::format("line {}: more than {} bytes, expected fewer ({})",
+                                                line_ + 1, filter_.max_line, field("max_line")));
   }
 
  private:
@@ -119,6 +119,21 @@ class Pieces {
       searched = end - used_;
       fill(buffer_.size() + kPiece);
     }
+  }
+
+  /// The bytes of the next piece's first `size` that stand before a line beyond max_line.
+  std::size_t before_long_line(std::size_t size) {
+    if (filter_.max_line >= kPiece) return size;  // piece_size() has looked at longer lines
+    const std::string_view text = std::string_view(buffer_).substr(used_, size);
+    for (std::size_t begin = 0; begin < size;) {
+      const std::size_t end = std::min(text.find('\n', begin), size);
+      if (end - begin > filter_.max_line) {
+        too_long_ = true;
+        return begin;
+      }
+      begin = end + 1;
+    }
+    return size;
   }
 
   /// Reads until the buffer holds `size` bytes or the input ends.

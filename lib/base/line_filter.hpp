@@ -24,7 +24,7 @@ inline constexpr std::size_t kLinePadding = 64;
 /// A filter: its settings, and the functions that filter_lines calls.
 struct LineFilter {
   int threads = 0;  ///< that work at the same time; ≤ 0: default_threads()
-  /// Bytes of a line without its line feed; a longer line is an error, if it has more than 256 KiB.
+  /// Most bytes of a line without its line feed.
   std::uint64_t max_line = 64 << 20;
   std::uint64_t first_line = 0;  ///< number of the stream's first line
   /// Only this part of a regular file; line numbers are those of the whole file. UsageError for

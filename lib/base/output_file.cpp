@@ -4,8 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
+#include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -37,6 +41,23 @@ bool same_file(const struct stat& a, const struct stat& b) {
 bool unchanged(const struct stat& a, const struct stat& b) {
   return same_file(a, b) && a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
          a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+/// The umask as /proc shows it; nothing without /proc. The system call only tells it by changing
+/// it, and files that other threads make at that moment would be open to everybody.
+std::optional<mode_t> shown_umask() {
+  constexpr std::string_view kLabel = "\nUmask:\t";
+  std::array<char, 512> buffer{};  // the line is the second one
+  const Descriptor fd(::open("/proc/self/status", O_RDONLY | O_CLOEXEC));
+  const ssize_t size = fd ? ::read(fd.get(), buffer.data(), buffer.size()) : 0;
+  const std::string_view text(buffer.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  const std::size_t at = text.find(kLabel);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = text.substr(at + kLabel.size());
+  unsigned mask = 0;
+  const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), mask, 8);
+  if (end.ec != std::errc() || end.ptr == digits.data() + digits.size()) return std::nullopt;
+  return mask;
 }
 
 }  // namespace
@@ -76,6 +97,7 @@ bool is_cache_entry(const std::string& path) {
 }
 
 mode_t new_file_mode() {
+  if (const auto mask = shown_umask()) return 0666 & ~*mask;
   const mode_t mask = ::umask(0);
   ::umask(mask);
   return 0666 & ~mask;
@@ -178,7 +200,8 @@ void OutputFile::commit() {
     throw system_error(path_, "renaming into place", errno);
   }
   committed_ = true;
-  if (os::sync(folder_.get()) != 0) throw system_error(path_, "writing its folder to disk", errno);
+  if (os::sync(folder_.get()) != 0)
+    throw system_error(path_, "the new file is in place, writing its folder to disk", errno);
 }
 
 void replace_text(const std::string& path, const std::string& text) {

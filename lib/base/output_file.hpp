@@ -44,7 +44,7 @@ class OutputFile {
   /// Makes the new content durable and gives it the target's name, with the mode of the file it
   /// replaces (new files: as the umask says). Throws InputError; also when the target was changed
   /// by somebody else since this object was made. Where the last step fails, the sync of the name,
-  /// the target is replaced all the same.
+  /// the target is replaced all the same, and the message says so.
   void commit();
 
  private:
@@ -79,8 +79,8 @@ void take_mode(int fd, const std::optional<struct stat>& replaced, const std::st
 void refuse_changed(int folder, const std::string& name, const std::optional<struct stat>& before,
                     const std::string& path);
 
-/// Permission bits of a new file under the process's umask, which is 0 for a moment: not while
-/// other threads make files.
+/// Permission bits of a new file under the process's umask. Thread-safe; without /proc the umask is
+/// 0 for a moment: there not while other threads make files.
 mode_t new_file_mode();
 
 /// Replaces the file `path`, or makes it, with the content `text`: whole or not at all, as

@@ -235,7 +235,8 @@ void OutputFolder::commit() {
     return;
   }
   const int error = errno;
-  if (!replaces_) throw system_error(path_, "writing its folder to disk", error);
+  if (!replaces_)
+    throw system_error(path_, "the new folder is in place, writing its name to disk", error);
   throw system_error(path_,
                      fmt::format("the old folder is kept as {}, writing both names to disk",
                                  escape(staging_path())),

@@ -198,7 +198,7 @@ void OutputGroup::commit() {
   throw system_error(path_,
                      aside_ ? fmt::format("the old file is kept in {}, writing the names to disk",
                                           escape(staging_path_))
-                            : "writing its folder to disk",
+                            : "the new file is in place, writing its folder to disk",
                      error);
 }
 

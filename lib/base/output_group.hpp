@@ -38,7 +38,7 @@ class OutputGroup {
 
   /// Makes everything durable and gives all files their names; the file itself must have been
   /// created. Throws InputError; where the last step fails, the sync of its name, the file is
-  /// replaced all the same, and the message says where the old one is kept.
+  /// replaced all the same, and the message says so or where the old one is kept.
   void commit();
 
  private:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/comma_list.hpp"
+#include "base/error.hpp"
 
 namespace masque {
 
@@ -25,14 +26,16 @@ class Registry {
     return all;
   }
 
-  /// Adds `item`, which stays where it is and must live as long as the process.
+  /// Adds `item`, which stays where it is and must live as long as the process. A MASQUE_CHECK: no
+  /// item has its name.
   void add(const T& item) {
+    MASQUE_CHECK(find(name_of(item)) == nullptr);
     const auto before = [](std::string_view name, const T* other) {
       return name < name_of(*other);
     };
     items_.insert(std::upper_bound(items_.begin(), items_.end(), name_of(item), before), &item);
   }
-  /// Adds `item` and owns it.
+  /// Adds `item` and owns it; otherwise the same.
   void add(std::unique_ptr<const T> item) {
     add(*item);
     owned_.push_back(std::move(item));
@@ -41,7 +44,7 @@ class Registry {
   /// All items, sorted by name: a view that is valid until the next add().
   std::span<const T* const> all() const { return items_; }
 
-  /// The item called `name`, the first of several; nullptr if there is none. Cost O(items).
+  /// The item called `name`; nullptr if there is none. Cost O(items).
   const T* find(std::string_view name) const {
     const auto found = std::find_if(items_.begin(), items_.end(),
                                     [&](const T* item) { return name_of(*item) == name; });

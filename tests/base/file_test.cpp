@@ -246,7 +246,7 @@ TEST_CASE("folders and existing names are recognised, links as what they are") {
   CHECK(exists(folder / "dangling"));
   CHECK_FALSE(exists(folder / "g"));
   CHECK(
-      contains(message_of([&] { open_folder(folder / "f"); }), "opening folder: Not a directory"));
+      contains(message_of([&] { open_folder(folder / "f"); }), "not a folder"));
 }
 
 TEST_CASE("the name of a folder that is made is on the disk") {
@@ -264,6 +264,9 @@ TEST_CASE("the name of a folder that is made is on the disk") {
   REQUIRE_FALSE(calls.empty());
   CHECK(calls.back() == os::Call::kSync);
   make_folder(path);  // is there, and stays
+  test::write_file(path + "/file", "");
+  CHECK(message_of([&] { make_folder(path + "/file"); }) ==
+        path + "/file: is not a folder, expected one or a new name");
   const Faults faults([&](os::Call call, std::string_view, std::size_t) {
     return call == os::Call::kSync ? std::optional<os::Fault>({.error = EIO}) : std::nullopt;
   });

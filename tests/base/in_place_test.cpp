@@ -94,6 +94,21 @@ TEST_CASE("a change of nothing writes nothing, and one that is not committed nei
   CHECK(folder.names() == std::vector<std::string>{"a"});
 }
 
+TEST_CASE(
+    "where only the journal's removal is not synced, the message says that the change is made") {
+  const TempFolder folder;
+  const InPlaceExample example(folder);
+  bool removed = false;
+  const Faults faults([&](os::Call call, std::string_view path, std::size_t) {
+    removed = removed || (call == os::Call::kUnlink && path.ends_with(".undo"));
+    const bool fails = removed && call == os::Call::kSync;
+    return fails ? std::optional(os::Fault{.error = EIO}) : std::nullopt;
+  });
+  CHECK(contains(message_of([&] { example.change(); }),
+                 ": the change is made, writing the folder to disk: Input/output error"));
+  CHECK(example.state() == InPlaceExample::State::kNew);
+}
+
 TEST_CASE("a check that throws takes the change back") {
   const TempFolder folder;
   const InPlaceExample example(folder);

@@ -84,12 +84,35 @@ TEST_CASE("a line that is too long is named, after the output of those before") 
       .work = [](const LinePiece& piece, std::string& made) { made = piece.text; },
       .sink = [&](std::string_view piece) { out += piece; }};
   CHECK(message_of<InputError>([&] { filter_lines(folder / "in", filter); }) ==
-        (folder / "in") + ": line 3: more than 1000000 bytes");
+        (folder / "in") + ": line 3: more than 1000000 bytes, expected fewer (max_line)");
   CHECK(out == "a\nb\n");
   CHECK(message_of<InputError>([&] {
           filter_lines(folder / "none", filter);
         }).ends_with("No such file or directory"));
   CHECK_THROWS_AS(filter_lines(folder.path(), filter), InputError);
+}
+
+TEST_CASE("a line that is too long is found among others in a piece, too") {
+  const TempFolder folder;
+  for (const int threads : {1, 3}) {
+    std::string out;
+    const LineFilter filter{
+        .threads = threads,
+        .max_line = 4,
+        .work = [](const LinePiece& piece, std::string& made) { made = piece.text; },
+        .sink = [&](std::string_view piece) { out += piece; }};
+    write_file(folder / "in", "four\n\n12345\nb\n");
+    CHECK(message_of<InputError>([&] { filter_lines(folder / "in", filter); }) ==
+          (folder / "in") + ": line 3: more than 4 bytes, expected fewer (max_line)");
+    CHECK(out == "four\n\n");
+    out.clear();
+    write_file(folder / "in", "12345");
+    CHECK_THROWS_AS(filter_lines(folder / "in", filter), InputError);
+    CHECK(out.empty());
+    write_file(folder / "in", "four\nfour");
+    CHECK(filter_lines(folder / "in", filter) == 2);
+    CHECK(out == "four\nfour");
+  }
 }
 
 TEST_CASE("shards together are the whole, with its line numbers") {

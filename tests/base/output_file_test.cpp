@@ -8,6 +8,7 @@
 #include <csignal>
 #include <functional>
 #include <string>
+#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -82,6 +83,19 @@ TEST_CASE("a new file has the mode that the umask leaves") {
     CHECK(mode_of(folder / staging_name(std::to_string(mask))) == 0600);
     output.commit();
     CHECK(mode_of(folder / std::to_string(mask)) == mode);
+  }
+}
+
+TEST_CASE("finding the mode of new files does not change the umask, not for a moment") {
+  const TempFolder folder;
+  const Umask scope(027);
+  std::jthread finder([](const std::stop_token& stop) {
+    while (!stop.stop_requested()) CHECK(new_file_mode() == 0640);
+  });
+  for (int i = 0; i < 2000; ++i) {
+    write_file(folder / "f", "");
+    REQUIRE(mode_of(folder / "f") == 0640);
+    ::unlink((folder / "f").c_str());
   }
 }
 
@@ -329,6 +343,26 @@ TEST_CASE("a failed sync is final") {
   }
   CHECK(syncs == 1);
   CHECK(read_file(folder / "f") == "old");
+  CHECK(folder.names() == Names{"f"});
+}
+
+TEST_CASE("where only the name is not synced, the message says that the new file is in place") {
+  const TempFolder folder;
+  write_file(folder / "f", "old");
+  {
+    OutputFile output(folder / "f");
+    write(output, "new");
+    bool renamed = false;
+    const test::Faults faults(
+        [&](os::Call call, std::string_view, std::size_t) -> std::optional<os::Fault> {
+          renamed = renamed || call == os::Call::kRename;
+          if (!renamed || call != os::Call::kSync) return std::nullopt;
+          return os::Fault{.error = EIO};
+        });
+    CHECK(contains(message_of([&] { output.commit(); }),
+                   "f: the new file is in place, writing its folder to disk: Input/output error"));
+  }
+  CHECK(read_file(folder / "f") == "new");
   CHECK(folder.names() == Names{"f"});
 }
 

@@ -164,6 +164,24 @@ TEST_CASE("if the exchange does not come to the disk the old folder stays") {
   CHECK(folder.names() == Names{"old"});
 }
 
+TEST_CASE("where only the name is not synced, the message says that the new folder is in place") {
+  const TempFolder folder;
+  {
+    OutputFolder output(folder / "new", Existing::kRefuse);
+    put(output, "model.safetensors", "new");
+    bool renamed = false;
+    const test::Faults faults([&](os::Call call, std::string_view, std::size_t) {
+      renamed = renamed || call == os::Call::kRename;
+      const bool fails = renamed && call == os::Call::kSync;
+      return fails ? std::optional(os::Fault{.error = EIO}) : std::nullopt;
+    });
+    CHECK(
+        contains(message_of([&] { output.commit(); }),
+                 "new: the new folder is in place, writing its name to disk: Input/output error"));
+  }
+  CHECK(read_file(folder / "new/model.safetensors") == "new");
+}
+
 TEST_CASE("a folder with files that the new one lacks is not replaced") {
   const TempFolder folder;
   make_checkpoint(folder / "old");

@@ -50,6 +50,19 @@ TEST_CASE("both files get their names, the file itself last") {
   CHECK(read_file(folder / "b") == "new");
 }
 
+TEST_CASE("where only the name is not synced, the message says that the new file is in place") {
+  const TempFolder folder;
+  int renames = 0;
+  const test::Faults faults([&](os::Call call, std::string_view, std::size_t) {
+    renames += call == os::Call::kRename ? 1 : 0;
+    const bool fails = renames == 2 && call == os::Call::kSync;
+    return fails ? std::optional(os::Fault{.error = EIO}) : std::nullopt;
+  });
+  CHECK(contains(message_of([&] { write_group(folder / "b", "new"); }),
+                 "b: the new file is in place, writing its folder to disk: Input/output error"));
+  CHECK(folder.names() == Names{"a", "b"});
+}
+
 TEST_CASE("a file that is there stays, a companion without one does not") {
   const TempFolder folder;
   write_file(folder / "a", "old");

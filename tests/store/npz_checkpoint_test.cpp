@@ -1,5 +1,7 @@
 // npy and npz files as checkpoints: what NumPy wrote reads as what it is, from any byte on, and is
 // written as NumPy writes it.
+#include <algorithm>
+#include <array>
 #include <set>
 #include <thread>
 
@@ -10,6 +12,7 @@
 #include "store/numpy/array_writer.hpp"
 #include "store/numpy/npy_output.hpp"
 #include "store/numpy/npz.hpp"
+#include "store/numpy/unpacked_tensor.hpp"
 #include "store/values.hpp"
 #include "support/make_zip.hpp"
 #include "support/message.hpp"
@@ -236,6 +239,21 @@ TEST_CASE("what NumPy's files cannot hold is not written") {
   CHECK(contains(why("npz", "a", DType::kI16), "two arrays called 'a'"));
   CHECK(contains(why("npy", "b", DType::kI16), "3 tensors, an npy holds exactly one"));
   CHECK(folder.names() == std::vector<std::string>{"f"});
+}
+
+TEST_CASE("a reader at the address of one that is gone reads its own tensor") {
+  const TempFolder folder;
+  test::write_file(folder / "f", "");
+  const InputFile file = InputFile::open(folder / "f");
+  const auto last = std::make_shared<UnpackedTensor>();
+  for (int i = 0; i < 10; ++i) {
+    const auto unpack = [i](const InputFile&, MutableBytes out) {
+      std::ranges::fill(out, static_cast<std::byte>(i));
+    };
+    std::array<std::byte, 2> part{};
+    unpacking_reader(8, unpack, last)->read(file, 3, part);
+    CHECK(part[0] == static_cast<std::byte>(i));
+  }
 }
 
 }  // namespace

@@ -254,6 +254,20 @@ TEST_CASE("sources may read what is written over: all is computed from the old b
   CHECK(values_of(after, "b") == std::vector<double>{1, 2, 3});
 }
 
+TEST_CASE("an edit that changes nothing is verified, too") {
+  const TempFolder folder;
+  write_file(folder / "f.safetensors",
+             example_file({{"a", DType::kF32, {3}, {1, 2, 3}}, {"b", DType::kF32, {1}, {4}}}));
+  const LockedFiles locked = store::lock_checkpoint(folder / "f.safetensors", 0);
+  const store::Checkpoint checkpoint = store::open_checkpoint(folder / "f.safetensors");
+  CheckpointEdit edit(checkpoint);
+  edit.replace("a", {3}, store::source_of(checkpoint.files()[0].file, checkpoint.get("a")));
+  const InPlaceResult result = write_in_place(edit, locked, {.verify = true});
+  CHECK(result.bytes == 0);
+  REQUIRE(result.verified.has_value());
+  CHECK(result.verified->tensors_unchanged == 1);
+}
+
 /// Writes 40 or fewer new bytes over a tensor of a copy of a golden file of PyTorch.
 std::string changed_in_place(const std::string& golden, const std::string& tensor) {
   const TempFolder folder;

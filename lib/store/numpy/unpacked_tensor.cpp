@@ -23,12 +23,21 @@ void UnpackedTensor::read(const void* owner, std::uint64_t size, std::uint64_t o
   std::copy_n(bytes->begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
 }
 
+void UnpackedTensor::forget(const void* owner) {
+  const std::lock_guard lock(mutex_);
+  if (owner_ != owner) return;
+  owner_ = nullptr;
+  bytes_.reset();
+}
+
 namespace {
 
 class UnpackingReader : public TensorReader {
  public:
   UnpackingReader(std::uint64_t size, UnpackFunction unpack, std::shared_ptr<UnpackedTensor> last)
       : size_(size), unpack_(std::move(unpack)), last_(std::move(last)) {}
+  // The next reader may get this one's address.
+  ~UnpackingReader() override { last_->forget(this); }
 
   void read(const InputFile& file, std::uint64_t offset, MutableBytes out) const override {
     last_->read(this, size_, offset, out, [&](MutableBytes all) { unpack_(file, all); });

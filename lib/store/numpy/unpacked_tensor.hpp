@@ -18,10 +18,12 @@ class UnpackedTensor {
   using Fill = std::function<void(MutableBytes out)>;
 
   /// Fills `out` with the bytes from `offset` on of the `size` ones that `fill` makes; `owner`
-  /// stands for the tensor: no other tensor may have the same one while this object lives. A whole
+  /// stands for the tensor: no other tensor may have the same one before forget(owner). A whole
   /// tensor is made in `out` itself. Throws what `fill` throws.
   void read(const void* owner, std::uint64_t size, std::uint64_t offset, MutableBytes out,
             const Fill& fill);
+  /// Drops the bytes of the tensor that `owner` stands for, if it was the last one.
+  void forget(const void* owner);
 
  private:
   std::mutex mutex_;
