@@ -193,12 +193,16 @@ void write_at(int fd, std::uint64_t offset, Bytes bytes, const std::string& path
   }
 }
 
+void refuse_folder(const std::string& path, int code) {
+  if (code == ENOENT) throw InputError(path, "no such folder, expected one that exists");
+  if (code == ENOTDIR) throw InputError(path, "not a folder");
+  throw system_error(path, "opening folder", code);
+}
+
 Descriptor open_folder(const std::string& path) {
   Descriptor fd(os::open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd) return fd;
-  if (errno == ENOENT) throw InputError(path, "no such folder, expected one that exists");
-  if (errno == ENOTDIR) throw InputError(path, "not a folder");
-  throw system_error(path, "opening folder", errno);
+  if (!fd) refuse_folder(path, errno);
+  return fd;
 }
 
 void make_folder(const std::string& path) {

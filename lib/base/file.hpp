@@ -108,6 +108,9 @@ void write_all(int fd, Bytes bytes, const std::string& path);
 /// Thread-safe for disjoint ranges.
 void write_at(int fd, std::uint64_t offset, Bytes bytes, const std::string& path);
 
+/// Throws the InputError of a folder `path` that cannot be opened because of the error number
+/// `code`.
+[[noreturn]] void refuse_folder(const std::string& path, int code);
 /// Opens the folder `path` for use with the calls that take one. Throws InputError.
 Descriptor open_folder(const std::string& path);
 

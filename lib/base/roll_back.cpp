@@ -236,7 +236,7 @@ std::vector<UndoJournal> unfinished_changes(int folder, const std::string& path,
 void refuse_unfinished(const std::string& folder, std::span<const std::string> names) {
   // Without leave to list it, too.
   const Descriptor opened(os::open_at(AT_FDCWD, folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!opened) throw system_error(folder, "opening folder", errno);
+  if (!opened) refuse_folder(folder, errno);
   const auto found = unfinished_changes(opened.get(), folder, names);
   if (found.empty()) return;
   const std::string file = join(folder, found[0].plan.files[0].name);

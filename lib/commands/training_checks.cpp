@@ -1,6 +1,7 @@
 // Options of training that nothing reads are refused, by what was requested.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <initializer_list>
 #include <span>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "commands/training_options.hpp"
 #include "model/variants.hpp"
 #include "nn/mixer.hpp"
+#include "tensor/matrix.hpp"
 
 namespace masque::commands {
 
@@ -139,19 +141,28 @@ bool can_share(const train::DesignRecipe& recipe) {
          !model::position_parameters(design).empty();
 }
 
-/// Whether a mixer has other parameters with another size.
+/// Whether a mixer has other parameters with another size, or does something else with them, as
+/// linear attention does with heads.
 bool reads_size(const std::string& name, Index nn::MixerShape::*size) {
   const nn::Mixer* mixer = nn::find_mixer(name);
   if (mixer == nullptr) return true;  // refused later
-  const auto sizes_of = [&](Index value) {
-    std::vector<std::pair<Index, Index>> sizes;
+  const auto mixed_with = [&](Index value) {
     nn::MixerShape shape{.tokens = 8, .hidden_size = 16, .num_attention_heads = 2};
     shape.*size = value;
-    for (const nn::MixerParameter& part : mixer->parameters(shape))
-      sizes.emplace_back(part.rows, part.columns);
-    return sizes;
+    const std::vector<Matrix<double>> parameters = nn::start_parameters<double>(*mixer, shape, 1);
+    std::vector<MatrixView<const double>> views;
+    for (const Matrix<double>& part : parameters) views.push_back(part.view());
+    Matrix<double> x(shape.tokens, shape.hidden_size), y(shape.tokens, shape.hidden_size);
+    double place = 0;
+    for (double& element : x.span()) element = std::sin(++place);
+    mixer->forward({.shape = shape, .x = x.view(), .parameters = views}, y.view());
+    std::vector<double> out(y.span().begin(), y.span().end());
+    for (const Matrix<double>& part : parameters)
+      out.insert(out.end(),
+                 {static_cast<double>(part.rows()), static_cast<double>(part.columns())});
+    return out;
   };
-  return sizes_of(2) != sizes_of(4);
+  return mixed_with(2) != mixed_with(4);
 }
 
 /// The sizes of mixers alone. What has taps has a distance between them, too.

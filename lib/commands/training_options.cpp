@@ -193,6 +193,11 @@ train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std:
   trainer.score_noise = o.score_noise;
   trainer.score_dropout = o.score_dropout;
   trainer.seed = seed;
+  if (o.kl_cycle && (*o.kl_cycle == 1 || *o.kl_cycle == 2)) {
+    throw UsageError(
+        fmt::format("{} {}: the weight would always be whole; expected 0 or at least 3",
+                    field("kl_cycle"), *o.kl_cycle));
+  }
   if (o.kl_weight || o.kl_cycle || o.free_nats) {
     train::DivergenceLoss& divergence = run.divergence.emplace();
     divergence.weight = o.kl_weight.value_or(divergence.weight);
@@ -368,9 +373,9 @@ void declare_objective(cli::Command& c, TrainingOptions& o) {
       "the uniform distribution to the loss");
   c.option("--kl-weight", "X", o.kl_weight, cli::AllowedRange{0, 1e6},
            "univae: weight of that divergence [1]");
-  c.option(
-      "--kl-cycle", "N", o.kl_cycle, cli::AllowedRange{0, 1e9},
-      "univae: raise that weight from 0 over the first half of every N steps; 0: constant [0]");
+  c.option("--kl-cycle", "N", o.kl_cycle, cli::AllowedRange{0, 1e9},
+           "univae: raise that weight over the first half of every N steps, at least 3; 0: "
+           "constant [0]");
   c.option("--free-nats", "X", o.free_nats, cli::AllowedRange{0, 1e6},
            "univae: a bottleneck of at most X nats adds no loss [0]");
   add_drop(c, o.drop,

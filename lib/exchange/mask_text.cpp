@@ -14,7 +14,6 @@
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
 #include "base/split.hpp"
-#include "exchange/matrix.hpp"
 
 namespace masque::exchange {
 
@@ -51,9 +50,9 @@ std::uint8_t reversed(std::uint8_t byte) {
 void check_cells(Index queries, Index keys, const std::string& path) {
   const auto cells =
       checked_multiply(static_cast<std::uint64_t>(queries), static_cast<std::uint64_t>(keys));
-  if (cells && *cells <= kMaxMatrixBytes) return;
+  if (cells && *cells <= kMaxMaskCells) return;
   throw InputError(path, fmt::format("a mask of {} × {} cells, expected at most {} cells", queries,
-                                     keys, kMaxMatrixBytes));
+                                     keys, kMaxMaskCells));
 }
 
 /// The header of a PBM: numbers between white space and comments.

@@ -1,6 +1,7 @@
 // Masks as text and as PBM: formats that need no library to read.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,9 @@
 #include "mask/mask.hpp"
 
 namespace masque::exchange {
+
+/// Most cells of a mask that is read from PBM or JSON.
+inline constexpr std::uint64_t kMaxMaskCells = std::uint64_t{1} << 32;
 
 /// Takes pieces of output in order. A piece is a view that ends with the call.
 using TextSink = std::function<void(std::string_view)>;
@@ -23,7 +27,7 @@ mask::BitMatrix parse_mask_text(std::string_view text, const std::string& path);
 /// Interrupted.
 void print_mask_pbm(const mask::Mask& mask, const TextSink& sink);
 /// The mask in the bitmap `bytes` of kind P1 or P4, black cells visible. Throws InputError with
-/// `path` for other bytes, and above kMaxMatrixBytes cells (matrix.hpp); nothing is allocated
+/// `path` for other bytes, and above kMaxMaskCells cells; nothing is allocated
 /// before all cells are known to be there.
 mask::BitMatrix parse_mask_pbm(std::string_view bytes, const std::string& path);
 
@@ -33,7 +37,7 @@ mask::BitMatrix parse_mask_pbm(std::string_view bytes, const std::string& path);
 void print_mask_json(const mask::Mask& mask, const std::string& expression, const TextSink& sink);
 
 /// The mask of such an object in `text`. Throws InputError with `path` for something else, and
-/// above kMaxMatrixBytes cells (matrix.hpp), before memory is allocated for them.
+/// above kMaxMaskCells cells, before memory is allocated for them.
 mask::BitMatrix parse_mask_json(std::string_view text, const std::string& path);
 
 /// Calls `use`(begin, end) for every run of visible keys of row `query` of `mask`, in rising order,

@@ -7,8 +7,7 @@
 
 namespace masque::exchange {
 
-/// Most bytes of elements that are read from npy, npz, safetensors and other checkpoints, and most
-/// cells of a mask as PBM or JSON.
+/// Most bytes of elements that are read from npy, npz, safetensors and other checkpoints.
 inline constexpr std::uint64_t kMaxMatrixBytes = std::uint64_t{4} << 30;
 /// Most bytes of a file of text or PBM.
 inline constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 30;

@@ -165,7 +165,7 @@ TEST_CASE("what is no file is not replaced") {
   CHECK(contains(message_of([&] { OutputFile(folder / "new/"); }), "is a folder, expected a file"));
   CHECK(contains(message_of([&] { OutputFile(folder / "none/new"); }),
                  "no such folder, expected one that exists"));
-  CHECK(contains(message_of([&] { OutputFile(folder / "sub/x/new"); }), "not a folder"));
+  CHECK(contains(message_of([&] { OutputFile(folder / "sub/x/new"); }), "Not a directory"));
   CHECK(folder.names() == Names{"pipe", "sub"});
 }
 

@@ -76,6 +76,27 @@ std::vector<store::OutputExtra> tokenizer_files(const text::Tokenizer& tokenizer
   return extras;
 }
 
+bool are_saved(const store::OutputWeights& weights, const store::Checkpoint& saved) {
+  if (weights.tensors.size() != saved.tensors().size()) return false;
+  constexpr std::uint64_t kChunk = 1 << 20;
+  std::vector<std::byte> ours(kChunk), theirs(kChunk);
+  for (const store::OutputTensor& tensor : weights.tensors) {
+    const store::TensorInfo* other = saved.find(tensor.info.name);
+    if (other == nullptr || other->dtype != tensor.info.dtype || other->shape != tensor.info.shape)
+      return false;
+    const auto* source = std::get_if<store::Computed>(&tensor.source);
+    if (source == nullptr) continue;
+    const std::uint64_t step = std::min(kChunk, source->chunk_bytes);
+    for (std::uint64_t at = 0; at < other->bytes(); at += step) {
+      const auto count = static_cast<std::size_t>(std::min(step, other->bytes() - at));
+      source->fill(at, MutableBytes(ours).first(count));
+      saved.read(*other, at, MutableBytes(theirs).first(count));
+      if (std::memcmp(ours.data(), theirs.data(), count) != 0) return false;
+    }
+  }
+  return true;
+}
+
 store::OutputExtra text_file(const std::string& name, const std::string& text) {
   return {name, store::Literal{text}, text.size(), 0644};
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/scratch_file.hpp"
+#include "store/checkpoint.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "text/tokenizer.hpp"
 
@@ -31,6 +32,11 @@ std::vector<store::OutputExtra> tokenizer_files(const text::Tokenizer& tokenizer
 
 /// Returns the file `name` with the content `text`.
 store::OutputExtra text_file(const std::string& name, const std::string& text);
+
+/// Returns whether the tensors of `weights` are those of `saved`: as many, with the same names,
+/// dtypes and shapes, and, where they are computed and not copied, the same bytes. Reads as far as
+/// they are equal. Throws InputError if `saved` cannot be read.
+bool are_saved(const store::OutputWeights& weights, const store::Checkpoint& saved);
 
 /// Returns what a run has gathered of its steps, as the file kMetricsName. `metrics` must stay
 /// until it is written.

@@ -235,6 +235,19 @@ void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
   });
   if (changed) throw InputError(path, *changed);
   read_trainer_state(state, path, *trainer_, parameters_);
+  check_unedited(folder);
+}
+
+/// The state has the weights, too: what was changed in the model since would be lost.
+void TrainingRun::check_unedited(const std::string& folder) const {
+  const model::ModelWeights<float> weights = weights_of(design_, map_, parameters_);
+  const store::OutputWeights ours = model_files(design_, weights).weights;
+  const std::string file = join(folder, ours.name);
+  if (exists(file) && !are_saved(ours, store::open_checkpoint(file))) {
+    throw InputError(file, fmt::format("not the weights that the run wrote: {} would lose what was "
+                                       "changed since; train on with {} {} and another output",
+                                       field("resume"), field("init"), escape(folder)));
+  }
 }
 
 std::vector<std::string> TrainingRun::take_moments() {

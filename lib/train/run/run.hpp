@@ -176,7 +176,8 @@ class TrainingRun {
   /// network. Returns what there is to say, one line each. Throws InputError.
   std::vector<std::string> take_moments();
   /// Goes on from `folder`: values, optimizer and step are as they were saved. Its metrics are not
-  /// read. Throws InputError if its settings, vocabulary or corpus are others, by name; with
+  /// read. Throws InputError if its settings, vocabulary or corpus are others, by name, and if its
+  /// model has other weights than the run wrote; with
   /// `steps` kOthers the setting "steps" may be another one, and the schedule is the own from here
   /// on.
   void resume(const std::string& folder, PlannedSteps steps = PlannedSteps::kSame);
@@ -199,6 +200,7 @@ class TrainingRun {
   /// Refuses a starting model of two towers for an objective of one, and the other way round.
   void check_towers() const;
   void check_corpus_length(const Corpus& corpus) const;
+  void check_unedited(const std::string& folder) const;
   model::TrainingConfig training_config() const;
   model::ModelFiles model_files(const model::Design& design,
                                 const model::ModelWeights<float>& weights) const;

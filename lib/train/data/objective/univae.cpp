@@ -30,6 +30,13 @@ class Univae final : public Objective {
     if (!has_some)
       latent.layers = std::max<Index>(1, std::min<Index>(4, design.num_hidden_layers / 3));
     latent.layers = options().latent_layers.value_or(latent.layers);
+    // Before the first layer the first token has read no other one: its point would be a constant.
+    if (!has_some && latent.layers == design.num_hidden_layers) {
+      throw UsageError(
+          fmt::format("{} {} of {} layers: a bottleneck before the first layer carries nothing; "
+                      "expected fewer, or more layers",
+                      field("latent_layers"), latent.layers, design.num_hidden_layers));
+    }
     latent.size = options().latent_size.value_or(latent.size);
     if (latent.learned_kappa && options().kappa) {
       throw UsageError(fmt::format("{} has no effect: the model has learned its own; remove it",
