@@ -52,7 +52,8 @@ void check_kind(const GenerateOptions& o) {
   if (o.bos && o.no_bos) throw UsageError("--bos cannot be combined with --no-bos");
 }
 
-void check_choice(const GenerateOptions& o) {
+/// `ways`: what samples beside --do-sample, in a message; empty if nothing does.
+void check_choice(const GenerateOptions& o, const std::string& ways) {
   if ((o.gibbs() || o.ancestral()) && o.do_sample) {
     throw UsageError(
         fmt::format("--do-sample cannot be combined with --how {}, which has its own sampling",
@@ -62,13 +63,13 @@ void check_choice(const GenerateOptions& o) {
     throw UsageError("expected one of --do-sample and --num-beams greater than 1");
   need(o.length_penalty || o.early_stopping, o.beams(), "--length-penalty and --early-stopping",
        "--num-beams greater than 1");
-  if (!o.draws() && (o.temperature || o.top_k || o.top_p || o.seed)) {
-    throw UsageError(
-        "--temperature, --top-k, --top-p and --seed: only with --do-sample, or --how gibbs or "
-        "random");
-  }
+  const std::string sampling = "--do-sample" + (ways.empty() ? "" : ", or " + ways);
+  need(o.temperature.has_value(), o.draws(), "--temperature", sampling);
+  need(o.top_k.has_value(), o.draws(), "--top-k", sampling);
+  need(o.top_p.has_value(), o.draws(), "--top-p", sampling);
+  need(o.seed.has_value(), o.draws(), "--seed", sampling);
   need(o.num_return_sequences > 1, o.draws() || o.beams(), "--num-return-sequences",
-       "--do-sample, --num-beams, or --how gibbs or random");
+       ways.empty() ? "--do-sample or --num-beams" : "--do-sample, --num-beams, or " + ways);
 }
 
 probe::SamplingOptions sampling_options(const GenerateOptions& o) {
@@ -163,8 +164,10 @@ void declare_generate_options(cli::Command& c, GenerateOptions& o) {
 
 void check_generate_options(const GenerateOptions& options) {
   check_kind(options);
-  check_choice(options);
+  check_choice(options, "--how gibbs or random");
 }
+
+void check_text_options(const GenerateOptions& options) { check_choice(options, ""); }
 
 probe::GenerateOptions generate_options(const GenerateOptions& o,
                                         const commands::OpenedModel& opened) {

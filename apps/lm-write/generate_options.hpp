@@ -63,6 +63,9 @@ void declare_generate_options(cli::Command& command, GenerateOptions& options);
 /// Throws UsageError for options that do not fit each other.
 void check_generate_options(const GenerateOptions& options);
 
+/// The same of a command that has only declare_text_options' of them.
+void check_text_options(const GenerateOptions& options);
+
 /// Of the kinds causal and unilm. Throws UsageError for beams that the vocabulary is too small for.
 probe::GenerateOptions generate_options(const GenerateOptions& options,
                                         const commands::OpenedModel& opened);

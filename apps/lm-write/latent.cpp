@@ -155,7 +155,7 @@ void prepare(const Options& o, cli::Session& session, bool draws_points = false)
   session.configure(o.generate.open.common);
   GenerateOptions checked = o.generate;
   if (draws_points) checked.seed.reset();
-  check_generate_options(checked);
+  check_text_options(checked);
   // A row a text and token: weights come from memory for each of them.
   kernel::choose_product(kernel::ProductChoice::kFewRows);
 }

@@ -51,8 +51,9 @@ void add_perm(cli::Command& command, records::PermOptions& options, const std::s
                  whose + "a span of n targets lies in a context of n·alpha/beta tokens");
   command.option("--beta", "N", options.beta, whose + "see --alpha");
   command.flag("--no-spans", options.no_spans, whose + "choose targets one by one, not in spans");
-  command.flag("--causal-blocks", options.causal_blocks,
-               whose + "blocks of --perm-size do not read later blocks");
+  command.flag(
+      "--causal-blocks", options.causal_blocks,
+      whose + "each block of --perm-size has its own permutation and reads all earlier blocks");
 }
 
 void add_prefix(cli::Command& command, PrefixChoice& options, const std::string& whose) {

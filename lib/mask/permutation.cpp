@@ -42,11 +42,12 @@ PermutationDraw xlnet_permutation(const PermutationRequest& request) {
   out.selected = select_spans(n, request.selection, functional, spans);
   const Index block = request.perm_size == 0 ? n : std::min(n, request.perm_size);
   Draw shuffle(request.seed, "xlnet order");
-  const std::vector<Index> order = random_order(block, shuffle);
+  std::vector<Index> order = random_order(block, shuffle);
   out.rank.resize(size);
   out.self_rank.resize(size);
   out.hidden.resize(size);
   for (Index i = 0; i < n; ++i) {
+    if (request.own_orders && i > 0 && i % block == 0) order = random_order(block, shuffle);
     const auto at = static_cast<std::size_t>(i);
     const bool ordinary = !out.selected[at] && !functional[at];
     const bool target = out.selected[at] && !functional[at];

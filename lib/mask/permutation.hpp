@@ -32,6 +32,7 @@ struct PermutationRequest {
   Index length = 0;                   ///< tokens of the sequence
   std::uint64_t seed = 0;             ///< the same seed draws the same
   Index perm_size = 0;                ///< one shuffle for every block of this size; 0: the length
+  bool own_orders = false;            ///< a shuffle for each block of perm_size instead
   SpanSelection selection;            ///< which positions are targets
   std::vector<bool> functional = {};  ///< [SEP] and [CLS]; empty: none
 };

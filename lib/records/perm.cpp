@@ -70,7 +70,10 @@ class Perm final : public Corruption {
     tally.ordinary += static_cast<std::uint64_t>(ordinary);
     // What was blocked stays blocked: documents, say.
     std::string order = order_text(draw, functional);
-    if (options_.causal_blocks) order += fmt::format(" & causal_blocks({})", options_.perm_size);
+    if (options_.causal_blocks) {
+      // The order is that within a block; of what is before it, all is read.
+      order = fmt::format("causal_blocks({0}) & ({1} | ~chunk({0}))", options_.perm_size, order);
+    }
     record.mask = record.mask ? fmt::format("({}) & {}", *record.mask, order) : order;
   }
 
@@ -81,6 +84,7 @@ class Perm final : public Corruption {
     request.length = length;
     request.seed = seed;
     request.perm_size = static_cast<Index>(options_.perm_size);
+    request.own_orders = options_.causal_blocks;
     request.selection.predict =
         std::min<Index>(ordinary, std::llround(options_.predict * static_cast<double>(length)));
     request.selection.alpha = static_cast<Index>(options_.alpha);

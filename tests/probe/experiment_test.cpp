@@ -265,6 +265,27 @@ TEST_CASE("model average: of one sample it is that sample, of itself it is no di
   REQUIRE(count > 0);
   CHECK(rows[0].raw_loss.counts == count);
   CHECK(rows[0].raw_loss.mean() == doctest::Approx(loss / count).epsilon(1e-9));
+  // A sample that is known: all tokens are masked that are not evaluated.
+  request.rates = {1};
+  request.samples = {1};
+  request.mask_share = 1;
+  ModelAverage one(*model, nullptr, request);
+  one.add(sequence);
+  Sequence masked = sequence;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] >= 0.25) masked.ids[i] = 4;
+  }
+  const Last seen = last_of(*model, masked);
+  double one_loss = 0, one_far = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] >= 0.25) continue;
+    const auto row = static_cast<Index>(i);
+    const auto p = predict<const double>(seen.logit_rows.view().row_span(row));
+    one_loss -= p.logarithm[static_cast<std::size_t>(sequence.ids[i])];
+    one_far += divergence(p, predict<const double>(plain.logit_rows.view().row_span(row)));
+  }
+  CHECK(one.rows()[0].average_loss.mean() == doctest::Approx(one_loss / count).epsilon(1e-12));
+  CHECK(one.rows()[0].from_raw.mean() == doctest::Approx(one_far / count).epsilon(1e-12));
   CHECK_THROWS_AS(ModelAverage(*open("gpt2"), nullptr, request), InputError);
 }
 

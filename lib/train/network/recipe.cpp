@@ -119,7 +119,14 @@ void check_parts(const DesignRecipe& recipe, const Design& design) {
   }
   if (recipe.mixer.empty()) return;
   const std::string mixer = named("mixer", recipe.mixer);
-  about("mixer", [&] { model::mixer_of(design); });
+  const nn::Mixer* own = nullptr;
+  about("mixer", [&] { own = model::mixer_of(design); });
+  // Of the sizes of mixers only this one may not fit the mixer.
+  const nn::MixerShape shape{
+      .tokens = 1, .hidden_size = recipe.hidden_size, .inner_size = recipe.mixer_inner_size};
+  if (const auto problem = usage_error_message([&] { own->parameters(shape); }))
+    apart(fmt::format("{} {}", field("mixer_inner_size"), recipe.mixer_inner_size), mixer,
+          *problem);
   if (recipe.talking_heads != "none")
     apart(talks, mixer, "a mixer has no attention weights; use none");
   if (recipe.largest_keys > 0)
