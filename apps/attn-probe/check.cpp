@@ -166,6 +166,11 @@ cli::ExitCode run_invariance(Invariance kind, const Options& o, const cli::Comma
       case Invariance::kOrder: probe::check_order(model, texts, o.open.common.seed, report); break;
     }
   };
+  if (padding && probe::reads_first_row(model.design())) {
+    session.note(fmt::format(
+        "{}: padding before a text is not tested: latent bottlenecks read the first token",
+        opened.path));
+  }
   const auto group = static_cast<std::size_t>(padding ? 1 : o.group);
   const cli::ExitCode code = each_group(o, opened, command, group, padding ? 1 : 2, session, check);
   return worse(code, print_invariance(report, o.open, model.design().num_hidden_layers, session));

@@ -96,7 +96,7 @@ void declare_visible(cli::Command& tool) {
            "random orders of tokens drawn for each text");
   cli::add_seed(c, o->seed, "seed of the random orders");
   commands::add_digits(c, o->open.digits);
-  commands::add_sequences(c, o->sequences);
+  commands::add_sequences(c, o->sequences, false);
   commands::add_skip_long(c, o->sequences);
   cli::add_table(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });

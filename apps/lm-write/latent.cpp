@@ -171,14 +171,15 @@ cli::ExitCode decode(const Options& o, const cli::Command& command, cli::Session
   const commands::OpenedModel opened = open_latent_model(g.open, session);
   TextPrinter printer(g, opened, nullptr, session);
   LatentWriter writer(g, opened, [&](const auto& text) { printer.print(text); });
-  printer.header();
   if (o.latents) {
+    const PointFile file(*o.latents, latent_of(opened));
+    printer.header();
     std::uint64_t id = 0;
-    read_points(*o.latents, latent_of(opened),
-                [&](probe::LatentPoints&& points) { writer.add(id++, 0, std::move(points)); });
+    file.read([&](probe::LatentPoints&& points) { writer.add(id++, 0, std::move(points)); });
     writer.flush();
     return cli::ExitCode::kDone;
   }
+  printer.header();
   commands::LineWork work;
   work.label = "decoding";
   work.use = [&](std::uint64_t id, std::string_view line) {

@@ -14,7 +14,6 @@
 #include "base/split.hpp"
 #include "commands/text_stream.hpp"
 #include "probe/write/generate.hpp"
-#include "store/checkpoint.hpp"
 #include "tensor/convert.hpp"
 #include "text/template_tokens.hpp"
 
@@ -159,11 +158,10 @@ void LatentWriter::flush() {
   numbers_.clear();
 }
 
-void read_points(const std::string& path, const model::LatentDesign& latent,
-                 const std::function<void(probe::LatentPoints&& points)>& take) {
-  const store::Checkpoint file = store::open_checkpoint(path);
-  const std::vector<store::TensorInfo>& tensors = file.tensors();
-  const store::TensorInfo* tensor = file.find("latents");
+PointFile::PointFile(const std::string& path, const model::LatentDesign& latent)
+    : path_(path), latent_(latent), file_(store::open_checkpoint(path)) {
+  const std::vector<store::TensorInfo>& tensors = file_.tensors();
+  const store::TensorInfo* tensor = file_.find("latents");
   if (tensor == nullptr && tensors.size() == 1) tensor = &tensors.front();
   if (tensor == nullptr) throw InputError(path, "no tensor 'latents', expected one");
   const auto width = static_cast<std::uint64_t>(latent.layers * latent.size);
@@ -173,14 +171,20 @@ void read_points(const std::string& path, const model::LatentDesign& latent,
                                        escape(tensor->name), shape_text(tensor->shape),
                                        dtype_name(tensor->dtype), width));
   }
-  std::vector<std::byte> row(width * dtype_bits(tensor->dtype) / 8);
-  for (std::uint64_t i = 0; i < tensor->shape[0]; ++i) {
+  tensor_ = *tensor;
+  read([](probe::LatentPoints&&) {});
+}
+
+void PointFile::read(const std::function<void(probe::LatentPoints&& points)>& take) const {
+  const auto width = static_cast<std::size_t>(tensor_.shape[1]);
+  std::vector<std::byte> row(width * dtype_bits(tensor_.dtype) / 8);
+  for (std::uint64_t i = 0; i < tensor_.shape[0]; ++i) {
     throw_if_interrupted();
-    file.read(*tensor, i * row.size(), row);
-    probe::LatentPoints points(static_cast<std::size_t>(width));
-    to_double(tensor->dtype, row, points);
-    if (const auto problem = input_error_message([&] { normalize_points(latent, points); }))
-      throw InputError(path, fmt::format("row {}: {}", i + 1, *problem));
+    file_.read(tensor_, i * row.size(), row);
+    probe::LatentPoints points(width);
+    to_double(tensor_.dtype, row, points);
+    if (const auto problem = input_error_message([&] { normalize_points(latent_, points); }))
+      throw InputError(path_, fmt::format("row {}: {}", i + 1, *problem));
     take(std::move(points));
   }
 }

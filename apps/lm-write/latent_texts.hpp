@@ -11,6 +11,7 @@
 #include "commands/open_model.hpp"
 #include "generate_options.hpp"
 #include "probe/write/latent_texts.hpp"
+#include "store/checkpoint.hpp"
 
 namespace masque::lm_write {
 
@@ -70,11 +71,21 @@ class LatentWriter {
   std::vector<std::pair<std::uint64_t, std::int64_t>> numbers_;
 };
 
-/// Calls `take` with the points of each row of a file, a row a text: .npy, or the tensor latents of
-/// a .safetensors. They are brought to length 1. Throws InputError for other shapes than (texts,
-/// layers · size).
-void read_points(const std::string& path, const model::LatentDesign& latent,
-                 const std::function<void(probe::LatentPoints&& points)>& take);
+/// The points of a file, a row a text: .npy, or the tensor latents of a .safetensors.
+class PointFile {
+ public:
+  /// Opens the file and checks all of it, so that nothing is written for a wrong one. Throws
+  /// InputError for other shapes than (texts, layers · size), and for a point without a direction.
+  PointFile(const std::string& path, const model::LatentDesign& latent);
+  /// Calls `take` with the points of each row, brought to length 1.
+  void read(const std::function<void(probe::LatentPoints&& points)>& take) const;
+
+ private:
+  std::string path_;
+  const model::LatentDesign& latent_;
+  store::Checkpoint file_;
+  store::TensorInfo tensor_;
+};
 /// Points of a line as latent encode writes it: numbers between tabs, or a JSON object. Throws
 /// InputError.
 probe::LatentPoints parse_points(std::string_view line, const model::LatentDesign& latent);

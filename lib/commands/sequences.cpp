@@ -132,10 +132,11 @@ probe::Sequence sequence_of(probe::Sentence sentence, std::uint64_t number,
   return sequence;
 }
 
-void add_sequences(cli::Command& command, SequenceOptions& options) {
+void add_sequences(cli::Command& command, SequenceOptions& options, bool masks) {
   command.option("--records", "FILE", options.records,
-                 "read JSON lines with ids, and optionally seg, pos and mask, instead of text; - "
-                 "reads standard input");
+                 fmt::format("read JSON lines with ids, and optionally {}, instead of text; - "
+                             "reads standard input",
+                             masks ? "seg, pos and mask" : "seg and pos"));
   command.flag("--no-special", options.no_special,
                "do not add the special tokens of the tokenizer's template");
   add_stream(command, options.stream);

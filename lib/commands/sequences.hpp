@@ -24,8 +24,9 @@ struct SequenceOptions {
 };
 
 /// Declares --records, --no-special and the options of the stream of `command`, with `options` as
-/// their targets.
-void add_sequences(cli::Command& command, SequenceOptions& options);
+/// their targets. Without `masks` the help does not offer records with masks: the command refuses
+/// them.
+void add_sequences(cli::Command& command, SequenceOptions& options, bool masks = true);
 
 /// Declares --skip-long of `command` in `options`: text that is longer than the model has positions
 /// is left out, and a note tells how many lines; else it is an error.

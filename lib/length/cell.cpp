@@ -170,7 +170,7 @@ LengthRow score_at(const LengthSubject& subject, train::Network<float>& network,
 
 std::vector<Index> scored_lengths(const LengthRequest& request, const train::DesignRecipe& design) {
   std::vector<Index> lengths = request.eval_lengths;
-  if (design.position != "learned") return lengths;
+  if (!positions_end(design)) return lengths;
   const LengthSubject& subject = *request.subject;
   std::erase_if(lengths,
                 [&](Index length) { return subject.tokens(length) > subject.longest_trained(); });

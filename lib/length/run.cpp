@@ -175,8 +175,8 @@ class Run {
 
 namespace {
 
-/// Of a design whose learned table ends: says which lengths it is not scored at, or only once it is
-/// fine-tuned. Throws UsageError if it reaches none.
+/// Of a design whose table of positions ends: says which lengths it is not scored at, or only once
+/// it is fine-tuned. Throws UsageError if it reaches none.
 void check_table(const LengthRequest& request, const train::DesignRecipe& design) {
   const LengthSubject& subject = *request.subject;
   const std::vector<Index> scored = scored_lengths(request, design);
@@ -187,20 +187,24 @@ void check_table(const LengthRequest& request, const train::DesignRecipe& design
         request.finetuning && std::ranges::count(request.finetuning->lengths, length) > 0;
     (reached ? finetuned : never).push_back(length);
   }
+  // Nothing extends the table of late positions.
+  const bool late = design.late_positions > 0;
+  const std::string table =
+      late ? field("late_positions") : fmt::format("{} learned", field("position"));
   const auto say = [&](const std::vector<Index>& lengths, std::string_view what) {
     if (lengths.empty()) return;
-    request.note(fmt::format("{} learned: training covers {} positions; length {}: {}",
-                             field("position"), subject.longest_trained(), fmt::join(lengths, ", "),
-                             what));
+    request.note(fmt::format("{}: training covers {} positions; length {}: {}", table,
+                             subject.longest_trained(), fmt::join(lengths, ", "), what));
   };
   if (scored.empty() && finetuned.empty()) {
     throw UsageError(
-        fmt::format("{} learned has {} positions, and every length to score needs more; use "
-                    "shorter lengths, or learned(alpha=0.4), which extends its table",
-                    field("position"), subject.longest_trained()));
+        fmt::format("{} has {} positions, and every length to score needs more; use shorter "
+                    "lengths{}",
+                    table, subject.longest_trained(),
+                    late ? "" : ", or learned(alpha=0.4), which extends its table"));
   }
   say(finetuned, "scored only after fine-tuning");
-  say(never, "skipped; learned(alpha=0.4) extends its table");
+  say(never, late ? "skipped" : "skipped; learned(alpha=0.4) extends its table");
 }
 
 /// Refuses masks that do not fit, or through which rows read what they predict, before any model is
@@ -242,7 +246,7 @@ LengthResult run_lengths(const LengthRequest& request) {
   MASQUE_CHECK(request.arms > 0 && !request.seeds.empty() && !request.eval_lengths.empty());
   for (std::size_t arm = 0; arm < request.arms; ++arm) {
     const train::DesignRecipe design = request.options(arm, 1, 0).design;
-    if (design.position != "learned") continue;
+    if (!positions_end(design)) continue;
     check_table(request, design);
     break;
   }

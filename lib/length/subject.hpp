@@ -10,6 +10,12 @@
 
 namespace masque::length {
 
+/// Whether a model of `design` has no position beyond those of its training: it has a table of
+/// `learned` or late positions, which nothing extends. Later rows of the table are random.
+inline bool positions_end(const train::DesignRecipe& design) {
+  return design.position == "learned" || design.late_positions > 0;
+}
+
 /// A model at its start, and its trainer.
 class Learner {
  public:

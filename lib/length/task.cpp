@@ -167,7 +167,7 @@ class OneTask final : public LengthSubject {
 
   std::unique_ptr<Learner> learner(const train::RunOptions& options) const override {
     // A table that nothing extends needs positions for fine-tuning, too.
-    const Index positions = options.design.position == "learned" ? longest_ : longest_trained_;
+    const Index positions = positions_end(options.design) ? longest_ : longest_trained_;
     return std::make_unique<TaskLearner>(options, *task_, request_.train_lengths, positions);
   }
   const std::vector<train::Example>& examples(Index length) const override {

@@ -65,8 +65,7 @@ class Text final : public LengthSubject {
     train::RunOptions fitting = options;
     Index& positions = fitting.design.max_position_embeddings;
     // A table that nothing extends needs positions for fine-tuning, too.
-    if (positions == 0)
-      positions = fitting.design.position == "learned" ? longest_ : corpus_.longest();
+    if (positions == 0) positions = positions_end(fitting.design) ? longest_ : corpus_.longest();
     return std::make_unique<TextLearner>(fitting, tokenizer_, corpus_, others_);
   }
   const std::vector<train::Example>& examples(Index length) const override {

@@ -112,13 +112,14 @@ struct Request {
 };
 
 /// What the weights of a head came from; a_ij = u_ij / d_i, u_ij = f(s_ij − shift_i) as
-/// nn/normalizer.hpp has it. Views end with the call.
+/// nn/normalizer.hpp has it, s with previous scores and mixed by talking heads before the
+/// normalizer. Views end with the call.
 template <class T>
 struct AttentionRows {
   /// One a query: shift_i + log d_i, so that log Z_i = log_divisor_i + log Σ_j a_ij is the
   /// logarithm of the sum of e^s (or relu² of s) over the visible keys; −∞ without any.
   std::span<const T> log_divisor;
-  std::span<const Index> visible;  ///< keys that each query may read
+  std::span<const Index> visible;  ///< keys that each query may read; at most `largest_keys`
   /// (queries, keys), with temperature; −∞ where hidden. Empty without Request::attention_scores.
   MatrixView<const T> scores;
 };

@@ -122,6 +122,9 @@ void Pass<T>::attend_sequence(Index layer, const StreamRows& stream, const HeadS
       log_divisors = Matrix<T>(heads.heads, queries);
       if (request_.attention_scores) scores = Matrix<T>(heads.heads * queries, keys);
       visible = visible_of(blocks, queries, keys);
+      if (const Index most = design_.variants.largest_keys; most > 0 && !mean) {
+        for (Index& count : visible) count = std::min(count, most);
+      }
     }
     problem.log_divisors = log_divisors.view();
     problem.scores = scores.view();

@@ -104,10 +104,16 @@ void Transformer<T>::check_variants(const Request& request) const {
     throw UsageError(
         fmt::format("{} has no attention that could be made uniform", model_.mixer->info().name));
   }
-  if (model_.materialized_attention && request.attention_rows) {
-    throw UsageError(
-        "attention weights do not follow from a head's own scores in a model with talking heads, "
-        "largest keys, previous scores, or factors or terms after the normalizer");
+  if (request.attention_rows) {
+    const auto refuse = [](const std::string& part) {
+      throw UsageError(fmt::format(
+          "attention weights do not follow from scores and a normalizer alone in a model with {}",
+          part));
+    };
+    if (mixes_weights(model_.design.variants.talking_heads))
+      refuse("talking heads after the normalizer");
+    if (model_.scheme && model_.scheme_facts.weights)
+      refuse("position " + escape(model_.design.variants.position));
   }
   if (model_.design.variants.previous_scores != PreviousScores::kNone &&
       (has(AttentionOverride::kZero) || has(AttentionOverride::kMean))) {

@@ -55,8 +55,9 @@ struct AttentionProblem {
   /// sums are not. A weight may be rounded before or after its division; position terms and what a
   /// visitor sees stay as they are. Not for complex numbers.
   bool bf16 = false;
-  /// Filled for a visitor, before its call for a head, where they are not empty; `block` and `long`
-  /// only. Numerators are e^(score − shift) or relu², rows without any have −∞.
+  /// Filled for a visitor, before its call for a head, where they are not empty; `block`, `long`
+  /// and materialized attention only. Numerators are e^(score − shift) or relu², rows without any
+  /// have −∞.
   MatrixView<T> log_divisors;  ///< (heads, T): shift of the row plus log of its divisor
   MatrixView<T> scores;        ///< (heads · T, S), times the temperature; −∞ where hidden
 };

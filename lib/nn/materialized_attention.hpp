@@ -61,7 +61,9 @@ class ValueTerms {
 /// of heads. Talking heads: Shazeer 2020, arXiv:2003.02436. RealFormer: He 2020, arXiv:2012.11747.
 template <class T>
 struct MaterializedAttention {
-  AttentionProblem<T> problem;         ///< without bf16
+  /// Without bf16. Its `log_divisors` and `scores`, where they are not empty, become those of the
+  /// normalizer: of each head of weights, with previous scores, −∞ also where `largest` hides.
+  AttentionProblem<T> problem;
   MatrixView<const T> talking_before;  ///< Λ (heads of weights, heads of scores)
   MatrixView<const T> talking_after;   ///< Λ (heads of values, heads of weights)
   /// Heads in the columns of `problem.value`, a divisor of the heads of values; 0: as many as in

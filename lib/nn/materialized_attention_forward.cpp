@@ -18,10 +18,24 @@ std::vector<Matrix<T>> own_scores(const AttentionProblem<T>& problem) {
   return out;
 }
 
+/// AttentionProblem::scores of row `i` of `head`, where they are wanted.
+template <class T>
+void note_scores(const AttentionProblem<T>& problem, Index head, Index i, const RowMask& mask,
+                 std::span<const T> row) {
+  if (problem.scores.empty()) return;
+  const T temperature = static_cast<T>(problem.normalizer->temperature(mask.count()));
+  const std::span<T> to = problem.scores.row_span(head * problem.query.rows + i);
+  for (Index j = 0; j < std::ssize(row); ++j) {
+    const auto at = static_cast<std::size_t>(j);
+    to[at] = mask.visible(j) ? temperature * row[at] : static_cast<T>(-HUGE_VAL);
+  }
+}
+
 template <class T>
 std::vector<Matrix<T>> normalize(const MaterializedAttention<T>& attention, const Heads& heads,
                                  const std::vector<Matrix<T>>& scores) {
-  RowMask mask(attention.problem.blocks, attention.problem.key.rows);
+  const AttentionProblem<T>& problem = attention.problem;
+  RowMask mask(problem.blocks, problem.key.rows);
   std::vector<Matrix<T>> out;
   out.reserve(static_cast<std::size_t>(heads.weights));
   for (Index head = 0; head < heads.weights; ++head) {
@@ -29,7 +43,12 @@ std::vector<Matrix<T>> normalize(const MaterializedAttention<T>& attention, cons
     for (Index i = 0; i < out.back().rows(); ++i) {
       const std::span<T> row = out.back().view().row_span(i);
       materialized::read_largest<T>(i, attention.largest, row, mask);
-      reference::normalize_row(*attention.problem.normalizer, mask, row);
+      note_scores<T>(problem, head, i, mask, row);
+      const auto division = reference::normalize_row(*problem.normalizer, mask, row);
+      if (!problem.log_divisors.empty()) {
+        using std::log;
+        problem.log_divisors.at(head, i) = log(division.divisor) + static_cast<T>(division.shift);
+      }
     }
   }
   return out;

@@ -44,6 +44,10 @@ Heads heads_of(const MaterializedAttention<T>& attention, Index context_rows,
   MASQUE_CHECK(problem.key.rows == problem.value.rows && context_rows == problem.query.rows);
   MASQUE_CHECK(attention.previous.empty() ||
                static_cast<Index>(attention.previous.size()) == out.scores);
+  MASQUE_CHECK(problem.log_divisors.empty() || (problem.log_divisors.rows == out.weights &&
+                                                problem.log_divisors.columns == context_rows));
+  MASQUE_CHECK(problem.scores.empty() || (problem.scores.rows == out.weights * context_rows &&
+                                          problem.scores.columns == problem.key.rows));
   MASQUE_CHECK(problem.blocks == nullptr ||
                problem.blocks->lengths() == (mask::Lengths{problem.query.rows, problem.key.rows}));
   return out;

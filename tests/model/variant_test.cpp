@@ -691,7 +691,17 @@ TEST_CASE("requests that a design cannot answer are refused") {
   CHECK_THROWS_AS(open_model(folder / "mixed")->run(batch, maps), UsageError);
   CHECK_NOTHROW(open_model(folder / "talks")->run(batch, maps));
   maps.attention_rows = true;
-  CHECK_THROWS_AS(open_model(folder / "talks")->run(batch, maps), UsageError);
+  CHECK_NOTHROW(open_model(folder / "talks")->run(batch, maps));
+  for (const auto& [members, part] :
+       {std::pair{R"("talking_heads": "after")", "talking heads after the normalizer"},
+        std::pair{R"("talking_heads": "both")", "talking heads after the normalizer"},
+        std::pair{R"("position": "urpe")", "position urpe"}}) {
+    const Design factors = test::tiny_design(members);
+    TempFolder own = TempFolder::in_memory();
+    save_model(own / "factors", factors, test::random_weights<float>(factors, 5));
+    CHECK_THROWS_WITH_AS(open_model(own / "factors")->run(batch, maps), doctest::Contains(part),
+                         UsageError);
+  }
   Request level;
   level.attention = {AttentionOverride::kMean, AttentionOverride::kIntact};
   CHECK_THROWS_AS(open_model(folder / "mixed")->run(batch, level), UsageError);

@@ -1,6 +1,9 @@
 // Materialized attention against plain attention, against its parts by hand, and its gradients.
 #include "nn/materialized_attention.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 #include "mask/bit_matrix.hpp"
@@ -96,6 +99,75 @@ Matrix<double> talk_by_definition(const nn::AttentionProblem<double>& problem,
     }
   }
   return context;
+}
+
+/// The scores and divisors of the normalizer, as an evaluation gives them.
+struct NormalizerRows {
+  explicit NormalizerRows(nn::AttentionProblem<double>& problem)
+      : log_divisors(problem.num_heads, problem.query.rows),
+        scores(Matrix<double>::zero(problem.num_heads * problem.query.rows, problem.key.rows)) {
+    problem.log_divisors = log_divisors.view();
+    problem.scores = scores.view();
+  }
+  Matrix<double> log_divisors, scores;
+};
+
+TEST_CASE("scores and divisors are those of plain attention") {
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
+    CAPTURE(normalizer->name());
+    for (const char* text : kMasks) {
+      CAPTURE(text);
+      const mask::BlockMap blocks(mask::parse_mask(text).bind({7, 7}));
+      const Example<double> example({7, 7, 4, 2, 3, 5});
+      nn::AttentionProblem<double> problem = example.problem(*normalizer, &blocks);
+      Matrix<double> context(7, 20);
+      const NormalizerRows expected(problem);
+      nn::find_attention_evaluation("block")->forward(problem, context.view(),
+                                                      [](Index, MatrixView<const double>) {});
+      nn::MaterializedAttention<double> attention;
+      attention.problem = problem;
+      const NormalizerRows found(attention.problem);
+      run(attention, 20);
+      for (const auto part : {&NormalizerRows::log_divisors, &NormalizerRows::scores}) {
+        const auto a = (found.*part).span(), b = (expected.*part).span();
+        for (std::size_t k = 0; k < a.size(); ++k)
+          CHECK((a[k] == b[k] || std::fabs(a[k] - b[k]) < 1e-12));
+      }
+    }
+  }
+}
+
+TEST_CASE("scores and divisors of joined layers and largest keys give the weights") {
+  const mask::BlockMap blocks(mask::parse_mask("causal").bind({7, 7}));
+  const Example<double> example({7, 7, 4, 2, 3, 5});
+  nn::MaterializedAttention<double> attention;
+  attention.problem = example.problem(normalizer("softmax"), &blocks);
+  attention.largest = 3;
+  std::vector<Matrix<double>> before;
+  std::vector<MatrixView<const double>> previous;
+  for (std::uint64_t head = 0; head < 4; ++head)
+    before.push_back(random_matrix<double>(7, 7, 30 + head));
+  for (const Matrix<double>& one : before) previous.push_back(one.view());
+  attention.previous = previous;
+  const NormalizerRows rows(attention.problem);
+  Matrix<double> context(7, 20);
+  nn::MaterializedSaved<double> saved;
+  nn::materialized_attention_forward<double>(attention, context.view(), &saved);
+  for (Index head = 0; head < 4; ++head) {
+    const auto at = static_cast<std::size_t>(head);
+    for (Index i = 0; i < 7; ++i) {
+      Index visible = 0;
+      for (Index j = 0; j < 7; ++j) {
+        const double score = rows.scores.view().at(head * 7 + i, j);
+        const double weight = std::exp(score - rows.log_divisors.view().at(head, i));
+        CHECK(std::fabs(weight - saved.weights[at].view().at(i, j)) < 1e-14);
+        if (std::isinf(score)) continue;
+        ++visible;
+        CHECK(score == saved.scores[at].view().at(i, j));
+      }
+      CHECK(visible == std::min<Index>(i + 1, 3));
+    }
+  }
 }
 
 TEST_CASE("heads talk: scores before the normalizer, weights after it") {

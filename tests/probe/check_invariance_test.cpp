@@ -5,7 +5,10 @@
 
 #include "base/error.hpp"
 #include "fake_model.hpp"
+#include "model/checkpoint/save.hpp"
+#include "model/random_model.hpp"
 #include "support/model_cases.hpp"
+#include "support/temp_folder.hpp"
 
 namespace masque::probe {
 namespace {
@@ -71,6 +74,19 @@ TEST_CASE("padding changes no real row of any family") {
       CHECK(report.rows[1].first->position == 0);
     }
   }
+}
+
+TEST_CASE("padding in front of latent bottlenecks is left out") {
+  const model::Design design = model::test::tiny_design(
+      R"("position": "rope", "latent": {"num_hidden_layers": 1, "size": 4, "kappa": 8})");
+  const test::TempFolder folder = test::TempFolder::in_memory();
+  model::save_model(folder / "latent", design, model::test::random_weights<float>(design, 5));
+  const auto model = model::open_model(folder / "latent");
+  InvarianceReport report;
+  report.tolerance = 1e-5;
+  check_padding(*model, {}, {0, some_input(5, design.vocab_size)}, {.count = 2}, 8192, report);
+  CHECK(names_of(report) == std::vector<std::string>{"append", "append, own positions"});
+  CHECK(report.clean());
 }
 
 TEST_CASE("padding: RoBERTa passes over it, BERT counts it, records have masks of their own") {

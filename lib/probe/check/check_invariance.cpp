@@ -113,6 +113,8 @@ std::vector<CheckStates> alone(const model::Model& model, std::span<const Number
 
 }  // namespace
 
+bool reads_first_row(const model::Design& design) { return design.variants.latent.has_value(); }
+
 bool InvarianceReport::clean() const {
   return std::all_of(rows.begin(), rows.end(),
                      [](const InvarianceRow& row) { return row.differing == 0; });
@@ -153,14 +155,18 @@ void check_padding(const model::Model& model, const model::ModelOptions& options
   const CheckStates expected = check_states(model, input);
   CheckInput placed = input;
   if (placed.positions.empty()) placed.positions = count_up(0, input.size());
-  std::vector<std::string> names = {"append", "prepend"};
+  std::vector<std::string> names = {"append"};
   std::vector<CheckVariant> variants = {
-      padded(placed, expected, mask, 0, request.count, request.token),
-      padded(placed, expected, mask, request.count, 0, request.token)};
+      padded(placed, expected, mask, 0, request.count, request.token)};
+  const bool front = !reads_first_row(design);
+  if (front) {
+    names.emplace_back("prepend");
+    variants.push_back(padded(placed, expected, mask, request.count, 0, request.token));
+  }
   if (input.positions.empty() && input.size() + request.count <= longest(design)) {
     names.emplace_back("append, own positions");
     variants.push_back(padded(input, expected, mask, 0, request.count, request.token));
-    if (counts_from_text(design)) {
+    if (front && counts_from_text(design)) {
       names.emplace_back("prepend, own positions");
       variants.push_back(padded(input, expected, mask, request.count, 0, request.token));
     }

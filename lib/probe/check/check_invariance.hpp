@@ -53,14 +53,19 @@ struct PaddingRequest {
   TokenId token = 0;  ///< the padding
 };
 
+/// Whether a model of `design` reads the first row of a sequence whatever the mask: latent
+/// bottlenecks make their point from its state. Padding in front of a text takes its place.
+bool reads_first_row(const model::Design& design);
+
 /// Pads `text` by `request` at the end and in front, with a mask that hides the padding from every
 /// real token and positions that stay ("append", "prepend"), and once more with the positions that
 /// the model counts itself ("append, own positions"; "prepend, own positions" where that is
 /// promised to change nothing: relative schemes, and RoBERTa's, which passes over padding; not
 /// where values are rotated, or angles rounded to float). Ways for which the model has not enough
-/// positions are left out. Adds the differences to `report`. `options` are those with which `model`
-/// was opened; at most `batch_tokens` tokens run at a time. Memory: a bit for each pair of tokens.
-/// Throws UsageError for a list of masks in `options`, and as Model::run does.
+/// positions are left out, and for models that reads_first_row() those with padding in front. Adds
+/// the differences to `report`. `options` are those with which `model` was opened; at most
+/// `batch_tokens` tokens run at a time. Memory: a bit for each pair of tokens. Throws UsageError
+/// for a list of masks in `options`, and as Model::run does.
 void check_padding(const model::Model& model, const model::ModelOptions& options,
                    const NumberedInput& text, const PaddingRequest& request, Index batch_tokens,
                    InvarianceReport& report);

@@ -27,11 +27,13 @@ void set_trained_positions(Index positions, model::Design& design,
   changed.max_position_embeddings = positions;
   if (!same_scheme(design, changed)) return;
   design = changed;
-  if (!weights.position_table) return;
-  MatrixView<const float>& table = weights.position_table.view;
-  const Index rows = positions + design.position_offset;
-  MASQUE_CHECK(rows <= table.rows);
-  table = table.middle_rows(0, rows);
+  const auto cut = [](model::Weight<float>& table, Index rows) {
+    if (!table) return;
+    MASQUE_CHECK(rows <= table.view.rows);
+    table.view = table.view.middle_rows(0, rows);
+  };
+  cut(weights.position_table, positions + design.position_offset);
+  cut(weights.late_positions, positions);
 }
 
 }  // namespace masque::train

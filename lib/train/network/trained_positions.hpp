@@ -6,9 +6,9 @@
 namespace masque::train {
 
 /// Makes the model of `design` and `weights` one that was trained on sequences of up to `positions`
-/// tokens, at least 1: that is its max_position_embeddings, and the table in front of its layers,
-/// if it has one, ends there; `weights` must have the rows. A mixer, and a scheme with a table of
-/// its own, stays as it is.
+/// tokens, at least 1: that is its max_position_embeddings, and its tables of positions (in front
+/// of its layers, and of late positions) end there; `weights` must have the rows. A mixer, and a
+/// scheme with a table of its own, stays as it is.
 void set_trained_positions(Index positions, model::Design& design,
                            model::ModelWeights<float>& weights);
 
