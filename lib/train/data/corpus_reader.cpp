@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/line_filter.hpp"
 #include "base/mapped_file.hpp"
 #include "base/ordered_work.hpp"
@@ -69,6 +70,7 @@ struct TextFile {
       read = read_text(path, kLongestStream);
     } else {
       mapped = MappedFile::map(InputFile::open(path));
+      refuse_other_kind(text(), path);
     }
   }
   std::string_view text() const {
