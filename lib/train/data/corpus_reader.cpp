@@ -102,6 +102,7 @@ Corpus read_lines(const std::string& path, const std::string& name,
   };
   steps.write = [&](EncodedLines& piece) {
     line += piece.lines;
+    corpus.add_repaired(piece.repaired);
     corpus.set_left_out(corpus.left_out() + piece.left_out);
     if (!piece.problem.empty()) {
       throw InputError(name, fmt::format("line {}: {}", line, piece.problem));
