@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "cli/input_lines.hpp"
 #include "cli/shared_options.hpp"
 #include "cli/table.hpp"
 #include "commands.hpp"
@@ -128,6 +129,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   options.design.max_position_embeddings = reading.length;
   train::TrainingRun training(std::move(options), tokenizer,
                               train::read_corpus(o.text, tokenizer, reading));
+  cli::note_repaired(training.corpus().repaired(), training.corpus().source(), session);
   for (const std::string& name : training.new_tensors())
     session.note(fmt::format("{}: not in the checkpoint, newly initialized", name));
   session.note(fmt::format("{}: {}, {} layers, {}", o.model, training.family(),

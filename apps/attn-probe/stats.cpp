@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/json.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
@@ -75,7 +76,8 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   };
   const cli::ExitCode code = commands::each_sequence(o.input, opened, command, work, session);
   const Provenance provenance = provenance_of(o, opened);
-  if (stats.totals().sentences == 0) session.note("no text to measure");
+  if (stats.totals().sentences == 0 && code == cli::ExitCode::kDone && !o.input.stream.shard)
+    throw InputError(input_name(o.input.stream.file), "no lines, expected some with tokens");
   if (o.input.stream.shard) {
     session.print(part_json(stats.totals(), *o.input.stream.shard, provenance));
   } else {

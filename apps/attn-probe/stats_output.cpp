@@ -209,16 +209,19 @@ void draw(const AttentionTotals& totals, const Column& column, const std::string
     }
   }
   if (low > high) low = high = 0;
+  // Small differences of large numbers are no contrast.
+  const double darkest = probe::may_be_negative(*column.head) ? low : std::min(low, 0.0);
   draw::Figure figure;
   figure.title = fmt::format("{} of heads", column.name);
   figure.description =
       fmt::format("{} layers of {} heads, {} from {:.4g} to {:.4g}, mean over {} sentences",
                   totals.layers, totals.heads, column.name, low, high, totals.sentences);
-  figure.panels.push_back({.name = "",
-                           .grid = draw::heat_grid(totals.layers, totals.heads, values, low, high),
-                           .rows = {.name = "layer", .labels = {}},
-                           .columns = {.name = "head", .labels = {}}});
-  figure.heat = {std::string(column.name), low, high};
+  figure.panels.push_back(
+      {.name = "",
+       .grid = draw::heat_grid(totals.layers, totals.heads, values, darkest, high),
+       .rows = {.name = "layer", .labels = {}},
+       .columns = {.name = "head", .labels = {}}});
+  figure.heat = {std::string(column.name), darkest, high};
   draw::write_picture(path, figure);
 }
 

@@ -1,8 +1,11 @@
 // ckpt convert: another format, dtype, other names, other shards, one file.
+#include <algorithm>
 #include <memory>
+#include <string_view>
 
 #include <fmt/format.h>
 
+#include "base/ascii.hpp"
 #include "base/comma_list.hpp"
 #include "base/escape.hpp"
 #include "cli/run_tool.hpp"
@@ -11,6 +14,7 @@
 #include "commands/write_flags.hpp"
 #include "store/convert/convert_checkpoint.hpp"
 #include "store/sharding.hpp"
+#include "store/weights_writer.hpp"
 #include "write_options.hpp"
 
 namespace masque::ckpt {
@@ -31,6 +35,17 @@ struct Options {
   cli::CommonOptions common;
 };
 
+/// Whether an output that is a folder has the name of a file: "model.foo", but not "bert-1.5".
+bool looks_like_file(std::string_view out) {
+  const std::size_t dot = out.rfind('.');
+  if (store::writer_for_path(out) != nullptr || dot == std::string_view::npos || dot == 0 ||
+      out[dot - 1] == '/')
+    return false;
+  const std::string_view ending = out.substr(dot + 1);
+  return !ending.empty() &&
+         std::ranges::all_of(ending, [](char c) { return is_ascii_small(ascii_small(c)); });
+}
+
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   store::ConvertRequest request;
@@ -44,6 +59,9 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   request.write = commands::write_options(o.write, o.common, session);
   const store::ConvertResult result = store::convert_checkpoint(o.in, o.out, request);
   for (const std::string& note : result.notes) session.note(note);
+  if (looks_like_file(o.out))
+    session.note(
+        fmt::format("{}: the ending is of no known format, so it is a folder", escape(o.out)));
   if (o.strict && !result.unknown.empty()) {
     for (const std::string& name : result.unknown) session.print(escape(name) + "\n");
     session.note("--strict: names are unknown, nothing written");

@@ -42,10 +42,15 @@ cli::ExitCode run(Options& o, cli::Session& session) {
     const store::TensorDiff& d = change.diff;
     const bool one_sided =
         change.kind == store::ChangeKind::kOnlyA || change.kind == store::ChangeKind::kOnlyB;
-    table.row(
-        {change.name, store::change_name(change.kind), form_of(change.a, change.opaque_a),
-         form_of(change.b, change.opaque_b), d.count, d.max_absolute, d.max_relative, d.first},
-        one_sided ? cli::Tone::kDim : cli::Tone::kBad);
+    const bool compared = d.count > 0 || (change.kind == store::ChangeKind::kDtype &&
+                                          change.a != nullptr && change.b != nullptr);
+    const auto number = [&](auto value) {
+      return compared ? cli::Cell(value) : cli::Cell::raw("-", "null");
+    };
+    table.row({change.name, store::change_name(change.kind), form_of(change.a, change.opaque_a),
+               form_of(change.b, change.opaque_b), number(d.count), number(d.max_absolute),
+               number(d.max_relative), number(d.first)},
+              one_sided ? cli::Tone::kDim : cli::Tone::kBad);
   }
   table.finish();
   std::size_t only_b = 0;

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "commands/selection_options.hpp"
@@ -48,6 +49,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   };
   const records::FilterResult result = filter_records(filter, nullptr);
   const records::Tally& t = stats.tally;
+  if (t.records == 0 && result.bad == 0 && !o.stream.shard)
+    throw InputError(input_name(o.stream.input), "no lines, expected records");
   // What was dropped can have no label.
   const std::uint64_t left = stats.remaining;
   cli::Report report;
@@ -66,7 +69,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   report.add("replaced_rate", share(stats.replaced_labels, left));
   if (t.selected > 0) {
     report.add("rate_chi_squared",
-               records::chi_squared({t.selected, left > t.selected ? left - t.selected : 0}, {o.rate, 1 - o.rate}));
+               records::chi_squared({t.selected, left > t.selected ? left - t.selected : 0},
+                                    {o.rate, 1 - o.rate}));
     report.add("split_chi_squared", records::chi_squared({t.masked, t.kept, t.random},
                                                          effective(split, tokens.table().size)));
   }

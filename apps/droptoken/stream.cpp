@@ -8,6 +8,7 @@
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
 #include "base/output_file.hpp"
+#include "cli/input_lines.hpp"
 #include "commands/text_stream.hpp"
 #include "records/noise.hpp"
 #include "text/tokenizer.hpp"
@@ -225,9 +226,11 @@ records::RecordFilter filter_of(const RecordStreamOptions& options, const Tokens
 
 cli::ExitCode report_bad(const RecordStreamOptions& options, const records::FilterResult& result,
                          cli::Session& session) {
-  if (result.bad == 0) return cli::ExitCode::kDone;
+  if (result.bad == 0 && result.repaired.lines == 0) return cli::ExitCode::kDone;
   session.flush();
   const std::string name = input_name(options.input);
+  cli::note_repaired(result.repaired, name, session);
+  if (result.bad == 0) return cli::ExitCode::kDone;
   for (const records::BadRecord& bad : result.first_bad) {
     session.error(fmt::format("{}: line {}: {}", escape(name), bad.line, bad.message));
   }

@@ -95,7 +95,7 @@ cli::ExitCode run_corruption(const RecordStreamOptions& stream, Options options,
 records::RecordFilter filter_of(const RecordStreamOptions& options, const Tokens& tokens,
                                 cli::Session& session);
 
-/// Says which records were left out; kInput if there were any.
+/// Says which records were left out, and what was not UTF-8; kInput if there were any.
 cli::ExitCode report_bad(const RecordStreamOptions& options, const records::FilterResult& result,
                          cli::Session& session);
 

@@ -3,12 +3,16 @@
 
 #include <fmt/format.h>
 
+#include "base/file.hpp"
+#include "base/parallel.hpp"
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "commands/write_flags.hpp"
 #include "in_place_choice.hpp"
+#include "model/family.hpp"
 #include "shared_options.hpp"
+#include "store/config.hpp"
 #include "surgery/correction/correct_checkpoint.hpp"
 
 namespace masque::embed_fix {
@@ -58,6 +62,20 @@ cli::Report report_of(const surgery::CorrectionReport& r) {
   return out;
 }
 
+/// Whether a config.json describes a model that learns without [MASK]: a causal one, T-TA or one of
+/// several streams. False where it cannot be told.
+bool learns_without_mask(const std::string& path) {
+  bool without = false;
+  const auto unknown = input_error_message([&] {
+    const auto config = store::ModelConfig::find(is_folder(path) ? path : folder_of(path));
+    if (!config) return;
+    const model::Family& family = model::choose_family(*config, "");
+    const model::Design design = family.plan(model::FamilyConfig(*config)).design;
+    without = design.mask != model::DefaultMask::kFull || design.streams != model::Streams::kOne;
+  });
+  return without && !unknown;
+}
+
 cli::ExitCode run(Options& o, cli::Session& session) {
   session.configure(o.common);
   surgery::CorrectionRequest& request = o.request;
@@ -73,6 +91,12 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   const surgery::CorrectionReport report =
       surgery::correct_checkpoint(o.in, o.out.value_or(""), request);
   for (const std::string& note : report.notes) session.note(note);
+  if (learns_without_mask(o.in)) {
+    session.note(
+        fmt::format("{}: the model does not learn with [MASK] in its input, as the "
+                    "correction supposes",
+                    o.in));
+  }
   if (request.inverse && report.head == surgery::HeadState::kOwn) {
     session.note(
         "the output head keeps its own copy of the table: 'embed-fix tie CHECKPOINT --drop -o "

@@ -3,6 +3,7 @@
 
 #include "aggregates.hpp"
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
@@ -46,6 +47,8 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   };
   work.flush = [&] { scorer.flush(); };
   const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
+  if (sum.lines == 0 && !o.stream.shard && code == cli::ExitCode::kDone)
+    throw InputError(input_name(o.stream.file), "no lines, expected a text");
   print_ppl(sum, commands::provenance_json(scoring, opened),
             commands::ResultFormat::of(opened.model->precision(), o.open.digits), common, session);
   return code;

@@ -112,19 +112,22 @@ void write_chosen(const std::string& path, std::span<const Utterance> utterances
   replace_text(path, out);
 }
 
+/// Whether both are one file.
+bool same(const std::string& a, const std::string& b) {
+  std::error_code ignored;  // of files that are not there: not the same
+  return std::filesystem::equivalent(a, b, ignored);
+}
+
 void check(const Options& o) {
   if (o.dev.has_value() == o.weight.has_value())
-    throw UsageError("expected exactly one of --dev FILE and --weight X");
+    throw UsageError(
+        "expected exactly one of --dev FILE, other lists with references to choose the weight on, "
+        "and --weight X, which also fits lists without references");
   if (o.weight && o.weights)
     throw UsageError("--weights cannot be combined with --weight (use it with --dev)");
   if (o.file == "-" && o.dev == "-")
     throw UsageError("standard input twice, expected another file for --dev");
-  if (!o.output) return;
-  const auto same = [&](const std::string& input) {
-    std::error_code ignored;  // of files that are not there: not the same
-    return std::filesystem::equivalent(*o.output, input, ignored);
-  };
-  if (same(o.file) || (o.dev && same(*o.dev)))
+  if (o.output && (same(*o.output, o.file) || (o.dev && same(*o.output, *o.dev))))
     throw UsageError("-o names an input file, expected another file");
 }
 
@@ -182,6 +185,12 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   std::vector<Utterance> dev;
   if (o.dev) dev = probe::read_nbest(commands::read_file(*o.dev), input_name(*o.dev));
   check_references(o, test, dev);
+  if (o.dev && same(*o.dev, o.file)) {
+    session.note(
+        fmt::format("{}: the weight is chosen on the lists that are rescored: the rates "
+                    "are better than those of other lists",
+                    o.file));
+  }
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
   const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
   const bool counted = probe::has_references(test);

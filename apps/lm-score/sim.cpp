@@ -3,6 +3,7 @@
 
 #include "aggregates.hpp"
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/result_format.hpp"
@@ -87,6 +88,10 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   commands::each_line_of(o.files, o.shard, add, session);
   vectors.finish();
   session.clear_progress();
+  for (const Similarities& file : files) {
+    if (file.gold.size() == 1 && !o.shard)
+      throw InputError(input_name(file.file), "one pair, expected at least two for a correlation");
+  }
   print_sim(files, opened.provenance, o.shard.has_value(),
             commands::ResultFormat::of(opened.opened.model->precision(), o.vectors.open.digits),
             common, session);

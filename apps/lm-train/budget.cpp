@@ -18,12 +18,17 @@ constexpr double kTrialSeconds = 2;
 constexpr std::int64_t kDefaultSteps = 1000;
 constexpr double kMostSteps = 1e9;
 
+[[noreturn]] void refuse_folder(const std::string& folder, const char* name) {
+  throw InputError(folder, fmt::format("no setting '{}', expected the folder of a run; a new run "
+                                       "starts with its model and moments by {} {} {}",
+                                       name, field("init"), folder, field("init_moments")));
+}
+
 template <class Number>
 Number saved_number(const std::string& folder, const char* name) {
   const auto text = train::TrainingRun::saved_setting(folder, name);
   const auto number = text ? parse_number<Number>(*text) : std::nullopt;
-  if (!number)
-    throw InputError(folder, fmt::format("no setting '{}', expected the folder of a run", name));
+  if (!number) refuse_folder(folder, name);
   return *number;
 }
 
@@ -31,9 +36,7 @@ Number saved_number(const std::string& folder, const char* name) {
 Plan saved_plan(const TrainOptions& o, double seconds) {
   const auto setting = [&](const char* name) {
     const auto found = train::TrainingRun::saved_setting(o.output, name);
-    if (!found)
-      throw InputError(o.output,
-                       fmt::format("no setting '{}', expected the folder of a run", name));
+    if (!found) refuse_folder(o.output, name);
     return *found;
   };
   Plan plan;

@@ -69,6 +69,7 @@ void declare_classify(cli::Command& tool) {
   auto o = std::make_shared<ClassifyCommand>();
   cli::Command& c =
       tool.subcommand("classify", "trains an encoder to label texts or pairs of texts");
+  c.elsewhere("--init", "--model");
   c.example(
       "lm-train classify CoLA/train.tsv --model bert-base-uncased/ --text-columns 4 "
       "--label-column 2 --eval-data CoLA/dev.tsv --seeds 3",

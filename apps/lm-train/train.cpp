@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "budget.hpp"
+#include "cli/input_lines.hpp"
 #include "kernel/parallel.hpp"
 #include "log.hpp"
 #include "probe/score/sentence.hpp"
@@ -48,8 +49,9 @@ train::CorpusOptions corpus_options(const TrainOptions& o) {
   return options;
 }
 
-/// Pairs that are no training text for corrections, if there are any.
-void note_left_out(const train::Corpus& corpus, cli::Session& session) {
+/// What was not UTF-8, and pairs that are no training text for corrections, if there are any.
+void note_lines(const train::Corpus& corpus, cli::Session& session) {
+  cli::note_repaired(corpus.repaired(), corpus.source(), session);
   if (corpus.left_out() == 0) return;
   session.note(fmt::format("{}: skipped {} of {} pairs: their texts differ in the number of tokens",
                            corpus.source(), corpus.left_out(), corpus.left_out() + corpus.size()));
@@ -288,8 +290,8 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
     o.position = "rope";
   std::optional<train::Corpus> eval;
   if (o.eval_text) eval = train::read_corpus(*o.eval_text, tokenizer, reading);
-  note_left_out(corpus, session);
-  if (eval) note_left_out(*eval, session);
+  note_lines(corpus, session);
+  if (eval) note_lines(*eval, session);
   Plan plan = make_plan(o, similar, tokenizer, corpus, goes_on, ranks, session,
                         [&] { return seconds_since(begin); });
   const auto planned = goes_on ? take_other_steps(o, plan) : train::PlannedSteps::kSame;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file_kind.hpp"
 #include "base/interrupt.hpp"
 #include "base/os.hpp"
 
@@ -149,6 +150,7 @@ std::string read_text(const std::string& path, std::uint64_t limit) {
   while (true) {
     const std::size_t count = stream.read(buffer.data(), buffer.size());
     if (count == 0) return text;
+    if (text.empty()) refuse_other_kind(std::string_view(buffer).substr(0, count), stream.name());
     if (text.size() + count > limit) {
       throw InputError(stream.name(),
                        fmt::format("has more than {} bytes{}", limit,

@@ -96,8 +96,9 @@ class InputStream {
 };
 
 /// Returns the text of the file or pipe `path`, or of standard input for "-", up to its end. Throws
-/// InputError if it cannot be read, has more than `limit` bytes, or is a device that gives more
-/// than 1 MiB; UsageError and Interrupted as InputStream.
+/// InputError if it cannot be read, is of another kind than text (refuse_other_kind), has more than
+/// `limit` bytes, or is a device that gives more than 1 MiB; UsageError and Interrupted as
+/// InputStream.
 std::string read_text(const std::string& path, std::uint64_t limit);
 
 /// Writes all `bytes` to the descriptor `fd`, retrying short and interrupted writes; waits for a

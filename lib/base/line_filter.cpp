@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/interrupt.hpp"
 #include "base/parallel.hpp"
 #include "base/shortage.hpp"
@@ -172,6 +173,7 @@ std::uint64_t filter_lines(const std::string& path, const LineFilter& filter) {
     throw_if_interrupted();
     const std::vector<LinePiece> pieces = source.next(batch);
     if (pieces.empty()) break;
+    if (first) refuse_other_kind(pieces.front().text, input.name());
     if (first && filter.start) filter.start(pieces.front());
     for (std::size_t i = 0; i < pieces.size(); ++i) outputs[i].clear();
     parallel_for(static_cast<Index>(pieces.size()), threads, [&](Index i) {

@@ -43,7 +43,8 @@ struct LineFilter {
 /// neither the number of threads nor how the bytes arrive. Returns the number of lines. Throws
 /// InputError "PATH: line N: …", N being the line's number + 1, for a line beyond `max_line`, and
 /// what `work` throws, after the output of earlier pieces and what it made of this one have been
-/// handed on; InputError if the input cannot be read, and Interrupted.
+/// handed on; InputError if the input cannot be read or is of another kind than text
+/// (refuse_other_kind), and Interrupted.
 std::uint64_t filter_lines(const std::string& path, const LineFilter& filter);
 
 }  // namespace masque

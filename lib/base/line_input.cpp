@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file_kind.hpp"
 #include "base/interrupt.hpp"
 #include "base/os.hpp"
 
@@ -82,6 +83,8 @@ bool LineInput::read(LineBatch& batch) {
     }
     if (batch.text.size() > max_line_) break;
   }
+  if (!begun_) refuse_other_kind(batch.text, name_);
+  begun_ = true;
   check_lengths(batch);
   next_line_ += static_cast<std::uint64_t>(std::count(batch.text.begin(), batch.text.end(), '\n'));
   return !batch.text.empty();

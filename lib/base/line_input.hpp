@@ -29,7 +29,8 @@ class LineInput {
 
   /// Puts the next lines into `batch`, whose memory it uses again; false at the end. Throws
   /// InputError if the stream cannot be read, or a line has more than `max_line` bytes (named by
-  /// its number; the lines before it come first), and Interrupted.
+  /// its number; the lines before it come first) or it is of another kind than text
+  /// (refuse_other_kind), and Interrupted.
   bool read(LineBatch& batch);
   /// Whether read() would find something at once.
   bool ready() const;
@@ -44,6 +45,7 @@ class LineInput {
   std::uint64_t next_line_ = 1;
   std::optional<std::uint64_t> left_;  ///< bytes of the shard
   bool ended_ = false;
+  bool begun_ = false;
 };
 
 }  // namespace masque

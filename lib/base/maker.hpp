@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/named_arguments.hpp"
@@ -44,12 +45,14 @@ class Makers {
   }
 
   /// Makes the variant that `arguments` name and describe. Throws UsageError "there is no WHAT 'x',
-  /// only a, b", with `what` for WHAT, or for a wrong or unknown argument.
+  /// only a, b; did you mean 'a'?", with `what` for WHAT, or for a wrong or unknown argument.
   static std::unique_ptr<T> make(std::string_view what, NamedArguments& arguments) {
     const Maker<T>* maker = all().find(arguments.name());
     if (maker == nullptr) {
-      throw UsageError(fmt::format("there is no {} '{}', only {}", what, escape(arguments.name()),
-                                   all().names()));
+      std::vector<std::string_view> names;
+      for (const Maker<T>* other : all().all()) names.push_back(other->name);
+      throw UsageError(fmt::format("there is no {} '{}', only {}{}", what, escape(arguments.name()),
+                                   all().names(), did_you_mean(arguments.name(), names)));
     }
     std::unique_ptr<T> made = maker->make(arguments);
     arguments.check_all_known();

@@ -25,6 +25,23 @@ inline bool valid_utf8(std::string_view text) { return valid_utf8_prefix(text) =
 /// 15, 3.9; as Rust and Python's errors="replace"). Returns how many there were.
 std::uint64_t append_replacing_invalid(std::string_view text, std::string& out);
 
+/// What was not valid UTF-8 in a text and was replaced.
+struct RepairedLines {
+  std::uint64_t sequences = 0;  ///< that append_replacing_invalid() replaced
+  std::uint64_t lines = 0;      ///< that had any
+
+  /// Adds one line with `count` sequences; nothing if that is 0.
+  void add_line(std::uint64_t count) {
+    sequences += count;
+    lines += count > 0 ? 1 : 0;
+  }
+  /// Adds the counts of `other`.
+  void add(const RepairedLines& other) {
+    sequences += other.sequences;
+    lines += other.lines;
+  }
+};
+
 /// Returns the number of code points of `text`, which is valid UTF-8.
 std::size_t count_code_points(std::string_view text);
 

@@ -109,6 +109,16 @@ Command& Command::add(Entry entry) {
   return *this;
 }
 
+Command& Command::elsewhere(std::string other, std::string here) {
+  elsewhere_.emplace_back(std::move(other), std::move(here));
+  return *this;
+}
+
+Command& Command::reads_standard_input() {
+  reads_standard_input_ = true;
+  return *this;
+}
+
 Command& Command::version_line(std::function<std::string()> line) {
   version_lines_.push_back(std::move(line));
   return *this;
@@ -131,7 +141,10 @@ Command* Command::find_subcommand(const std::string& word) const {
   }
   // A command that acts by itself takes any other word as its own.
   if (word.starts_with('-') || action_) return nullptr;
-  throw UsageError(fmt::format("no command '{}'{}", escape(word), did_you_mean(word, names)));
+  if (parent_ == nullptr)
+    throw UsageError(fmt::format("no command '{}'{}", escape(word), did_you_mean(word, names)));
+  throw UsageError(fmt::format("{}: no command '{}', expected {}{}", name_, escape(word),
+                               fmt::join(names, ", "), did_you_mean(word, names)));
 }
 
 void Command::refuse_extras(const std::vector<std::string>& extras) const {
@@ -146,12 +159,21 @@ void Command::refuse_extras(const std::vector<std::string>& extras) const {
   for (const std::string& extra : extras) {
     if (extra.size() > 1 && extra.starts_with('-')) {
       const std::string word = extra.substr(0, extra.find('='));
+      const auto other = std::ranges::find(elsewhere_, word, &Elsewhere::first);
+      if (other != elsewhere_.end())
+        throw UsageError(
+            fmt::format("no option '{}'; did you mean '{}'?", escape(word), other->second));
       throw UsageError(fmt::format(
           "no option '{}'{}", escape(word),
           did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()))));
     }
     if (!last_is_repeated) {
-      throw UsageError(fmt::format("unexpected argument '{}'", escape(unmarked(extra))));
+      const std::string word = escape(unmarked(extra));
+      throw UsageError(reads_standard_input_
+                           ? fmt::format("unexpected argument '{}'; standard input is read, as in: "
+                                         "{} … < {}",
+                                         word, full_name(), word)
+                           : fmt::format("unexpected argument '{}'", word));
     }
   }
 }

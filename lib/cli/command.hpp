@@ -172,6 +172,12 @@ class Command {
   /// the command line replaces the others in an experiment file, too.
   Command& one_of(std::vector<std::string> names);
 
+  /// `other` is what other commands call the option `here` of this one: the message about it as an
+  /// unknown option names `here`.
+  Command& elsewhere(std::string other, std::string here);
+  /// It reads standard input: the message about an argument too many says so.
+  Command& reads_standard_input();
+
   /// A further `line` of --version, requested when it is printed: a library of which the tool takes
   /// what the system has.
   Command& version_line(std::function<std::string()> line);
@@ -252,6 +258,9 @@ class Command {
   std::function<ExitCode(Session&)> action_;
   std::vector<std::function<std::string()>> version_lines_;
   std::vector<std::vector<std::string>> one_of_;
+  using Elsewhere = std::pair<std::string, std::string>;
+  std::vector<Elsewhere> elsewhere_;
+  bool reads_standard_input_ = false;
   ExperimentFile experiment_ = ExperimentFile::kNone;
   std::vector<Setting> from_file_;  ///< in effect
   std::vector<std::string> given_;

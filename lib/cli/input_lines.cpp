@@ -11,6 +11,24 @@
 
 namespace masque::cli {
 
+namespace {
+
+/// What stands in front of a note about an input.
+std::string prefix_of(const std::string& name) { return name == kStandardInput ? "" : name + ": "; }
+
+std::string counted(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+void note_repaired(const RepairedLines& repaired, const std::string& name, Session& session) {
+  if (repaired.sequences == 0) return;
+  session.note(fmt::format("{}{} in {} replaced by U+FFFD", prefix_of(name),
+                           counted(repaired.sequences, "invalid UTF-8 sequence"),
+                           counted(repaired.lines, "line")));
+}
+
 void add_input(Command& command, InputOptions& options) {
   command.choice(
       "--invalid", options.invalid,
@@ -21,6 +39,7 @@ void add_input(Command& command, InputOptions& options) {
 }
 
 void add_max_line(Command& command, std::uint64_t& bytes) {
+  command.reads_standard_input();
   command.option("--max-line", "BYTES", bytes,
                  "maximum length of a line; a longer line is an error");
 }
@@ -67,18 +86,15 @@ void InputLines::each(LineBatch& batch, const Use& use) {
 }
 
 ExitCode InputLines::finish(Session& session) const {
-  const std::string where = name_ == kStandardInput ? "" : name_ + ": ";
-  if (repaired_ > 0) {
-    session.note(fmt::format("{}{} invalid UTF-8 sequences in {} lines replaced by U+FFFD", where,
-                             repaired_.load(), repaired_lines_.load()));
-  }
+  const std::string where = prefix_of(name_);
+  note_repaired({repaired_, repaired_lines_}, name_, session);
   if (returns_ > 0) {
-    session.note(
-        fmt::format("{}{} lines end in a carriage return, kept as text (--crlf removes it)", where,
-                    returns_.load()));
+    session.note(fmt::format("{}{} end{} in a carriage return, kept as text (--crlf removes it)",
+                             where, counted(returns_, "line"), returns_ == 1 ? "s" : ""));
   }
   if (skipped_ == 0) return ExitCode::kDone;
-  session.note(fmt::format("{}{} lines that are not UTF-8 skipped", where, skipped_.load()));
+  session.note(fmt::format("{}{} {} not UTF-8 skipped", where, counted(skipped_, "line"),
+                           skipped_ == 1 ? "that is" : "that are"));
   return ExitCode::kInput;
 }
 

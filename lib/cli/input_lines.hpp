@@ -9,6 +9,7 @@
 
 #include "base/file.hpp"
 #include "base/line_input.hpp"
+#include "base/utf8.hpp"
 #include "cli/command.hpp"
 #include "cli/session.hpp"
 
@@ -27,14 +28,19 @@ struct InputOptions {
   bool crlf = false;                    ///< removes a carriage return in front of a line feed
   std::uint64_t max_line = 64 << 20;    ///< bytes; LineInput refuses a longer line
 };
-/// Declares --invalid, --crlf and --max-line of `command`, with `options` as their targets.
+/// Declares --invalid, --crlf and --max-line of `command`, which reads standard input, with
+/// `options` as their targets.
 void add_input(Command& command, InputOptions& options);
 
-/// Declares --max-line of `command` alone; `bytes` is its target.
+/// Declares --max-line of `command` alone, which reads standard input; `bytes` is its target.
 void add_max_line(Command& command, std::uint64_t& bytes);
 
 /// Throws UsageError if standard input is a terminal; the message names the --help of `command`.
 void need_stream(const Command& command);
+
+/// Notes on `session` what `repaired` says of the input that messages call `name`: "2 invalid UTF-8
+/// sequences in 1 line replaced by U+FFFD"; nothing where nothing was replaced.
+void note_repaired(const RepairedLines& repaired, const std::string& name, Session& session);
 
 /// Lines of an input made fit for a tokenizer. Counts what was wrong with them; thread-safe.
 class InputLines {

@@ -45,11 +45,13 @@ void each_line_of(const std::vector<std::string>& files, const std::optional<std
       text = text.substr(span.begin, span.end - span.begin);
     }
     const std::size_t all = text.size();
+    bool some = false;
     for_each_line(text, [&](std::string_view line) {
       const auto end = static_cast<std::size_t>(line.data() - text.data()) + line.size();
       ++number;
       line = without_return(line);
       if (line.empty()) return;
+      some = true;
       const auto problem = input_error_message([&] {
         check(line);
         use({f, line});
@@ -59,6 +61,8 @@ void each_line_of(const std::vector<std::string>& files, const std::optional<std
       // Files count alike; the bytes of one are spread over a thousand steps.
       if (progress) progress(f * 1000 + std::min(end + 1, all) * 1000 / all, files.size() * 1000);
     });
+    // A part may have none.
+    if (!some && !part) throw InputError(input_name(files[f]), "no lines, expected some");
   }
 }
 

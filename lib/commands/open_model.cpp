@@ -15,6 +15,7 @@
 #include "model/masks.hpp"
 #include "nn/normalizer.hpp"
 #include "records/selection.hpp"
+#include "store/checkpoint.hpp"
 #include "train/data/corpus.hpp"
 
 namespace masque::commands {
@@ -59,6 +60,7 @@ void open_tokenizer(const OpenModelOptions& options, const std::string& folder, 
     const bool file =
         !options.tokenizer && exists(folder) && !is_folder(folder) && !folder.ends_with(".gguf");
     if (!file) throw InputError(*problem);
+    store::open_checkpoint(folder);  // what is no model is refused as such
     throw InputError(folder, fmt::format("a file without a tokenizer, expected a checkpoint "
                                          "folder, or {} with it",
                                          field("tokenizer")));

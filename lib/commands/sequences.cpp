@@ -101,7 +101,8 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
         return;
       }
       refuse_line(o.stream, id,
-                  fmt::format("{} tokens, expected at most {}", sentence.size(), longest));
+                  fmt::format("{} tokens, expected at most {}{}", sentence.size(), longest,
+                              o.offers_skip_long ? " (--skip-long leaves such text out)" : ""));
     }
     if (sentence.size() == 0 && o.skip_empty) return;
     if (sentence.size() == 0) refuse_line(o.stream, id, "no tokens, expected at least one");
@@ -143,6 +144,7 @@ void add_sequences(cli::Command& command, SequenceOptions& options, bool masks) 
 }
 
 void add_skip_long(cli::Command& command, SequenceOptions& options) {
+  options.offers_skip_long = true;
   command.flag("--skip-long", options.skip_long, "skip text that is too long for the model");
 }
 

@@ -20,6 +20,7 @@ struct SequenceOptions {
   std::optional<std::string> records;  ///< a path of JSON lines ("-": standard input); none: text
   bool no_special = false;             ///< text without the tokens of the tokenizer's template
   bool skip_long = false;              ///< of commands that declare it: add_skip_long
+  bool offers_skip_long = false;       ///< set by add_skip_long: messages name the option
   bool skip_empty = false;             ///< text without a token is left out; else it is refused
 };
 

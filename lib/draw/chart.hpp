@@ -8,7 +8,7 @@
 namespace masque::draw {
 
 /// Points joined in order. A point that is not finite, or not positive on a logarithmic axis, is
-/// left out and interrupts the line.
+/// left out and interrupts the line. A point that has no neighbours then is a small square.
 struct Curve {
   std::string name;              ///< in the legend
   std::vector<double> x;         ///< of each point

@@ -145,11 +145,26 @@ void add_band(Scene& scene, const Curve& curve, const Scale& x, const Scale& y, 
   finish();
 }
 
+/// A point without neighbours, as a square: strokes of a line's thickness, one under the other.
+void add_marker(Scene& scene, Point at, Ink ink) {
+  constexpr double kSide = 2;
+  Line line{.ink = ink};
+  for (const double y : {-kSide, 0.0, kSide}) {
+    line.points.push_back({at.x - kSide, at.y + y});
+    line.points.push_back({at.x + kSide, at.y + y});
+  }
+  scene.lines.push_back(line);
+}
+
 void add_curve(Scene& scene, const Curve& curve, const Scale& x, const Scale& y, Ink ink,
                Dash dash) {
   Line line{.ink = ink, .dash = dash};
   const auto finish = [&] {
-    if (!line.points.empty()) scene.lines.push_back(line);
+    if (line.points.size() == 1) {
+      add_marker(scene, line.points.front(), ink);
+    } else if (!line.points.empty()) {
+      scene.lines.push_back(line);
+    }
     line.points.clear();
   };
   for (std::size_t i = 0; i < curve.x.size(); ++i) {

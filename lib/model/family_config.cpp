@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/json.hpp"
 
 namespace masque::model {
 
@@ -20,6 +22,23 @@ constexpr double kGreatest = 1e30;
 
 }  // namespace
 
+std::vector<std::pair<std::string, std::string>> FamilyConfig::misspelt() const {
+  constexpr int kMostEdits = 2;
+  constexpr std::size_t kShortest = 6;  // short names are near to one another
+  std::vector<std::pair<std::string, std::string>> found;
+  const JsonValue root = parse_json_file(config_.text(), config_.path());
+  for (const JsonMember& member : root.members) {
+    const std::string& name = member.name;
+    if (asked_->contains(name) || name.size() < kShortest) continue;
+    for (const std::string& known : *asked_) {
+      if (config_.has(known) || edit_distance(name, known) > kMostEdits) continue;
+      found.emplace_back(name, known);
+      break;
+    }
+  }
+  return found;
+}
+
 void FamilyConfig::refuse(std::string_view name, std::string_view expected) const {
   std::string value = config_.has(name) ? config_.spelling(name) : "absent";
   if (value.size() > 60) value = value.substr(0, 60) + "…";
@@ -28,7 +47,7 @@ void FamilyConfig::refuse(std::string_view name, std::string_view expected) cons
 }
 
 std::optional<Index> FamilyConfig::whole(std::string_view name, Index least, Index most) const {
-  if (!config_.has(name)) return std::nullopt;
+  if (!has(name)) return std::nullopt;
   const auto value = config_.size(name);
   if (*value < static_cast<std::uint64_t>(least) || *value > static_cast<std::uint64_t>(most)) {
     refuse(name, fmt::format("{} to {}", least, most));
@@ -61,6 +80,7 @@ std::optional<Index> FamilyConfig::optional_count(std::string_view name) const {
 }
 
 double FamilyConfig::number(std::string_view name, double fallback) const {
+  ask(name);
   const double value = config_.number(name).value_or(fallback);
   if (!std::isfinite(value)) refuse(name, "a finite number");
   return value;
@@ -74,11 +94,12 @@ double FamilyConfig::positive(std::string_view name, double fallback) const {
 }
 
 bool FamilyConfig::flag(std::string_view name, bool fallback) const {
+  ask(name);
   return config_.flag(name).value_or(fallback);
 }
 
 std::string FamilyConfig::text(std::string_view name, std::string_view fallback) const {
-  if (!config_.has(name)) return std::string(fallback);
+  if (!has(name)) return std::string(fallback);
   const auto value = config_.string(name);
   if (!value) refuse(name, "text");
   return *value;
@@ -96,6 +117,7 @@ kernel::Activation FamilyConfig::activation(std::string_view name,
 }
 
 std::optional<FamilyConfig> FamilyConfig::object(std::string_view name) const {
+  ask(name);
   auto inner = config_.object(name);
   if (!inner) return std::nullopt;
   return FamilyConfig(*std::move(inner));
@@ -114,7 +136,7 @@ void FamilyConfig::expect_text(std::string_view name, std::string_view value) co
 }
 
 void FamilyConfig::expect_number(std::string_view name, double value) const {
-  if (!config_.has(name)) return;
+  if (!has(name)) return;
   if (number(name, value) != value) {
     refuse(name, fmt::format("{}, the only supported value", value));
   }

@@ -2,10 +2,15 @@
 // words for what masque does not have.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/types.hpp"
 #include "kernel/activation.hpp"
@@ -23,6 +28,10 @@ class FamilyConfig {
  public:
   /// Reads `config`, of which it keeps a copy.
   explicit FamilyConfig(store::ModelConfig config) : config_(std::move(config)) {}
+
+  /// Names at the top level that no function has asked for, although each is within two edits of
+  /// one that was asked for and is not there: the name, and the one that it is near to.
+  std::vector<std::pair<std::string, std::string>> misspelt() const;
 
   /// The config itself; valid as long as this object.
   const store::ModelConfig& raw() const { return config_; }
@@ -46,7 +55,10 @@ class FamilyConfig {
   /// The activation that the option `name`, else `fallback`, names (kernel::find_activation).
   kernel::Activation activation(std::string_view name, std::string_view fallback) const;
   /// Whether the option `name` is present and not null.
-  bool has(std::string_view name) const { return config_.has(name); }
+  bool has(std::string_view name) const {
+    ask(name);
+    return config_.has(name);
+  }
   /// The object of the option `name` as a config of its own; nothing if it is absent or null.
   std::optional<FamilyConfig> object(std::string_view name) const;
 
@@ -63,7 +75,12 @@ class FamilyConfig {
  private:
   std::optional<Index> whole(std::string_view name, Index least, Index most) const;
   Index whole(Names names, Index least, Index most, Index fallback) const;
+  void ask(std::string_view name) const { asked_->emplace(name); }
+
   store::ModelConfig config_;
+  /// What copies have been asked for, too.
+  std::shared_ptr<std::set<std::string, std::less<>>> asked_ =
+      std::make_shared<std::set<std::string, std::less<>>>();
 };
 
 }  // namespace masque::model

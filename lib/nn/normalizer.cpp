@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/comma_list.hpp"
+#include "base/edit_distance.hpp"
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/named_arguments.hpp"
 #include "base/registry.hpp"
 
@@ -70,8 +72,11 @@ std::shared_ptr<const AttentionNormalizer> parse_normalizer(std::string_view tex
   NamedArguments arguments(text);
   const AttentionNormalizer* plain = find_normalizer(arguments.name());
   if (plain == nullptr) {
-    throw UsageError(fmt::format("no normalizer '{}', expected one of {}", arguments.name(),
-                                 Normalizers::of_process().names()));
+    std::vector<std::string_view> names;
+    for (const AttentionNormalizer* other : normalizers()) names.push_back(other->name());
+    throw UsageError(fmt::format("no normalizer '{}', expected one of {}{}",
+                                 escape(arguments.name()), Normalizers::of_process().names(),
+                                 did_you_mean(arguments.name(), names)));
   }
   std::vector<double> values;
   bool own = true;

@@ -173,7 +173,8 @@ std::unique_ptr<Corruption> make_bart(const BartOptions& options, TokenTable tok
   }
   const bool masks = options.noise == BartNoise::kMask || options.noise == BartNoise::kInfill;
   if (masks && tokens.mask < 0)
-    throw UsageError(fmt::format("no mask token, expected {}", field("mask_token")));
+    throw UsageError(fmt::format("no mask token, expected a {} that has one, or {}",
+                                 field("tokenizer"), field("mask_token")));
   return std::make_unique<Bart>(options, std::move(tokens));
 }
 

@@ -116,7 +116,8 @@ std::unique_ptr<Corruption> make_mdlm(const MdlmOptions& options, TokenTable tok
   if (options.batch_size < 1)
     throw UsageError(fmt::format("{}: found 0, expected at least 1", field("batch_size")));
   if (tokens.mask < 0)
-    throw UsageError(fmt::format("no mask token, expected {}", field("mask_token")));
+    throw UsageError(fmt::format("no mask token, expected a {} that has one, or {}",
+                                 field("tokenizer"), field("mask_token")));
   return std::make_unique<Mdlm>(options, std::move(tokens));
 }
 

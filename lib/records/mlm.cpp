@@ -89,8 +89,8 @@ std::unique_ptr<Corruption> make_mlm(const MlmOptions& options, TokenTable token
         field("split"), options.mask, options.keep, options.random));
   }
   if (options.mask > 0 && options.similar.empty() && tokens.mask < 0) {
-    throw UsageError(
-        fmt::format("no mask token, expected {} or another split", field("mask_token")));
+    throw UsageError(fmt::format("no mask token, expected a {} that has one, {} or another {}",
+                                 field("tokenizer"), field("mask_token"), field("split")));
   }
   if (tokens.size <= 0 && (options.random > 0 || !options.similar.empty())) {
     throw UsageError(fmt::format("random tokens need the size of the vocabulary: {} or {}",

@@ -124,7 +124,8 @@ std::unique_ptr<Corruption> make_perm(const PermOptions& options, TokenTable tok
                                  field(options.no_spans ? "no_spans" : "causal_blocks")));
   }
   if (options.hf && tokens.mask < 0)
-    throw UsageError(fmt::format("no mask token, expected {}", field("mask_token")));
+    throw UsageError(fmt::format("no mask token, expected a {} that has one, or {}",
+                                 field("tokenizer"), field("mask_token")));
   return std::make_unique<Perm>(options, std::move(tokens));
 }
 

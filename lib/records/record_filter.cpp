@@ -57,8 +57,9 @@ class Shared {
     encoders_.push_back(std::move(encoder));
   }
 
-  void add(const Tally& tally, const std::vector<BadRecord>& bad) {
+  void add(const Tally& tally, const RepairedLines& repaired, const std::vector<BadRecord>& bad) {
     const std::lock_guard lock(mutex_);
+    result_.repaired.add(repaired);
     result_.tally.add(tally);
     result_.bad += bad.size();
     result_.first_bad.insert(result_.first_bad.end(), bad.begin(), bad.end());
@@ -106,6 +107,8 @@ class PieceReader {
     if (!problem) problem = check_ids(record);
     return true;
   }
+  /// What was not UTF-8 in all lines.
+  const RepairedLines& repaired() const { return repaired_; }
 
  private:
   void read_json(std::string_view line, Record& record, std::optional<std::string>& problem) {
@@ -134,7 +137,7 @@ class PieceReader {
     record.clear();
     line = without_return(line);
     if (filter_.text) {
-      append_replacing_invalid(line, record.noisy.emplace().text);
+      repaired_.add_line(append_replacing_invalid(line, record.noisy.emplace().text));
       return;
     }
     if (!encode_) {
@@ -143,7 +146,7 @@ class PieceReader {
     }
     if (valid_utf8(line)) return encode_(line, record.ids);
     valid_.clear();
-    append_replacing_invalid(line, valid_);
+    repaired_.add_line(append_replacing_invalid(line, valid_));
     encode_(valid_, record.ids);
   }
 
@@ -161,6 +164,7 @@ class PieceReader {
   EncodeFunction encode_;
   JsonRecordReader json_{filter_.text};
   std::string valid_;
+  RepairedLines repaired_;
 };
 
 std::string name_of(const RecordFilter& filter) { return input_name(filter.input); }
@@ -186,7 +190,7 @@ void go_through(const LinePiece& piece, const RecordFilter& filter, LineFormat f
     }
     bad.push_back({number, std::move(*problem)});
   });
-  shared.add(tally, bad);
+  shared.add(tally, reader.repaired(), bad);
 }
 
 using Problem = std::optional<std::string>;

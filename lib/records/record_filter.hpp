@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/line_filter.hpp"
+#include "base/utf8.hpp"
 #include "records/corruption.hpp"
 #include "records/undo.hpp"
 
@@ -58,6 +59,7 @@ struct FilterResult {
   Tally tally;                       ///< of the good records
   std::uint64_t bad = 0;             ///< number of lines that were skipped
   std::vector<BadRecord> first_bad;  ///< the first ten of them
+  RepairedLines repaired;            ///< of text: what was not UTF-8
 };
 
 /// Applies `corruption` (nullptr: none) to every record of `filter` and prints it; lines without a

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include <fmt/format.h>
 
+#include "base/file_kind.hpp"
 #include "base/registry.hpp"
 #include "store/tensorflow/leveldb_table.hpp"
 
@@ -13,41 +13,7 @@ namespace masque::store {
 
 namespace {
 
-using namespace std::string_view_literals;
-
 using Formats = Registry<FileFormat>;
-
-struct Signature {
-  std::string_view bytes;
-  std::string_view is;
-};
-
-/// Files that people pass by mistake, by their first bytes; the first match counts.
-constexpr std::array kOthers{
-    Signature{"version https://git-lfs.github.com/spec/v1"sv,
-              "a Git LFS pointer: the real file was not downloaded"sv},
-    Signature{"<!DOCTYPE"sv, "a web page, not a checkpoint"sv},
-    Signature{"<!doctype"sv, "a web page, not a checkpoint"sv},
-    Signature{"<html"sv, "a web page, not a checkpoint"sv},
-    Signature{"<?xml"sv, "an XML document, not a checkpoint"sv},
-    Signature{"{\"error\""sv, "the error message of a server, not a checkpoint"sv},
-    Signature{"\x1F\x8B"sv, "compressed by gzip: unpack it first"sv},
-    Signature{"\x28\xB5\x2F\xFD"sv, "compressed by zstd: unpack it first"sv},
-    Signature{"\xFD\x37\x7A\x58\x5A\x00"sv, "compressed by xz: unpack it first"sv},
-    Signature{"BZh"sv, "compressed by bzip2: unpack it first"sv},
-    Signature{"model_checkpoint_path:"sv,
-              "a list of TensorFlow checkpoints: give the folder or one of them"sv},
-    Signature{"\x89PNG\r\n\x1A\n"sv, "a PNG picture, not a checkpoint"sv},
-    Signature{"\xFF\xD8\xFF"sv, "a JPEG picture, not a checkpoint"sv},
-    Signature{"GIF8"sv, "a GIF picture, not a checkpoint"sv},
-    Signature{"%PDF-"sv, "a PDF document, not a checkpoint"sv},
-    Signature{"\x7F\x45LF"sv, "a program, not a checkpoint"sv},
-    Signature{"\x89HDF\r\n\x1A\n"sv, "HDF5 (Keras), which this version does not read"sv},
-    Signature{"\x80\x02"sv, "a pickle, which is never executed"sv},
-    Signature{"\x80\x03"sv, "a pickle, which is never executed"sv},
-    Signature{"\x80\x04"sv, "a pickle, which is never executed"sv},
-    Signature{"\x80\x05"sv, "a pickle, which is never executed"sv},
-};
 
 bool is_tar(const InputFile& file) {
   constexpr std::string_view kMagic = "ustar";
@@ -57,8 +23,6 @@ bool is_tar(const InputFile& file) {
   file.read(kPlace, std::as_writable_bytes(std::span(found)));
   return found == kMagic;
 }
-
-constexpr std::size_t kFirstBytes = 64;
 
 Bytes first_bytes(const InputFile& file, MutableBytes buffer) {
   const MutableBytes first = buffer.first(std::min<std::uint64_t>(buffer.size(), file.size()));
@@ -82,7 +46,7 @@ FormatRegistration::FormatRegistration(const FileFormat& format) {
 std::span<const FileFormat* const> file_formats() { return Formats::of_process().all(); }
 
 Checked<FileContent> read_weights(const InputFile& file) {
-  std::array<std::byte, kFirstBytes> buffer{};
+  std::array<std::byte, kKindBytes> buffer{};
   const Bytes first = first_bytes(file, buffer);
   const auto read_with = [&](const FileFormat& format) {
     auto content = format.read(file);
@@ -106,12 +70,11 @@ Checked<FileContent> read_weights(const InputFile& file) {
                      "written before TensorFlow 1.0; a newer one saves it again as V2",
                      "", 0, file.path()};
   }
-  for (const Signature& other : kOthers) {
-    if (first.size() >= other.bytes.size() &&
-        std::memcmp(first.data(), other.bytes.data(), other.bytes.size()) == 0) {
-      return Violation{"unsupported-format", fmt::format("{}, expected safetensors", other.is), "",
-                       0, file.path()};
-    }
+  const std::string_view kind =
+      known_kind({reinterpret_cast<const char*>(first.data()), first.size()});
+  if (!kind.empty()) {
+    return Violation{"unsupported-format", fmt::format("{}, expected safetensors", kind), "", 0,
+                     file.path()};
   }
   if (first.size() > 8 && first[0] == std::byte{'{'} && first[1] != std::byte{0} &&
       first[7] != std::byte{0}) {

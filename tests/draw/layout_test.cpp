@@ -82,6 +82,17 @@ TEST_CASE("no text of a chart stands on another") {
   }
 }
 
+TEST_CASE("a point without neighbours is a square that can be seen") {
+  Chart chart{.curves = {{"one", {3}, {4}}, line_between(1, 1, 5, 5)}};
+  const Scene scene = lay_out(chart, kSvgMetrics);
+  REQUIRE(scene.lines.size() == 4);  // two of them in the legend
+  const auto [left, right] = std::ranges::minmax(scene.lines[0].points, {}, &Point::x);
+  const auto [top, bottom] = std::ranges::minmax(scene.lines[0].points, {}, &Point::y);
+  CHECK(right.x - left.x == doctest::Approx(4));
+  CHECK(bottom.y - top.y == doctest::Approx(4));
+  CHECK(scene.lines[1].points.size() == 2);
+}
+
 TEST_CASE("labels are all there where they have room, else numbers that are round") {
   const auto labels = [](const Figure& figure) {
     std::vector<std::string> texts;

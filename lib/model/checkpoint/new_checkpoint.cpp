@@ -140,6 +140,9 @@ NewModel new_model(const Family& family, const store::ModelConfig& config) {
   add_tensors(family, options, plan, head, model.tensors);
   model.config = config_with_class(family, config, plan.design.head.kind);
   model.design = std::move(plan.design);
+  for (const auto& [name, known] : options.misspelt())
+    model.notes.push_back(
+        fmt::format("unknown key '{}'; did you mean '{}'?", escape(name), escape(known)));
   return model;
 }
 
@@ -156,6 +159,8 @@ NewCheckpointResult new_checkpoint(const std::string& config_path, const std::st
   NewModel model = new_model(family, config);
   NewCheckpointResult result;
   result.family = family.name;
+  for (const std::string& note : model.notes)
+    result.notes.push_back(fmt::format("{}: {}", config_path, note));
   if (model.config != config.text()) {
     const std::vector<std::string> old = config.architectures();
     const std::string now = class_name(family, config.model_type(), model.design.head.kind);

@@ -24,6 +24,7 @@ struct NewModel {
   Design design;                   ///< with the head that is made
   std::string config;              ///< text of config.json
   std::vector<NewTensor> tensors;  ///< in the order of the family's plan
+  std::vector<std::string> notes;  ///< names of config.json that look misspelt, one line each
 };
 
 /// The model that `config` describes for `family`, checked as load_model checks it, with the head
@@ -48,7 +49,7 @@ struct NewCheckpointResult {
   std::uint64_t tensors = 0;       ///< number of tensors
   std::uint64_t parameters = 0;    ///< elements of all tensors
   std::uint64_t files = 0;         ///< files of weights
-  std::vector<std::string> notes;  ///< what of the config was replaced, one line each
+  std::vector<std::string> notes;  ///< what of the config was replaced or looks misspelt
 };
 
 /// Writes the folder `out` with random weights for the config at `config_path`, and its

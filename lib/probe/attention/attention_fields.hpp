@@ -117,4 +117,9 @@ constexpr std::array<HeadFieldInfo, kHeadFields> kHeadFieldTable{{
 /// The place of `field` in kHeadFieldTable and in arrays of kHeadFields.
 constexpr std::size_t index_of(HeadField field) { return static_cast<std::size_t>(field); }
 
+/// Whether numbers of `field` may be below 0 where no weight of a map is.
+constexpr bool may_be_negative(HeadField field) {
+  return field == HeadField::kOffset || field == HeadField::kPartitionSlope;
+}
+
 }  // namespace masque::probe

@@ -19,7 +19,10 @@ SimilarityPair parse_similarity_pair(std::string_view line) {
         fmt::format("{} columns, expected 3: score, sentence, sentence", fields.size()));
   const auto score = parse_number<double>(fields[0]);
   if (!score || !std::isfinite(*score))
-    throw InputError(fmt::format("found '{}', expected a score", escape(fields[0])));
+    throw InputError(fmt::format("found '{}', expected a score{}", escape(fields[0]),
+                                 fields[0].find_first_of("0123456789") == std::string_view::npos
+                                     ? "; is this a header line?"
+                                     : ""));
   return {*score, fields[1], fields[2]};
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.hpp"
 #include "records/corruption.hpp"
 #include "text/tokenizer.hpp"
 
@@ -52,6 +53,8 @@ class Corpus {
   void set_labels(LabelKind kind) { label_kind_ = kind; }
   /// Sets the `token` in front of each line, where the tokenizer's template has none.
   void set_begin_token(std::optional<TokenId> token) { begin_token_ = token; }
+  /// Adds what was not UTF-8 in the text to repaired().
+  void add_repaired(const RepairedLines& lines) { repaired_.add(lines); }
   /// Sets left_out() to `lines`.
   void set_left_out(Index lines) { left_out_ = lines; }
 
@@ -75,6 +78,8 @@ class Corpus {
   bool has_positions() const { return !positions_.empty(); }
   /// Pairs that CorpusOptions::corrections left out.
   Index left_out() const { return left_out_; }
+  /// What was not UTF-8 in the text, and became U+FFFD.
+  const RepairedLines& repaired() const { return repaired_; }
   /// One more than the largest position; 0 without any sequence. O(tokens).
   Index position_end() const;
   /// The sequence `number`, from 0 to less than size(), without a place. O(1).
@@ -98,6 +103,7 @@ class Corpus {
   std::string source_ = "the corpus";
   LabelKind label_kind_ = LabelKind::kNone;
   Index left_out_ = 0;
+  RepairedLines repaired_;
   std::optional<TokenId> begin_token_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/line_filter.hpp"
 #include "base/mapped_file.hpp"
 #include "base/ordered_work.hpp"
@@ -69,6 +70,7 @@ struct TextFile {
       read = read_text(path, kLongestStream);
     } else {
       mapped = MappedFile::map(InputFile::open(path));
+      refuse_other_kind(text(), path);
     }
   }
   std::string_view text() const {
@@ -100,6 +102,7 @@ Corpus read_lines(const std::string& path, const std::string& name,
   };
   steps.write = [&](EncodedLines& piece) {
     line += piece.lines;
+    corpus.add_repaired(piece.repaired);
     corpus.set_left_out(corpus.left_out() + piece.left_out);
     if (!piece.problem.empty()) {
       throw InputError(name, fmt::format("line {}: {}", line, piece.problem));

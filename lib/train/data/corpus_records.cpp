@@ -156,7 +156,8 @@ class RecordTaker {
 
   void check_length(std::size_t tokens) const {
     if (static_cast<Index>(tokens) > options_.length)
-      throw InputError(fmt::format("{} tokens, expected at most {}", tokens, options_.length));
+      throw InputError(fmt::format("{} tokens, expected at most {} ({}; tok encode cuts texts)",
+                                   tokens, options_.length, field("length")));
   }
 
   void check_position(std::string_view name, std::int32_t position) const {

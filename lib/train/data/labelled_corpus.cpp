@@ -56,6 +56,7 @@ class Reader {
     if (texts_.size() == 2) text_ += fmt::format("\t{}", columns[texts_.back()]);
     piece_.text = text_;
     lines_.encode(encoder_, piece_);
+    to_.corpus.add_repaired(piece_.repaired);
     if (piece_.lengths.empty()) refuse("text without tokens");
     to_.corpus.add(piece_.ids, piece_.segments);
     to_.labels.emplace_back(columns[label_]);

@@ -47,6 +47,7 @@ void LineEncoder::encode(text::IdEncoder& encoder, EncodedLines& piece) const {
   piece.ids.clear();
   piece.segments.clear();
   piece.labels.clear();
+  piece.repaired = {};
   piece.left_out = 0;
   piece.lengths.clear();
   piece.places.clear();
@@ -59,7 +60,7 @@ void LineEncoder::encode(text::IdEncoder& encoder, EncodedLines& piece) const {
     line = without_return(line);
     if (!valid_utf8(line)) {
       repaired.clear();
-      append_replacing_invalid(line, repaired);
+      piece.repaired.add_line(append_replacing_invalid(line, repaired));
       line = repaired;
     }
     switch (format_) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.hpp"
 #include "text/template_tokens.hpp"
 #include "train/data/corpus.hpp"
 
@@ -20,6 +21,7 @@ struct EncodedLines {
   std::vector<Index> lengths;          ///< of sequences; of blocks none
   std::vector<Index> places;           ///< the line of each, from 1 in the piece
   std::uint64_t lines = 0;             ///< that were read
+  RepairedLines repaired;              ///< what was not UTF-8 in them
   Index left_out = 0;                  ///< of corrections: pairs of different numbers of tokens
   std::string problem;                 ///< of the last of `lines`; then nothing after it was read
 };
