@@ -13,7 +13,6 @@
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
 #include "base/json_writer.hpp"
-#include "base/parallel.hpp"
 #include "base/split.hpp"
 #include "commands.hpp"
 #include "commands/result_format.hpp"

@@ -53,7 +53,7 @@ class Corpus {
   void set_labels(LabelKind kind) { label_kind_ = kind; }
   /// Sets the `token` in front of each line, where the tokenizer's template has none.
   void set_begin_token(std::optional<TokenId> token) { begin_token_ = token; }
-  /// Adds what was not UTF-8 in the text to repaired().
+  /// Adds `lines`, what was not UTF-8 in the text, to repaired().
   void add_repaired(const RepairedLines& lines) { repaired_.add(lines); }
   /// Sets left_out() to `lines`.
   void set_left_out(Index lines) { left_out_ = lines; }
