@@ -160,8 +160,11 @@ cli::ExitCode run(Options& o, cli::Session& session) {
     throw UsageError("--against cannot be combined with --shard: merge adds no comparisons");
   if (o.against && o.per_pair)
     throw UsageError("--against and --per-pair cannot be combined: print the pairs of each model");
+  if (o.per_pair && o.shard)
+    throw UsageError(
+        "--per-pair and --shard cannot be combined: the parts have no header of their own");
   if (o.open.digits && !o.per_pair) throw UsageError("--digits needs --per-pair");
-  common.json = common.json || (o.shard && !o.per_pair);
+  common.json = common.json || o.shard;
   const Scored scored = open(o, o.open.model, session);
   if (o.per_pair) {
     print_each(o, scored, session);

@@ -21,7 +21,7 @@ constexpr double kMostSteps = 1e9;
 [[noreturn]] void refuse_folder(const std::string& folder, const char* name) {
   throw InputError(folder, fmt::format("no setting '{}', expected the folder of a run; a new run "
                                        "starts with its model and moments by {} {} {}",
-                                       name, field("init"), folder, field("init_moments")));
+                                       name, field("init"), escape(folder), field("init_moments")));
 }
 
 template <class Number>

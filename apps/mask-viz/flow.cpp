@@ -117,7 +117,7 @@ cli::Cell field_cell(const mask::ReceptiveField& field) {
 
 void print_result(const Options& o, const mask::FlowRequest& request,
                   const mask::FlowResult& result, cli::Session& session) {
-  const bool checked = o.prediction != mask::Prediction::kNone || !request.forbidden.empty();
+  const bool checked = request.prediction != mask::Prediction::kNone || !request.forbidden.empty();
   cli::Report report;
   report.add("verdict", result.leak ? "leak" : checked ? "clean" : "not checked");
   report.add("layers", static_cast<std::int64_t>(request.layers.size()));
@@ -171,6 +171,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if (!o.targets.empty()) {
     const Index n = positions.lengths.queries;
     forbid_predicted(predicting_positions(o.targets, n), n, request);
+    if (request.forbidden.empty())
+      throw UsageError("--targets: the positions predict no token: there is none after them");
   }
   for (const std::string& text : o.forbidden) {
     request.forbidden.push_back(parse_forbidden(text, positions.lengths.queries));

@@ -150,13 +150,15 @@ std::string read_text(const std::string& path, std::uint64_t limit) {
   while (true) {
     const std::size_t count = stream.read(buffer.data(), buffer.size());
     if (count == 0) return text;
-    if (text.empty()) refuse_other_kind(std::string_view(buffer).substr(0, count), stream.name());
     if (text.size() + count > limit) {
       throw InputError(stream.name(),
                        fmt::format("has more than {} bytes{}", limit,
                                    device ? " and is a device, expected a file or a pipe" : ""));
     }
+    const bool begins = text.size() < kKindBytes;
     text.append(buffer, 0, count);
+    // A pipe may give its first bytes one by one.
+    if (begins) refuse_other_kind(std::string_view(text).substr(0, kKindBytes), stream.name());
   }
 }
 

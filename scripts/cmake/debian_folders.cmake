@@ -12,6 +12,9 @@ if(emptied)
 endif()
 # What Debian's policy asks of a package: packed manual pages, a changelog, and the licence by its name.
 file(GLOB pages ${CPACK_TEMPORARY_DIRECTORY}/*/usr/share/man/man1/*.1)
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/../../lib/base/version.hpp date REGEX kVersionDate)
+string(REGEX MATCH "[0-9]+-[0-9]+-[0-9]+" date "${date}")
+execute_process(COMMAND date -u -R -d ${date} OUTPUT_VARIABLE date OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 file(GLOB copyrights ${CPACK_TEMPORARY_DIRECTORY}/*/usr/share/doc/*/copyright)
 foreach(copyright IN LISTS copyrights)
   cmake_path(GET copyright PARENT_PATH folder)
@@ -27,7 +30,7 @@ License: Apache-2.0
 
   * Version ${CPACK_PACKAGE_VERSION}. CHANGELOG.md in the source has the changes.
 
- -- ${CPACK_PACKAGE_CONTACT}  Fri, 27 Nov 2026 00:00:00 +0000
+ -- ${CPACK_PACKAGE_CONTACT}  ${date}
 ")
   list(APPEND pages ${folder}/changelog)
 endforeach()

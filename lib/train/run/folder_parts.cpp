@@ -76,21 +76,36 @@ std::vector<store::OutputExtra> tokenizer_files(const text::Tokenizer& tokenizer
   return extras;
 }
 
+namespace {
+
+/// Reads bytes of a source, from `offset`, a multiple of its chunk_bytes if it is computed.
+void read_source(const store::Source& source, std::uint64_t offset, MutableBytes out) {
+  if (const auto* computed = std::get_if<store::Computed>(&source)) {
+    computed->fill(offset, out);
+  } else if (const auto* copied = std::get_if<store::CopyFrom>(&source)) {
+    copied->file->read(copied->begin + offset, out);
+  } else {
+    std::memcpy(out.data(), std::get<store::Literal>(source).text.data() + offset, out.size());
+  }
+}
+
+}  // namespace
+
 bool are_saved(const store::OutputWeights& weights, const store::Checkpoint& saved) {
   if (weights.tensors.size() != saved.tensors().size()) return false;
-  constexpr std::uint64_t kChunk = 1 << 20;
-  std::vector<std::byte> ours(kChunk), theirs(kChunk);
+  std::vector<std::byte> ours, theirs;
   for (const store::OutputTensor& tensor : weights.tensors) {
     const store::TensorInfo* other = saved.find(tensor.info.name);
     if (other == nullptr || other->dtype != tensor.info.dtype || other->shape != tensor.info.shape)
       return false;
-    const auto* source = std::get_if<store::Computed>(&tensor.source);
-    if (source == nullptr) continue;
-    const std::uint64_t step = std::min(kChunk, source->chunk_bytes);
+    const auto* computed = std::get_if<store::Computed>(&tensor.source);
+    const std::uint64_t step = computed != nullptr ? computed->chunk_bytes : 1 << 20;
     for (std::uint64_t at = 0; at < other->bytes(); at += step) {
       const auto count = static_cast<std::size_t>(std::min(step, other->bytes() - at));
-      source->fill(at, MutableBytes(ours).first(count));
-      saved.read(*other, at, MutableBytes(theirs).first(count));
+      ours.resize(count);
+      theirs.resize(count);
+      read_source(tensor.source, at, ours);
+      saved.read(*other, at, theirs);
       if (std::memcmp(ours.data(), theirs.data(), count) != 0) return false;
     }
   }

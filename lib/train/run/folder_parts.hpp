@@ -34,8 +34,8 @@ std::vector<store::OutputExtra> tokenizer_files(const text::Tokenizer& tokenizer
 store::OutputExtra text_file(const std::string& name, const std::string& text);
 
 /// Returns whether the tensors of `weights` are those of `saved`: as many, with the same names,
-/// dtypes and shapes, and, where they are computed and not copied, the same bytes. Reads as far as
-/// they are equal. Throws InputError if `saved` cannot be read.
+/// dtypes, shapes and bytes. Reads as far as they are equal. Throws InputError if something cannot
+/// be read.
 bool are_saved(const store::OutputWeights& weights, const store::Checkpoint& saved);
 
 /// Returns what a run has gathered of its steps, as the file kMetricsName. `metrics` must stay

@@ -238,15 +238,25 @@ void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
   check_unedited(folder);
 }
 
-/// The state has the weights, too: what was changed in the model since would be lost.
+/// The state has the weights, too: what was changed in a model since would be lost.
 void TrainingRun::check_unedited(const std::string& folder) const {
+  model::SaveOptions options;
+  options.training = training_config();
+  const Other second = other();
+  const auto other_weights = second.design != nullptr
+                                 ? weights_of(*second.design, *second.map, parameters_)
+                                 : model::ModelWeights<float>();
+  if (second.design != nullptr) add_other(other_weights, options);
   const model::ModelWeights<float> weights = weights_of(design_, map_, parameters_);
-  const store::OutputWeights ours = model_files(design_, weights).weights;
-  const std::string file = join(folder, ours.name);
-  if (exists(file) && !are_saved(ours, store::open_checkpoint(file))) {
-    throw InputError(file, fmt::format("not the weights that the run wrote: {} would lose what was "
-                                       "changed since; train on with {} {} and another output",
-                                       field("resume"), field("init"), escape(folder)));
+  options.more.push_back(model_files(design_, weights).weights);
+  for (const store::OutputWeights& ours : options.more) {
+    const std::string file = join(folder, ours.name);
+    if (exists(file) && !are_saved(ours, store::open_checkpoint(file))) {
+      throw InputError(file,
+                       fmt::format("not the weights that the run wrote: {} would lose what "
+                                   "was changed since; train on with {} {} and another output",
+                                   field("resume"), field("init"), escape(folder)));
+    }
   }
 }
 
