@@ -245,8 +245,7 @@ TEST_CASE("folders and existing names are recognised, links as what they are") {
   CHECK(exists(folder / "f"));
   CHECK(exists(folder / "dangling"));
   CHECK_FALSE(exists(folder / "g"));
-  CHECK(
-      contains(message_of([&] { open_folder(folder / "f"); }), "not a folder"));
+  CHECK(contains(message_of([&] { open_folder(folder / "f"); }), "not a folder"));
 }
 
 TEST_CASE("the name of a folder that is made is on the disk") {
