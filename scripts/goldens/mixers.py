@@ -101,6 +101,9 @@ def synthesizer_factorized_dense(x, mask, value, *p):
 
 KINDS = {
     "dense": (dense_parameters(), lambda x, h, *p: two_layers(x, h, *p, N)),
+    "factorized_dense": (dense_parameters("left", A) + dense_parameters("right", B),
+                         lambda x, h, *p: np.repeat(two_layers(x, h, *p[:4], A), B, axis=1)
+                         * np.tile(two_layers(x, h, *p[4:], B), (1, A))),
     "random": ([("random.weight", HEADS * N, N)], lambda x, h, r: part(r, h, N)),
     "factorized_random": ([("random1.weight", HEADS * N, INNER), ("random2.weight", HEADS * N, INNER)],
                           lambda x, h, r1, r2: part(r1, h, N) @ part(r2, h, N).T),
@@ -277,10 +280,17 @@ MIXERS = [
      [("affine.weight", 1, D), ("affine.bias", 1, D), ("token.weight", N, N), ("token.bias", 1, N),
       ("scale.weight", 1, D)]),
     (synthesizer_dense, "synthesizer_dense", ANY, [VALUE] + dense_parameters()),
+    mixture("synthesizer_dense_factorized_random", ["dense", "factorized_random"]),
+    mixture("synthesizer_dense_factorized_random_vanilla", ["dense", "factorized_random", "vanilla"]),
     mixture("synthesizer_dense_random", ["dense", "random"]),
     mixture("synthesizer_dense_vanilla", ["dense", "vanilla"]),
     (synthesizer_factorized_dense, "synthesizer_factorized_dense", ANY,
      [VALUE] + dense_parameters("left", A) + dense_parameters("right", B)),
+    mixture("synthesizer_factorized_dense_factorized_random", ["factorized_dense", "factorized_random"]),
+    mixture("synthesizer_factorized_dense_factorized_random_vanilla", ["factorized_dense", "factorized_random", "vanilla"]),
+    mixture("synthesizer_factorized_dense_random", ["factorized_dense", "random"]),
+    mixture("synthesizer_factorized_dense_random_vanilla", ["factorized_dense", "random", "vanilla"]),
+    mixture("synthesizer_factorized_dense_vanilla", ["factorized_dense", "vanilla"]),
     (synthesizer_factorized_random, "synthesizer_factorized_random", ANY,
      [VALUE, ("random1.weight", HEADS * N, INNER), ("random2.weight", HEADS * N, INNER)]),
     mixture("synthesizer_factorized_random_vanilla", ["factorized_random", "vanilla"]),

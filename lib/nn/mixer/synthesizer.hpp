@@ -160,6 +160,79 @@ struct DenseScores {
   }
 };
 
+/// B_ij = P_{i, ⌊j / b⌋} Q_{i, j mod b}: two dense synthesizers with a and b outputs, ab ≥ n, each
+/// repeated to length ab and multiplied. The paper leaves the order of the repetition open; this
+/// one gives every pair of outputs once.
+struct FactorizedDenseScores {
+  static constexpr std::size_t kParameters = 2 * HeadLayers::kParameters;  ///< number of parameters
+
+  /// Sizes of the two synthesizers.
+  struct Sizes {
+    Index inner;  ///< hidden units of each
+    Index a;      ///< outputs of the left one, ⌈√n⌉
+    Index b;      ///< outputs of the right one, ⌈n / a⌉
+  };
+  /// The sizes for `shape`.
+  static Sizes sizes(const MixerShape& shape) {
+    const Index inner =
+        shape.inner_size > 0 ? shape.inner_size : shape.hidden_size / shape.num_attention_heads;
+    Index a = 1;
+    while (a * a < shape.tokens) ++a;
+    return {inner, a, (shape.tokens + a - 1) / a};
+  }
+  /// The left one for `shape`, whose parameters begin at `p`.
+  static HeadLayers left(const MixerShape& shape, std::size_t p) {
+    return {p, sizes(shape).inner, sizes(shape).a};
+  }
+  /// The right one for `shape`, of scores whose parameters begin at `p`.
+  static HeadLayers right(const MixerShape& shape, std::size_t p) {
+    return {p + HeadLayers::kParameters, sizes(shape).inner, sizes(shape).b};
+  }
+
+  /// Adds the parameters for `shape` to `out`.
+  static void declare(const MixerShape& shape, std::vector<MixerParameter>& out) {
+    const auto [inner, a, b] = sizes(shape);
+    HeadLayers::declare("left", shape, inner, a, out);
+    HeadLayers::declare("right", shape, inner, b, out);
+  }
+
+  /// B (T, T) of `head` for `problem`; `p` is its first parameter.
+  template <class T>
+  static Matrix<T> scores(const MixerProblem<T>& problem, std::size_t p, Index head) {
+    const auto [inner, a, b] = sizes(problem.shape);
+    const Matrix<T> P = left(problem.shape, p).forward(problem, head, a);
+    const Matrix<T> Q = right(problem.shape, p).forward(problem, head, b);
+    const Index tokens = problem.x.rows;
+    Matrix<T> out(tokens, tokens);
+    for (Index i = 0; i < tokens; ++i) {
+      for (Index j = 0; j < tokens; ++j) {
+        out.view().at(i, j) = P.view().at(i, j / b) * Q.view().at(i, j % b);
+      }
+    }
+    return out;
+  }
+
+  /// From `d_scores` (T, T), the gradient by scores() of `head`, adds to the `gradients` of
+  /// `problem`; `p` is its first parameter.
+  template <class T>
+  static void backward(const MixerProblem<T>& problem, std::size_t p, Index head,
+                       MatrixView<const T> d_scores, const MixerGradients<T>& gradients) {
+    const auto [inner, a, b] = sizes(problem.shape);
+    const Matrix<T> P = left(problem.shape, p).forward(problem, head, a);
+    const Matrix<T> Q = right(problem.shape, p).forward(problem, head, b);
+    Matrix<T> d_p = Matrix<T>::zero(P.rows(), a);
+    Matrix<T> d_q = Matrix<T>::zero(Q.rows(), b);
+    for (Index i = 0; i < d_scores.rows; ++i) {
+      for (Index j = 0; j < d_scores.columns; ++j) {
+        d_p.view().at(i, j / b) += d_scores.at(i, j) * Q.view().at(i, j % b);
+        d_q.view().at(i, j % b) += d_scores.at(i, j) * P.view().at(i, j / b);
+      }
+    }
+    left(problem.shape, p).backward(problem, head, std::as_const(d_p).view(), gradients);
+    right(problem.shape, p).backward(problem, head, std::as_const(d_q).view(), gradients);
+  }
+};
+
 /// B = R (n, n), trained or as it started.
 template <bool kTrained>
 struct RandomScores {

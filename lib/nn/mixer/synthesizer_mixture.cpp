@@ -1,6 +1,7 @@
 // B = Σ_k α_k B_k of two or three kinds of scores, α the softmax of as many trained numbers.
 #include <array>
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 #include "nn/mixer/synthesizer.hpp"
@@ -63,12 +64,13 @@ struct MixtureScores {
     for (std::size_t k = 0; k < kParts; ++k) {
       const T alpha = share.span()[k];
       d_parts[k] = Matrix<T>::copy(d_scores);
-      T along{};
+      // As many terms as pairs of tokens, which nearly cancel: the sum is wide.
+      std::conditional_t<std::is_same_v<T, float>, double, T> along{};
       for (std::size_t i = 0; i < all[k].span().size(); ++i) {
         along += all[k].span()[i] * d_parts[k].span()[i];
         d_parts[k].span()[i] *= alpha;
       }
-      d_share.span()[k] = along;
+      d_share.span()[k] = static_cast<T>(along);
     }
     const Matrix<T> d_mixture =
         mixing::softmax_backward<T>(share.view(), std::as_const(d_share).view());
@@ -86,6 +88,7 @@ struct MixtureScores {
 };
 
 using mixing::DenseScores;
+using mixing::FactorizedDenseScores;
 using mixing::FactorizedRandomScores;
 using mixing::VanillaScores;
 using RandomScores = mixing::RandomScores<true>;
@@ -121,6 +124,56 @@ struct FactorizedRandomVanilla : MixtureScores<FactorizedRandomScores, VanillaSc
       "value, query, key d × d; two mixture weights; parameters of synthesizer_factorized_random";
   static constexpr const char* kCost = "3 n d² + 2 n² d + n² heads inner";
 };
+struct DenseFactorizedRandom : MixtureScores<DenseScores, FactorizedRandomScores> {
+  static constexpr const char* kName = "synthesizer_dense_factorized_random";
+  static constexpr const char* kInfo =
+      "two mixture weights; parameters of synthesizer_dense and synthesizer_factorized_random";
+  static constexpr const char* kCost = "2 n d² + 2 n² d + n² heads inner";
+};
+struct DenseFactorizedRandomVanilla
+    : MixtureScores<DenseScores, FactorizedRandomScores, VanillaScores> {
+  static constexpr const char* kName = "synthesizer_dense_factorized_random_vanilla";
+  static constexpr const char* kInfo =
+      "value, query, key d × d; three mixture weights; parameters of synthesizer_dense and "
+      "synthesizer_factorized_random";
+  static constexpr const char* kCost = "4 n d² + 3 n² d + n² heads inner";
+};
+struct FactorizedDenseRandom : MixtureScores<FactorizedDenseScores, RandomScores> {
+  static constexpr const char* kName = "synthesizer_factorized_dense_random";
+  static constexpr const char* kInfo =
+      "two mixture weights; parameters of synthesizer_factorized_dense and synthesizer_random";
+  static constexpr const char* kCost = "3 n d² + n² d";
+};
+struct FactorizedDenseFactorizedRandom
+    : MixtureScores<FactorizedDenseScores, FactorizedRandomScores> {
+  static constexpr const char* kName = "synthesizer_factorized_dense_factorized_random";
+  static constexpr const char* kInfo =
+      "two mixture weights; parameters of synthesizer_factorized_dense and "
+      "synthesizer_factorized_random";
+  static constexpr const char* kCost = "3 n d² + n² d + n² heads inner";
+};
+struct FactorizedDenseVanilla : MixtureScores<FactorizedDenseScores, VanillaScores> {
+  static constexpr const char* kName = "synthesizer_factorized_dense_vanilla";
+  static constexpr const char* kInfo =
+      "value, query, key d × d; two mixture weights; parameters of synthesizer_factorized_dense";
+  static constexpr const char* kCost = "5 n d² + 2 n² d";
+};
+struct FactorizedDenseRandomVanilla
+    : MixtureScores<FactorizedDenseScores, RandomScores, VanillaScores> {
+  static constexpr const char* kName = "synthesizer_factorized_dense_random_vanilla";
+  static constexpr const char* kInfo =
+      "value, query, key d × d; three mixture weights; parameters of synthesizer_factorized_dense "
+      "and synthesizer_random";
+  static constexpr const char* kCost = "5 n d² + 2 n² d";
+};
+struct FactorizedDenseFactorizedRandomVanilla
+    : MixtureScores<FactorizedDenseScores, FactorizedRandomScores, VanillaScores> {
+  static constexpr const char* kName = "synthesizer_factorized_dense_factorized_random_vanilla";
+  static constexpr const char* kInfo =
+      "value, query, key d × d; three mixture weights; parameters of synthesizer_factorized_dense "
+      "and synthesizer_factorized_random";
+  static constexpr const char* kCost = "5 n d² + 2 n² d + n² heads inner";
+};
 
 template <class Scores>
 class SynthesizerMixture final : public mixing::Synthesizer<SynthesizerMixture<Scores>, Scores> {
@@ -141,7 +194,15 @@ const MixerRegistration kRegistrations[] = {
     MixerRegistration(std::make_unique<SynthesizerMixture<DenseRandom>>()),
     MixerRegistration(std::make_unique<SynthesizerMixture<DenseVanilla>>()),
     MixerRegistration(std::make_unique<SynthesizerMixture<RandomVanilla>>()),
-    MixerRegistration(std::make_unique<SynthesizerMixture<FactorizedRandomVanilla>>())};
+    MixerRegistration(std::make_unique<SynthesizerMixture<FactorizedRandomVanilla>>()),
+    MixerRegistration(std::make_unique<SynthesizerMixture<DenseFactorizedRandom>>()),
+    MixerRegistration(std::make_unique<SynthesizerMixture<DenseFactorizedRandomVanilla>>()),
+    MixerRegistration(std::make_unique<SynthesizerMixture<FactorizedDenseRandom>>()),
+    MixerRegistration(std::make_unique<SynthesizerMixture<FactorizedDenseFactorizedRandom>>()),
+    MixerRegistration(std::make_unique<SynthesizerMixture<FactorizedDenseVanilla>>()),
+    MixerRegistration(std::make_unique<SynthesizerMixture<FactorizedDenseRandomVanilla>>()),
+    MixerRegistration(
+        std::make_unique<SynthesizerMixture<FactorizedDenseFactorizedRandomVanilla>>())};
 
 }  // namespace
 }  // namespace masque::nn
