@@ -65,11 +65,9 @@ train::LabelledOptions labelled_options(const ClassifyCommand& o) {
   return options;
 }
 
-void declare_classify(cli::Command& tool) {
-  auto o = std::make_shared<ClassifyCommand>();
-  cli::Command& c =
-      tool.subcommand("classify", "trains an encoder to label texts or pairs of texts");
-  c.elsewhere("--init", "--model");
+namespace {
+
+void add_examples(cli::Command& c) {
   c.example(
       "lm-train classify CoLA/train.tsv --model bert-base-uncased/ --text-columns 4 "
       "--label-column 2 --eval-data CoLA/dev.tsv --seeds 3",
@@ -89,8 +87,17 @@ void declare_classify(cli::Command& tool) {
       "lm-score score bert/ --no-header < text | cut -f2 | paste text - | lm-train classify - "
       "--model bert/ --problem-type regression -o student",
       "learns scores that cost one pass per token; lm-score score student --kind maskless then "
-      "needs one "
-      "pass per text");
+      "needs one pass per text");
+}
+
+}  // namespace
+
+void declare_classify(cli::Command& tool) {
+  auto o = std::make_shared<ClassifyCommand>();
+  cli::Command& c =
+      tool.subcommand("classify", "trains an encoder to label texts or pairs of texts");
+  c.elsewhere("--init", "--model");
+  add_examples(c);
   c.argument(
       "TSV", o->text,
       "texts and labels, one example per line, columns separated by tabs; - reads standard input");
@@ -132,8 +139,7 @@ void declare_classify(cli::Command& tool) {
   c.option("--batch-size", "N", o->batch_size, cli::AllowedRange{1, 1e6}, "texts per step");
   c.option("--seeds", "N", o->seeds, cli::AllowedRange{1, 1e6},
            "number of runs, with the seeds --seed, --seed + 1, …; a seed sets new layers, the "
-           "order of texts "
-           "and dropout");
+           "order of texts and dropout");
   commands::declare_optimizer(c, *o);
   commands::declare_trained(c, *o);
   commands::declare_design(c, *o);

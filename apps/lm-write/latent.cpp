@@ -13,6 +13,7 @@
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
 #include "base/json_writer.hpp"
+#include "base/parallel.hpp"
 #include "base/split.hpp"
 #include "commands.hpp"
 #include "commands/result_format.hpp"
@@ -24,7 +25,6 @@
 namespace masque::lm_write {
 
 namespace {
-
 // A list of words is as long as that at most.
 constexpr std::uint64_t kMostWordBytes = std::uint64_t{1} << 26;
 

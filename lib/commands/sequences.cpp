@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/line_filter.hpp"
+#include "base/parallel.hpp"
 #include "commands/files.hpp"
 #include "probe/score/sentence.hpp"
 #include "records/record_mask.hpp"

@@ -151,6 +151,7 @@ bool reads_size(const std::string& name, Index nn::MixerShape::*size) {
     shape.*size = value;
     const std::vector<Matrix<double>> parameters = nn::start_parameters<double>(*mixer, shape, 1);
     std::vector<MatrixView<const double>> views;
+    views.reserve(parameters.size());
     for (const Matrix<double>& part : parameters) views.push_back(part.view());
     Matrix<double> x(shape.tokens, shape.hidden_size), y(shape.tokens, shape.hidden_size);
     double place = 0;

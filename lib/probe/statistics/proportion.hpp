@@ -34,18 +34,18 @@ inline double sign_test(std::uint64_t heads, std::uint64_t tails) {
   double tail = 0;
   if (n <= 1000) {
     double term = std::exp2(-n);
-    for (double i = 0; i <= k; ++i) {
+    for (std::uint64_t i = 0; i <= fewer; ++i) {
       tail += term;
-      term *= (n - i) / (i + 1);
+      term *= (n - static_cast<double>(i)) / static_cast<double>(i + 1);
     }
     return std::fmin(2 * tail, 1);
   }
   // 2^-n is too small for a double: from the largest term downwards.
   double term = std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) -
                          n * std::log(2.0));
-  for (double i = k; i >= 0 && term > tail * 1e-18; --i) {
+  for (std::uint64_t i = fewer; term > tail * 1e-18; --i) {  // the term after i = 0 is 0
     tail += term;
-    term *= i / (n - i + 1);
+    term *= static_cast<double>(i) / (n - static_cast<double>(i) + 1);
   }
   return std::fmin(2 * tail, 1);
 }
