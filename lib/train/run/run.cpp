@@ -89,6 +89,12 @@ TrainingRun::Other TrainingRun::other() const {
   return {};
 }
 
+std::optional<model::ModelWeights<float>> TrainingRun::other_weights() const {
+  const Other second = other();
+  if (second.design == nullptr) return std::nullopt;
+  return weights_of(*second.design, *second.map, parameters_);
+}
+
 void TrainingRun::add_other(const model::ModelWeights<float>& weights,
                             model::SaveOptions& options) const {
   const Other second = other();
@@ -161,11 +167,8 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
   std::ranges::sort(state.metadata);
   std::deque<InputFile> opened;
   model::SaveOptions options = save_options(opened);
-  const Other second = other();
-  const auto other_weights = second.design != nullptr
-                                 ? weights_of(*second.design, *second.map, parameters_)
-                                 : model::ModelWeights<float>();
-  if (second.design != nullptr) add_other(other_weights, options);
+  const std::optional<model::ModelWeights<float>> second = other_weights();
+  if (second) add_other(*second, options);
   options.files.push_back(metrics_file(files.metrics));
   if (!files.picture.empty()) options.files.push_back(text_file("loss.svg", files.picture));
   options.more.push_back(std::move(state));
@@ -242,11 +245,8 @@ void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
 void TrainingRun::check_unedited(const std::string& folder) const {
   model::SaveOptions options;
   options.training = training_config();
-  const Other second = other();
-  const auto other_weights = second.design != nullptr
-                                 ? weights_of(*second.design, *second.map, parameters_)
-                                 : model::ModelWeights<float>();
-  if (second.design != nullptr) add_other(other_weights, options);
+  const std::optional<model::ModelWeights<float>> second = other_weights();
+  if (second) add_other(*second, options);
   const model::ModelWeights<float> weights = weights_of(design_, map_, parameters_);
   options.more.push_back(model_files(design_, weights).weights);
   for (const store::OutputWeights& ours : options.more) {

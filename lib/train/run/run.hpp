@@ -219,6 +219,8 @@ class TrainingRun {
     std::string folder() const { return name + "/"; }
   };
   Other other() const;
+  /// Views of its values; nothing if there is none.
+  std::optional<model::ModelWeights<float>> other_weights() const;
   /// What messages call it.
   const std::string& path_of(const Other& second) const;
   void choose_trained();
