@@ -45,7 +45,7 @@ const std::vector<std::string> kColumns = {"layer", "attention", "lines", "token
 
 void add_cells(const probe::AblationRow& row, const commands::ResultFormat& format,
                std::vector<cli::Cell>& cells) {
-  cells.emplace_back(row.layer == 0 ? std::string("all") : std::to_string(row.layer));
+  cells.emplace_back(row.layer ? std::to_string(*row.layer) : std::string("all"));
   cells.emplace_back(name_of(row.attention));
   cells.emplace_back(row.loss.lines);
   cells.emplace_back(static_cast<std::uint64_t>(std::llround(row.loss.counts)));

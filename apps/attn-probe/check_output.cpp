@@ -19,12 +19,13 @@ Cell short_cell(double value) {
   return Cell::raw(text, value - value == 0 ? text : "null");
 }
 
-Cell layer_cell(Index layer, Index layers) { return layer > layers ? Cell("output") : Cell(layer); }
+/// `state` as in transformers' hidden_states: 0 is the embeddings, N stands after N layers.
+Cell state_cell(Index state, Index layers) { return state > layers ? Cell("output") : Cell(state); }
 
-std::string layer_place(Index layer, Index layers) {
-  return layer > layers ? "the output"
-         : layer == 0   ? "the embeddings"
-                        : fmt::format("layer {}", layer);
+std::string state_place(Index state, Index layers) {
+  return state > layers ? "the output"
+         : state == 0   ? "the embeddings"
+                        : fmt::format("the states after {} layer{}", state, state == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -32,12 +33,12 @@ std::string layer_place(Index layer, Index layers) {
 cli::ExitCode print_leaks(const probe::LeakReport& report, const probe::LeakRequest& request,
                           const commands::OpenModelOptions& options, cli::Session& session) {
   const Index layers = std::ssize(report.layers) - 1;
-  cli::Table table(
-      session, options.common,
-      {"layer", "pairs", "leaking", "difference", "text", "token", "position", "replacement"});
+  cli::Table table(session, options.common,
+                   {"hidden_states", "pairs", "leaking", "difference", "text", "token", "position",
+                    "replacement"});
   for (std::size_t l = 0; l < report.layers.size(); ++l) {
     const probe::LayerLeaks& layer = report.layers[l];
-    std::vector<Cell> cells = {layer_cell(static_cast<Index>(l) + 1, layers), report.pairs,
+    std::vector<Cell> cells = {state_cell(static_cast<Index>(l) + 1, layers), report.pairs,
                                layer.pairs, short_cell(layer.largest)};
     if (layer.first) {
       const probe::LeakPlace& at = *layer.first;
@@ -58,7 +59,7 @@ cli::ExitCode print_leaks(const probe::LeakReport& report, const probe::LeakRequ
   }
   const probe::LeakPlace& at = *report.layers[static_cast<std::size_t>(*first) - 1].first;
   session.note(fmt::format("{}: leak in {}: text {}, position {} depends on token {}; {}",
-                           options.model, layer_place(*first, layers), at.text, at.position,
+                           options.model, state_place(*first, layers), at.text, at.position,
                            at.token, how));
   return cli::ExitCode::kFound;
 }
@@ -68,13 +69,13 @@ cli::ExitCode print_invariance(const probe::InvarianceReport& report,
                                cli::Session& session) {
   cli::Table table(
       session, options.common,
-      {"run", "texts", "rows", "differing", "difference", "text", "layer", "position"});
+      {"run", "texts", "rows", "differing", "difference", "text", "hidden_states", "position"});
   const probe::InvarianceRow* bad = nullptr;
   for (const probe::InvarianceRow& row : report.rows) {
     std::vector<Cell> cells = {row.name, row.texts, row.rows, row.differing,
                                short_cell(row.largest)};
     if (row.first) {
-      cells.insert(cells.end(), {Cell(row.first->text), layer_cell(row.first->layer, layers),
+      cells.insert(cells.end(), {Cell(row.first->text), state_cell(row.first->layer, layers),
                                  Cell(row.first->position)});
       if (bad == nullptr) bad = &row;
     } else {
@@ -88,7 +89,7 @@ cli::ExitCode print_invariance(const probe::InvarianceReport& report,
     return cli::ExitCode::kDone;
   }
   session.note(fmt::format("{}: '{}' differs first in {}: text {}, position {}; tolerance {}",
-                           options.model, bad->name, layer_place(bad->first->layer, layers),
+                           options.model, bad->name, state_place(bad->first->layer, layers),
                            bad->first->text, bad->first->position, report.tolerance));
   return cli::ExitCode::kFound;
 }

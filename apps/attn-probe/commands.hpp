@@ -6,6 +6,7 @@
 namespace masque::attn_probe {
 
 void declare_stats(cli::Command& tool);
+void declare_fields(cli::Command& tool);
 void declare_map(cli::Command& tool);
 void declare_check(cli::Command& tool);
 void declare_consistency(cli::Command& tool);

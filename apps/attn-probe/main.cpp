@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
             "exit 1 if an output depends on a later token; reports layer, text and position");
         tool.version_line(masque::kernel::library_version);
         masque::attn_probe::declare_stats(tool);
+        masque::attn_probe::declare_fields(tool);
         masque::attn_probe::declare_map(tool);
         masque::attn_probe::declare_check(tool);
         masque::attn_probe::declare_consistency(tool);

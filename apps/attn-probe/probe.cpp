@@ -46,7 +46,8 @@ cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Ses
   work.enough = [&] { return states.full(); };
   const cli::ExitCode code = commands::each_sequence(o.sequences, opened, command, work, session);
   const auto format = commands::ResultFormat::of(opened.model->precision(), o.open.digits);
-  cli::Table table(session, o.open.common, {"layer", "rows", "r_squared", "accuracy", "baseline"});
+  cli::Table table(session, o.open.common,
+                   {"hidden_states", "rows", "r_squared", "accuracy", "baseline"});
   for (const probe::ProbeRow& row : states.fit()) {
     table.row({row.layer, row.rows, format.cell(row.r_squared), format.cell(row.accuracy),
                format.cell(row.baseline)});
@@ -57,7 +58,7 @@ cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Ses
 
 void print_zero(const std::vector<probe::ZeroRow>& rows, const commands::ResultFormat& format,
                 const Options& o, cli::Session& session) {
-  cli::Table table(session, o.open.common, {"layer", "spread", "scale"});
+  cli::Table table(session, o.open.common, {"hidden_states", "spread", "scale"});
   for (const probe::ZeroRow& row : rows)
     table.row({row.layer, format.cell(row.spread), format.cell(row.scale)});
   table.finish();

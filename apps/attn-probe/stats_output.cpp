@@ -14,6 +14,7 @@
 #include "base/name_table.hpp"
 #include "base/split.hpp"
 #include "draw/figure_file.hpp"
+#include "stats_columns.hpp"
 
 namespace masque::attn_probe {
 
@@ -23,22 +24,6 @@ using probe::AttentionTotals;
 using probe::HeadField;
 using probe::Moments;
 using probe::StateTotals;
-
-/// A field of a head, or of the states after its layer.
-struct Column {
-  std::string_view name;
-  std::optional<HeadField> head;
-  Moments StateTotals::*state = nullptr;
-};
-
-std::vector<Column> all_columns() {
-  std::vector<Column> columns;
-  columns.reserve(probe::kHeadFields + 2);
-  for (const auto& field : probe::kHeadFieldTable) columns.push_back({field.name, field.field});
-  columns.push_back({"residual", {}, &StateTotals::residual});
-  columns.push_back({"cosine", {}, &StateTotals::cosine});
-  return columns;
-}
 
 std::vector<std::pair<std::string_view, Column>> named_columns() {
   std::vector<std::pair<std::string_view, Column>> named;
@@ -228,8 +213,11 @@ void draw(const AttentionTotals& totals, const Column& column, const std::string
 }  // namespace
 
 void add_output(cli::Command& command, OutputOptions& options) {
-  command.option("--fields", "LIST", options.fields,
-                 fmt::format("fields to print, separated by commas, or all [{}]", kUsualFields));
+  command.option(
+      "--fields", "LIST", options.fields,
+      fmt::format("fields to print, separated by commas, or all; attn-probe fields lists "
+                  "them [{}]",
+                  kUsualFields));
   command.flag(
       "--pairs", options.pairs,
       "print js for each pair of heads instead; with --json, add a list js_to to each head");

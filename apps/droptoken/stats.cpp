@@ -33,6 +33,12 @@ std::vector<double> effective(const std::vector<double>& split, TokenId size) {
   return {split[0] + hit, split[1] + hit, split[2] - 2 * hit};
 }
 
+void add_test(const std::string& of, const records::ChiSquared& test, cli::Report& report) {
+  report.add(of + "_chi_squared", test.statistic);
+  report.add(of + "_degrees", static_cast<std::uint64_t>(test.degrees));
+  report.add(of + "_p", test.p);
+}
+
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.stream.common);
   const Tokens tokens(o.stream);
@@ -68,11 +74,14 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   report.add("replaced", stats.replaced_labels);
   report.add("replaced_rate", share(stats.replaced_labels, left));
   if (t.selected > 0) {
-    report.add("rate_chi_squared",
-               records::chi_squared({t.selected, left > t.selected ? left - t.selected : 0},
-                                    {o.rate, 1 - o.rate}));
-    report.add("split_chi_squared", records::chi_squared({t.masked, t.kept, t.random},
-                                                         effective(split, tokens.table().size)));
+    add_test("rate",
+             records::chi_squared({t.selected, left > t.selected ? left - t.selected : 0},
+                                  {o.rate, 1 - o.rate}),
+             report);
+    add_test(
+        "split",
+        records::chi_squared({t.masked, t.kept, t.random}, effective(split, tokens.table().size)),
+        report);
   }
   report.print(session, o.stream.common.json);
   return report_bad(o.stream, result, session);

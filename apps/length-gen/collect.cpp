@@ -22,7 +22,7 @@ cli::ExitCode collect(const Options& o, cli::Session& session) {
     throw UsageError("several folders: expected -o DIR for the results");
   const std::string output = o.output.value_or(o.folders.front());
   const std::string results = collect_results(o.folders);
-  write_tables(results, output);
+  write_tables(results, output, session);
   print_summary(length::read_results(output, results), o.common, session);
   return cli::ExitCode::kDone;
 }

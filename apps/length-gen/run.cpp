@@ -92,7 +92,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   if (request.only) {
     write_part(results, o.output, *request.only + 1, requested.cells());
   } else {
-    write_tables(results, o.output);
+    write_tables(results, o.output, session);
   }
   print_summary(length::read_results(o.output, results), o.common, session);
   return cli::ExitCode::kDone;

@@ -166,11 +166,17 @@ cli::Cell rounded_cell(double value) {
                         std::isfinite(value) ? fmt::format("{}", value) : std::string("null"));
 }
 
-void write_tables(const std::string& results, const std::string& folder) {
+void write_tables(const std::string& results, const std::string& folder, cli::Session& session) {
   const std::string path = join(folder, "results.tsv");
   const LengthTable table = length::read_results(path, results);
   const std::vector<LengthSummary> summary = length::summarise_lengths(table.rows);
   make_folder(folder);
+  if (exists(path)) {
+    if (const auto lost = length::lost_rows(read_text(path, length::kMostTableBytes), results)) {
+      session.note(fmt::format("{}: replaces {}; its results stay in {}", path, *lost,
+                               join(folder, "cells")));
+    }
+  }
   replace_text(path, results);
   replace_text(join(folder, "summary.tsv"), summary_text(table, summary));
   replace_text(join(folder, "curves.svg"), accuracy_picture(table, summary));

@@ -15,8 +15,8 @@ std::string line_of(const std::vector<std::string>& fields);
 cli::Cell rounded_cell(double value);
 
 /// Writes results.tsv as it is, and summary.tsv and curves.svg made of it; makes the folder if
-/// there is none. Throws InputError.
-void write_tables(const std::string& results, const std::string& folder);
+/// there is none. Says if rows of an earlier run are replaced. Throws InputError.
+void write_tables(const std::string& results, const std::string& folder, cli::Session& session);
 /// Writes the results of one cell, for collect_results.
 void write_part(const std::string& results, const std::string& folder, std::size_t cell,
                 std::size_t cells);

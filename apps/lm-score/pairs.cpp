@@ -23,6 +23,7 @@ struct Options {
   std::vector<std::string> files;
   std::optional<std::string> shard;
   std::optional<std::string> against;
+  std::optional<probe::ScoreKind> against_kind;
   bool per_pair = false;
 };
 
@@ -86,11 +87,14 @@ struct Scored {
   commands::Scoring scoring;
 };
 
-Scored open(const Options& o, const std::string& folder, cli::Session& session) {
+Scored open(const Options& o, const std::string& folder,
+            const std::optional<probe::ScoreKind>& kind, cli::Session& session) {
   commands::OpenModelOptions options = o.open;
   options.model = folder;
+  commands::ScoringOptions how = o.scoring;
+  how.kind = kind;
   commands::OpenedModel opened = commands::open_model(options, folder, true, session);
-  commands::Scoring scoring = commands::make_scoring(o.scoring, options, opened, session);
+  commands::Scoring scoring = commands::make_scoring(how, options, opened, session);
   return {std::move(opened), std::move(scoring)};
 }
 
@@ -156,6 +160,7 @@ void compare(const Options& o, const Scored& first, const Scored& second, cli::S
 cli::ExitCode run(Options& o, cli::Session& session) {
   cli::CommonOptions& common = o.open.common;
   session.configure(common);
+  if (o.against_kind && !o.against) throw UsageError("--against-kind needs --against");
   if (o.against && o.shard)
     throw UsageError("--against cannot be combined with --shard: merge adds no comparisons");
   if (o.against && o.per_pair)
@@ -165,11 +170,12 @@ cli::ExitCode run(Options& o, cli::Session& session) {
         "--per-pair and --shard cannot be combined: the parts have no header of their own");
   if (o.open.digits && !o.per_pair) throw UsageError("--digits needs --per-pair");
   common.json = common.json || o.shard;
-  const Scored scored = open(o, o.open.model, session);
+  const Scored scored = open(o, o.open.model, o.scoring.kind, session);
   if (o.per_pair) {
     print_each(o, scored, session);
   } else if (o.against) {
-    compare(o, scored, open(o, *o.against, session), session);
+    const auto kind = o.against_kind ? o.against_kind : o.scoring.kind;
+    compare(o, scored, open(o, *o.against, kind, session), session);
   } else {
     tell_accuracy(o, scored, session);
   }
@@ -199,6 +205,8 @@ void declare_pairs(cli::Command& tool) {
   c.option("--against", "MODEL", o->against,
            "a second model, opened with the same options: prints both accuracies, the pairs that "
            "only one of them has right, and the p of McNemar's exact test");
+  c.choice("--against-kind", o->against_kind, probe::kind_names(),
+           "kind of score of the second model [that of --kind]");
   c.flag("--per-pair", o->per_pair,
          "prints the scores of each pair and whether the good one is higher");
   add_table(c, o->open.common);

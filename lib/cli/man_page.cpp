@@ -28,7 +28,7 @@ std::string upper_case(std::string text) {
 std::string value_of(const Entry& entry) {
   if (entry.words.empty()) return italic(entry.value);
   std::string out;
-  for (const std::string& word : entry.words) out += (out.empty() ? "" : "|") + bold(word);
+  for (const std::string& word : entry.words) out += (out.empty() ? "" : "|\\:") + bold(word);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,7 +20,6 @@ namespace masque::length {
 
 namespace {
 
-constexpr std::uint64_t kMostTableBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kMostNamed = 8;  // missing parts in a message
 constexpr const char* kNone = "none";
 constexpr const char* kTrained = "train_length";  // a setting, too: once is enough
@@ -103,6 +103,16 @@ constexpr std::string_view kVaries[] = {"layer_kind", "norm_placement", "num_att
                                         "mask",       "position",       "normalizer",
                                         "seed"};
 
+bool varies(std::string_view setting) {
+  return std::ranges::find(kVaries, setting) != std::end(kVaries);
+}
+
+/// The column of the first setting: they stand after the measures.
+std::size_t setting_columns(const std::vector<std::string_view>& names) {
+  const auto last_measure = std::ranges::find(names, "chance");
+  return static_cast<std::size_t>(last_measure - names.begin()) + 1;
+}
+
 /// Throws InputError unless the settings of both parts are those of one run.
 void check_same_run(const Part& first, const Part& part) {
   Lines one(first.path, first.text), other(part.path, part.text);
@@ -110,14 +120,12 @@ void check_same_run(const Part& first, const Part& part) {
   other.go_to(0);
   if (one.names() != other.names())
     throw InputError(part.path, fmt::format("columns differ from those of {}", escape(first.path)));
-  // After the measures stand the settings.
-  const auto from = std::ranges::find(one.names(), "chance");
-  for (auto name = from; name != one.names().end(); ++name) {
-    if (name == from || std::ranges::find(kVaries, *name) != std::end(kVaries)) continue;
-    if (one.text(*name) == other.text(*name)) continue;
-    throw InputError(part.path, fmt::format("{} is {}, expected {} as in {}", escape(*name),
-                                            escape(other.text(*name)), escape(one.text(*name)),
-                                            escape(first.path)));
+  const auto& names = one.names();
+  for (std::size_t i = setting_columns(names); i < names.size(); ++i) {
+    if (varies(names[i]) || one.text(names[i]) == other.text(names[i])) continue;
+    throw InputError(part.path, fmt::format("{} is {}, expected {} as in {}", escape(names[i]),
+                                            escape(other.text(names[i])),
+                                            escape(one.text(names[i])), escape(first.path)));
   }
 }
 
@@ -185,6 +193,25 @@ LengthTable read_results(const std::string& path, const std::string& text) {
     table.steps = lines.number<std::int64_t>("steps");
   }
   return table;
+}
+
+std::optional<std::string> lost_rows(const std::string& before, const std::string& now) {
+  const auto old_lines = split(before, '\n'), new_lines = split(now, '\n');
+  const std::set<std::string_view> kept(new_lines.begin(), new_lines.end());
+  const auto lost = std::count_if(old_lines.begin() + 1, old_lines.end(),
+                                  [&](std::string_view line) { return !kept.contains(line); });
+  if (lost == 0) return std::nullopt;
+  std::string text = fmt::format("{} row{} of another run", lost, lost == 1 ? "" : "s");
+  if (old_lines.front() != new_lines.front()) return text;
+  const auto names = split(old_lines.front(), '\t');
+  const auto was = split(old_lines[1], '\t'), is = split(new_lines[1], '\t');
+  std::string changes;
+  for (std::size_t i = setting_columns(names); i < std::min(was.size(), is.size()); ++i) {
+    if (was[i] == is[i] || varies(names[i])) continue;
+    changes +=
+        fmt::format("{}{} {} (now {})", changes.empty() ? ": " : ", ", names[i], was[i], is[i]);
+  }
+  return text + changes;
 }
 
 std::string part_name(std::size_t cell, std::size_t cells) {

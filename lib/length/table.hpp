@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct LengthNames {
 /// each row: design, lengths, window, measures, chance, and every setting of its cell by name.
 std::string results_text(const LengthResult& result, const LengthNames& names);
 
+/// Bytes of a results.tsv that is read, at most.
+constexpr std::uint64_t kMostTableBytes = std::uint64_t{1} << 30;
+
 /// A results.tsv as it was read.
 struct LengthTable {
   LengthNames names;            ///< designs in the order of their first rows
@@ -33,6 +37,11 @@ struct LengthTable {
 /// Returns what `text`, the content of the file `path`, says. Throws InputError, with `path`, for
 /// anything but a text that results_text made.
 LengthTable read_results(const std::string& path, const std::string& text);
+
+/// Returns what is lost where `now` replaces `before`, the content of a results.tsv: "3 rows of
+/// another run: steps 250 (now 300)", without settings if the columns differ. Nothing if every row
+/// of `before` is in `now`.
+std::optional<std::string> lost_rows(const std::string& before, const std::string& now);
 
 /// Returns the file name of a part of a run: "3-of-12.tsv" for `cell` 3, from 1, of `cells` 12.
 std::string part_name(std::size_t cell, std::size_t cells);

@@ -202,8 +202,10 @@ std::optional<MaskProblem> check_mask(const NamedMask& named, bool open) {
   if (kind == nullptr) {
     std::vector<std::string_view> names;
     for (const MaskKind* known : mask_kinds()) names.push_back(known->name);
-    return MaskProblem{
-        fmt::format("no mask '{}'{}", escape(named.name), did_you_mean(named.name, names)), 0};
+    const std::string suggestion = did_you_mean(named.name, names);
+    return MaskProblem{fmt::format("no mask '{}'{}", escape(named.name),
+                                   suggestion.empty() ? "; mask-viz list shows all" : suggestion),
+                       0};
   }
   if (open && kind->open == Open::kWords && named.arguments.empty()) return std::nullopt;
   ValueReader reader(*kind, named.arguments);

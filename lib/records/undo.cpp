@@ -1,6 +1,8 @@
 #include "records/undo.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -124,16 +126,38 @@ void CorruptionStats::add(const CorruptionStats& other) {
   replaced_labels += other.replaced_labels;
 }
 
-double chi_squared(const std::vector<std::uint64_t>& counts, const std::vector<double>& shares) {
+double chi_squared_tail(double statistic, int degrees) {
+  // Q(a + 1, x) = Q(a, x) + x^a e^-x / Γ(a + 1), from Q(1/2, x) = erfc(√x) or Q(0, x) = 0.
+  const double x = statistic / 2;
+  const bool odd = degrees % 2 != 0;
+  double tail = odd ? std::erfc(std::sqrt(x)) : 0;
+  double term = odd ? 2 * std::sqrt(x / std::numbers::pi) * std::exp(-x) : std::exp(-x);
+  for (double a = odd ? 1.5 : 1; 2 * a <= degrees; ++a) {
+    tail += term;
+    term *= x / a;
+  }
+  return tail;
+}
+
+ChiSquared chi_squared(const std::vector<std::uint64_t>& counts,
+                       const std::vector<double>& shares) {
   const auto total =
       static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
-  double sum = 0;
+  ChiSquared test;
+  test.degrees = -1;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const double expected = shares[i] * total;
     const double difference = static_cast<double>(counts[i]) - expected;
-    if (expected > 0) sum += difference * difference / expected;
+    if (shares[i] > 0) ++test.degrees;
+    if (difference != 0) test.statistic += difference * difference / expected;
   }
-  return sum;
+  test.degrees = std::max(test.degrees, 0);
+  if (std::isinf(test.statistic)) {
+    test.p = 0;
+  } else if (test.degrees > 0) {
+    test.p = chi_squared_tail(test.statistic, test.degrees);
+  }
+  return test;
 }
 
 }  // namespace masque::records

@@ -22,8 +22,16 @@ struct CorruptionStats {
   void add(const CorruptionStats& other);
 };
 
-/// χ² of `counts` against expected `shares` of their sum, as many as counts; a count whose share is
-/// 0 adds nothing.
-double chi_squared(const std::vector<std::uint64_t>& counts, const std::vector<double>& shares);
+/// Pearson's test of counts against expected shares.
+struct ChiSquared {
+  double statistic = 0;  ///< Σ (count − expected)² / expected; infinite: a count has the share 0
+  int degrees = 0;       ///< of freedom: shares above 0, minus 1
+  double p = 1;          ///< of a statistic as large or larger; 1 without degrees of freedom
+};
+/// Tests `counts` against expected `shares` of their sum, as many as counts.
+ChiSquared chi_squared(const std::vector<std::uint64_t>& counts, const std::vector<double>& shares);
+/// The probability that χ² with `degrees` ≥ 1 degrees of freedom is `statistic` ≥ 0 or larger: the
+/// regularised incomplete gamma function Q(degrees / 2, statistic / 2), as a finite sum.
+double chi_squared_tail(double statistic, int degrees);
 
 }  // namespace masque::records

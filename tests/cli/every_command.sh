@@ -17,6 +17,7 @@ print mask-viz diff causal "causal & window(3)" -n 16
 print mask-viz identify mask.npy
 out mask-viz convert mask.npy --from forbid --to hf -o out.npy
 print attn-probe variants
+print attn-probe fields
 print attn-probe stats model --json < text
 print attn-probe depth model < text
 print attn-probe depth model --steps 2 --batch-size 2 < text

@@ -51,7 +51,8 @@ TEST_CASE("every command has its synopsis, examples and options") {
                  "\n.EX\n\\fBsmall\\-tool paint a.txt \\-o \\(aqb c\\(aq\\fR\n.EE\n"
                  ".RS 4\n\\&.begins with a dot\n.RE\n"));
   CHECK(contains(page, "\n.TP\n\\fB\\-k\\fR, \\fB\\-\\-count\\fR \\fIN\\fR\nhow many [3]\n"));
-  CHECK(contains(page, "\n.TP\n\\fB\\-\\-shade\\fR \\fBlight\\fR|\\fBdark\\fR\nwhich [light]\n"));
+  CHECK(
+      contains(page, "\n.TP\n\\fB\\-\\-shade\\fR \\fBlight\\fR|\\:\\fBdark\\fR\nwhich [light]\n"));
   CHECK(contains(page, "\n.TP\n141\n"));
 }
 

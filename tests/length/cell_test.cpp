@@ -225,6 +225,14 @@ TEST_CASE("a table is read as it was written") {
   }
 }
 
+TEST_CASE("a replaced table says what is lost") {
+  CHECK(!lost_rows(results({1, 2}), results({1, 2, 3})));
+  CHECK(lost_rows(results({1, 2}), results({2})) == "2 rows of another run");
+  CHECK(lost_rows(results({1}), results({1}, "6")) == "2 rows of another run: steps 5 (now 6)");
+  CHECK(lost_rows("anything\nelse\n", results({1})) == "1 row of another run");
+  CHECK(!lost_rows("", results({1})));
+}
+
 TEST_CASE("cells are collected in their order, from one folder or several") {
   const test::TempFolder a, b;
   for (std::uint64_t seed = 0; seed < 11; ++seed) {

@@ -79,7 +79,7 @@ TEST_CASE("a head without queries is uniform, and named") {
     model::ModelOptions options;
     options.masks = mask::parse_mask_layers(mask);
     const auto rows = heads_of(zero.path(), options);
-    CHECK(row_of(rows, "uniform_head").places == Places{"layer 2 head 2"});
+    CHECK(row_of(rows, "uniform_head").places == Places{"layer 1 head 2"});
     CHECK(row_of(rows, "uniform_head").value < 1e-5);
     CHECK(row_of(rows, "stuck_head").found == 0);
   }
@@ -106,9 +106,9 @@ TEST_CASE("a head that always looks at one key is stuck") {
     return maps;
   };
   CHECK(row_of(seen(list(map(4, 0, 0.9995), map(6, 0, 1))), "stuck_head").places ==
-        Places{"layer 1 head 1 key 0"});
+        Places{"layer 0 head 1 key 0"});
   CHECK(row_of(seen(list(map(4, 3, 1), map(6, 5, 1))), "stuck_head").places ==
-        Places{"layer 1 head 1"});
+        Places{"layer 0 head 1"});
   CHECK(row_of(seen(list(map(4, 0, 0.99))), "stuck_head").found == 0);
   CHECK(row_of(seen(list(map(4, 0, 1), map(4, 0, 0.5))), "stuck_head").found == 0);
   // One row tells nothing.
@@ -128,9 +128,9 @@ TEST_CASE("weights: zero heads, zero norms, numbers that are not finite") {
       std::fill(x.begin(), x.end(), 0.0F);
   });
   const auto rows = check_weights(model::load_model<float>(zero.path()), {});
-  CHECK(row_of(rows, "zero_head").places == Places{"layer 1 head 0", "layer 2 head 1"});
+  CHECK(row_of(rows, "zero_head").places == Places{"layer 0 head 0", "layer 1 head 1"});
   CHECK(row_of(rows, "zero_head").checked == 6);
-  CHECK(row_of(rows, "zero_norm").places == Places{"layer 2 feed-forward norm"});
+  CHECK(row_of(rows, "zero_norm").places == Places{"layer 1 feed-forward norm"});
   const test::ChangedModel broken("bert", [](const std::string& name, std::span<float> x) {
     if (name.find("layer.0.output.dense.bias") == std::string::npos) return;
     x[3] = std::numeric_limits<float>::quiet_NaN();
@@ -143,7 +143,8 @@ TEST_CASE("weights: zero heads, zero norms, numbers that are not finite") {
     if (name.find("h.0.mlp.c_proj.weight") == std::string::npos) return;
     std::fill(x.begin(), x.end(), 3e38F);
   });
-  CHECK(row_of(heads_of(large.path()), "not_finite_state").places == Places{"layer 1", "layer 2"});
+  CHECK(row_of(heads_of(large.path()), "not_finite_state").places ==
+        Places{"hidden_states 1", "hidden_states 2"});
 }
 
 TEST_CASE("a text that the model refuses is an error, also after states that are not finite") {

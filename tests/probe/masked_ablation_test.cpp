@@ -69,7 +69,7 @@ std::vector<double> losses(const model::Model& model, const Sequence& text,
   request.all_rows = true;
   request.attention.assign(2, model::AttentionOverride::kIntact);
   for (std::size_t layer = 0; layer < 2; ++layer) {
-    if (change.layer == 0 || change.layer == static_cast<Index>(layer) + 1)
+    if (change.layer.value_or(static_cast<Index>(layer)) == static_cast<Index>(layer))
       request.attention[layer] = change.attention;
   }
   LogitRows found;
@@ -95,7 +95,7 @@ TEST_CASE("ablation by mask ratio: every row is that of texts corrupted by hand"
   for (const MaskedAblationRow& row : ablation.rows()) {
     CAPTURE(row.rate);
     CAPTURE(row.fate ? std::string(fate_name(*row.fate)) : "all");
-    CAPTURE(row.ablation.layer);
+    CAPTURE(row.ablation.layer.value_or(-1));
     CAPTURE(static_cast<int>(row.ablation.attention));
     double loss = 0, gap = 0, count = 0;
     std::uint64_t lines = 0;

@@ -175,6 +175,27 @@ TEST_CASE("whole words are selected whole, by marks and by a field") {
         }).starts_with("no words"));
 }
 
+TEST_CASE("chi-squared: tails of one to five degrees of freedom, shares of 0") {
+  // Quantiles of 0.95, as every table has them.
+  const std::vector<double> quantiles = {3.841458820694124, 5.991464547107979, 7.814727903251179,
+                                         9.487729036781154, 11.070497693516351};
+  for (std::size_t i = 0; i < quantiles.size(); ++i)
+    CHECK(chi_squared_tail(quantiles[i], static_cast<int>(i) + 1) == doctest::Approx(0.05));
+  CHECK(chi_squared_tail(0, 1) == 1);
+  CHECK(chi_squared_tail(0, 2) == 1);
+  const ChiSquared even = chi_squared({30, 50, 20}, {0.4, 0.4, 0.2});
+  CHECK(even.statistic == doctest::Approx(5));
+  CHECK(even.degrees == 2);
+  CHECK(even.p == doctest::Approx(std::exp(-2.5)));
+  const ChiSquared without = chi_squared({60, 40, 0}, {0.5, 0.5, 0});
+  CHECK(without.statistic == doctest::Approx(4));
+  CHECK(without.degrees == 1);
+  CHECK(without.p == doctest::Approx(0.0455002638963584));
+  CHECK(std::isinf(chi_squared({1, 2}, {1, 0}).statistic));
+  CHECK(chi_squared({1, 2}, {1, 0}).p == 0);
+  CHECK(chi_squared({3, 0}, {1, 0}).p == 1);
+}
+
 TEST_CASE("special tokens stay, labels say what was there, and undo restores it") {
   Tally tally;
   Scratch scratch;

@@ -18,10 +18,10 @@ std::vector<double> AblatedModel::run(const model::Batch& batch, const model::Re
 
 std::vector<AblationRow> ablation_rows(Index layers) {
   std::vector<AblationRow> rows(1);
-  for (Index layer = 1; layer <= layers + 1; ++layer) {
+  for (Index layer = 0; layer <= layers; ++layer) {
     for (const auto attention : {AttentionOverride::kZero, AttentionOverride::kMean}) {
       AblationRow& row = rows.emplace_back();
-      row.layer = layer <= layers ? layer : 0;
+      if (layer < layers) row.layer = layer;
       row.attention = attention;
     }
   }
@@ -29,10 +29,9 @@ std::vector<AblationRow> ablation_rows(Index layers) {
 }
 
 std::vector<AttentionOverride> attention_of(const AblationRow& row, Index layers) {
-  std::vector<AttentionOverride> attention(
-      static_cast<std::size_t>(layers),
-      row.layer == 0 ? row.attention : AttentionOverride::kIntact);
-  if (row.layer > 0) attention[static_cast<std::size_t>(row.layer) - 1] = row.attention;
+  std::vector<AttentionOverride> attention(static_cast<std::size_t>(layers),
+                                           row.layer ? AttentionOverride::kIntact : row.attention);
+  if (row.layer) attention[static_cast<std::size_t>(*row.layer)] = row.attention;
   return attention;
 }
 

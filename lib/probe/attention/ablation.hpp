@@ -33,14 +33,14 @@ class AblatedModel final : public model::Model {
 
 /// The loss with one layer changed.
 struct AblationRow {
-  Index layer = 0;  ///< from 1; 0: all layers
+  std::optional<Index> layer;  ///< from 0; none: all layers
   /// What the attention of this layer adds.
   model::AttentionOverride attention = model::AttentionOverride::kIntact;
   RatioMean loss;  ///< nats a token
   RatioMean gap;   ///< the loss minus that of the intact model, line by line
 };
 
-/// The 2 · `layers` + 3 rows of a model of so many layers, still empty: intact, then layer 1 zero,
+/// The 2 · `layers` + 3 rows of a model of so many layers, still empty: intact, then layer 0 zero,
 /// mean, …, then all layers zero, mean.
 std::vector<AblationRow> ablation_rows(Index layers);
 /// What stands in Request::attention for `row` of a model of `layers`: one a layer.

@@ -96,7 +96,7 @@ constexpr std::array<HeadFieldInfo, kHeadFields> kHeadFieldTable{{
     {HeadField::kDivergence, "js", MeasuredPer::kSentence,
      "mean JS to the other heads of the layer"},
     {HeadField::kPartitionSlope, "partition_slope", MeasuredPer::kSlope,
-     "of log mean_i Z_i by log mean v"},
+     "log mean_i Z_i by log mean_i v_i, Z_i = sum_j f(s_ij)"},
     {HeadField::kLogitsRank, "logits_rank", MeasuredPer::kRank,
      "singular values > 1e-6 of the first"},
     {HeadField::kLogitsEffectiveRank, "logits_effective_rank", MeasuredPer::kRank,

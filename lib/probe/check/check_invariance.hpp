@@ -13,7 +13,7 @@ namespace masque::probe {
 /// The first row that differs.
 struct InvariancePlace {
   std::uint64_t text = 0;  ///< number of the text
-  Index layer = 0;         ///< 0: embeddings; layers + 1: the output
+  Index layer = 0;         ///< 0: embeddings; N: after N layers; layers + 1: output
   Index position = 0;      ///< in the text, from 0
   double difference = 0;   ///< as compare_variants has it
 };

@@ -56,9 +56,9 @@ struct LeakReport {
   std::uint64_t tokens = 0;        ///< replaced
   std::uint64_t all_tokens = 0;    ///< of these texts
   std::uint64_t pairs = 0;         ///< of token and output, compared
-  std::vector<LayerLeaks> layers;  ///< after layer 1, 2, …, and of the output
+  std::vector<LayerLeaks> layers;  ///< after 1, 2, … layers, and of the output
 
-  /// The first layer (from 1; layers + 1 is the output) at which a leak shows.
+  /// The smallest number of layers (from 1) after which a leak shows; layers + 1 is the output.
   std::optional<Index> first_layer() const;
 };
 

@@ -97,7 +97,7 @@ std::vector<SaneRow> SaneHeads::rows() const {
   const auto heads = static_cast<std::size_t>(value_heads(model_.design()));
   for (std::size_t h = 0; h < heads_.size(); ++h) {
     const Head& head = heads_[h];
-    const std::string place = fmt::format("layer {} head {}", h / heads + 1, h % heads);
+    const std::string place = fmt::format("layer {} head {}", h / heads, h % heads);
     if (head.mapped) {
       ++dead.checked;
       if (!head.mass) dead.places.push_back(place);
@@ -115,7 +115,7 @@ std::vector<SaneRow> SaneHeads::rows() const {
   }
   if (uniform.checked == 0) uniform.value = 0;
   for (std::size_t l = 0; l < not_finite_.size(); ++l) {
-    if (not_finite_[l]) states.places.push_back(fmt::format("layer {}", l));
+    if (not_finite_[l]) states.places.push_back(fmt::format("hidden_states {}", l));
   }
   states.value = static_cast<double>(states.places.size());
   dead.value = static_cast<double>(dead.places.size());

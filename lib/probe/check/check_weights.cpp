@@ -58,7 +58,7 @@ SaneRow zero_heads(const LoadedModel<float>& model) {
       ++row.checked;
       const double reach = head_reach(design, layer, h);
       row.value = std::min(row.value, reach);
-      if (reach == 0) row.places.push_back(fmt::format("layer {} head {}", l + 1, h));
+      if (reach == 0) row.places.push_back(fmt::format("layer {} head {}", l, h));
     }
   }
   if (row.checked == 0) row.value = 0;
@@ -78,14 +78,13 @@ SaneRow zero_norms(const LoadedModel<float>& model) {
   check(w.embedding_norm, "embedding norm");
   check(w.relative_norm, "relative norm");
   for (std::size_t l = 0; l < w.layers.size(); ++l) {
-    check(w.layers[l].attention_norm, fmt::format("layer {} attention norm", l + 1));
-    check(w.layers[l].feed_forward_norm, fmt::format("layer {} feed-forward norm", l + 1));
-    check(w.layers[l].convolution_norm, fmt::format("layer {} convolution norm", l + 1));
-    check(w.layers[l].attention_output_norm, fmt::format("layer {} attention output norm", l + 1));
+    check(w.layers[l].attention_norm, fmt::format("layer {} attention norm", l));
+    check(w.layers[l].feed_forward_norm, fmt::format("layer {} feed-forward norm", l));
+    check(w.layers[l].convolution_norm, fmt::format("layer {} convolution norm", l));
+    check(w.layers[l].attention_output_norm, fmt::format("layer {} attention output norm", l));
     check(w.layers[l].feed_forward_output_norm,
-          fmt::format("layer {} feed-forward output norm", l + 1));
-    check(w.layers[l].feed_forward_inner_norm,
-          fmt::format("layer {} feed-forward inner norm", l + 1));
+          fmt::format("layer {} feed-forward output norm", l));
+    check(w.layers[l].feed_forward_inner_norm, fmt::format("layer {} feed-forward inner norm", l));
   }
   check(w.final_norm, "final norm");
   check(w.head_norm, "head norm");

@@ -34,9 +34,9 @@ struct ProbeRequest {
   std::uint64_t seed = 0;  ///< of the tokens that are hidden
 };
 
-/// One layer; 0 is the embeddings.
+/// The states after some layers.
 struct ProbeRow {
-  Index layer = 0;         ///< from 1; 0: the embeddings
+  Index layer = 0;         ///< 0: the embeddings; N: after N layers
   std::uint64_t rows = 0;  ///< states that were used
   double r_squared = 0;    ///< r_squared() of cross-validated predictions, pooled over classes
   double accuracy = 0;  ///< position: rounded to the nearest; else the class with the largest value
@@ -73,7 +73,7 @@ class StateProbe {
 /// Result of the zero probe (kexue.fm/archives/9105): all tokens are the same, so states can differ
 /// only by position.
 struct ZeroRow {
-  Index layer = 0;    ///< from 1; 0: the embeddings
+  Index layer = 0;    ///< 0: the embeddings; N: after N layers
   double spread = 0;  ///< largest difference of a feature between two positions
   double scale = 0;   ///< largest |feature|
 };

@@ -34,7 +34,8 @@ std::optional<std::string> changed_settings(
   // What follows from readable settings needs no word.
   if (list.empty()) list = others;
   if (list.empty()) return std::nullopt;
-  return fmt::format("the run used {}; {} cannot change settings", list, field("resume"));
+  return fmt::format("the run used {}; {} cannot change settings: repeat the options of the run",
+                     list, field("resume"));
 }
 
 }  // namespace masque::train
