@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# scripts/experiments/seq2seq, growth, depth and univae, --smoke: all rows and curves are there; what is done is not done again, and what is
-# missing is made anew to the same bytes; another setting in the same folder is refused.
+# scripts/experiments/seq2seq, grow, depth and univae, --smoke: all rows and curves are there; what is done is not done again, and what is
+# missing is made anew to the same bytes; another setting in the same folder is refused. Verdicts follow their rule; scripts/experiments/reproduce
+# writes its report.
 #   tests/cli/experiments.sh BIN_DIR
 set -u
 MASQUE_BIN=$(cd "${1:?BIN_DIR, the folder of the tools}" && pwd)
@@ -35,7 +36,7 @@ cmp before.svg a/curves.svg || fail "another picture after losses"
 "$experiment" --smoke --pretrain 7 -o a >none 2>log && fail "other settings were taken"
 grep -q 'other settings' log || fail "no word about other settings"
 
-experiment=$experiments/growth
+experiment=$experiments/grow
 "$experiment" --smoke -o b >first 2>log || { cat log; fail "growth"; }
 [ "$(cut -f 1 b/summary.tsv | tail -n +2 | tr '\n' ' ')" = "scratch equal unequal noise aki " ] || fail "rows of growth"
 [ "$(wc -l <b/results.tsv)" = 101 ] || fail "evaluations of growth"
@@ -61,4 +62,38 @@ experiment=$experiments/univae
 rm -r d/k32-2* d/k8-1.texts d/k128-1.swaps
 "$experiment" --smoke -o d >second 2>log || fail "univae after losses"
 cmp first second || fail "other results of univae after losses"
+
+# The rule of verdicts, one row for each case: differences are 1, 1.1, 1.2 (a − b), 0.01, −0.01, 0.02 (c − d), 1, 1, 30 (e − f).
+printf 'experiment\tclaim\tmeasure\tfirst\tsecond\tkind\tleast\tlearned\n' >claims
+add() { printf 'x\tclaim\tm\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$5" >>claims; }
+add a b more 0 -
+add a b more 2 -
+add b a more 0 -
+add a b less 0 -
+add c d more 0 -
+add e f more 0 -
+add a b more 0 'a m > 100'
+add c d same 0.1 -
+add a b same 0.1 -
+add e 0 more 0 -
+add a none more 0 -
+printf 'condition\tseed\tmeasure\tvalue\n' >values
+printf '%s\n' a:1:11 a:2:12.1 a:3:13.2 b:1:10 b:2:11 b:3:12 c:1:1.01 c:2:0.99 c:3:1.02 d:1:1 d:2:1 d:3:1 e:1:1 e:2:1 e:3:30 f:1:0 f:2:0 f:3:0 |
+  awk -F : '{ print $1 "\t" $2 "\tm\t" $3 }' >>values
+awk -F '\t' -v experiment=x -f "$experiments/verdicts.awk" claims values | tail -n +2 | cut -f 9 >verdicts
+printf '%s\n' reproduced 'direction only' contradicted contradicted 'not visible at this scale' 'direction only' 'not visible at this scale' reproduced \
+  contradicted 'direction only' 'not run' >expected
+diff expected verdicts || fail "verdicts"
+[ "$(awk -F '\t' -v experiment=x -f "$experiments/verdicts.awk" claims values | sed -n 2p | cut -f 5-8)" = "3	1.1	0.8516	1.348" ] || fail "the interval of the first row"
+
+"$experiments/reproduce" --tier smoke --only heads -o r >first 2>log || { cat log; fail "reproduce"; }
+[ "$(wc -l <first)" = "$(grep -c '^heads	' "$experiments/claims.tsv")" ] && ! grep -q 'not run' first || fail "rows of heads: $(cat first)"
+if command -v cmark-gfm >none; then grep -q '<h2 id="heads">' r/report/report.html || fail "the report as HTML"; fi
+grep -q '^| many |' r/report/report.md && grep -q '^lm-train DIR' r/report/report.md || fail "the report"
+rm r/heads/cells/many-2.tsv
+"$experiments/reproduce" --tier smoke --only heads -o r >second 2>log || fail "reproduce after losses"
+cmp first second || fail "other verdicts after losses"
+"$experiments/reproduce" --tier hour --only heads -o r >none 2>log && fail "another tier was taken"
+"$experiments/reproduce" --only nonsense >none 2>log
+[ $? = 2 ] && grep -q "no experiment 'nonsense'" log || fail "a name that is none: $(cat log)"
 exit $((failures > 0))

@@ -1,0 +1,79 @@
+# shellcheck shell=bash
+# What the experiments of scripts/experiments/reproduce have in common: options, trained models, values. Sourced, in the project's folder.
+# shellcheck source=scripts/experiments/common.sh
+. scripts/experiments/common.sh
+export LC_ALL=C PATH=${MASQUE_BIN:-$PWD/build/bin}:$PATH
+
+# open_experiment NAME OPTION...: sets name, out, tier (smoke, hour or day), seeds (a list), text, dev and smoke, and makes the folder.
+#   --tier T      smoke: seconds, checks that everything runs; hour: at most an hour on two processors; day: a night  [hour]
+#   --seeds N     seeds 1 to N [3; smoke: 2]; A-B: seeds A to B
+#   --cell NAME   only this condition; parts of a run may be made on several machines: put the files of their folders "cells" into one
+#   -o DIR        [build/experiments/NAME]
+#   --text FILE --eval-text FILE   one sentence or paragraph a line [the King James Bible; smoke: made sentences]
+open_experiment() {
+  name=$1 tier=hour seeds='' only_cell='' text='' dev='' smoke=no out=build/experiments/$1
+  shift
+  while [ $# -gt 0 ]; do
+    case $1 in
+      -o | --tier | --seeds | --cell | --text | --eval-text) [ $# -ge 2 ] || { echo "$name: $1 needs a value" >&2; exit 2; } ;;
+    esac
+    case $1 in
+      -o) out=$2 ;;
+      --tier) tier=$2 ;;
+      --seeds) seeds=$2 ;;
+      --cell) only_cell=$2 ;;
+      --text) text=$(realpath "$2") ;;
+      --eval-text) dev=$(realpath "$2") ;;
+      *) echo "$name: unknown option '$1'; options: --tier smoke|hour|day --seeds N --cell NAME -o DIR --text FILE --eval-text FILE" >&2; exit 2 ;;
+    esac
+    shift 2
+  done
+  case $tier in
+    smoke) smoke=yes seeds=${seeds:-2} ;;
+    hour | day) seeds=${seeds:-3} ;;
+    *) echo "$name: found tier '$tier', expected smoke, hour or day" >&2; exit 2 ;;
+  esac
+  [[ $seeds =~ ^[0-9]+(-[0-9]+)?$ ]] || { echo "$name: found --seeds '$seeds', expected N or A-B" >&2; exit 2; }
+  [[ $seeds = *-* ]] || seeds=1-$seeds
+  seeds=$(seq "${seeds%-*}" "${seeds#*-}")
+  mkdir -p "$out/cells"
+  keep_settings "$name" "$out" "tier $tier text ${text:-default} eval-text ${dev:-default}"
+}
+
+# cell CONDITION SEED COMMAND...: the values of one trained model. COMMAND prints lines of measure, tab, value; they are kept, and what is kept
+# is not measured again.
+cell() {
+  local kept=$out/cells/$1-$2.tsv
+  if [ -e "$kept" ] || [ "${only_cell:-$1}" != "$1" ]; then return 0; fi
+  echo "$name: $1, seed $2" >&2
+  "${@:3}" >"$kept.part"
+  [ -s "$kept.part" ] || { echo "$name: no values of $1, seed $2" >&2; return 3; }
+  mv "$kept.part" "$kept"
+}
+
+# masque TOOL ARGUMENT...: runs the tool; the command line is written to $out/commands, which the report shows.
+masque() {
+  local line
+  printf -v line '%q ' "$@"
+  grep -qxF -- "${line% }" "$out/commands" 2>/dev/null || printf '%s\n' "${line% }" >>"$out/commands"
+  "$@"
+}
+
+# learn MODEL OPTION...: trains on $text as $out/models/MODEL, unless it is done; goes on with what was interrupted.
+learn() {
+  [ ! -e "$out/models/$1.done" ] || return 0
+  mkdir -p "$out/models"
+  masque lm-train ${MASQUE_THREADS:+-j "$MASQUE_THREADS"} "$text" -o "$out/models/$1" --resume -q "${@:2}" >&2
+  touch "$out/models/$1.done"
+}
+
+# last_of FIELD MODEL: the last value of a field in the metrics of $out/models/MODEL.
+last_of() { sed -nE "s/.*\"$1\":([^,}]*).*/\1/p" "$out/models/$2/metrics.jsonl" | tail -n 1; }
+
+# finish: values.tsv and means.tsv of all cells; prints the means.
+finish() {
+  find "$out/cells" -name '*.tsv' -printf '%f\n' | sort -V | while read -r file; do
+    awk -F '\t' -v cell="${file%.tsv}" 'BEGIN { at = match(cell, /-[0-9]+$/) } { print substr(cell, 1, at - 1) "\t" substr(cell, at + 1) "\t" $1 "\t" $2 }' "$out/cells/$file"
+  done | write_values "$out"
+  cat "$out/means.tsv"
+}

@@ -1,0 +1,56 @@
+# Judges the claims of an experiment by its values.
+#   awk -F '\t' -v experiment=NAME -f verdicts.awk claims.tsv NAME/values.tsv
+# claims.tsv: experiment, claim, measure, first, second, kind, least, learned (README.md explains the rule). values.tsv: condition, seed, measure, value.
+# Prints claim, measure, first, second, seeds, difference, low, high, verdict: the mean over seeds of first − second with its 95 % interval
+# (Student's t of the paired differences).
+BEGIN {
+  OFS = "\t"
+  # Quantiles of 0.975 for 1, 2, … degrees of freedom.
+  quantiles = split("12.706 4.303 3.182 2.776 2.571 2.447 2.365 2.306 2.262 2.228 2.201 2.179 2.160 2.145 2.131", quantile, " ")
+  print "claim", "measure", "first", "second", "seeds", "difference", "low", "high", "verdict"
+}
+FNR == 1 { ++file; next }
+file == 1 { if ($1 == experiment) { claim[++claims] = $0 } next }
+{ value[$1, $3, $2] = $4; if (!($2 in known)) { known[$2]; seed[++seeds] = $2 } }
+function is_number(text) { return text + 0 == text }
+function of(condition, measure, s) { return is_number(condition) ? condition : value[condition, measure, s] }
+function has(condition, measure, s) { return is_number(condition) || ((condition, measure, s) in value && is_number(value[condition, measure, s])) }
+# "condition measure > number" or "<", of the mean over seeds; "-" always holds.
+function has_learned(rule,    part, s, n, sum) {
+  if (rule == "-") return 1
+  split(rule, part, " ")
+  for (s = 1; s <= seeds; ++s) if (has(part[1], part[2], seed[s])) { ++n; sum += of(part[1], part[2], seed[s]) }
+  return n && (part[3] == ">" ? sum / n > part[4] : sum / n < part[4])
+}
+function verdict(kind, least, learned, n, mean, half, agreeing,    low, high) {
+  if (n == 0) return "not run"
+  if (!has_learned(learned)) return "not visible at this scale"
+  if (n == 1) return "one seed, no verdict"
+  low = mean - half; high = mean + half
+  if (kind == "same") {
+    if (low >= -least && high <= least) return "reproduced"
+    if (low > least || high < -least) return "contradicted"
+    return mean >= -least && mean <= least ? "direction only" : "not visible at this scale"
+  }
+  if (low > 0) return mean >= least ? "reproduced" : "direction only"
+  if (high < 0) return "contradicted"
+  return agreeing == n ? "direction only" : "not visible at this scale"
+}
+END {
+  for (c = 1; c <= claims; ++c) {
+    split(claim[c], f, "\t")
+    n = sum = squares = agreeing = 0
+    sign = f[6] == "less" ? -1 : 1
+    for (s = 1; s <= seeds; ++s) {
+      if (!has(f[4], f[3], seed[s]) || !has(f[5], f[3], seed[s])) continue
+      d = of(f[4], f[3], seed[s]) - of(f[5], f[3], seed[s])
+      ++n; sum += d; squares += d * d; agreeing += sign * d > 0
+    }
+    mean = n ? sum / n : 0
+    v = n > 1 ? (squares - sum * sum / n) / (n - 1) : 0
+    half = n > 1 ? quantile[n - 1 < quantiles ? n - 1 : quantiles] * sqrt((v > 0 ? v : 0) / n) : 0
+    line = f[2] OFS f[3] OFS f[4] OFS f[5] OFS n OFS (n ? sprintf("%.4g", mean) : "-")
+    line = line OFS (n > 1 ? sprintf("%.4g", mean - half) OFS sprintf("%.4g", mean + half) : "-" OFS "-")
+    print line OFS verdict(f[6], f[7], f[8], n, sign * mean, half, agreeing)
+  }
+}
