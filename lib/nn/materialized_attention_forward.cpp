@@ -36,12 +36,11 @@ std::vector<Matrix<T>> normalize(const MaterializedAttention<T>& attention, cons
                                  const std::vector<Matrix<T>>& scores) {
   const AttentionProblem<T>& problem = attention.problem;
   RowMask mask(problem.blocks, problem.key.rows);
-  std::vector<Matrix<T>> out;
-  out.reserve(static_cast<std::size_t>(heads.weights));
+  std::vector<Matrix<T>> out = materialized::talk(attention.talking_before, scores);
   for (Index head = 0; head < heads.weights; ++head) {
-    out.push_back(materialized::talk(attention.talking_before, head, scores));
-    for (Index i = 0; i < out.back().rows(); ++i) {
-      const std::span<T> row = out.back().view().row_span(i);
+    const MatrixView<T> weights = out[static_cast<std::size_t>(head)].view();
+    for (Index i = 0; i < weights.rows; ++i) {
+      const std::span<T> row = weights.row_span(i);
       materialized::read_largest<T>(i, attention.largest, row, mask);
       note_scores<T>(problem, head, i, mask, row);
       const auto division = reference::normalize_row(*problem.normalizer, mask, row);
@@ -81,10 +80,9 @@ void materialized_attention_forward(const MaterializedAttention<T>& attention,
   std::vector<Matrix<T>> scores = materialized::with_previous(attention, own);
   parts.normalized = normalize(attention, heads, scores);
   parts.scores = std::move(attention.pass_own_scores ? own : scores);
-  parts.weights.reserve(static_cast<std::size_t>(heads.values));
+  parts.weights = materialized::talk(attention.talking_after, parts.normalized);
   for (Index head = 0; head < heads.values; ++head) {
-    parts.weights.push_back(materialized::talk(attention.talking_after, head, parts.normalized));
-    Matrix<T>& weights = parts.weights.back();
+    Matrix<T>& weights = parts.weights[static_cast<std::size_t>(head)];
     if (attention.weight_terms != nullptr) attention.weight_terms->multiply(head, weights.view());
     const Index group = reference::group_of(head, heads.values, heads.value_groups);
     const MatrixView<T> out = reference::columns_of(context, head, heads.values);

@@ -1,4 +1,3 @@
-#include "kernel/linear.hpp"
 #include "nn/attention_gradients.hpp"
 #include "nn/materialized_attention_parts.hpp"
 
@@ -16,33 +15,41 @@ std::vector<Matrix<T>> zeros(Index count, Index rows, Index columns) {
   return out;
 }
 
-/// Σ of the products of equal elements. A hidden pair has the gradient 0 whatever its score is.
+/// Back through Λ, where `d` are the gradients by its results: adds to those by the heads of `x`,
+/// and to d_lambda where it has data. `blocks` hides pairs whose x is not read: their gradients are
+/// 0, and x may be anything there.
 template <class T>
-T inner(MatrixView<const T> gradient, MatrixView<const T> x) {
-  T sum{};
-  for (Index i = 0; i < x.rows; ++i) {
-    for (Index j = 0; j < x.columns; ++j) {
-      if (gradient.at(i, j) != T{}) sum += gradient.at(i, j) * x.at(i, j);
+void talk_backward(MatrixView<const T> lambda, const std::vector<Matrix<T>>& d,
+                   const std::vector<Matrix<T>>& x, const mask::BlockMap* blocks,
+                   std::vector<Matrix<T>>& d_x, MatrixView<T> d_lambda) {
+  if (lambda.data == nullptr) {
+    for (std::size_t head = 0; head < d.size(); ++head)
+      materialized::add_scaled(d[head].view(), static_cast<T>(1), d_x[head].view());
+    return;
+  }
+  const Index rows = x.front().rows(), columns = x.front().columns();
+  const Matrix<T> gradients = materialized::stack(d);
+  Matrix<T> inputs = materialized::stack(x);
+  RowMask mask(blocks, columns);
+  for (Index i = 0; i < rows; ++i) {
+    mask.read(i);
+    if (mask.count() == columns) continue;
+    for (Index j = 0; j < columns; ++j) {
+      if (mask.visible(j)) continue;
+      for (Index head = 0; head < inputs.rows(); ++head)
+        inputs.view().at(head, i * columns + j) = T{};
     }
   }
-  return sum;
-}
-
-/// Back through row `head` of Λ, where `d` is the gradient by its result: adds to those by the
-/// heads of x, and to d_lambda where it has data.
-template <class T>
-void talk_backward(MatrixView<const T> lambda, Index head, MatrixView<const T> d,
-                   const std::vector<Matrix<T>>& x, std::vector<Matrix<T>>& d_x,
-                   MatrixView<T> d_lambda) {
-  if (lambda.data == nullptr) {
-    return materialized::add_scaled(d, static_cast<T>(1),
-                                    d_x[static_cast<std::size_t>(head)].view());
+  Matrix<T> d_inputs = Matrix<T>::zero(inputs.rows(), inputs.columns());
+  kernel::matmul_backward<T>(gradients.view(), inputs.view(), lambda, {}, d_inputs.view());
+  for (Index head = 0; head < d_inputs.rows(); ++head) {
+    materialized::add_scaled<T>({d_inputs.view().row(head), rows, columns, columns},
+                                static_cast<T>(1), d_x[static_cast<std::size_t>(head)].view());
   }
-  for (Index from = 0; from < lambda.columns; ++from) {
-    const auto at = static_cast<std::size_t>(from);
-    materialized::add_scaled(d, lambda.at(head, from), d_x[at].view());
-    if (d_lambda.data != nullptr) d_lambda.at(head, from) += inner<T>(d, x[at].view());
-  }
+  if (d_lambda.data == nullptr) return;
+  Matrix<T> by_lambda(lambda.rows, lambda.columns);
+  kernel::matmul_forward<T>(gradients.view(), inputs.view(), by_lambda.view());
+  materialized::add_scaled<T>(by_lambda.view(), static_cast<T>(1), d_lambda);
 }
 
 /// Gradients by the normalized weights of each head.
@@ -54,12 +61,17 @@ std::vector<Matrix<T>> values_backward(const MaterializedAttention<T>& attention
   const Index queries = attention.problem.query.rows;
   const Index keys = attention.problem.key.rows;
   std::vector<Matrix<T>> d_normalized = zeros<T>(heads.weights, queries, keys);
+  std::vector<Matrix<T>> d_mixed = zeros<T>(heads.values, queries, keys);
+  const std::vector<Matrix<T>> before =
+      gradients.weight_terms == nullptr
+          ? std::vector<Matrix<T>>()
+          : materialized::talk(attention.talking_after, saved.normalized);
   for (Index head = 0; head < heads.values; ++head) {
     const Index group = reference::group_of(head, heads.values, heads.value_groups);
     const auto value = reference::columns_of(attention.problem.value, group, heads.value_groups);
     const auto d_out = reference::columns_of(d_context, head, heads.values);
     const MatrixView<const T> weights = saved.weights[static_cast<std::size_t>(head)].view();
-    Matrix<T> d_weights = Matrix<T>::zero(queries, keys);
+    Matrix<T>& d_weights = d_mixed[static_cast<std::size_t>(head)];
     kernel::matmul_forward<T>(d_out, value, d_weights.view());
     if (gradients.value.data != nullptr) {
       kernel::matmul_backward<T>(d_out, value, weights, {},
@@ -69,12 +81,12 @@ std::vector<Matrix<T>> values_backward(const MaterializedAttention<T>& attention
       gradients.value_terms->add_backward(head, weights, d_out, d_weights.view());
     }
     if (gradients.weight_terms != nullptr) {
-      const Matrix<T> before = materialized::talk(attention.talking_after, head, saved.normalized);
-      gradients.weight_terms->multiply_backward(head, before.view(), d_weights.view());
+      gradients.weight_terms->multiply_backward(head, before[static_cast<std::size_t>(head)].view(),
+                                                d_weights.view());
     }
-    talk_backward<T>(attention.talking_after, head, d_weights.view(), saved.normalized,
-                     d_normalized, gradients.talking_after);
   }
+  talk_backward<T>(attention.talking_after, d_mixed, saved.normalized, attention.problem.blocks,
+                   d_normalized, gradients.talking_after);
   for (std::size_t head = 0; head < gradients.normalized.size(); ++head)
     materialized::add_scaled(gradients.normalized[head], T{1}, d_normalized[head].view());
   return d_normalized;
@@ -89,8 +101,9 @@ std::vector<Matrix<T>> normalizer_backward(const MaterializedAttention<T>& atten
   const AttentionProblem<T>& problem = attention.problem;
   std::vector<Matrix<T>> d_scores = zeros<T>(heads.scores, problem.query.rows, problem.key.rows);
   RowMask mask(problem.blocks, problem.key.rows);
+  const std::vector<Matrix<T>> all_mixed = materialized::talk(attention.talking_before, scores);
   for (Index head = 0; head < heads.weights; ++head) {
-    const Matrix<T> mixed = materialized::talk(attention.talking_before, head, scores);
+    const Matrix<T>& mixed = all_mixed[static_cast<std::size_t>(head)];
     const MatrixView<T> d = d_normalized[static_cast<std::size_t>(head)].view();
     Matrix<T> weights = Matrix<T>::copy(mixed.view());
     for (Index i = 0; i < d.rows; ++i) {
@@ -100,8 +113,9 @@ std::vector<Matrix<T>> normalizer_backward(const MaterializedAttention<T>& atten
       reference::normalize_row_backward<T>(*problem.normalizer, mask, mixed.view().row_span(i),
                                            weights.view().row_span(i), division, d.row_span(i));
     }
-    talk_backward<T>(attention.talking_before, head, d, scores, d_scores, gradients.talking_before);
   }
+  talk_backward<T>(attention.talking_before, d_normalized, scores, problem.blocks, d_scores,
+                   gradients.talking_before);
   return d_scores;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/linear.hpp"
 #include "nn/attention_reference.hpp"
 #include "nn/materialized_attention.hpp"
 
@@ -69,16 +70,35 @@ void add_scaled(MatrixView<const T> x, T factor, MatrixView<T> to) {
   }
 }
 
-/// Row `head` of Λ = `lambda` times the heads of `x`; without Λ a copy of that head.
+/// The matrices of `x`, at least one and all of one shape, as the rows of one matrix.
 template <class T>
-Matrix<T> talk(MatrixView<const T> lambda, Index head, const std::vector<Matrix<T>>& x) {
+Matrix<T> stack(const std::vector<Matrix<T>>& x) {
+  const Index rows = x.front().rows(), columns = x.front().columns();
+  Matrix<T> out(std::ssize(x), rows * columns);
+  for (Index head = 0; head < out.rows(); ++head) {
+    T* to = out.view().row(head);
+    for (Index i = 0; i < rows; ++i)
+      to = std::copy_n(x[static_cast<std::size_t>(head)].view().row(i), columns, to);
+  }
+  return out;
+}
+
+/// Λ = `lambda` times the heads of `x`, at least one: a matrix for each row of Λ; without Λ a copy
+/// of `x`. The sums are products of kernel/linear.hpp.
+template <class T>
+std::vector<Matrix<T>> talk(MatrixView<const T> lambda, const std::vector<Matrix<T>>& x) {
+  std::vector<Matrix<T>> out;
   if (lambda.data == nullptr) {
-    return Matrix<T>::copy(x[static_cast<std::size_t>(head)].view());
+    out.reserve(x.size());
+    for (const Matrix<T>& one : x) out.push_back(Matrix<T>::copy(one.view()));
+    return out;
   }
-  Matrix<T> out = Matrix<T>::zero(x.front().rows(), x.front().columns());
-  for (Index from = 0; from < lambda.columns; ++from) {
-    add_scaled(x[static_cast<std::size_t>(from)].view(), lambda.at(head, from), out.view());
-  }
+  const Index rows = x.front().rows(), columns = x.front().columns();
+  Matrix<T> mixed(lambda.rows, rows * columns);
+  kernel::matmul_plain<T>(lambda, stack(x).view(), mixed.view());
+  out.reserve(static_cast<std::size_t>(lambda.rows));
+  for (Index head = 0; head < lambda.rows; ++head)
+    out.push_back(Matrix<T>::copy({mixed.view().row(head), rows, columns, columns}));
   return out;
 }
 
