@@ -46,15 +46,14 @@ constexpr std::array kKinds{
     Signature{"\x80\x05"sv, "a pickle, which is never executed"sv},
 };
 
-/// Whether bytes may begin a text: the last character may be cut off.
+}  // namespace
+
 bool may_be_text(std::string_view first) {
   const bool control = std::ranges::any_of(
       first, [](char c) { return (c >= 0 && c < ' ' && (c < '\t' || c > '\r')) || c == '\x7F'; });
   while (!first.empty() && (first.back() & 0x80) != 0) first.remove_suffix(1);
   return !control && !first.empty() && valid_utf8(first);
 }
-
-}  // namespace
 
 std::string_view known_kind(std::string_view first) {
   const auto found = std::ranges::find_if(

@@ -70,8 +70,8 @@ Checked<FileContent> read_weights(const InputFile& file) {
                      "written before TensorFlow 1.0; a newer one saves it again as V2",
                      "", 0, file.path()};
   }
-  const std::string_view kind =
-      known_kind({reinterpret_cast<const char*>(first.data()), first.size()});
+  const std::string_view text(reinterpret_cast<const char*>(first.data()), first.size());
+  const std::string_view kind = known_kind(text);
   if (!kind.empty()) {
     return Violation{"unsupported-format", fmt::format("{}, expected safetensors", kind), "", 0,
                      file.path()};
@@ -82,6 +82,8 @@ Checked<FileContent> read_weights(const InputFile& file) {
                      "a JSON text without weight_map, expected safetensors or an index", "", 0,
                      file.path()};
   }
+  if (text.size() > 8 && may_be_text(text))
+    return Violation{"unsupported-format", "a text, expected safetensors", "", 0, file.path()};
   const auto safetensors = std::find_if(file_formats().begin(), file_formats().end(),
                                         [](const auto* f) { return f->name == "safetensors"; });
   return read_with(**safetensors);
