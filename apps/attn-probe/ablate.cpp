@@ -26,6 +26,7 @@ struct Options {
   std::optional<std::string> rates;
   std::optional<std::string> split;
   std::optional<std::uint64_t> seed;
+  bool skip_long = false;
 };
 
 constexpr const char* kSplit = "0.8:0.1:0.1";
@@ -64,7 +65,10 @@ std::array<double, 3> split_of(const std::string& list) {
 
 void check_options(const Options& o) {
   const commands::ScoringOptions& s = o.scoring;
-  if (!o.rates && (o.split || o.seed)) throw UsageError("--split and --seed need --rates");
+  if (!o.rates && (o.split || o.seed || o.skip_long)) {
+    throw UsageError(
+        "--split, --seed and --skip-long need --rates; for scored text there is --policy");
+  }
   if (o.rates &&
       (s.kind || s.policy || s.max_length || s.no_bos || s.no_special_in_text || s.draws)) {
     throw UsageError(
@@ -109,6 +113,8 @@ cli::ExitCode run_masked(const Options& o, const probe::MaskedAblationRequest& r
   commands::SequenceOptions sequences;
   sequences.stream = o.stream;
   sequences.skip_empty = true;
+  sequences.skip_long = o.skip_long;
+  sequences.offers_skip_long = true;
   commands::SequenceWork work;
   work.use = [&](const probe::Sequence& sequence, std::string_view) { ablation.add(sequence); };
   work.flush = [&] { ablation.flush(); };
@@ -163,6 +169,7 @@ void declare_ablate(cli::Command& tool) {
   c.option("--split", "M:K:R", o->split,
            "with --rates: shares of the selected tokens that are masked, kept, and replaced by "
            "random tokens [0.8:0.1:0.1]");
+  c.flag("--skip-long", o->skip_long, "with --rates: skip text that is too long for the model");
   cli::add_seed(c, o->seed, "with --rates: seed of the random numbers");
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
