@@ -16,29 +16,21 @@ std::vector<Matrix<T>> zeros(Index count, Index rows, Index columns) {
 }
 
 /// Back through Λ, where `d` are the gradients by its results: adds to those by the heads of `x`,
-/// and to d_lambda where it has data. `blocks` hides pairs whose x is not read: their gradients are
-/// 0, and x may be anything there.
+/// and to d_lambda where it has data. Where all of `d` are 0, as they are at hidden pairs of
+/// scores, x may be anything, also not finite.
 template <class T>
 void talk_backward(MatrixView<const T> lambda, const std::vector<Matrix<T>>& d,
-                   const std::vector<Matrix<T>>& x, const mask::BlockMap* blocks,
-                   std::vector<Matrix<T>>& d_x, MatrixView<T> d_lambda) {
-  if (lambda.data == nullptr) {
-    for (std::size_t head = 0; head < d.size(); ++head)
-      materialized::add_scaled(d[head].view(), static_cast<T>(1), d_x[head].view());
-    return;
-  }
+                   const std::vector<Matrix<T>>& x, std::vector<Matrix<T>>& d_x,
+                   MatrixView<T> d_lambda) {
   const Index rows = x.front().rows(), columns = x.front().columns();
   const Matrix<T> gradients = materialized::stack(d);
   Matrix<T> inputs = materialized::stack(x);
-  RowMask mask(blocks, columns);
-  for (Index i = 0; i < rows; ++i) {
-    mask.read(i);
-    if (mask.count() == columns) continue;
-    for (Index j = 0; j < columns; ++j) {
-      if (mask.visible(j)) continue;
-      for (Index head = 0; head < inputs.rows(); ++head)
-        inputs.view().at(head, i * columns + j) = T{};
-    }
+  for (Index pair = 0; pair < inputs.columns(); ++pair) {
+    bool read = false;
+    for (Index head = 0; head < gradients.rows(); ++head)
+      read = read || gradients.view().at(head, pair) != T{};
+    if (read) continue;
+    for (Index head = 0; head < inputs.rows(); ++head) inputs.view().at(head, pair) = T{};
   }
   Matrix<T> d_inputs = Matrix<T>::zero(inputs.rows(), inputs.columns());
   kernel::matmul_backward<T>(gradients.view(), inputs.view(), lambda, {}, d_inputs.view());
@@ -60,7 +52,6 @@ std::vector<Matrix<T>> values_backward(const MaterializedAttention<T>& attention
                                        const MaterializedGradients<T>& gradients) {
   const Index queries = attention.problem.query.rows;
   const Index keys = attention.problem.key.rows;
-  std::vector<Matrix<T>> d_normalized = zeros<T>(heads.weights, queries, keys);
   std::vector<Matrix<T>> d_mixed = zeros<T>(heads.values, queries, keys);
   const std::vector<Matrix<T>> before =
       gradients.weight_terms == nullptr
@@ -85,8 +76,14 @@ std::vector<Matrix<T>> values_backward(const MaterializedAttention<T>& attention
                                                 d_weights.view());
     }
   }
-  talk_backward<T>(attention.talking_after, d_mixed, saved.normalized, attention.problem.blocks,
-                   d_normalized, gradients.talking_after);
+  std::vector<Matrix<T>> d_normalized;
+  if (attention.talking_after.data == nullptr) {
+    d_normalized = std::move(d_mixed);
+  } else {
+    d_normalized = zeros<T>(heads.weights, queries, keys);
+    talk_backward<T>(attention.talking_after, d_mixed, saved.normalized, d_normalized,
+                     gradients.talking_after);
+  }
   for (std::size_t head = 0; head < gradients.normalized.size(); ++head)
     materialized::add_scaled(gradients.normalized[head], T{1}, d_normalized[head].view());
   return d_normalized;
@@ -99,11 +96,12 @@ std::vector<Matrix<T>> normalizer_backward(const MaterializedAttention<T>& atten
                                            std::vector<Matrix<T>> d_normalized,
                                            const MaterializedGradients<T>& gradients) {
   const AttentionProblem<T>& problem = attention.problem;
-  std::vector<Matrix<T>> d_scores = zeros<T>(heads.scores, problem.query.rows, problem.key.rows);
   RowMask mask(problem.blocks, problem.key.rows);
-  const std::vector<Matrix<T>> all_mixed = materialized::talk(attention.talking_before, scores);
+  const bool talks = attention.talking_before.data != nullptr;
+  const std::vector<Matrix<T>> all_mixed =
+      talks ? materialized::talk(attention.talking_before, scores) : std::vector<Matrix<T>>();
   for (Index head = 0; head < heads.weights; ++head) {
-    const Matrix<T>& mixed = all_mixed[static_cast<std::size_t>(head)];
+    const Matrix<T>& mixed = (talks ? all_mixed : scores)[static_cast<std::size_t>(head)];
     const MatrixView<T> d = d_normalized[static_cast<std::size_t>(head)].view();
     Matrix<T> weights = Matrix<T>::copy(mixed.view());
     for (Index i = 0; i < d.rows; ++i) {
@@ -114,7 +112,9 @@ std::vector<Matrix<T>> normalizer_backward(const MaterializedAttention<T>& atten
                                            weights.view().row_span(i), division, d.row_span(i));
     }
   }
-  talk_backward<T>(attention.talking_before, d_normalized, scores, problem.blocks, d_scores,
+  if (!talks) return d_normalized;
+  std::vector<Matrix<T>> d_scores = zeros<T>(heads.scores, problem.query.rows, problem.key.rows);
+  talk_backward<T>(attention.talking_before, d_normalized, scores, d_scores,
                    gradients.talking_before);
   return d_scores;
 }

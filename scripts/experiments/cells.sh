@@ -2,7 +2,11 @@
 # What the experiments of scripts/experiments/reproduce have in common: options, trained models, values. Sourced, in the project's folder.
 # shellcheck source=scripts/experiments/common.sh
 . scripts/experiments/common.sh
+shopt -s inherit_errexit
 export LC_ALL=C PATH=${MASQUE_BIN:-$PWD/build/bin}:$PATH
+
+# from_caller PATH: of the folder that the script was called in; the script has changed it once.
+from_caller() { (cd "${OLDPWD:-$PWD}" && realpath -m "$1"); }
 
 # open_experiment NAME OPTION...: sets name, out, tier (smoke, hour or day), seeds (a list), text, dev and smoke, and makes the folder.
 #   --tier T      smoke: seconds, checks that everything runs; hour: at most an hour on two processors; day: a night  [hour]
@@ -18,12 +22,12 @@ open_experiment() {
       -o | --tier | --seeds | --cell | --text | --eval-text) [ $# -ge 2 ] || { echo "$name: $1 needs a value" >&2; exit 2; } ;;
     esac
     case $1 in
-      -o) out=$2 ;;
+      -o) out=$(from_caller "$2") ;;
       --tier) tier=$2 ;;
       --seeds) seeds=$2 ;;
       --cell) only_cell=$2 ;;
-      --text) text=$(realpath "$2") ;;
-      --eval-text) dev=$(realpath "$2") ;;
+      --text) text=$(from_caller "$2") ;;
+      --eval-text) dev=$(from_caller "$2") ;;
       *) echo "$name: unknown option '$1'; options: --tier smoke|hour|day --seeds N --cell NAME -o DIR --text FILE --eval-text FILE" >&2; exit 2 ;;
     esac
     shift 2

@@ -12,25 +12,43 @@ BEGIN {
 FNR == 1 { ++file; next }
 file == 1 { if ($1 == experiment) { claim[++claims] = $0 } next }
 { value[$1, $3, $2] = $4; if (!($2 in known)) { known[$2]; seed[++seeds] = $2 } }
-function is_number(text) { return text + 0 == text }
+# nan and inf are none.
+function is_number(text) { return text ~ /^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$/ }
 function of(condition, measure, s) { return is_number(condition) ? condition : value[condition, measure, s] }
 function has(condition, measure, s) { return is_number(condition) || ((condition, measure, s) in value && is_number(value[condition, measure, s])) }
-# "condition measure > number" or "<", of the mean over seeds; "-" always holds.
-function has_learned(rule,    part, s, n, sum) {
-  if (rule == "-") return 1
+# Rules separated by ";": "condition measure > number" or "<", of the mean over seeds; "both" and "either" stand for the two conditions of
+# the claim. "-" always holds.
+function has_learned(rules, first, second,    rule, k, n, part, rest) {
+  if (rules == "-") return 1
+  n = split(rules, rule, / *; */)
+  for (k = 1; k <= n; ++k) {
+    split(rule[k], part, " ")
+    rest = part[2] " " part[3] " " part[4]
+    if (part[1] == "both" && !((is_number(first) || holds(first " " rest)) && (is_number(second) || holds(second " " rest)))) return 0
+    if (part[1] == "either" && !(!is_number(first) && holds(first " " rest) || !is_number(second) && holds(second " " rest))) return 0
+    if (part[1] != "both" && part[1] != "either" && !holds(rule[k])) return 0
+  }
+  return 1
+}
+function holds(rule,    part, s, n, sum) {
   split(rule, part, " ")
   for (s = 1; s <= seeds; ++s) if (has(part[1], part[2], seed[s])) { ++n; sum += of(part[1], part[2], seed[s]) }
   return n && (part[3] == ">" ? sum / n > part[4] : sum / n < part[4])
 }
-function verdict(kind, least, learned, n, mean, half, agreeing,    low, high) {
+function verdict(kind, least, learned, n, mean, half, agreeing, first, second,    low, high) {
   if (n == 0) return "not run"
-  if (!has_learned(learned)) return "not visible at this scale"
+  if (!has_learned(learned, first, second)) return "not visible at this scale"
   if (n == 1) return "one seed, no verdict"
   low = mean - half; high = mean + half
   if (kind == "same") {
     if (low >= -least && high <= least) return "reproduced"
     if (low > least || high < -least) return "contradicted"
     return mean >= -least && mean <= least ? "direction only" : "not visible at this scale"
+  }
+  if (kind == "not_more") {
+    if (high <= least) return "reproduced"
+    if (low > least) return "contradicted"
+    return mean <= least ? "direction only" : "not visible at this scale"
   }
   if (low > 0) return mean >= least ? "reproduced" : "direction only"
   if (high < 0) return "contradicted"
@@ -51,6 +69,6 @@ END {
     half = n > 1 ? quantile[n - 1 < quantiles ? n - 1 : quantiles] * sqrt((v > 0 ? v : 0) / n) : 0
     line = f[2] OFS f[3] OFS f[4] OFS f[5] OFS n OFS (n ? sprintf("%.4g", mean) : "-")
     line = line OFS (n > 1 ? sprintf("%.4g", mean - half) OFS sprintf("%.4g", mean + half) : "-" OFS "-")
-    print line OFS verdict(f[6], f[7], f[8], n, sign * mean, half, agreeing)
+    print line OFS verdict(f[6], f[7], f[8], n, sign * mean, half, agreeing, f[4], f[5])
   }
 }

@@ -183,6 +183,48 @@ TEST_CASE("heads talk: scores before the normalizer, weights after it") {
   CHECK(distance(run(attention, 4), expected) < 1e-14);
 }
 
+TEST_CASE("talking heads: scores of hidden pairs that are not finite change nothing") {
+  const mask::BlockMap causal(mask::parse_mask("causal").bind({5, 5}));
+  const Example<double> example({5, 5, 2, 2, 3, 2});
+  const Matrix<double> talking = random_matrix<double>(3, 2, 20);
+  const Matrix<double> w = random_matrix<double>(5, 6, 9);
+  const auto gradients_with = [&](double hidden, Matrix<double>& context) {
+    std::vector<Matrix<double>> before;
+    std::vector<MatrixView<const double>> previous;
+    for (std::uint64_t head = 0; head < 2; ++head) {
+      before.push_back(random_matrix<double>(5, 5, 30 + head));
+      for (Index i = 0; i < 5; ++i) {
+        for (Index j = i + 1; j < 5; ++j) before.back().view().at(i, j) = hidden;
+      }
+    }
+    for (const Matrix<double>& one : before) previous.push_back(one.view());
+    nn::MaterializedAttention<double> attention;
+    attention.problem = example.problem(normalizer("softmax"), &causal);
+    attention.talking_before = talking.view();
+    attention.previous = previous;
+    attention.num_value_heads = 1;
+    attention.problem.value = example.value.view().middle_columns(0, 2);
+    nn::MaterializedSaved<double> saved;
+    nn::materialized_attention_forward<double>(attention, context.view(), &saved);
+    Matrix<double> d_talking = Matrix<double>::zero(3, 2);
+    Matrix<double> d_query = Matrix<double>::zero(5, 6);
+    nn::MaterializedGradients<double> gradients;
+    gradients.talking_before = d_talking.view();
+    gradients.query = d_query.view();
+    nn::materialized_attention_backward<double>(attention, saved, w.view(), gradients);
+    return std::pair{std::move(d_talking), std::move(d_query)};
+  };
+  Matrix<double> expected_context(5, 6), context(5, 6);
+  const auto expected = gradients_with(0, expected_context);
+  for (const double hidden : {HUGE_VAL, -HUGE_VAL, std::nan("")}) {
+    CAPTURE(hidden);
+    const auto found = gradients_with(hidden, context);
+    CHECK(distance(context, expected_context) == 0);
+    CHECK(distance(found.first, expected.first) == 0);
+    CHECK(distance(found.second, expected.second) == 0);
+  }
+}
+
 /// Talking heads whose numbers of scores, of weights and of values differ: 4, 3, 2.
 template <class T>
 struct OwnValueHeads {
