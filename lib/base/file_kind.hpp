@@ -14,8 +14,8 @@ inline constexpr std::size_t kKindBytes = 64;
 /// by mistake: "a PNG picture", "compressed by gzip: unpack it first"; else an empty text.
 std::string_view known_kind(std::string_view first);
 
-/// Whether a file that begins with the bytes `first` may be a text: UTF-8 without control characters
-/// but white space. The last character may be cut off.
+/// Whether a file that begins with the bytes `first` may be a text: UTF-8 without control
+/// characters but white space. The last character may be cut off.
 bool may_be_text(std::string_view first);
 
 /// Throws InputError "`name`: a PNG picture, expected a text" if `first`, the first bytes of an
