@@ -10,7 +10,7 @@ code=0
 MASQUE_CPU=mmx ckpt --version >out 2>err || code=$?
 [ "$code" -eq 2 ] || { echo "MASQUE_CPU=mmx: exit $code, expected 2"; exit 1; }
 grep -q "MASQUE_CPU: 'mmx', expected one of" err || { cat err; exit 1; }
-MASQUE_CPU=avx512 ckpt --version >/dev/null 2>&1 || exit 77
+MASQUE_CPU=avx512 ckpt --version >/dev/null 2>&1 || { echo "skipped: this processor has no AVX-512"; exit 77; }
 for i in $(seq 200); do echo "the cat number $i sat on the mat of dog $((i * 7 % 31)) and ran away"; done >text
 tok train vocabulary --size 300 -q <text
 for objective in mlm clm; do
