@@ -77,14 +77,27 @@ add c d same 0.1 -
 add a b same 0.1 -
 add e 0 more 0 -
 add a none more 0 -
+add b a not_more 0 -
+add a b not_more 0.5 -
+add a b more 0 'both m > 10.5; a m < 13'
+add a b more 0 'either m > 11.5'
+add a b more 0 'both m > 11.5'
+add g a same 9 -
 printf 'condition\tseed\tmeasure\tvalue\n' >values
-printf '%s\n' a:1:11 a:2:12.1 a:3:13.2 b:1:10 b:2:11 b:3:12 c:1:1.01 c:2:0.99 c:3:1.02 d:1:1 d:2:1 d:3:1 e:1:1 e:2:1 e:3:30 f:1:0 f:2:0 f:3:0 |
+printf '%s\n' a:1:11 a:2:12.1 a:3:13.2 b:1:10 b:2:11 b:3:12 c:1:1.01 c:2:0.99 c:3:1.02 d:1:1 d:2:1 d:3:1 e:1:1 e:2:1 e:3:30 f:1:0 f:2:0 f:3:0 g:1:nan g:2:inf |
   awk -F : '{ print $1 "\t" $2 "\tm\t" $3 }' >>values
 awk -F '\t' -v experiment=x -f "$experiments/verdicts.awk" claims values | tail -n +2 | cut -f 9 >verdicts
 printf '%s\n' reproduced 'direction only' contradicted contradicted 'not visible at this scale' 'direction only' 'not visible at this scale' reproduced \
-  contradicted 'direction only' 'not run' >expected
+  contradicted 'direction only' 'not run' reproduced contradicted reproduced reproduced 'not visible at this scale' 'not run' >expected
 diff expected verdicts || fail "verdicts"
 [ "$(awk -F '\t' -v experiment=x -f "$experiments/verdicts.awk" claims values | sed -n 2p | cut -f 5-8)" = "3	1.1	0.8516	1.348" ] || fail "the interval of the first row"
+
+# Every experiment has a script, a page and claims; every claim has all columns.
+"$experiments/reproduce" --list >names
+cut -f 1 "$experiments/claims.tsv" | tail -n +2 | sort -u | diff - names || fail "experiments with claims and with pages differ"
+while read -r name; do [ -x "$experiments/$name" ] || fail "no script $name"; done <names
+awk -F '\t' 'NR > 1 && (NF != 8 || $6 !~ /^(more|less|same|not_more)$/ || $7 !~ /^[0-9.]+$/ || $8 !~ /^(-|[^ ]+ [^ ]+ [<>] [0-9.]+(; *[^ ]+ [^ ]+ [<>] [0-9.]+)*)$/) { print; bad = 1 } END { exit bad }' \
+  "$experiments/claims.tsv" || fail "rows of claims.tsv"
 
 "$experiments/reproduce" --tier smoke --only heads -o r >first 2>log || { cat log; fail "reproduce"; }
 [ "$(wc -l <first)" = "$(grep -c '^heads	' "$experiments/claims.tsv")" ] && ! grep -q 'not run' first || fail "rows of heads: $(cat first)"
