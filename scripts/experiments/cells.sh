@@ -5,9 +5,6 @@
 shopt -s inherit_errexit
 export LC_ALL=C PATH=${MASQUE_BIN:-$PWD/build/bin}:$PATH
 
-# from_caller PATH: of the folder that the script was called in; the script has changed it once.
-from_caller() { (cd "${OLDPWD:-$PWD}" && realpath -m "$1"); }
-
 # open_experiment NAME OPTION...: sets name, out, tier (smoke, hour or day), seeds (a list), text, dev and smoke, and makes the folder.
 #   --tier T      smoke: seconds, checks that everything runs; hour: at most an hour on two processors; day: a night  [hour]
 #   --seeds N     seeds 1 to N [3; smoke: 2]; A-B: seeds A to B
@@ -37,9 +34,7 @@ open_experiment() {
     hour | day) seeds=${seeds:-3} ;;
     *) echo "$name: found tier '$tier', expected smoke, hour or day" >&2; exit 2 ;;
   esac
-  [[ $seeds =~ ^[0-9]+(-[0-9]+)?$ ]] || { echo "$name: found --seeds '$seeds', expected N or A-B" >&2; exit 2; }
-  [[ $seeds = *-* ]] || seeds=1-$seeds
-  seeds=$(seq "${seeds%-*}" "${seeds#*-}")
+  seeds=$(seed_list "$seeds") || exit 2
   mkdir -p "$out/cells"
   keep_settings "$name" "$out" "tier $tier text ${text:-default} eval-text ${dev:-default}"
 }
@@ -55,24 +50,30 @@ cell() {
   mv "$kept.part" "$kept"
 }
 
-# masque TOOL ARGUMENT...: runs the tool; the command line is written to $out/commands, which the report shows.
+# masque TOOL ARGUMENT...: runs the tool, with MASQUE_THREADS threads if that is set; the command line is written to $out/commands, which the
+# report shows.
 masque() {
   local line
   printf -v line '%q ' "$@"
   grep -qxF -- "${line% }" "$out/commands" 2>/dev/null || printf '%s\n' "${line% }" >>"$out/commands"
-  "$@"
+  "$@" ${MASQUE_THREADS:+-j "$MASQUE_THREADS"}
 }
 
 # learn MODEL OPTION...: trains on $text as $out/models/MODEL, unless it is done; goes on with what was interrupted.
 learn() {
   [ ! -e "$out/models/$1.done" ] || return 0
   mkdir -p "$out/models"
-  masque lm-train ${MASQUE_THREADS:+-j "$MASQUE_THREADS"} "$text" -o "$out/models/$1" --resume -q "${@:2}" >&2
+  masque lm-train "$text" -o "$out/models/$1" --resume -q "${@:2}" >&2
   touch "$out/models/$1.done"
 }
 
 # last_of FIELD MODEL: the last value of a field in the metrics of $out/models/MODEL.
 last_of() { sed -nE "s/.*\"$1\":([^,}]*).*/\1/p" "$out/models/$2/metrics.jsonl" | tail -n 1; }
+
+# speed_of MODEL: the median over the steps of $out/models/MODEL.timing, in tokens a second.
+speed_of() {
+  sed -E 's/.*"tokens_per_second":([^,}]*).*/\1/' "$out/models/$1.timing" | sort -g | awk '{ speed[NR] = $0 } END { print speed[int((NR + 1) / 2)] }'
+}
 
 # finish: values.tsv and means.tsv of all cells; prints the means.
 finish() {

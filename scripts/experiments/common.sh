@@ -1,6 +1,25 @@
 # shellcheck shell=bash
 # What experiments have in common. Sourced.
 
+# from_caller PATH: of the folder that the script was called in; the script has changed it once.
+from_caller() { (cd "${OLDPWD:-$PWD}" && realpath -m "$1"); }
+
+# seed_list N or A-B: the seeds from 1 to N, or from A to B.
+seed_list() {
+  [[ $1 =~ ^[0-9]+(-[0-9]+)?$ ]] || { printf "%s: found --seeds '%s', expected N or A-B\n" "${0##*/}" "$1" >&2; return 2; }
+  case $1 in *-*) seq "${1%-*}" "${1#*-}" ;; *) seq "$1" ;; esac
+}
+
+# shellcheck disable=SC2034  # flag is for the caller
+# read_tier TIER: sets flag to the option that stands for it in a script with --smoke, --hour and --reported.
+read_tier() {
+  case $1 in
+    smoke | hour) flag=--$1 ;;
+    day) flag=--reported ;;
+    *) printf "%s: found tier '%s', expected smoke, hour or day\n" "${0##*/}" "$1" >&2; exit 2 ;;
+  esac
+}
+
 # keep_settings NAME FOLDER SETTINGS: a folder with results of other settings is refused.
 keep_settings() {
   mkdir -p "$2"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2154  # out, text and dev are of cells.sh, length is of the caller
+# shellcheck disable=SC2154  # out, text and dev are of cells.sh, length and epochs are of the caller
 # Made tasks for fine-tuning, and texts for probes. Sourced after cells.sh; needs prepare_text, and length= of the caller.
 
 # pick N: N of the lines of standard input, evenly spread; all if there are fewer.
@@ -30,27 +30,30 @@ place_task() {
 # make_tasks TRAIN TEST: so many lines of text, tab, label for training and for the test of each task, in $out/tasks. Takes every tenth line and its
 # copies out of $text for the test of place; the test of order is of $dev. No test line is in $text.
 make_tasks() {
-  local tasks=$out/tasks.part
+  local part=$out/tasks.part
   if [ ! -e "$out/tasks" ]; then
-    mkdir -p "$tasks"
-    awk 'NR % 10 == 0' "$text" >"$tasks/held.txt"
-    awk 'NR % 10' "$text" | without "$tasks/held.txt" >"$tasks/text.txt"
-    order_task "$1" <"$tasks/text.txt" >"$tasks/order.tsv"
-    without "$text" <"$dev" | order_task "$2" >"$tasks/order-test.tsv"
-    place_task "$1" <"$tasks/text.txt" >"$tasks/place.tsv"
-    place_task "$2" <"$tasks/held.txt" >"$tasks/place-test.tsv"
-    mv "$tasks" "$out/tasks"
+    mkdir -p "$part"
+    awk 'NR % 10 == 0' "$text" >"$part/held.txt"
+    awk 'NR % 10' "$text" | without "$part/held.txt" >"$part/text.txt"
+    order_task "$1" <"$part/text.txt" >"$part/order.tsv"
+    without "$text" <"$dev" | order_task "$2" >"$part/order-test.tsv"
+    place_task "$1" <"$part/text.txt" >"$part/place.tsv"
+    place_task "$2" <"$part/held.txt" >"$part/place-test.tsv"
+    mv "$part" "$out/tasks"
   fi
   text=$out/tasks/text.txt
 }
 
-# fine_tune MODEL SEED: trains the model on each task; prints its accuracies on test lines and their mean.
+# Those that fine_tune trains on; a caller may add one with files NAME.tsv and NAME-test.tsv.
+tasks=(order place)
+
+# fine_tune MODEL SEED OPTION...: trains the model on each task for epochs= of the caller, or 5; prints its accuracies on test lines and their mean.
 fine_tune() {
   local task
-  for task in order place; do
+  for task in "${tasks[@]}"; do
     printf 'accuracy_%s\t' "$task"
-    masque lm-train classify ${MASQUE_THREADS:+-j "$MASQUE_THREADS"} "$out/tasks/$task.tsv" --eval-data "$out/tasks/$task-test.tsv" --model "$1" \
-      --pooling mean --length "$length" --epochs 5 --learning-rate 0.0005 --seed "$2" --no-header -q | cut -f 5
+    masque lm-train classify "$out/tasks/$task.tsv" --eval-data "$out/tasks/$task-test.tsv" --model "$1" \
+      --pooling mean --length "$length" --epochs "${epochs:-5}" --learning-rate 0.0005 --seed "$2" --no-header -q "${@:3}" | cut -f 5
   done | awk -F '\t' '{ print; sum += $2 } END { printf "accuracy_mean\t%.6g\n", sum / NR }'
 }
 
