@@ -63,7 +63,7 @@ masque() {
 learn() {
   [ ! -e "$out/models/$1.done" ] || return 0
   mkdir -p "$out/models"
-  masque lm-train "$text" -o "$out/models/$1" --resume -q "${@:2}" >&2
+  masque lm-train "$text" -o "$out/models/$1" --resume -q "${@:2}" >&2 || return
   touch "$out/models/$1.done"
 }
 
@@ -75,10 +75,31 @@ speed_of() {
   sed -E 's/.*"tokens_per_second":([^,}]*).*/\1/' "$out/models/$1.timing" | sort -g | awk '{ speed[NR] = $0 } END { print speed[int((NR + 1) / 2)] }'
 }
 
-# finish: values.tsv and means.tsv of all cells; prints the means.
+# pictures: of each measure NAME@N, and NAME_N with at least three numbers N, a curve over N as $out/NAME.svg, with a series for each condition (less
+# its own -N at the end). The caller's axis= says what N is.
+pictures() {
+  local name
+  awk -F '\t' 'NR > 1 && match($3, /[_@][0-9.]+$/) { at = substr($3, 1, RSTART - 1); if ($3 ~ /@/) print at; else if (!((at, $3) in seen)) { seen[at, $3]; if (++numbers[at] == 3) print at } }' \
+    "$out/values.tsv" | sort -u | while read -r name; do
+    awk -F '\t' -v name="$name" '
+      NR == 1 { print "condition\tat\tvalue"; next }
+      match($3, /[_@][0-9.]+$/) && substr($3, 1, RSTART - 1) == name && $4 ~ /^[-+]?[0-9.]+(e[-+]?[0-9]+)?$/ {
+        number = substr($3, RSTART + 1); series = $1
+        if (match(series, /-[0-9.]+$/) && substr(series, RSTART + 1) == number) series = substr(series, 1, RSTART - 1)
+        print series "\t" number "\t" $4 }' "$out/values.tsv" >"$out/picture.tsv"
+    # A logarithmic axis for numbers of different size.
+    awk -F '\t' -v axis="${axis:-tokens}" -v title="${name//_/ }" \
+      -v log_x="$(awk -F '\t' 'NR == 2 { low = high = $2 } NR > 2 { if ($2 < low) low = $2; if ($2 > high) high = $2 } END { print (low > 0 && high >= 8 * low) }' "$out/picture.tsv")" \
+      -f scripts/experiments/curves.awk "$out/picture.tsv" >"$out/$name.svg"
+  done
+  rm -f "$out/picture.tsv"
+}
+
+# finish: values.tsv, means.tsv and pictures of all cells; prints the means. Measures NAME@N are for the pictures only.
 finish() {
   find "$out/cells" -name '*.tsv' -printf '%f\n' | sort -V | while read -r file; do
     awk -F '\t' -v cell="${file%.tsv}" 'BEGIN { at = match(cell, /-[0-9]+$/) } { print substr(cell, 1, at - 1) "\t" substr(cell, at + 1) "\t" $1 "\t" $2 }' "$out/cells/$file"
   done | write_values "$out"
+  pictures
   cat "$out/means.tsv"
 }

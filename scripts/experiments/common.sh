@@ -10,16 +10,6 @@ seed_list() {
   case $1 in *-*) seq "${1%-*}" "${1#*-}" ;; *) seq "$1" ;; esac
 }
 
-# shellcheck disable=SC2034  # flag is for the caller
-# read_tier TIER: sets flag to the option that stands for it in a script with --smoke, --hour and --reported.
-read_tier() {
-  case $1 in
-    smoke | hour) flag=--$1 ;;
-    day) flag=--reported ;;
-    *) printf "%s: found tier '%s', expected smoke, hour or day\n" "${0##*/}" "$1" >&2; exit 2 ;;
-  esac
-}
-
 # keep_settings NAME FOLDER SETTINGS: a folder with results of other settings is refused.
 keep_settings() {
   mkdir -p "$2"
@@ -47,6 +37,7 @@ make_clauses() {
     }'
 }
 
+# shellcheck disable=SC2154  # out and smoke are of the caller
 # prepare_text SIZE: without text= of the caller that of --smoke or the Bible as text and dev; a vocabulary of SIZE tokens of it in $out/tok.
 prepare_text() {
   if [ -z "$text" ]; then

@@ -20,6 +20,7 @@ FNR == 1 { next }
   if (!($2 in tick)) { tick[$2]; at[++ticks] = $2 }
 }
 END {
+  lowest = bottom
   split("#d55e00 #0072b2 #009e73 #cc79a7 #e69f00 #56b4e9 #000000", color, " ")
   for (key in count) {
     mean[key] = sum[key] / count[key]
@@ -28,7 +29,7 @@ END {
     if (mean[key] + sd[key] > top) top = mean[key] + sd[key]
     if (mean[key] - sd[key] < bottom) bottom = mean[key] - sd[key]
   }
-  if (zero) bottom = 0
+  if (zero || (bottom < 0 && lowest >= 0)) bottom = 0
   if (top <= bottom) top = bottom + 1
   print "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 520 320\" font-family=\"sans-serif\" font-size=\"12\">"
   print "<rect width=\"520\" height=\"320\" fill=\"white\"/>"
@@ -58,13 +59,15 @@ END {
         y(mean[key] - sd[key] > bottom ? mean[key] - sd[key] : bottom), y(mean[key] + sd[key]), color[(s - 1) % 7 + 1]
       end[s] = y(mean[key])
     }
-    printf "<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\"/>\n", path, color[(s - 1) % 7 + 1]
+    printf "<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\"%s/>\n", path, color[(s - 1) % 7 + 1], (s > 7 ? " stroke-dasharray=\"5 3\"" : "")
     rank[s] = s
   }
   # Names at the ends of the curves, from top to bottom, none over another.
   for (s = 2; s <= series; ++s) for (u = s; u > 1 && end[rank[u]] < end[rank[u - 1]]; --u) { swap = rank[u]; rank[u] = rank[u - 1]; rank[u - 1] = swap }
-  below = 300
+  above = 0
+  for (s = 1; s <= series; ++s) { if (end[rank[s]] < above + 14) end[rank[s]] = above + 14; above = end[rank[s]] }
+  below = 314
   for (s = series; s >= 1; --s) { if (end[rank[s]] > below - 14) end[rank[s]] = below - 14; below = end[rank[s]] }
-  for (s = 1; s <= series; ++s) printf "<text x=\"428\" y=\"%.1f\" fill=\"%s\">%s</text>\n", end[s] + 4, color[(s - 1) % 7 + 1], name[s]
+  for (s = 1; s <= series; ++s) printf "<text x=\"428\" y=\"%.1f\" fill=\"%s\">%s%s</text>\n", end[s] + 4, color[(s - 1) % 7 + 1], name[s], (s > 7 ? " (dashed)" : "")
   printf "<text x=\"240\" y=\"310\" text-anchor=\"middle\">%s</text><text x=\"60\" y=\"20\">%s</text></svg>\n", axis ? axis : "steps", title
 }
