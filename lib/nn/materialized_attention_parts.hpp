@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "kernel/linear.hpp"
+#include "kernel/panel_product.hpp"
 #include "nn/attention_reference.hpp"
 #include "nn/materialized_attention.hpp"
 
@@ -83,8 +85,25 @@ Matrix<T> stack(const std::vector<Matrix<T>>& x) {
   return out;
 }
 
+/// Λ = `lambda` times the heads in the rows of `x`. An element has the same bits for any number of
+/// pairs, which kernel::matmul_plain does not promise in float.
+template <class T>
+Matrix<T> mix(MatrixView<const T> lambda, const Matrix<T>& x) {
+  Matrix<T> out(lambda.rows, x.columns());
+  if constexpr (std::is_same_v<T, float>) {
+    std::vector<const float*> heads;
+    kernel::panel::list_rows({{x.view()}}, heads);
+    kernel::panel::Right right;
+    right.pack(kernel::panel::Kind::kFloat, heads, x.columns());
+    kernel::panel::multiply_right(lambda, right, kernel::Onto::kNothing, {}, out.view());
+  } else {
+    kernel::matmul_plain<T>(lambda, x.view(), out.view());
+  }
+  return out;
+}
+
 /// Λ = `lambda` times the heads of `x`, at least one: a matrix for each row of Λ; without Λ a copy
-/// of `x`. The sums are products of kernel/linear.hpp.
+/// of `x`.
 template <class T>
 std::vector<Matrix<T>> talk(MatrixView<const T> lambda, const std::vector<Matrix<T>>& x) {
   std::vector<Matrix<T>> out;
@@ -94,8 +113,7 @@ std::vector<Matrix<T>> talk(MatrixView<const T> lambda, const std::vector<Matrix
     return out;
   }
   const Index rows = x.front().rows(), columns = x.front().columns();
-  Matrix<T> mixed(lambda.rows, rows * columns);
-  kernel::matmul_plain<T>(lambda, stack(x).view(), mixed.view());
+  const Matrix<T> mixed = mix(lambda, stack(x));
   out.reserve(static_cast<std::size_t>(lambda.rows));
   for (Index head = 0; head < lambda.rows; ++head)
     out.push_back(Matrix<T>::copy({mixed.view().row(head), rows, columns, columns}));

@@ -183,6 +183,28 @@ TEST_CASE("heads talk: scores before the normalizer, weights after it") {
   CHECK(distance(run(attention, 4), expected) < 1e-14);
 }
 
+TEST_CASE("talking heads: a query has the same bits for any number of queries") {
+  for (const Index heads : {1, 2, 5, 12, 33}) {
+    const Example<float> example({40, 23, heads, 1, 3, 2});
+    const Matrix<float> before = random_matrix<float>(heads, heads, 20);
+    const Matrix<float> after = random_matrix<float>(3, heads, 21);
+    nn::MaterializedAttention<float> attention;
+    attention.problem = example.problem(normalizer("softmax"));
+    attention.talking_before = before.view();
+    attention.talking_after = after.view();
+    attention.num_value_heads = 1;
+    const MatrixView<const float> query = attention.problem.query;
+    const Matrix<float> all = run(attention, 6);
+    for (Index queries = 1; queries < query.rows; ++queries) {
+      CAPTURE(heads);
+      CAPTURE(queries);
+      attention.problem.query = query.middle_rows(0, queries);
+      const Matrix<float> some = run(attention, 6);
+      CHECK(distance(some, Matrix<float>::copy(all.view().middle_rows(0, queries))) == 0);
+    }
+  }
+}
+
 TEST_CASE("talking heads: scores of hidden pairs that are not finite change nothing") {
   const mask::BlockMap causal(mask::parse_mask("causal").bind({5, 5}));
   const Example<double> example({5, 5, 2, 2, 3, 2});
