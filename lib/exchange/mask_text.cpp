@@ -48,6 +48,7 @@ std::uint8_t reversed(std::uint8_t byte) {
 
 /// Cells become a byte each. Throws InputError before memory is allocated for too many of them.
 void check_cells(Index queries, Index keys, const std::string& path) {
+  check_has_cells(static_cast<std::uint64_t>(queries), static_cast<std::uint64_t>(keys), path);
   const auto cells =
       checked_multiply(static_cast<std::uint64_t>(queries), static_cast<std::uint64_t>(keys));
   if (cells && *cells <= kMaxMaskCells) return;
@@ -130,6 +131,12 @@ class PbmReader {
 };
 
 }  // namespace
+
+void check_has_cells(std::uint64_t queries, std::uint64_t keys, const std::string& path) {
+  if ((queries == 0) == (keys == 0)) return;
+  throw InputError(path,
+                   fmt::format("a mask of {} × {} has no cells, expected some", queries, keys));
+}
 
 void print_mask_text(const mask::Mask& mask, const TextSink& sink) {
   const auto [queries, keys] = mask.lengths();

@@ -183,6 +183,7 @@ TEST_CASE("text and bitmaps are checked") {
   const auto bad = [](std::string_view bytes) {
     return message_of<InputError>([&] { parse_mask_pbm(bytes, "f"); });
   };
+  CHECK(bad("P1 0 4028232331") == "f: a mask of 4028232331 × 0 has no cells, expected some");
   CHECK(bad("P4\n9 2\n\x80") == "f: PBM of 9 × 2: 1 bytes of cells, expected 4");
   CHECK(bad("P4\n4294967296 4294967296\n") ==
         "f: PBM of 4294967296 × 4294967296: 0 bytes of cells, expected 2305843009213693952");

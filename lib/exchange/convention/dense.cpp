@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "exchange/convention.hpp"
+#include "exchange/mask_text.hpp"
 #include "tensor/convert.hpp"
 
 namespace masque::exchange {
@@ -94,11 +95,7 @@ mask::BitMatrix decode(const store::Array& array, const DecodeRequest& request, 
   }
   const std::uint64_t queries = shape[shape.size() - 2];
   const std::uint64_t keys = shape.back();
-  // Rows without cells take no bytes, so that a file of a few bytes could have any number of them.
-  if ((queries == 0) != (keys == 0)) {
-    throw InputError(request.path,
-                     fmt::format("a mask of {} × {} has no cells, expected some", queries, keys));
-  }
+  check_has_cells(queries, keys, request.path);
   mask::BitMatrix bits(static_cast<Index>(queries), static_cast<Index>(keys));
   const std::size_t element = dtype_bits(array.dtype) / 8;
   // Piece by piece: a row may have billions of keys.
