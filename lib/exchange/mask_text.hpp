@@ -14,8 +14,9 @@ namespace masque::exchange {
 /// Most cells of a mask that is read from PBM or JSON.
 inline constexpr std::uint64_t kMaxMaskCells = std::uint64_t{1} << 32;
 
-/// Throws InputError with `path` for rows without cells and columns without cells: they take no
-/// bytes, so that a file of a few bytes could have billions of them. 0 × 0 is a mask.
+/// Throws InputError with `path` if a mask of `queries` × `keys` has rows without cells or columns
+/// without cells: they take no bytes, so that a file of a few bytes could have billions of them.
+/// 0 × 0 is a mask.
 void check_has_cells(std::uint64_t queries, std::uint64_t keys, const std::string& path);
 
 /// Takes pieces of output in order. A piece is a view that ends with the call.
