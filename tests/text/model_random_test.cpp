@@ -1,5 +1,4 @@
 // The models against plain second implementations, on small random vocabularies.
-#include <chrono>
 #include <random>
 #include <set>
 
@@ -169,8 +168,8 @@ TEST_CASE("Unigram finds the best score") {
   }
 }
 
-TEST_CASE("words of a megabyte take no time") {
-  const auto begin = std::chrono::steady_clock::now();
+// In quadratic time each would take hours.
+TEST_CASE("words of a megabyte are encoded") {
   std::vector<std::string> tokens = {"[UNK]", "a"};
   std::vector<std::pair<std::string, std::string>> merges;
   for (int i = 0; i < 10; ++i) {
@@ -191,8 +190,6 @@ TEST_CASE("words of a megabyte take no time") {
   options.max_input_chars_per_word = 1 << 21;
   options.continuing_subword_prefix = "";
   CHECK(pieces_of(*make_wordpiece(tokens, options), word).size() == 1024);
-  // Generous: sanitizers and a busy machine.
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::minutes(2));
 }
 
 TEST_CASE("simple models, and words without tokens") {
