@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # What the experiments of scripts/experiments/reproduce have in common: options, trained models, values. Sourced, in the project's folder.
+# shellcheck disable=SC2154  # length, batch, steps, layers and width are of the caller
 # shellcheck source=scripts/experiments/common.sh
 . scripts/experiments/common.sh
 shopt -s inherit_errexit
@@ -67,6 +68,12 @@ learn() {
   touch "$out/models/$1.done"
 }
 
+# learn_blocks MODEL SEED OPTION...: $out/models/MODEL-SEED on blocks of text, with the sizes of the caller: length, batch, steps, layers, width.
+learn_blocks() {
+  learn "$1-$2" --tokenizer "$out/tok" --format blocks --length "$length" --batch-size "$batch" --steps "$steps" --learning-rate 0.002 \
+    --num-hidden-layers "$layers" --hidden-size "$width" --seed "$2" "${@:3}"
+}
+
 # last_of FIELD MODEL: the last value of a field in the metrics of $out/models/MODEL.
 last_of() { sed -nE "s/.*\"$1\":([^,}]*).*/\1/p" "$out/models/$2/metrics.jsonl" | tail -n 1; }
 
@@ -78,21 +85,22 @@ speed_of() {
 # pictures: of each measure NAME@N, and NAME_N with at least three numbers N, a curve over N as $out/NAME.svg, with a series for each condition (less
 # its own -N at the end). The caller's axis= says what N is.
 pictures() {
-  local name
-  awk -F '\t' 'NR > 1 && match($3, /[_@][0-9.]+$/) { at = substr($3, 1, RSTART - 1); if ($3 ~ /@/) print at; else if (!((at, $3) in seen)) { seen[at, $3]; if (++numbers[at] == 3) print at } }' \
-    "$out/values.tsv" | sort -u | while read -r name; do
-    awk -F '\t' -v name="$name" '
-      NR == 1 { print "condition\tat\tvalue"; next }
-      match($3, /[_@][0-9.]+$/) && substr($3, 1, RSTART - 1) == name && $4 ~ /^[-+]?[0-9.]+(e[-+]?[0-9]+)?$/ {
-        number = substr($3, RSTART + 1); series = $1
-        if (match(series, /-[0-9.]+$/) && substr(series, RSTART + 1) == number) series = substr(series, 1, RSTART - 1)
-        print series "\t" number "\t" $4 }' "$out/values.tsv" >"$out/picture.tsv"
-    # A logarithmic axis for numbers of different size.
-    awk -F '\t' -v axis="${axis:-tokens}" -v title="${name//_/ }" \
-      -v log_x="$(awk -F '\t' 'NR == 2 { low = high = $2 } NR > 2 { if ($2 < low) low = $2; if ($2 > high) high = $2 } END { print (low > 0 && high >= 8 * low) }' "$out/picture.tsv")" \
-      -f scripts/experiments/curves.awk "$out/picture.tsv" >"$out/$name.svg"
+  local table name
+  awk -F '\t' -v folder="$out" "$is_number"'
+    NR > 1 && match($3, /[_@][0-9.]+$/) {
+      name = substr($3, 1, RSTART - 1); number = substr($3, RSTART + 1); series = $1
+      if ($3 ~ /@/) drawn[name]
+      else if (!((name, number) in seen)) { seen[name, number]; if (++numbers[name] == 3) drawn[name] }
+      if (match(series, /-[0-9.]+$/) && substr(series, RSTART + 1) == number) series = substr(series, 1, RSTART - 1)
+      if (is_number($4)) rows[name] = rows[name] series "\t" number "\t" $4 "\n"
+    }
+    END { for (name in drawn) { table = folder "/" name ".picture"; printf "condition\tat\tvalue\n%s", rows[name] >table; close(table) } }' "$out/values.tsv"
+  for table in "$out"/*.picture; do
+    [ -e "$table" ] || continue
+    name=$(basename "$table" .picture)
+    awk -F '\t' -v axis="${axis:-tokens}" -v title="${name//_/ }" -f scripts/experiments/curves.awk "$table" >"$out/$name.svg"
+    rm "$table"
   done
-  rm -f "$out/picture.tsv"
 }
 
 # finish: values.tsv, means.tsv and pictures of all cells; prints the means. Measures NAME@N are for the pictures only.

@@ -48,13 +48,16 @@ prepare_text() {
   [ -e "$out/tok" ] || tok train "$out/tok" --size "$1" -q <"$text"
 }
 
+# A function of awk: nan and inf are no numbers.
+is_number='function is_number(text) { return text ~ /^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$/ }'
+
 # write_values FOLDER: lines of condition, seed, measure and value as FOLDER/values.tsv, their means over the seeds as FOLDER/means.tsv.
 write_values() {
   { printf 'condition\tseed\tmeasure\tvalue\n' && cat; } >"$1/values.tsv"
-  awk -F '\t' '
+  awk -F '\t' "$is_number"'
     NR == 1 { print "condition\tmeasure\tseeds\tmean\tsd"; next }
     { key = $1 "\t" $3; if (!(key in n)) { order[++keys] = key; n[key] = 0 }
-      if ($4 ~ /^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$/) { ++n[key]; sum[key] += $4; squares[key] += $4 * $4 } }
+      if (is_number($4)) { ++n[key]; sum[key] += $4; squares[key] += $4 * $4 } }
     END { for (k = 1; k <= keys; ++k) { key = order[k]; v = n[key] > 1 ? (squares[key] - sum[key] ^ 2 / n[key]) / (n[key] - 1) : 0
       mean = n[key] ? sprintf("%.4g", sum[key] / n[key]) : "-"; sd = n[key] > 1 ? sprintf("%.2g", v > 0 ? sqrt(v) : 0) : "-"
       print key "\t" n[key] "\t" mean "\t" sd } }

@@ -1,6 +1,6 @@
 # Draws curves as SVG: for each series means over its runs, a bar of one deviation (of a sample) up and down, the runs as dots.
-#   awk -F '\t' -v title=TEXT [-v axis=steps] [-v log_x=1] [-v zero=1] [-v digits=3] -f curves.awk TABLE >curves.svg
-# TABLE has a line of names, then series, x, value; log_x: a logarithmic axis; zero: the axis of values begins at 0.
+#   awk -F '\t' -v title=TEXT [-v axis=steps] -f curves.awk TABLE >curves.svg
+# TABLE has a line of names, then series, x, value. The axis of x is logarithmic if the largest x is at least 8 times the smallest.
 function x(at) {
   if (last <= first) return 240
   return 60 + (log_x ? (log(at) - log(first)) / (log(last) - log(first)) : (at - first) / (last - first)) * 360
@@ -21,6 +21,7 @@ FNR == 1 { next }
 }
 END {
   lowest = bottom
+  log_x = first > 0 && last >= 8 * first
   split("#d55e00 #0072b2 #009e73 #cc79a7 #e69f00 #56b4e9 #000000", color, " ")
   for (key in count) {
     mean[key] = sum[key] / count[key]
@@ -29,13 +30,13 @@ END {
     if (mean[key] + sd[key] > top) top = mean[key] + sd[key]
     if (mean[key] - sd[key] < bottom) bottom = mean[key] - sd[key]
   }
-  if (zero || (bottom < 0 && lowest >= 0)) bottom = 0
+  if (bottom < 0 && lowest >= 0) bottom = 0
   if (top <= bottom) top = bottom + 1
   print "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 520 320\" font-family=\"sans-serif\" font-size=\"12\">"
   print "<rect width=\"520\" height=\"320\" fill=\"white\"/>"
   for (t = 0; t <= 4; ++t) {
     value = bottom + (top - bottom) * t / 4
-    printf "<line x1=\"60\" x2=\"420\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/><text x=\"54\" y=\"%.1f\" text-anchor=\"end\">%." (digits ? digits : 3) "g</text>\n", y(value), y(value), y(value) + 4, value
+    printf "<line x1=\"60\" x2=\"420\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/><text x=\"54\" y=\"%.1f\" text-anchor=\"end\">%.3g</text>\n", y(value), y(value), y(value) + 4, value
   }
   # Names of the axis that have room.
   for (t = 2; t <= ticks; ++t) for (u = t; u > 1 && at[u] + 0 < at[u - 1] + 0; --u) { swap = at[u]; at[u] = at[u - 1]; at[u - 1] = swap }

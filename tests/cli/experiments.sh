@@ -43,6 +43,7 @@ grep -q 'other settings' log || fail "no word about other settings"
 experiment=$experiments/grow
 "$experiment" --tier smoke -o b >first 2>log || { cat log; fail "growth"; }
 has b 128 100 loss
+[ "$(cut -f 1 b/means.tsv | tail -n +2 | sort -u | tr '\n' ' ')" = "aki equal noise scratch unequal " ] || fail "conditions of growth"
 # Exact copies stay copies; what differs from the start does not.
 awk -F '\t' '$3 == "parted" && ($1 == "equal" && $4 != 0 || $1 ~ /noise|aki/ && $4 < 0.4) { exit 1 }' b/values.tsv || fail "pairs that parted: $(grep parted b/values.tsv)"
 again b cells/aki-2.tsv models/aki-2 models/aki-2.done models/grown-aki-2 cells/unequal-1.tsv
@@ -51,6 +52,7 @@ experiment=$experiments/depth
 "$experiment" --tier smoke -o c >first 2>log || { cat log; fail "depth"; }
 [ "$(grep -c '	diverged	0$' c/values.tsv)" = 42 ] || fail "rows of depth: $(cat c/values.tsv)"
 has c 420 42 adam
+has c 420 42 loss
 again c cells/pre-6-1.tsv cells/post-2-2.tsv models/post-2-2-new
 
 experiment=$experiments/univae
