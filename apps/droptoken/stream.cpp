@@ -27,7 +27,7 @@ void add_input(cli::Command& command, RecordStreamOptions& options) {
 
 /// --shard, --first-record, --max-line, --strict, -j, -q.
 void add_lines(cli::Command& command, RecordStreamOptions& options) {
-  commands::add_shard(command, options.shard);
+  cli::add_shard(command, options.shard);
   commands::add_first_record(command, options.first_record);
   cli::add_max_line(command, options.max_line);
   command.flag("--strict", options.strict, "stop at the first bad record");

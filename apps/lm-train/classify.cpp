@@ -13,6 +13,7 @@
 #include "classify_options.hpp"
 #include "classify_results.hpp"
 #include "kernel/parallel.hpp"
+#include "text/tokenizer_digest.hpp"
 #include "train/classify/classify_run.hpp"
 #include "train/run/training_loop.hpp"
 
@@ -76,7 +77,7 @@ Settings settings_of(const ClassifyData& all, const train::RunOptions& given,
                      train::ClassifyRun& run) {
   Settings settings = given.settings;
   for (auto& fact : run.facts()) settings.push_back(std::move(fact));
-  settings.emplace_back("vocabulary", train::vocabulary_digest(all.tokenizer));
+  settings.emplace_back("vocabulary", text::tokenizer_digest(all.tokenizer));
   settings.emplace_back("judged", train::digest_of(all.judged().texts));
   return settings;
 }

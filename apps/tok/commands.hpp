@@ -10,6 +10,8 @@ void declare_decode(cli::Command& tool);
 void declare_count(cli::Command& tool);
 void declare_diff(cli::Command& tool);
 void declare_info(cli::Command& tool);
+void declare_check(cli::Command& tool);
+void declare_merge(cli::Command& tool);
 void declare_train(cli::Command& tool);
 
 }  // namespace masque::tok

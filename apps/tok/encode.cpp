@@ -5,9 +5,11 @@
 #include "base/ordered_work.hpp"
 #include "binary_output.hpp"
 #include "commands.hpp"
+#include "encode_folder.hpp"
 #include "encode_options.hpp"
 #include "input.hpp"
 #include "record.hpp"
+#include "records/token_lines.hpp"
 
 namespace masque::tok {
 
@@ -22,7 +24,7 @@ struct EncodeBatch {
 };
 
 void append_line(EncodeBatch& batch, const std::vector<TokenId>& ids) {
-  append_ids(batch.out, ids, ' ');
+  records::append_ids(batch.out, ids, ' ');
   batch.out += '\n';
 }
 
@@ -31,6 +33,7 @@ cli::ExitCode run(EncodeCommand& o, const cli::Command& command, cli::Session& s
   check(o);
   need_stream(command);
   const text::Tokenizer tokenizer = open_tokenizer(o.tokenizer, o.open, session);
+  if (o.folder) return encode_to_folder(o, tokenizer, session);
   std::unique_ptr<BinaryOutput> binary;
   if (o.binary != 0)
     binary = std::make_unique<BinaryOutput>(*o.output, o.binary, o.layout, tokenizer.size());
@@ -40,6 +43,7 @@ cli::ExitCode run(EncodeCommand& o, const cli::Command& command, cli::Session& s
   for (int i = 0; i < threads; ++i)
     encoders.push_back(std::make_unique<LineTokenizer>(tokenizer, o));
   LineInput input(0, kStandardInput, o.input.max_line);
+  if (o.shard) input.cut(parse_shard(*o.shard));
   InputLines lines(o.input);
   OrderedSteps<EncodeBatch> steps;
   steps.read = [&](EncodeBatch& batch) { return input.read(batch.lines); };
@@ -83,6 +87,7 @@ void declare_encode(cli::Command& tool) {
             "JSON records, including [CLS] and [SEP]");
   c.example("tok encode gpt2/ --binary u16 -o train.bin < text",
             "a binary file of ids for nanoGPT");
+  c.example("tok encode gpt2/ --to tokens < text", "a token folder for lm-train");
   add_encode(c, *o);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
+#include "cli/input_lines.hpp"
 #include "cli/shared_options.hpp"
 
 namespace masque::tok {
@@ -50,6 +51,10 @@ void add_encode(cli::Command& c, EncodeCommand& o) {
   c.choice("--layout", o.layout, records::binary_layout_names(),
            "nanogpt: ids only; llmc: ids after the 1024-byte header of llm.c");
   c.option("-o,--output", "FILE", o.output, "output file of --binary");
+  c.option("--to", "FOLDER", o.folder,
+           "writes a token folder, which lm-train and length-gen train on from the disk");
+  c.flag("--resume", o.resume, "continues the token folder of an interrupted run");
+  cli::add_shard(c, o.shard);
   add_flavor(c, o.open);
   add_input(c, o.input);
   add_threads(c, o.common);
@@ -62,6 +67,19 @@ void check(EncodeCommand& o) {
   if (o.records && o.binary != 0) throw UsageError("--jsonl cannot be combined with --binary");
   if ((o.binary != 0) != o.output.has_value())
     throw UsageError("--binary needs -o FILE, and -o needs --binary");
+  if (o.resume && !o.folder) throw UsageError("--resume needs --to");
+  if (!o.folder) return;
+  const auto refuse = [](std::string_view option) {
+    throw UsageError(
+        fmt::format("{} cannot be combined with --to: a token folder holds the ids of "
+                    "lines; special tokens are added when they are read",
+                    option));
+  };
+  if (o.special) refuse("--special");
+  if (o.pair) refuse("--pair");
+  if (o.max_length) refuse("--max-length");
+  if (o.records) refuse("--jsonl");
+  if (o.binary != 0) refuse("--binary");
 }
 
 LineTokenizer::LineTokenizer(const text::Tokenizer& tokenizer, const EncodeCommand& options)

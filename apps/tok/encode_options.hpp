@@ -23,6 +23,9 @@ struct EncodeCommand {
   int binary = 0;  ///< bytes of an id in a binary file; 0: none is written
   records::BinaryLayout layout = records::BinaryLayout::kNanogpt;
   std::optional<std::string> output;
+  std::optional<std::string> folder;  ///< of tokens, which is written
+  bool resume = false;                ///< goes on with a folder that an interrupted run left
+  std::optional<std::string> shard;   ///< "I/N": only this part of a file
   RecordFields with;
   cli::CommonOptions common;
 };

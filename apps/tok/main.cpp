@@ -14,6 +14,8 @@ int main(int argc, char** argv) {
         masque::tok::declare_count(tool);
         masque::tok::declare_diff(tool);
         masque::tok::declare_info(tool);
+        masque::tok::declare_check(tool);
+        masque::tok::declare_merge(tool);
         masque::tok::declare_train(tool);
       });
 }

@@ -1,12 +1,11 @@
 #include "record.hpp"
 
-#include <algorithm>
 #include <array>
 
-#include "base/decimal.hpp"
 #include "base/json_writer.hpp"
 #include "base/name_table.hpp"
 #include "base/split.hpp"
+#include "records/token_lines.hpp"
 
 namespace masque::tok {
 
@@ -27,11 +26,6 @@ RecordFields parse_fields(std::string_view list) {
 
 namespace {
 
-/// Of a long line: room that is not written to takes no memory, a text that grows is there twice.
-void reserve_ids(std::string& out, std::size_t count) {
-  if (count > (1 << 16)) out.reserve(out.size() + count * (kDecimalChars + 1));
-}
-
 /// Begins an object.
 void add_line(JsonWriter& json, const std::vector<TokenId>& ids, std::string_view line,
               const RecordFields& fields) {
@@ -41,24 +35,9 @@ void add_line(JsonWriter& json, const std::vector<TokenId>& ids, std::string_vie
 
 }  // namespace
 
-void append_ids(std::string& out, const std::vector<TokenId>& ids, char between) {
-  constexpr std::size_t kAtOnce = 512;
-  std::array<char, kAtOnce*(kDecimalChars + 1)> buffer;
-  reserve_ids(out, ids.size());
-  for (std::size_t begin = 0; begin < ids.size(); begin += kAtOnce) {
-    const std::size_t end = std::min(begin + kAtOnce, ids.size());
-    char* at = buffer.data();
-    for (std::size_t i = begin; i < end; ++i) {
-      if (i > 0) *at++ = between;
-      at = write_decimal(ids[i], at);
-    }
-    out.append(buffer.data(), static_cast<std::size_t>(at - buffer.data()));
-  }
-}
-
 void append_record(std::string& out, const std::vector<TokenId>& ids, std::string_view line,
                    const RecordFields& fields) {
-  reserve_ids(out, ids.size());
+  records::reserve_ids(out, ids.size());
   JsonWriter json(out);
   add_line(json, ids, line, fields);
   json.end_object();

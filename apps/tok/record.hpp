@@ -23,9 +23,6 @@ struct RecordFields {
 /// "text,offsets". Throws UsageError.
 RecordFields parse_fields(std::string_view list);
 
-/// Numbers, with a character between.
-void append_ids(std::string& out, const std::vector<TokenId>& ids, char between);
-
 /// One JSON object and a line feed.
 void append_record(std::string& out, const text::Encoding& encoding, std::string_view line,
                    const RecordFields& fields);

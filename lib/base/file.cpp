@@ -129,32 +129,36 @@ std::size_t InputStream::fill(char* out, std::size_t size) {
   return done;
 }
 
+bool InputStream::is_device() const {
+  struct stat info = {};
+  return ::fstat(descriptor(), &info) == 0 && S_ISCHR(info.st_mode);
+}
+
 namespace {
 
-/// Most bytes of a character device: an empty one or a terminal has fewer, others have no end.
-constexpr std::uint64_t kMostDeviceBytes = 1 << 20;
-
-bool is_device(int fd) {
-  struct stat info = {};
-  return ::fstat(fd, &info) == 0 && S_ISCHR(info.st_mode);
+[[noreturn]] void refuse_size(const InputStream& stream, std::uint64_t limit) {
+  throw InputError(
+      stream.name(),
+      fmt::format("has more than {} bytes{}", limit,
+                  stream.is_device() ? " and is a device, expected a file or a pipe" : ""));
 }
 
 }  // namespace
 
+void InputStream::refuse_endless(std::uint64_t bytes) const {
+  constexpr std::uint64_t kMostDeviceBytes = 1 << 20;
+  if (bytes > kMostDeviceBytes && is_device()) refuse_size(*this, kMostDeviceBytes);
+}
+
 std::string read_text(const std::string& path, std::uint64_t limit) {
   InputStream stream(path);
-  const bool device = is_device(stream.descriptor());
-  if (device) limit = std::min(limit, kMostDeviceBytes);
   std::string text;
   std::string buffer(1 << 16, '\0');
   while (true) {
     const std::size_t count = stream.read(buffer.data(), buffer.size());
     if (count == 0) return text;
-    if (text.size() + count > limit) {
-      throw InputError(stream.name(),
-                       fmt::format("has more than {} bytes{}", limit,
-                                   device ? " and is a device, expected a file or a pipe" : ""));
-    }
+    stream.refuse_endless(text.size() + count);
+    if (text.size() + count > limit) refuse_size(stream, limit);
     const bool begins = text.size() < kKindBytes;
     text.append(buffer, 0, count);
     // A pipe may give its first bytes one by one.

@@ -82,6 +82,11 @@ class InputStream {
   const std::string& name() const { return name_; }  ///< as input_name() says
   /// The descriptor that is read, which stays this object's; that of standard input for "-".
   int descriptor() const;
+  /// Whether it is a character device, which may have no end.
+  bool is_device() const;
+  /// Throws InputError if it is a device and `bytes`, which were read so far, are more than an
+  /// empty one or a terminal gives (1 MiB).
+  void refuse_endless(std::uint64_t bytes) const;
 
   /// Reads up to `size` bytes into `out`, as they come, and returns how many; 0 at the end only (or
   /// for size 0). Throws InputError if the stream cannot be read, and Interrupted.

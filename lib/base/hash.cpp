@@ -32,7 +32,7 @@ class Xxh3 final : public Hasher {
     XXH3_128bits_reset(state_.get());
   }
   void add(Bytes bytes) override { XXH3_128bits_update(state_.get(), bytes.data(), bytes.size()); }
-  std::string digest() override {
+  std::string digest() const override {
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state_.get()));
     return hex(canonical.digest, sizeof canonical.digest);
@@ -51,15 +51,19 @@ class Sha256 final : public Hasher {
   void add(Bytes bytes) override {
     MASQUE_CHECK(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
   }
-  std::string digest() override {
+  std::string digest() const override {
+    // Finishing ends a context, so that a copy is finished.
+    const Context copy(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+    need_memory(copy != nullptr && EVP_MD_CTX_copy_ex(copy.get(), context_.get()) == 1);
     std::array<unsigned char, EVP_MAX_MD_SIZE> out{};
     unsigned size = 0;
-    MASQUE_CHECK(EVP_DigestFinal_ex(context_.get(), out.data(), &size) == 1);
+    MASQUE_CHECK(EVP_DigestFinal_ex(copy.get(), out.data(), &size) == 1);
     return hex(out.data(), size);
   }
 
  private:
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+  using Context = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
+  Context context_;
 };
 
 }  // namespace

@@ -8,14 +8,15 @@
 
 namespace masque {
 
-/// A running hash; feed it bytes, then ask once for the digest. Not thread-safe.
+/// A running hash: feed it bytes, ask for the digest. Not thread-safe.
 class Hasher {
  public:
   virtual ~Hasher() = default;
   /// Hashes `bytes` as what follows the bytes before. How a stream is cut changes nothing.
   virtual void add(Bytes bytes) = 0;
-  /// Returns the hash of all bytes in lower-case hexadecimal. The last call on the object.
-  virtual std::string digest() = 0;
+  /// Returns the hash of all bytes so far in lower-case hexadecimal; more may be added. Throws
+  /// std::bad_alloc.
+  virtual std::string digest() const = 0;
 };
 
 /// Makes an XXH3-128, canonical form (32 digits): memory speed, for equality, not against an

@@ -26,22 +26,28 @@ constexpr std::size_t kPiece = 256 << 10;
 /// A stream, or a shard of it.
 class Input {
  public:
-  explicit Input(const std::string& path) : stream_(path) {}
+  Input(const std::string& path, const LineFilter& filter) : name_(path), given_(filter.read) {
+    if (given_) return;
+    stream_.emplace(path);
+    name_ = stream_->name();
+  }
 
-  const std::string& name() const { return stream_.name(); }
+  const std::string& name() const { return name_; }
 
   /// Up to `size` bytes; 0 at the end.
   std::size_t read(char* out, std::size_t size) {
+    if (given_) return given_(out, size);
     if (left_ && *left_ < size) size = *left_;
-    const std::size_t count = stream_.read(out, size);
+    const std::size_t count = stream_->read(out, size);
     if (left_) *left_ -= count;
     return count;
   }
 
   /// Limits reading to a shard, and returns how many lines stand before it.
   std::uint64_t cut(const Shard& shard) {
-    const LineSpan span = find_shard(stream_.descriptor(), name(), shard);
-    if (::lseek(stream_.descriptor(), static_cast<off_t>(span.begin), SEEK_SET) < 0) {
+    MASQUE_CHECK(stream_.has_value());
+    const LineSpan span = find_shard(stream_->descriptor(), name(), shard);
+    if (::lseek(stream_->descriptor(), static_cast<off_t>(span.begin), SEEK_SET) < 0) {
       throw system_error(name(), "seeking", errno);
     }
     left_ = span.end - span.begin;
@@ -49,7 +55,9 @@ class Input {
   }
 
  private:
-  InputStream stream_;
+  std::string name_;
+  std::function<std::size_t(char* out, std::size_t size)> given_;
+  std::optional<InputStream> stream_;
   std::optional<std::uint64_t> left_;
 };
 
@@ -162,7 +170,7 @@ class Pieces {
 }  // namespace
 
 std::uint64_t filter_lines(const std::string& path, const LineFilter& filter) {
-  Input input(path);
+  Input input(path, filter);
   Pieces source(input, filter);
   const int threads = filter.threads > 0 ? filter.threads : default_threads();
   // A few pieces for each thread: threads start seldom, and pieces of unequal cost even out.

@@ -48,8 +48,8 @@ bool read_some(int fd, const std::string& name, std::size_t size, std::string& o
 
 }  // namespace
 
-LineInput::LineInput(int fd, std::string name, std::uint64_t max_line)
-    : fd_(fd), name_(std::move(name)), max_line_(max_line) {}
+LineInput::LineInput(int fd, std::string name, std::uint64_t max_line, std::string field)
+    : fd_(fd), name_(std::move(name)), max_line_(max_line), field_(std::move(field)) {}
 
 void LineInput::cut(const Shard& shard) {
   const LineSpan span = find_shard(fd_, name_, shard);
@@ -97,8 +97,9 @@ void LineInput::check_lengths(LineBatch& batch) {
     const std::size_t end = std::min(batch.text.find('\n', begin), batch.text.size());
     if (end - begin > max_line_) {
       if (begin == 0) {
-        throw InputError(name_, fmt::format("line {}: more than {} bytes, expected fewer ({})",
-                                            line, max_line_, field("max_line")));
+        throw InputError(
+            name_, fmt::format("line {}: more than {} bytes, expected fewer{}", line, max_line_,
+                               field_.empty() ? "" : fmt::format(" ({})", field(field_))));
       }
       // The good lines go first; the bad one is found again at the next call.
       rest_.insert(0, batch.text, begin);

@@ -20,8 +20,9 @@ struct LineBatch {
 class LineInput {
  public:
   /// Reads from where `fd` stands; the descriptor stays the caller's and must stay open. `name` is
-  /// what messages call the stream, `max_line` the most bytes of a line without its line feed.
-  LineInput(int fd, std::string name, std::uint64_t max_line);
+  /// what messages call the stream, `max_line` the most bytes of a line without its line feed, and
+  /// `field` the field that sets it; empty: none does.
+  LineInput(int fd, std::string name, std::uint64_t max_line, std::string field = "max_line");
 
   /// Reads only the part `shard`; lines keep their numbers in the whole file. Before the first
   /// read(). Throws as find_shard does.
@@ -41,6 +42,7 @@ class LineInput {
   int fd_;
   std::string name_;
   std::uint64_t max_line_;
+  std::string field_;
   std::string rest_;
   std::uint64_t next_line_ = 1;
   std::optional<std::uint64_t> left_;  ///< bytes of the shard

@@ -1,11 +1,13 @@
 #include "cli/input_lines.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/os.hpp"
 #include "base/split.hpp"
 #include "base/utf8.hpp"
 
@@ -44,6 +46,16 @@ void add_max_line(Command& command, std::uint64_t& bytes) {
                  "maximum length of a line; a longer line is an error");
 }
 
+void add_shard(Command& command, std::optional<std::string>& shard, const std::string& whole) {
+  command.option("--shard", "I/N", shard, "process only the I-th of N parts of " + whole);
+}
+
+std::uint64_t size_of_input(int fd, const std::optional<Shard>& shard) {
+  struct stat status {};
+  if (os::stat_fd(fd, status) != 0 || !S_ISREG(status.st_mode)) return 0;
+  return static_cast<std::uint64_t>(status.st_size) / (shard ? shard->count : 1);
+}
+
 void need_stream(const Command& command) {
   if (::isatty(STDIN_FILENO) != 1) return;
   throw UsageError(fmt::format(
@@ -60,7 +72,8 @@ void InputLines::each(LineBatch& batch, const Use& use) {
   for_each_line(all, [&](std::string_view line) {
     const std::uint64_t number = next++;
     const bool has_feed = line.data() + line.size() != all.data() + all.size();
-    if (line.ends_with('\r') && has_feed) {
+    // The end of the stream ends a line, too.
+    if (line.ends_with('\r') && (has_feed || options_.crlf)) {
       if (options_.crlf) {
         line.remove_suffix(1);
       } else {

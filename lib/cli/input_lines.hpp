@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/file.hpp"
 #include "base/line_input.hpp"
+#include "base/line_shard.hpp"
 #include "base/utf8.hpp"
 #include "cli/command.hpp"
 #include "cli/session.hpp"
@@ -25,7 +27,7 @@ enum class Invalid {
 /// The options --invalid, --crlf and --max-line.
 struct InputOptions {
   Invalid invalid = Invalid::kReplace;  ///< what happens to lines that are not UTF-8
-  bool crlf = false;                    ///< removes a carriage return in front of a line feed
+  bool crlf = false;                    ///< removes a carriage return at the end of a line
   std::uint64_t max_line = 64 << 20;    ///< bytes; LineInput refuses a longer line
 };
 /// Declares --invalid, --crlf and --max-line of `command`, which reads standard input, with
@@ -34,6 +36,14 @@ void add_input(Command& command, InputOptions& options);
 
 /// Declares --max-line of `command` alone, which reads standard input; `bytes` is its target.
 void add_max_line(Command& command, std::uint64_t& bytes);
+
+/// Declares --shard of `command`; `shard` receives "I/N", `whole` is what has the parts.
+void add_shard(Command& command, std::optional<std::string>& shard,
+               const std::string& whole = "the file's lines");
+
+/// Bytes of the input open as `fd` if it is a file, of a `shard` about its part; else 0. For
+/// progress.
+std::uint64_t size_of_input(int fd, const std::optional<Shard>& shard);
 
 /// Throws UsageError if standard input is a terminal; the message names the --help of `command`.
 void need_stream(const Command& command);

@@ -10,7 +10,7 @@
 #include "base/parallel.hpp"
 #include "base/split.hpp"
 #include "base/utf8.hpp"
-#include "commands/text_stream.hpp"
+#include "cli/input_lines.hpp"
 
 namespace masque::commands {
 
@@ -27,7 +27,7 @@ void check(std::string_view line) {
 std::string read_file(const std::string& path) { return read_text(path, kLargest); }
 
 void add_file_shard(cli::Command& command, std::optional<std::string>& shard) {
-  add_shard(command, shard, "each file; prints JSON");
+  cli::add_shard(command, shard, "each file; prints JSON");
 }
 
 void each_line_of(const std::vector<std::string>& files, const std::optional<std::string>& shard,

@@ -1,32 +1,14 @@
 #include "commands/text_stream.hpp"
 
-#include <sys/stat.h>
-
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/line_shard.hpp"
-#include "base/os.hpp"
 #include "base/parallel.hpp"
 #include "base/shortage.hpp"
 
 namespace masque::commands {
-
-namespace {
-
-/// Bytes of an input if it is a file, of a shard about its part; else 0.
-std::uint64_t size_of_input(int fd, const std::optional<Shard>& shard) {
-  struct stat status {};
-  if (os::stat_fd(fd, status) != 0 || !S_ISREG(status.st_mode)) return 0;
-  return static_cast<std::uint64_t>(status.st_size) / (shard ? shard->count : 1);
-}
-
-}  // namespace
-
-void add_shard(cli::Command& command, std::optional<std::string>& shard, const std::string& whole) {
-  command.option("--shard", "I/N", shard, "process only the I-th of N parts of " + whole);
-}
 
 void add_first_record(cli::Command& command, std::uint64_t& number) {
   command.option("--first-record", "N", number,
@@ -34,7 +16,7 @@ void add_first_record(cli::Command& command, std::uint64_t& number) {
 }
 
 void add_stream(cli::Command& command, StreamOptions& options) {
-  add_shard(command, options.shard);
+  cli::add_shard(command, options.shard);
   add_first_record(command, options.first_record);
   cli::add_input(command, options.input);
 }
@@ -59,7 +41,7 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
     shard = parse_shard(*options.shard);
     input.cut(*shard);
   }
-  const std::uint64_t total = size_of_input(stream.descriptor(), shard);
+  const std::uint64_t total = cli::size_of_input(stream.descriptor(), shard);
   const auto progress = session.progress(work.label);
   std::uint64_t done = 0;
   cli::InputLines lines(options.input, stream.name());

@@ -18,9 +18,6 @@ struct StreamOptions {
   std::uint64_t first_record = 0;    ///< number of the first line of the file
 };
 
-/// Declares --shard of `command`; `shard` receives "I/N", `whole` is what has the parts.
-void add_shard(cli::Command& command, std::optional<std::string>& shard,
-               const std::string& whole = "the file's lines");
 /// Declares --first-record of `command`; `number` is its target.
 void add_first_record(cli::Command& command, std::uint64_t& number);
 /// Declares --shard, --first-record, --invalid, --crlf and --max-line of `command`, with `options`

@@ -75,18 +75,17 @@ void LengthStream::read(const StreamRequest& request, const text::Tokenizer& tok
   reading.threads = request.threads;
   for (const Index length : request.lengths) {
     reading.length = length;
-    const train::LineEncoder lines(tokenizer, reading);
-    cuts_[length].shape = {lines.around().before, lines.around().after, lines.room()};
+    cuts_[length].shape = train::LineEncoder(tokenizer, reading).shape();
   }
   reading.length = cuts_.begin()->first;
-  const Shape& block = cuts_.begin()->second.shape;
+  const train::SequenceShape& block = cuts_.begin()->second.shape;
   const train::Corpus blocks = read_corpus(request.text, tokenizer, reading);
-  for (Index i = 0; i < blocks.size(); ++i) {
-    const auto text =
-        blocks.item(i).ids.subspan(block.before.size(), static_cast<std::size_t>(block.room));
+  const auto most = static_cast<std::size_t>(request.tokens);
+  for (Index i = 0; i < blocks.size() && (most == 0 || ids_.size() < most); ++i) {
+    const train::CorpusItem item = blocks.item(i);
+    const auto text = item.ids.subspan(block.before.size(), static_cast<std::size_t>(block.room));
     ids_.insert(ids_.end(), text.begin(), text.end());
   }
-  const auto most = static_cast<std::size_t>(request.tokens);
   if (most > 0 && ids_.size() > most) ids_.resize(most);
 }
 

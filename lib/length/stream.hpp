@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "probe/score/length_policy.hpp"
+#include "train/data/cut_sequences.hpp"
 #include "train/data/example.hpp"
 #include "train/data/objective.hpp"
 
@@ -54,13 +55,8 @@ class LengthStream {
   Index longest_room() const;
 
  private:
-  /// Tokens in front of the text in a block, after it, and of text.
-  struct Shape {
-    std::vector<TokenId> before, after;
-    Index room = 0;
-  };
   struct Cut {
-    Shape shape;
+    train::SequenceShape shape;
     std::vector<probe::Window> windows;
     std::vector<train::Example> examples;
     std::vector<Index> positions;

@@ -7,6 +7,7 @@
 #include "base/file.hpp"
 #include "length/stream.hpp"
 #include "length/subject.hpp"
+#include "text/tokenizer_digest.hpp"
 
 namespace masque::length {
 
@@ -47,15 +48,15 @@ class Text final : public LengthSubject {
       throw UsageError("texts are read several times: expected files, not streams");
     train::CorpusOptions reading;
     reading.format = train::CorpusFormat::kBlocks;
-    reading.threads = request.threads;
+    const train::TextTokens text =
+        train::read_text_tokens(request.text, tokenizer_, request.threads);
     for (const Index length : request.train_lengths) {
       reading.length = length;
-      const train::Corpus blocks = read_corpus(request.text, tokenizer_, reading);
-      for (Index i = 0; i < blocks.size(); ++i) corpus_.add(blocks.item(i).ids);
+      corpus_.append(cut_corpus(text, tokenizer_, reading));
     }
     for (const Index length : request.finetune_lengths) {
       reading.length = length;
-      others_.emplace(length, read_corpus(request.text, tokenizer_, reading));
+      others_.emplace(length, cut_corpus(text, tokenizer_, reading));
     }
     longest_ = corpus_.longest();
     for (const auto& [length, corpus] : others_) longest_ = std::max(longest_, corpus.longest());
@@ -78,7 +79,7 @@ class Text final : public LengthSubject {
   Settings settings() const override {
     train::Corpus scored;
     scored.add(stream_.ids());
-    return {{"vocabulary", train::vocabulary_digest(tokenizer_)},
+    return {{"vocabulary", text::tokenizer_digest(tokenizer_)},
             {"corpus", corpus_.digest()},
             {"eval_corpus", scored.digest()},
             {"eval_seed", fmt::format("{}", request_.seed)}};

@@ -43,6 +43,16 @@ std::string llmc_header(int bytes, std::uint64_t count, const std::string& path)
   return text;
 }
 
+std::optional<int> llmc_id_bytes(std::string_view header) {
+  if (header.size() < kLlmcHeaderBytes) return std::nullopt;
+  std::array<std::int32_t, 2> begin{};
+  std::memcpy(begin.data(), header.data(), sizeof begin);
+  for (const int bytes : {2, 4}) {
+    if (llmc_magic(bytes) == std::pair{begin[0], begin[1]}) return bytes;
+  }
+  return std::nullopt;
+}
+
 std::uint64_t read_llmc_header(std::string_view header, int bytes, const std::string& path) {
   Header numbers{};
   std::memcpy(numbers.data(), header.data(), std::min(header.size(), kLlmcHeaderBytes));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ inline constexpr std::size_t kLlmcHeaderBytes = 1024;
 /// The header of a file of `count` ids of `bytes` bytes each, 2 or 4. Throws InputError about
 /// `path` for more than it can state.
 std::string llmc_header(int bytes, std::uint64_t count, const std::string& path);
+/// The bytes of an id, 2 or 4, by the magic number and version in `header`; nothing if these are
+/// not llm.c's.
+std::optional<int> llmc_id_bytes(std::string_view header);
 /// The number of ids that `header` states, 0 for a negative one. Throws InputError about `path` if
 /// it is not the header of ids of `bytes` bytes.
 std::uint64_t read_llmc_header(std::string_view header, int bytes, const std::string& path);

@@ -1,6 +1,7 @@
 #include "records/record_filter.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "base/split.hpp"
 #include "base/utf8.hpp"
 #include "records/record_reader.hpp"
+#include "records/token_lines.hpp"
 
 namespace masque::records {
 
@@ -250,6 +252,20 @@ class Versions {
   const Corruption* corruption_;
 };
 
+/// Lets `lines` read the token folder that is the filter's input.
+void read_folder(const RecordFilter& filter, LineFormat& format, LineFilter& lines) {
+  if (filter.text || (format != LineFormat::kAuto && format != LineFormat::kIds)) {
+    throw UsageError(
+        fmt::format("{} {}: a token folder, expected text", field("input"), filter.input));
+  }
+  format = LineFormat::kIds;
+  const auto source =
+      std::make_shared<TokenLines>(TokenFolder::open(filter.input), filter.shard.value_or(Shard{}));
+  lines.first_line += static_cast<std::uint64_t>(source->sequence());
+  lines.shard.reset();
+  lines.read = [source](char* out, std::size_t size) { return source->read(out, size); };
+}
+
 /// A part of a file begins with a line of its own; what the whole is, its first line says.
 LineFormat format_of(const RecordFilter& filter) {
   if (filter.format != LineFormat::kAuto) return filter.format;
@@ -265,12 +281,14 @@ LineFormat format_of(const RecordFilter& filter) {
 }
 
 LineFilter line_filter(const RecordFilter& filter, LineFormat& format) {
-  format = format_of(filter);
+  const bool folder = is_token_folder(filter.input);
+  format = folder ? filter.format : format_of(filter);
   LineFilter lines;
   lines.threads = filter.threads;
   lines.max_line = filter.max_line;
   lines.first_line = filter.first_record;
   lines.shard = filter.shard;
+  if (folder) read_folder(filter, format, lines);
   lines.sink = filter.sink;
   lines.start = [&format](const LinePiece& first) {
     if (format == LineFormat::kAuto) format = guess_format(first.text);

@@ -122,6 +122,8 @@ print lm-write latent swap latent --function-words vocab.txt --max-new-tokens 3 
 out lm-score dump model --what hidden_states,logits -o out.safetensors < text
 print lm-score merge ppl.jsonl
 run lm-train text -o out --tokenizer vocab.txt --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
+run lm-train tokens -o out --tokenizer in --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
+run lm-train tokens/ids.bin -o out --tokenizer in --format blocks --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
 run lm-train text -o out --tokenizer vocab.txt --objective mdlm --block-size 2 --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
 run lm-train text -o out --tokenizer vocab.txt --objective univae --latent-layers 1 --latent-size 3 --steps 2 --num-hidden-layers 2 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
 run lm-train text -o out --tokenizer vocab.txt --norm-placement admin --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
@@ -150,6 +152,10 @@ print ckpt diff torch in
 print ckpt diff in.npz in
 out ckpt rename in --map names.tsv -o out
 print tok info in
+print tok info tokens
+print tok check tokens
+out tok merge tokens tokens -o out
+run tok encode in --to out < text
 print tok encode in < text
 out tok encode in --binary u16 -o out.bin < text
 print tok encode gpt --jsonl --with text,offsets,tokens < text
@@ -188,6 +194,7 @@ make_inputs() {
   printf '5 6 7 8 9 10 11 12\n13 14 15\n' >ids
   head -c 96 /dev/zero | tr '\0' '\005' >ids.bin
   droptoken drop --rate 0.3 -q <ids | droptoken mlm --mask-token 4 --vocab-size 45 -q >dropped
+  tok encode in --to tokens -q <text || return
   mask-viz show 'causal & window(3)' -n 6 -o mask.npy
   attn-probe stats model --shard 1/1 -q <text >stats.jsonl
   lm-score ppl model --shard 1/1 -q <text >ppl.jsonl

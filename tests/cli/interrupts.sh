@@ -113,6 +113,7 @@ for ((turn = 0; turn < turns; ++turn)); do
   interrupt one_line mask-viz identify -
   interrupt words tok encode "$data/text/tokenizers/bert.json"
   interrupt one_line tok encode "$data/text/tokenizers/bert.json" --max-line 1000000000000
+  interrupt words tok encode "$data/text/tokenizers/bert.json" --to output
   interrupt words tok count "$data/text/tokenizers/bert.json"
   interrupt words tok train output --size 1000
   interrupt ids tok decode "$data/text/tokenizers/bert.json"
@@ -121,7 +122,6 @@ for ((turn = 0; turn < turns; ++turn)); do
   interrupt records droptoken pack --length 4096
   interrupt records droptoken stats
   interrupt words lm-train - -o output --tokenizer vocab.txt --steps 10
-  interrupt one_line lm-train - -o output --tokenizer vocab.txt --steps 10
   interrupt - lm-train text -o output --tokenizer vocab.txt --steps 1000000
   interrupt words lm-write generate "$data/model/gpt2" --tokenizer vocab.txt --num-beams 3
   interrupt words lm-write generate bert --tokenizer vocab.txt --kind masked --how gibbs --length 4 --sweeps 1000000

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What the tools hold in memory, pages of mapped files included, is at most twice the largest tensor
 # plus 64 MB, whatever the size of the checkpoint.
+# Training on a token folder of 20 GB holds no more than 100 MB.
 # Of a long line `tok encode` holds at most 20 bytes for each of its bytes, besides 64 MB.
 #   tests/cli/memory.sh BIN_DIR PEAK_MEMORY
 # The checkpoint is a BERT of holes in 8 shards: 256 MiB in tensors of 8 MiB; with MASQUE_LARGE=1
@@ -76,6 +77,22 @@ tok_line() { # BYTE TOKENIZER ARGUMENT…
   within tok encode "$work/$2" -j 1 "${@:3}" <"$work/line"
 }
 
+# A token folder of 20 GB that is a hole: 100,000 sequences of 100,000 tokens.
+make_tokens() {
+  printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n' >"$work/vocab.txt"
+  echo a | "$bin/tok" encode "$work/vocab.txt" --to "$work/tokens" -q || return
+  truncate -s 20000000000 "$work/tokens/ids.bin"
+  local i numbers=
+  for ((i = 1; i <= 100000; ++i)); do numbers+=$((i * 100000))$'\n'; done
+  uint64s <<<"${numbers%?}" >"$work/tokens/ends.bin"
+  printf '100000\n100000\n0\n' | uint64s >"$work/tokens/lengths.bin"
+  sed -i 's/"sequences": 1,/"sequences": 100000,/; s/"tokens": 1,/"tokens": 10000000000,/' "$work/tokens/tokens.json"
+}
+# Numbers of standard input as uint64.
+uint64s() {
+  perl -ne 'print pack("Q<", $_)'
+}
+
 # within TOOL ARGUMENT…: runs it, and compares its peak with the limit. $work/out goes away.
 within() {
   local code=0 kib
@@ -127,5 +144,11 @@ for tokenizer in bpe unigram.json; do
     tok_line $byte $tokenizer
     tok_line $byte $tokenizer --jsonl --with text
   done
+done
+make_tokens || failures=$((failures + 1))
+limit_kib=100000
+for format in lines blocks; do
+  within lm-train "$work/tokens" -o "$out" --tokenizer "$work/vocab.txt" --format $format --length 64 --steps 2 --hidden-size 16 \
+    --num-hidden-layers 1 --num-attention-heads 1 -j 1
 done
 [ $failures = 0 ]

@@ -70,7 +70,8 @@ chosen() { # FIRST LAST
 # What is wrong with a run in which number N of a call failed.
 judge_call() { # KIND COMMAND CODE CALL
   local injected
-  injected=$(grep INJECTED "$work/trace")
+  # A call that another thread's lines cut in two is put together again.
+  injected=$(awk '/<unfinished/ { begun[$1] = $0 } /INJECTED/ { print / resumed>/ ? begun[$1] " " $0 : $0 }' "$work/trace")
   case $injected in
     '') ;;  # threads share the work in another way each time: the main one made fewer calls
     # Of what is said on stderr there is nothing left to see.

@@ -4,8 +4,11 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "records/binary_layout.hpp"
+#include "records/token_folder_writer.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
+#include "text/tokenizer_digest.hpp"
 
 namespace masque::train {
 namespace {
@@ -286,8 +289,45 @@ TEST_CASE("any number of threads reads the same, and digests differ") {
   for (int i = 0; i < 60000; ++i) tokens += (i % 7 == 0 ? 3 : i % 3 == 0 ? 1 : 4) + 1;
   CHECK(files.read(text, of(CorpusFormat::kBlocks, 16)).size() == (tokens - 1) / 14);
 
-  CHECK(vocabulary_digest(files.open("words")) == vocabulary_digest(files.open("words")));
-  CHECK(vocabulary_digest(files.open("words")) != vocabulary_digest(files.open("bare")));
+  CHECK(text::tokenizer_digest(files.open("words")) == text::tokenizer_digest(files.open("words")));
+  CHECK(text::tokenizer_digest(files.open("words")) != text::tokenizer_digest(files.open("bare")));
+}
+
+TEST_CASE(
+    "a token folder of a text is the same corpus, and other tokenizers and formats are refused") {
+  const Files files;
+  const test::TempFolder folder;
+  const std::string path = folder / "tokens";
+  const text::Tokenizer words = files.open("words");
+  {
+    records::TokenFolderWriter writer(path, static_cast<Index>(words.size()),
+                                      text::tokenizer_digest(words),
+                                      records::TokenFolderStart::kNew);
+    for (const Ids& ids : std::vector<Ids>{{5, 6, 7, 8}, {7}, {8, 5, 6}}) writer.add(ids);
+    writer.commit(4);
+  }
+  for (const CorpusFormat format : {CorpusFormat::kLines, CorpusFormat::kBlocks}) {
+    const Corpus text = files.read("a b c d\nc\n\nd a b\n", of(format, 5));
+    const Corpus stored = read_corpus(path, words, of(format, 5));
+    CHECK(all(stored) == all(text));
+    CHECK(stored.digest() == text.digest());
+    CHECK(stored.tokens() == text.tokens());
+  }
+  CHECK(contains(
+      message_of([&] { read_corpus(path, files.open("bare"), of(CorpusFormat::kLines, 5)); }),
+      "made with another tokenizer than"));
+  CHECK(contains(
+      message_of<UsageError>([&] { read_corpus(path, words, of(CorpusFormat::kPairs, 9)); }),
+      "holds tokens, expected lines or blocks"));
+  // Ids alone: blocks, without separators.
+  std::string ids;
+  records::append_binary(Ids{5, 6, 7, 8, 7, 8, 5, 6}, 2, ids);
+  test::write_file(folder / "ids.bin", ids);
+  CHECK(all(read_corpus(folder / "ids.bin", words, of(CorpusFormat::kBlocks, 5))) ==
+        std::vector<Ids>{{2, 5, 6, 7, 3}, {2, 8, 7, 8, 3}});
+  CHECK(contains(
+      message_of([&] { read_corpus(folder / "ids.bin", words, of(CorpusFormat::kLines, 5)); }),
+      "expected format blocks"));
 }
 
 TEST_CASE("lines and pairs are what the tokenizer itself makes of them") {

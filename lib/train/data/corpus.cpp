@@ -1,6 +1,7 @@
 #include "train/data/corpus.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -36,7 +37,29 @@ void Corpus::add(std::span<const TokenId> ids, std::span<const std::uint8_t> seg
   add(item);
 }
 
+Corpus::Corpus(CutSequences cut, std::vector<Index> lines)
+    : cut_end_{cut.size()}, lines_(std::move(lines)) {
+  MASQUE_CHECK(lines_.empty() || std::ssize(lines_) == cut.size());
+  cut_.push_back(std::move(cut));
+}
+
+void Corpus::append(const Corpus& other) {
+  MASQUE_CHECK(listed() == 0 && other.listed() == 0);
+  for (const CutSequences& cut : other.cut_) {
+    cut_end_.push_back(size() + cut.size());
+    cut_.push_back(cut);
+  }
+  lines_.clear();
+}
+
+Corpus::CutPlace Corpus::find_cut(Index number) const {
+  const auto end = std::ranges::upper_bound(cut_end_, number);
+  const auto at = static_cast<std::size_t>(end - cut_end_.begin());
+  return {cut_[at], number - (at > 0 ? cut_end_[at - 1] : 0)};
+}
+
 void Corpus::add(const CorpusItem& item) {
+  MASQUE_CHECK(cut_.empty());
   const Index count = std::ssize(item.ids);
   append_values(item.segments, begins_, count, segments_, [](Index) { return std::uint8_t{0}; });
   append_values(item.positions, begins_, count, positions_,
@@ -44,30 +67,65 @@ void Corpus::add(const CorpusItem& item) {
   append_values(item.labels, begins_, count, labels_, [](Index) { return records::kNoLabel; });
   append_values(item.weights, begins_, count, weights_, [](Index) { return 1.0; });
   if (!item.mask.empty() || has_masks()) {
-    masks_.resize(static_cast<std::size_t>(size()));
+    masks_.resize(static_cast<std::size_t>(listed()));
     masks_.emplace_back(item.mask);
   }
   if (item.line > 0 || !lines_.empty()) {
-    lines_.resize(static_cast<std::size_t>(size()));
+    lines_.resize(static_cast<std::size_t>(listed()));
     lines_.push_back(item.line);
   }
   ids_.insert(ids_.end(), item.ids.begin(), item.ids.end());
   begins_.push_back(static_cast<Index>(ids_.size()));
 }
 
+Index Corpus::tokens() const {
+  if (cut_.empty()) return begins_.back();
+  Index sum = 0;
+  for (const CutSequences& cut : cut_) sum += cut.tokens();
+  return sum;
+}
+
 Index Corpus::length(Index item) const {
   MASQUE_CHECK(0 <= item && item < size());
+  if (!cut_.empty()) {
+    const CutPlace found = find_cut(item);
+    return found.cut.length(found.number);
+  }
   const auto at = static_cast<std::size_t>(item);
   return begins_[at + 1] - begins_[at];
 }
 
 Index Corpus::longest() const {
   Index most = 0;
-  for (Index i = 0; i < size(); ++i) most = std::max(most, length(i));
+  for (const CutSequences& cut : cut_) most = std::max(most, cut.longest());
+  for (Index i = 0; i < listed(); ++i) most = std::max(most, length(i));
   return most;
 }
 
+std::vector<Index> Corpus::first_of_lengths() const {
+  std::set<Index> seen;
+  std::vector<Index> out;
+  const auto look = [&](Index number) {
+    if (seen.insert(length(number)).second) out.push_back(number);
+  };
+  for (Index i = 0; i < listed(); ++i) look(i);
+  for (std::size_t c = 0; c < cut_.size(); ++c) {
+    for (const Index number : cut_[c].first_of_lengths())
+      look(number + (c > 0 ? cut_end_[c - 1] : 0));
+  }
+  return out;
+}
+
 CorpusItem Corpus::item(Index number) const {
+  if (!cut_.empty()) {
+    const CutPlace found = find_cut(number);
+    CorpusItem item;
+    item.number = static_cast<std::uint64_t>(number);
+    item.kept = std::make_shared<const std::vector<TokenId>>(found.cut.ids(found.number));
+    item.ids = *item.kept;
+    if (!lines_.empty()) item.line = lines_[static_cast<std::size_t>(number)];
+    return item;
+  }
   const auto count = static_cast<std::size_t>(length(number));
   const auto begin = static_cast<std::size_t>(begins_[static_cast<std::size_t>(number)]);
   CorpusItem item;
@@ -92,6 +150,10 @@ Index Corpus::position_end() const {
 
 std::string Corpus::digest() const {
   const std::unique_ptr<Hasher> hasher = make_xxh3();
+  if (!cut_.empty()) {
+    for (const CutSequences& cut : cut_) hasher->add(as_bytes(cut.digest()));
+    return hasher->digest();
+  }
   hasher->add(std::as_bytes(std::span(begins_)));
   hasher->add(std::as_bytes(std::span(ids_)));
   hasher->add(std::as_bytes(std::span(segments_)));
@@ -126,7 +188,8 @@ void check_length(const Corpus& corpus, Index most, std::string_view model) {
 }
 
 void check_evaluated_length(const Corpus& corpus, Index most, std::string_view model) {
-  for (Index i = 0; most > 0 && i < corpus.size(); ++i) {
+  if (most == 0 || (corpus.longest() <= most && corpus.position_end() <= most)) return;
+  for (Index i = 0; i < corpus.size(); ++i) {
     const CorpusItem item = corpus.item(i);
     const std::string place = item.line > 0 ? fmt::format("line {}: ", item.line) : "";
     if (const Index found = std::ssize(item.ids); found > most) {
@@ -153,18 +216,6 @@ records::TokenTable token_table(const text::Tokenizer& tokenizer) {
     table.begins_word[i] = tokenizer.begins_word(id) ? 1 : 0;
   }
   return table;
-}
-
-std::string vocabulary_digest(const text::Tokenizer& tokenizer) {
-  const std::unique_ptr<Hasher> hasher = make_xxh3();
-  for (std::size_t i = 0; i < tokenizer.size(); ++i) {
-    const std::string_view token = tokenizer.token(static_cast<TokenId>(i));
-    // Lengths in front: "a", "bc" is not "ab", "c".
-    const std::uint64_t bytes = token.size();
-    hasher->add(std::as_bytes(std::span(&bytes, 1)));
-    hasher->add(as_bytes(token));
-  }
-  return hasher->digest();
 }
 
 }  // namespace masque::train

@@ -1,6 +1,7 @@
-// Text as a trainer reads it: all ids in memory, one sequence after the other.
+// Text as a trainer reads it: one sequence of ids after the other.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,11 +11,14 @@
 
 #include "base/utf8.hpp"
 #include "records/corruption.hpp"
+#include "records/token_source.hpp"
 #include "text/tokenizer.hpp"
+#include "train/data/cut_sequences.hpp"
 
 namespace masque::train {
 
-/// A sequence of a corpus. Spans end with the corpus.
+/// A sequence of a corpus. Spans end with the corpus, `ids` with the last copy of the item if
+/// earlier.
 struct CorpusItem {
   std::uint64_t number = 0;                      ///< in the corpus, from 0; keys the random numbers
   std::span<const TokenId> ids = {};             ///< of all tokens, those of a template included
@@ -27,6 +31,7 @@ struct CorpusItem {
   Index line = 0;                        ///< of the file that it stands in, from 1; 0: of none
   /// When training takes it, counted from 0 over all epochs; none: it is evaluated.
   std::optional<std::uint64_t> place = {};
+  std::shared_ptr<const std::vector<TokenId>> kept = {};  ///< what `ids` is a view of, or nullptr
 };
 
 /// What the labels of a corpus are.
@@ -37,9 +42,16 @@ enum class LabelKind {
   kHidden,    ///< the id of each token that is hidden, as masked autoencoding hides it
 };
 
-/// Sequences of ids, all in memory. Immutable once read; thread-safe.
+/// Sequences of ids: either listed, all in memory, or cut from tokens that may be in a file.
+/// Immutable once read; thread-safe; cheap to copy if they are cut.
 class Corpus {
  public:
+  /// No sequences.
+  Corpus() = default;
+  /// The sequences of `cut`; `lines` has the line of each, or nothing.
+  explicit Corpus(CutSequences cut, std::vector<Index> lines = {});
+  /// Appends all sequences of `other`, without their lines. Both have no listed sequences.
+  void append(const Corpus& other);
   /// Appends a sequence of `ids`; `segments` is empty or has one an id. Views of items taken before
   /// are no longer valid. For tests and readers.
   void add(std::span<const TokenId> ids, std::span<const std::uint8_t> segments = {});
@@ -59,13 +71,15 @@ class Corpus {
   void set_left_out(Index lines) { left_out_ = lines; }
 
   /// Number of sequences.
-  Index size() const { return static_cast<Index>(begins_.size()) - 1; }
+  Index size() const { return cut_.empty() ? listed() : cut_end_.back(); }
   /// Number of tokens of all sequences together.
-  Index tokens() const { return begins_.back(); }
+  Index tokens() const;
   /// Number of tokens of the sequence number `item`, from 0 to less than size().
   Index length(Index item) const;
-  /// Tokens of the longest sequence; 0 without any. O(sequences).
+  /// Tokens of the longest sequence; 0 without any. O(listed sequences).
   Index longest() const;
+  /// The first sequence of each length, by number. O(listed sequences).
+  std::vector<Index> first_of_lengths() const;
   /// Whether some sequence has a second segment.
   bool pairs() const { return !segments_.empty(); }
   /// What the labels are, as set_labels() was told.
@@ -80,9 +94,10 @@ class Corpus {
   Index left_out() const { return left_out_; }
   /// What was not UTF-8 in the text, and became U+FFFD.
   const RepairedLines& repaired() const { return repaired_; }
-  /// One more than the largest position; 0 without any sequence. O(tokens).
+  /// One more than the largest position; 0 without any sequence. O(listed tokens).
   Index position_end() const;
-  /// The sequence `number`, from 0 to less than size(), without a place. O(1).
+  /// The sequence `number`, from 0 to less than size(), without a place. Throws InputError for a
+  /// file that is damaged there.
   CorpusItem item(Index number) const;
   /// The file, as messages name it: "the corpus" of one that was made in memory.
   const std::string& source() const { return source_; }
@@ -91,6 +106,16 @@ class Corpus {
   std::string digest() const;
 
  private:
+  /// A sequence of cut_: which of them, and its number there.
+  struct CutPlace {
+    const CutSequences& cut;
+    Index number;
+  };
+  CutPlace find_cut(Index number) const;
+  Index listed() const { return static_cast<Index>(begins_.size()) - 1; }
+
+  std::vector<CutSequences> cut_;
+  std::vector<Index> cut_end_;  ///< number of sequences up to each of them
   std::vector<TokenId> ids_;
   std::vector<Index> begins_{0};
   // One an id, or empty as in CorpusItem.
@@ -156,13 +181,28 @@ struct CorpusOptions {
 ///         With `dropped` all records have such a list or none has; the tokens come back between
 ///         the positions of the others.
 ///
-/// Memory: 8 bytes a sequence, 4 a token, 1 more with segments, 4 with positions and labels each, 8
-/// with weights, besides the mapped file. Throws InputError if there is no sequence (for blocks
-/// with the number of tokens that were found and are needed), a line or record is wrong (by
-/// number), an id is beyond the vocabulary; UsageError if `length` leaves no room besides the
+/// Memory: 8 bytes a sequence (lines: 16), 4 a token, 1 more with segments, 4 with positions and
+/// labels each, 8 with weights, besides the mapped file. Throws InputError if there is no sequence
+/// (for blocks with the number of tokens that were found and are needed), a line or record is wrong
+/// (by number), an id is beyond the vocabulary; UsageError if `length` leaves no room besides the
 /// template, or pairs need a separator that the tokenizer has not.
 Corpus read_corpus(const std::string& path, const text::Tokenizer& tokenizer,
                    const CorpusOptions& options);
+
+/// The ids of a text's lines, to be cut in several ways.
+struct TextTokens {
+  std::shared_ptr<const records::TokenSource> tokens;
+  std::string source;        ///< as messages name the file
+  std::vector<Index> lines;  ///< the line of each sequence, from 1
+  RepairedLines repaired;    ///< what was not UTF-8
+};
+/// Reads the lines of `path` as read_corpus() does, with `threads` threads (0: default_threads()).
+/// Throws InputError for a text that cannot be read.
+TextTokens read_text_tokens(const std::string& path, const text::Tokenizer& tokenizer, int threads);
+/// Returns the corpus of `text`, whose ids are those of `tokenizer`, as lines or blocks: what
+/// read_corpus() returns with these `options`. Throws as it does.
+Corpus cut_corpus(const TextTokens& text, const text::Tokenizer& tokenizer,
+                  const CorpusOptions& options);
 
 /// Returns what corruptions must know of `tokenizer`: size, mask token, special tokens, begins of
 /// words. O(vocabulary).
@@ -175,9 +215,5 @@ void check_length(const Corpus& corpus, Index most, std::string_view model);
 /// The same for a `corpus` that is only evaluated: throws InputError that names its file, the line,
 /// `most` and `model`.
 void check_evaluated_length(const Corpus& corpus, Index most, std::string_view model);
-
-/// Returns the XXH3 hash of all tokens of `tokenizer` in the order of their ids, in hexadecimal
-/// digits: whether a vocabulary has changed.
-std::string vocabulary_digest(const text::Tokenizer& tokenizer);
 
 }  // namespace masque::train

@@ -1,15 +1,18 @@
-// Files to a corpus: pieces of whole lines are encoded by several threads and joined in order.
-#include <algorithm>
+// Texts to a corpus: pieces of whole lines are encoded by several threads and joined in order.
+#include <cerrno>
+#include <functional>
+#include <limits>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "base/file_kind.hpp"
-#include "base/line_filter.hpp"
-#include "base/mapped_file.hpp"
+#include "base/line_input.hpp"
 #include "base/ordered_work.hpp"
+#include "base/os.hpp"
+#include "records/token_folder.hpp"
+#include "text/tokenizer_digest.hpp"
 #include "train/data/corpus.hpp"
 #include "train/data/corpus_records.hpp"
 #include "train/data/line_encoder.hpp"
@@ -18,141 +21,205 @@ namespace masque::train {
 
 namespace {
 
-constexpr std::uint64_t kLongestStream = std::uint64_t{4} << 30;  // files are mapped
-constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
+constexpr std::uint64_t kLongestLine = std::uint64_t{64} << 20;
+constexpr std::uint64_t kLongestDeviceLine = std::uint64_t{1} << 20;
+/// Tokens that are kept in memory: 8 GiB.
+constexpr Index kMostTokens = Index{1} << 31;
 
-/// Cuts a stream of ids into sequences between the tokens of a template.
-class BlockCutter {
- public:
-  BlockCutter(const LineEncoder& lines, Corpus& corpus) : lines_(lines), corpus_(corpus) {}
-
-  void add(std::span<const TokenId> ids) {
-    tokens_ += ids.size();
-    open_.insert(open_.end(), ids.begin(), ids.end());
-    const auto room = static_cast<std::size_t>(lines_.room());
-    std::size_t at = 0;
-    for (; open_.size() - at >= room; at += room) {
-      block_ = lines_.around().before;
-      const auto begin = open_.begin() + static_cast<std::ptrdiff_t>(at);
-      block_.insert(block_.end(), begin, begin + lines_.room());
-      block_.insert(block_.end(), lines_.around().after.begin(), lines_.around().after.end());
-      corpus_.add(block_);
-    }
-    open_.erase(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(at));
-  }
-  std::uint64_t tokens() const { return tokens_; }
-
- private:
-  const LineEncoder& lines_;
-  Corpus& corpus_;
-  std::vector<TokenId> open_;
-  std::vector<TokenId> block_;
-  std::uint64_t tokens_ = 0;
+/// Lines of a text, and what they become.
+struct TextPiece {
+  LineBatch lines;
+  EncodedLines encoded;
 };
 
-/// The next whole lines of a text.
-std::string_view take_piece(std::string_view& rest) {
-  std::size_t end = rest.size();
-  if (end > kPieceBytes) end = std::min(end, rest.find('\n', kPieceBytes - 1) + 1);
-  if (end == 0) end = rest.size();  // no line feed after it
-  const std::string_view piece = rest.substr(0, end);
-  rest.remove_prefix(end);
-  return piece;
-}
+/// What shows that a file was changed while it was read.
+struct FileState {
+  off_t size;
+  timespec changed;
 
-/// A file's text, and what holds it.
-struct TextFile {
-  std::shared_ptr<const MappedFile> mapped;
-  std::string read;
-
-  explicit TextFile(const std::string& path) {
-    if (path == "-" || is_stream(path)) {
-      read = read_text(path, kLongestStream);
-    } else {
-      mapped = MappedFile::map(InputFile::open(path));
-      refuse_other_kind(text(), path);
-    }
+  explicit FileState(const InputStream& stream) {
+    struct stat status {};
+    if (os::stat_fd(stream.descriptor(), status) != 0)
+      throw system_error(stream.name(), "cannot be read", errno);
+    const bool file = S_ISREG(status.st_mode);
+    size = file ? status.st_size : 0;
+    changed = file ? status.st_mtim : timespec{};
   }
-  std::string_view text() const {
-    if (!mapped) return read;
-    return {reinterpret_cast<const char*>(mapped->bytes().data()), mapped->bytes().size()};
+  bool operator==(const FileState& other) const {
+    return size == other.size && changed.tv_sec == other.changed.tv_sec &&
+           changed.tv_nsec == other.changed.tv_nsec;
   }
 };
 
-Corpus read_lines(const std::string& path, const std::string& name,
-                  const text::Tokenizer& tokenizer, const CorpusOptions& options) {
-  const LineEncoder lines(tokenizer, options);
-  const TextFile file(path);
-  std::string_view rest = file.text();
-  const int threads = options.threads > 0 ? options.threads : default_threads();
+/// What a file's lines are read into.
+struct LineSink {
+  /// Called in order; returns how many tokens there are so far.
+  std::function<Index(const EncodedLines& piece, Index first_line)> add;
+  RepairedLines repaired;
+  Index left_out = 0;
+};
+
+/// Encodes all lines of the file or stream `path`.
+void read_lines(const std::string& path, const text::Tokenizer& tokenizer, const LineEncoder& lines,
+                int threads, LineSink& sink) {
+  const InputStream stream(path);
+  const FileState before(stream);
+  LineInput input(stream.descriptor(), stream.name(),
+                  stream.is_device() ? kLongestDeviceLine : kLongestLine, {});
+  if (threads <= 0) threads = default_threads();
   std::vector<std::unique_ptr<text::IdEncoder>> encoders(static_cast<std::size_t>(threads));
-  Corpus corpus;
-  BlockCutter blocks(lines, corpus);
-  std::uint64_t line = 0;
-  OrderedSteps<EncodedLines> steps;
-  steps.read = [&](EncodedLines& piece) {
-    if (rest.empty()) return false;
-    piece.text = take_piece(rest);
-    return true;
+  std::uint64_t line = 0, bytes = 0;
+  OrderedSteps<TextPiece> steps;
+  steps.read = [&](TextPiece& piece) {
+    const bool found = input.read(piece.lines);
+    bytes += piece.lines.text.size();
+    stream.refuse_endless(bytes);
+    return found;
   };
-  steps.work = [&](EncodedLines& piece, int worker) {
+  steps.ready = [&] { return input.ready(); };
+  steps.work = [&](TextPiece& piece, int worker) {
     auto& encoder = encoders[static_cast<std::size_t>(worker)];
     if (!encoder) encoder = std::make_unique<text::IdEncoder>(tokenizer.id_encoder({}));
-    lines.encode(*encoder, piece);
+    piece.encoded.text = piece.lines.text;
+    lines.encode(*encoder, piece.encoded);
   };
-  steps.write = [&](EncodedLines& piece) {
-    line += piece.lines;
-    corpus.add_repaired(piece.repaired);
-    corpus.set_left_out(corpus.left_out() + piece.left_out);
-    if (!piece.problem.empty()) {
-      throw InputError(name, fmt::format("line {}: {}", line, piece.problem));
-    }
-    if (options.format == CorpusFormat::kBlocks) {
-      // The separator in front of the first line.
-      const bool cut = blocks.tokens() == 0 && lines.separates() && !piece.ids.empty();
-      return blocks.add(std::span<const TokenId>(piece.ids).subspan(cut ? 1 : 0));
-    }
+  steps.write = [&](TextPiece& piece) {
+    const EncodedLines& encoded = piece.encoded;
+    const auto first = static_cast<Index>(line);
+    line += encoded.lines;
+    sink.repaired.add(encoded.repaired);
+    sink.left_out += encoded.left_out;
+    if (!encoded.problem.empty())
+      throw InputError(stream.name(), fmt::format("line {}: {}", line, encoded.problem));
+    if (sink.add(encoded, first) <= kMostTokens) return;
+    throw InputError(
+        stream.name(),
+        fmt::format("more than {} tokens, too many to keep in memory; make a token folder of the "
+                    "text with tok encode, which is trained on from the disk",
+                    kMostTokens));
+  };
+  ordered_work(threads, steps);
+  if (!(FileState(stream) == before))
+    throw InputError(stream.name(),
+                     "changed while it was read, expected a file that stays as it is");
+}
+
+Corpus read_pairs(const std::string& path, const std::string& name,
+                  const text::Tokenizer& tokenizer, const CorpusOptions& options) {
+  const LineEncoder lines(tokenizer, options);
+  Corpus corpus;
+  LineSink sink;
+  sink.add = [&](const EncodedLines& piece, Index first_line) {
     std::size_t at = 0;
     for (std::size_t i = 0; i < piece.lengths.size(); ++i) {
       const auto count = static_cast<std::size_t>(piece.lengths[i]);
       CorpusItem item;
-      item.ids = std::span<const TokenId>(piece.ids).subspan(at, count);
-      if (!piece.segments.empty())
-        item.segments = std::span<const std::uint8_t>(piece.segments).subspan(at, count);
-      if (!piece.labels.empty())
-        item.labels = std::span<const std::int32_t>(piece.labels).subspan(at, count);
-      item.line = static_cast<Index>(line - piece.lines) + piece.places[i];
+      item.ids = std::span(piece.ids).subspan(at, count);
+      if (!piece.segments.empty()) item.segments = std::span(piece.segments).subspan(at, count);
+      if (!piece.labels.empty()) item.labels = std::span(piece.labels).subspan(at, count);
+      item.line = first_line + piece.places[i];
       corpus.add(item);
       at += count;
     }
+    return corpus.tokens();
   };
-  ordered_work(threads, steps);
+  read_lines(path, tokenizer, lines, options.threads, sink);
+  corpus.add_repaired(sink.repaired);
+  corpus.set_left_out(sink.left_out);
   if (options.corrections) corpus.set_labels(LabelKind::kTokens);
-  corpus.set_begin_token(lines.begin());
   if (corpus.size() > 0) return corpus;
-  if (corpus.left_out() > 0) {
+  if (sink.left_out > 0) {
     throw InputError(name, fmt::format("all {} pairs have texts with different numbers of tokens, "
                                        "expected pairs with equal numbers",
-                                       corpus.left_out()));
+                                       sink.left_out));
   }
-  if (options.format == CorpusFormat::kBlocks) {
-    throw InputError(name,
-                     fmt::format("{} tokens of text, expected at least {} for one sequence of {}",
-                                 blocks.tokens(), lines.room(), options.length));
-  }
-  throw InputError(name, options.format == CorpusFormat::kPairs
-                             ? "no pairs, expected lines of source, tab and target"
-                             : "no tokens, expected a text");
+  throw InputError(name, "no pairs, expected lines of source, tab and target");
 }
 
 }  // namespace
 
+namespace {
+
+/// The tokens of a token folder or a file of ids; nullptr for any other path.
+std::shared_ptr<const records::TokenSource> open_tokens(const std::string& path,
+                                                        const text::Tokenizer& tokenizer) {
+  const auto vocab_size = static_cast<Index>(tokenizer.size());
+  if (records::is_token_file(path)) return records::open_token_file(path, vocab_size);
+  if (path == "-" || !is_folder(path)) return nullptr;
+  auto folder = records::TokenFolder::open(path);
+  if (folder->info().tokenizer == text::tokenizer_digest(tokenizer) &&
+      folder->info().vocab_size <= vocab_size)
+    return folder;
+  throw InputError(path, fmt::format("made with another tokenizer than {}, expected the same",
+                                     tokenizer.parts().path));
+}
+
+}  // namespace
+
+TextTokens read_text_tokens(const std::string& path, const text::Tokenizer& tokenizer,
+                            int threads) {
+  if (auto tokens = open_tokens(path, tokenizer)) return {std::move(tokens), path, {}, {}};
+  // Of the ids of a line alone, nothing depends on the length.
+  CorpusOptions any;
+  any.length = std::numeric_limits<Index>::max();
+  TextTokens out;
+  out.source = input_name(path);
+  const auto tokens = std::make_shared<records::TokenList>();
+  LineSink sink;
+  sink.add = [&](const EncodedLines& piece, Index first_line) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < piece.lengths.size(); ++i) {
+      const auto count = static_cast<std::size_t>(piece.lengths[i]);
+      tokens->add(std::span(piece.ids).subspan(at, count));
+      out.lines.push_back(first_line + piece.places[i]);
+      at += count;
+    }
+    return tokens->tokens();
+  };
+  read_lines(path, tokenizer, LineEncoder(tokenizer, any), threads, sink);
+  out.repaired = sink.repaired;
+  out.tokens = tokens;
+  return out;
+}
+
+Corpus cut_corpus(const TextTokens& text, const text::Tokenizer& tokenizer,
+                  const CorpusOptions& options) {
+  const LineEncoder lines(tokenizer, options);
+  if (options.format == CorpusFormat::kLines && !text.tokens->has_boundaries()) {
+    throw InputError(
+        text.source,
+        fmt::format("ids without the boundaries of lines, expected {} blocks", field("format")));
+  }
+  const CutSequences cut(text.tokens, lines.shape());
+  if (cut.size() == 0) {
+    throw InputError(text.source,
+                     options.format == CorpusFormat::kBlocks
+                         ? fmt::format("{} tokens of text, expected at least {} for one sequence "
+                                       "of {}",
+                                       cut.text_tokens(), lines.shape().room, options.length)
+                         : "no tokens, expected a text");
+  }
+  Corpus corpus(cut, options.format == CorpusFormat::kLines ? text.lines : std::vector<Index>());
+  corpus.set_source(text.source);
+  corpus.add_repaired(text.repaired);
+  corpus.set_begin_token(lines.begin());
+  return corpus;
+}
+
 Corpus read_corpus(const std::string& path, const text::Tokenizer& tokenizer,
                    const CorpusOptions& options) {
   const std::string name = input_name(path);
+  if (options.format == CorpusFormat::kLines || options.format == CorpusFormat::kBlocks) {
+    const LineEncoder checked(tokenizer, options);  // before long work
+    return cut_corpus(read_text_tokens(path, tokenizer, options.threads), tokenizer, options);
+  }
+  if (path != "-" && (is_folder(path) || records::is_token_file(path))) {
+    throw UsageError(
+        fmt::format("{}: {} holds tokens, expected lines or blocks", field("format"), path));
+  }
   Corpus corpus = options.format == CorpusFormat::kRecords
                       ? read_records(path, name, tokenizer, options)
-                      : read_lines(path, name, tokenizer, options);
+                      : read_pairs(path, name, tokenizer, options);
   corpus.set_source(name);
   return corpus;
 }

@@ -58,7 +58,11 @@ class Reader {
     lines_.encode(encoder_, piece_);
     to_.corpus.add_repaired(piece_.repaired);
     if (piece_.lengths.empty()) refuse("text without tokens");
-    to_.corpus.add(piece_.ids, piece_.segments);
+    if (texts_.size() == 1) {
+      to_.corpus.add(lines_.shape().sequence(piece_.ids));
+    } else {
+      to_.corpus.add(piece_.ids, piece_.segments);
+    }
     to_.labels.emplace_back(columns[label_]);
   }
 

@@ -63,35 +63,26 @@ void LineEncoder::encode(text::IdEncoder& encoder, EncodedLines& piece) const {
       piece.repaired.add_line(append_replacing_invalid(line, repaired));
       line = repaired;
     }
-    switch (format_) {
-      case CorpusFormat::kLines: add_line(encoder, line, piece); break;
-      case CorpusFormat::kBlocks: join_line(encoder, line, piece); break;
-      default: add_pair(encoder, line, piece); break;
+    if (format_ == CorpusFormat::kPairs) {
+      add_pair(encoder, line, piece);
+    } else {
+      add_line(encoder, line, piece);
     }
   });
+}
+
+SequenceShape LineEncoder::shape() const {
+  MASQUE_CHECK(format_ != CorpusFormat::kPairs);
+  return {format_ == CorpusFormat::kBlocks, around_.before, around_.after, room_, separator_};
 }
 
 void LineEncoder::add_line(text::IdEncoder& encoder, std::string_view line,
                            EncodedLines& piece) const {
   const std::size_t first = piece.ids.size();
-  append(around_.before, piece.ids);
-  const std::size_t begin = piece.ids.size();
   encoder.encode(line, piece.ids);
-  if (piece.ids.size() == begin) return piece.ids.resize(first);
-  piece.ids.resize(std::min(piece.ids.size(), begin + static_cast<std::size_t>(room_)));
-  append(around_.after, piece.ids);
+  if (piece.ids.size() == first) return;
   piece.lengths.push_back(static_cast<Index>(piece.ids.size() - first));
   piece.places.push_back(static_cast<Index>(piece.lines));
-}
-
-/// A separator in front of every line; the text's first one goes later.
-void LineEncoder::join_line(text::IdEncoder& encoder, std::string_view line,
-                            EncodedLines& piece) const {
-  const std::size_t first = piece.ids.size();
-  if (separator_) piece.ids.push_back(*separator_);
-  const std::size_t begin = piece.ids.size();
-  encoder.encode(line, piece.ids);
-  if (piece.ids.size() == begin) piece.ids.resize(first);
 }
 
 void LineEncoder::add_pair(text::IdEncoder& encoder, std::string_view line,

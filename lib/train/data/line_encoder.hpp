@@ -1,4 +1,4 @@
-// Lines of a text to sequences of a corpus.
+// Lines of a text to token ids.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,17 @@
 #include "base/utf8.hpp"
 #include "text/template_tokens.hpp"
 #include "train/data/corpus.hpp"
+#include "train/data/cut_sequences.hpp"
 
 namespace masque::train {
 
 /// Whole lines, and what became of them. May be used again.
 struct EncodedLines {
   std::string_view text;               ///< the lines; must stay while they are encoded
-  std::vector<TokenId> ids;            ///< of all sequences, one after the other
+  std::vector<TokenId> ids;            ///< of all lines or sequences, one after the other
   std::vector<std::uint8_t> segments;  ///< of pairs: one an id
   std::vector<std::int32_t> labels;    ///< of corrections: one an id
-  std::vector<Index> lengths;          ///< of sequences; of blocks none
+  std::vector<Index> lengths;          ///< of each line or sequence
   std::vector<Index> places;           ///< the line of each, from 1 in the piece
   std::uint64_t lines = 0;             ///< that were read
   RepairedLines repaired;              ///< what was not UTF-8 in them
@@ -26,21 +27,18 @@ struct EncodedLines {
   std::string problem;                 ///< of the last of `lines`; then nothing after it was read
 };
 
-/// Encodes lines for every format but records. Immutable, thread-safe.
+/// Encodes lines for every format but records: of lines and blocks the ids of each line with at
+/// least one token, of pairs whole sequences. Immutable, thread-safe.
 class LineEncoder {
  public:
   /// Takes what it needs from `tokenizer` and `options`; keeps no reference. Not for records.
   /// Throws as read_corpus for lengths and separators that do not fit.
   LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& options);
 
-  /// The tokens in front of, between and after the texts of a sequence.
-  const text::TemplateTokens& around() const { return around_; }
-  /// Tokens of text in a sequence.
-  Index room() const { return room_; }
+  /// What sequences of lines and blocks are made of. Not for pairs.
+  SequenceShape shape() const;
   /// CorpusOptions::begin, if it stands in front of lines.
   const std::optional<TokenId>& begin() const { return begin_; }
-  /// Of blocks: whether every line begins with a separator.
-  bool separates() const { return separator_.has_value(); }
 
   /// Fills everything of `piece` but its text, which is encoded. `encoder` has no template; it
   /// belongs to the calling thread.
@@ -48,7 +46,6 @@ class LineEncoder {
 
  private:
   void add_line(text::IdEncoder& encoder, std::string_view line, EncodedLines& piece) const;
-  void join_line(text::IdEncoder& encoder, std::string_view line, EncodedLines& piece) const;
   void add_pair(text::IdEncoder& encoder, std::string_view line, EncodedLines& piece) const;
   void join_pair(std::vector<TokenId> source, std::vector<TokenId> target,
                  EncodedLines& piece) const;

@@ -95,10 +95,12 @@ std::optional<ReadTarget> follow_example(const Example& example, const model::De
 
 std::optional<ReadTarget> follow_corpus(const model::Design& design, const Objective& objective,
                                         const Corpus& corpus) {
-  std::set<Index> seen;
-  for (Index i = 0; i < corpus.size(); ++i) {
-    const bool is_new = seen.insert(corpus.length(i)).second;
-    if (!is_new && i >= kFollowedSequences) continue;
+  // The first sequences, and one of every length.
+  std::set<Index> followed;
+  for (Index i = 0; i < std::min(corpus.size(), kFollowedSequences); ++i) followed.insert(i);
+  const std::vector<Index> lengths = corpus.first_of_lengths();
+  followed.insert(lengths.begin(), lengths.end());
+  for (const Index i : followed) {
     throw_if_interrupted();
     auto found = follow_example(objective.example(corpus.item(i), 0), design, objective);
     if (!found) continue;
@@ -208,7 +210,7 @@ bool ends_with_itself(std::string_view masks) {
 void check_mask_lengths(const model::Design& design, const Corpus& corpus, bool shorter) {
   if (design.variants.mask.empty()) return;
   std::set<Index> lengths;
-  for (Index i = 0; i < corpus.size(); ++i) lengths.insert(corpus.length(i));
+  for (const Index i : corpus.first_of_lengths()) lengths.insert(corpus.length(i));
   for (Index n = 1; shorter && n < corpus.longest(); ++n) lengths.insert(n);
   for (const mask::MaskLayer& layer : model::own_masks(design)) {
     for (const Index length : lengths) {

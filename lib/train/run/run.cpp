@@ -16,6 +16,7 @@
 #include "model/checkpoint/training_state.hpp"
 #include "model/detector.hpp"
 #include "store/checkpoint.hpp"
+#include "text/tokenizer_digest.hpp"
 #include "train/network/operations.hpp"
 #include "train/network/trained_positions.hpp"
 #include "train/run/folder_parts.hpp"
@@ -76,7 +77,7 @@ LossReport TrainingRun::evaluate_never_selected(Index most) {
 
 std::vector<std::pair<std::string, std::string>> TrainingRun::facts() const {
   std::vector<std::pair<std::string, std::string>> facts = options_.settings;
-  facts.emplace_back("vocabulary", vocabulary_digest(tokenizer_));
+  facts.emplace_back("vocabulary", text::tokenizer_digest(tokenizer_));
   facts.emplace_back("corpus", corpus_.digest());
   if (options_.init) facts.emplace_back("init", start_digest_);
   if (options_.init_generator) facts.emplace_back("init_generator", generator_digest_);

@@ -40,7 +40,8 @@ class Plm final : public Objective {
 
   void check(const Corpus& corpus) const override {
     Objective::check(corpus);
-    for (Index i = 0; hf_ && i < corpus.size(); ++i) {
+    if (!hf_) return;
+    for (const Index i : corpus.first_of_lengths()) {
       if (corpus.length(i) % 2 == 0) continue;
       throw InputError(fmt::format(
           "{} plm-hf: sequence {} has {} tokens, expected an even number; use {} blocks",

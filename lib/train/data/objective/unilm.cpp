@@ -41,7 +41,8 @@ class Unilm final : public Objective {
       throw InputError(corpus.source(), "sequences with one segment, expected sources and targets");
     }
     Objective::check(corpus);
-    for (Index i = 0; i < corpus.size(); ++i) source_size(corpus.item(i).segments);
+    for (Index i = 0; corpus.pairs() && i < corpus.size(); ++i)
+      source_size(corpus.item(i).segments);
   }
 
  protected:

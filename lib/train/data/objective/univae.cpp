@@ -50,7 +50,7 @@ class Univae final : public Objective {
 
   void check(const Corpus& corpus) const override {
     Objective::check(corpus);
-    for (Index i = 0; i < corpus.size(); ++i) {
+    for (const Index i : corpus.first_of_lengths()) {
       if (corpus.length(i) < 2)
         throw InputError(corpus.source(),
                          fmt::format("sequence {} has one token, expected at least 2", i + 1));

@@ -1,0 +1,90 @@
+// Token ids in files: token folders, and the files of nanoGPT and llm.c.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file.hpp"
+#include "records/token_source.hpp"
+
+namespace masque::records {
+
+/// The files of a token folder, version 1. All numbers are little-endian.
+inline constexpr const char* kTokenInfoName = "tokens.json";
+inline constexpr const char* kTokenIdsName = "ids.bin";  ///< uint16 or uint32, one a token
+inline constexpr const char* kTokenEndsName =
+    "ends.bin";  ///< uint64: tokens up to a sequence's end
+inline constexpr const char* kTokenLengthsName = "lengths.bin";  ///< uint64: length, count, first
+/// How far a folder is that is not complete.
+inline constexpr const char* kTokenProgressName = "progress.json";
+inline constexpr std::uint64_t kTokenFolderVersion = 1;
+
+/// What the tokens.json of a token folder says.
+struct TokenFolderInfo {
+  int id_bytes = 4;       ///< of an id in ids.bin: 2 or 4
+  Index vocab_size = 0;   ///< ids are below it
+  std::string tokenizer;  ///< text::tokenizer_digest() of what encoded the text
+  Index sequences = 0;    ///< number of sequences
+  Index tokens = 0;       ///< of all sequences together
+  Index lines = 0;        ///< of the text, those without a token included
+  std::string digest;     ///< TokenSource::digest()
+
+  /// Its text.
+  std::string json() const;
+  /// Reads the tokens.json of `folder`. Throws InputError for what is none, or of another version.
+  static TokenFolderInfo read(const std::string& folder);
+};
+
+/// Whether `path` is a folder with a tokens.json. Throws as is_folder().
+bool is_token_folder(const std::string& path);
+
+/// Bytes that hold every id below `vocab_size`: 2 or 4.
+int id_bytes_of(Index vocab_size);
+
+/// An open token folder. Its files are read as they are needed, and never whole: a file that was
+/// shortened, or ids that are none, are an InputError where they are met.
+class TokenFolder final : public TokenSource {
+ public:
+  /// Opens the token folder `path`. Throws InputError if its files do not fit each other by their
+  /// sizes.
+  static std::shared_ptr<const TokenFolder> open(const std::string& path);
+
+  /// What tokens.json says.
+  const TokenFolderInfo& info() const { return info_; }
+  Index sequences() const override { return info_.sequences; }
+  Index tokens() const override { return info_.tokens; }
+  Index begin(Index sequence) const override;
+  Index length(Index sequence) const override;
+  void read(Index begin, std::span<TokenId> out) const override;
+  std::vector<LengthCount> lengths() const override { return lengths_; }
+  /// What tokens.json says. O(1).
+  std::string digest() const override { return info_.digest; }
+  /// Reads everything: boundaries, ids, counts of lengths, digest. Returns the first thing that is
+  /// wrong, in one line with the file; nothing if all is right. O(tokens), memory of the longest
+  /// sequence. Throws InputError if a file cannot be read, and Interrupted.
+  std::optional<std::string> find_damage() const;
+
+ private:
+  std::optional<std::string> find_wrong_length(Index sequence, Index& length) const;
+  TokenFolder(std::string path, TokenFolderInfo info);
+  void read_lengths();
+
+  std::string path_;
+  TokenFolderInfo info_;
+  InputFile ids_, ends_;
+  std::vector<LengthCount> lengths_;
+};
+
+/// Whether `path` is taken for a file of ids: a regular file NAME.bin that is no checkpoint of
+/// PyTorch. Throws InputError if it cannot be read.
+bool is_token_file(const std::string& path);
+
+/// Opens the file `path` of ids: with llm.c's header, or as nanoGPT has them, of
+/// id_bytes_of(`vocab_size`) bytes each. It has no boundaries, and its digest is that of its size
+/// and of 1024 places. Throws InputError if it is no such file; where an id of `vocab_size` or more
+/// is met, too.
+std::shared_ptr<const TokenSource> open_token_file(const std::string& path, Index vocab_size);
+
+}  // namespace masque::records

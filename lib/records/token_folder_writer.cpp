@@ -1,0 +1,234 @@
+#include "records/token_folder_writer.hpp"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <exception>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
+#include "base/json.hpp"
+#include "base/json_writer.hpp"
+#include "base/little_endian.hpp"
+#include "base/os.hpp"
+#include "base/output_file.hpp"
+#include "base/output_folder.hpp"
+#include "base/parallel.hpp"
+#include "records/binary_layout.hpp"
+
+namespace masque::records {
+
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+constexpr std::uint64_t kLongestProgress = 1 << 16;
+
+std::string progress_json(const TokenFolderInfo& info, const TokenProgress& progress) {
+  return json_text([&](JsonWriter& json) {
+           json.begin_object().member("version", kTokenFolderVersion);
+           json.member("vocab_size", info.vocab_size).member("tokenizer", info.tokenizer);
+           json.member("sequences", progress.sequences).member("tokens", progress.tokens);
+           json.member("lines", progress.lines).member("text", progress.text).end_object();
+         }) +
+         "\n";
+}
+
+/// Opens a file to write, which must not be there if it is `made`, and locks it.
+Descriptor open_part(const std::string& path, bool made) {
+  const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (made ? O_CREAT | O_EXCL : 0);
+  Descriptor fd(os::open_at(AT_FDCWD, path.c_str(), flags, 0666));
+  if (!fd) throw system_error(path, "cannot be opened", errno);
+  if (os::lock_exclusive(fd.get()) != 0 && errno == EWOULDBLOCK)
+    throw InputError(path, "another process is writing it");
+  return fd;
+}
+
+void remove_folder(const std::string& path) {
+  remove_tree(open_folder(folder_of(path)).get(), base_name(path));
+}
+
+void sync_part(const Descriptor& fd, const std::string& path) {
+  if (os::sync(fd.get()) != 0) throw system_error(path, "cannot be written", errno);
+}
+
+}  // namespace
+
+TokenFolderWriter::TokenFolderWriter(std::string path, Index vocab_size, std::string tokenizer,
+                                     TokenFolderStart start)
+    : path_(std::move(path)) {
+  info_.vocab_size = vocab_size;
+  info_.tokenizer = std::move(tokenizer);
+  info_.id_bytes = id_bytes_of(vocab_size);
+  const Descriptor parent = open_folder(folder_of(path_));
+  const bool new_folder = os::mkdir_at(parent.get(), base_name(path_).c_str(), 0777) == 0;
+  if (!new_folder && errno != EEXIST) throw system_error(path_, "cannot be made", errno);
+  if (!new_folder && start == TokenFolderStart::kNew)
+    throw InputError(path_, fmt::format("is there, expected a new folder, or {}", field("resume")));
+  if (!new_folder && exists(join(path_, kTokenInfoName)))
+    throw InputError(path_, "is complete, nothing is left to do");
+  if (!new_folder && !exists(join(path_, kTokenProgressName))) {
+    throw InputError(path_, fmt::format("has no {}, expected a folder that an interrupted run left",
+                                        kTokenProgressName));
+  }
+  const std::exception_ptr failed = caught([&] {
+    if (new_folder) sync_part(parent, path_);
+    // The files first: what the progress says is in them.
+    ids_ = open_part(join(path_, kTokenIdsName), new_folder);
+    ends_ = open_part(join(path_, kTokenEndsName), new_folder);
+    if (new_folder) {
+      save(0, {});
+    } else {
+      restore();
+    }
+  });
+  if (!failed) return;
+  if (new_folder) remove_folder(path_);
+  std::rethrow_exception(failed);
+}
+
+void TokenFolderWriter::restore() {
+  const InputFile file = InputFile::open(join(path_, kTokenProgressName));
+  const JsonValue json = parse_json_file(file.read_all(kLongestProgress), file.path());
+  const auto number = [&](std::string_view name) {
+    const JsonValue* value = json.find(name);
+    const auto found = value != nullptr ? value->integer() : std::nullopt;
+    if (!found || *found > std::uint64_t{1} << 60)
+      throw InputError(file.path(), fmt::format("'{}': expected a whole number", name));
+    return static_cast<Index>(*found);
+  };
+  if (number("version") != static_cast<Index>(kTokenFolderVersion))
+    throw InputError(file.path(), fmt::format("version {}, expected {}", number("version"),
+                                              kTokenFolderVersion));
+  if (number("vocab_size") != info_.vocab_size || json.text_of("tokenizer") != info_.tokenizer)
+    throw InputError(file.path(), "written with another tokenizer, expected the same");
+  const TokenProgress progress{number("sequences"), number("tokens"), number("lines"),
+                               json.text_of("text")};
+  // Read back what was saved; what was written after it goes away.
+  const InputFile ids = InputFile::open(join(path_, kTokenIdsName));
+  const InputFile ends = InputFile::open(join(path_, kTokenEndsName));
+  const auto width = static_cast<std::uint64_t>(info_.id_bytes);
+  const auto ids_size = static_cast<std::uint64_t>(progress.tokens) * width;
+  const auto ends_size = static_cast<std::uint64_t>(progress.sequences) * sizeof(std::uint64_t);
+  if (ids.size() < ids_size || ends.size() < ends_size)
+    throw InputError(path_, fmt::format("fewer ids than {} says", kTokenProgressName));
+  std::vector<TokenId> sequence;
+  std::string bytes;
+  for (Index i = 0; i < progress.sequences; ++i) {
+    if (i % 1024 == 0) throw_if_interrupted();
+    std::uint64_t end = 0;
+    ends.read(static_cast<std::uint64_t>(i) * sizeof end,
+              std::as_writable_bytes(std::span(&end, 1)));
+    const auto begin = static_cast<std::uint64_t>(info_.tokens);
+    if (end <= begin || end > static_cast<std::uint64_t>(progress.tokens))
+      throw InputError(ends.path(),
+                       fmt::format("sequence {} ends after token {}, expected {} to {}", i + 1, end,
+                                   begin + 1, progress.tokens));
+    sequence.resize(end - begin);
+    bytes.resize(sequence.size() * width);
+    ids.read(begin * width, std::as_writable_bytes(std::span(bytes)));
+    for (std::size_t k = 0; k < sequence.size(); ++k) {
+      sequence[k] = width == 2 ? load_number<std::uint16_t>(bytes.data() + k * width)
+                               : load_number<TokenId>(bytes.data() + k * width);
+    }
+    digest_.add(sequence);
+    lengths_.add(std::ssize(sequence));
+    info_.tokens = static_cast<Index>(end);
+    ++info_.sequences;
+  }
+  if (info_.tokens != progress.tokens)
+    throw InputError(ends.path(), fmt::format("the last sequence ends after token {}, expected {}",
+                                              info_.tokens, progress.tokens));
+  if (os::truncate(ids_.get(), static_cast<off_t>(ids_size)) != 0)
+    throw system_error(ids.path(), "cannot be written", errno);
+  if (os::truncate(ends_.get(), static_cast<off_t>(ends_size)) != 0)
+    throw system_error(ends.path(), "cannot be written", errno);
+  saved_ = progress;
+}
+
+void TokenFolderWriter::add(std::span<const TokenId> ids) {
+  MASQUE_CHECK(!ids.empty());
+  append_binary(ids, info_.id_bytes, ids_buffer_);
+  info_.tokens += std::ssize(ids);
+  ++info_.sequences;
+  append_number(ends_buffer_, static_cast<std::uint64_t>(info_.tokens));
+  digest_.add(ids);
+  lengths_.add(std::ssize(ids));
+  if (ids_buffer_.size() + ends_buffer_.size() >= kBufferBytes) flush();
+}
+
+void TokenFolderWriter::flush() {
+  const auto ids_size =
+      static_cast<std::uint64_t>(info_.tokens) * static_cast<std::uint64_t>(info_.id_bytes);
+  const auto ends_size = static_cast<std::uint64_t>(info_.sequences) * sizeof(std::uint64_t);
+  write_at(ids_.get(), ids_size - ids_buffer_.size(), as_bytes(ids_buffer_),
+           join(path_, kTokenIdsName));
+  write_at(ends_.get(), ends_size - ends_buffer_.size(), as_bytes(ends_buffer_),
+           join(path_, kTokenEndsName));
+  ids_buffer_.clear();
+  ends_buffer_.clear();
+}
+
+void TokenFolderWriter::save(Index lines, std::string text) {
+  flush();
+  sync_part(ids_, join(path_, kTokenIdsName));
+  sync_part(ends_, join(path_, kTokenEndsName));
+  saved_ = {info_.sequences, info_.tokens, lines, std::move(text)};
+  replace_text(join(path_, kTokenProgressName), progress_json(info_, saved_));
+}
+
+void TokenFolderWriter::commit(Index lines) {
+  if (info_.sequences == 0) {
+    remove_folder(path_);
+    throw InputError("no tokens, expected a text");
+  }
+  flush();
+  sync_part(ids_, join(path_, kTokenIdsName));
+  sync_part(ends_, join(path_, kTokenEndsName));
+  std::string rows;
+  for (const LengthCount& row : lengths_.counts())
+    append_number(rows, static_cast<std::uint64_t>(row.length),
+                  static_cast<std::uint64_t>(row.count), static_cast<std::uint64_t>(row.first));
+  replace_text(join(path_, kTokenLengthsName), rows);
+  info_.lines = lines;
+  info_.digest = digest_.digest();
+  replace_text(join(path_, kTokenInfoName), info_.json());
+  const Descriptor folder = open_folder(path_);
+  if (os::unlink_at(folder.get(), kTokenProgressName) != 0)
+    throw system_error(join(path_, kTokenProgressName), "cannot be removed", errno);
+}
+
+void merge_token_folders(const std::vector<std::string>& folders, const std::string& output) {
+  MASQUE_CHECK(!folders.empty());
+  std::vector<std::shared_ptr<const TokenFolder>> parts;
+  for (const std::string& folder : folders) {
+    parts.push_back(TokenFolder::open(folder));
+    if (parts.back()->info().tokenizer != parts.front()->info().tokenizer)
+      throw InputError(folder, fmt::format("made with another tokenizer than {}", folders.front()));
+  }
+  const TokenFolderInfo& first = parts.front()->info();
+  TokenFolderWriter writer(output, first.vocab_size, first.tokenizer, TokenFolderStart::kNew);
+  const std::exception_ptr failed = caught([&] {
+    std::vector<TokenId> ids;
+    Index lines = 0;
+    for (const auto& part : parts) {
+      Index begin = 0;
+      for (Index i = 0; i < part->sequences(); ++i) {
+        if (i % 1024 == 0) throw_if_interrupted();
+        ids.resize(static_cast<std::size_t>(part->length(i)));
+        part->read(begin, ids);
+        writer.add(ids);
+        begin += std::ssize(ids);
+      }
+      lines += part->info().lines;
+    }
+    writer.commit(lines);
+  });
+  if (!failed) return;
+  remove_folder(output);
+  std::rethrow_exception(failed);
+}
+
+}  // namespace masque::records

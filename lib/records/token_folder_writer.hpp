@@ -1,0 +1,68 @@
+// Writing a token folder, sequence by sequence, so that an interrupted run can go on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/file.hpp"
+#include "records/token_folder.hpp"
+
+namespace masque::records {
+
+/// How far a token folder is written.
+struct TokenProgress {
+  Index sequences = 0;    ///< number of sequences
+  Index tokens = 0;       ///< of all sequences together
+  Index lines = 0;        ///< of the text
+  std::string text = {};  ///< digest of these lines, as the caller computes it
+};
+
+/// What happens when the folder is there.
+enum class TokenFolderStart {
+  kNew,     ///< it must not be there
+  kResume,  ///< what an interrupted run wrote stays
+};
+
+/// A token folder being written. It is complete, and a token folder, once commit() has returned;
+/// until then it goes on from the last save(). For one writer at a time, and one thread.
+class TokenFolderWriter {
+ public:
+  /// Makes the folder `path` for ids below `vocab_size` of a tokenizer with the digest
+  /// `tokenizer`, or goes on with it, as `start` says; a folder that is not there is begun. Throws
+  /// InputError: the folder is there (kNew) or is none that a run with the same tokenizer was
+  /// interrupted in (kResume), another process writes it.
+  TokenFolderWriter(std::string path, Index vocab_size, std::string tokenizer,
+                    TokenFolderStart start);
+
+  /// What is written and saved: when it begins, what an interrupted run left.
+  const TokenProgress& saved() const { return saved_; }
+
+  /// Appends a sequence of `ids`, at least one, all below the vocabulary's size. Throws InputError.
+  void add(std::span<const TokenId> ids);
+  /// Makes durable what was added, which are the first `lines` lines of a text with the digest
+  /// `text`: a run that goes on begins behind them. Throws InputError.
+  void save(Index lines, std::string text);
+  /// Completes the folder; the text had `lines` lines. Throws InputError, also if nothing was
+  /// added.
+  void commit(Index lines);
+
+ private:
+  void restore();
+  void flush();
+
+  std::string path_;
+  TokenFolderInfo info_;
+  TokenProgress saved_;
+  Descriptor ids_, ends_;
+  std::string ids_buffer_, ends_buffer_;
+  TokenDigest digest_;
+  LengthTally lengths_;
+};
+
+/// Writes the sequences of the token folders `folders`, one behind the other, as the new folder
+/// `output`: as if their texts had been one. Constant memory. Throws InputError if one is no token
+/// folder or was made with another tokenizer than the first, `output` is there, or writing fails;
+/// and Interrupted. Then there is no new folder.
+void merge_token_folders(const std::vector<std::string>& folders, const std::string& output);
+
+}  // namespace masque::records

@@ -1,0 +1,116 @@
+#include "train/data/cut_sequences.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/hash.hpp"
+
+namespace masque::train {
+
+std::vector<TokenId> SequenceShape::sequence(std::span<const TokenId> ids) const {
+  std::vector<TokenId> out;
+  out.reserve(ids.size() + before.size() + after.size());
+  out.insert(out.end(), before.begin(), before.end());
+  const std::size_t taken = std::min(ids.size(), static_cast<std::size_t>(room));
+  out.insert(out.end(), ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(taken));
+  out.insert(out.end(), after.begin(), after.end());
+  return out;
+}
+
+CutSequences::CutSequences(std::shared_ptr<const records::TokenSource> source, SequenceShape shape)
+    : source_(std::move(source)), shape_(std::move(shape)) {
+  MASQUE_CHECK(shape_.blocks || source_->has_boundaries());
+  if (!source_->has_boundaries()) shape_.separator.reset();
+  if (shape_.blocks) {
+    if (size() == 0) return;
+    longest_ = shape_.room + shape_.around();
+    tokens_ = size() * longest_;
+    first_of_lengths_ = {0};
+    return;
+  }
+  // Lines that are cut have one length.
+  std::map<Index, Index> first;
+  for (const records::LengthCount& count : source_->lengths()) {
+    const Index length = std::min(count.length, shape_.room) + shape_.around();
+    tokens_ += count.count * length;
+    longest_ = std::max(longest_, length);
+    const auto [at, is_new] = first.try_emplace(length, count.first);
+    if (!is_new) at->second = std::min(at->second, count.first);
+  }
+  for (const auto& [length, number] : first) first_of_lengths_.push_back(number);
+  std::ranges::sort(first_of_lengths_);
+}
+
+Index CutSequences::text_tokens() const {
+  const Index separators = shape_.blocks && shape_.separator ? source_->sequences() - 1 : 0;
+  return source_->tokens() + std::max<Index>(separators, 0);
+}
+
+Index CutSequences::size() const {
+  return shape_.blocks ? text_tokens() / shape_.room : source_->sequences();
+}
+
+Index CutSequences::tokens() const { return tokens_; }
+
+Index CutSequences::length(Index number) const {
+  MASQUE_CHECK(0 <= number && number < size());
+  const Index text = shape_.blocks ? shape_.room : std::min(source_->length(number), shape_.room);
+  return text + shape_.around();
+}
+
+/// Of blocks: the place of a line's first token among all tokens and separators.
+Index CutSequences::place_of(Index line) const {
+  return source_->begin(line) + (shape_.separator ? line : 0);
+}
+
+std::vector<TokenId> CutSequences::ids(Index number) const {
+  MASQUE_CHECK(0 <= number && number < size());
+  const Index room = shape_.blocks ? shape_.room : std::min(source_->length(number), shape_.room);
+  std::vector<TokenId> out(static_cast<std::size_t>(room + shape_.around()));
+  std::ranges::copy(shape_.before, out.begin());
+  std::ranges::copy(shape_.after, out.end() - std::ssize(shape_.after));
+  std::span<TokenId> text =
+      std::span(out).subspan(shape_.before.size(), static_cast<std::size_t>(room));
+  if (!shape_.blocks) {
+    source_->read(source_->begin(number), text);
+  } else if (!shape_.separator) {
+    source_->read(number * room, text);
+  } else {
+    Index place = number * room;
+    // The last line that begins at `place` or before; it is inside that line or at its separator.
+    Index line = 0, end = source_->sequences();
+    while (end - line > 1) {
+      const Index middle = line + (end - line) / 2;
+      (place_of(middle) <= place ? line : end) = middle;
+    }
+    while (!text.empty()) {
+      const Index in_line =
+          std::min(source_->length(line) - (place - place_of(line)), std::ssize(text));
+      if (in_line > 0) {
+        source_->read(source_->begin(line) + place - place_of(line),
+                      text.first(static_cast<std::size_t>(in_line)));
+        text = text.subspan(static_cast<std::size_t>(in_line));
+        place += in_line;
+      }
+      if (text.empty()) break;
+      text.front() = *shape_.separator;
+      text = text.subspan(1);
+      ++place;
+      ++line;
+    }
+  }
+  return out;
+}
+
+std::string CutSequences::digest() const {
+  return xxh3_of(as_bytes(fmt::format("{} {} {} {} {} {}", source_->digest(), shape_.blocks,
+                                      fmt::join(shape_.before, ","), fmt::join(shape_.after, ","),
+                                      shape_.room, shape_.separator.value_or(-1))));
+}
+
+}  // namespace masque::train

@@ -1,0 +1,65 @@
+// Token ids of texts, cut into the sequences that a model is trained on.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "records/token_source.hpp"
+
+namespace masque::train {
+
+/// What a sequence is made of.
+struct SequenceShape {
+  /// Whether sequences are blocks of exactly `room` tokens of the whole text, without the rest; or
+  /// each line is one.
+  bool blocks = false;
+  std::vector<TokenId> before, after;  ///< special tokens around the text
+  Index room = 1;                      ///< most tokens of text, from 1; longer lines lose their end
+  std::optional<TokenId> separator;    ///< of blocks: between two lines
+
+  /// Returns the sequence of a line's `ids`, at least one.
+  std::vector<TokenId> sequence(std::span<const TokenId> ids) const;
+  /// Number of special tokens around the text.
+  Index around() const { return std::ssize(before) + std::ssize(after); }
+};
+
+/// Sequences of a source. Nothing is stored: each one is cut when it is asked for. Immutable,
+/// thread-safe, cheap to copy.
+class CutSequences {
+ public:
+  /// The lines of `source` in this `shape`. A source without boundaries can be cut into blocks
+  /// only, and these have no separators.
+  CutSequences(std::shared_ptr<const records::TokenSource> source, SequenceShape shape);
+
+  /// Number of sequences.
+  Index size() const;
+  /// Number of tokens of all sequences together, special ones included.
+  Index tokens() const;
+  /// Tokens of the longest sequence; 0 without any.
+  Index longest() const { return longest_; }
+  /// Number of tokens of text, separators included: what blocks are cut from.
+  Index text_tokens() const;
+  /// Tokens of sequence `number`, from 0 to less than size(). O(1).
+  Index length(Index number) const;
+  /// The first sequence of each length, by number.
+  const std::vector<Index>& first_of_lengths() const { return first_of_lengths_; }
+  /// The ids of sequence `number`. O(log lines) and its length. Throws InputError for a file that
+  /// is damaged there.
+  std::vector<TokenId> ids(Index number) const;
+  /// XXH3 of source and shape in hexadecimal digits: another digest, other sequences. Cost as
+  /// TokenSource::digest().
+  std::string digest() const;
+
+ private:
+  Index place_of(Index line) const;
+
+  std::shared_ptr<const records::TokenSource> source_;
+  SequenceShape shape_;
+  Index tokens_ = 0;
+  Index longest_ = 0;
+  std::vector<Index> first_of_lengths_;
+};
+
+}  // namespace masque::train
