@@ -28,6 +28,7 @@ struct Options {
   std::optional<std::string> corruptions;
   std::optional<std::string> average;
   std::optional<std::string> corrected;
+  std::optional<probe::PredictedTokens> predicted;
 };
 
 std::vector<probe::TokenNoise> parse_corruptions(const std::string& list) {
@@ -137,8 +138,8 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   if (o.average && o.corruptions) {
     throw UsageError("--average cannot be combined with --corruptions: it masks as BERT does");
   }
-  if (o.corrected && !o.average) {
-    throw UsageError("--corrected needs --average");
+  if ((o.corrected || o.predicted) && !o.average) {
+    throw UsageError(fmt::format("--{} needs --average", o.corrected ? "corrected" : "predicted"));
   }
   if (o.corrected && rates_of(o).size() != 1) {
     throw UsageError("--corrected was made for one rate: give only that rate as --rates");
@@ -149,6 +150,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   probe::AverageRequest average;
   average.rates = request.rates;
   average.batch_tokens = o.open.batch_tokens;
+  if (o.predicted) average.predicted = *o.predicted;
   if (o.average) average.samples = samples_of(*o.average);
   const commands::OpenedModel opened =
       commands::open_model(o.open, o.open.model, !o.sequences.records, session);
@@ -184,9 +186,13 @@ void declare_consistency(cli::Command& tool) {
            "kinds of corruption: mask, drop, random, none [mask,drop,random]");
   c.option("--average", "LIST", o->average,
            "instead, average predictions over K random masks (80 % [MASK], 10 % random, 10 % "
-           "kept), for each K in LIST, at tokens that are never masked");
+           "kept), for each K in LIST, at a quarter of the tokens");
   c.option("--corrected", "MODEL", o->corrected,
            "with --average: the model that embed-fix mlm-correct wrote");
+  c.choice("--predicted", o->predicted, probe::predicted_token_names(),
+           "with --average: what happens to the tokens that are predicted; visible: never masked; "
+           "masked: always [MASK]; corrupted: as the others in the average, visible to the models "
+           "that are compared [visible]");
   commands::add_digits(c, o->open.digits);
   cli::add_seed(c, o->open.common);
   cli::add_table(c, o->open.common);

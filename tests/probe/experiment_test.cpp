@@ -292,4 +292,46 @@ TEST_CASE("model average: of one sample it is that sample, of itself it is no di
   CHECK_THROWS_AS(ModelAverage(*open("gpt2"), nullptr, request), InputError);
 }
 
+TEST_CASE("model average: predicted tokens that are masked, or corrupted as the others") {
+  const auto model = open("bert");
+  const Sequence sequence = sequence_of(18, model->design().vocab_size, 2);
+  const auto numbers = selection_numbers(sequence, 0, "average");
+  AverageRequest request;
+  request.rates = {1};
+  request.samples = {1};
+  request.mask = 4;
+  request.mask_share = 1;
+  request.random_share = 0;
+  Sequence targets = sequence, all = sequence;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] < 0.25) targets.ids[i] = 4;
+    if (numbers[i] < 1) all.ids[i] = 4;
+  }
+  const Last plain = last_of(*model, sequence), hidden = last_of(*model, targets),
+             masked = last_of(*model, all);
+  for (const auto predicted : {PredictedTokens::kMasked, PredictedTokens::kCorrupted}) {
+    request.predicted = predicted;
+    ModelAverage average(*model, nullptr, request);
+    average.add(sequence);
+    // What the model is compared with reads all tokens, or all but the predicted ones.
+    const Last& raw = predicted == PredictedTokens::kMasked ? hidden : plain;
+    double loss = 0, raw_loss = 0, far = 0, count = 0;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (numbers[i] >= 0.25) continue;
+      const auto row = static_cast<Index>(i);
+      const auto p = predict<const double>(masked.logit_rows.view().row_span(row));
+      const auto q = predict<const double>(raw.logit_rows.view().row_span(row));
+      loss -= p.logarithm[static_cast<std::size_t>(sequence.ids[i])];
+      raw_loss -= q.logarithm[static_cast<std::size_t>(sequence.ids[i])];
+      far += divergence(p, q);
+      ++count;
+    }
+    REQUIRE(count > 0);
+    const AverageRow& found = average.rows().front();
+    CHECK(found.average_loss.mean() == doctest::Approx(loss / count).epsilon(1e-12));
+    CHECK(found.raw_loss.mean() == doctest::Approx(raw_loss / count).epsilon(1e-9));
+    CHECK(found.from_raw.mean() == doctest::Approx(far / count).epsilon(1e-9));
+  }
+}
+
 }  // namespace masque::probe

@@ -1,6 +1,7 @@
 #include "probe/score/model_average.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <tuple>
@@ -85,6 +86,14 @@ TokenDistribution mean_of(const std::vector<double>& sum, Index count) {
 
 }  // namespace
 
+NameTable<PredictedTokens> predicted_token_names() {
+  static constexpr std::array<std::pair<std::string_view, PredictedTokens>, 3> kNames{
+      {{"visible", PredictedTokens::kVisible},
+       {"masked", PredictedTokens::kMasked},
+       {"corrupted", PredictedTokens::kCorrupted}}};
+  return kNames;
+}
+
 ModelAverage::ModelAverage(const model::Model& model, const model::Model* corrected,
                            const AverageRequest& request)
     : model_(model), corrected_(corrected), request_(request) {
@@ -124,8 +133,9 @@ Sequence ModelAverage::sample(const Sequence& sequence, std::span<const double> 
   const auto vocab_size = static_cast<std::uint64_t>(model_.design().vocab_size);
   for (std::size_t i = 0; i < out.ids.size(); ++i) {
     const PhiloxBlock words = random.block(i);
-    const bool evaluated = numbers[i] < request_.evaluated || numbers[i] > 1;
-    if (evaluated || static_cast<double>(words[0]) * 0x1p-32 >= rate) continue;
+    const bool kept =
+        request_.predicted != PredictedTokens::kCorrupted && numbers[i] < request_.evaluated;
+    if (kept || numbers[i] > 1 || static_cast<double>(words[0]) * 0x1p-32 >= rate) continue;
     const double share = static_cast<double>(words[1]) * 0x1p-32;
     if (share < request_.mask_share) {
       out.ids[i] = request_.mask;
@@ -136,16 +146,21 @@ Sequence ModelAverage::sample(const Sequence& sequence, std::span<const double> 
   return out;
 }
 
-void ModelAverage::add(const Sequence& sequence) {
-  check_one_stream(sequence, model_.design());
-  const auto numbers = selection_numbers(sequence, request_.seed, "average");
+void ModelAverage::add(const Sequence& original) {
+  check_one_stream(original, model_.design());
+  const auto numbers = selection_numbers(original, request_.seed, "average");
+  Sequence sequence = original;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (request_.predicted == PredictedTokens::kMasked && numbers[i] < request_.evaluated)
+      sequence.ids[i] = request_.mask;
+  }
   std::vector<Index> rows;
   for (Index i = 0; i < sequence.size(); ++i) {
     if (numbers[static_cast<std::size_t>(i)] < request_.evaluated) rows.push_back(i);
   }
   if (rows.empty()) return;
   const auto count = static_cast<double>(rows.size());
-  const auto token = [&](std::size_t r) { return sequence.ids[static_cast<std::size_t>(rows[r])]; };
+  const auto token = [&](std::size_t r) { return original.ids[static_cast<std::size_t>(rows[r])]; };
   const auto raw = run(model_, {&sequence, 1}, rows, request_.batch_tokens).front();
   const auto corrected = corrected_ != nullptr
                              ? run(*corrected_, {&sequence, 1}, rows, request_.batch_tokens).front()

@@ -6,21 +6,32 @@
 #include <optional>
 #include <vector>
 
+#include "base/name_table.hpp"
 #include "probe/score/corrupt.hpp"
 #include "probe/statistics/ratio_mean.hpp"
 
 namespace masque::probe {
 
+/// What happens to the tokens that are predicted.
+enum class PredictedTokens {
+  kVisible,    ///< they are never corrupted
+  kMasked,     ///< they are always the mask token, for the models that are compared, too
+  kCorrupted,  ///< they are corrupted as the others are, but not for the models that are compared
+};
+/// "visible", "masked", "corrupted".
+NameTable<PredictedTokens> predicted_token_names();
+
 /// What ModelAverage compares.
 struct AverageRequest {
   std::vector<double> rates;   ///< of tokens that are corrupted, in (0, 1]
   std::vector<Index> samples;  ///< K: corruptions that are averaged, ascending
-  double evaluated = 0.25;     ///< share of the tokens that are predicted, and never corrupted
-  double mask_share = 0.8,     ///< share of the corrupted tokens that are masked (BERT's split)
-      random_share = 0.1;      ///< share of them that become random tokens; the rest stay
-  TokenId mask = 0;            ///< the mask token
-  std::uint64_t seed = 0;      ///< of evaluated tokens and corruptions
-  Index batch_tokens = 8192;   ///< most tokens of a batch; a longer text runs alone
+  double evaluated = 0.25;     ///< share of the tokens that are predicted
+  PredictedTokens predicted = PredictedTokens::kVisible;  ///< what happens to these
+  double mask_share = 0.8,    ///< share of the corrupted tokens that are masked (BERT's split)
+      random_share = 0.1;     ///< share of them that become random tokens; the rest stay
+  TokenId mask = 0;           ///< the mask token
+  std::uint64_t seed = 0;     ///< of evaluated tokens and corruptions
+  Index batch_tokens = 8192;  ///< most tokens of a batch; a longer text runs alone
 };
 
 /// A rate and K, over the evaluated tokens.
