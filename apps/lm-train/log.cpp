@@ -126,6 +126,7 @@ void Log::add_timing(const train::StepReport& r) {
   std::string text;
   JsonWriter json(text);
   json.begin_object().member("step", r.step).member("seconds", r.seconds);
+  json.member("waited", r.waited);
   json.member("tokens_per_second", static_cast<double>(r.tokens) / std::max(r.seconds, 1e-9));
   json.end_object();
   timing_->append(text + '\n');

@@ -32,6 +32,8 @@ class TokenSource {
   virtual Index sequences() const = 0;
   /// Number of tokens of all sequences together.
   virtual Index tokens() const = 0;
+  /// Whether tokens are read from files when they are asked for.
+  virtual bool in_files() const { return true; }
   /// Whether it is known where sequences begin. If not, all tokens are one sequence.
   virtual bool has_boundaries() const { return true; }
   /// Number of tokens in front of `sequence`, from 0 to sequences(). Throws InputError for a file
@@ -82,6 +84,7 @@ class TokenList final : public TokenSource {
   /// Appends a sequence of `ids`, at least one. For one thread, before the list is shared.
   void add(std::span<const TokenId> ids);
 
+  bool in_files() const override { return false; }
   Index sequences() const override { return static_cast<Index>(begins_.size()) - 1; }
   Index tokens() const override { return begins_.back(); }
   Index begin(Index sequence) const override { return begins_[static_cast<std::size_t>(sequence)]; }

@@ -85,6 +85,10 @@ Index Corpus::tokens() const {
   return sum;
 }
 
+bool Corpus::in_files() const {
+  return std::ranges::any_of(cut_, [](const CutSequences& cut) { return cut.in_files(); });
+}
+
 Index Corpus::length(Index item) const {
   MASQUE_CHECK(0 <= item && item < size());
   if (!cut_.empty()) {

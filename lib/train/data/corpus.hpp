@@ -80,6 +80,8 @@ class Corpus {
   Index longest() const;
   /// The first sequence of each length, by number. O(listed sequences).
   std::vector<Index> first_of_lengths() const;
+  /// Whether sequences are read from files when they are asked for.
+  bool in_files() const;
   /// Whether some sequence has a second segment.
   bool pairs() const { return !segments_.empty(); }
   /// What the labels are, as set_labels() was told.

@@ -68,6 +68,26 @@ Index CutSequences::place_of(Index line) const {
   return source_->begin(line) + (shape_.separator ? line : 0);
 }
 
+/// The last line that begins at `place` or before: `place` is inside of it or at its separator.
+Index CutSequences::line_at(Index place) const {
+  Index line = 0, line_place = 0;
+  Index end = source_->sequences(), end_place = text_tokens() + 1;
+  // Lines of a text are about equally long: a guess by the share of the tokens is near, and reads
+  // near each other are one page of a file. Every fourth step halves, for texts that are not so.
+  for (int step = 1; end - line > 1; ++step) {
+    const double share = static_cast<double>(place - line_place) /
+                         static_cast<double>(std::max<Index>(end_place - line_place, 1));
+    const auto lines = static_cast<double>(end - line);
+    const auto guess = static_cast<Index>(lines * (step % 4 == 0 ? 0.5 : share));
+    const Index middle = line + std::clamp<Index>(guess, 1, end - line - 1);
+    const Index middle_place = place_of(middle);
+    const bool before = middle_place <= place;
+    (before ? line : end) = middle;
+    (before ? line_place : end_place) = middle_place;
+  }
+  return line;
+}
+
 std::vector<TokenId> CutSequences::ids(Index number) const {
   MASQUE_CHECK(0 <= number && number < size());
   const Index room = shape_.blocks ? shape_.room : std::min(source_->length(number), shape_.room);
@@ -82,12 +102,7 @@ std::vector<TokenId> CutSequences::ids(Index number) const {
     source_->read(number * room, text);
   } else {
     Index place = number * room;
-    // The last line that begins at `place` or before; it is inside that line or at its separator.
-    Index line = 0, end = source_->sequences();
-    while (end - line > 1) {
-      const Index middle = line + (end - line) / 2;
-      (place_of(middle) <= place ? line : end) = middle;
-    }
+    Index line = line_at(place);
     while (!text.empty()) {
       const Index in_line =
           std::min(source_->length(line) - (place - place_of(line)), std::ssize(text));

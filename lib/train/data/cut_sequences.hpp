@@ -39,6 +39,8 @@ class CutSequences {
   Index tokens() const;
   /// Tokens of the longest sequence; 0 without any.
   Index longest() const { return longest_; }
+  /// TokenSource::in_files() of the source.
+  bool in_files() const { return source_->in_files(); }
   /// Number of tokens of text, separators included: what blocks are cut from.
   Index text_tokens() const;
   /// Tokens of sequence `number`, from 0 to less than size(). O(1).
@@ -54,6 +56,7 @@ class CutSequences {
 
  private:
   Index place_of(Index line) const;
+  Index line_at(Index place) const;
 
   std::shared_ptr<const records::TokenSource> source_;
   SequenceShape shape_;

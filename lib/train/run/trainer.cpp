@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
 #include "kernel/optimizer.hpp"
@@ -69,6 +71,15 @@ std::vector<StepItem> Trainer::items(std::int64_t step) const {
   return out;
 }
 
+std::vector<StepItem> Trainer::next_items(std::int64_t step) {
+  if (!corpus_.in_files()) return items(step);
+  std::vector<StepItem> own = ahead_.valid() && ahead_step_ == step ? ahead_.get() : items(step);
+  ahead_step_ = step + 1;
+  // Where the system gives no thread, it is read when it is needed.
+  ahead_ = std::async([this, step] { return items(step + 1); });
+  return own;
+}
+
 void Trainer::update(StepReport& report) {
   const double norm = std::sqrt(kernel::sum_of_squares<float>(parameters_.gradients()));
   report.gradient_norm = norm;
@@ -117,7 +128,9 @@ StepReport Trainer::step() {
   StepReport report;
   report.step = done_ + 1;
   report.learning_rate = options_.schedule.at(report.step);
-  const std::vector<StepItem> batch = items(report.step);
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<StepItem> batch = next_items(report.step);
+  report.waited = seconds_since(begin);
   report.epoch = order_.at(static_cast<std::uint64_t>(report.step * options_.batch_size - 1)).epoch;
   parameters_.clear_gradients();
   loss_.begin(report.step);

@@ -1,6 +1,7 @@
 // Updates of a model: examples of a step, gradients, optimizer.
 #pragma once
 
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
@@ -54,6 +55,7 @@ struct StepReport {
   Index tokens = 0;          ///< StepLosses::tokens
   std::uint64_t epoch = 0;   ///< of its last sequence
   double seconds = 0;        ///< that it took; run_steps() fills it in
+  double waited = 0;         ///< of these, until its sequences were read
 };
 
 /// What an optimizer keeps.
@@ -95,6 +97,7 @@ class Trainer {
 
  private:
   std::vector<StepItem> items(std::int64_t step) const;
+  std::vector<StepItem> next_items(std::int64_t step);
   void update(StepReport& report);
 
   StepLoss& loss_;
@@ -105,6 +108,9 @@ class Trainer {
   EpochOrder order_;
   OptimizerState state_;
   std::int64_t done_ = 0;
+  /// Of a corpus in files: the sequences of a step that are read while the step before runs.
+  std::future<std::vector<StepItem>> ahead_;
+  std::int64_t ahead_step_ = 0;
 };
 
 /// Returns the losses `loss` of the first `most` sequences of `corpus` (0: all), corrupted as in
