@@ -25,7 +25,7 @@ constexpr std::int64_t kTimesReported = 10;  // times that the loss is reported
 
 /// Updates of one seed; returns metrics.jsonl.
 std::string learn(train::ClassifyRun& run, train::ProblemType problem, std::int64_t steps,
-                  const std::string& what, cli::Session& session) {
+                  const std::string& what, train::Ranks& ranks, cli::Session& session) {
   std::string metrics;
   const std::int64_t every = std::max<std::int64_t>(1, steps / kTimesReported);
   double sum = 0;
@@ -43,7 +43,7 @@ std::string learn(train::ClassifyRun& run, train::ProblemType problem, std::int6
                              sum / static_cast<double>(every)));
     sum = 0;
   };
-  train::run_steps(run.trainer(), loop);
+  train::run_steps(run.trainer(), loop, ranks);
   return metrics;
 }
 
@@ -85,10 +85,15 @@ Settings settings_of(const ClassifyData& all, const train::RunOptions& given,
 }  // namespace
 
 cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
-  session.configure(o.common);
+  train::Ranks& ranks = o.launch->ranks();
+  cli::CommonOptions common = o.common;
+  common.quiet = common.quiet || !ranks.is_first();
+  session.configure(common);
   check_classify(o);
   kernel::set_threads(o.common.threads);
-  check_output(o);
+  if (ranks.count() > 1 && (o.text == "-" || o.eval_data == "-"))
+    throw UsageError("several processes cannot share standard input; use a file");
+  if (ranks.is_first()) check_output(o);
   ClassifyData all{.tokenizer = text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.model,
                                                       {.model = o.model.value_or("")})};
   open_data(o, all, session);
@@ -107,7 +112,7 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
                                          .precision = given.precision,
                                          .initializer_range = given.initializer_range,
                                          .chunk_rows = given.chunk_rows};
-    train::ClassifyRun run(all.start, options, all.names, all.train.texts);
+    train::ClassifyRun run(all.start, options, all.names, all.train.texts, ranks);
     if (k == 0) {
       run.check(all.judged().texts);
       const std::string trained = run.trained_count() < run.parameter_count()
@@ -124,15 +129,21 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
                                    ? join(*o.output, fmt::format("seed-{}", seed))
                                    : o.output.value_or("");
     const Settings settings = settings_of(all, given, run);
-    const auto kept = o.resume ? find_record(folder, settings, o.problem) : std::nullopt;
-    if (!table) start_folder(o, table.emplace(o, session), session);
-    if (kept) {
+    train::check_alike(ranks, "texts, labels, vocabulary and options",
+                       record_text(settings, o.problem, {}));
+    // The first process alone prints and writes.
+    const auto kept =
+        o.resume && ranks.is_first() ? find_record(folder, settings, o.problem) : std::nullopt;
+    if (!table && ranks.is_first()) start_folder(o, table.emplace(o, session), session);
+    if (any(ranks, kept.has_value())) {
       session.note(fmt::format("{}: finished, reused", folder));
-      table->add(seed, *kept);
+      if (kept) table->add(seed, *kept);
       continue;
     }
-    const std::string metrics = learn(run, o.problem, all.steps,
-                                      o.seeds > 1 ? fmt::format("seed {}: ", seed) : "", session);
+    const std::string metrics =
+        learn(run, o.problem, all.steps, o.seeds > 1 ? fmt::format("seed {}: ", seed) : "", ranks,
+              session);
+    if (!ranks.is_first()) continue;
     const train::Classified found = run.classify(all.judged().texts);
     const SeedResult result = result_of(found);
     table->add(seed, result);
@@ -144,7 +155,7 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
     if (o.seeds == 1) session.say_if_interrupted(fmt::format("{}: written", folder));
     table->keep();
   }
-  table->finish();
+  if (table) table->finish();
   return cli::ExitCode::kDone;
 }
 

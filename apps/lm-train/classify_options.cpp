@@ -92,8 +92,9 @@ void add_examples(cli::Command& c) {
 
 }  // namespace
 
-void declare_classify(cli::Command& tool) {
+void declare_classify(cli::Command& tool, const Launch& launch) {
   auto o = std::make_shared<ClassifyCommand>();
+  o->launch = &launch;
   cli::Command& c =
       tool.subcommand("classify", "trains an encoder to label texts or pairs of texts");
   c.elsewhere("--init", "--model");

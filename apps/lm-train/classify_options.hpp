@@ -5,6 +5,7 @@
 #include <string>
 
 #include "commands/training_options.hpp"
+#include "launch.hpp"
 #include "train/classify/classifier.hpp"
 #include "train/data/labelled_corpus.hpp"
 
@@ -22,12 +23,13 @@ struct ClassifyCommand : commands::TrainingOptions {
   std::optional<double> epochs;
   std::int64_t seeds = 1;
   cli::CommonOptions common;
+  const Launch* launch = nullptr;
 
   ClassifyCommand();
 };
 
-/// Adds the sub-command.
-void declare_classify(cli::Command& tool);
+/// Adds the sub-command; `launch` must stay.
+void declare_classify(cli::Command& tool, const Launch& launch);
 /// Throws UsageError for options that do nothing with others.
 void check_classify(const ClassifyCommand& options);
 train::RunOptions classify_options(const ClassifyCommand& options, std::int64_t steps,

@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
                             argv, [&](masque::cli::Command& tool) {
                               tool.version_line(masque::kernel::library_version);
                               masque::lm_train::declare_train(tool, launch);
-                              masque::lm_train::declare_classify(tool);
+                              masque::lm_train::declare_classify(tool, launch);
                             });
   return launch.leave(code);
 }

@@ -26,8 +26,10 @@ done >text
 small=(text --tokenizer vocab.txt --num-hidden-layers 1 --hidden-size 16 --num-attention-heads 2
   --length 16 --batch-size 7 -j 1 -q)
 
-for objective in mlm electra; do
+for objective in mlm electra mae adversarial diversity; do
   o=(--objective $objective --steps 8 --eval text)
+  [ $objective != adversarial ] || o=(--objective electra --adversarial --steps 8 --eval text)
+  [ $objective != diversity ] || o=(--objective mlm --diversity mi:0.5,d2:0.2 --steps 8 --eval text)
   "$train" "${small[@]}" -o one.$objective "${o[@]}" || fail "$objective: one process"
   for run in a b; do
     ranks "$train" "${small[@]}" -o $run.$objective "${o[@]}" || fail "$objective: two processes"
@@ -42,6 +44,21 @@ for objective in mlm electra; do
   [ "$(wc -l <a.losses)" = 8 ] || fail "$objective: steps"
   cmp one.losses a.losses || fail "$objective: other losses than one process has"
 done
+
+# Labels of texts: two seeds.
+for _ in 1 2 3 4 5 6 7 8; do printf 'the cat sat on the mat.\tcat\nthe dogs sit on a mat.\tdog\nthe cats sit.\tcat\nunbelievable dogs.\tdog\n'; done >labels
+labels=(classify labels --tokenizer vocab.txt --num-hidden-layers 1 --hidden-size 16 --num-attention-heads 2 --batch-size 7 --steps 8
+  --seeds 2 --dropout 0 --attention-dropout 0 -j 1 -q)
+"$train" "${labels[@]}" -o one.labels >one.table || fail "classify: one process"
+for run in a b; do ranks "$train" "${labels[@]}" -o $run.labels >$run.table || fail "classify: two processes"; done
+cmp a.table b.table && diff -r a.labels b.labels || fail "classify: two runs differ"
+for run in one a; do
+  for seed in 0 1; do grep -o '"loss":[0-9.]*' $run.labels/seed-$seed/metrics.jsonl | awk -F: '{printf "%.5g\n", $2}'; done >$run.losses
+done
+[ "$(wc -l <a.losses)" = 16 ] || fail "classify: steps"
+cmp one.losses a.losses || fail "classify: other losses than one process has"
+ranks "$train" "${labels[@]}" -o a.labels --resume >again.table || fail "classify: resume"
+cmp a.table again.table || fail "classify: resume prints another table"
 
 # Goes on from what it wrote.
 ranks "$train" "${small[@]}" -o a.mlm --steps 8 --resume --eval text || fail "resume"

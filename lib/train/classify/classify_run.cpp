@@ -134,8 +134,12 @@ class ClassifyRun::Loss final : public StepLoss {
     batch.reserve(items.size());
     for (const StepItem& item : items)
       batch.push_back(examples_.dropped(item.item, item.epoch, target_of(item)));
-    return report_of(batch,
-                     classifier_.train(batch, 1 / static_cast<double>(batch.size()), dropout));
+    const RankTotals whole = totals(ranks(), static_cast<double>(batch.size()), tokens_of(batch));
+    DropoutOptions own = dropout;
+    own.first_row += whole.rows_before;
+    StepLosses losses = report_of(batch, classifier_.train(batch, 1 / whole.weight, own));
+    losses.sum(ranks());
+    return losses;
   }
   StepLosses evaluate(std::span<const StepItem> items) override {
     std::vector<Example> batch;
@@ -149,10 +153,7 @@ class ClassifyRun::Loss final : public StepLoss {
     return run_.target(run_.texts_, static_cast<Index>(item.item.number));
   }
   static StepLosses report_of(std::span<const Example> batch, const LossReport& report) {
-    StepLosses losses;
-    losses.parts.push_back({"", 1, report});
-    for (const Example& example : batch) losses.tokens += example.size();
-    return losses;
+    return {.parts = {{"", 1, report}}, .shares = {}, .detections = {}, .tokens = tokens_of(batch)};
   }
 
   const ClassifyRun& run_;
@@ -200,7 +201,7 @@ ClassifierStart start_of(const DesignRecipe& recipe, const text::Tokenizer& toke
 ClassifyRun::~ClassifyRun() = default;
 
 ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& options,
-                         std::vector<std::string> names, LabelledTexts texts)
+                         std::vector<std::string> names, LabelledTexts texts, Ranks& ranks)
     : options_(options), names_(std::move(names)), texts_(std::move(texts)), design_(start.design) {
   check_score_noise(options.trainer, design_);
   if (design_.streams == model::Streams::kTwo)
@@ -234,7 +235,7 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
   choose_trained(options.trained, parts, parameters_);
   examples_ = std::make_unique<const ClassifyExamples>(options.texts, options.pooling, design_);
   loss_ = std::make_unique<Loss>(*this);
-  trainer_ = std::make_unique<Trainer>(*loss_, parameters_, *texts_.corpus, options.trainer);
+  trainer_ = std::make_unique<Trainer>(*loss_, parameters_, *texts_.corpus, options.trainer, ranks);
 }
 
 void ClassifyRun::start_parameters(const ClassifierStart& start) {

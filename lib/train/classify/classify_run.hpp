@@ -85,12 +85,13 @@ std::string digest_of(const LabelledTexts& texts);
 class ClassifyRun {
  public:
   /// `start` is read here alone; the corpus of `texts`, which are learnt as `options` say, must
-  /// stay. `names` are those of the labels: where they are the start's, its layer goes on, else a
-  /// new one starts at random. Texts with numbers are regression: of one name, and of two different
-  /// numbers at least. Throws UsageError for designs that cannot be trained, pooling that does not
-  /// fit the mask, a mask that is none, and texts longer than the model.
+  /// stay, as must `ranks`: all of them make the same run together, and then classify() and save()
+  /// are for one of them. `names` are those of the labels: where they are the start's, its layer
+  /// goes on, else a new one starts at random. Texts with numbers are regression: of one name, and
+  /// of two different numbers at least. Throws UsageError for designs that cannot be trained,
+  /// pooling that does not fit the mask, a mask that is none, and texts longer than the model.
   ClassifyRun(const ClassifierStart& start, const ClassifyOptions& options,
-              std::vector<std::string> names, LabelledTexts texts);
+              std::vector<std::string> names, LabelledTexts texts, Ranks& ranks = one_rank());
   ~ClassifyRun();
 
   /// The trainer on the texts that are learnt. Lives as long as the run.

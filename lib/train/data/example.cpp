@@ -37,6 +37,12 @@ void ExampleChunk::add(const Example& example) {
   offsets.resize(targets.size(), 0.0);
 }
 
+Index tokens_of(std::span<const Example> examples) {
+  Index tokens = 0;
+  for (const Example& example : examples) tokens += example.size();
+  return tokens;
+}
+
 ExampleChunk take_chunk(std::span<const Example>& examples, Index rows) {
   MASQUE_CHECK(!examples.empty());
   ExampleChunk chunk;

@@ -64,6 +64,9 @@ struct ExampleChunk {
   void add(const Example& example);
 };
 
+/// Number of tokens of all `examples`.
+Index tokens_of(std::span<const Example> examples);
+
 /// Takes examples off the front of `examples`: as many as have at most `rows` rows together, and at
 /// least one. There must be one.
 ExampleChunk take_chunk(std::span<const Example>& examples, Index rows);

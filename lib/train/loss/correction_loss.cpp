@@ -26,12 +26,6 @@ std::vector<Example> correction_examples(std::span<const StepItem> items) {
   return examples;
 }
 
-Index tokens_of(std::span<const Example> examples) {
-  Index tokens = 0;
-  for (const Example& example : examples) tokens += example.size();
-  return tokens;
-}
-
 }  // namespace
 
 template <class T>

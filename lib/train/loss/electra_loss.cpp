@@ -173,6 +173,7 @@ LossReport ElectraLoss<T>::run_second(std::span<const Example> examples,
   if (dropout == nullptr || options_.weight == 0) return second_.evaluate(examples, outputs);
   const RankTotals whole = totals(ranks(), total_weight(examples), 0);
   if (whole.weight == 0) return second_.evaluate(examples, outputs);
+  share_reward(ranks(), examples, second_);
   return second_.train(examples, options_.weight / whole.weight, *dropout, outputs);
 }
 

@@ -60,6 +60,14 @@ StepLosses MaeLoss<T>::run(std::span<const StepItem> items, const DropoutOptions
   }
   LossReport report;
   DropoutOptions own = dropout != nullptr ? *dropout : DropoutOptions();
+  auto weight = static_cast<double>(total);
+  if (dropout != nullptr) {
+    Index rows = 0;
+    for (const MaeExamples& one : examples) rows += one.decoder.size();
+    const RankTotals whole = totals(ranks(), weight, rows);
+    weight = whole.weight;
+    own.first_row += whole.rows_before;
+  }
   for (std::size_t next = 0; next < examples.size();) {
     Chunks chunks;
     const std::size_t first = next;
@@ -70,7 +78,7 @@ StepLosses MaeLoss<T>::run(std::span<const StepItem> items, const DropoutOptions
       chunks.encoder.add(one.encoder);
       chunks.decoder.add(one.decoder);
     }
-    run_chunk(chunks, 1 / static_cast<double>(total), own, dropout != nullptr, report);
+    run_chunk(chunks, 1 / weight, own, dropout != nullptr, report);
     own.first_row += chunks.decoder.rows();
   }
   losses.parts.push_back({"", 1, report});
@@ -80,7 +88,9 @@ StepLosses MaeLoss<T>::run(std::span<const StepItem> items, const DropoutOptions
 template <class T>
 StepLosses MaeLoss<T>::add_gradients(std::span<const StepItem> items,
                                      const DropoutOptions& dropout) {
-  return run(items, &dropout);
+  StepLosses losses = run(items, &dropout);
+  losses.sum(ranks());
+  return losses;
 }
 
 template <class T>

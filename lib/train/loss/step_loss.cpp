@@ -1,18 +1,10 @@
 #include "train/loss/step_loss.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 
 namespace masque::train {
-
-namespace {
-
-Index count_tokens(std::span<const Example> examples) {
-  Index tokens = 0;
-  for (const Example& example : examples) tokens += example.size();
-  return tokens;
-}
-
-}  // namespace
 
 double StepLosses::mean() const {
   double sum = 0;
@@ -44,7 +36,8 @@ void StepLosses::sum(Ranks& ranks) {
     for (LossPart& part : parts) {
       LossReport& r = part.report;
       visit(r.loss), visit(r.weight), visit(r.rows), visit(r.correct), visit(r.predicted_replaced);
-      visit(r.true_positives), visit(r.divergence), visit(r.coded);
+      visit(r.true_positives), visit(r.divergence), visit(r.coded), visit(r.sequences);
+      for (double& measure : r.diversity) visit(measure);
     }
     for (Share& share : shares) visit(share.count), visit(share.of);
     visit(tokens);
@@ -70,15 +63,28 @@ std::vector<Example> ObjectiveLoss::examples(std::span<const StepItem> items) co
   return out;
 }
 
+template <class T>
+void share_reward(Ranks& ranks, std::span<const Example> examples, Network<T>& network) {
+  if (!network.rewards_diversity()) return;
+  const auto sequences =
+      std::ranges::count_if(examples, [](const Example& example) { return !example.rows.empty(); });
+  network.rewarded_sequences =
+      static_cast<Index>(totals(ranks, static_cast<double>(sequences), 0).weight);
+}
+
+template void share_reward(Ranks&, std::span<const Example>, Network<float>&);
+template void share_reward(Ranks&, std::span<const Example>, Network<double>&);
+
 StepLosses ObjectiveLoss::add_gradients(std::span<const StepItem> items,
                                         const DropoutOptions& dropout) {
   const std::vector<Example> batch = examples(items);
   StepLosses losses;
-  losses.tokens = count_tokens(batch);
+  losses.tokens = tokens_of(batch);
   losses.parts.emplace_back();
   const RankTotals whole = totals(ranks(), total_weight(batch), losses.tokens);
   DropoutOptions own = dropout;
   own.first_row += whole.rows_before;
+  share_reward(ranks(), batch, network_);
   if (whole.weight > 0) losses.parts.back().report = network_.train(batch, 1 / whole.weight, own);
   losses.sum(ranks());
   return losses;
@@ -87,7 +93,7 @@ StepLosses ObjectiveLoss::add_gradients(std::span<const StepItem> items,
 StepLosses ObjectiveLoss::evaluate(std::span<const StepItem> items) {
   const std::vector<Example> batch = examples(items);
   StepLosses losses;
-  losses.tokens = count_tokens(batch);
+  losses.tokens = tokens_of(batch);
   losses.parts.push_back({"", 1, network_.evaluate(batch)});
   return losses;
 }

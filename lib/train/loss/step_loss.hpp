@@ -50,7 +50,7 @@ struct StepLosses {
   Index rows() const { return parts.empty() ? 0 : parts.back().report.rows; }
   /// Adds what was found of other items: `other` is of the same loss, at the same stage.
   void add(const StepLosses& other);
-  /// Replaces all but `detections` and the diversities by the sums over all `ranks`, which call it
+  /// Replaces all but `detections` by the sums over all `ranks`, which call it
   /// together: each gives what it found of its own share of a batch.
   void sum(Ranks& ranks);
 };
@@ -94,6 +94,11 @@ class StepLoss {
  private:
   Ranks* ranks_ = &one_rank();
 };
+
+/// Tells `network`, if it rewards diversity, over how many sequences of a batch the mean is, of
+/// which `examples` are the own share. All `ranks` call it together, before Network::train().
+template <class T>
+void share_reward(Ranks& ranks, std::span<const Example> examples, Network<T>& network);
 
 /// A network on the examples of an objective. All references must stay.
 class ObjectiveLoss final : public StepLoss {

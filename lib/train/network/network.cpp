@@ -118,7 +118,8 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
   const auto matrices = static_cast<double>(encoder_.attention_matrices());
   for (std::size_t k = 0; rewards_ && k < kDiversities; ++k) {
     tape_.diversity_slopes[k] =
-        -(*rewards_)[k] / (matrices * static_cast<double>(std::max<Index>(1, report.sequences)));
+        -(*rewards_)[k] / (matrices * static_cast<double>(std::max(
+                                          {Index{1}, rewarded_sequences, report.sequences})));
   }
   DropoutOptions own;
   if (dropout != nullptr) {

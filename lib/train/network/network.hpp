@@ -96,6 +96,11 @@ class Network {
   /// gradients of −Σ_k weights[k] · D_k, each the mean over the sequences of `examples` with a row,
   /// their layers and heads. Throws as Encoder::measure_diversity.
   void reward_diversity(const Diversities& weights);
+  /// Whether reward_diversity() was called.
+  bool rewards_diversity() const { return rewards_.has_value(); }
+  /// Number of sequences with a row of the whole batch, over which the next train() takes the mean
+  /// of the reward, where its examples are a part of them; 0: they are all.
+  Index rewarded_sequences = 0;
 
   /// From now on train() also adds the gradients of `loss`, times its scale; reports have the
   /// divergence, and losses are without it. For a design that learns κ.

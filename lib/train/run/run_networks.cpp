@@ -37,13 +37,6 @@ void check_objective(std::string_view name) {
 
 TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus corpus, Ranks& ranks)
     : options_(std::move(options)), tokenizer_(std::move(tokenizer)), corpus_(std::move(corpus)) {
-  if (ranks.count() > 1 &&
-      (options_.objective == kMae || options_.adversarial || options_.diversity)) {
-    throw UsageError(fmt::format("{} does not support several processes; use one",
-                                 options_.diversity     ? field("diversity")
-                                 : options_.adversarial ? field("adversarial")
-                                                        : field("objective") + " mae"));
-  }
   fill_in();
   check_dropout(design_);
   const ElectraVariant* variant = find_electra(options_.objective);
