@@ -27,9 +27,9 @@ small=(text --tokenizer vocab.txt --num-hidden-layers 1 --hidden-size 16 --num-a
   --length 16 --batch-size 7 -j 1 -q)
 
 for objective in mlm electra mae adversarial diversity; do
-  o=(--objective $objective --steps 8 --eval text)
+  o=(--objective "$objective" --steps 8 --eval text)
   [ $objective != adversarial ] || o=(--objective electra --adversarial --steps 8 --eval text)
-  [ $objective != diversity ] || o=(--objective mlm --diversity mi:0.5,d2:0.2 --steps 8 --eval text)
+  [ $objective != diversity ] || o=(--objective mlm --diversity "mi:0.5,d2:0.2" --steps 8 --eval text)
   "$train" "${small[@]}" -o one.$objective "${o[@]}" || fail "$objective: one process"
   for run in a b; do
     ranks "$train" "${small[@]}" -o $run.$objective "${o[@]}" || fail "$objective: two processes"
@@ -112,6 +112,31 @@ wait $!
 code=$?
 [ $code = 130 ] && [ "$(wc -l <stopped/metrics.jsonl)" -gt 0 ] || fail "a signal: exit code $code, $(cat said)"
 [ "$(grep -c '^lm-train: interrupted; stopped is at step' said)" = 1 ] || fail "a signal: $(cat said)"
+
+# The second process is killed: both end, the folder has the last checkpoint, and goes on to the same bytes.
+o=("${small[@]}" --steps 300 --checkpoint-every 20)
+ranks "$train" "${o[@]}" -o undisturbed || fail "a kill: undisturbed"
+cat >with_pid <<'END'
+echo $$ >"pid.$OMPI_COMM_WORLD_RANK"
+exec "$@"
+END
+rm -f pid.*
+ranks sh with_pid "$train" "${o[@]}" -o killed 2>said &
+for ((k = 0; k < 300; ++k)); do
+  [ -s killed/metrics.jsonl ] && break
+  sleep 0.05
+done
+kill -9 "$(cat pid.1)" || fail "a kill: it ended before"
+begin=$SECONDS
+wait $!
+code=$?
+[ $code != 0 ] && [ $((SECONDS - begin)) -le 20 ] || fail "a kill: exit code $code after $((SECONDS - begin)) s"
+for ((k = 0; k < 100; ++k)); do kill -0 "$(cat pid.0)" 2>none || break; sleep 0.1; done
+[ $k -lt 100 ] || fail "a kill: the first process goes on"
+ranks "$train" "${o[@]}" -o killed --resume || fail "a kill: resume"
+for file in model.safetensors training.safetensors metrics.jsonl; do
+  cmp killed/$file undisturbed/$file || fail "a kill: $file differs from that of an undisturbed run"
+done
 
 [ $failures = 0 ] && echo "mpi: all as it should be"
 [ $failures = 0 ]
