@@ -11,7 +11,9 @@
 #include "cli/input_lines.hpp"
 #include "commands/text_stream.hpp"
 #include "records/noise.hpp"
+#include "records/token_folder.hpp"
 #include "text/tokenizer.hpp"
+#include "text/tokenizer_digest.hpp"
 
 namespace masque::droptoken {
 
@@ -181,6 +183,13 @@ Tokens::Tokens(const RecordStreamOptions& options) {
       table_.special[i] = tokenizer_->is_special(id) ? 1 : 0;
       table_.begins_word[i] = tokenizer_->begins_word(id) ? 1 : 0;
     }
+  }
+  if (tokenizer_ && records::is_token_folder(options.input) &&
+      records::TokenFolderInfo::read(options.input).tokenizer !=
+          text::tokenizer_digest(*tokenizer_)) {
+    throw InputError(
+        options.input,
+        fmt::format("made with another tokenizer than {}, expected the same", *o.tokenizer));
   }
   if (o.mask_token) {
     table_.mask = static_cast<TokenId>(*o.mask_token);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "cli/option_values.hpp"
 #include "cli/run_tool.hpp"
@@ -47,6 +48,8 @@ cli::ExitCode examine(const std::string& folder, const Options& o, const std::st
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
+  if (!o.tokenizer && o.open.flavor != text::Flavor::kAuto)
+    throw UsageError("--flavor needs --tokenizer");
   std::string expected;
   if (o.tokenizer) expected = text::tokenizer_digest(open_tokenizer(*o.tokenizer, o.open, session));
   cli::Table table(session, o.common, {"folder", "result", "sequences", "tokens", "message"});

@@ -92,21 +92,30 @@ class HashedInput {
   Index lines_ = 0;
 };
 
+/// Besides the tokenizer, what decides the ids.
+std::string settings_of(const EncodeCommand& o) {
+  return fmt::format("special tokens in text: {}, lines that are not UTF-8: {}",
+                     o.no_special_in_text ? "no" : "yes",
+                     o.input.invalid == cli::Invalid::kSkip ? "skipped" : "repaired");
+}
+
 }  // namespace
 
 cli::ExitCode encode_to_folder(const EncodeCommand& o, const text::Tokenizer& tokenizer,
                                cli::Session& session) {
   EncodeCommand options = o;
   options.input.crlf = true;  // as training reads text
+  // What it refuses leaves no folder behind.
+  HashedInput input(options);
   records::TokenFolderWriter writer(
       *o.folder, static_cast<Index>(tokenizer.size()), text::tokenizer_digest(tokenizer),
-      o.resume ? records::TokenFolderStart::kResume : records::TokenFolderStart::kNew);
+      o.resume ? records::TokenFolderStart::kResume : records::TokenFolderStart::kNew,
+      settings_of(o));
   session.say_if_interrupted(fmt::format("{} is incomplete; --resume continues", *o.folder));
   const int threads = o.common.threads > 0 ? o.common.threads : default_threads();
   std::vector<std::unique_ptr<LineTokenizer>> encoders;
   for (int i = 0; i < threads; ++i)
     encoders.push_back(std::make_unique<LineTokenizer>(tokenizer, options));
-  HashedInput input(options);
   input.skip(writer.saved());
   if (const Index lines = writer.saved().lines; lines > 0)
     session.note(fmt::format("resuming after line {}", lines));
@@ -132,8 +141,10 @@ cli::ExitCode encode_to_folder(const EncodeCommand& o, const text::Tokenizer& to
     });
     batch.whole = true;
   };
+  bool half = false;  // of a batch is added
   steps.write = [&](FolderBatch& batch) {
     if (!batch.whole) return;
+    half = true;
     std::span<const TokenId> ids = batch.ids;
     {
       // A batch is there as a whole: what is saved after a signal ends with it.
@@ -144,6 +155,7 @@ cli::ExitCode encode_to_folder(const EncodeCommand& o, const text::Tokenizer& to
       }
       done.lines = batch.last_line;
       done.text = batch.text;
+      half = false;
     }
     bytes += batch.bytes;
     if (progress && total > 0) progress(std::min(bytes, total), total);
@@ -153,9 +165,9 @@ cli::ExitCode encode_to_folder(const EncodeCommand& o, const text::Tokenizer& to
   };
   const std::exception_ptr failed = caught([&] { ordered_work(threads, steps); });
   if (failed) {
-    // Without memory what is added may be half done; on a full disk what was saved before stays.
+    // Of half a batch, without memory and on a full disk, what was saved before stays.
     const InterruptsHeld held;
-    if (!is_shortage(failed)) caught([&] { writer.save(done.lines, done.text); });
+    if (!half && !is_shortage(failed)) caught([&] { writer.save(done.lines, done.text); });
     std::rethrow_exception(failed);
   }
   writer.commit(done.lines);

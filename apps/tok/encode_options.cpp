@@ -79,6 +79,7 @@ void check(EncodeCommand& o) {
   if (o.pair) refuse("--pair");
   if (o.max_length) refuse("--max-length");
   if (o.records) refuse("--jsonl");
+  if (o.bytes) refuse("--bytes");
   if (o.binary != 0) refuse("--binary");
 }
 

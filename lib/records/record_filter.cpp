@@ -259,8 +259,8 @@ void read_folder(const RecordFilter& filter, LineFormat& format, LineFilter& lin
         fmt::format("{} {}: a token folder, expected text", field("input"), filter.input));
   }
   format = LineFormat::kIds;
-  const auto source =
-      std::make_shared<TokenLines>(TokenFolder::open(filter.input), filter.shard.value_or(Shard{}));
+  const auto source = std::make_shared<TokenLines>(TokenFolder::open(filter.input),
+                                                   filter.shard.value_or(Shard{}), filter.max_line);
   lines.first_line += static_cast<std::uint64_t>(source->sequence());
   lines.shard.reset();
   lines.read = [source](char* out, std::size_t size) { return source->read(out, size); };

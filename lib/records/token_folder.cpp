@@ -9,6 +9,7 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "base/file_kind.hpp"
 #include "base/interrupt.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
@@ -159,6 +160,7 @@ int id_bytes_of(Index vocab_size) {
 std::shared_ptr<const TokenFolder> TokenFolder::open(const std::string& path) {
   std::shared_ptr<TokenFolder> folder(new TokenFolder(path, TokenFolderInfo::read(path)));
   folder->read_lengths();
+  folder->check_last_end();
   return folder;
 }
 
@@ -201,12 +203,25 @@ void TokenFolder::read_lengths() {
   }
 }
 
+std::uint64_t TokenFolder::end_of(Index sequence) const {
+  std::array<std::byte, sizeof(std::uint64_t)> number{};
+  ends_.read(static_cast<std::uint64_t>(sequence) * number.size(), number);
+  return load_number<std::uint64_t>(number.data());
+}
+
+void TokenFolder::check_last_end() const {
+  if (info_.sequences == 0) return;
+  const std::uint64_t end = end_of(info_.sequences - 1);
+  if (end == static_cast<std::uint64_t>(info_.tokens)) return;
+  throw InputError(ends_.path(),
+                   fmt::format("the last sequence ends after token {}, expected {} ({})", end,
+                               info_.tokens, kTokenInfoName));
+}
+
 Index TokenFolder::begin(Index sequence) const {
   MASQUE_CHECK(0 <= sequence && sequence <= info_.sequences);
   if (sequence == 0) return 0;
-  std::array<std::byte, sizeof(std::uint64_t)> number{};
-  ends_.read(static_cast<std::uint64_t>(sequence - 1) * number.size(), number);
-  const auto end = load_number<std::uint64_t>(number.data());
+  const std::uint64_t end = end_of(sequence - 1);
   // A damaged one is an empty sequence, or one that is too long.
   return static_cast<Index>(std::min(end, static_cast<std::uint64_t>(info_.tokens)));
 }
@@ -250,10 +265,6 @@ std::optional<std::string> TokenFolder::find_damage() const {
     lengths.add(length);
     begin += length;
   }
-  if (begin != info_.tokens) {
-    return message(kTokenEndsName, fmt::format("the last sequence ends after token {}, expected {}",
-                                               begin, info_.tokens));
-  }
   if (lengths.counts() != lengths_)
     return message(kTokenLengthsName, "other lengths than those of the sequences");
   if (digest.digest() != info_.digest)
@@ -265,10 +276,11 @@ bool is_token_file(const std::string& path) {
   using namespace std::string_view_literals;
   if (!path.ends_with(".bin") || !exists(path) || is_folder(path) || is_stream(path)) return false;
   const InputFile file = InputFile::open(path);
-  std::string first(std::min<std::uint64_t>(file.size(), 6), '\0');
+  std::string first(std::min<std::uint64_t>(file.size(), 4096), '\0');
   file.read(0, std::as_writable_bytes(std::span(first)));
   // PyTorch gives its checkpoints the same name: zip files, before that pickles of a magic number.
-  return !first.starts_with("PK\x03\x04"sv) && first != "\x80\x02\x8A\x0A\x6C\xFC"sv;
+  return !first.starts_with("PK\x03\x04"sv) && !first.starts_with("\x80\x02\x8A\x0A\x6C\xFC"sv) &&
+         !may_be_text(first);
 }
 
 namespace {
@@ -314,7 +326,7 @@ class TokenFile final : public TokenSource {
     TokenDigest digest;
     std::vector<TokenId> ids;
     for (Index i = 0; i < kPlaces; ++i) {
-      const Index begin = std::max<Index>(tokens_ - kIds, 0) / (kPlaces - 1) * i;
+      const Index begin = std::max<Index>(tokens_ - kIds, 0) * i / (kPlaces - 1);
       ids.resize(static_cast<std::size_t>(std::min(kIds, tokens_ - begin)));
       read(begin, ids);
       digest.add(ids);

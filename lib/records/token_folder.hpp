@@ -19,6 +19,7 @@ inline constexpr const char* kTokenEndsName =
 inline constexpr const char* kTokenLengthsName = "lengths.bin";  ///< uint64: length, count, first
 /// How far a folder is that is not complete.
 inline constexpr const char* kTokenProgressName = "progress.json";
+/// The version of the layout.
 inline constexpr std::uint64_t kTokenFolderVersion = 1;
 
 /// What the tokens.json of a token folder says.
@@ -48,7 +49,7 @@ int id_bytes_of(Index vocab_size);
 class TokenFolder final : public TokenSource {
  public:
   /// Opens the token folder `path`. Throws InputError if its files do not fit each other by their
-  /// sizes.
+  /// sizes, or the last sequence does not end with the last token.
   static std::shared_ptr<const TokenFolder> open(const std::string& path);
 
   /// What tokens.json says.
@@ -67,6 +68,8 @@ class TokenFolder final : public TokenSource {
   std::optional<std::string> find_damage() const;
 
  private:
+  std::uint64_t end_of(Index sequence) const;
+  void check_last_end() const;
   std::optional<std::string> find_wrong_length(Index sequence, Index& length) const;
   TokenFolder(std::string path, TokenFolderInfo info);
   void read_lengths();
@@ -77,8 +80,8 @@ class TokenFolder final : public TokenSource {
   std::vector<LengthCount> lengths_;
 };
 
-/// Whether `path` is taken for a file of ids: a regular file NAME.bin that is no checkpoint of
-/// PyTorch. Throws InputError if it cannot be read.
+/// Whether `path` is taken for a file of ids: a regular file NAME.bin that is neither text nor a
+/// checkpoint of PyTorch. Throws InputError if it cannot be read.
 bool is_token_file(const std::string& path);
 
 /// Opens the file `path` of ids: with llm.c's header, or as nanoGPT has them, of

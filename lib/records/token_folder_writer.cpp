@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <exception>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/interrupt.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
@@ -26,12 +28,14 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 constexpr std::uint64_t kLongestProgress = 1 << 16;
 
-std::string progress_json(const TokenFolderInfo& info, const TokenProgress& progress) {
+std::string progress_json(const TokenFolderInfo& info, const std::string& settings,
+                          const TokenDigest& digest, const TokenProgress& progress) {
   return json_text([&](JsonWriter& json) {
            json.begin_object().member("version", kTokenFolderVersion);
            json.member("vocab_size", info.vocab_size).member("tokenizer", info.tokenizer);
            json.member("sequences", progress.sequences).member("tokens", progress.tokens);
-           json.member("lines", progress.lines).member("text", progress.text).end_object();
+           json.member("lines", progress.lines).member("text", progress.text);
+           json.member("settings", settings).member("digest", digest.digest()).end_object();
          }) +
          "\n";
 }
@@ -57,8 +61,8 @@ void sync_part(const Descriptor& fd, const std::string& path) {
 }  // namespace
 
 TokenFolderWriter::TokenFolderWriter(std::string path, Index vocab_size, std::string tokenizer,
-                                     TokenFolderStart start)
-    : path_(std::move(path)) {
+                                     TokenFolderStart start, std::string settings)
+    : path_(std::move(path)), settings_(std::move(settings)) {
   info_.vocab_size = vocab_size;
   info_.tokenizer = std::move(tokenizer);
   info_.id_bytes = id_bytes_of(vocab_size);
@@ -104,6 +108,9 @@ void TokenFolderWriter::restore() {
                                               kTokenFolderVersion));
   if (number("vocab_size") != info_.vocab_size || json.text_of("tokenizer") != info_.tokenizer)
     throw InputError(file.path(), "written with another tokenizer, expected the same");
+  if (json.text_of("settings") != settings_)
+    throw InputError(file.path(), fmt::format("written with the options '{}', expected '{}'",
+                                              escape(json.text_of("settings")), settings_));
   const TokenProgress progress{number("sequences"), number("tokens"), number("lines"),
                                json.text_of("text")};
   // Read back what was saved; what was written after it goes away.
@@ -141,6 +148,9 @@ void TokenFolderWriter::restore() {
   if (info_.tokens != progress.tokens)
     throw InputError(ends.path(), fmt::format("the last sequence ends after token {}, expected {}",
                                               info_.tokens, progress.tokens));
+  if (digest_.digest() != json.text_of("digest"))
+    throw InputError(path_,
+                     fmt::format("other ids than those that were saved ({})", kTokenProgressName));
   if (os::truncate(ids_.get(), static_cast<off_t>(ids_size)) != 0)
     throw system_error(ids.path(), "cannot be written", errno);
   if (os::truncate(ends_.get(), static_cast<off_t>(ends_size)) != 0)
@@ -149,7 +159,9 @@ void TokenFolderWriter::restore() {
 }
 
 void TokenFolderWriter::add(std::span<const TokenId> ids) {
-  MASQUE_CHECK(!ids.empty());
+  MASQUE_CHECK(!ids.empty() && std::ranges::all_of(ids, [&](TokenId id) {
+    return id >= 0 && id < info_.vocab_size;
+  }));
   append_binary(ids, info_.id_bytes, ids_buffer_);
   info_.tokens += std::ssize(ids);
   ++info_.sequences;
@@ -176,7 +188,7 @@ void TokenFolderWriter::save(Index lines, std::string text) {
   sync_part(ids_, join(path_, kTokenIdsName));
   sync_part(ends_, join(path_, kTokenEndsName));
   saved_ = {info_.sequences, info_.tokens, lines, std::move(text)};
-  replace_text(join(path_, kTokenProgressName), progress_json(info_, saved_));
+  replace_text(join(path_, kTokenProgressName), progress_json(info_, settings_, digest_, saved_));
 }
 
 void TokenFolderWriter::commit(Index lines) {
@@ -205,7 +217,8 @@ void merge_token_folders(const std::vector<std::string>& folders, const std::str
   std::vector<std::shared_ptr<const TokenFolder>> parts;
   for (const std::string& folder : folders) {
     parts.push_back(TokenFolder::open(folder));
-    if (parts.back()->info().tokenizer != parts.front()->info().tokenizer)
+    if (parts.back()->info().tokenizer != parts.front()->info().tokenizer ||
+        parts.back()->info().vocab_size != parts.front()->info().vocab_size)
       throw InputError(folder, fmt::format("made with another tokenizer than {}", folders.front()));
   }
   const TokenFolderInfo& first = parts.front()->info();

@@ -30,9 +30,10 @@ class TokenFolderWriter {
   /// Makes the folder `path` for ids below `vocab_size` of a tokenizer with the digest
   /// `tokenizer`, or goes on with it, as `start` says; a folder that is not there is begun. Throws
   /// InputError: the folder is there (kNew) or is none that a run with the same tokenizer was
-  /// interrupted in (kResume), another process writes it.
+  /// interrupted in (kResume), another process writes it. A run goes on only with the same
+  /// `settings`, which are what else decides the ids.
   TokenFolderWriter(std::string path, Index vocab_size, std::string tokenizer,
-                    TokenFolderStart start);
+                    TokenFolderStart start, std::string settings = {});
 
   /// What is written and saved: when it begins, what an interrupted run left.
   const TokenProgress& saved() const { return saved_; }
@@ -51,6 +52,7 @@ class TokenFolderWriter {
   void flush();
 
   std::string path_;
+  std::string settings_;
   TokenFolderInfo info_;
   TokenProgress saved_;
   Descriptor ids_, ends_;

@@ -4,7 +4,10 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/decimal.hpp"
+#include "base/error.hpp"
 
 namespace masque::records {
 
@@ -27,10 +30,12 @@ void append_ids(std::string& out, std::span<const TokenId> ids, char between) {
   }
 }
 
-TokenLines::TokenLines(std::shared_ptr<const TokenFolder> folder, const Shard& shard)
+TokenLines::TokenLines(std::shared_ptr<const TokenFolder> folder, const Shard& shard,
+                       std::uint64_t max_line)
     : folder_(std::move(folder)),
       sequence_(part(shard.index - 1, shard)),
-      end_(part(shard.index, shard)) {}
+      end_(part(shard.index, shard)),
+      max_line_(max_line) {}
 
 Index TokenLines::part(std::uint64_t index, const Shard& shard) const {
   const auto all = static_cast<std::uint64_t>(folder_->sequences());
@@ -38,15 +43,23 @@ Index TokenLines::part(std::uint64_t index, const Shard& shard) const {
 }
 
 std::size_t TokenLines::read(char* out, std::size_t size) {
-  while (text_.size() < size && sequence_ < end_) {
-    ids_.resize(static_cast<std::size_t>(folder_->length(sequence_)));
+  while (text_.size() - used_ < size && sequence_ < end_) {
+    const auto length = static_cast<std::uint64_t>(folder_->length(sequence_));
+    // An id and a space are at least two bytes.
+    if (2 * length > max_line_ + 1) {
+      throw InputError(
+          fmt::format("sequence {} of {} tokens: a line of more than {} bytes, expected "
+                      "fewer ({})",
+                      sequence_ + 1, length, max_line_, field("max_line")));
+    }
+    text_.erase(0, std::exchange(used_, 0));
+    ids_.resize(length);
     folder_->read(folder_->begin(sequence_++), ids_);
     append_ids(text_, ids_, ' ');
     text_ += '\n';
   }
-  // What is left is at most the end of one sequence.
-  const std::size_t count = text_.copy(out, size);
-  text_.erase(0, count);
+  const std::size_t count = text_.copy(out, size, used_);
+  used_ += count;
   return count;
 }
 

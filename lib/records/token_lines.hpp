@@ -21,13 +21,14 @@ void append_ids(std::string& out, std::span<const TokenId> ids, char between);
 /// For one thread.
 class TokenLines {
  public:
-  /// The sequences of `shard` of `folder`, which is cut into parts of equal numbers of sequences.
-  TokenLines(std::shared_ptr<const TokenFolder> folder, const Shard& shard);
+  /// The sequences of `shard` of `folder`, which is cut into parts of equal numbers of sequences. A
+  /// line has at most `max_line` bytes.
+  TokenLines(std::shared_ptr<const TokenFolder> folder, const Shard& shard, std::uint64_t max_line);
 
   /// Number of the next sequence in the folder, from 0.
   Index sequence() const { return sequence_; }
   /// Fills up to `size` bytes of `out` with what comes next, and returns how many; 0 at the end
-  /// only. Throws as TokenFolder::read().
+  /// only. Throws as TokenFolder::read(), and InputError for a line that must be longer.
   std::size_t read(char* out, std::size_t size);
 
  private:
@@ -35,8 +36,10 @@ class TokenLines {
 
   std::shared_ptr<const TokenFolder> folder_;
   Index sequence_, end_;
+  std::uint64_t max_line_;
   std::vector<TokenId> ids_;
   std::string text_;
+  std::size_t used_ = 0;  ///< bytes of it that were read
 };
 
 }  // namespace masque::records

@@ -121,6 +121,24 @@ TEST_CASE("an interrupted folder goes on from what was saved, and ends the same"
   CHECK(contains(
       message_of([&] { TokenFolderWriter(path, 100, kTokenizer, TokenFolderStart::kResume); }),
       "is complete"));
+  // Other options, and ids that were changed since.
+  {
+    TokenFolderWriter writer(folder / "options", 100, kTokenizer, TokenFolderStart::kNew,
+                             "one way");
+    writer.add(Ids{1, 2});
+    writer.save(1, {});
+  }
+  CHECK(contains(message_of([&] {
+                   TokenFolderWriter(folder / "options", 100, kTokenizer, TokenFolderStart::kResume,
+                                     "another way");
+                 }),
+                 "written with the options 'one way', expected 'another way'"));
+  write_file(folder / "options/ids.bin", std::string_view("\1\0\3\0", 4));
+  CHECK(contains(message_of([&] {
+                   TokenFolderWriter(folder / "options", 100, kTokenizer, TokenFolderStart::kResume,
+                                     "one way");
+                 }),
+                 "other ids than those that were saved"));
   // Fewer ids than were saved.
   TokenFolderWriter(folder / "short", 100, kTokenizer, TokenFolderStart::kNew).add(Ids{1});
   {
@@ -235,7 +253,9 @@ TEST_CASE("damaged folders: which file, and what is wrong") {
   {
     const Damage d;
     d.set(kTokenEndsName, 8 * 4, "\x0B"sv);  // the last one ends too early
-    CHECK(contains(d.found(), "sequence 5 of 0 tokens"));
+    CHECK(contains(d.refused(), "ends.bin: the last sequence ends after token 11, expected 12"));
+    d.set(kTokenEndsName, 8 * 4, "\x0D"sv);
+    CHECK(contains(d.refused(), "ends.bin: the last sequence ends after token 13, expected 12"));
   }
   {
     const Damage d;
@@ -347,6 +367,16 @@ TEST_CASE("files of nanoGPT and llm.c have ids and no boundaries") {
   write_file(folder / "pytorch_model.bin", "PK\x03\x04 and more");
   CHECK_FALSE(is_token_file(folder / "pytorch_model.bin"));
   CHECK_FALSE(is_token_file(folder / "missing.bin"));
+  write_file(folder / "text.bin", "words of a text\n");
+  CHECK_FALSE(is_token_file(folder / "text.bin"));
+  // The last ids of a short file count in its digest, too.
+  std::string long_file;
+  append_binary(Ids(1500, 7), 2, long_file);
+  write_file(folder / "long.bin", long_file);
+  const std::string digest = open_token_file(folder / "long.bin", 100)->digest();
+  long_file[2998] = 8;
+  write_file(folder / "long.bin", long_file);
+  CHECK(open_token_file(folder / "long.bin", 100)->digest() != digest);
   write_file(folder / "text", "words");
   CHECK_FALSE(is_token_file(folder / "text"));
 }

@@ -163,7 +163,8 @@ struct CorpusOptions {
 };
 
 /// Reads the file or pipe `path`, or for "-" standard input, as `options` say, with the ids of
-/// `tokenizer`. The same corpus for any number of threads.
+/// `tokenizer`. Lines and blocks may also be those of a token folder or a file of ids (NAME.bin).
+/// The same corpus for any number of threads.
 ///
 /// Text that is not UTF-8 is repaired with U+FFFD; a carriage return before the line feed is no
 /// part of a line; lines without a token are passed over, as are pairs of which one side has none.
@@ -183,23 +184,23 @@ struct CorpusOptions {
 ///         With `dropped` all records have such a list or none has; the tokens come back between
 ///         the positions of the others.
 ///
-/// Memory: 8 bytes a sequence (lines: 16), 4 a token, 1 more with segments, 4 with positions and
-/// labels each, 8 with weights, besides the mapped file. Throws InputError if there is no sequence
-/// (for blocks with the number of tokens that were found and are needed), a line or record is wrong
-/// (by number), an id is beyond the vocabulary; UsageError if `length` leaves no room besides the
-/// template, or pairs need a separator that the tokenizer has not.
+/// Memory: 16 bytes a line, 4 a token, 1 more with segments, 4 with positions and labels each, 8
+/// with weights; of token folders and files of ids next to nothing. Throws InputError if there is
+/// no sequence (for blocks with the number of tokens that were found and are needed), a line or
+/// record is wrong (by number), an id is beyond the vocabulary; UsageError if `length` leaves no
+/// room besides the template, or pairs need a separator that the tokenizer has not.
 Corpus read_corpus(const std::string& path, const text::Tokenizer& tokenizer,
                    const CorpusOptions& options);
 
 /// The ids of a text's lines, to be cut in several ways.
 struct TextTokens {
-  std::shared_ptr<const records::TokenSource> tokens;
-  std::string source;        ///< as messages name the file
-  std::vector<Index> lines;  ///< the line of each sequence, from 1
-  RepairedLines repaired;    ///< what was not UTF-8
+  std::shared_ptr<const records::TokenSource> tokens;  ///< of each line that has some
+  std::string source;                                  ///< as messages name the file
+  std::vector<Index> lines;                            ///< the line of each sequence, from 1
+  RepairedLines repaired;                              ///< what was not UTF-8
 };
-/// Reads the lines of `path` as read_corpus() does, with `threads` threads (0: default_threads()).
-/// Throws InputError for a text that cannot be read.
+/// Reads the lines of `path` with `tokenizer` as read_corpus() does, with `threads` threads (0:
+/// default_threads()). Throws InputError for a text that cannot be read.
 TextTokens read_text_tokens(const std::string& path, const text::Tokenizer& tokenizer, int threads);
 /// Returns the corpus of `text`, whose ids are those of `tokenizer`, as lines or blocks: what
 /// read_corpus() returns with these `options`. Throws as it does.

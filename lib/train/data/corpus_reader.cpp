@@ -21,7 +21,9 @@ namespace masque::train {
 
 namespace {
 
-constexpr std::uint64_t kLongestLine = std::uint64_t{64} << 20;
+/// Bytes of a line: of a file, of a stream, of a device, which may have no end.
+constexpr std::uint64_t kLongestLine = std::uint64_t{1} << 30;
+constexpr std::uint64_t kLongestStreamLine = std::uint64_t{64} << 20;
 constexpr std::uint64_t kLongestDeviceLine = std::uint64_t{1} << 20;
 /// Tokens that are kept in memory: 8 GiB.
 constexpr Index kMostTokens = Index{1} << 31;
@@ -34,6 +36,7 @@ struct TextPiece {
 
 /// What shows that a file was changed while it was read.
 struct FileState {
+  bool file;
   off_t size;
   timespec changed;
 
@@ -41,7 +44,7 @@ struct FileState {
     struct stat status {};
     if (os::stat_fd(stream.descriptor(), status) != 0)
       throw system_error(stream.name(), "cannot be read", errno);
-    const bool file = S_ISREG(status.st_mode);
+    file = S_ISREG(status.st_mode);
     size = file ? status.st_size : 0;
     changed = file ? status.st_mtim : timespec{};
   }
@@ -65,7 +68,10 @@ void read_lines(const std::string& path, const text::Tokenizer& tokenizer, const
   const InputStream stream(path);
   const FileState before(stream);
   LineInput input(stream.descriptor(), stream.name(),
-                  stream.is_device() ? kLongestDeviceLine : kLongestLine, {});
+                  before.file          ? kLongestLine
+                  : stream.is_device() ? kLongestDeviceLine
+                                       : kLongestStreamLine,
+                  {});
   if (threads <= 0) threads = default_threads();
   std::vector<std::unique_ptr<text::IdEncoder>> encoders(static_cast<std::size_t>(threads));
   std::uint64_t line = 0, bytes = 0;
@@ -94,8 +100,8 @@ void read_lines(const std::string& path, const text::Tokenizer& tokenizer, const
     if (sink.add(encoded, first) <= kMostTokens) return;
     throw InputError(
         stream.name(),
-        fmt::format("more than {} tokens, too many to keep in memory; make a token folder of the "
-                    "text with tok encode, which is trained on from the disk",
+        fmt::format("more than {} tokens, too many to keep in memory; lines without pairs can be "
+                    "trained on from the disk: tok encode makes a token folder of them",
                     kMostTokens));
   };
   ordered_work(threads, steps);

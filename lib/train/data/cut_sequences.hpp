@@ -15,9 +15,10 @@ struct SequenceShape {
   /// Whether sequences are blocks of exactly `room` tokens of the whole text, without the rest; or
   /// each line is one.
   bool blocks = false;
-  std::vector<TokenId> before, after;  ///< special tokens around the text
-  Index room = 1;                      ///< most tokens of text, from 1; longer lines lose their end
-  std::optional<TokenId> separator;    ///< of blocks: between two lines
+  std::vector<TokenId> before,       ///< special tokens in front of the text
+      after;                         ///< special tokens behind it
+  Index room = 1;                    ///< most tokens of text, from 1; longer lines lose their end
+  std::optional<TokenId> separator;  ///< of blocks: between two lines
 
   /// Returns the sequence of a line's `ids`, at least one.
   std::vector<TokenId> sequence(std::span<const TokenId> ids) const;

@@ -78,7 +78,8 @@ class Trainer {
           const TrainerOptions& options, Ranks& ranks = one_rank());
 
   /// Makes the next update. All ranks call it together. Throws InputError if the loss or the
-  /// gradient is not finite: values are those before it.
+  /// gradient is not finite, or a sequence of a corpus in files is damaged: values are those before
+  /// it.
   StepReport step();
   /// Steps that are done; a run that goes on sets it.
   std::int64_t done() const { return done_; }
