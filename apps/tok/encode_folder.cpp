@@ -45,7 +45,7 @@ Index count_lines(std::string_view text) {
 /// The lines of standard input, with the digest of what was read.
 class HashedInput {
  public:
-  HashedInput(const EncodeCommand& o) : input_(STDIN_FILENO, kStandardInput, o.input.max_line) {
+  explicit HashedInput(const EncodeCommand& o) : input_(STDIN_FILENO, kStandardInput, o.input.max_line) {
     if (o.shard) input_.cut(parse_shard(*o.shard));
   }
 
@@ -114,6 +114,7 @@ cli::ExitCode encode_to_folder(const EncodeCommand& o, const text::Tokenizer& to
   session.say_if_interrupted(fmt::format("{} is incomplete; --resume continues", *o.folder));
   const int threads = o.common.threads > 0 ? o.common.threads : default_threads();
   std::vector<std::unique_ptr<LineTokenizer>> encoders;
+  encoders.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i)
     encoders.push_back(std::make_unique<LineTokenizer>(tokenizer, options));
   input.skip(writer.saved());
