@@ -45,7 +45,8 @@ Index count_lines(std::string_view text) {
 /// The lines of standard input, with the digest of what was read.
 class HashedInput {
  public:
-  explicit HashedInput(const EncodeCommand& o) : input_(STDIN_FILENO, kStandardInput, o.input.max_line) {
+  explicit HashedInput(const EncodeCommand& o)
+      : input_(STDIN_FILENO, kStandardInput, o.input.max_line) {
     if (o.shard) input_.cut(parse_shard(*o.shard));
   }
 
