@@ -13,7 +13,6 @@
 #include "records/noise.hpp"
 #include "records/token_folder.hpp"
 #include "text/tokenizer.hpp"
-#include "text/tokenizer_digest.hpp"
 
 namespace masque::droptoken {
 
@@ -184,13 +183,8 @@ Tokens::Tokens(const RecordStreamOptions& options) {
       table_.begins_word[i] = tokenizer_->begins_word(id) ? 1 : 0;
     }
   }
-  if (tokenizer_ && records::is_token_folder(options.input) &&
-      records::TokenFolderInfo::read(options.input).tokenizer !=
-          text::tokenizer_digest(*tokenizer_)) {
-    throw InputError(
-        options.input,
-        fmt::format("made with another tokenizer than {}, expected the same", *o.tokenizer));
-  }
+  if (tokenizer_ && records::is_token_folder(options.input))
+    records::TokenFolderInfo::read(options.input).check_tokenizer(options.input, *tokenizer_);
   if (o.mask_token) {
     table_.mask = static_cast<TokenId>(*o.mask_token);
     mark(table_.special, *o.mask_token);

@@ -106,7 +106,7 @@ cli::ExitCode encode_to_folder(const EncodeCommand& o, const text::Tokenizer& to
                                cli::Session& session) {
   EncodeCommand options = o;
   options.input.crlf = true;  // as training reads text
-  // What it refuses leaves no folder behind.
+  // What it refuses leaves no folder.
   HashedInput input(options);
   records::TokenFolderWriter writer(
       *o.folder, static_cast<Index>(tokenizer.size()), text::tokenizer_digest(tokenizer),

@@ -70,20 +70,11 @@ class Converter {
  private:
   void read_ids(const char* bytes, std::size_t n, Record& record) const {
     record.ids.resize(n);
+    const auto size_of_ids = n * static_cast<std::size_t>(filter_.bytes);
+    load_binary(std::as_bytes(std::span(bytes, size_of_ids)), filter_.bytes, record.ids);
     std::int64_t highest = 0;
-    if (filter_.bytes == 2) {
-      for (std::size_t i = 0; i < n; ++i) {
-        const auto id = load_number<std::uint16_t>(bytes + 2 * i);
-        record.ids[i] = id;
-        highest = std::max<std::int64_t>(highest, id);
-      }
-    } else {
-      for (std::size_t i = 0; i < n; ++i) {
-        const auto id = load_number<std::uint32_t>(bytes + 4 * i);
-        record.ids[i] = static_cast<TokenId>(id & INT32_MAX);
-        highest = std::max<std::int64_t>(highest, id);
-      }
-    }
+    for (const TokenId id : record.ids)
+      highest = std::max<std::int64_t>(highest, static_cast<std::uint32_t>(id));
     const std::int64_t size = filter_.tokens.size > 0 ? filter_.tokens.size : INT32_MAX;
     if (highest < size) return;
     throw InputError(

@@ -10,11 +10,12 @@
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
+#include "base/little_endian.hpp"
+
 namespace masque::records {
 
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "numbers are written as in memory");
 
 using Header = std::array<std::int32_t, kLlmcHeaderBytes / sizeof(std::int32_t)>;
 
@@ -80,6 +81,16 @@ void append_binary(std::span<const TokenId> ids, int bytes, std::string& out) {
     std::memcpy(at, &value, sizeof value);
     at += sizeof value;
   }
+}
+
+void load_binary(Bytes data, int bytes, std::span<TokenId> out) {
+  MASQUE_CHECK(data.size() == out.size() * static_cast<std::size_t>(bytes));
+  if (bytes == sizeof(TokenId)) {
+    if (!out.empty()) std::memcpy(out.data(), data.data(), data.size());
+    return;
+  }
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = load_number<std::uint16_t>(data.data() + i * sizeof(std::uint16_t));
 }
 
 }  // namespace masque::records

@@ -35,5 +35,8 @@ std::uint64_t read_llmc_header(std::string_view header, int bytes, const std::st
 
 /// Appends `ids` to `out` in little-endian numbers of `bytes` bytes, 2 or 4; those of 2 fit them.
 void append_binary(std::span<const TokenId> ids, int bytes, std::string& out);
+/// Fills `out` with the numbers in `data`, as append_binary() writes them with `bytes` bytes each;
+/// one of 4 bytes that is no id is negative. `data` has as many as `out`.
+void load_binary(Bytes data, int bytes, std::span<TokenId> out);
 
 }  // namespace masque::records

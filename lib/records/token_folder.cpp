@@ -15,6 +15,7 @@
 #include "base/json_writer.hpp"
 #include "base/little_endian.hpp"
 #include "records/binary_layout.hpp"
+#include "text/tokenizer_digest.hpp"
 
 namespace masque::records {
 
@@ -45,14 +46,9 @@ std::optional<std::string> find_wrong_id(const IdsInFile& ids, Index begin,
   for (std::size_t done = 0; done < out.size();) {
     const std::span<TokenId> run = out.subspan(done, std::min(kRun, out.size() - done));
     const std::uint64_t at = ids.offset + (static_cast<std::uint64_t>(begin) + done) * width;
-    if (ids.bytes == 4) {
-      ids.file.read(at, std::as_writable_bytes(run));
-    } else {
-      buffer.resize(run.size() * width);
-      ids.file.read(at, buffer);
-      for (std::size_t i = 0; i < run.size(); ++i)
-        run[i] = load_number<std::uint16_t>(buffer.data() + i * width);
-    }
+    buffer.resize(run.size() * width);
+    ids.file.read(at, buffer);
+    load_binary(buffer, ids.bytes, run);
     for (std::size_t i = 0; i < run.size(); ++i) {
       if (run[i] >= 0 && run[i] < ids.vocab_size) continue;
       return fmt::format("id {} of token {}, expected an id from 0 to {}",
@@ -147,6 +143,14 @@ TokenFolderInfo TokenFolderInfo::read(const std::string& folder) {
     throw InputError(path, fmt::format("{} tokens of {} sequences, expected at least one of each",
                                        info.tokens, info.sequences));
   return info;
+}
+
+void TokenFolderInfo::check_tokenizer(const std::string& folder,
+                                      const text::Tokenizer& used) const {
+  if (tokenizer == text::tokenizer_digest(used) && vocab_size <= static_cast<Index>(used.size()))
+    return;
+  throw InputError(folder, fmt::format("made with another tokenizer than {}, expected the same",
+                                       used.parts().path));
 }
 
 bool is_token_folder(const std::string& path) {

@@ -8,6 +8,7 @@
 
 #include "base/file.hpp"
 #include "records/token_source.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::records {
 
@@ -36,6 +37,9 @@ struct TokenFolderInfo {
   std::string json() const;
   /// Reads the tokens.json of `folder`. Throws InputError for what is none, or of another version.
   static TokenFolderInfo read(const std::string& folder);
+  /// Throws InputError about `folder`, whose info this is, if `used` is not the tokenizer that made
+  /// it.
+  void check_tokenizer(const std::string& folder, const text::Tokenizer& used) const;
 };
 
 /// Whether `path` is a folder with a tokens.json. Throws as is_folder().

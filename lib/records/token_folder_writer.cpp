@@ -122,7 +122,7 @@ void TokenFolderWriter::restore() {
   if (ids.size() < ids_size || ends.size() < ends_size)
     throw InputError(path_, fmt::format("fewer ids than {} says", kTokenProgressName));
   std::vector<TokenId> sequence;
-  std::string bytes;
+  std::vector<std::byte> bytes;
   for (Index i = 0; i < progress.sequences; ++i) {
     if (i % 1024 == 0) throw_if_interrupted();
     std::uint64_t end = 0;
@@ -135,15 +135,9 @@ void TokenFolderWriter::restore() {
                                    begin + 1, progress.tokens));
     sequence.resize(end - begin);
     bytes.resize(sequence.size() * width);
-    ids.read(begin * width, std::as_writable_bytes(std::span(bytes)));
-    for (std::size_t k = 0; k < sequence.size(); ++k) {
-      sequence[k] = width == 2 ? load_number<std::uint16_t>(bytes.data() + k * width)
-                               : load_number<TokenId>(bytes.data() + k * width);
-    }
-    digest_.add(sequence);
-    lengths_.add(std::ssize(sequence));
-    info_.tokens = static_cast<Index>(end);
-    ++info_.sequences;
+    ids.read(begin * width, bytes);
+    load_binary(bytes, info_.id_bytes, sequence);
+    count(sequence);
   }
   if (info_.tokens != progress.tokens)
     throw InputError(ends.path(), fmt::format("the last sequence ends after token {}, expected {}",
@@ -158,16 +152,20 @@ void TokenFolderWriter::restore() {
   saved_ = progress;
 }
 
+void TokenFolderWriter::count(std::span<const TokenId> ids) {
+  info_.tokens += std::ssize(ids);
+  ++info_.sequences;
+  digest_.add(ids);
+  lengths_.add(std::ssize(ids));
+}
+
 void TokenFolderWriter::add(std::span<const TokenId> ids) {
   MASQUE_CHECK(!ids.empty() && std::ranges::all_of(ids, [&](TokenId id) {
     return id >= 0 && id < info_.vocab_size;
   }));
   append_binary(ids, info_.id_bytes, ids_buffer_);
-  info_.tokens += std::ssize(ids);
-  ++info_.sequences;
+  count(ids);
   append_number(ends_buffer_, static_cast<std::uint64_t>(info_.tokens));
-  digest_.add(ids);
-  lengths_.add(std::ssize(ids));
   if (ids_buffer_.size() + ends_buffer_.size() >= kBufferBytes) flush();
 }
 

@@ -41,7 +41,7 @@ class TokenFolderWriter {
   /// Appends a sequence of `ids`, at least one, all below the vocabulary's size. Throws InputError.
   void add(std::span<const TokenId> ids);
   /// Makes durable what was added, which are the first `lines` lines of a text with the digest
-  /// `text`: a run that goes on begins behind them. Throws InputError.
+  /// `text`: a run that goes on begins after them. Throws InputError.
   void save(Index lines, std::string text);
   /// Completes the folder; the text had `lines` lines. Throws InputError, also if nothing was
   /// added.
@@ -49,6 +49,7 @@ class TokenFolderWriter {
 
  private:
   void restore();
+  void count(std::span<const TokenId> ids);
   void flush();
 
   std::string path_;
@@ -61,7 +62,7 @@ class TokenFolderWriter {
   LengthTally lengths_;
 };
 
-/// Writes the sequences of the token folders `folders`, one behind the other, as the new folder
+/// Writes the sequences of the token folders `folders`, one after the other, as the new folder
 /// `output`: as if their texts had been one. Constant memory. Throws InputError if one is no token
 /// folder or was made with another tokenizer than the first, `output` is there, or writing fails;
 /// and Interrupted. Then there is no new folder.

@@ -12,7 +12,6 @@
 #include "base/ordered_work.hpp"
 #include "base/os.hpp"
 #include "records/token_folder.hpp"
-#include "text/tokenizer_digest.hpp"
 #include "train/data/corpus.hpp"
 #include "train/data/corpus_records.hpp"
 #include "train/data/line_encoder.hpp"
@@ -149,15 +148,12 @@ namespace {
 /// The tokens of a token folder or a file of ids; nullptr for any other path.
 std::shared_ptr<const records::TokenSource> open_tokens(const std::string& path,
                                                         const text::Tokenizer& tokenizer) {
-  const auto vocab_size = static_cast<Index>(tokenizer.size());
-  if (records::is_token_file(path)) return records::open_token_file(path, vocab_size);
+  if (records::is_token_file(path))
+    return records::open_token_file(path, static_cast<Index>(tokenizer.size()));
   if (path == "-" || !is_folder(path)) return nullptr;
   auto folder = records::TokenFolder::open(path);
-  if (folder->info().tokenizer == text::tokenizer_digest(tokenizer) &&
-      folder->info().vocab_size <= vocab_size)
-    return folder;
-  throw InputError(path, fmt::format("made with another tokenizer than {}, expected the same",
-                                     tokenizer.parts().path));
+  folder->info().check_tokenizer(path, tokenizer);
+  return folder;
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ struct SequenceShape {
   /// each line is one.
   bool blocks = false;
   std::vector<TokenId> before,       ///< special tokens in front of the text
-      after;                         ///< special tokens behind it
+      after;                         ///< special tokens after it
   Index room = 1;                    ///< most tokens of text, from 1; longer lines lose their end
   std::optional<TokenId> separator;  ///< of blocks: between two lines
 
