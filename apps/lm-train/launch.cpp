@@ -5,7 +5,6 @@
 
 #ifdef MASQUE_MPI
 #include <fcntl.h>
-#include <mpi.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,8 +12,12 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <exception>
+#include <string>
 #include <thread>
-#include <vector>
+
+#include "base/parallel.hpp"
+#include "mpi_ranks.hpp"
 #endif
 
 #include "base/error.hpp"
@@ -32,104 +35,106 @@ constexpr const char* kSizeName = "OMPI_COMM_WORLD_SIZE";
 
 namespace {
 
-/// Elements of a sum that are under way together: memory.
-constexpr Index kBlock = Index{1} << 20;
+using Clock = std::chrono::steady_clock;
 
-class MpiRanks final : public train::Ranks {
- public:
-  MpiRanks() {
-    MPI_Comm_size(MPI_COMM_WORLD, &count_);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-  }
-  int count() const override { return count_; }
-  int rank() const override { return rank_; }
-  void sum(std::span<float> numbers) override { add(numbers, MPI_FLOAT, floats_); }
-  void sum(std::span<double> numbers) override { add(numbers, MPI_DOUBLE, doubles_); }
-
- private:
-  /// Each rank gets its part of a block from all, adds it up in their order, and hands it to all:
-  /// 2 (P − 1) / P of the numbers leave a rank, as in a ring, and the order of no sum is MPI's.
-  template <class T>
-  void add(std::span<T> numbers, MPI_Datatype type, std::vector<T>& memory) {
-    if (count_ == 1) return;
-    const auto ranks = static_cast<std::size_t>(count_);
-    const auto most = static_cast<std::size_t>(std::max<Index>(kBlock / count_, 1));
-    while (!numbers.empty()) {
-      const std::size_t part = std::min((numbers.size() + ranks - 1) / ranks, most);
-      const std::size_t block = std::min(part * ranks, numbers.size());
-      memory.assign(2 * part * ranks + part, T{});
-      T* const send = memory.data();
-      T* const got = send + part * ranks;
-      T* const sum = got + part * ranks;
-      std::copy_n(numbers.data(), block, send);
-      const int size = static_cast<int>(part);
-      MPI_Alltoall(send, size, type, got, size, type, MPI_COMM_WORLD);
-      std::copy_n(got, part, sum);
-      for (std::size_t r = 1; r < ranks; ++r) {
-        const T* const other = got + r * part;
-        for (std::size_t i = 0; i < part; ++i) sum[i] += other[i];
-      }
-      MPI_Allgather(sum, size, type, send, size, type, MPI_COMM_WORLD);
-      std::copy_n(send, block, numbers.data());
-      numbers = numbers.subspan(block);
-    }
-  }
-
-  int count_ = 1;
-  int rank_ = 0;
-  std::vector<float> floats_;
-  std::vector<double> doubles_;
-};
-
-/// Time for rank 0 to fail for the same reason.
+/// Seconds for rank 0 to fail for the same reason.
 constexpr double kMoment = 2;
 constexpr double kMomentBetween = 0.02;
+/// The same after a signal, for each rank between: mpirun kills a second after it.
+constexpr double kSignalMoment = 0.2;
+/// Seconds that the first rank may need to save after a signal.
+constexpr double kMostSaving = 600;
+/// Exit code of a process that has done all, if others have not.
+constexpr int kOthersFailed = 3;
 
 }  // namespace
 
 struct Launch::State {
-  std::unique_ptr<MpiRanks> ranks;
-  int messages = -1;  ///< what this rank prints to stderr, kept
-  int stderr_ = -1;   ///< where it would go
+  std::unique_ptr<MpiRanks> ranks;  ///< nullptr: MPI did not start
+  std::exception_ptr failed;        ///< why
+  int messages = -1;                ///< what this rank prints to stderr, kept
+  int stderr_ = -1;                 ///< where it would go
+
+  void print(std::string_view text) const {
+    if (::write(stderr_, text.data(), text.size()) < 0) return;  // nowhere left to print it
+  }
+  /// What this rank had printed.
+  std::string kept() const {
+    std::array<char, 4096> text{};
+    ::lseek(messages, 0, SEEK_SET);
+    const ssize_t size = ::read(messages, text.data(), text.size());
+    return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+  }
+  void leave_to_first() const;
+  void follow_first() const;
 };
 
 Launch::Launch(int argc, char** argv) {
   // srun with PMIx sets this one. By itself a process does not wait for MPI to start.
   if (std::getenv(kSizeName) == nullptr && std::getenv("PMIX_RANK") == nullptr) return;
-  MPI_Init(&argc, &argv);
   state_ = std::make_unique<State>();
-  state_->ranks = std::make_unique<MpiRanks>();
-  if (state_->ranks->is_first()) return;
+  state_->failed = caught([&] { state_->ranks = std::make_unique<MpiRanks>(argc, argv); });
+  if (!state_->ranks) return;
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   // One process prints for all.
+  if (state_->ranks->is_first()) {
+    state_->ranks->exchange().on_speech([nowhere] { ::dup2(nowhere, STDERR_FILENO); });
+    return;
+  }
   state_->stderr_ = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   state_->messages = ::memfd_create("messages", MFD_CLOEXEC);
-  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (state_->messages >= 0) ::dup2(state_->messages, STDERR_FILENO);
   if (nowhere >= 0) ::dup2(nowhere, STDOUT_FILENO);
+  state_->ranks->exchange().on_giving_up([this] { state_->follow_first(); });
 }
 
 Launch::~Launch() = default;
 
-train::Ranks& Launch::ranks() const { return state_ ? *state_->ranks : train::one_rank(); }
+train::Ranks& Launch::ranks() const {
+  if (!state_) return train::one_rank();
+  if (state_->failed) std::rethrow_exception(state_->failed);
+  return *state_->ranks;
+}
+
+/// Of another rank than the first, which has failed: the first one may fail for the same reason,
+/// and print it.
+void Launch::State::leave_to_first() const {
+  std::this_thread::sleep_for(
+      std::chrono::duration<double>(kMoment + kMomentBetween * ranks->rank()));
+  if (ranks->exchange().other_speaks()) return;
+  ranks->exchange().speak();
+  print(kept());
+}
+
+/// Of another rank than the first, after a signal: the first one saves and ends all, unless it is
+/// the one that is gone, for which mpirun sends a signal, too.
+void Launch::State::follow_first() const {
+  MpiExchange& exchange = ranks->exchange();
+  const auto begin = Clock::now();
+  const auto since = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  const double moment = kSignalMoment * (ranks->rank() - 1);
+  while (!exchange.other_speaks() && since() < moment)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  if (!exchange.other_speaks())
+    return print("lm-train: process 0 has ended; the output folder has its last checkpoint\n");
+  while (since() < kMostSaving) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+}
 
 int Launch::leave(int code) {
-  if (!state_) return code;
+  if (!state_ || !state_->ranks) return code;
+  MpiRanks& ranks = *state_->ranks;
   if (code == 0) {
-    MPI_Finalize();
-    return 0;
+    if (!caught([&] { ranks.end(); })) return 0;
+    code = kOthersFailed;
   }
   // Whoever ends all may end this one, too.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
-  if (state_->stderr_ >= 0) {
-    std::this_thread::sleep_for(
-        std::chrono::duration<double>(kMoment + kMomentBetween * state_->ranks->rank()));
-    std::array<char, 4096> text{};
-    ::lseek(state_->messages, 0, SEEK_SET);
-    const ssize_t size = ::read(state_->messages, text.data(), text.size());
-    if (size > 0 && ::write(state_->stderr_, text.data(), static_cast<std::size_t>(size)) < 0)
-      return code;  // nowhere left to print it
+  if (ranks.is_first()) {
+    ranks.exchange().speak();
+  } else {
+    state_->leave_to_first();
   }
-  MPI_Abort(MPI_COMM_WORLD, code);
+  ranks.end_all(code);
   return code;
 }
 

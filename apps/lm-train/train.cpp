@@ -16,6 +16,7 @@
 #include "probe/score/sentence.hpp"
 #include "text/template_tokens.hpp"
 #include "train/run/folder_parts.hpp"
+#include "train/run/trainer_state.hpp"
 #include "train/run/training_loop.hpp"
 #include "train_options.hpp"
 
@@ -168,9 +169,12 @@ class Loop {
   }
 
   void save() {
-    if (!ranks_.is_first()) return;
     const auto start = Clock::now();
+    std::optional<ScratchFile> moments;
+    if (trainer().shards()) moments = train::gather_moments(trainer(), options_.output);
+    if (!ranks_.is_first()) return;
     train::RunFiles files{*log_.metrics(), log_.picture(), {}};
+    if (moments) files.moments = &*moments;
     if (plan_.time_budget && trainer().done() < steps()) files.spent_seconds = spent();
     run_.save(options_.output, saved_, files);
     saved_ = true;

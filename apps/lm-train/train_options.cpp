@@ -228,6 +228,12 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
   run.settings.emplace_back("diversity", o.diversity.value_or("none"));
   commands::add_trained_settings(o, run);
   run.recompute = o.recompute;
+  run.trainer.gradient_precision = o.gradient_precision;
+  if (o.gradient_precision != train::SumPrecision::kF32) {
+    run.settings.emplace_back("gradient_precision",
+                              name_in(train::sum_precision_names(), o.gradient_precision));
+  }
+  run.trainer.shard_optimizer = o.shard_optimizer;
   run.mask = o.mask.value_or("");
   run.streams = o.streams;
   run.settings.emplace_back("mask", o.mask.value_or("objective's"));
@@ -323,6 +329,12 @@ void declare_train(cli::Command& c, const Launch& launch) {
   commands::declare_optimizer(c, *o);
   commands::declare_trained(c, *o);
   commands::add_chunk_tokens(c, o->chunk_tokens);
+  c.choice("--gradient-precision", o->gradient_precision, train::sum_precision_names(),
+           "in which numbers the processes of mpirun exchange gradients: bf16 halves what is sent, "
+           "and rounds each process's gradient and the sum");
+  c.flag("--shard-optimizer", o->shard_optimizer,
+         "each process of mpirun keeps the moments of its own part of the parameters only; same "
+         "result, less memory (ZeRO stage 1)");
   c.choice(
       "--recompute", o->recompute, train::recompute_names(),
       "recompute activations in the backward pass: saves memory, costs a third more work, same "

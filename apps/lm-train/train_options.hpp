@@ -28,6 +28,8 @@ struct TrainOptions : commands::TrainingOptions {
   std::int64_t checkpoint_every = 0;
   std::optional<std::string> timing;
   bool resume = false;
+  train::SumPrecision gradient_precision = train::SumPrecision::kF32;
+  bool shard_optimizer = false;
   bool ratio_requested = false;  ///< mae_ratio
   std::optional<double> generator_size, discriminator_weight;
   std::optional<std::int64_t> switch_step;

@@ -16,6 +16,11 @@ inline std::uint32_t bf16_bits(float x) {
   return (even & ~is_nan) | ((bits | 0x400000U) & is_nan);
 }
 
+/// The float of the bfloat16 `bits`.
+inline float from_bf16(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
+}
+
 /// Rounds the `n` numbers of `x` and writes their upper halves, bfloat16, to `y`.
 void to_bf16_row(const float* x, Index n, std::uint16_t* y);
 /// Rounds the `n` numbers of `x` to bfloat16 and writes them to `y` as floats. y may be x.

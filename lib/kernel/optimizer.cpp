@@ -11,8 +11,7 @@
 namespace masque::kernel {
 namespace {
 
-/// Elements whose sums are added up before those of others.
-constexpr Index kBlock = 16384;
+constexpr Index kBlock = kSquaresBlock;
 
 /// Calls work(first, count, block) for all blocks of n elements, in parallel.
 template <class Work>
@@ -76,14 +75,19 @@ double lamb_update(const OptimizerSettings& settings, const OptimizedTensor<T>& 
 }
 
 template <class T>
-double sum_of_squares(std::span<const T> x) {
-  thread_local std::vector<double> kept;
-  std::vector<double>& sums = kept;  // the caller's, on all threads
+void blocks_of_squares(std::span<const T> x, std::span<double> sums) {
   const auto n = static_cast<Index>(x.size());
-  sums.assign(block_count(n), 0);
+  MASQUE_CHECK(sums.size() == block_count(n));
   for_blocks(n, [&](Index first, Index count, std::size_t block) {
     sums[block] = squares(x.data() + first, count);
   });
+}
+
+template <class T>
+double sum_of_squares(std::span<const T> x) {
+  thread_local std::vector<double> sums;
+  sums.assign(block_count(static_cast<Index>(x.size())), 0);
+  blocks_of_squares(x, std::span<double>(sums));
   double whole = 0;
   for (const double part : sums) whole += part;
   return whole;
@@ -100,6 +104,7 @@ void scale(double factor, std::span<T> x) {
   template void adamw_update<T>(const OptimizerSettings&, const OptimizedTensor<T>&);  \
   template double lamb_update<T>(const OptimizerSettings&, const OptimizedTensor<T>&); \
   template double sum_of_squares<T>(std::span<const T>);                               \
+  template void blocks_of_squares<T>(std::span<const T>, std::span<double>);           \
   template void scale<T>(double, std::span<T>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)

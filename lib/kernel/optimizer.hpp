@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/types.hpp"
+
 namespace masque::kernel {
 
 /// Settings of one update, for adamw_update and lamb_update.
@@ -41,9 +43,15 @@ void adamw_update(const OptimizerSettings& settings, const OptimizedTensor<T>& t
 template <class T>
 double lamb_update(const OptimizerSettings& settings, const OptimizedTensor<T>& tensor);
 
-/// Σ x² over `x`, in double.
+/// Elements of which squares are summed before those of others.
+inline constexpr Index kSquaresBlock = 16384;
+/// Σ x² over `x`, in double: the sums of blocks_of_squares, added in their order.
 template <class T>
 double sum_of_squares(std::span<const T> x);
+/// `sums`[b] ← Σ x² over block b of `x`, which is kSquaresBlock elements, the last one perhaps
+/// less; there are as many `sums` as blocks.
+template <class T>
+void blocks_of_squares(std::span<const T> x, std::span<double> sums);
 
 /// `x` ·= `factor`, rounded to T first.
 template <class T>

@@ -10,7 +10,7 @@ train=$(cd "${1:?BIN_DIR, the folder of the tools}" && pwd)/lm-train
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-ranks() { mpirun -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -np 2 "$@"; }
+ranks() { mpirun -q --oversubscribe --bind-to none -np 2 "$@"; }
 grep -q MPI_Init "$train" || { echo "skipped: built without Open MPI"; exit 77; }
 ranks true 2>/dev/null || { echo "skipped: mpirun cannot start processes"; exit 77; }
 failures=0
@@ -44,6 +44,35 @@ for objective in mlm electra mae adversarial diversity; do
   [ "$(wc -l <a.losses)" = 8 ] || fail "$objective: steps"
   cmp one.losses a.losses || fail "$objective: other losses than one process has"
 done
+
+# A model of several buckets: an optimizer in parts writes the same bytes, also from its checkpoint;
+# gradients in bfloat16 change the loss little.
+large=(text --tokenizer vocab.txt --num-hidden-layers 3 --hidden-size 256 --num-attention-heads 4
+  --length 16 --batch-size 7 -j 1 -q --objective clm --steps 8)
+ranks "$train" "${large[@]}" -o whole || fail "a large model"
+ranks "$train" "${large[@]}" -o parts --shard-optimizer || fail "--shard-optimizer"
+for file in model.safetensors training.safetensors metrics.jsonl; do
+  cmp whole/$file parts/$file || fail "--shard-optimizer: other $file"
+done
+ranks "$train" "${large[@]}" -o half --steps 4 --decay constant || fail "--shard-optimizer: half"
+ranks "$train" "${large[@]}" -o more --steps 8 --decay constant || fail "--shard-optimizer: all"
+ranks "$train" "${large[@]}" -o half --steps 8 --decay constant --resume --shard-optimizer || fail "--shard-optimizer: resume"
+cmp half/training.safetensors more/training.safetensors || fail "--shard-optimizer: resume writes other bytes"
+"$train" "${large[@]}" -o single || fail "a large model of one process"
+for run in a b; do ranks "$train" "${large[@]}" -o $run.bf16 --gradient-precision bf16 || fail "--gradient-precision"; done
+cmp a.bf16/model.safetensors b.bf16/model.safetensors || fail "--gradient-precision: two runs differ"
+ranks "$train" "${large[@]}" -o c.bf16 --gradient-precision bf16 --shard-optimizer || fail "--gradient-precision in parts"
+cmp a.bf16/training.safetensors c.bf16/training.safetensors || fail "--gradient-precision: other bytes in parts"
+# losses FOLDER DIGITS: of each step.
+losses() { grep -o '"loss":[0-9.]*' "$1/metrics.jsonl" | awk -F: -v d="$2" '{ printf "%." d "g\n", $2 }'; }
+[ "$(losses whole 5)" = "$(losses single 5)" ] || fail "a large model: other losses than one process has"
+[ "$(losses whole 9)" != "$(losses a.bf16 9)" ] || fail "--gradient-precision: no other losses"
+paste <(losses single 9) <(losses a.bf16 9) | awk '{ d = $1 / $2 - 1; if (d > 0.01 || d < -0.01) exit 1 }' ||
+  fail "--gradient-precision: losses are far away: $(losses a.bf16 9)"
+# With another number of processes the loss stays, but for rounding.
+mpirun -q --oversubscribe --bind-to none -np 3 "$train" "${large[@]}" -o three --steps 4 --decay constant || fail "three processes"
+ranks "$train" "${large[@]}" -o three --steps 8 --decay constant --resume || fail "another number of processes"
+[ "$(losses three 5)" = "$(losses more 5)" ] || fail "another number of processes: other losses"
 
 # Labels of texts: two seeds.
 for _ in 1 2 3 4 5 6 7 8; do printf 'the cat sat on the mat.\tcat\nthe dogs sit on a mat.\tdog\nthe cats sit.\tcat\nunbelievable dogs.\tdog\n'; done >labels
@@ -113,30 +142,39 @@ code=$?
 [ $code = 130 ] && [ "$(wc -l <stopped/metrics.jsonl)" -gt 0 ] || fail "a signal: exit code $code, $(cat said)"
 [ "$(grep -c '^lm-train: interrupted; stopped is at step' said)" = 1 ] || fail "a signal: $(cat said)"
 
-# The second process is killed: both end, the folder has the last checkpoint, and goes on to the same bytes.
+# A process is killed: all end with one line, the folder has the last checkpoint, and goes on to the same bytes.
 o=("${small[@]}" --steps 300 --checkpoint-every 20)
 ranks "$train" "${o[@]}" -o undisturbed || fail "a kill: undisturbed"
 cat >with_pid <<'END'
 echo $$ >"pid.$OMPI_COMM_WORLD_RANK"
 exec "$@"
 END
-rm -f pid.*
-ranks sh with_pid "$train" "${o[@]}" -o killed 2>said &
-for ((k = 0; k < 300; ++k)); do
-  [ -s killed/metrics.jsonl ] && break
-  sleep 0.05
-done
-kill -9 "$(cat pid.1)" || fail "a kill: it ended before"
-begin=$SECONDS
-wait $!
-code=$?
-[ $code != 0 ] && [ $((SECONDS - begin)) -le 20 ] || fail "a kill: exit code $code after $((SECONDS - begin)) s"
-for ((k = 0; k < 100; ++k)); do kill -0 "$(cat pid.0)" 2>none || break; sleep 0.1; done
-[ $k -lt 100 ] || fail "a kill: the first process goes on"
-ranks "$train" "${o[@]}" -o killed --resume || fail "a kill: resume"
-for file in model.safetensors training.safetensors metrics.jsonl; do
-  cmp killed/$file undisturbed/$file || fail "a kill: $file differs from that of an undisturbed run"
-done
+# kill_rank RANK LINE OPTION…
+kill_rank() {
+  local rank=$1 line=$2 begin code k
+  shift 2
+  rm -rf pid.* killed
+  ranks sh with_pid "$train" "${o[@]}" -o killed "$@" 2>said &
+  for ((k = 0; k < 300; ++k)); do
+    [ -s killed/metrics.jsonl ] && break
+    sleep 0.05
+  done
+  kill -9 "$(cat "pid.$rank")" || fail "a kill of $rank: it ended before"
+  begin=$SECONDS
+  wait $!
+  code=$?
+  [ $code != 0 ] && [ $((SECONDS - begin)) -le 20 ] || fail "a kill of $rank: exit code $code after $((SECONDS - begin)) s"
+  for ((k = 0; k < 100; ++k)); do kill -0 "$(cat "pid.$((1 - rank))")" 2>none || break; sleep 0.1; done
+  [ $k -lt 100 ] || fail "a kill of $rank: the other process goes on"
+  [ "$(grep -c '^lm-train: ' said)" = 1 ] && grep -q "^lm-train: $line" said || fail "a kill of $rank: $(cat said)"
+  ranks "$train" "${o[@]}" -o killed --resume || fail "a kill of $rank: resume"
+  for file in model.safetensors training.safetensors metrics.jsonl; do
+    cmp killed/$file undisturbed/$file || fail "a kill of $rank: $file differs from that of an undisturbed run"
+  done
+}
+kill_rank 1 'interrupted; killed is at step'
+kill_rank 0 'process 0 has ended; the output folder has its last checkpoint'
+kill_rank 1 'interrupted' --shard-optimizer
 
 [ $failures = 0 ] && echo "mpi: all as it should be"
 [ $failures = 0 ]

@@ -213,6 +213,43 @@ TEST_CASE("layers that are computed once more for the backward pass give the sam
   CHECK(refused > 0);
 }
 
+TEST_CASE("a gradient that the backward pass has left behind gets no more") {
+  int early = 0, all = 0;
+  for (const NetworkCase& one : all_cases()) {
+    CAPTURE(one.name);
+    Built built = build(one);
+    const std::vector<Example> examples = small_examples(one.design);
+    Network<double> network(one.design, built.map, built.parameters, kernel::Precision::kF64);
+    network.chunk_rows = 5;  // a chunk for each sequence
+    network.prepare();
+    const std::vector<Index> last = network.last_layers();
+    const auto count = static_cast<std::size_t>(built.parameters.count());
+    REQUIRE(last.size() == count);
+    std::vector<std::vector<double>> left(count);
+    Index before = one.design.num_hidden_layers + 1;
+    RunOutputs<double> outputs;
+    outputs.passed = [&](Index layer) {
+      CHECK(layer == before - 1);
+      before = layer;
+      for (std::size_t i = 0; i < count; ++i) {
+        const MatrixView<double> d = built.parameters.gradient(static_cast<Index>(i));
+        if (last[i] < layer || !left[i].empty()) continue;
+        left[i].assign(d.data, d.data + d.rows * d.columns);
+      }
+    };
+    network.train(examples, 1, {}, outputs);
+    for (std::size_t i = 0; i < count; ++i) {
+      CAPTURE(built.parameters[static_cast<Index>(i)].name);
+      const MatrixView<double> d = built.parameters.gradient(static_cast<Index>(i));
+      ++all;
+      if (left[i].empty()) continue;
+      ++early;
+      CHECK(left[i] == std::vector<double>(d.data, d.data + d.rows * d.columns));
+    }
+  }
+  CHECK(2 * early > all);
+}
+
 TEST_CASE("layers that are computed once more are not kept") {
   const NetworkCase one{"post", small_design(), {}};
   Built built = build(one);

@@ -115,8 +115,10 @@ constexpr std::string_view kAdversarial = "adversarial";
 
 /// A model with its loss: of an objective, of an ablation of ELECTRA, kAdversarial or kCorrect.
 struct Model {
-  explicit Model(const std::string& name) {
-    model::Design design = design_of(recipe(name == "two-tower" ? 2 : 1));
+  explicit Model(const std::string& name, Index width = 16) {
+    DesignRecipe sizes = recipe(name == "two-tower" ? 2 : 1);
+    sizes.hidden_size = width;
+    model::Design design = design_of(sizes);
     design.type_vocab_size = 2;
     const StartOptions start{.seed = 3, .initializer_range = 0.2};
     const bool adversarial = name == kAdversarial;
@@ -165,10 +167,17 @@ struct Model {
 
 struct Result {
   std::vector<StepReport> steps;
-  std::vector<float> values;
+  std::vector<float> values, first, second;
+  Index moments = 0;  ///< that the rank keeps
 };
 
-std::vector<Result> train(const std::string& name, int ranks) {
+struct How {
+  SumPrecision precision = SumPrecision::kF32;
+  bool shards = false;
+  Index width = 16;
+};
+
+std::vector<Result> train(const std::string& name, int ranks, const How& how = {}) {
   const Corpus corpus = name == kCorrect ? small_pairs() : small_corpus();
   Table table(ranks);
   std::vector<Result> results(static_cast<std::size_t>(ranks));
@@ -178,9 +187,11 @@ std::vector<Result> train(const std::string& name, int ranks) {
     threads.emplace_back([&, r] {
       kernel::set_threads(1);
       ThreadRank rank(table, r);
-      Model model(name);
+      Model model(name, how.width);
       TrainerOptions options;
       options.schedule.steps = kSteps;
+      options.gradient_precision = how.precision;
+      options.shard_optimizer = how.shards;
       options.batch_size = 7;
       Trainer trainer(*model.loss, model.parameters, corpus, options, rank);
       Result& result = results[static_cast<std::size_t>(r)];
@@ -188,6 +199,10 @@ std::vector<Result> train(const std::string& name, int ranks) {
       for (int s = 0; s < kSteps; ++s) result.steps.push_back(trainer.step());
       const std::span<const float> values = model.parameters.values();
       result.values.assign(values.begin(), values.end());
+      result.moments = trainer.state().second.columns();
+      trainer.visit_moments([&](bool second, std::span<const float> numbers) {
+        (second ? result.second : result.first).assign(numbers.begin(), numbers.end());
+      });
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -220,6 +235,48 @@ TEST_CASE("several ranks learn what one learns, up to rounding, and all the same
       CHECK(all[0].values != one.values);  // or the ranks did not share the work
     }
   }
+}
+
+TEST_CASE("an optimizer in parts learns the same bits") {
+  constexpr Index kWide = 128;  // some parts for each rank
+  for (const std::string name : {"clm", "electra"}) {
+    for (const SumPrecision precision : {SumPrecision::kF32, SumPrecision::kBf16}) {
+      const std::vector<Result> whole = train(name, 3, {precision, false, kWide});
+      const std::vector<Result> parts = train(name, 3, {precision, true, kWide});
+      Index moments = 0;
+      for (std::size_t r = 0; r < parts.size(); ++r) {
+        CAPTURE(name);
+        CAPTURE(r);
+        CHECK(parts[r].values == whole[0].values);
+        CHECK(parts[r].first == whole[0].first);
+        CHECK(parts[r].second == whole[0].second);
+        CHECK(parts[r].steps.back().gradient_norm == whole[0].steps.back().gradient_norm);
+        CHECK(parts[r].moments > 0);
+        CHECK(parts[r].moments < whole[r].moments / 2);
+        moments += parts[r].moments;
+      }
+      CHECK(moments == whole[0].moments);
+    }
+  }
+  const std::vector<Result> alone = train("clm", 1, {SumPrecision::kF32, true});
+  CHECK(alone[0].values == train("clm", 1)[0].values);
+}
+
+TEST_CASE("gradients that travel as bfloat16") {
+  const Result one = train("clm", 1).front();
+  const std::vector<Result> all = train("clm", 3, {SumPrecision::kBf16});
+  const std::vector<Result> exact = train("clm", 3);
+  CHECK(all[0].values != exact[0].values);
+  for (const Result& result : all) {
+    CHECK(result.values == all[0].values);
+    for (std::size_t s = 0; s < kSteps; ++s) {
+      CHECK(result.steps[s].loss.mean() == doctest::Approx(one.steps[s].loss.mean()).epsilon(1e-3));
+      CHECK(result.steps[s].gradient_norm ==
+            doctest::Approx(one.steps[s].gradient_norm).epsilon(0.01));
+    }
+  }
+  // Of one process nothing travels.
+  CHECK(train("clm", 1, {SumPrecision::kBf16})[0].values == one.values);
 }
 
 TEST_CASE("what ranks agree on, and what they must") {
@@ -268,6 +325,31 @@ TEST_CASE("a batch has a sequence for every rank") {
   CHECK(message_of<UsageError>([&] {
           Trainer(*model.loss, model.parameters, corpus, options, rank);
         }) == "batch_size 2: expected at least one sequence for each of 3 processes");
+  options.batch_size = 7;
+  options.shard_optimizer = true;
+  options.optimizer = Optimizer::kLamb;
+  CHECK(message_of<UsageError>(
+            [&] { Trainer(*model.loss, model.parameters, corpus, options, rank); }) ==
+        "shard_optimizer cannot be combined with optimizer lamb, whose step goes by whole "
+        "tensors; use adamw");
+}
+
+TEST_CASE("parts of what is summed") {
+  Table table(3);
+  const ThreadRank rank(table, 1);
+  const Index bucket = bucket_size(rank);
+  CHECK(bucket % (3 * kPartUnit) == 0);
+  for (const Index size : {Index{1}, kPartUnit, 2 * kPartUnit + 1, 5 * kPartUnit, bucket}) {
+    CAPTURE(size);
+    Index end = 0;
+    for (int r = 0; r < 3; ++r) {
+      const RankShare part = part_of(rank, r, size);
+      CHECK(part.begin == std::min(size, end));
+      CHECK((part.begin % kPartUnit == 0 || part.begin == size));
+      end = part.end;
+    }
+    CHECK(end == size);
+  }
 }
 
 }  // namespace masque::test

@@ -210,7 +210,8 @@ void Classifier<T>::prepare() {
 
 template <class T>
 LossReport Classifier<T>::run(std::span<const Example> examples, double scale,
-                              const DropoutOptions* dropout, std::vector<double>* outputs) {
+                              const DropoutOptions* dropout, std::vector<double>* outputs,
+                              const std::function<void(Index)>& passed) {
   LossReport report;
   DropoutOptions own;
   if (dropout != nullptr) own = *dropout;
@@ -251,7 +252,9 @@ LossReport Classifier<T>::run(std::span<const Example> examples, double scale,
     if (dropout != nullptr) {
       d_last_.resize(wanted, width);
       pool_backward<T>(chunk, pooling_, d_pooled_.view(), d_last_.view());
+      if (examples.empty()) tape_.passed = passed;
       encoder_.backward(chunk, own, tape_, d_last_.view());
+      tape_.passed = {};
     }
     own.first_row += chunk.rows();
   }
@@ -260,15 +263,15 @@ LossReport Classifier<T>::run(std::span<const Example> examples, double scale,
 
 template <class T>
 LossReport Classifier<T>::train(std::span<const Example> examples, double scale,
-                                const DropoutOptions& dropout) {
+                                const DropoutOptions& dropout, std::function<void(Index)> passed) {
   MASQUE_CHECK(scale > 0);
-  return run(examples, scale, &dropout, nullptr);
+  return run(examples, scale, &dropout, nullptr, passed);
 }
 
 template <class T>
 LossReport Classifier<T>::evaluate(std::span<const Example> examples,
                                    std::vector<double>* outputs) {
-  return run(examples, 1, nullptr, outputs);
+  return run(examples, 1, nullptr, outputs, {});
 }
 
 #define MASQUE_INSTANTIATE(T)                                                               \

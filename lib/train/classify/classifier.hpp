@@ -2,6 +2,7 @@
 // of one output.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -116,11 +117,15 @@ class Classifier {
 
   /// The encoder's design.
   const model::Design& design() const { return encoder_.design(); }
+  /// As Encoder::last_layers; the head's own parameters have the number of layers.
+  std::vector<Index> last_layers() const { return encoder_.last_layers(); }
   /// To be called before the first run and after every change of the values.
   void prepare();
   /// Adds the gradients of Σ `scale` · loss over `examples`, with `dropout`, to those of the
-  /// parameters. `scale` > 0. A report's rows are texts, its losses are not scaled.
-  LossReport train(std::span<const Example> examples, double scale, const DropoutOptions& dropout);
+  /// parameters. `scale` > 0. A report's rows are texts, its losses are not scaled. `passed` is as
+  /// RunOutputs::passed.
+  LossReport train(std::span<const Example> examples, double scale, const DropoutOptions& dropout,
+                   std::function<void(Index)> passed = {});
   /// Returns the losses of `examples` without dropout; appends to `outputs` (if not nullptr) the
   /// probabilities of all labels, or the number, of each text.
   LossReport evaluate(std::span<const Example> examples, std::vector<double>* outputs = nullptr);
@@ -130,7 +135,7 @@ class Classifier {
 
  private:
   LossReport run(std::span<const Example> examples, double scale, const DropoutOptions* dropout,
-                 std::vector<double>* outputs);
+                 std::vector<double>* outputs, const std::function<void(Index)>& passed);
 
   Encoder<T> encoder_;
   ClassifierHead<T> head_;

@@ -169,11 +169,13 @@ template <class T>
 LossReport ElectraLoss<T>::run_second(std::span<const Example> examples,
                                       const DropoutOptions* dropout,
                                       std::vector<double>* row_losses) {
-  const RunOutputs<T> outputs{.losses = row_losses};
+  RunOutputs<T> outputs{.losses = row_losses};
   if (dropout == nullptr || options_.weight == 0) return second_.evaluate(examples, outputs);
   const RankTotals whole = totals(ranks(), total_weight(examples), 0);
   if (whole.weight == 0) return second_.evaluate(examples, outputs);
   share_reward(ranks(), examples, second_);
+  // A generator that is rewarded learns afterwards.
+  if (!model_.adversarial) outputs.passed = passed(second_.last_layers());
   return second_.train(examples, options_.weight / whole.weight, *dropout, outputs);
 }
 

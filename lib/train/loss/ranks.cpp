@@ -1,13 +1,17 @@
 #include "train/loss/ranks.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
+#include <cstdint>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "kernel/bfloat16.hpp"
 
 namespace masque::train {
 
@@ -22,6 +26,47 @@ class OneRank final : public Ranks {
 };
 
 }  // namespace
+
+NameTable<SumPrecision> sum_precision_names() {
+  static constexpr std::array<std::pair<std::string_view, SumPrecision>, 2> kNames{
+      {{"f32", SumPrecision::kF32}, {"bf16", SumPrecision::kBf16}}};
+  return kNames;
+}
+
+void Ranks::start_sum(std::span<float> numbers, const SumOptions& options) {
+  const bool rounds = options.precision == SumPrecision::kBf16 && count() > 1;
+  const auto round = [&] {
+    if (rounds) kernel::round_row_to_bf16(numbers.data(), std::ssize(numbers), numbers.data());
+  };
+  round();
+  sum(numbers);
+  round();
+}
+
+void Ranks::start_gather(std::span<float> numbers) {
+  const RankShare own = own_part(*this, std::ssize(numbers));
+  // As bits: a sum with 0 would lose the sign of a zero.
+  std::vector<double> bits(numbers.size());
+  for (Index i = own.begin; i < own.end; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    bits[at] = static_cast<double>(std::bit_cast<std::uint32_t>(numbers[at]));
+  }
+  sum(std::span<double>(bits));
+  for (std::size_t i = 0; i < bits.size(); ++i)
+    numbers[i] = std::bit_cast<float>(static_cast<std::uint32_t>(bits[i]));
+}
+
+Index bucket_size(const Ranks& ranks) {
+  constexpr Index kAbout = Index{1} << 20;
+  const Index part = std::max<Index>(kAbout / ranks.count() / kPartUnit, 1) * kPartUnit;
+  return part * ranks.count();
+}
+
+RankShare part_of(const Ranks& ranks, int rank, Index size) {
+  const Index each = (size + ranks.count() - 1) / ranks.count();
+  const Index part = (each + kPartUnit - 1) / kPartUnit * kPartUnit;
+  return {std::min(size, part * rank), std::min(size, part * (rank + 1))};
+}
 
 Ranks& one_rank() {
   static OneRank one;

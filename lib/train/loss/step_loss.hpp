@@ -1,12 +1,14 @@
 // What an update minimises: one network on an objective's examples, or several on each other's.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "train/data/corpus.hpp"
 #include "train/data/objective.hpp"
+#include "train/loss/gradient_sums.hpp"
 #include "train/loss/ranked_scores.hpp"
 #include "train/loss/ranks.hpp"
 #include "train/network/network.hpp"
@@ -68,6 +70,10 @@ class StepLoss {
   /// one_rank().
   void set_ranks(Ranks& ranks) { ranks_ = &ranks; }
 
+  /// Sets who is told of gradients that get no more, `sums`; must stay. nullptr, as without a call:
+  /// nobody.
+  void set_sums(GradientSums* sums) { sums_ = sums; }
+
   /// Throws InputError or UsageError for a `corpus` with sequences that it cannot take.
   virtual void check(const Corpus& corpus) const = 0;
   /// Called once before update `step`, from 1: may change values where a stage begins.
@@ -90,8 +96,12 @@ class StepLoss {
  protected:
   /// The ranks that set_ranks() was given.
   Ranks& ranks() const { return *ranks_; }
+  /// Returns the RunOutputs::passed of the network that is the last one to add to gradients, where
+  /// `last_layers` is its Network::last_layers; empty if nobody is told.
+  std::function<void(Index)> passed(std::vector<Index> last_layers) const;
 
  private:
+  GradientSums* sums_ = nullptr;
   Ranks* ranks_ = &one_rank();
 };
 

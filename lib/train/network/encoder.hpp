@@ -113,6 +113,11 @@ class Encoder {
   /// Whether the backward pass has anything to do, as prepare() has seen it.
   bool learns() const { return learns_; }
 
+  /// Returns for each of the parameters the layer whose backward pass is the last one that adds to
+  /// its gradient. The number of layers: that in front of them (the final norm), or none at all, as
+  /// of a head, and of other networks; −1: what follows the pass through all layers.
+  std::vector<Index> last_layers() const;
+
   /// From now on the diversity of attention is measured (Tape::diversity), over the weights as the
   /// normalizer gives them of all sequences with a wanted row. The scores of all heads then exist
   /// at once, in plain loops, without dropout of weights. Throws UsageError for a mixer, which has

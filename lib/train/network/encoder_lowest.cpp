@@ -1,5 +1,7 @@
 // How deep the backward pass goes.
+#include <algorithm>
 #include <complex>
+#include <vector>
 
 #include "train/network/encoder.hpp"
 #include "train/network/network_part.hpp"
@@ -32,6 +34,38 @@ void Encoder<T>::find_lowest() {
   learns_detector_ = detector_ && any_trained(map_.detector(), *parameters_);
   learns_ = learns_ || learns_detector_;
 }
+
+template <class T>
+std::vector<Index> Encoder<T>::last_layers() const {
+  constexpr Index kAfterAll = -1;
+  const Index layers = design_.num_hidden_layers;
+  std::vector<Index> last(static_cast<std::size_t>(parameters_->count()), layers);
+  const auto at_most = [&](Index parameter, Index layer) {
+    Index& own = last[static_cast<std::size_t>(parameter)];
+    own = std::min(own, layer);
+  };
+  map_.for_each([&](model::Role role, bool, Index layer, Index, Index parameter) {
+    const NetworkPart part = network_part(role);
+    if (part == NetworkPart::kHead || part == NetworkPart::kEnd) return;
+    // A position scheme may act on the embeddings, and the divergence of latents comes last.
+    const bool own = part == NetworkPart::kLayers && role != model::Role::kPositionPart &&
+                     role != model::Role::kLatentKappa;
+    if (!own) return at_most(parameter, kAfterAll);
+    Index lowest = 0;  // layers may share weights
+    while (lowest < layers && design_.layers[static_cast<std::size_t>(lowest)].weights != layer)
+      ++lowest;
+    at_most(parameter, lowest);
+  });
+  if (detector_) {
+    map_.detector().for_each(
+        [&](model::Role, bool, Index, Index, Index parameter) { at_most(parameter, kAfterAll); });
+  }
+  return last;
+}
+
+template std::vector<Index> Encoder<float>::last_layers() const;
+template std::vector<Index> Encoder<double>::last_layers() const;
+template std::vector<Index> Encoder<std::complex<double>>::last_layers() const;
 
 template void Encoder<float>::find_lowest();
 template void Encoder<double>::find_lowest();

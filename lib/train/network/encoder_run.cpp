@@ -198,6 +198,7 @@ void EncoderRun<T>::backward(MatrixView<const T> d_last) {
     fill_zero(tape_.d_distances, tape_.distances.rows(), tape_.distances.columns());
   const bool further = encoder_.learns_embeddings_ || encoder_.learns_detector_ ||
                        (tape_.wants_given && !chunk_.given.empty());
+  if (tape_.passed) tape_.passed(design_.num_hidden_layers);
   backward_layers(further ? 0 : encoder_.lowest_);
   distances_backward();
   if (!further) return;
@@ -233,17 +234,14 @@ void EncoderRun<T>::backward_layers(Index lowest) {
                    own ? before.view() : d_m);
     std::swap(before, d);
   };
-  for (std::size_t l = layers; l-- > static_cast<std::size_t>(lowest);) {
+  const auto layer_step = [&](std::size_t l) {
     const auto number = static_cast<Index>(l);
-    if (fixed_keys()) {
-      step(number, query, tape_.d_query, content.x[0].view(), tape_.d_content.view());
-      continue;
-    }
+    if (fixed_keys())
+      return step(number, query, tape_.d_query, content.x[0].view(), tape_.d_content.view());
     if (two_towers()) {
       const bool second = number >= model::tower_layers(design_);
       Stream& tower = second ? query : content;
-      step(number, tower, second ? tape_.d_query : tape_.d_content, tower.x[l].view(), {});
-      continue;
+      return step(number, tower, second ? tape_.d_query : tape_.d_content, tower.x[l].view(), {});
     }
     const MatrixView<const T> m = content.x[l].view();
     const bool last = l + 1 == layers;
@@ -256,9 +254,13 @@ void EncoderRun<T>::backward_layers(Index lowest) {
     }
     if (number >= first_latent) latent_backward(number, tape_.d_content.view());
     const Index late = encoder_.map_.weight(Role::kLatePositions);
-    if (late == ParameterMap::kNone || number != model::late_position_layer(design_)) continue;
+    if (late == ParameterMap::kNone || number != model::late_position_layer(design_)) return;
     if (const MatrixView<T> table = gradient(late); table.data != nullptr)
       kernel::embedding_backward<T, Index>(content.positions, tape_.d_content.view(), table);
+  };
+  for (std::size_t l = layers; l-- > static_cast<std::size_t>(lowest);) {
+    layer_step(l);
+    if (tape_.passed) tape_.passed(static_cast<Index>(l));
   }
 }
 

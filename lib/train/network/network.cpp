@@ -153,7 +153,13 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
     report.predicted_replaced += sums.predicted_replaced;
     report.true_positives += sums.true_positives;
     report.rows += wanted;
-    if (learns) encoder_.backward(chunk, own, tape_, d_last_.view());
+    if (!learns) {
+      own.first_row += chunk.rows();
+      continue;
+    }
+    if (examples.empty()) tape_.passed = outputs.passed;
+    encoder_.backward(chunk, own, tape_, d_last_.view());
+    tape_.passed = {};
     own.first_row += chunk.rows();
   }
   if (divergence_) {

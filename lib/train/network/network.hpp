@@ -1,6 +1,7 @@
 // An encoder with its head, run over examples in chunks: losses, gradients.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,6 +65,9 @@ struct RunOutputs {
   Matrix<T>* last = nullptr;              ///< ← last states of the rows, [rows, hidden_size]
   /// ← one a layer, over all rows that went through it; not of two towers.
   std::vector<LayerMagnitudes>* layers = nullptr;
+  /// Of train(): called in the backward pass of the last chunk as Tape::passed, with what
+  /// Network::last_layers is about; may be empty.
+  std::function<void(Index)> passed = {};
 };
 
 /// An encoder with its head. T is float or double. For one thread; kernels use all threads, and
@@ -85,6 +89,8 @@ class Network {
   double kappa(Index bottleneck) const { return encoder_.kappa(bottleneck); }
   /// As Encoder::stop_at_blocks, with blocks of `size` rows.
   void stop_at_blocks(Index size) { encoder_.stop_at_blocks(size); }
+  /// As Encoder::last_layers; a head's own parameters have the number of layers.
+  std::vector<Index> last_layers() const { return encoder_.last_layers(); }
   /// To be called before the first run, and after every change of the values and of what is
   /// trained.
   void prepare();

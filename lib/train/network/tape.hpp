@@ -1,6 +1,7 @@
 // What a forward pass leaves for the backward pass. Memory is kept from chunk to chunk.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -87,6 +88,9 @@ struct Tape {
   bool wants_given = true;  ///< whether `d_given` is made
   /// Forward: where there is a place for it, each layer's are added; not of two towers.
   std::vector<LayerMagnitudes>* magnitudes = nullptr;
+  /// Backward: called with the layers that the pass is through, from their number, in front of the
+  /// last one, down: Encoder::last_layers; may be empty.
+  std::function<void(Index)> passed = {};
   Matrix<T> d_content;             ///< backward: gradient by the states of `content`
   Matrix<T> d_query;               ///< backward: gradient by the states of `selected`
   Matrix<T> d_state;               ///< backward: gradient by the last states of the wanted rows

@@ -160,7 +160,7 @@ void TrainingRun::save_model(const std::string& folder, Index positions) const {
 }
 
 void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& files) const {
-  store::OutputWeights state = trainer_state(*trainer_, parameters_);
+  store::OutputWeights state = trainer_state(*trainer_, parameters_, files.moments);
   state.name = kTrainingStateName;
   for (const auto& [name, value] : facts()) state.metadata.emplace_back("masque." + name, value);
   if (files.spent_seconds)

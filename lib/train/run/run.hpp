@@ -69,9 +69,10 @@ struct RunOptions {
 
 /// What stands in a checkpoint besides the model.
 struct RunFiles {
-  const ScratchFile& metrics;           ///< metrics.jsonl
-  std::string picture;                  ///< loss.svg; empty: none
-  std::optional<double> spent_seconds;  ///< of a time that the run has; for spent_of()
+  const ScratchFile& metrics;            ///< metrics.jsonl
+  std::string picture;                   ///< loss.svg; empty: none
+  std::optional<double> spent_seconds;   ///< of a time that the run has; for spent_of()
+  const ScratchFile* moments = nullptr;  ///< of gather_moments(), if the trainer shards() them
 };
 
 /// Whether a run goes on to as many steps as it was planned for.

@@ -43,14 +43,31 @@ Trainer::Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& co
       corpus_(corpus),
       ranks_(ranks),
       options_(options),
-      order_(corpus.size(), options.seed) {
+      order_(corpus.size(), options.seed),
+      sums_(ranks, parameters, {options.gradient_precision, options.shard_optimizer}) {
+  if (options.shard_optimizer && options.optimizer == Optimizer::kLamb) {
+    throw UsageError(
+        fmt::format("{} cannot be combined with {} lamb, whose step goes by whole "
+                    "tensors; use adamw",
+                    field("shard_optimizer"), field("optimizer")));
+  }
   if (options.batch_size < ranks.count()) {
     throw UsageError(fmt::format("{} {}: expected at least one sequence for each of {} processes",
                                  field("batch_size"), options.batch_size, ranks.count()));
   }
   loss.set_ranks(ranks);
+  loss.set_sums(&sums_);
   loss.check(corpus);
-  const auto size = static_cast<Index>(parameters.gradients().size());
+  Index size = std::ssize(parameters.gradients());
+  if (shards()) {
+    size = 0;
+    sums_.for_own([&](const RankShare& part) {
+      own_.push_back(part);
+      size += part.end - part.begin;
+    });
+  } else {
+    own_.push_back({0, size});
+  }
   state_.first = Matrix<float>::zero(1, size);
   state_.second = Matrix<float>::zero(1, size);
   state_.updates.assign(static_cast<std::size_t>(parameters.count()), 0);
@@ -80,8 +97,39 @@ std::vector<StepItem> Trainer::next_items(std::int64_t step) {
   return own;
 }
 
+template <class F>
+void Trainer::for_own_runs(const Parameter& p, const F& visit) const {
+  Index at = 0;
+  for (const RankShare& part : own_) {
+    const Index begin = std::max(part.begin, p.gradient_offset);
+    const Index end = std::min(part.end, p.gradient_offset + p.size());
+    if (begin < end) visit(begin - p.gradient_offset, end - begin, at + begin - part.begin);
+    at += part.end - part.begin;
+  }
+}
+
+/// Of all gradients together; the same bits with shards() and without.
+double Trainer::gradient_norm() {
+  const std::span<const float> gradients = parameters_.gradients();
+  if (!shards()) return std::sqrt(kernel::sum_of_squares<float>(gradients));
+  static_assert(kPartUnit % kernel::kSquaresBlock == 0);
+  constexpr auto kBlock = static_cast<std::size_t>(kernel::kSquaresBlock);
+  std::vector<double> squares((gradients.size() + kBlock - 1) / kBlock);
+  for (const RankShare& part : own_) {
+    const auto begin = static_cast<std::size_t>(part.begin);
+    const auto size = static_cast<std::size_t>(part.end - part.begin);
+    kernel::blocks_of_squares<float>(
+        gradients.subspan(begin, size),
+        std::span(squares).subspan(begin / kBlock, (size + kBlock - 1) / kBlock));
+  }
+  ranks_.sum(std::span(squares));  // each is of one rank
+  double whole = 0;
+  for (const double block : squares) whole += block;
+  return std::sqrt(whole);
+}
+
 void Trainer::update(StepReport& report) {
-  const double norm = std::sqrt(kernel::sum_of_squares<float>(parameters_.gradients()));
+  const double norm = gradient_norm();
   report.gradient_norm = norm;
   if (!std::isfinite(norm)) {
     throw InputError(
@@ -101,17 +149,71 @@ void Trainer::update(StepReport& report) {
     settings.step = ++state_.updates[static_cast<std::size_t>(i)];
     settings.learning_rate = report.learning_rate * p.rate;
     settings.weight_decay = p.decays ? options_.weight_decay : 0;
-    const kernel::OptimizedTensor<float> tensor{
-        elements_of(parameters_.values(), p.offset, p),
-        elements_of(parameters_.gradients(), p.gradient_offset, p),
-        elements_of(state_.first.span(), p.gradient_offset, p),
-        elements_of(state_.second.span(), p.gradient_offset, p)};
-    if (options_.optimizer == Optimizer::kLamb) {
-      kernel::lamb_update<float>(settings, tensor);
-    } else {
-      kernel::adamw_update<float>(settings, tensor);
-    }
+    for_own_runs(p, [&](Index element, Index count, Index at) {
+      const auto run = [&](std::span<float> all, Index first) {
+        return all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+      };
+      const kernel::OptimizedTensor<float> tensor{
+          run(parameters_.values(), p.offset + element),
+          run(parameters_.gradients(), p.gradient_offset + element), run(state_.first.span(), at),
+          run(state_.second.span(), at)};
+      if (options_.optimizer == Optimizer::kLamb) {
+        kernel::lamb_update<float>(settings, tensor);
+      } else {
+        kernel::adamw_update<float>(settings, tensor);
+      }
+    });
   }
+  if (shards()) share_values();
+}
+
+/// Gives the own parts of the new values to all ranks. The gradients, which are no longer needed,
+/// are the memory for it: frozen parameters have no place in theirs.
+void Trainer::share_values() {
+  const auto copy = [&](Index i, bool back) {
+    const Parameter& p = parameters_[i];
+    if (!p.trained) return;
+    const std::span<float> values = elements_of(parameters_.values(), p.offset, p);
+    const std::span<float> sent = elements_of(parameters_.gradients(), p.gradient_offset, p);
+    if (back) {
+      std::ranges::copy(sent, values.begin());
+      return;
+    }
+    for_own_runs(p, [&](Index element, Index count, Index /*at*/) {
+      std::copy_n(values.data() + element, count, sent.data() + element);
+    });
+  };
+  for (Index i = 0; i < parameters_.count(); ++i) copy(i, false);
+  sums_.gather(parameters_.gradients());
+  for (Index i = 0; i < parameters_.count(); ++i) copy(i, true);
+}
+
+void Trainer::visit_moments(
+    const std::function<void(bool second, std::span<const float> numbers)>& take) {
+  for (const bool second : {false, true}) {
+    const std::span<const float> own = (second ? state_.second : state_.first).span();
+    if (!shards()) {
+      take(second, own);
+      continue;
+    }
+    // The gradients, which nobody needs between two steps, are the memory for it.
+    const std::span<float> all = parameters_.gradients();
+    std::size_t at = 0;
+    for (const RankShare& part : own_) {
+      const auto size = static_cast<std::size_t>(part.end - part.begin);
+      std::ranges::copy(own.subspan(at, size), all.begin() + part.begin);
+      at += size;
+    }
+    sums_.gather(all);
+    take(second, all);
+  }
+}
+
+void Trainer::set_moments(Index i, bool second, std::span<const float> numbers) {
+  const std::span<float> own = (second ? state_.second : state_.first).span();
+  for_own_runs(parameters_[i], [&](Index element, Index count, Index at) {
+    std::copy_n(numbers.data() + element, count, own.data() + at);
+  });
 }
 
 void Trainer::set_done(std::int64_t steps) {
@@ -143,7 +245,9 @@ StepReport Trainer::step() {
   dropout.seed = options_.seed;
   dropout.step = static_cast<std::uint64_t>(report.step);
   dropout.draw = static_cast<std::uint64_t>(report.step) << 32;
+  sums_.begin();
   report.loss = loss_.add_gradients(batch, dropout);
+  sums_.finish();
   report.tokens = report.loss.tokens;
   if (!std::isfinite(report.loss.mean())) {
     throw InputError(
@@ -151,7 +255,6 @@ StepReport Trainer::step() {
                     "warm-up",
                     report.step));
   }
-  ranks_.sum(parameters_.gradients());
   update(report);
   ++done_;
   return report;

@@ -1,6 +1,7 @@
 // Updates of a model: examples of a step, gradients, optimizer.
 #pragma once
 
+#include <functional>
 #include <future>
 #include <memory>
 #include <span>
@@ -11,6 +12,7 @@
 #include "model/design.hpp"
 #include "train/data/corpus.hpp"
 #include "train/data/order.hpp"
+#include "train/loss/gradient_sums.hpp"
 #include "train/loss/ranks.hpp"
 #include "train/loss/step_loss.hpp"
 #include "train/run/schedule.hpp"
@@ -40,6 +42,11 @@ struct TrainerOptions {
   double score_noise = 0;                   ///< DropoutOptions::score_noise
   double score_dropout = 0;                 ///< DropoutOptions::score_dropout
   std::uint64_t seed = 0;                   ///< of order and dropout
+  SumPrecision gradient_precision = SumPrecision::kF32;  ///< in which gradients go between ranks
+  /// Each of several ranks keeps the moments of its own parts of the parameters alone, updates
+  /// those and gives them to all (Rajbhandari et al. 2020, arXiv:1910.02054, stage 1). It changes
+  /// no bit. Not for kLamb, whose step goes by whole tensors.
+  bool shard_optimizer = false;
 };
 
 /// Throws UsageError for noise or dropout of scores in `options` that no layer of `design` hands
@@ -60,7 +67,9 @@ struct StepReport {
 
 /// What an optimizer keeps.
 struct OptimizerState {
-  Matrix<float> first;   ///< first moments, [1, numbers]: one for each of the gradients' memory
+  /// First moments, [1, numbers]: one for each of the gradients' memory; of Trainer::shards() those
+  /// of the own parts alone, one part after the other.
+  Matrix<float> first;
   Matrix<float> second;  ///< second moments, in the same way
   /// Of each parameter: updates that its moments have had. Their bias goes by it.
   std::vector<std::int64_t> updates;
@@ -73,13 +82,14 @@ class Trainer {
   /// Trains `parameters` to lower `loss` on `corpus` as `options` say; which parameters are trained
   /// may not change afterwards. All references must stay. Each of several `ranks` takes a run of a
   /// batch's sequences, the same one in every step; values and state are the same on all. Throws
-  /// what StepLoss::check throws, and UsageError for fewer sequences in a batch than ranks.
+  /// what StepLoss::check throws, and UsageError for fewer sequences in a batch than ranks, and for
+  /// shard_optimizer with kLamb.
   Trainer(StepLoss& loss, Parameters<float>& parameters, const Corpus& corpus,
           const TrainerOptions& options, Ranks& ranks = one_rank());
 
   /// Makes the next update. All ranks call it together. Throws InputError if the loss or the
-  /// gradient is not finite, or a sequence of a corpus in files is damaged: values are those before
-  /// it.
+  /// gradient is not finite, or a sequence of a corpus in files is damaged, and as Ranks::finish:
+  /// values are those before it, but of shards() where ranks do not answer.
   StepReport step();
   /// Steps that are done; a run that goes on sets it.
   std::int64_t done() const { return done_; }
@@ -90,6 +100,17 @@ class Trainer {
   std::int64_t steps() const { return options_.schedule.plan().steps(); }
   /// Moments and numbers of updates. Lives as long as the trainer.
   OptimizerState& state() { return state_; }
+  /// Whether this process writes what is saved.
+  bool is_first() const { return ranks_.is_first(); }
+  /// Whether the state has the own parts alone: TrainerOptions::shard_optimizer, of several ranks.
+  bool shards() const { return options_.shard_optimizer && ranks_.count() > 1; }
+  /// Moments of all parameters, of shards() from all ranks, which call it together: each calls
+  /// `take`(second, numbers) with runs of the gradients' memory in its order, first all first
+  /// moments, then all second ones.
+  void visit_moments(const std::function<void(bool second, std::span<const float> numbers)>& take);
+  /// Sets the first or `second` moments of trained parameter `i` to `numbers`, one for each of its
+  /// elements.
+  void set_moments(Index i, bool second, std::span<const float> numbers);
   /// The options, with the schedule as it is now.
   const TrainerOptions& options() const { return options_; }
   /// Changes how many updates the whole run has, from the next one on. Some must be done, and
@@ -99,7 +120,13 @@ class Trainer {
  private:
   std::vector<StepItem> items(std::int64_t step) const;
   std::vector<StepItem> next_items(std::int64_t step);
+  double gradient_norm();
   void update(StepReport& report);
+  void share_values();
+  /// Calls `visit`(element, count, at) for the runs of parameter `p` of which the state has
+  /// moments: from its number `element` on `count`, which stand at `at` in the state.
+  template <class F>
+  void for_own_runs(const Parameter& p, const F& visit) const;
 
   StepLoss& loss_;
   Parameters<float>& parameters_;
@@ -108,6 +135,8 @@ class Trainer {
   TrainerOptions options_;
   EpochOrder order_;
   OptimizerState state_;
+  GradientSums sums_;
+  std::vector<RankShare> own_;  ///< runs of the gradients' memory that the state has moments of
   std::int64_t done_ = 0;
   /// Of a corpus in files: the sequences of a step that are read while the step before runs.
   std::future<std::vector<StepItem>> ahead_;

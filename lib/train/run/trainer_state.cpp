@@ -1,6 +1,7 @@
 #include "train/run/trainer_state.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -25,25 +26,7 @@ constexpr const char* kStep = "step";
 // More than any run has, and a whole number in every sum.
 constexpr std::int64_t kMostUpdates = std::int64_t{1} << 60;
 
-/// One of the numbers that a state has of each element of a parameter.
-struct StatePart {
-  std::string_view what;
-  std::span<float> numbers;
-};
-
-std::vector<StatePart> moments_of(Trainer& trainer, const Parameter& p) {
-  if (!p.trained) return {};
-  OptimizerState& state = trainer.state();
-  return {{model::kStateFirst, elements_of(state.first.span(), p.gradient_offset, p)},
-          {model::kStateSecond, elements_of(state.second.span(), p.gradient_offset, p)}};
-}
-
-std::vector<StatePart> parts_of(Trainer& trainer, Parameters<float>& parameters,
-                                const Parameter& p) {
-  std::vector<StatePart> parts = moments_of(trainer, p);
-  parts.push_back({model::kStateValue, elements_of(parameters.values(), p.offset, p)});
-  return parts;
-}
+constexpr std::array<std::string_view, 2> kMoments{model::kStateFirst, model::kStateSecond};
 
 Shape shape_of(const Parameter& p) {
   return {static_cast<std::uint64_t>(p.rows), static_cast<std::uint64_t>(p.columns)};
@@ -90,16 +73,46 @@ std::int64_t read_updates(const store::Checkpoint& state, const std::string& pat
 
 }  // namespace
 
-store::OutputWeights trainer_state(Trainer& trainer, Parameters<float>& parameters) {
+std::optional<ScratchFile> gather_moments(Trainer& trainer, const std::string& folder) {
+  std::optional<ScratchFile> file;
+  if (trainer.is_first()) file.emplace(folder);
+  trainer.visit_moments([&](bool /*second*/, std::span<const float> numbers) {
+    if (!file) return;
+    const std::span<const std::byte> bytes = std::as_bytes(numbers);
+    file->append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  });
+  return file;
+}
+
+store::OutputWeights trainer_state(Trainer& trainer, Parameters<float>& parameters,
+                                   const ScratchFile* moments) {
+  MASQUE_CHECK(!trainer.shards() || moments != nullptr);
+  OptimizerState& own = trainer.state();
+  const auto moment = [&](std::size_t which, const Parameter& p) {
+    const std::string name = model::state_tensor_name(kMoments[which], p.name);
+    if (moments == nullptr) {
+      const std::span<float> all = (which == 1 ? own.second : own.first).span();
+      return float_tensor(name, shape_of(p), elements_of(all, p.gradient_offset, p));
+    }
+    const std::uint64_t begin =
+        moments->size() / 2 * which + static_cast<std::uint64_t>(p.gradient_offset) * sizeof(float);
+    store::OutputTensor tensor = float_tensor(name, shape_of(p), {});
+    tensor.source = store::Computed{[moments, begin](std::uint64_t offset, MutableBytes out) {
+      moments->read(begin + offset, out);
+    }};
+    return tensor;
+  };
+
   store::OutputWeights state;
   state.metadata.emplace_back(fmt::format("masque.{}", kStep), fmt::format("{}", trainer.done()));
   for (Index i = 0; i < parameters.count(); ++i) {
     const Parameter& p = parameters[i];
-    for (const StatePart& own : parts_of(trainer, parameters, p)) {
-      state.tensors.push_back(
-          float_tensor(model::state_tensor_name(own.what, p.name), shape_of(p), own.numbers));
-    }
+    state.tensors.push_back(float_tensor(model::state_tensor_name(model::kStateValue, p.name),
+                                         shape_of(p),
+                                         elements_of(parameters.values(), p.offset, p)));
     if (!p.trained) continue;
+    for (std::size_t which = 0; which < kMoments.size(); ++which)
+      state.tensors.push_back(moment(which, p));
     state.tensors.push_back(number_tensor(model::state_tensor_name(model::kStateUpdates, p.name),
                                           trainer.state().updates[static_cast<std::size_t>(i)]));
   }
@@ -111,17 +124,23 @@ void read_trainer_state(const store::Checkpoint& state, const std::string& path,
                         Parameters<float>& parameters) {
   for (Index i = 0; i < parameters.count(); ++i) {
     const Parameter& p = parameters[i];
-    for (const StatePart& own : parts_of(trainer, parameters, p)) {
-      const std::string name = model::state_tensor_name(own.what, p.name);
+    const auto read = [&](std::string_view what, std::span<float> numbers) {
+      const std::string name = model::state_tensor_name(what, p.name);
       const store::TensorInfo& tensor = need(state, path, name);
       if (!fits(tensor, p)) {
         throw InputError(path, fmt::format("{}: {}, expected {}", escape(name),
                                            shape_text(tensor.shape), shape_text(shape_of(p))));
       }
-      state.read(tensor, 0, std::as_writable_bytes(own.numbers));
+      state.read(tensor, 0, std::as_writable_bytes(numbers));
+    };
+    read(model::kStateValue, elements_of(parameters.values(), p.offset, p));
+    if (!p.trained) continue;
+    std::vector<float> numbers(static_cast<std::size_t>(p.size()));
+    for (std::size_t which = 0; which < kMoments.size(); ++which) {
+      read(kMoments[which], numbers);
+      trainer.set_moments(i, which == 1, numbers);
     }
-    if (p.trained)
-      trainer.state().updates[static_cast<std::size_t>(i)] = read_updates(state, path, p);
+    trainer.state().updates[static_cast<std::size_t>(i)] = read_updates(state, path, p);
   }
   const std::string* text = state_fact(state, kStep);
   const auto step = text == nullptr ? std::nullopt : parse_number<std::int64_t>(*text);
@@ -137,24 +156,24 @@ TakenMoments read_moments(const store::Checkpoint& state, const std::string& pat
   for (Index i = 0; i < parameters.count(); ++i) {
     const Parameter& p = parameters[i];
     if (!p.trained) continue;
-    const std::vector<StatePart> moments = moments_of(trainer, p);
-    const auto there = [&](const StatePart& own) {
-      const store::TensorInfo* tensor = state.find(model::state_tensor_name(own.what, p.name));
+    const auto there = [&](std::string_view what) {
+      const store::TensorInfo* tensor = state.find(model::state_tensor_name(what, p.name));
       return tensor != nullptr && fits(*tensor, p);
     };
-    if (!takes(p.name) || !std::ranges::all_of(moments, there)) {
+    if (!takes(p.name) || !std::ranges::all_of(kMoments, there)) {
       taken.missing.push_back(p.name);
       continue;
     }
-    for (const StatePart& own : moments) {
-      const std::string name = model::state_tensor_name(own.what, p.name);
-      state.read(state.get(name), 0, std::as_writable_bytes(own.numbers));
-      const float least =
-          own.what == model::kStateSecond ? 0 : std::numeric_limits<float>::lowest();
-      const auto bad = std::ranges::find_if(
-          own.numbers, [&](float x) { return !std::isfinite(x) || x < least; });
-      if (bad != own.numbers.end())
+    std::vector<float> numbers(static_cast<std::size_t>(p.size()));
+    for (std::size_t which = 0; which < kMoments.size(); ++which) {
+      const std::string name = model::state_tensor_name(kMoments[which], p.name);
+      state.read(state.get(name), 0, std::as_writable_bytes(std::span(numbers)));
+      const float least = which == 1 ? 0 : std::numeric_limits<float>::lowest();
+      const auto bad =
+          std::ranges::find_if(numbers, [&](float x) { return !std::isfinite(x) || x < least; });
+      if (bad != numbers.end())
         throw InputError(path, fmt::format("{}: {}, expected moments", escape(name), *bad));
+      trainer.set_moments(i, which == 1, numbers);
     }
     const std::int64_t updates = read_updates(state, path, p);
     trainer.state().updates[static_cast<std::size_t>(i)] = updates;

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/scratch_file.hpp"
 #include "store/checkpoint.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "train/network/parameters.hpp"
@@ -14,11 +16,19 @@
 
 namespace masque::train {
 
+/// Gathers the moments of a trainer that shards() them, for trainer_state(): all ranks call it
+/// together, between two steps. Returns a file without a name beside `folder`, an output, which has
+/// all first moments in the order of the gradients' memory, then all second ones; on other ranks
+/// than the first nothing. Throws InputError, and as Ranks::finish.
+std::optional<ScratchFile> gather_moments(Trainer& trainer, const std::string& folder);
+
 /// Returns the state of `trainer` as tensors: for each of `parameters` `value.NAME` and, if it is
 /// trained, `first.NAME` and `second.NAME` (the optimizer's moments), float32 `[rows, columns]`,
 /// and `updates.NAME`, one whole number (int64); and the metadata `masque.step`. Borrows their
-/// memory: write it before the next step.
-store::OutputWeights trainer_state(Trainer& trainer, Parameters<float>& parameters);
+/// memory: write it before the next step. Of a trainer that shards() the `moments` are those of
+/// gather_moments(), which must stay as long; else nullptr.
+store::OutputWeights trainer_state(Trainer& trainer, Parameters<float>& parameters,
+                                   const ScratchFile* moments = nullptr);
 
 /// Sets the values of `parameters` and the moments and step of `trainer` as they were in `state`.
 /// Throws InputError, which begins with `path`, for the state of another model, and for a state

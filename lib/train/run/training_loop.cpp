@@ -31,7 +31,9 @@ class StepLoop {
       // A step that a signal broke off has changed nothing: what was reached is saved. After
       // another failure the last checkpoint stays.
       const InterruptsHeld held;
-      if (loop_.save && (!failed || held.interrupted() || signal_ != 0)) save();
+      // What the ranks have only together is saved by all of them, or not.
+      const bool reached = held.interrupted() && !trainer_.shards();
+      if (loop_.save && (!failed || reached || signal_ != 0)) save();
       if (loop_.end) loop_.end();
     }
     // A rank that ends by a signal ends all: not before the first one has saved.
@@ -53,8 +55,9 @@ class StepLoop {
     if (loop_.agree) loop_.agree();
     together.reset();
     if (loop_.report) loop_.report(report);
-    const bool due = loop_.save_every > 0 ? trainer_.done() % loop_.save_every == 0
-                                          : LoopClock::now() - last_save_ > kBetweenSaves;
+    bool due = loop_.save_every > 0 ? trainer_.done() % loop_.save_every == 0
+                                    : LoopClock::now() - last_save_ > kBetweenSaves;
+    if (trainer_.shards()) due = of_first(ranks_, due ? 1 : 0) != 0;
     if (loop_.save && due) save();
   }
 

@@ -18,7 +18,8 @@ struct TrainingLoop {
   /// After each step, and after `agree`.
   std::function<void(const StepReport& report)> report = {};
   /// Writes a checkpoint: after every `save_every` steps, else once a minute; at the end; and when
-  /// a signal stopped the loop. Another failure leaves the last checkpoint as it is.
+  /// a signal stopped the loop. Another failure leaves the last checkpoint as it is. Called on all
+  /// ranks; of a trainer that shards() its state at the same step.
   std::function<void()> save = {};
   std::int64_t save_every = 0;  ///< steps; 0: by the clock
   /// After the last checkpoint of this process, however the steps ended; signals are held.

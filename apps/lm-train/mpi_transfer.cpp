@@ -1,0 +1,246 @@
+#include "mpi_transfer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "kernel/bfloat16.hpp"
+
+namespace masque::lm_train {
+
+namespace {
+
+using train::Ranks;
+using train::RankShare;
+
+/// Transfers that are under way together: one collects while the one before distributes.
+constexpr std::size_t kTogether = 3;
+
+template <class T>
+MPI_Datatype type_of() {
+  if constexpr (std::is_same_v<T, double>) return MPI_DOUBLE;
+  if constexpr (std::is_same_v<T, float>) return MPI_FLOAT;
+  return MPI_UINT16_T;
+}
+
+/// The parts of all processes, as MPI wants them; must stay while an exchange runs.
+struct Parts {
+  Parts(const Ranks& ranks, std::size_t size) : count(static_cast<std::size_t>(ranks.count())) {
+    for (int r = 0; r < ranks.count(); ++r) {
+      const RankShare part = part_of(ranks, r, static_cast<Index>(size));
+      sizes.push_back(static_cast<int>(part.end - part.begin));
+      begins.push_back(static_cast<int>(part.begin));
+    }
+    const auto rank = static_cast<std::size_t>(ranks.rank());
+    own = static_cast<std::size_t>(sizes[rank]);
+    begin = static_cast<std::size_t>(begins[rank]);
+    for (std::size_t r = 0; r < count; ++r) {
+      own_sizes.push_back(sizes[rank]);
+      own_begins.push_back(static_cast<int>(r) * sizes[rank]);
+    }
+  }
+
+  /// `got` ← everyone's numbers of the own part of `from`, one process after the other.
+  template <class T>
+  MPI_Request collect(const T* from, std::vector<T>& got, MPI_Comm world) const {
+    got.resize(own * count);
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Ialltoallv(from, sizes.data(), begins.data(), type_of<T>(), got.data(),
+                             own_sizes.data(), own_begins.data(), type_of<T>(), world, &request));
+    return request;
+  }
+  /// The own part of `all` to all.
+  template <class T>
+  MPI_Request distribute(T* all, MPI_Comm world) const {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, sizes.data(), begins.data(),
+                              type_of<T>(), world, &request));
+    return request;
+  }
+
+  std::size_t count;
+  std::vector<int> sizes, begins;
+  std::vector<int> own_sizes, own_begins;
+  std::size_t own = 0, begin = 0;
+};
+
+/// Numbers stay where they are until they have come: what MPI reads and writes is a copy, so that a
+/// process that fails may free its own.
+template <class T>
+class Sum final : public Transfer {
+ public:
+  Sum(const Ranks& ranks, std::span<T> numbers, bool own_part_only)
+      : parts_(ranks, numbers.size()), numbers_(numbers), own_part_only_(own_part_only) {}
+
+  MPI_Request collect(MPI_Comm world) override {
+    sent_.assign(numbers_.begin(), numbers_.end());
+    return parts_.collect(sent_.data(), got_, world);
+  }
+  void add() override {
+    T* const sum = sent_.data() + parts_.begin;
+    std::copy_n(got_.data(), parts_.own, sum);
+    for (std::size_t r = 1; r < parts_.count; ++r) {
+      const T* const other = got_.data() + r * parts_.own;
+      for (std::size_t i = 0; i < parts_.own; ++i) sum[i] += other[i];
+    }
+  }
+  MPI_Request distribute(MPI_Comm world) override {
+    return own_part_only_ ? MPI_REQUEST_NULL : parts_.distribute(sent_.data(), world);
+  }
+  void end() override {
+    const std::size_t begin = own_part_only_ ? parts_.begin : 0;
+    std::copy_n(sent_.data() + begin, own_part_only_ ? parts_.own : numbers_.size(),
+                numbers_.data() + begin);
+  }
+
+ private:
+  Parts parts_;
+  std::span<T> numbers_;
+  bool own_part_only_;
+  std::vector<T> sent_, got_;
+};
+
+/// What travels is bfloat16; it is added up in float.
+class RoundedSum final : public Transfer {
+ public:
+  RoundedSum(const Ranks& ranks, std::span<float> numbers, bool own_part_only)
+      : parts_(ranks, numbers.size()), numbers_(numbers), own_part_only_(own_part_only) {}
+
+  MPI_Request collect(MPI_Comm world) override {
+    sent_.resize(numbers_.size());
+    kernel::to_bf16_row(numbers_.data(), std::ssize(numbers_), sent_.data());
+    return parts_.collect(sent_.data(), got_, world);
+  }
+  void add() override {
+    std::vector<float> sum(parts_.own);
+    for (std::size_t r = 0; r < parts_.count; ++r) {
+      const std::uint16_t* const other = got_.data() + r * parts_.own;
+      for (std::size_t i = 0; i < parts_.own; ++i)
+        sum[i] = r == 0 ? kernel::from_bf16(other[i]) : sum[i] + kernel::from_bf16(other[i]);
+    }
+    kernel::to_bf16_row(sum.data(), std::ssize(sum), sent_.data() + parts_.begin);
+  }
+  MPI_Request distribute(MPI_Comm world) override {
+    return own_part_only_ ? MPI_REQUEST_NULL : parts_.distribute(sent_.data(), world);
+  }
+  void end() override {
+    const std::size_t begin = own_part_only_ ? parts_.begin : 0;
+    const std::size_t end = own_part_only_ ? begin + parts_.own : numbers_.size();
+    for (std::size_t i = begin; i < end; ++i) numbers_[i] = kernel::from_bf16(sent_[i]);
+  }
+
+ private:
+  Parts parts_;
+  std::span<float> numbers_;
+  bool own_part_only_;
+  std::vector<std::uint16_t> sent_, got_;
+};
+
+class Gather final : public Transfer {
+ public:
+  Gather(const Ranks& ranks, std::span<float> numbers)
+      : parts_(ranks, numbers.size()), numbers_(numbers) {}
+
+  MPI_Request collect(MPI_Comm /*world*/) override {
+    all_.assign(numbers_.begin(), numbers_.end());
+    return MPI_REQUEST_NULL;
+  }
+  void add() override {}
+  MPI_Request distribute(MPI_Comm world) override { return parts_.distribute(all_.data(), world); }
+  void end() override { std::ranges::copy(all_, numbers_.begin()); }
+
+ private:
+  Parts parts_;
+  std::span<float> numbers_;
+  std::vector<float> all_;
+};
+
+bool has_ended(MPI_Request& request) {
+  int ended = 0;
+  check_mpi(MPI_Test(&request, &ended, MPI_STATUS_IGNORE));
+  return ended != 0;
+}
+
+MPI_Comm copy_of_world() {
+  MPI_Comm copy = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &copy));
+  check_mpi(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN));
+  return copy;
+}
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Transfer> make_sum(const Ranks& ranks, std::span<T> numbers) {
+  return std::make_unique<Sum<T>>(ranks, numbers, false);
+}
+
+template std::unique_ptr<Transfer> make_sum(const Ranks&, std::span<float>);
+template std::unique_ptr<Transfer> make_sum(const Ranks&, std::span<double>);
+
+std::unique_ptr<Transfer> make_sum(const Ranks& ranks, std::span<float> numbers,
+                                   const train::SumOptions& options) {
+  if (options.precision == train::SumPrecision::kBf16)
+    return std::make_unique<RoundedSum>(ranks, numbers, options.own_part_only);
+  return std::make_unique<Sum<float>>(ranks, numbers, options.own_part_only);
+}
+
+std::unique_ptr<Transfer> make_gather(const Ranks& ranks, std::span<float> numbers) {
+  return std::make_unique<Gather>(ranks, numbers);
+}
+
+void check_mpi(int code) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int size = 0;
+  MPI_Error_string(code, text.data(), &size);
+  throw InputError(fmt::format("the exchange with other processes failed: {}",
+                               std::string(text.data(), static_cast<std::size_t>(size))));
+}
+
+TransferLane::TransferLane() : collect_(copy_of_world()), distribute_(copy_of_world()) {}
+
+void TransferLane::add(std::unique_ptr<Transfer> transfer) {
+  flights_.emplace_back().transfer = std::move(transfer);
+}
+
+void TransferLane::advance(Flight& flight, bool earlier_are_distributed,
+                           const std::atomic<bool>& abandoned) {
+  Transfer& transfer = *flight.transfer;
+  if (flight.stage == Stage::kNew && !abandoned) {
+    flight.request = transfer.collect(collect_);
+    flight.stage = Stage::kCollecting;
+  }
+  if (flight.stage == Stage::kCollecting && has_ended(flight.request)) {
+    transfer.add();
+    flight.stage = Stage::kAdded;
+  }
+  if (flight.stage == Stage::kAdded && earlier_are_distributed) {
+    flight.request = transfer.distribute(distribute_);
+    flight.stage = Stage::kDistributing;
+  }
+  if (flight.stage == Stage::kDistributing && has_ended(flight.request) && !abandoned) {
+    transfer.end();
+    flight.stage = Stage::kEnded;
+  }
+}
+
+std::size_t TransferLane::progress(const std::atomic<bool>& abandoned) {
+  bool earlier = true;
+  for (std::size_t i = 0; i < std::min(kTogether, flights_.size()); ++i) {
+    advance(flights_[i], earlier, abandoned);
+    earlier = earlier && flights_[i].stage >= Stage::kDistributing;
+  }
+  std::size_t ended = 0;
+  for (; !flights_.empty() && flights_.front().stage == Stage::kEnded; ++ended)
+    flights_.pop_front();
+  return ended;
+}
+
+}  // namespace masque::lm_train
