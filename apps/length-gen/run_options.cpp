@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/name_list.hpp"
 #include "base/parallel.hpp"
 #include "commands/run_options.hpp"
 #include "scoring_options.hpp"
@@ -45,7 +46,7 @@ std::string normalizers_of(const RunOptions& o, const std::vector<Index>& train_
     throw UsageError(fmt::format("{} cannot be combined with {}: it sets the normalizer",
                                  field("scale"), field("normalizer")));
   std::string names;
-  for (const std::string& scale : length::split_names("scale", *o.scale)) {
+  for (const std::string& scale : split_names("scale", *o.scale)) {
     if (scale != "sqrt" && scale != "logn")
       throw UsageError(
           fmt::format("{}: found '{}', expected sqrt or logn", field("scale"), escape(scale)));

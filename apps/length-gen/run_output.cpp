@@ -161,11 +161,6 @@ std::string line_of(const std::vector<std::string>& fields) {
   return fmt::format("{}\n", fmt::join(fields, "\t"));
 }
 
-cli::Cell rounded_cell(double value) {
-  return cli::Cell::raw(fmt::format("{:.4f}", value),
-                        std::isfinite(value) ? fmt::format("{}", value) : std::string("null"));
-}
-
 void write_tables(const std::string& results, const std::string& folder, cli::Session& session) {
   const std::string path = join(folder, "results.tsv");
   const LengthTable table = length::read_results(path, results);
@@ -216,13 +211,14 @@ void print_summary(const LengthTable& table, const cli::CommonOptions& common,
     if (table.finetuned) cells.emplace_back(or_none(cell.finetuned ? cell.length : 0));
     for (const cli::Cell& one :
          {cli::Cell(or_none(cell.window)), cli::Cell(cell.length), cli::Cell(cell.targets),
-          cli::Cell(s.n), rounded_cell(s.mean), rounded_cell(s.sd), rounded_cell(s.min),
-          rounded_cell(s.max), rounded_cell(s.interval ? s.interval->low : kNone),
-          rounded_cell(s.interval ? s.interval->high : kNone), rounded_cell(cell.loss.mean),
-          rounded_cell(cell.loss.sd)})
+          cli::Cell(s.n), cli::Cell::rounded(s.mean), cli::Cell::rounded(s.sd),
+          cli::Cell::rounded(s.min), cli::Cell::rounded(s.max),
+          cli::Cell::rounded(s.interval ? s.interval->low : kNone),
+          cli::Cell::rounded(s.interval ? s.interval->high : kNone),
+          cli::Cell::rounded(cell.loss.mean), cli::Cell::rounded(cell.loss.sd)})
       cells.push_back(one);
-    if (table.names.whole) cells.push_back(rounded_cell(cell.whole.mean));
-    cells.push_back(rounded_cell(table.names.chance.at(cell.length)));
+    if (table.names.whole) cells.push_back(cli::Cell::rounded(cell.whole.mean));
+    cells.push_back(cli::Cell::rounded(table.names.chance.at(cell.length)));
     out.row(cells);
   }
   out.finish();

@@ -11,8 +11,6 @@ namespace masque::length_gen {
 
 /// Fields of a line of TSV, with its end.
 std::string line_of(const std::vector<std::string>& fields);
-/// A number of a result: with four decimals, in JSON with all; null where there is none.
-cli::Cell rounded_cell(double value);
 
 /// Writes results.tsv as it is, and summary.tsv and curves.svg made of it; makes the folder if
 /// there is none. Says if rows of an earlier run are replaced. Throws InputError.

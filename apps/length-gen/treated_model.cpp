@@ -36,7 +36,7 @@ std::string name_of(const length::TreatmentGrid& grid, const length::LengthTreat
 cli::Cell cell_of(const ResultTable::Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* count = std::get_if<Index>(&value)) return *count;
-  return rounded_cell(std::get<double>(value));
+  return cli::Cell::rounded(std::get<double>(value));
 }
 
 }  // namespace

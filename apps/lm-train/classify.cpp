@@ -9,6 +9,7 @@
 #include "base/file.hpp"
 #include "base/json_writer.hpp"
 #include "base/output_folder.hpp"
+#include "base/work_lock.hpp"
 #include "classify_data.hpp"
 #include "classify_options.hpp"
 #include "classify_results.hpp"
@@ -93,6 +94,8 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
   kernel::set_threads(o.common.threads);
   if (ranks.count() > 1 && (o.text == "-" || o.eval_data == "-"))
     throw UsageError("several processes cannot share standard input; use a file");
+  std::optional<WorkLock> lock;
+  if (ranks.is_first() && o.output) lock.emplace(*o.output);
   if (ranks.is_first()) check_output(o);
   ClassifyData all{.tokenizer = text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.model,
                                                       {.model = o.model.value_or("")})};

@@ -163,8 +163,7 @@ void Results::finish() {
 void Results::print(const cli::Cell& name, std::uint64_t texts,
                     const std::array<double, kMeasures>& measures) {
   std::vector<cli::Cell> cells = {name, data_, texts};
-  for (const double value : measures)
-    cells.push_back(cli::Cell::raw(fmt::format("{:.4f}", value), cli::Cell(value).json()));
+  for (const double value : measures) cells.push_back(cli::Cell::rounded(value));
   table_.row(cells);
   for (std::size_t i = 0; i < cells.size(); ++i)
     text_ += fmt::format("{}{}", cells[i].text(), i + 1 < cells.size() ? '\t' : '\n');

@@ -7,11 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
-#include "base/file.hpp"
-#include "base/interrupt.hpp"
 #include "base/json_writer.hpp"
-#include "base/line_input.hpp"
-#include "base/split.hpp"
 #include "draw/chart.hpp"
 #include "draw/svg.hpp"
 #include "kernel/product_speed.hpp"
@@ -24,8 +20,6 @@ using Clock = std::chrono::steady_clock;
 
 // Lines that report the loss where no terminal shows it all the time.
 constexpr std::int64_t kReports = 20;
-
-constexpr std::uint64_t kLongestLine = 1 << 20;
 
 /// Steps between two reports, and what each is about.
 std::int64_t report_every(std::int64_t steps) {
@@ -98,16 +92,11 @@ void Log::add_line(const MetricsLine& line) {
 }
 
 void Log::go_on(const std::string& path) {
-  const InputFile file = InputFile::open(path);
-  LineInput lines(file.descriptor(), path, kLongestLine);
-  for (LineBatch batch; lines.read(batch);) {
-    throw_if_interrupted();
-    std::uint64_t number = batch.first_line;
-    for_each_line(batch.text, [&](std::string_view text) {
-      add_line(read_metrics_line(text, number++, path));
-    });
-    if (metrics_) metrics_->append(batch.text);
-  }
+  for_each_metrics_line(
+      path, [this](const MetricsLine& line) { add_line(line); },
+      [this](std::string_view text) {
+        if (metrics_) metrics_->append(text);
+      });
 }
 
 void Log::add_loss(std::int64_t step, double loss) {

@@ -3,6 +3,7 @@
 #include "cli/run_tool.hpp"
 #include "kernel/library_version.hpp"
 #include "launch.hpp"
+#include "sweep.hpp"
 #include "train_options.hpp"
 
 int main(int argc, char** argv) {
@@ -13,6 +14,8 @@ int main(int argc, char** argv) {
                               tool.version_line(masque::kernel::library_version);
                               masque::lm_train::declare_train(tool, launch);
                               masque::lm_train::declare_classify(tool, launch);
+                              masque::lm_train::declare_sweep(tool);
+                              masque::lm_train::declare_collect(tool);
                             });
   return launch.leave(code);
 }

@@ -1,13 +1,21 @@
 #include "metrics.hpp"
 
-#include <limits>
-
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/interrupt.hpp"
 #include "base/json.hpp"
+#include "base/line_input.hpp"
+#include "base/split.hpp"
 
 namespace masque::lm_train {
+
+namespace {
+
+constexpr std::uint64_t kLongestMetricsLine = 1 << 20;
+
+}  // namespace
 
 MetricsLine read_metrics_line(std::string_view text, std::uint64_t number,
                               const std::string& path) {
@@ -21,9 +29,29 @@ MetricsLine read_metrics_line(std::string_view text, std::uint64_t number,
   result.step = static_cast<std::int64_t>(*found);
   if (const JsonValue* loss = line.find("loss"))
     result.loss = loss->number().value_or(std::numeric_limits<double>::quiet_NaN());
-  result.evaluation = line.find("eval_loss") != nullptr;
+  const auto number_of = [&](std::string_view name, double& value) {
+    const JsonValue* found_value = line.find(name);
+    if (found_value != nullptr) value = found_value->number().value_or(value);
+    return found_value != nullptr;
+  };
+  result.evaluation = number_of("eval_loss", result.eval_loss);
+  number_of("eval_accuracy", result.eval_accuracy);
   result.never_selected = line.find("never_selected_loss") != nullptr;
   return result;
+}
+
+void for_each_metrics_line(const std::string& path,
+                           const std::function<void(const MetricsLine&)>& use,
+                           const std::function<void(std::string_view)>& batch_use) {
+  const InputFile file = InputFile::open(path);
+  LineInput lines(file.descriptor(), path, kLongestMetricsLine);
+  for (LineBatch batch; lines.read(batch);) {
+    throw_if_interrupted();
+    std::uint64_t number = batch.first_line;
+    for_each_line(batch.text,
+                  [&](std::string_view text) { use(read_metrics_line(text, number++, path)); });
+    if (batch_use) batch_use(batch.text);
+  }
 }
 
 }  // namespace masque::lm_train

@@ -2,21 +2,31 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace masque::lm_train {
 
-/// What a line says that a later process of the run needs.
+/// What a line says that a later process of the run needs, or a table of runs.
 struct MetricsLine {
   std::int64_t step = 0;
-  std::optional<double> loss;   ///< of a step of training; no number where it had none
-  bool evaluation = false;      ///< the losses of evaluations
+  std::optional<double> loss;  ///< of a step of training; no number where it had none
+  bool evaluation = false;     ///< the losses of evaluations
+  double eval_loss = std::numeric_limits<double>::quiet_NaN();      ///< of an evaluation
+  double eval_accuracy = std::numeric_limits<double>::quiet_NaN();  ///< of an evaluation
   bool never_selected = false;  ///< the losses of positions that training never selects
 };
 
 /// number, path  of the line, for messages. Throws InputError for what is no JSON or has no step.
 MetricsLine read_metrics_line(std::string_view text, std::uint64_t number, const std::string& path);
+
+/// Calls `use` for every line of the file `path`, and `batch`, if there is one, with the text of
+/// several lines after them. Throws as read_metrics_line; Interrupted.
+void for_each_metrics_line(const std::string& path,
+                           const std::function<void(const MetricsLine&)>& use,
+                           const std::function<void(std::string_view)>& batch = {});
 
 }  // namespace masque::lm_train

@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/work_lock.hpp"
 #include "budget.hpp"
 #include "cli/input_lines.hpp"
 #include "kernel/parallel.hpp"
@@ -207,8 +208,10 @@ bool is_inside(const std::string& file, const std::string& folder) {
   return left == outer.end();
 }
 
-/// Whether the objective can take texts of that form, and standard input is read once.
-void check_format(const TrainOptions& o, const train::CorpusOptions& reading) {
+}  // namespace
+
+void check_format(const TrainOptions& o) {
+  const train::CorpusOptions reading = corpus_options(o);
   if (o.text == "-" && o.eval_text == "-") {
     throw UsageError(fmt::format("{} -: standard input is already the training text; use a file",
                                  field("eval")));
@@ -222,6 +225,8 @@ void check_format(const TrainOptions& o, const train::CorpusOptions& reading) {
   // Blocks begin anywhere, not with the token that has the bottlenecks.
   if (o.objective == "univae" && reading.format == train::CorpusFormat::kBlocks) expect("lines");
 }
+
+namespace {
 
 /// Bottlenecks stand at the token that the tokenizer puts in front of a text.
 void check_univae(const text::Tokenizer& tokenizer) {
@@ -257,13 +262,16 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   common.quiet = common.quiet || !ranks.is_first();
   session.configure(common);
   train::CorpusOptions reading = corpus_options(o);
-  check_format(o, reading);
+  check_format(o);
   kernel::set_threads(o.common.threads);
   if (o.timing && is_inside(*o.timing, o.output))
     throw UsageError(fmt::format("{} {}: inside the folder of the model; choose a file outside",
                                  field("timing"), *o.timing));
   if (ranks.count() > 1 && o.text == "-")
     throw UsageError("several processes cannot share standard input; use a file");
+  // Of two processes with the same command one goes on.
+  std::optional<WorkLock> lock;
+  if (ranks.is_first()) lock.emplace(o.output);
   const bool goes_on = o.resume && train::TrainingRun::has_state(o.output);
   if (!goes_on && exists(o.output)) {
     throw InputError(o.output,

@@ -159,8 +159,9 @@ void check_init_generator(const TrainOptions& o) {
     throw UsageError(fmt::format("{}: needs {}", field("init_generator"), field("init")));
 }
 
-/// What goes together; fills in `format`.
-void check_given(const cli::Command& c, TrainOptions& o) {
+}  // namespace
+
+void check_train(const cli::Command& c, TrainOptions& o) {
   if (o.init) {
     commands::refuse_design(c, "init", {"position", "position-shared", "normalizer"});
     o.changes.position = o.position;
@@ -190,8 +191,6 @@ void check_given(const cli::Command& c, TrainOptions& o) {
   if (o.steps && train::StepPlan::parse(*o.steps).steps() == 0)
     commands::refuse_training(c, fmt::format("with {} 0", field("steps")), {"initializer-range"});
 }
-
-}  // namespace
 
 records::SimilarTokens similar_of(const TrainOptions& o, const text::Tokenizer& tokenizer,
                                   cli::Session& session) {
@@ -271,9 +270,18 @@ void declare_train(cli::Command& c, const Launch& launch) {
   add_examples_of_masks(c);
   c.example("lm-train --experiment small.conf -o model --seed 2",
             "reads text, tokenizer and options from lines 'key = value' of a file");
-  c.argument("TEXT", o->text, "training text, one sequence per line; - reads standard input");
-  c.option("-o,--output", "DIR", o->output, "folder to write: model, metrics and state of the run",
-           cli::Need::kRequired);
+  declare_train_options(c, *o, {.output = "folder to write: model, metrics and state of the run"});
+  c.action([o, &c](cli::Session& session) {
+    check_train(c, *o);
+    return run_train(*o, session);
+  });
+}
+
+void declare_train_options(cli::Command& c, TrainOptions& options, const TrainTexts& texts) {
+  TrainOptions* const o = &options;
+  c.argument("TEXT", o->text, "training text, one sequence per line; - reads standard input",
+             texts.need);
+  c.option("-o,--output", "DIR", o->output, texts.output, cli::Need::kRequired);
   c.option("--init", "MODEL", o->init,
            "start from the weights of a checkpoint instead of a new model; tensor names are kept "
            "where the checkpoint's family has the design");
@@ -343,10 +351,6 @@ void declare_train(cli::Command& c, const Launch& launch) {
   cli::add_threads(c, o->common);
   cli::add_quiet(c, o->common);
   c.experiment(cli::ExperimentFile::kOption);
-  c.action([o, &c](cli::Session& session) {
-    check_given(c, *o);
-    return run_train(*o, session);
-  });
 }
 
 }  // namespace masque::lm_train

@@ -54,6 +54,19 @@ struct TrainOptions : commands::TrainingOptions {
 /// Declares everything, with the action. `launch` must stay.
 void declare_train(cli::Command& tool, const Launch& launch);
 
+/// How a command differs from others that have these options.
+struct TrainTexts {
+  cli::Need need = cli::Need::kRequired;  ///< of TEXT
+  std::string output;                     ///< the help of --output
+};
+/// Declares the options without examples and action. `options` must stay.
+void declare_train_options(cli::Command& command, TrainOptions& options, const TrainTexts& texts);
+/// What goes together; fills in `format`. Throws UsageError.
+void check_train(const cli::Command& command, TrainOptions& options);
+/// Whether the objective can take texts of that form, and standard input is read once (train.cpp).
+/// Throws UsageError.
+void check_format(const TrainOptions& options);
+
 /// What --replace names; empty for mask. Throws UsageError and InputError.
 records::SimilarTokens similar_of(const TrainOptions& options, const text::Tokenizer& tokenizer,
                                   cli::Session& session);

@@ -155,7 +155,7 @@ Descriptor open_staging(int folder, const std::string& name, bool as_folder,
       if (errno == EWOULDBLOCK) throw InputError(path, "is being written by another process");
       // A file system without locks: go on unprotected, as every other program does there.
       // (NFS locks only what is open for writing, which a folder never is.)
-      const bool no_locks = errno == ENOLCK || errno == EOPNOTSUPP ||
+      const bool no_locks = errno == ENOLCK || errno == EOPNOTSUPP || errno == ENOSYS ||
                             (as_folder && (errno == EBADF || errno == EINVAL));
       if (!no_locks) give_up("locking", errno);
     }

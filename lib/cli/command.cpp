@@ -243,6 +243,12 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
     if (!entry->positional || !entry->repeated) continue;
     for (const std::string& value : app.remaining()) entry->set(unmarked(value));
   }
+  if (experiment_ != ExperimentFile::kNone) {
+    for (const Entry& entry : entries_) {
+      for (const std::string& value : given_values(entry, typed))
+        settings_.push_back({key_of(entry), value, {}});
+    }
+  }
   if (prints) {
     text = experiment_text(typed);
     return nullptr;

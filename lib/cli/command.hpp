@@ -76,9 +76,10 @@ class Command {
   /// missing argument shows the first one, too.
   Command& example(std::string command_line, std::string what);
 
-  /// A required positional argument. `name` is in upper case; `target` receives the text; `help` is
-  /// one sentence.
-  Command& argument(std::string name, std::string& target, std::string help);
+  /// A positional argument. `name` is in upper case; `target` receives the text; `help` is one
+  /// sentence. With kRequired as `need`, parse() throws UsageError without the argument.
+  Command& argument(std::string name, std::string& target, std::string help,
+                    Need need = Need::kRequired);
   /// One or more positional arguments `name`, appended to `target`; with kOptional as `need`, none
   /// or more. `help` is one sentence.
   Command& arguments(std::string name, std::vector<std::string>& target, std::string help,
@@ -124,6 +125,11 @@ class Command {
   /// `value` and `help` as above.
   Command& option(std::string names, std::string value, std::vector<std::string>& target,
                   std::string help);
+
+  /// An option that may be given several times: `take` receives each value, and throws UsageError
+  /// for text that is none. `names`, `value` and `help` as above.
+  Command& option(std::string names, std::string value,
+                  std::function<void(const std::string&)> take, std::string help);
 
   /// An option whose value is one of `words`: `target` becomes the word's value. `names` and `help`
   /// are as above; the word of the initial `target` is shown as the default. parse() throws
@@ -201,6 +207,11 @@ class Command {
   /// The arguments as they were parsed, without the tool's and sub-command's names.
   const std::vector<std::string>& given() const { return given_; }
 
+  /// What the command line and the experiment file say, in the order of the declarations, but for
+  /// the file itself: keys and values as such a file has them, no location. Only of a command that
+  /// takes an experiment file.
+  const std::vector<Setting>& settings() const { return settings_; }
+
   /// Whether `option`, called by its long name without dashes, was set: on the command line or by
   /// an experiment file.
   bool is_set(std::string_view option) const;
@@ -239,6 +250,8 @@ class Command {
   /// Sets what an experiment file says and the command line does not. Throws InputError.
   void read_experiment(const Typed& typed);
   void set_from_file(const Setting& setting, const Entry& entry, const Typed& typed);
+  /// What the command line or the file gives to `entry`; "true" for a flag.
+  std::vector<std::string> given_values(const Entry& entry, const Typed& typed) const;
   /// All options with their values, as an experiment file.
   std::string experiment_text(const Typed& typed) const;
   /// The text that --help, --version, --man or --completion SHELL asks for; empty: none of them
@@ -264,6 +277,7 @@ class Command {
   ExperimentFile experiment_ = ExperimentFile::kNone;
   std::vector<Setting> from_file_;  ///< in effect
   std::vector<std::string> given_;
+  std::vector<Setting> settings_;
   std::vector<std::string> set_;  ///< keys of the entries that were
 };
 

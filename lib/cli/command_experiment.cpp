@@ -117,16 +117,22 @@ ExitCode Command::run(Session& session) const {
                    }));
 }
 
+std::vector<std::string> Command::given_values(const Entry& entry, const Typed& typed) const {
+  std::vector<std::string> values = typed(entry.spellings().front());
+  if (entry.is_flag() && !values.empty()) values = {"true"};
+  if (!values.empty() && !entry.repeated) values = {values.back()};
+  const std::string key = key_of(entry);
+  for (const Setting& setting : from_file_) {
+    if (setting.key == key) values.push_back(setting.value);
+  }
+  return values;
+}
+
 std::string Command::experiment_text(const Typed& typed) const {
   std::string text = fmt::format("# {} (masque {})\n", full_name(), kVersion);
   for (const Entry& entry : entries_) {
     const std::string key = key_of(entry);
-    std::vector<std::string> values = typed(entry.spellings().front());
-    if (entry.is_flag() && !values.empty()) values = {"true"};
-    if (!values.empty() && !entry.repeated) values = {values.back()};
-    for (const Setting& setting : from_file_) {
-      if (setting.key == key) values.push_back(setting.value);
-    }
+    std::vector<std::string> values = given_values(entry, typed);
     if (values.empty() && entry.is_flag()) values = {"false"};
     if (values.empty() && !entry.initial.empty()) values = {entry.initial};
     if (values.empty())

@@ -101,14 +101,14 @@ std::string unless_zero(std::int64_t value) {
 
 }  // namespace
 
-Command& Command::argument(std::string name, std::string& target, std::string help) {
+Command& Command::argument(std::string name, std::string& target, std::string help, Need need) {
   return add({.names = std::move(name),
               .value = {},
               .help = std::move(help),
               .initial = {},
               .words = {},
               .positional = true,
-              .required = true,
+              .required = need == Need::kRequired,
               .set = [&target](const std::string& text) { target = text; }});
 }
 
@@ -217,13 +217,20 @@ Command& Command::option(std::string names, std::string value, std::optional<std
 
 Command& Command::option(std::string names, std::string value, std::vector<std::string>& target,
                          std::string help) {
+  return option(
+      std::move(names), std::move(value),
+      [&target](const std::string& text) { target.push_back(text); }, std::move(help));
+}
+
+Command& Command::option(std::string names, std::string value,
+                         std::function<void(const std::string&)> take, std::string help) {
   return add({.names = std::move(names),
               .value = std::move(value),
               .help = std::move(help),
               .initial = {},
               .words = {},
               .repeated = true,
-              .set = [&target](const std::string& text) { target.push_back(text); }});
+              .set = std::move(take)});
 }
 
 Command& Command::choose(const std::string& names, std::vector<std::string> words,

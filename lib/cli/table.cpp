@@ -51,6 +51,8 @@ Cell Cell::raw(std::string text, std::string json) {
   return cell;
 }
 
+Cell Cell::rounded(double value) { return raw(fmt::format("{:.4f}", value), Cell(value).json()); }
+
 std::string Cell::text() const { return kind_ == Kind::kText ? escape(text_) : text_; }
 
 std::string Cell::json() const {

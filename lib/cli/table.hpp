@@ -31,6 +31,8 @@ class Cell {
   Cell(bool value);  // NOLINT(google-explicit-constructor)
   /// The JSON value `json` and its `text`: arrays, null. Neither is checked or escaped.
   static Cell raw(std::string text, std::string json);
+  /// `value`, a result, with four decimals; in JSON with all digits, null for NaN and infinity.
+  static Cell rounded(double value);
 
   /// Escaped so that it is one field of a line; the text of raw() as it is.
   std::string text() const;

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/name_list.hpp"
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
 #include "mask/expression.hpp"
@@ -76,19 +77,6 @@ void choose(const Choice& choice, const std::string& name, LengthArm& arm) {
 }
 
 }  // namespace
-
-std::vector<std::string> split_names(std::string_view name, std::string_view text) {
-  std::vector<std::string> names;
-  for (const std::string_view part : split_outside_parentheses(text, ','))
-    names.emplace_back(trim(part));
-  for (const std::string& one : names) {
-    if (one.empty() || std::ranges::count(names, one) > 1) {
-      throw UsageError(fmt::format("{}: found '{}', expected different names separated by commas",
-                                   field(name), escape(text)));
-    }
-  }
-  return names;
-}
 
 std::vector<Index> parse_lengths(std::string_view name, std::string_view text, Index least) {
   const auto refuse = [&]() {

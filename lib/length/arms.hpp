@@ -10,11 +10,6 @@
 
 namespace masque::length {
 
-/// Returns the names in `text`, such as "rope, rope_ntk(factor=8, length=64)": split at commas
-/// outside of parentheses and trimmed. Throws UsageError, about the field `name`, for an empty name
-/// and for one that occurs twice.
-std::vector<std::string> split_names(std::string_view name, std::string_view text);
-
 /// Returns the lengths in `text`, such as "64,128" or "1-40", in that order. Throws UsageError,
 /// about the field `name`, unless these are different numbers from `least` to 1000000.
 std::vector<Index> parse_lengths(std::string_view name, std::string_view text, Index least = 1);

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/parallel.hpp"
+#include "base/work_lock.hpp"
 #include "length/cell.hpp"
 #include "length/store.hpp"
 #include "mask/expression.hpp"
@@ -53,8 +54,13 @@ class Run {
     if (request_.keep_models) files.model = store_.model(named, options.design, seed);
     auto rows = store_.find(named, arm, seed);
     if (!rows || !has_models(files)) {
-      rows = train_cell(request_, options, arm, seed, files);
-      store_.keep(named, *rows);
+      const WorkLock lock(files.checkpoint);
+      // Another process may have done it since.
+      rows = store_.find(named, arm, seed);
+      if (!rows || !has_models(files)) {
+        rows = train_cell(request_, options, arm, seed, files);
+        store_.keep(named, *rows);
+      }
     }
     store_.drop_checkpoint(named);
     result.rows.insert(result.rows.end(), rows->begin(), rows->end());

@@ -119,7 +119,8 @@ std::string LengthStore::checkpoint(const LengthSubject::Settings& settings) con
 void LengthStore::drop_checkpoint(const LengthSubject::Settings& settings) const {
   const std::string path = checkpoint(settings);
   if (!exists(path)) return;
-  if (os::unlink_at(AT_FDCWD, path.c_str()) != 0)
+  // Another process that has found the rows may drop it, too.
+  if (os::unlink_at(AT_FDCWD, path.c_str()) != 0 && errno != ENOENT)
     throw system_error(path, "cannot be removed", errno);
   if (os::sync(open_folder(folder_of(path)).get()) != 0)
     throw system_error(path, "writing its folder to disk", errno);

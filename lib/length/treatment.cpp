@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/name_list.hpp"
 #include "base/split.hpp"
 #include "length/arms.hpp"
 #include "model/layer_list.hpp"

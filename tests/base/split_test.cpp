@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "base/error.hpp"
+#include "base/name_list.hpp"
 #include "base/parse_number.hpp"
 
 using namespace masque;
@@ -52,4 +54,11 @@ TEST_CASE("a number is the whole text or none") {
   CHECK(text == " rest");
   CHECK(!take_number<int>(text));
   CHECK(text == " rest");
+}
+
+TEST_CASE("commas inside of parentheses belong to a name") {
+  CHECK(split_names("x", "a, b(c=1, d=2),e") == std::vector<std::string>{"a", "b(c=1, d=2)", "e"});
+  for (const char* wrong : {"", "a,", ",a", "a,,b", "a, a"}) {
+    CHECK_THROWS_AS(split_names("x", wrong), UsageError);
+  }
 }

@@ -16,13 +16,6 @@ namespace masque::length {
 using namespace train;
 namespace {
 
-TEST_CASE("commas inside of parentheses belong to a name") {
-  CHECK(split_names("x", "a, b(c=1, d=2),e") == std::vector<std::string>{"a", "b(c=1, d=2)", "e"});
-  for (const char* wrong : {"", "a,", ",a", "a,,b", "a, a"}) {
-    CHECK_THROWS_AS(split_names("x", wrong), UsageError);
-  }
-}
-
 TEST_CASE("lists of lengths") {
   CHECK(parse_lengths("x", "64,8-10,1") == std::vector<Index>{64, 8, 9, 10, 1});
   for (const char* wrong :
