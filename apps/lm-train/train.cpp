@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/output_folder.hpp"
 #include "base/work_lock.hpp"
 #include "budget.hpp"
 #include "cli/input_lines.hpp"
@@ -271,7 +272,11 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
     throw UsageError("several processes cannot share standard input; use a file");
   // Of two processes with the same command one goes on.
   std::optional<WorkLock> lock;
-  if (ranks.is_first()) lock.emplace(o.output);
+  if (ranks.is_first()) {
+    lock.emplace(o.output);
+    restore_folder(o.output);
+  }
+  any(ranks, false);  // only then the others look
   const bool goes_on = o.resume && train::TrainingRun::has_state(o.output);
   if (!goes_on && exists(o.output)) {
     throw InputError(o.output,

@@ -97,6 +97,10 @@ bool is_weights(const std::string& name) {
   return name.ends_with(".safetensors") || name == "model.safetensors.index.json";
 }
 
+/// Where the old folder of that name is while a file system that cannot exchange two folders gives
+/// the name to the new one.
+std::string old_name(const std::string& name) { return staging_name(name + ".old"); }
+
 /// The path without links, "." and ".."; of what does not exist, as it is.
 std::string real_path(const std::string& path) {
   const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr),
@@ -134,12 +138,21 @@ std::vector<std::string> links_outside(const std::string& folder,
   return out;
 }
 
+void restore_folder(const std::string& path) {
+  const std::string name = base_name(path);
+  if (exists(path) || !exists(join(folder_of(path), old_name(name)))) return;
+  const Descriptor parent = open_folder(folder_of(path));
+  if (os::rename_at(parent.get(), old_name(name).c_str(), name.c_str()) != 0)
+    throw system_error(path, "giving it its name back", errno);
+}
+
 OutputFolder::OutputFolder(const std::string& path, Existing existing, const std::string& input)
     : path_(path), name_(base_name(path)), temporary_(staging_name(name_)) {
   if (name_.empty() || name_ == "/" || name_ == "." || name_ == "..") {
     throw InputError(path, "is not a name for a new folder");
   }
   parent_ = open_folder(folder_of(path));
+  restore_folder(path);
   struct stat info = {};
   if (os::stat_at(parent_.get(), name_.c_str(), info, AT_SYMLINK_NOFOLLOW) == 0) {
     if (!S_ISDIR(info.st_mode)) throw InputError(path, "exists, expected a new folder");
@@ -215,23 +228,38 @@ void OutputFolder::sync_all() {
   if (os::sync(staging_.get()) != 0) throw system_error(path_, "writing to disk", errno);
 }
 
+void OutputFolder::rename_in_two_steps() {
+  const std::string old = old_name(name_);
+  remove_tree(parent_.get(), old);  // what a killed run left after the second step
+  const auto fail = [&](int error) { throw system_error(path_, "renaming into place", error); };
+  if (os::rename_at(parent_.get(), name_.c_str(), old.c_str()) != 0) fail(errno);
+  if (os::rename_at(parent_.get(), temporary_.c_str(), name_.c_str()) == 0) return;
+  const int error = errno;
+  os::rename_at(parent_.get(), old.c_str(), name_.c_str());
+  fail(error);
+}
+
 void OutputFolder::commit() {
   const mode_t mode = (new_file_mode() & 0777U) | ((new_file_mode() & 0444U) >> 2U);
   if (os::chmod_fd(staging_.get(), mode) != 0) throw system_error(path_, "setting the mode", errno);
   check_replaced();
   sync_all();
+  std::string old = temporary_;
   if (os::rename_at(parent_.get(), temporary_.c_str(), name_.c_str(),
                     replaces_ ? RENAME_EXCHANGE : 0U) != 0) {
     const int error = errno;
     if (!replaces_ && (error == ENOTEMPTY || error == EEXIST)) {
       throw InputError(path_, "was filled by another process meanwhile; left as it is");
     }
-    throw system_error(path_, "renaming into place", error);
+    if (!replaces_ || (error != EINVAL && error != ENOSYS && error != EOPNOTSUPP))
+      throw system_error(path_, "renaming into place", error);
+    old = old_name(name_);
+    rename_in_two_steps();
   }
   committed_ = true;
   // Before the old files go: a disk may keep their removal and lose the exchange.
   if (os::sync(parent_.get()) == 0) {
-    if (replaces_) remove_tree(parent_.get(), temporary_);
+    if (replaces_) remove_tree(parent_.get(), old);
     return;
   }
   const int error = errno;
@@ -239,7 +267,7 @@ void OutputFolder::commit() {
     throw system_error(path_, "the new folder is in place, writing its name to disk", error);
   throw system_error(path_,
                      fmt::format("the old folder is kept as {}, writing both names to disk",
-                                 escape(staging_path())),
+                                 escape(join(folder_of(path_), old))),
                      error);
 }
 

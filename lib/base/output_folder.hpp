@@ -45,13 +45,15 @@ class OutputFolder {
   /// before long work once every file is created.
   void check_replaced() const;
 
-  /// Makes everything durable and gives the folder its name. Throws InputError. Where all is done
+  /// Makes everything durable and gives the folder its name, in one step or, on a file system that
+  /// cannot exchange two folders (NFS), in two. Throws InputError. Where all is done
   /// but for the sync of the name, what was replaced stays, under the name that the message gives;
   /// the next writer of the same target removes it.
   void commit();
 
  private:
   void sync_all();
+  void rename_in_two_steps();
 
   std::string path_;
   std::string name_;
@@ -63,6 +65,10 @@ class OutputFolder {
   bool replaces_ = false;
   bool committed_ = false;
 };
+
+/// Gives the folder `path` its name back, if it has none because a process was killed between the
+/// two steps of OutputFolder::commit(). Only while no other process writes it. Throws InputError.
+void restore_folder(const std::string& path);
 
 /// Appends the names in the open folder `folder` without "." and ".." to `names`, and sorts them
 /// all; returns 0, or the errno of what went wrong.
