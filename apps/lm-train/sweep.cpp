@@ -137,15 +137,17 @@ SweepList list_of(const SweepOptions& o) {
   return list;
 }
 
-/// The words of an option, or of the argument TEXT.
+/// The words of an option, or of the argument TEXT, which goes to the end where it looks like one.
 void add_words(const std::string& key, const std::string& value, const cli::Command& command,
-               std::vector<std::string>& words) {
+               std::vector<std::string>& words, std::vector<std::string>& last) {
   const std::vector<cli::Entry> entries = command.entries();
   const auto entry =
       std::ranges::find(entries, key, [](const cli::Entry& one) { return cli::key_of(one); });
   MASQUE_CHECK(entry != entries.end());
   const std::string option = "--" + key;
-  if (entry->positional) {
+  if (entry->positional && value.size() > 1 && value.starts_with('-')) {
+    last = {"--", value};
+  } else if (entry->positional) {
     words.insert(words.begin(), value);
   } else if (entry->is_flag()) {
     if (value == "true") words.push_back(option);
@@ -164,21 +166,24 @@ std::vector<cli::Setting> shared_settings(const cli::Command& c, const SweepList
       return std::ranges::find(keys, setting.key) != std::ranges::end(keys);
     };
     static constexpr std::string_view kOwn[] = {"vary", "seeds", "seed", "output", "resume"};
-    return has(kOwn) || has(commands::cell_keys()) || has(list.keys);
+    // A file may hold all options, with their defaults: as options of a run some would be refused.
+    return has(kOwn) || has(commands::cell_keys()) || has(list.keys) ||
+           !c.is_requested(setting.key);
   });
   return shared;
 }
 
 std::vector<std::string> words_of(const cli::Command& c, const SweepOptions& o,
                                   const SweepList& list, const SweepCell& cell) {
-  std::vector<std::string> words;
+  std::vector<std::string> words, last;
   for (const cli::Setting& setting : shared_settings(c, list))
-    add_words(setting.key, setting.value, c, words);
+    add_words(setting.key, setting.value, c, words, last);
   for (std::size_t i = 0; i < list.keys.size(); ++i)
-    add_words(list.keys[i], cell.values[i], c, words);
+    add_words(list.keys[i], cell.values[i], c, words, last);
   for (std::string& word : commands::thread_words(c, o.cells)) words.push_back(std::move(word));
   words.insert(words.end(), {"--seed", fmt::format("{}", cell.seed), "-o",
                              join(o.output, cell.name), "--resume"});
+  words.insert(words.end(), last.begin(), last.end());
   return words;
 }
 

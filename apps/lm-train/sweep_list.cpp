@@ -101,19 +101,21 @@ void write_list(const std::string& folder, const SweepList& list) {
     if (before == text) return;
     const auto old_lines = split(before, '\n'), lines = split(text, '\n');
     if (old_lines.front() != lines.front()) {
-      throw InputError(
-          path,
-          fmt::format("the folder is that of a sweep of other options ({}): "
-                      "choose another",
-                      escape(fmt::format("{}", fmt::join(split(old_lines.front(), '\t'), ", ")))));
+      std::vector<std::string_view> keys = split(old_lines.front(), '\t');
+      keys = keys.size() > 2 ? std::vector(keys.begin() + 1, keys.end() - 1)
+                             : std::vector<std::string_view>{"only the seed"};
+      throw InputError(path,
+                       fmt::format("the list of a sweep that varies {}: choose another folder",
+                                   escape(fmt::format("{}", fmt::join(keys, ", ")))));
     }
     const std::set<std::string_view> now(lines.begin(), lines.end());
     const auto lost =
         std::ranges::find_if_not(old_lines, [&](auto line) { return now.contains(line); });
     if (lost != old_lines.end()) {
-      throw InputError(path, fmt::format("the folder is that of a sweep with '{}', which this one "
-                                         "has not: choose another",
-                                         escape(split_at_first(*lost, '\t').first)));
+      throw InputError(path,
+                       fmt::format("the list of a sweep with the run {}, which this sweep does "
+                                   "not have: choose another folder",
+                                   escape(split_at_first(*lost, '\t').first)));
     }
   }
   replace_text(path, text);

@@ -54,7 +54,7 @@ TEST_CASE("the lock of a killed process is taken over") {
   CHECK(folder.names().empty());
 }
 
-TEST_CASE("a file system without locks does not stop the work; a missing folder does") {
+TEST_CASE("a file system without locks does not stop the work, but a missing folder does") {
   const TempFolder folder;
   for (const int error : {ENOLCK, EOPNOTSUPP, ENOSYS}) {
     const test::Faults faults([&](os::Call call, std::string_view, std::size_t) {

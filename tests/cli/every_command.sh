@@ -131,6 +131,8 @@ run lm-train pairs -o out --tokenizer vocab.txt --objective correct --pairs --st
 run lm-train text -o out --init in --steps 2 --batch-size 2 --length 8
 run lm-train classify labelled.tsv -o out --model in --steps 2 --batch-size 2
 run lm-train classify numbers.tsv -o out --model in --problem-type regression --steps 2 --batch-size 2
+run lm-train sweep text -o out --tokenizer vocab.txt --steps 2 --vary position=rope,alibi --print-slurm
+print lm-train collect swept
 out ckpt-grow width in -o out --how unequal
 out ckpt-grow depth in -o out --layers 3
 out ckpt-grow both in -o out --layers 3 --verify
@@ -200,6 +202,8 @@ make_inputs() {
   lm-score ppl model --shard 1/1 -q <text >ppl.jsonl
   length-gen run --cell 1/1 --task copy --train-length 1-3 --eval-lengths 3,6 --eval-examples 2 --steps 2 --seeds 1 \
     --position rope --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 -o cells -q >none
+  lm-train sweep text -o swept --tokenizer vocab.txt --steps 1 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 \
+    --length 8 --vary position=rope,alibi -q | sh || return
   tok train gpt --size 300 --model bpe -q <text
   printf '{"good":"the cat","bad":"cat the"}\n' >pairs.jsonl
   printf '1\tthe cat\tthe w7\n2\tw8\tw8\n3\tw9\tw10 cat\n' >sts.tsv

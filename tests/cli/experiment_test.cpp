@@ -234,5 +234,38 @@ TEST_CASE("what is printed is read as the same options, and printed again") {
         }) == "input: ' a' cannot be a value in an experiment file");
 }
 
+TEST_CASE("what was given is told in the order of the declarations, the command line's first") {
+  Tool tool;
+  tool.parse("more = a\nsteps = 3\nsoft = false\nloud = true\ninput = x\neval-every = 4\n",
+             {"--eval-every", "5", "-o", "out", "-o", "later"});
+  std::vector<std::string> told;
+  for (const cli::Setting& one : tool.tool.settings()) told.push_back(one.key + "=" + one.value);
+  CHECK(told == std::vector<std::string>{"input=x", "output=later", "steps=3", "eval-every=5",
+                                         "more=a", "loud=true"});
+}
+
+TEST_CASE("a wrong value of an option that a function takes has its line") {
+  cli::Command tool("tool", "does");
+  std::vector<std::string> taken;
+  tool.option(
+      "--vary", "LIST",
+      [&](const std::string& text) {
+        if (text == "bad") throw UsageError(field("vary") + ": found bad");
+        taken.push_back(text);
+      },
+      "lists");
+  tool.experiment(cli::ExperimentFile::kOption);
+  tool.action([](cli::Session&) { return cli::ExitCode::kDone; });
+  const TempFolder folder;
+  write_file(folder / "e.conf", "vary = a\nvary = b=1,2\n");
+  std::string text;
+  tool.parse({"--experiment", folder / "e.conf"}, text);
+  CHECK(taken == std::vector<std::string>{"a", "b=1,2"});
+  write_file(folder / "e.conf", "vary = a\nvary = bad\n");
+  CHECK(message_of([&] {
+          tool.parse({"--experiment", folder / "e.conf"}, text);
+        }) == folder / "e.conf" + ":2: vary: found bad");
+}
+
 }  // namespace
 }  // namespace masque::test

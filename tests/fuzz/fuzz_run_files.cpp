@@ -1,5 +1,5 @@
-// What a training leaves for a later one: result.json of lm-train classify (first byte r), and
-// metrics.jsonl, of which the curve is drawn again (m).
+// What a training leaves for a later one: result.json of lm-train classify (first byte r),
+// metrics.jsonl, of which the curve is drawn again (m), and the list of a sweep (s).
 #include <array>
 #include <cmath>
 
@@ -9,6 +9,7 @@
 #include "lm-train/classify_results.hpp"
 #include "lm-train/loss_curve.hpp"
 #include "lm-train/metrics.hpp"
+#include "lm-train/sweep_list.hpp"
 #include "support/temp_folder.hpp"
 
 namespace {
@@ -42,7 +43,16 @@ void metrics(std::string_view text) {
   for (const double y : drawn.y) test::require(std::isfinite(y), "a point without a place");
 }
 
-constexpr std::array<test::Kind, 2> kKinds = {{{'r', result}, {'m', metrics}}};
+void sweep(std::string_view text) {
+  const lm_train::SweepList list = lm_train::parse_list(text, "fuzz");
+  const std::string again = lm_train::list_text(list);
+  test::require(lm_train::list_text(lm_train::parse_list(again, "fuzz")) == again,
+                "another list from what was written");
+  for (const lm_train::SweepCell& cell : list.cells)
+    test::require(cell.values.size() == list.keys.size(), "a value too many or too few");
+}
+
+constexpr std::array<test::Kind, 3> kKinds = {{{'r', result}, {'m', metrics}, {'s', sweep}}};
 
 void check(std::string_view input) { test::use_by_kind(input, kKinds); }
 
