@@ -35,8 +35,8 @@ void declare_cells(cli::Command& command, CellOptions& options);
 /// take.
 void check_cells(const CellOptions& options);
 
-/// Returns the words that give a cell of `command` its processors: those of a script's resources,
-/// unless the command's own threads are given.
+/// Returns the words that give a cell of the sweep `command` its threads: as many as the processors
+/// of `options`, unless threads are given.
 std::vector<std::string> thread_words(const cli::Command& command, const CellOptions& options);
 
 /// Prints `lines`, the commands of a sweep of `tool`, to `session`: one a line, or as a script with
