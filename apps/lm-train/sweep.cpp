@@ -270,12 +270,14 @@ void declare_sweep(cli::Command& tool) {
       "the runs as tasks of a Slurm array; the file has lines such as 'vary = "
       "position=rope,alibi'");
   declare_train_options(
-      c, *o, {cli::Need::kOptional, "folder of the sweep: a folder for each run, and their list"});
+      c, *o,
+      {cli::Need::kOptional, "training text, one sequence per line; required unless it varies",
+       "folder of the sweep: a folder for each run, and their list"});
   c.option(
       "--vary", "KEY=VALUE,…",
       [o](const std::string& text) { o->varied.push_back(parse_varied(text)); },
       "an option, by its key in an experiment file, and its values: the runs are all combinations "
-      "of several of these; a value with commas stands in parentheses");
+      "of several of these; write a value that contains commas in parentheses");
   c.option("--seeds", "N", o->seeds, cli::AllowedRange{1, 1e6},
            "number of runs for each combination, with the seeds --seed, --seed + 1, …");
   commands::declare_cells(c, o->cells);

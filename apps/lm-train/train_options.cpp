@@ -270,7 +270,9 @@ void declare_train(cli::Command& c, const Launch& launch) {
   add_examples_of_masks(c);
   c.example("lm-train --experiment small.conf -o model --seed 2",
             "reads text, tokenizer and options from lines 'key = value' of a file");
-  declare_train_options(c, *o, {.output = "folder to write: model, metrics and state of the run"});
+  declare_train_options(c, *o,
+                        {.text = "training text, one sequence per line; - reads standard input",
+                         .output = "folder to write: model, metrics and state of the run"});
   c.action([o, &c](cli::Session& session) {
     check_train(c, *o);
     return run_train(*o, session);
@@ -279,8 +281,7 @@ void declare_train(cli::Command& c, const Launch& launch) {
 
 void declare_train_options(cli::Command& c, TrainOptions& options, const TrainTexts& texts) {
   TrainOptions* const o = &options;
-  c.argument("TEXT", o->text, "training text, one sequence per line; - reads standard input",
-             texts.need);
+  c.argument("TEXT", o->text, texts.text, texts.need);
   c.option("-o,--output", "DIR", o->output, texts.output, cli::Need::kRequired);
   c.option("--init", "MODEL", o->init,
            "start from the weights of a checkpoint instead of a new model; tensor names are kept "

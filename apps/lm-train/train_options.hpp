@@ -57,7 +57,7 @@ void declare_train(cli::Command& tool, const Launch& launch);
 /// How a command differs from others that have these options.
 struct TrainTexts {
   cli::Need need = cli::Need::kRequired;  ///< of TEXT
-  std::string output;                     ///< the help of --output
+  std::string text, output;               ///< the help of TEXT and --output
 };
 /// Declares the options without examples and action. `options` must stay.
 void declare_train_options(cli::Command& command, TrainOptions& options, const TrainTexts& texts);

@@ -23,8 +23,8 @@ struct LengthResult {
 /// number of steps, which is measured once and kept. Throws UsageError, before anything is trained,
 /// for masks that do not fit a length or let rows read what they predict, for a table of positions
 /// (positions_end) that reaches no length, and for a budget that scoring alone exceeds; InputError
-/// for a folder with other content, for a cell that another process trains in it, and for a loss that
-/// is not finite; Interrupted.
+/// for a folder with other content, for a cell that another process trains in it, and for a loss
+/// that is not finite; Interrupted.
 LengthResult run_lengths(const LengthRequest& request);
 
 /// Statistics of an arm at a length over its seeds.
