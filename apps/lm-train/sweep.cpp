@@ -12,6 +12,7 @@
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/name_list.hpp"
+#include "base/parallel.hpp"
 #include "base/split.hpp"
 #include "budget.hpp"
 #include "cli/option_values.hpp"
