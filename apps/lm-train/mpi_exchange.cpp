@@ -105,6 +105,7 @@ MpiExchange::MpiExchange(int rank, int count) : pulse_(rank, count), first_(rank
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::thread([this] { run(); });
+  pthread_setname_np(thread_.native_handle(), "lm-train mpi");
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -228,9 +229,10 @@ void MpiExchange::turn() {
 }
 
 void MpiExchange::run() {
-  // While the caller waits, the processor is free; else it is the caller's.
-  constexpr milliseconds kSpin(20);
-  constexpr std::chrono::microseconds kNap(50);
+  // While the caller waits, the processor is free; else it is the caller's, and the system's
+  // buffers hold what comes during a nap.
+  constexpr milliseconds kSpin(2);
+  constexpr std::chrono::microseconds kNap(50), kLongNap(50);
   while (take_over()) {
     const std::exception_ptr failed = caught([this] { turn(); });
     if (failed) {
@@ -243,7 +245,7 @@ void MpiExchange::run() {
     if (waits_ && Clock::now() - moved_ < kSpin) {
       sched_yield();
     } else {
-      std::this_thread::sleep_for(kNap);
+      std::this_thread::sleep_for(waits_ ? kNap : kLongNap);
     }
   }
   const std::lock_guard lock(mutex_);

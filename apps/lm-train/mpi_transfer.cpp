@@ -20,7 +20,7 @@ using train::Ranks;
 using train::RankShare;
 
 /// Transfers that are under way together: one collects while the one before distributes.
-constexpr std::size_t kTogether = 3;
+constexpr std::size_t kTogether = 4;
 
 template <class T>
 MPI_Datatype type_of() {
@@ -31,27 +31,30 @@ MPI_Datatype type_of() {
 
 /// The parts of all processes, as MPI wants them; must stay while an exchange runs.
 struct Parts {
-  Parts(const Ranks& ranks, std::size_t size) : count(static_cast<std::size_t>(ranks.count())) {
+  Parts(const Ranks& ranks, std::size_t size)
+      : count(static_cast<std::size_t>(ranks.count())),
+        rank(static_cast<std::size_t>(ranks.rank())) {
     for (int r = 0; r < ranks.count(); ++r) {
       const RankShare part = part_of(ranks, r, static_cast<Index>(size));
       sizes.push_back(static_cast<int>(part.end - part.begin));
       begins.push_back(static_cast<int>(part.begin));
     }
-    const auto rank = static_cast<std::size_t>(ranks.rank());
+    sent_sizes = sizes;
+    sent_sizes[rank] = 0;
     own = static_cast<std::size_t>(sizes[rank]);
     begin = static_cast<std::size_t>(begins[rank]);
     for (std::size_t r = 0; r < count; ++r) {
-      own_sizes.push_back(sizes[rank]);
+      own_sizes.push_back(r == rank ? 0 : sizes[rank]);
       own_begins.push_back(static_cast<int>(r) * sizes[rank]);
     }
   }
 
-  /// `got` ← everyone's numbers of the own part of `from`, one process after the other.
+  /// `got` ← the own part of what each process has as `from`, one process after the other; the own
+  /// numbers do not travel.
   template <class T>
-  MPI_Request collect(const T* from, std::vector<T>& got, MPI_Comm world) const {
-    got.resize(own * count);
+  MPI_Request collect(const T* from, T* got, MPI_Comm world) const {
     MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Ialltoallv(from, sizes.data(), begins.data(), type_of<T>(), got.data(),
+    check_mpi(MPI_Ialltoallv(from, sent_sizes.data(), begins.data(), type_of<T>(), got,
                              own_sizes.data(), own_begins.data(), type_of<T>(), world, &request));
     return request;
   }
@@ -63,12 +66,39 @@ struct Parts {
                               type_of<T>(), world, &request));
     return request;
   }
+  /// Calls visit(rank, begin, size) for the parts of all other processes.
+  template <class F>
+  void for_others(const F& visit) const {
+    for (std::size_t r = 0; r < count; ++r) {
+      if (r != rank)
+        visit(r, static_cast<std::size_t>(begins[r]), static_cast<std::size_t>(sizes[r]));
+    }
+  }
 
-  std::size_t count;
-  std::vector<int> sizes, begins;
+  std::size_t count, rank;
+  std::vector<int> sizes, begins, sent_sizes;
   std::vector<int> own_sizes, own_begins;
   std::size_t own = 0, begin = 0;
 };
+
+/// Memory that is not filled.
+template <class T>
+std::unique_ptr<T[]> room(std::size_t size) {
+  return std::make_unique_for_overwrite<T[]>(size);
+}
+
+/// `sum`[i] ← the sum over all processes r of numbers_of(r)(i), in their order.
+template <class T, class F>
+void add_in_order(std::size_t processes, std::size_t size, T* sum, const F& numbers_of) {
+  for (std::size_t r = 0; r < processes; ++r) {
+    const auto number = numbers_of(r);
+    if (r == 0) {
+      for (std::size_t i = 0; i < size; ++i) sum[i] = number(i);
+    } else {
+      for (std::size_t i = 0; i < size; ++i) sum[i] += number(i);
+    }
+  }
+}
 
 /// Numbers stay where they are until they have come: what MPI reads and writes is a copy, so that a
 /// process that fails may free its own.
@@ -79,23 +109,26 @@ class Sum final : public Transfer {
       : parts_(ranks, numbers.size()), numbers_(numbers), own_part_only_(own_part_only) {}
 
   MPI_Request collect(MPI_Comm world) override {
-    sent_.assign(numbers_.begin(), numbers_.end());
-    return parts_.collect(sent_.data(), got_, world);
+    sent_ = room<T>(numbers_.size());
+    got_ = room<T>(parts_.own * parts_.count);
+    parts_.for_others([&](std::size_t, std::size_t begin, std::size_t size) {
+      std::copy_n(numbers_.data() + begin, size, sent_.get() + begin);
+    });
+    return parts_.collect(sent_.get(), got_.get(), world);
   }
   void add() override {
-    T* const sum = sent_.data() + parts_.begin;
-    std::copy_n(got_.data(), parts_.own, sum);
-    for (std::size_t r = 1; r < parts_.count; ++r) {
-      const T* const other = got_.data() + r * parts_.own;
-      for (std::size_t i = 0; i < parts_.own; ++i) sum[i] += other[i];
-    }
+    add_in_order(parts_.count, parts_.own, sent_.get() + parts_.begin, [&](std::size_t r) {
+      const T* from =
+          r == parts_.rank ? numbers_.data() + parts_.begin : got_.get() + r * parts_.own;
+      return [from](std::size_t i) { return from[i]; };
+    });
   }
   MPI_Request distribute(MPI_Comm world) override {
-    return own_part_only_ ? MPI_REQUEST_NULL : parts_.distribute(sent_.data(), world);
+    return own_part_only_ ? MPI_REQUEST_NULL : parts_.distribute(sent_.get(), world);
   }
   void end() override {
     const std::size_t begin = own_part_only_ ? parts_.begin : 0;
-    std::copy_n(sent_.data() + begin, own_part_only_ ? parts_.own : numbers_.size(),
+    std::copy_n(sent_.get() + begin, own_part_only_ ? parts_.own : numbers_.size(),
                 numbers_.data() + begin);
   }
 
@@ -103,7 +136,7 @@ class Sum final : public Transfer {
   Parts parts_;
   std::span<T> numbers_;
   bool own_part_only_;
-  std::vector<T> sent_, got_;
+  std::unique_ptr<T[]> sent_, got_;
 };
 
 /// What travels is bfloat16; it is added up in float.
@@ -113,21 +146,22 @@ class RoundedSum final : public Transfer {
       : parts_(ranks, numbers.size()), numbers_(numbers), own_part_only_(own_part_only) {}
 
   MPI_Request collect(MPI_Comm world) override {
-    sent_.resize(numbers_.size());
-    kernel::to_bf16_row(numbers_.data(), std::ssize(numbers_), sent_.data());
-    return parts_.collect(sent_.data(), got_, world);
+    sent_ = room<std::uint16_t>(numbers_.size());
+    got_ = room<std::uint16_t>(parts_.own * parts_.count);
+    kernel::to_bf16_row(numbers_.data(), std::ssize(numbers_), sent_.get());
+    std::copy_n(sent_.get() + parts_.begin, parts_.own, got_.get() + parts_.rank * parts_.own);
+    return parts_.collect(sent_.get(), got_.get(), world);
   }
   void add() override {
-    std::vector<float> sum(parts_.own);
-    for (std::size_t r = 0; r < parts_.count; ++r) {
-      const std::uint16_t* const other = got_.data() + r * parts_.own;
-      for (std::size_t i = 0; i < parts_.own; ++i)
-        sum[i] = r == 0 ? kernel::from_bf16(other[i]) : sum[i] + kernel::from_bf16(other[i]);
-    }
-    kernel::to_bf16_row(sum.data(), std::ssize(sum), sent_.data() + parts_.begin);
+    const std::unique_ptr<float[]> sum = room<float>(parts_.own);
+    add_in_order(parts_.count, parts_.own, sum.get(), [&](std::size_t r) {
+      const std::uint16_t* from = got_.get() + r * parts_.own;
+      return [from](std::size_t i) { return kernel::from_bf16(from[i]); };
+    });
+    kernel::to_bf16_row(sum.get(), static_cast<Index>(parts_.own), sent_.get() + parts_.begin);
   }
   MPI_Request distribute(MPI_Comm world) override {
-    return own_part_only_ ? MPI_REQUEST_NULL : parts_.distribute(sent_.data(), world);
+    return own_part_only_ ? MPI_REQUEST_NULL : parts_.distribute(sent_.get(), world);
   }
   void end() override {
     const std::size_t begin = own_part_only_ ? parts_.begin : 0;
@@ -139,7 +173,7 @@ class RoundedSum final : public Transfer {
   Parts parts_;
   std::span<float> numbers_;
   bool own_part_only_;
-  std::vector<std::uint16_t> sent_, got_;
+  std::unique_ptr<std::uint16_t[]> sent_, got_;
 };
 
 class Gather final : public Transfer {
@@ -148,17 +182,22 @@ class Gather final : public Transfer {
       : parts_(ranks, numbers.size()), numbers_(numbers) {}
 
   MPI_Request collect(MPI_Comm /*world*/) override {
-    all_.assign(numbers_.begin(), numbers_.end());
+    all_ = room<float>(numbers_.size());
+    std::copy_n(numbers_.data() + parts_.begin, parts_.own, all_.get() + parts_.begin);
     return MPI_REQUEST_NULL;
   }
   void add() override {}
-  MPI_Request distribute(MPI_Comm world) override { return parts_.distribute(all_.data(), world); }
-  void end() override { std::ranges::copy(all_, numbers_.begin()); }
+  MPI_Request distribute(MPI_Comm world) override { return parts_.distribute(all_.get(), world); }
+  void end() override {
+    parts_.for_others([&](std::size_t, std::size_t begin, std::size_t size) {
+      std::copy_n(all_.get() + begin, size, numbers_.data() + begin);
+    });
+  }
 
  private:
   Parts parts_;
   std::span<float> numbers_;
-  std::vector<float> all_;
+  std::unique_ptr<float[]> all_;
 };
 
 bool has_ended(MPI_Request& request) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "model/checkpoint/training_state.hpp"
 #include "model/detector.hpp"
 #include "model/variants.hpp"
+#include "train/network/network_part.hpp"
 
 namespace masque::train {
 
@@ -19,6 +21,13 @@ constexpr Index kAlignment = 16;
 
 /// Elements of the memory that a tensor takes.
 Index room_of(const Parameter& p) { return (p.size() + kAlignment - 1) / kAlignment * kAlignment; }
+
+/// Parameter::depth: embeddings, layers, what stands behind them. A detector's gradients come last.
+Index depth_of(model::Role role, Index layer, bool detector) {
+  const NetworkPart part = network_part(role);
+  if (detector || part == NetworkPart::kEmbeddings || part == NetworkPart::kAllLayers) return 0;
+  return part == NetworkPart::kLayers ? 1 + layer : std::numeric_limits<Index>::max();
+}
 
 /// Matrices and tables; vectors, and numbers of variants, stay where they are.
 bool decays(model::Role role, bool bias) {
@@ -65,11 +74,15 @@ void Parameters<T>::set_training(Index i, bool trained, double rate) {
 template <class T>
 void Parameters<T>::make_gradients() {
   if (has_gradients_) return;
-  Index used = 0;
+  std::vector<Parameter*> order;
   for (Parameter& p : list_) {
-    if (!p.trained) continue;
-    p.gradient_offset = used;
-    used += room_of(p);
+    if (p.trained) order.push_back(&p);
+  }
+  std::ranges::stable_sort(order, {}, &Parameter::depth);
+  Index used = 0;
+  for (Parameter* p : order) {
+    p->gradient_offset = used;
+    used += room_of(*p);
   }
   gradients_ = Matrix<T>();  // before there are two
   gradients_ = Matrix<T>::zero(1, used);
@@ -131,6 +144,7 @@ ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head
         p.rows = shape.rows;
         p.columns = shape.columns;
         p.decays = decays(part.role, tensor.bias);
+        p.depth = depth_of(part.role, part.layer, tensor.detector);
         if (part.role == model::Role::kMixerPart) {
           p.trained = model::mixer_parameters(design)[static_cast<std::size_t>(part.part)].trained;
         }
