@@ -279,8 +279,9 @@ void compare(const model::Design& design, const Batches& batches, const Objectiv
   causal.map.for_each([&](Role role, bool bias, Index layer, Index part, Index at) {
     CAPTURE(causal.parameters[at].name);
     const Index own = bias ? two.map.bias(role, layer) : two.map.weight(role, layer, part);
-    const double* from =
-        role == Role::kWordTable ? words.data() : expected.data() + two.parameters[own].offset;
+    const double* from = role == Role::kWordTable
+                             ? words.data()
+                             : expected.data() + two.parameters[own].gradient_offset;
     for (Index k = 0; k < causal.parameters[at].size(); ++k)
       REQUIRE(std::abs(causal.parameters.gradient(at).data[k] - from[k]) <= scale);
   });
