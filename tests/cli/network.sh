@@ -13,8 +13,6 @@ work=$(mktemp -d)
 trap 'umount "$work/disk" 2>/dev/null; close_hosts; rm -rf "$work"' EXIT
 open_hosts "$work" || { echo "skipped"; exit 77; }
 cd "$work" || exit 1
-# mpirun itself waits until TCP gives up its own connections: with the usual 15 retries a quarter of an hour.
-for host in masque-a masque-b; do ip netns exec $host sh -c 'echo 5 >/proc/sys/net/ipv4/tcp_retries2'; done
 on_hosts "$work" true 2>none || { echo "skipped: mpirun cannot start processes: $(cat none)"; exit 77; }
 failures=0
 fail() {
@@ -77,8 +75,12 @@ fi
 start gone "$train" "${large[@]}"
 until_saved gone
 network down
-ends "cut for good" 60 any 'process 1 on .* has not answered for 30 s'
-for rank in 0 1; do ! kill -0 "$(cat pid.gone.$rank)" 2>none || fail "cut for good: process $rank goes on"; done
+is_there() { kill -0 "$(cat "pid.gone.$1")" 2>none; }
+for _ in $(seq 600); do is_there 0 || is_there 1 || break; sleep 0.1; done
+for rank in 0 1; do ! is_there $rank || fail "cut for good: process $rank goes on"; done
+# mpirun itself waits until TCP gives up its connections, a quarter of an hour.
+pkill -KILL -f "$work/agent"
+ends "cut for good" 10 any 'process 1 on .* has not answered for 30 s'
 network up
 resume "cut for good" gone
 
