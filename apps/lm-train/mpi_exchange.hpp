@@ -42,7 +42,7 @@ class MpiPulse {
     Clock::time_point heard;
     MPI_Request request = MPI_REQUEST_NULL;
   };
-  void send(Peer& peer, int tag);
+  void send(int tag);
 
   MPI_Comm world_ = MPI_COMM_NULL;
   std::vector<Peer> peers_;  ///< the first process: all others; they: the first

@@ -66,12 +66,11 @@ struct Parts {
                               type_of<T>(), world, &request));
     return request;
   }
-  /// Calls visit(rank, begin, size) for the parts of all other processes.
+  /// Calls visit(begin, size) for the parts of all other processes.
   template <class F>
   void for_others(const F& visit) const {
     for (std::size_t r = 0; r < count; ++r) {
-      if (r != rank)
-        visit(r, static_cast<std::size_t>(begins[r]), static_cast<std::size_t>(sizes[r]));
+      if (r != rank) visit(static_cast<std::size_t>(begins[r]), static_cast<std::size_t>(sizes[r]));
     }
   }
 
@@ -100,8 +99,7 @@ void add_in_order(std::size_t processes, std::size_t size, T* sum, const F& numb
   }
 }
 
-/// Numbers stay where they are until they have come: what MPI reads and writes is a copy, so that a
-/// process that fails may free its own.
+/// What MPI reads and writes is a copy, so that a process that fails may free its numbers.
 template <class T>
 class Sum final : public Transfer {
  public:
@@ -111,7 +109,7 @@ class Sum final : public Transfer {
   MPI_Request collect(MPI_Comm world) override {
     sent_ = room<T>(numbers_.size());
     got_ = room<T>(parts_.own * parts_.count);
-    parts_.for_others([&](std::size_t, std::size_t begin, std::size_t size) {
+    parts_.for_others([&](std::size_t begin, std::size_t size) {
       std::copy_n(numbers_.data() + begin, size, sent_.get() + begin);
     });
     return parts_.collect(sent_.get(), got_.get(), world);
@@ -189,7 +187,7 @@ class Gather final : public Transfer {
   void add() override {}
   MPI_Request distribute(MPI_Comm world) override { return parts_.distribute(all_.get(), world); }
   void end() override {
-    parts_.for_others([&](std::size_t, std::size_t begin, std::size_t size) {
+    parts_.for_others([&](std::size_t begin, std::size_t size) {
       std::copy_n(all_.get() + begin, size, numbers_.data() + begin);
     });
   }
@@ -204,13 +202,6 @@ bool has_ended(MPI_Request& request) {
   int ended = 0;
   check_mpi(MPI_Test(&request, &ended, MPI_STATUS_IGNORE));
   return ended != 0;
-}
-
-MPI_Comm copy_of_world() {
-  MPI_Comm copy = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &copy));
-  check_mpi(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN));
-  return copy;
 }
 
 }  // namespace
@@ -243,6 +234,13 @@ void check_mpi(int code) {
                                std::string(text.data(), static_cast<std::size_t>(size))));
 }
 
+MPI_Comm copy_of_world() {
+  MPI_Comm copy = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &copy));
+  check_mpi(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN));
+  return copy;
+}
+
 TransferLane::TransferLane() : collect_(copy_of_world()), distribute_(copy_of_world()) {}
 
 void TransferLane::add(std::unique_ptr<Transfer> transfer) {
@@ -256,7 +254,7 @@ void TransferLane::advance(Flight& flight, bool earlier_are_distributed,
     flight.request = transfer.collect(collect_);
     flight.stage = Stage::kCollecting;
   }
-  if (flight.stage == Stage::kCollecting && has_ended(flight.request)) {
+  if (flight.stage == Stage::kCollecting && has_ended(flight.request) && !abandoned) {
     transfer.add();
     flight.stage = Stage::kAdded;
   }

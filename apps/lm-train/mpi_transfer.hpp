@@ -13,8 +13,8 @@
 
 namespace masque::lm_train {
 
-/// What is sent and received for one sum or gather. The numbers are read in collect() and written
-/// in end(); in between MPI has a copy.
+/// What is sent and received for one sum or gather. The numbers are read in collect() and add(),
+/// and written in end(); MPI itself has a copy.
 class Transfer {
  public:
   Transfer() = default;
@@ -45,6 +45,10 @@ std::unique_ptr<Transfer> make_gather(const train::Ranks& ranks, std::span<float
 /// Throws InputError with MPI's words unless `code`, which a function of MPI has returned, is
 /// MPI_SUCCESS.
 void check_mpi(int code);
+
+/// Returns a copy of the communicator of all processes, whose functions return errors. All
+/// processes call it together. Throws as check_mpi().
+MPI_Comm copy_of_world();
 
 /// Transfers that run in their order, a few of them at the same time. For one thread, the one that
 /// calls MPI.
