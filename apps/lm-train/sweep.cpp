@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -39,6 +40,14 @@ struct SweepOptions : TrainOptions {
   std::int64_t seeds = 1;
   commands::CellOptions cells;
 };
+
+/// The option or argument with this key in an experiment file; nothing if there is none.
+std::optional<cli::Entry> entry_of(const cli::Command& command, const std::string& key) {
+  for (const cli::Entry& entry : command.entries()) {
+    if (cli::key_of(entry) == key) return entry;
+  }
+  return std::nullopt;
+}
 
 /// A run's command, to check what it would be given.
 struct RunCommand {
@@ -76,10 +85,8 @@ Varied parse_varied(const std::string& text) {
                            : fmt::format("found {}, expected an option that changes a run", fixed));
   }
   RunCommand run;
-  const std::vector<cli::Entry> entries = run.command.entries();
-  const auto entry = std::ranges::find(entries, varied.key,
-                                       [](const cli::Entry& one) { return cli::key_of(one); });
-  if (entry == entries.end()) refuse(fmt::format("no option '{}'", escape(varied.key)));
+  const std::optional<cli::Entry> entry = entry_of(run.command, varied.key);
+  if (!entry) refuse(fmt::format("no option '{}'", escape(varied.key)));
   for (const std::string& word : split_names("vary", *list)) {
     const std::string value = bare(word);
     if (escape(value) != value)
@@ -141,10 +148,8 @@ SweepList list_of(const SweepOptions& o) {
 /// The words of an option, or of the argument TEXT, which goes to the end where it looks like one.
 void add_words(const std::string& key, const std::string& value, const cli::Command& command,
                std::vector<std::string>& words, std::vector<std::string>& last) {
-  const std::vector<cli::Entry> entries = command.entries();
-  const auto entry =
-      std::ranges::find(entries, key, [](const cli::Entry& one) { return cli::key_of(one); });
-  MASQUE_CHECK(entry != entries.end());
+  const std::optional<cli::Entry> entry = entry_of(command, key);
+  MASQUE_CHECK(entry.has_value());
   const std::string option = "--" + key;
   if (entry->positional && value.size() > 1 && value.starts_with('-')) {
     last = {"--", value};
@@ -175,10 +180,10 @@ std::vector<cli::Setting> shared_settings(const cli::Command& c, const SweepList
 }
 
 std::vector<std::string> words_of(const cli::Command& c, const SweepOptions& o,
-                                  const SweepList& list, const SweepCell& cell) {
+                                  const std::vector<cli::Setting>& shared, const SweepList& list,
+                                  const SweepCell& cell) {
   std::vector<std::string> words, last;
-  for (const cli::Setting& setting : shared_settings(c, list))
-    add_words(setting.key, setting.value, c, words, last);
+  for (const cli::Setting& setting : shared) add_words(setting.key, setting.value, c, words, last);
   for (std::size_t i = 0; i < list.keys.size(); ++i)
     add_words(list.keys[i], cell.values[i], c, words, last);
   for (std::string& word : commands::thread_words(c, o.cells)) words.push_back(std::move(word));
@@ -241,9 +246,10 @@ cli::ExitCode sweep(const SweepOptions& o, const cli::Command& c, cli::Session& 
     throw UsageError(fmt::format("no TEXT, as in: {} (see '{} --help')", c.examples().front().first,
                                  c.full_name()));
   }
+  const std::vector<cli::Setting> shared = shared_settings(c, list);
   std::vector<std::string> lines;
   for (const SweepCell& cell : list.cells) {
-    std::vector<std::string> words = words_of(c, o, list, cell);
+    std::vector<std::string> words = words_of(c, o, shared, list, cell);
     // A seed changes nothing in what is checked.
     if (cell.seed == o.common.seed) check_cell(words, list, cell);
     words.insert(words.begin(), "lm-train");

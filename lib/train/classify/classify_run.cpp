@@ -137,8 +137,8 @@ class ClassifyRun::Loss final : public StepLoss {
     const RankTotals whole = totals(ranks(), static_cast<double>(batch.size()), tokens_of(batch));
     DropoutOptions own = dropout;
     own.first_row += whole.rows_before;
-    StepLosses losses = report_of(
-        batch, classifier_.train(batch, 1 / whole.weight, own, passed(classifier_.last_layers())));
+    StepLosses losses =
+        report_of(batch, classifier_.train(batch, 1 / whole.weight, own, passed(classifier_)));
     losses.sum(ranks());
     return losses;
   }

@@ -175,7 +175,7 @@ LossReport ElectraLoss<T>::run_second(std::span<const Example> examples,
   if (whole.weight == 0) return second_.evaluate(examples, outputs);
   share_reward(ranks(), examples, second_);
   // A generator that is rewarded learns afterwards.
-  if (!model_.adversarial) outputs.passed = passed(second_.last_layers());
+  if (!model_.adversarial) outputs.passed = passed(second_);
   return second_.train(examples, options_.weight / whole.weight, *dropout, outputs);
 }
 

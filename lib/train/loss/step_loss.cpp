@@ -54,11 +54,6 @@ void StepLoss::begin(std::int64_t /*step*/) {}
 
 void StepLoss::go_on(std::int64_t /*step*/) {}
 
-std::function<void(Index)> StepLoss::passed(std::vector<Index> last_layers) const {
-  if (sums_ == nullptr || ranks_->count() == 1) return {};
-  return [sums = sums_, last = std::move(last_layers)](Index layer) { sums->passed(layer, last); };
-}
-
 bool StepLoss::updates(Index /*parameter*/, std::int64_t /*step*/) const { return true; }
 
 std::vector<Example> ObjectiveLoss::examples(std::span<const StepItem> items) const {
@@ -91,7 +86,7 @@ StepLosses ObjectiveLoss::add_gradients(std::span<const StepItem> items,
   own.first_row += whole.rows_before;
   share_reward(ranks(), batch, network_);
   RunOutputs<float> outputs;
-  outputs.passed = passed(network_.last_layers());
+  outputs.passed = passed(network_);
   if (whole.weight > 0)
     losses.parts.back().report = network_.train(batch, 1 / whole.weight, own, outputs);
   losses.sum(ranks());

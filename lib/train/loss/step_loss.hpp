@@ -70,8 +70,8 @@ class StepLoss {
   /// one_rank().
   void set_ranks(Ranks& ranks) { ranks_ = &ranks; }
 
-  /// Sets who is told of gradients that get no more, `sums`; must stay. nullptr, as without a call:
-  /// nobody.
+  /// Sets `sums`, which begin with gradients that get no more; they must stay. nullptr, as without
+  /// a call: none.
   void set_sums(GradientSums* sums) { sums_ = sums; }
 
   /// Throws InputError or UsageError for a `corpus` with sequences that it cannot take.
@@ -96,9 +96,13 @@ class StepLoss {
  protected:
   /// The ranks that set_ranks() was given.
   Ranks& ranks() const { return *ranks_; }
-  /// Returns the RunOutputs::passed of the network that is the last one to add to gradients, where
-  /// `last_layers` is its Network::last_layers; empty if nobody is told.
-  std::function<void(Index)> passed(std::vector<Index> last_layers) const;
+  /// Returns the RunOutputs::passed of `network`, a Network or Classifier that is the last one to
+  /// add to gradients; empty for one rank.
+  template <class N>
+  std::function<void(Index)> passed(const N& network) const {
+    if (sums_ == nullptr || ranks_->count() == 1) return {};
+    return [sums = sums_, last = network.last_layers()](Index layer) { sums->passed(layer, last); };
+  }
 
  private:
   GradientSums* sums_ = nullptr;

@@ -8,6 +8,19 @@
 
 namespace masque::train {
 
+namespace {
+
+/// The lowest layer with these weights, which layers may share; their number: none has.
+Index lowest_layer(const model::Design& design, Index weights) {
+  Index layer = 0;
+  while (layer < design.num_hidden_layers &&
+         design.layers[static_cast<std::size_t>(layer)].weights != weights)
+    ++layer;
+  return layer;
+}
+
+}  // namespace
+
 template <class T>
 void Encoder<T>::find_lowest() {
   const bool input = scheme_ != nullptr && scheme_->facts().input;
@@ -24,11 +37,7 @@ void Encoder<T>::find_lowest() {
     } else if (part == NetworkPart::kAllLayers) {
       lowest_ = 0;
     } else if (part == NetworkPart::kLayers) {
-      // Layers may share weights.
-      Index first = 0;
-      while (first < lowest_ && design_.layers[static_cast<std::size_t>(first)].weights != layer)
-        ++first;
-      lowest_ = first;
+      lowest_ = std::min(lowest_, lowest_layer(design_, layer));
     }
   });
   learns_detector_ = detector_ && any_trained(map_.detector(), *parameters_);
@@ -50,11 +59,7 @@ std::vector<Index> Encoder<T>::last_layers() const {
     // A position scheme may act on the embeddings, and the divergence of latents comes last.
     const bool own = part == NetworkPart::kLayers && role != model::Role::kPositionPart &&
                      role != model::Role::kLatentKappa;
-    if (!own) return at_most(parameter, kAfterAll);
-    Index lowest = 0;  // layers may share weights
-    while (lowest < layers && design_.layers[static_cast<std::size_t>(lowest)].weights != layer)
-      ++lowest;
-    at_most(parameter, lowest);
+    at_most(parameter, own ? lowest_layer(design_, layer) : kAfterAll);
   });
   if (detector_) {
     map_.detector().for_each(

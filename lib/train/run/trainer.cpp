@@ -170,22 +170,21 @@ void Trainer::update(StepReport& report) {
 /// Gives the own parts of the new values to all ranks. The gradients, which are no longer needed,
 /// are the memory for it: frozen parameters have no place in theirs.
 void Trainer::share_values() {
-  const auto copy = [&](Index i, bool back) {
-    const Parameter& p = parameters_[i];
-    if (!p.trained) return;
-    const std::span<float> values = elements_of(parameters_.values(), p.offset, p);
-    const std::span<float> sent = elements_of(parameters_.gradients(), p.gradient_offset, p);
-    if (back) {
-      std::ranges::copy(sent, values.begin());
-      return;
+  const auto for_trained = [&](const auto& visit) {
+    for (Index i = 0; i < parameters_.count(); ++i) {
+      const Parameter& p = parameters_[i];
+      if (p.trained) visit(p, parameters_.value(i).data, parameters_.gradient(i).data);
     }
-    for_own_runs(p, [&](Index element, Index count, Index /*at*/) {
-      std::copy_n(values.data() + element, count, sent.data() + element);
-    });
   };
-  for (Index i = 0; i < parameters_.count(); ++i) copy(i, false);
+  for_trained([&](const Parameter& p, const float* value, float* sent) {
+    for_own_runs(p, [&](Index element, Index count, Index /*at*/) {
+      std::copy_n(value + element, count, sent + element);
+    });
+  });
   sums_.gather(parameters_.gradients());
-  for (Index i = 0; i < parameters_.count(); ++i) copy(i, true);
+  for_trained([](const Parameter& p, float* value, const float* sent) {
+    std::copy_n(sent, p.size(), value);
+  });
 }
 
 void Trainer::visit_moments(
