@@ -1,5 +1,7 @@
 # shellcheck shell=bash
 # Two network namespaces joined by a pair of virtual devices, in place of two machines. Sourced; needs root, ip and tc (iproute2) and mpirun.
+# shellcheck source=scripts/mpirun.sh
+. "$(dirname "${BASH_SOURCE[0]}")/mpirun.sh"
 
 # open_hosts FOLDER: makes the namespaces masque-a and masque-b, with 10.77.0.1 and 10.77.0.2, and FOLDER/agent, by which mpirun starts
 # processes in the second one. Returns 1, with a line on stdout, where that is not possible. Call close_hosts at the end.
@@ -45,6 +47,6 @@ network() {
 on_hosts() {
   local folder=$1
   shift
-  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ip netns exec masque-a mpirun -q --bind-to none --mca plm_rsh_agent "$folder/agent" \
+  ip netns exec masque-a mpirun "${mpirun_quiet[@]}" --bind-to none --mca plm_rsh_agent "$folder/agent" \
     --host 10.77.0.1:1,10.77.0.2:1 --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 -np 2 "$@"
 }

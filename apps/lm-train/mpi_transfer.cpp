@@ -99,79 +99,67 @@ void add_in_order(std::size_t processes, std::size_t size, T* sum, const F& numb
   }
 }
 
-/// What MPI reads and writes is a copy, so that a process that fails may free its numbers.
+/// What travels for numbers of type T: T itself, or bfloat16 for float.
 template <class T>
+void convert(const T* from, std::size_t size, T* to) {
+  std::copy_n(from, size, to);
+}
+void convert(const float* from, std::size_t size, std::uint16_t* to) {
+  kernel::to_bf16_row(from, static_cast<Index>(size), to);
+}
+void convert(const std::uint16_t* from, std::size_t size, float* to) {
+  for (std::size_t i = 0; i < size; ++i) to[i] = kernel::from_bf16(from[i]);
+}
+
+/// Of numbers that travel as Sent. What MPI reads and writes is a copy, so that a process that
+/// fails may free its numbers.
+template <class T, class Sent>
 class Sum final : public Transfer {
  public:
   Sum(const Ranks& ranks, std::span<T> numbers, bool own_part_only)
       : parts_(ranks, numbers.size()), numbers_(numbers), own_part_only_(own_part_only) {}
 
   MPI_Request collect(MPI_Comm world) override {
-    sent_ = room<T>(numbers_.size());
-    got_ = room<T>(parts_.own * parts_.count);
+    sent_ = room<Sent>(numbers_.size());
+    got_ = room<Sent>(parts_.own * parts_.count);
     parts_.for_others([&](std::size_t begin, std::size_t size) {
-      std::copy_n(numbers_.data() + begin, size, sent_.get() + begin);
+      convert(numbers_.data() + begin, size, sent_.get() + begin);
     });
     return parts_.collect(sent_.get(), got_.get(), world);
   }
   void add() override {
-    add_in_order(parts_.count, parts_.own, sent_.get() + parts_.begin, [&](std::size_t r) {
-      const T* from =
-          r == parts_.rank ? numbers_.data() + parts_.begin : got_.get() + r * parts_.own;
-      return [from](std::size_t i) { return from[i]; };
-    });
+    const T* own = numbers_.data() + parts_.begin;
+    Sent* sum = sent_.get() + parts_.begin;
+    if constexpr (std::is_same_v<T, Sent>) {
+      add_in_order(parts_.count, parts_.own, sum, [&](std::size_t r) {
+        const T* from = r == parts_.rank ? own : got_.get() + r * parts_.own;
+        return [from](std::size_t i) { return from[i]; };
+      });
+    } else {
+      // The own numbers are rounded as those of the others.
+      convert(own, parts_.own, got_.get() + parts_.rank * parts_.own);
+      const std::unique_ptr<T[]> exact = room<T>(parts_.own);
+      add_in_order(parts_.count, parts_.own, exact.get(), [&](std::size_t r) {
+        const Sent* from = got_.get() + r * parts_.own;
+        return [from](std::size_t i) { return kernel::from_bf16(from[i]); };
+      });
+      convert(exact.get(), parts_.own, sum);
+    }
   }
   MPI_Request distribute(MPI_Comm world) override {
     return own_part_only_ ? MPI_REQUEST_NULL : parts_.distribute(sent_.get(), world);
   }
   void end() override {
     const std::size_t begin = own_part_only_ ? parts_.begin : 0;
-    std::copy_n(sent_.get() + begin, own_part_only_ ? parts_.own : numbers_.size(),
-                numbers_.data() + begin);
+    convert(sent_.get() + begin, own_part_only_ ? parts_.own : numbers_.size(),
+            numbers_.data() + begin);
   }
 
  private:
   Parts parts_;
   std::span<T> numbers_;
   bool own_part_only_;
-  std::unique_ptr<T[]> sent_, got_;
-};
-
-/// What travels is bfloat16; it is added up in float.
-class RoundedSum final : public Transfer {
- public:
-  RoundedSum(const Ranks& ranks, std::span<float> numbers, bool own_part_only)
-      : parts_(ranks, numbers.size()), numbers_(numbers), own_part_only_(own_part_only) {}
-
-  MPI_Request collect(MPI_Comm world) override {
-    sent_ = room<std::uint16_t>(numbers_.size());
-    got_ = room<std::uint16_t>(parts_.own * parts_.count);
-    kernel::to_bf16_row(numbers_.data(), std::ssize(numbers_), sent_.get());
-    std::copy_n(sent_.get() + parts_.begin, parts_.own, got_.get() + parts_.rank * parts_.own);
-    return parts_.collect(sent_.get(), got_.get(), world);
-  }
-  void add() override {
-    const std::unique_ptr<float[]> sum = room<float>(parts_.own);
-    add_in_order(parts_.count, parts_.own, sum.get(), [&](std::size_t r) {
-      const std::uint16_t* from = got_.get() + r * parts_.own;
-      return [from](std::size_t i) { return kernel::from_bf16(from[i]); };
-    });
-    kernel::to_bf16_row(sum.get(), static_cast<Index>(parts_.own), sent_.get() + parts_.begin);
-  }
-  MPI_Request distribute(MPI_Comm world) override {
-    return own_part_only_ ? MPI_REQUEST_NULL : parts_.distribute(sent_.get(), world);
-  }
-  void end() override {
-    const std::size_t begin = own_part_only_ ? parts_.begin : 0;
-    const std::size_t end = own_part_only_ ? begin + parts_.own : numbers_.size();
-    for (std::size_t i = begin; i < end; ++i) numbers_[i] = kernel::from_bf16(sent_[i]);
-  }
-
- private:
-  Parts parts_;
-  std::span<float> numbers_;
-  bool own_part_only_;
-  std::unique_ptr<std::uint16_t[]> sent_, got_;
+  std::unique_ptr<Sent[]> sent_, got_;
 };
 
 class Gather final : public Transfer {
@@ -208,7 +196,7 @@ bool has_ended(MPI_Request& request) {
 
 template <class T>
 std::unique_ptr<Transfer> make_sum(const Ranks& ranks, std::span<T> numbers) {
-  return std::make_unique<Sum<T>>(ranks, numbers, false);
+  return std::make_unique<Sum<T, T>>(ranks, numbers, false);
 }
 
 template std::unique_ptr<Transfer> make_sum(const Ranks&, std::span<float>);
@@ -217,8 +205,8 @@ template std::unique_ptr<Transfer> make_sum(const Ranks&, std::span<double>);
 std::unique_ptr<Transfer> make_sum(const Ranks& ranks, std::span<float> numbers,
                                    const train::SumOptions& options) {
   if (options.precision == train::SumPrecision::kBf16)
-    return std::make_unique<RoundedSum>(ranks, numbers, options.own_part_only);
-  return std::make_unique<Sum<float>>(ranks, numbers, options.own_part_only);
+    return std::make_unique<Sum<float, std::uint16_t>>(ranks, numbers, options.own_part_only);
+  return std::make_unique<Sum<float, float>>(ranks, numbers, options.own_part_only);
 }
 
 std::unique_ptr<Transfer> make_gather(const Ranks& ranks, std::span<float> numbers) {

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/hash.hpp"
 #include "base/interrupt.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
@@ -27,6 +28,7 @@ namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 constexpr std::uint64_t kLongestProgress = 1 << 16;
+constexpr std::string_view kIsThere = "is there, expected a new folder";
 
 std::string progress_json(const TokenFolderInfo& info, const std::string& settings,
                           const TokenDigest& digest, const TokenProgress& progress) {
@@ -70,7 +72,7 @@ TokenFolderWriter::TokenFolderWriter(std::string path, Index vocab_size, std::st
   const bool new_folder = os::mkdir_at(parent.get(), base_name(path_).c_str(), 0777) == 0;
   if (!new_folder && errno != EEXIST) throw system_error(path_, "cannot be made", errno);
   if (!new_folder && start == TokenFolderStart::kNew)
-    throw InputError(path_, fmt::format("is there, expected a new folder, or {}", field("resume")));
+    throw InputError(path_, fmt::format("{}, or {}", kIsThere, field("resume")));
   if (!new_folder && exists(join(path_, kTokenInfoName)))
     throw InputError(path_, "is complete, nothing is left to do");
   if (!new_folder && !exists(join(path_, kTokenProgressName))) {
@@ -219,12 +221,24 @@ void merge_token_folders(const std::vector<std::string>& folders, const std::str
         parts.back()->info().vocab_size != parts.front()->info().vocab_size)
       throw InputError(folder, fmt::format("made with another tokenizer than {}", folders.front()));
   }
+  if (exists(join(output, kTokenInfoName))) throw InputError(output, std::string(kIsThere));
   const TokenFolderInfo& first = parts.front()->info();
-  TokenFolderWriter writer(output, first.vocab_size, first.tokenizer, TokenFolderStart::kNew);
+  std::string digests;
+  for (const auto& part : parts) digests += part->digest();
+  // A process that was killed left a folder with the same settings.
+  TokenFolderWriter writer(output, first.vocab_size, first.tokenizer, TokenFolderStart::kResume,
+                           fmt::format("merge {}", xxh3_of(std::as_bytes(std::span(digests)))));
   const std::exception_ptr failed = caught([&] {
     std::vector<TokenId> ids;
     Index lines = 0;
+    const Index saved = writer.saved().sequences;
+    Index sequences = 0;
     for (const auto& part : parts) {
+      sequences += part->sequences();
+      if (sequences <= saved) {
+        lines += part->info().lines;
+        continue;
+      }
       Index begin = 0;
       for (Index i = 0; i < part->sequences(); ++i) {
         if (i % 1024 == 0) throw_if_interrupted();
@@ -234,6 +248,7 @@ void merge_token_folders(const std::vector<std::string>& folders, const std::str
         begin += std::ssize(ids);
       }
       lines += part->info().lines;
+      writer.save(lines, {});
     }
     writer.commit(lines);
   });

@@ -63,9 +63,10 @@ class TokenFolderWriter {
 };
 
 /// Writes the sequences of the token folders `folders`, one after the other, as the new folder
-/// `output`: as if their texts had been one. Constant memory. Throws InputError if one is no token
-/// folder or was made with another tokenizer than the first, `output` is there, or writing fails;
-/// and Interrupted. Then there is no new folder.
+/// `output`: as if their texts had been one. Goes on with what a killed process left of the same
+/// merge, from the last folder that it had finished. Constant memory. Throws InputError if one is
+/// no token folder or was made with another tokenizer than the first, `output` is there, or writing
+/// fails; and Interrupted. Then there is no new folder.
 void merge_token_folders(const std::vector<std::string>& folders, const std::string& output);
 
 }  // namespace masque::records

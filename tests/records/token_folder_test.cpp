@@ -1,6 +1,9 @@
 // Token folders: written, read, interrupted, merged, damaged; files of nanoGPT and llm.c.
 #include "records/token_folder.hpp"
 
+#include <unistd.h>
+
+#include <csignal>
 #include <filesystem>
 
 #include <doctest/doctest.h>
@@ -10,6 +13,8 @@
 #include "base/little_endian.hpp"
 #include "records/binary_layout.hpp"
 #include "records/token_folder_writer.hpp"
+#include "support/child.hpp"
+#include "support/faults.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 
@@ -163,6 +168,42 @@ TEST_CASE("nothing to write leaves nothing") {
   TokenFolderWriter writer(folder / "none", 100, kTokenizer, TokenFolderStart::kNew);
   CHECK(contains(message_of([&] { writer.commit(0); }), "no tokens, expected a text"));
   CHECK(folder.names().empty());
+}
+
+TEST_CASE("a merge goes on where a killed one stopped, and only the same one") {
+  const TempFolder folder;
+  const auto sequences = some_sequences(100);
+  write(folder / "a", {sequences[0], sequences[1]}, 100);
+  write(folder / "b", {sequences[2]}, 100);
+  write(folder / "c", {sequences[3], sequences[4]}, 100);
+  const std::vector<std::string> parts{folder / "a", folder / "b", folder / "c"};
+  merge_token_folders(parts, folder / "whole");
+  test::Child child([&](const std::function<void()>& ready) {
+    int renames = 0;
+    const test::Faults faults([&](os::Call call, std::string_view, std::size_t) {
+      // What was saved at the beginning and of `a` is there; that of `b` never comes.
+      if (call == os::Call::kRename && ++renames == 3) {
+        ready();
+        ::pause();
+      }
+      return std::optional<os::Fault>();
+    });
+    merge_token_folders(parts, folder / "merged");
+    return 0;
+  });
+  CHECK(contains(message_of([&] { merge_token_folders(parts, folder / "merged"); }),
+                 "another process is writing it"));
+  child.kill(SIGKILL);
+  child.wait();
+  CHECK_FALSE(is_token_folder(folder / "merged"));
+  CHECK(contains(message_of([&] {
+                   merge_token_folders({folder / "a", folder / "b"}, folder / "merged");
+                 }),
+                 "written with the options 'merge "));
+  merge_token_folders(parts, folder / "merged");
+  for (const char* name : {kTokenIdsName, kTokenEndsName, kTokenLengthsName, kTokenInfoName})
+    CHECK(read_file(folder / "merged/" + name) == read_file(folder / "whole/" + name));
+  CHECK(test::names_in(folder / "merged") == test::names_in(folder / "whole"));
 }
 
 TEST_CASE("merged folders are that of the whole text") {
