@@ -221,7 +221,8 @@ void merge_token_folders(const std::vector<std::string>& folders, const std::str
         parts.back()->info().vocab_size != parts.front()->info().vocab_size)
       throw InputError(folder, fmt::format("made with another tokenizer than {}", folders.front()));
   }
-  if (exists(join(output, kTokenInfoName))) throw InputError(output, std::string(kIsThere));
+  if (exists(output) && !exists(join(output, kTokenProgressName)))
+    throw InputError(output, std::string(kIsThere));
   const TokenFolderInfo& first = parts.front()->info();
   std::string digests;
   for (const auto& part : parts) digests += part->digest();
