@@ -68,10 +68,9 @@ learn() {
   touch "$out/models/$1.done"
 }
 
-# learn_blocks MODEL SEED OPTION...: $out/models/MODEL-SEED on blocks of text, with the sizes of the caller: length, batch, steps, layers, width, and its
-# learning_rate, unless that is 0.002.
+# learn_blocks MODEL SEED OPTION...: $out/models/MODEL-SEED on blocks of text, with the sizes of the caller: length, batch, steps, layers, width.
 learn_blocks() {
-  learn "$1-$2" --tokenizer "$out/tok" --format blocks --length "$length" --batch-size "$batch" --steps "$steps" --learning-rate "${learning_rate:-0.002}" \
+  learn "$1-$2" --tokenizer "$out/tok" --format blocks --length "$length" --batch-size "$batch" --steps "$steps" --learning-rate 0.002 \
     --num-hidden-layers "$layers" --hidden-size "$width" --seed "$2" "${@:3}"
 }
 
