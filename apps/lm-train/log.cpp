@@ -26,6 +26,10 @@ std::int64_t report_every(std::int64_t steps) {
   return std::max<std::int64_t>(1, steps / kReports);
 }
 
+// Discriminators of small models that had learned nothing had areas up to 0.56
+// (scripts/experiments/results/README.md).
+constexpr double kDetectsNothing = 0.6;
+
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // Means of what may have no rows: then they are no number.
@@ -63,7 +67,7 @@ void add_parts(const train::StepLosses& losses, std::string_view prefix, JsonWri
     add(part.name, part.judged ? "_loss" : "", mean_of(report));
     if (part.judged) add(part.name, "_accuracy", accuracy_of(report));
   }
-  if (!losses.detections.empty()) add("discriminator", "_auc", losses.detections.area());
+  if (!losses.detections.empty()) add(losses.parts.back().name, "_auc", losses.detections.area());
   for (const train::Share& share : losses.shares)
     add(share.name, "", static_cast<double>(share.count) / static_cast<double>(share.of));
 }
@@ -164,8 +168,17 @@ void Log::evaluation(std::int64_t step, const train::StepLosses& r) {
   json.end_object();
   append(text);
   evaluated_ = step;
-  session_.note(fmt::format("step {}: eval loss {}, accuracy {} on {} tokens", step,
-                            shown(mean_of(r)), shown(accuracy_of(r)), r.rows()));
+  const double area = r.detections.empty() ? kNone : r.detections.area();
+  session_.note(fmt::format("step {}: eval loss {}, accuracy {}{} on {} tokens", step,
+                            shown(mean_of(r)), shown(accuracy_of(r)),
+                            r.detections.empty() ? "" : fmt::format(", AUC {}", shown(area)),
+                            r.rows()));
+  if (step == run_.trainer().steps() && area < kDetectsNothing) {
+    session_.note(fmt::format(
+        "the {} hardly tells replaced tokens from others (AUC {}, 0.5 is chance), whatever its "
+        "accuracy; with a smaller {} it may learn more",
+        r.parts.back().name, shown(area), field("learning_rate")));
+  }
 }
 
 void Log::never_selected(std::int64_t step, const train::LossReport& r) {
