@@ -95,9 +95,9 @@ void declare_train(cli::Command& tool) {
   using text::TrainedKind;
   auto o = std::make_shared<Options>();
   cli::Command& c = tool.subcommand("train", "trains a tokenizer on the text on standard input");
-  c.example("tok train my-bert/ --size 8000 < text", "WordPiece, lower case");
-  c.example("tok train my-gpt/ --model bpe --size 8000 < text", "byte-level BPE");
-  c.argument("OUT", o->output, "folder to write");
+  c.example("tok train -o my-bert/ --size 8000 < text", "WordPiece, lower case");
+  c.example("tok train -o my-gpt/ --model bpe --size 8000 < text", "byte-level BPE");
+  c.option("-o,--output", "DIR", o->output, "folder to write", cli::Need::kRequired);
   c.choice("--model", o->train.kind,
            {{"wordpiece", TrainedKind::kWordPiece}, {"bpe", TrainedKind::kByteLevelBpe}},
            "type of the tokenizer: WordPiece as BERT, or byte-level BPE as GPT-2");

@@ -45,7 +45,7 @@ prepare_text() {
     if [ "$smoke" = yes ]; then make_clauses "$text" "$dev"; else split_bible "$out"; fi
   fi
   : "${dev:?--text needs --eval-text}"
-  [ -e "$out/tok" ] || tok train "$out/tok" --size "$1" -q <"$text"
+  [ -e "$out/tok" ] || tok train -o "$out/tok" --size "$1" -q <"$text"
 }
 
 # A function of awk: nan and inf are no numbers.

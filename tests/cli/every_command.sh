@@ -164,8 +164,8 @@ print tok encode gpt --jsonl --with text,offsets,tokens < text
 print tok decode in < ids
 print tok count in < text
 print tok diff in bytes < text
-out tok train out --size 40 < text
-out tok train out --size 300 --model bpe < text
+out tok train -o out --size 40 < text
+out tok train -o out --size 300 --model bpe < text
 '
 
 # make_inputs DATA: fills the folder that it is called in.
@@ -204,7 +204,7 @@ make_inputs() {
     --position rope --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 -o cells -q >none
   lm-train sweep text -o swept --tokenizer vocab.txt --steps 1 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 \
     --length 8 --vary position=rope,alibi -q | sh || return
-  tok train gpt --size 300 --model bpe -q <text
+  tok train -o gpt --size 300 --model bpe -q <text
   printf '{"good":"the cat","bad":"cat the"}\n' >pairs.jsonl
   printf '1\tthe cat\tthe w7\n2\tw8\tw8\n3\tw9\tw10 cat\n' >sts.tsv
   printf 'u\t-1\tthe cat\tthe cat\nu\t-2\tthe w7\tthe cat\n' >nbest.tsv

@@ -12,7 +12,7 @@ MASQUE_CPU=mmx ckpt --version >out 2>err || code=$?
 grep -q "MASQUE_CPU: 'mmx', expected one of" err || { cat err; exit 1; }
 MASQUE_CPU=avx512 ckpt --version >/dev/null 2>&1 || { echo "skipped: this processor has no AVX-512"; exit 77; }
 for i in $(seq 200); do echo "the cat number $i sat on the mat of dog $((i * 7 % 31)) and ran away"; done >text
-tok train vocabulary --size 300 -q <text
+tok train -o vocabulary --size 300 -q <text
 for objective in mlm clm; do
   for set in avx2 avx512; do
     MASQUE_CPU=$set lm-train text -o "$objective-$set" --tokenizer vocabulary --objective $objective --steps 8 \

@@ -115,7 +115,7 @@ for ((turn = 0; turn < turns; ++turn)); do
   interrupt one_line tok encode "$data/text/tokenizers/bert.json" --max-line 1000000000000
   interrupt words tok encode "$data/text/tokenizers/bert.json" --to output
   interrupt words tok count "$data/text/tokenizers/bert.json"
-  interrupt words tok train output --size 1000
+  interrupt words tok train -o output --size 1000
   interrupt ids tok decode "$data/text/tokenizers/bert.json"
   interrupt records droptoken mlm --mask-token 4 --vocab-size 100
   interrupt words droptoken noise
