@@ -67,7 +67,7 @@ void add_parts(const train::StepLosses& losses, std::string_view prefix, JsonWri
     add(part.name, part.judged ? "_loss" : "", mean_of(report));
     if (part.judged) add(part.name, "_accuracy", accuracy_of(report));
   }
-  if (!losses.detections.empty()) add(losses.parts.back().name, "_auc", losses.detections.area());
+  if (!losses.detections.empty()) add("discriminator", "_auc", losses.detections.area());
   for (const train::Share& share : losses.shares)
     add(share.name, "", static_cast<double>(share.count) / static_cast<double>(share.of));
 }
@@ -175,9 +175,9 @@ void Log::evaluation(std::int64_t step, const train::StepLosses& r) {
                             r.rows()));
   if (step == run_.trainer().steps() && area < kDetectsNothing) {
     session_.note(fmt::format(
-        "the {} hardly tells replaced tokens from others (AUC {}, 0.5 is chance), whatever its "
-        "accuracy; with a smaller {} it may learn more",
-        r.parts.back().name, shown(area), field("learning_rate")));
+        "the discriminator hardly tells replaced tokens from others (AUC {}, 0.5 is chance), "
+        "whatever its accuracy; with a smaller {} it may learn more",
+        shown(area), field("learning_rate")));
   }
 }
 

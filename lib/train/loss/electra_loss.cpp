@@ -16,8 +16,8 @@ namespace {
 /// −log σ(−z)
 double log1p_exp(double z) { return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z))); }
 
-/// Logits of "replaced" from the losses of their rows: −log σ(z) where a token was replaced, else
-/// −log σ(−z).
+/// Logits of a discriminator from the losses of its rows: −log σ(z) where a token was replaced,
+/// else −log σ(−z).
 RankedScores detections_of(std::span<const Example> examples, std::span<const double> losses) {
   RankedScores scores;
   std::size_t row = 0;
@@ -278,11 +278,7 @@ StepLosses ElectraLoss<T>::run_energy(std::span<const StepItem> items,
       fake.count += draws[k] == item.ids[static_cast<std::size_t>(item.rows[k])] ? 0 : 1;
   }
   losses.shares.push_back(fake);
-  std::vector<double> row_losses;
-  losses.parts.push_back(
-      {"energy", options_.weight,
-       run_second(examples, dropout, dropout == nullptr ? &row_losses : nullptr)});
-  if (dropout == nullptr) losses.detections = detections_of(examples, row_losses);
+  losses.parts.push_back({"energy", options_.weight, run_second(examples, dropout, nullptr)});
   return losses;
 }
 

@@ -40,7 +40,7 @@ struct Share {
 struct StepLosses {
   std::vector<LossPart> parts;  ///< the network that is kept is the last
   std::vector<Share> shares;    ///< what else was counted
-  /// Of an evaluation of a network that tells replaced tokens (positive) from others: its logits.
+  /// Of an evaluation of a discriminator: its logits at replaced tokens (positive) and others.
   RankedScores detections;
   Index tokens = 0;  ///< that the kept network was trained on
 
