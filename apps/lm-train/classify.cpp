@@ -15,6 +15,7 @@
 #include "classify_results.hpp"
 #include "kernel/parallel.hpp"
 #include "text/tokenizer_digest.hpp"
+#include "timing.hpp"
 #include "train/classify/classify_run.hpp"
 #include "train/run/training_loop.hpp"
 
@@ -26,7 +27,8 @@ constexpr std::int64_t kTimesReported = 10;  // times that the loss is reported
 
 /// Updates of one seed; returns metrics.jsonl.
 std::string learn(train::ClassifyRun& run, train::ProblemType problem, std::int64_t steps,
-                  const std::string& what, train::Ranks& ranks, cli::Session& session) {
+                  const std::string& what, Timing& timing, train::Ranks& ranks,
+                  cli::Session& session) {
   std::string metrics;
   const std::int64_t every = std::max<std::int64_t>(1, steps / kTimesReported);
   double sum = 0;
@@ -38,6 +40,7 @@ std::string learn(train::ClassifyRun& run, train::ProblemType problem, std::int6
     json.member("learning_rate", r.learning_rate);
     json.member("gradient_norm", r.gradient_norm).end_object();
     metrics += '\n';
+    timing.add(r);
     sum += r.loss.mean();
     if (r.step % every != 0) return;
     session.note(fmt::format("{}step {} of {}: loss {:.4f}", what, r.step, steps,
@@ -96,12 +99,14 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
     throw UsageError("several processes cannot share standard input; use a file");
   std::optional<WorkLock> lock;
   if (ranks.is_first() && o.output) lock.emplace(*o.output);
+  check_timing(o.timing, o.output);
   if (ranks.is_first()) check_output(o);
   ClassifyData all{.tokenizer = text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.model,
                                                       {.model = o.model.value_or("")})};
   open_data(o, all, session);
   // Its first line is printed at once: not before all that can be refused has been looked at.
   std::optional<Results> table;
+  Timing timing(ranks.is_first() ? o.timing : std::nullopt, o.resume);
   for (std::int64_t k = 0; k < o.seeds; ++k) {
     const std::uint64_t seed = o.common.seed + static_cast<std::uint64_t>(k);
     const train::RunOptions given = classify_options(o, all.steps, seed);
@@ -144,8 +149,8 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
       continue;
     }
     const std::string metrics =
-        learn(run, o.problem, all.steps, o.seeds > 1 ? fmt::format("seed {}: ", seed) : "", ranks,
-              session);
+        learn(run, o.problem, all.steps, o.seeds > 1 ? fmt::format("seed {}: ", seed) : "", timing,
+              ranks, session);
     if (!ranks.is_first()) continue;
     const train::Classified found = run.classify(all.judged().texts);
     const SeedResult result = result_of(found);

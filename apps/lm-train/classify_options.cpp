@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/split.hpp"
 #include "commands/run_options.hpp"
+#include "timing.hpp"
 
 namespace masque::lm_train {
 
@@ -108,6 +109,7 @@ void declare_classify(cli::Command& tool, const Launch& launch) {
            "tokenizer folder or file, as for tok [the model's]");
   c.option("-o,--output", "DIR", o->output,
            "folder for the trained model; with several seeds, one sub-folder per seed");
+  add_timing(c, o->timing);
   c.flag("--resume", o->resume, "reuse finished seeds in DIR if their settings match");
   c.option("--text-columns", "LIST", o->text_columns,
            "column of the text; two columns are a pair of texts");
@@ -155,7 +157,7 @@ void declare_classify(cli::Command& tool, const Launch& launch) {
     if (o->epochs == 0) {
       const std::string because = fmt::format("with {} 0", field("epochs"));
       commands::refuse_training(c, because);
-      commands::refuse_unread(c, {"drop", "renumber", "min-keep", "seed"}, because);
+      commands::refuse_unread(c, {"drop", "renumber", "min-keep", "seed", "timing"}, because);
     }
     return run_classify(*o, session);
   });

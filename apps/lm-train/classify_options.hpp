@@ -13,7 +13,7 @@ namespace masque::lm_train {
 
 struct ClassifyCommand : commands::TrainingOptions {
   std::string text;
-  std::optional<std::string> model, tokenizer, output, eval_data;
+  std::optional<std::string> model, tokenizer, output, eval_data, timing;
   std::string text_columns = "1", label_column = "2";
   bool header = false, resume = false;
   std::optional<train::ClassifierPooling> pooling;

@@ -80,7 +80,7 @@ Log::Log(const TrainOptions& options, train::TrainingRun& run, cli::Session& ses
     peak_ = kernel::measure_product(options.precision) * options.launch->ranks().count();
   if (options.launch->ranks().is_first()) {
     metrics_.emplace(options.output);
-    if (options.timing) timing_.emplace(*options.timing, options.resume);
+    timing_ = Timing(options.timing, options.resume);
   }
   begin_ = Clock::now();
 }
@@ -114,17 +114,6 @@ void Log::append(const std::string& line) {
   if (metrics_) metrics_->append(line + '\n');
 }
 
-void Log::add_timing(const train::StepReport& r) {
-  if (!timing_) return;
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("step", r.step).member("seconds", r.seconds);
-  json.member("waited", r.waited);
-  json.member("tokens_per_second", static_cast<double>(r.tokens) / std::max(r.seconds, 1e-9));
-  json.end_object();
-  timing_->append(text + '\n');
-}
-
 std::string Log::line(std::int64_t step, std::int64_t steps) {
   MeanLoss mean;
   for (const double loss : recent_) mean.add(loss);
@@ -151,7 +140,7 @@ void Log::step(const train::StepReport& r, std::int64_t steps) {
   add_parts(r.loss, "", json);
   json.end_object();
   append(text);
-  add_timing(r);
+  timing_.add(r);
   if (session_.shows_progress()) {
     session_.status([&] { return line(r.step, steps); });
     if (r.step != steps) return;

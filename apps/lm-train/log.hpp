@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "base/append_file.hpp"
 #include "base/scratch_file.hpp"
 #include "loss_curve.hpp"
 #include "metrics.hpp"
+#include "timing.hpp"
 #include "train_options.hpp"
 
 namespace masque::lm_train {
@@ -40,7 +40,6 @@ class Log {
   void add_line(const MetricsLine& line);
   void add_loss(std::int64_t step, double loss);
   void append(const std::string& line);
-  void add_timing(const train::StepReport& report);
   std::string line(std::int64_t step, std::int64_t steps);
   double seconds() const;
 
@@ -55,7 +54,7 @@ class Log {
   double peak_ = 0;  ///< operations a second of all ranks; 0: not measured, as nobody sees it
   std::int64_t evaluated_ = -1, never_selected_ = -1;  ///< the last steps with such a line
   std::optional<ScratchFile> metrics_;
-  std::optional<AppendFile> timing_;
+  Timing timing_;  ///< of the first rank alone
 };
 
 }  // namespace masque::lm_train

@@ -1,7 +1,6 @@
 // The loop of a training run: steps, what is reported of them, checkpoints.
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <optional>
 
 #include <fmt/format.h>
@@ -197,20 +196,6 @@ class Loop {
 
 }  // namespace
 
-namespace {
-
-/// Whether a file would stand in a folder, or in its place, there or not.
-bool is_inside(const std::string& file, const std::string& folder) {
-  const auto whole = [](const std::string& name) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(name));
-  };
-  const std::filesystem::path path = whole(file), outer = whole(folder);
-  const auto [left, right] = std::ranges::mismatch(outer, path);
-  return left == outer.end();
-}
-
-}  // namespace
-
 void check_format(const TrainOptions& o) {
   const train::CorpusOptions reading = corpus_options(o);
   if (o.text == "-" && o.eval_text == "-") {
@@ -265,9 +250,7 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   train::CorpusOptions reading = corpus_options(o);
   check_format(o);
   kernel::set_threads(o.common.threads);
-  if (o.timing && is_inside(*o.timing, o.output))
-    throw UsageError(fmt::format("{} {}: inside the folder of the model; choose a file outside",
-                                 field("timing"), *o.timing));
+  check_timing(o.timing, o.output);
   if (ranks.count() > 1 && o.text == "-")
     throw UsageError("several processes cannot share standard input; use a file");
   // Of two processes with the same command one goes on.

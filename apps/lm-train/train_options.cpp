@@ -11,6 +11,7 @@
 #include "base/hash.hpp"
 #include "commands/run_options.hpp"
 #include "commands/similar_tokens.hpp"
+#include "timing.hpp"
 
 namespace masque::lm_train {
 
@@ -330,9 +331,7 @@ void declare_train_options(cli::Command& c, TrainOptions& options, const TrainTe
            "evaluate on the first N sequences of that text");
   c.option("--checkpoint-every", "N", o->checkpoint_every, cli::AllowedRange{0, 1e9},
            "steps between checkpoints [0: one a minute]");
-  c.option(
-      "--timing", "FILE", o->timing,
-      "write a JSON line per step with seconds and tokens per second; FILE must be outside DIR");
+  add_timing(c, o->timing);
   c.flag("--resume", o->resume, "resume the run in DIR; starts a new run if DIR does not exist");
   commands::declare_design(c, *o);
   commands::declare_optimizer(c, *o);
