@@ -35,10 +35,13 @@ function holds(rule,    part, s, n, sum) {
   for (s = 1; s <= seeds; ++s) if (has(part[1], part[2], seed[s])) { ++n; sum += of(part[1], part[2], seed[s]) }
   return n && (part[3] == ">" ? sum / n > part[4] : sum / n < part[4])
 }
-function verdict(kind, least, learned, n, mean, half, agreeing, first, second,    low, high) {
-  if (n == 0) return "not run"
-  if (!has_learned(learned, first, second)) return "not visible at this scale"
+# Whether a value was measured and is no number.
+function is_broken(condition, measure, s) { return !is_number(condition) && (condition, measure, s) in value && !is_number(value[condition, measure, s]) }
+function verdict(kind, least, learned, n, broken, mean, half, agreeing, first, second,    low, high) {
+  if (n == 0) return broken ? "not finite" : "not run"
   if (n == 1) return "one seed, no verdict"
+  if (broken) return "not finite"
+  if (!has_learned(learned, first, second)) return "not visible at this scale"
   low = mean - half; high = mean + half
   if (kind == "same") {
     if (low >= -least && high <= least) return "reproduced"
@@ -57,9 +60,10 @@ function verdict(kind, least, learned, n, mean, half, agreeing, first, second,  
 END {
   for (c = 1; c <= claims; ++c) {
     split(claim[c], f, "\t")
-    n = sum = squares = agreeing = 0
+    n = broken = sum = squares = agreeing = 0
     sign = f[6] == "less" ? -1 : 1
     for (s = 1; s <= seeds; ++s) {
+      broken += is_broken(f[4], f[3], seed[s]) || is_broken(f[5], f[3], seed[s])
       if (!has(f[4], f[3], seed[s]) || !has(f[5], f[3], seed[s])) continue
       d = of(f[4], f[3], seed[s]) - of(f[5], f[3], seed[s])
       ++n; sum += d; squares += d * d; agreeing += sign * d > 0
@@ -69,6 +73,6 @@ END {
     half = n > 1 ? quantile[n - 1 < quantiles ? n - 1 : quantiles] * sqrt((v > 0 ? v : 0) / n) : 0
     line = f[2] OFS f[3] OFS f[4] OFS f[5] OFS n OFS (n ? sprintf("%.4g", mean) : "-")
     line = line OFS (n > 1 ? sprintf("%.4g", mean - half) OFS sprintf("%.4g", mean + half) : "-" OFS "-")
-    print line OFS verdict(f[6], f[7], f[8], n, sign * mean, half, agreeing, f[4], f[5])
+    print line OFS verdict(f[6], f[7], f[8], n, broken, sign * mean, half, agreeing, f[4], f[5])
   }
 }

@@ -81,12 +81,14 @@ add a b more 0 'both m > 10.5; a m < 13'
 add a b more 0 'either m > 11.5'
 add a b more 0 'both m > 11.5'
 add g a same 9 -
+add h b more 0 -
+add i b more 0 'i m > 100'
 printf 'condition\tseed\tmeasure\tvalue\n' >values
-printf '%s\n' a:1:11 a:2:12.1 a:3:13.2 b:1:10 b:2:11 b:3:12 c:1:1.01 c:2:0.99 c:3:1.02 d:1:1 d:2:1 d:3:1 e:1:1 e:2:1 e:3:30 f:1:0 f:2:0 f:3:0 g:1:nan g:2:inf |
+printf '%s\n' a:1:11 a:2:12.1 a:3:13.2 b:1:10 b:2:11 b:3:12 c:1:1.01 c:2:0.99 c:3:1.02 d:1:1 d:2:1 d:3:1 e:1:1 e:2:1 e:3:30 f:1:0 f:2:0 f:3:0 g:1:nan g:2:inf h:1:nan h:2:12 h:3:13 i:1:20 |
   awk -F : '{ print $1 "\t" $2 "\tm\t" $3 }' >>values
 awk -F '\t' -v experiment=x -f "$experiments/verdicts.awk" claims values | tail -n +2 | cut -f 9 >verdicts
 printf '%s\n' reproduced 'direction only' contradicted contradicted 'not visible at this scale' 'direction only' 'not visible at this scale' reproduced \
-  contradicted 'direction only' 'not run' reproduced contradicted reproduced reproduced 'not visible at this scale' 'not run' >expected
+  contradicted 'direction only' 'not run' reproduced contradicted reproduced reproduced 'not visible at this scale' 'not finite' 'not finite' 'one seed, no verdict' >expected
 diff expected verdicts || fail "verdicts"
 [ "$(awk -F '\t' -v experiment=x -f "$experiments/verdicts.awk" claims values | sed -n 2p | cut -f 5-8)" = "3	1.1	0.8516	1.348" ] || fail "the interval of the first row"
 
