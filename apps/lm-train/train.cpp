@@ -224,6 +224,14 @@ void check_univae(const text::Tokenizer& tokenizer) {
   }
 }
 
+/// Records of which tokens were dropped before choose which; then a share to drop has no effect.
+void check_dropped(const TrainOptions& o, const train::Corpus& corpus) {
+  if (corpus.labels() != train::LabelKind::kHidden) return;
+  if (!o.ratio_requested && (!o.drop.min_keep || o.drop.rate)) return;
+  throw UsageError(fmt::format("{} has no effect with records that have dropped tokens; remove it",
+                               field(o.ratio_requested ? "mae_ratio" : "min_keep")));
+}
+
 /// What is trained on what, and how it starts.
 void note_start(const train::TrainingRun& run, int processes, cli::Session& session) {
   const std::string trained = run.trained_count() < run.parameter_count()
@@ -279,11 +287,7 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   // What a causal model reads in front of a line, where the template has nothing.
   if (o.objective == "clm") reading.begin = probe::begin_token(tokenizer);
   train::Corpus corpus = train::read_corpus(o.text, tokenizer, reading);
-  if (corpus.labels() == train::LabelKind::kHidden &&
-      (o.ratio_requested || (o.drop.min_keep && !o.drop.rate)))
-    throw UsageError(
-        fmt::format("{} has no effect with records that have dropped tokens; remove it",
-                    field(o.ratio_requested ? "mae_ratio" : "min_keep")));
+  check_dropped(o, corpus);
   // As of plm: a query stream sees no positions of the input.
   const model::Streams streams = o.streams.value_or(train::record_needs(corpus).streams);
   if (reading.labels && !o.position && !o.init && streams == model::Streams::kTwo)
