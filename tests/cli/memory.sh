@@ -136,7 +136,7 @@ within embed-fix positions "$in" $((2 * rows)) --how hierarchical -o "$out" --dr
 within embed-fix expr "$in" '#5 = mean(#6, #7) + 0.5*#8' -o "$out" -j 4
 within embed-fix untie "$in" -o "$out" -j 4
 within embed-fix stats "$in" -j 4
-yes aaaaaaaaaaaaaaaa | head -n 100 | "$bin/tok" train "$work/bpe" --model bpe --size 261 -q || failures=$((failures + 1))
+yes aaaaaaaaaaaaaaaa | head -n 100 | "$bin/tok" train -o "$work/bpe" --model bpe --size 261 -q || failures=$((failures + 1))
 printf '{"version":"1.0","pre_tokenizer":{"type":"Metaspace","replacement":"\\u2581","prepend_scheme":"always","split":true},
 "model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0],["\\u2581",-2],["a",-1],["aa",-1.5],["aaaa",-2]]}}' >"$work/unigram.json"
 for tokenizer in bpe unigram.json; do
