@@ -157,14 +157,14 @@ void Log::evaluation(std::int64_t step, const train::StepLosses& r) {
   json.end_object();
   append(text);
   evaluated_ = step;
-  const double area = r.detections.empty() ? kNone : r.detections.area();
+  const double area = r.detections.area();
   session_.note(fmt::format("step {}: eval loss {}, accuracy {}{} on {} tokens", step,
                             shown(mean_of(r)), shown(accuracy_of(r)),
                             r.detections.empty() ? "" : fmt::format(", AUC {}", shown(area)),
                             r.rows()));
   if (step == run_.trainer().steps() && area < kDetectsNothing) {
     session_.note(fmt::format(
-        "the discriminator hardly tells replaced tokens from others (AUC {}, 0.5 is chance), "
+        "the discriminator hardly distinguishes replaced tokens (AUC {}, 0.5 is chance), "
         "whatever its accuracy; with a smaller {} it may learn more",
         shown(area), field("learning_rate")));
   }

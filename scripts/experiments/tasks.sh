@@ -48,15 +48,14 @@ make_tasks() {
 tasks=(order place)
 
 # fine_tune MODEL SEED OPTION...: trains the model on each task for epochs= of the caller, or 5; prints its accuracies on test lines and their mean.
-# With times= of the caller, a file, the times of all steps are there.
+# With times= of the caller the times of the steps are in the files $times-TASK.
 fine_tune() {
   local task
-  [ -z "${times:-}" ] || rm -f "$times"
   for task in "${tasks[@]}"; do
+    [ -z "${times:-}" ] || rm -f "$times-$task"
     printf 'accuracy_%s\t' "$task"
     masque lm-train classify "$out/tasks/$task.tsv" --eval-data "$out/tasks/$task-test.tsv" --model "$1" \
-      --pooling mean --length "$length" --epochs "${epochs:-5}" --learning-rate 0.0005 --seed "$2" --no-header -q ${times:+--timing "$times.part"} "${@:3}" | cut -f 5
-    [ -z "${times:-}" ] || { cat "$times.part" >>"$times" && rm "$times.part"; }
+      --pooling mean --length "$length" --epochs "${epochs:-5}" --learning-rate 0.0005 --seed "$2" --no-header -q ${times:+--timing "$times-$task"} "${@:3}" | cut -f 5
   done | awk -F '\t' '{ print; sum += $2 } END { printf "accuracy_mean\t%.6g\n", sum / NR }'
 }
 

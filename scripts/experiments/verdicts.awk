@@ -36,7 +36,7 @@ function holds(rule,    part, s, n, sum) {
   return n && (part[3] == ">" ? sum / n > part[4] : sum / n < part[4])
 }
 # Whether a value was measured and is no number.
-function is_broken(condition, measure, s) { return !is_number(condition) && (condition, measure, s) in value && !is_number(value[condition, measure, s]) }
+function is_broken(condition, measure, s) { return !has(condition, measure, s) && (condition, measure, s) in value }
 function verdict(kind, least, learned, n, broken, mean, half, agreeing, first, second,    low, high) {
   if (n == 0) return broken ? "not finite" : "not run"
   if (n == 1) return "one seed, no verdict"
