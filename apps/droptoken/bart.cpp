@@ -49,6 +49,15 @@ void declare_bart(cli::Command& tool) {
            "token that ends a sentence, for records without 'doc'");
   add_reading(c, o->stream);
   add_randomness(c, o->stream);
+  c.read_only_if(
+      {"lambda"}, [o] { return o->bart.noise == BartNoise::kInfill; }, "without --noise infill");
+  c.read_only_if(
+      {"rate"},
+      [o] { return o->bart.noise != BartNoise::kPermute && o->bart.noise != BartNoise::kRotate; },
+      "with --noise permute or rotate");
+  c.read_only_if(
+      {"sentence-end"}, [o] { return o->bart.noise == BartNoise::kPermute; },
+      "without --noise permute");
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

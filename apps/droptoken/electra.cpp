@@ -65,6 +65,12 @@ void declare_electra(cli::Command& tool) {
   add_reading(c, o->stream);
   add_randomness(c, o->stream);
   add_binary(c, o->stream);
+  c.read_only_if(
+      {"temperature"}, [o] { return o->generator.starts_with("unigram:"); },
+      "without --generator unigram:FILE");
+  c.read_only_if(
+      {"rate", "unit", "choice", "seed"}, [o] { return !o->generator.starts_with("join:"); },
+      "with --generator join:FILE, whose samples decide");
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

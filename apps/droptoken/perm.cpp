@@ -35,6 +35,8 @@ void declare_perm(cli::Command& tool) {
   commands::add_perm(c, o->perm);
   add_reading(c, o->stream);
   add_randomness(c, o->stream);
+  c.read_only_if(
+      {"predict", "alpha", "beta", "no-spans"}, [o] { return !o->perm.hf; }, "with --rule hf");
   c.action([o, &c](cli::Session& session) {
     if (o->perm.no_spans && (c.is_requested("alpha") || c.is_requested("beta")))
       throw UsageError("--alpha and --beta cannot be combined with --no-spans: they set the spans");

@@ -15,6 +15,9 @@ namespace {
 struct Options {
   RecordStreamOptions stream;
   commands::PrefixChoice prefix;
+  commands::MlmChoice mlm;
+
+  bool masks() const { return commands::prefix_of(prefix).mix.front() > 0; }
 };
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
@@ -22,7 +25,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   const Tokens tokens(o.stream);
   records::PrefixOptions prefix = commands::prefix_of(o.prefix);
   prefix.seed = o.stream.common.seed;
-  const auto corruption = make_prefix(prefix);
+  const auto corruption = make_prefix(
+      prefix, o.masks() ? make_mlm(commands::mlm_of(o.mlm, prefix.seed), tokens.table()) : nullptr);
   return run_stream(o.stream, tokens, corruption.get(), session);
 }
 
@@ -34,9 +38,13 @@ void declare_prefix(cli::Command& tool) {
       "prefix", "splits each record into source and target, or draws an objective for it");
   c.example("droptoken prefix < ids > records", "sequence to sequence, as in UniLM");
   c.example(
-      "droptoken prefix --mix 2:2:1:1 < ids > records",
+      "droptoken prefix --mix 2:2:1:1 --tokenizer bert-base/ --special < text > records",
       "the mixture of UniLM: bidirectional, sequence to sequence, left to right, right to left");
   commands::add_prefix(c, o->prefix);
+  commands::add_mlm(c, o->mlm);
+  c.read_only_if(
+      {"rate", "unit", "choice", "span-p", "span-longest", "split", "draws", "fixed-selection"},
+      [o] { return o->masks(); }, "without a weight of masked tokens in --mix");
   add_reading(c, o->stream);
   add_randomness(c, o->stream);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -53,6 +53,8 @@ void add_reading(cli::Command& command, RecordStreamOptions& options) {
                  "id of the mask token [the tokenizer's]");
   command.option("--vocab-size", "N", options.tokens.vocab_size, cli::AllowedRange{1, 2147483647},
                  "number of ids [the tokenizer's]");
+  command.read_only_if(
+      {"special"}, [&] { return options.tokens.tokenizer.has_value(); }, "without --tokenizer");
   command.option("--special-token", "ID", options.tokens.special_tokens,
                  "another id that is never changed; may be repeated");
   add_lines(command, options);
@@ -84,6 +86,11 @@ void add_binary(cli::Command& command, RecordStreamOptions& options) {
   command.option("--length", "N", options.length, cli::AllowedRange{1, 1e9},
                  "ids per binary record");
   command.option("-o,--output", "FILE", options.output, "binary output");
+  command.read_only_if(
+      {"layout", "length"}, [&] { return options.binary != 0; }, "without --binary");
+  command.read_only_if(
+      {"format", "special", "max-line", "strict"}, [&] { return options.binary == 0; },
+      "with --binary, which reads plain ids");
 }
 
 namespace {

@@ -178,6 +178,12 @@ class Command {
   /// the command line replaces the others in an experiment file, too.
   Command& one_of(std::vector<std::string> names);
 
+  /// `options`, by their long names without dashes, are read only if `holds`, which run() asks:
+  /// otherwise it throws UsageError "--x has no effect BECAUSE; remove it", with this `because`,
+  /// for the first of them that is requested (is_requested).
+  Command& read_only_if(std::vector<std::string> options, std::function<bool()> holds,
+                        std::string because);
+
   /// `other` is what other commands call the option `here` of this one: the message about it as an
   /// unknown option names `here`.
   Command& elsewhere(std::string other, std::string here);
@@ -257,6 +263,8 @@ class Command {
   /// The text that --help, --version, --man or --completion SHELL asks for; empty: none of them
   /// does.
   std::string builtin_text(const std::function<bool(const char*)>& given, const Typed& typed) const;
+  /// Throws UsageError for an option that is requested and not read.
+  void refuse_unread() const;
   /// Throws UsageError for what CLI11 left over, unless it is a repeated argument's.
   void refuse_extras(const std::vector<std::string>& extras) const;
   /// The sub-command of this name; nullptr for an option. Throws UsageError for an unknown name.
@@ -271,6 +279,13 @@ class Command {
   std::function<ExitCode(Session&)> action_;
   std::vector<std::function<std::string()>> version_lines_;
   std::vector<std::vector<std::string>> one_of_;
+  /// See read_only_if.
+  struct Condition {
+    std::vector<std::string> options;
+    std::function<bool()> holds;
+    std::string because;
+  };
+  std::vector<Condition> conditions_;
   using Elsewhere = std::pair<std::string, std::string>;
   std::vector<Elsewhere> elsewhere_;
   bool reads_standard_input_ = false;

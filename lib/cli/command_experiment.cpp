@@ -33,6 +33,22 @@ Command& Command::one_of(std::vector<std::string> names) {
   return *this;
 }
 
+Command& Command::read_only_if(std::vector<std::string> options, std::function<bool()> holds,
+                               std::string because) {
+  conditions_.push_back({std::move(options), std::move(holds), std::move(because)});
+  return *this;
+}
+
+void Command::refuse_unread() const {
+  for (const Condition& condition : conditions_) {
+    for (const std::string& option : condition.options) {
+      if (!is_requested(option) || condition.holds()) continue;
+      throw UsageError(
+          fmt::format("{} has no effect {}; remove it", field(option), condition.because));
+    }
+  }
+}
+
 bool Command::is_set(std::string_view option) const {
   return std::ranges::find(set_, option) != set_.end();
 }
@@ -96,9 +112,13 @@ void Command::set_from_file(const Setting& setting, const Entry& entry, const Ty
 }
 
 ExitCode Command::run(Session& session) const {
-  if (from_file_.empty()) return action_(session);
+  const auto act = [&] {
+    refuse_unread();
+    return action_(session);
+  };
+  if (from_file_.empty()) return act();
   ExitCode code = ExitCode::kDone;
-  const auto problem = usage_error_message([&] { code = action_(session); });
+  const auto problem = usage_error_message([&] { code = act(); });
   if (!problem) return code;
   // Some values can be judged only by the command. Of several fields the first one from the file is
   // meant, unless the message is about one that is not.

@@ -33,6 +33,9 @@ void add_selection(cli::Command& command, SelectionChoice& options) {
                  "parameter of the geometric distribution of span lengths");
   command.option("--span-longest", "N", options.selection.span_longest,
                  "maximum span length, in units");
+  command.read_only_if(
+      {"span-p", "span-longest"}, [&] { return options.selection.choice == Choice::kSpan; },
+      fmt::format("without {} span", field("choice")));
 }
 
 std::vector<double> parse_shares(std::string_view name, const std::string& text, std::size_t least,

@@ -32,6 +32,11 @@ class Bart final : public Corruption {
           "record has labels, dropped, weights, cu_seqlens or a mask, which cannot be combined "
           "with this noise");
     }
+    if (options_.noise == BartNoise::kPermute && !record.doc.present && options_.sentence_end < 0) {
+      throw InputError(
+          fmt::format("record has no doc, expected the sentence of each token there, or {}",
+                      field("sentence_end")));
+    }
     record.original.present = true;
     record.original.values = record.ids;
     for (Numbers* list : {&record.pos, &record.seg, &record.words}) list->clear();

@@ -26,7 +26,8 @@ void check_mask(const Record& record) {
   if (record.original.present && record.original.values.size() != record.size()) {
     throw InputError("original has another length: drop tokens before other corruptions");
   }
-  if (!record.mask || record.cu_seqlens.present) return;
+  if (!record.mask) return;
+  if (record.cu_seqlens.present && *record.mask == document_mask(record.cu_seqlens.values)) return;
   for (const char* free : {"full", "causal", "reverse", "strict_causal", "diagonal", "tta"}) {
     if (*record.mask == free) return;
   }
@@ -36,19 +37,16 @@ void check_mask(const Record& record) {
 
 void shorten_documents(Record& record, const std::vector<std::uint8_t>& keep) {
   std::vector<std::int32_t>& ends = record.cu_seqlens.values;
-  std::string mask = "document(";
   std::int32_t kept = 0;
   std::size_t at = 0;
   for (std::size_t d = 0; d < ends.size(); ++d) {
-    const std::int32_t before = kept;
     if (ends[d] < 0 || static_cast<std::size_t>(ends[d]) > keep.size()) {
       throw InputError("cu_seqlens: offset outside the ids");
     }
     for (; at < static_cast<std::size_t>(ends[d]); ++at) kept += keep[at];
     ends[d] = kept;
-    if (d > 0) mask += fmt::format("{}{}", d == 1 ? "" : ",", kept - before);
   }
-  if (record.mask) record.mask = mask + ")";
+  if (record.mask) record.mask = document_mask(ends);
 }
 
 /// Takes out the tokens with keep == 0 and notes them, after bringing enough of them back.

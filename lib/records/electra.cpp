@@ -67,6 +67,12 @@ std::vector<double> tempered(std::vector<double> weights, double temperature, To
   return weights;
 }
 
+/// Both fields are filled here: what is there would be lost.
+void check_unchanged(const Record& record) {
+  if (record.labels.present) throw InputError("record already has labels");
+  if (record.original.present) throw InputError("record already has original");
+}
+
 class Electra final : public Corruption {
  public:
   Electra(const ElectraRecordOptions& options, TokenTable tokens)
@@ -76,7 +82,7 @@ class Electra final : public Corruption {
         token_(options.selection.seed, "droptoken generator") {}
 
   void apply(Record& record, Scratch& scratch, Tally& tally) const override {
-    if (record.labels.present) throw InputError("record already has labels");
+    check_unchanged(record);
     selection_.select(record, record.epoch, tokens_, scratch, tally);
     const std::size_t n = record.size();
     std::vector<std::int32_t>& original = record.original.make(n);
@@ -110,7 +116,7 @@ class Joined final : public Corruption {
   }
 
   void apply(Record& record, Scratch&, Tally& tally) const override {
-    if (record.labels.present) throw InputError("record already has labels");
+    check_unchanged(record);
     const std::size_t n = record.size();
     if (record.number >= samples_.size() || samples_[record.number].size() != n) {
       throw InputError(

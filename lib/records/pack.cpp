@@ -1,10 +1,14 @@
 #include "records/pack.hpp"
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 
 namespace masque::records {
 
@@ -12,22 +16,90 @@ Packer::Packer(const PackOptions& options) : options_(options) {
   if (options.length < 1) throw UsageError(fmt::format("{}: expected at least 1", field("length")));
 }
 
+namespace {
+
+/// The lists that stay, with a value for each token.
+using List = std::pair<const char*, Numbers Record::*>;
+constexpr std::array<List, 4> kLists{{{"labels", &Record::labels},
+                                      {"original", &Record::original},
+                                      {"seg", &Record::seg},
+                                      {"words", &Record::words}}};
+
+/// Throws InputError for what would be lost in a packed sequence.
+void check_packable(const Record& document) {
+  if (document.cu_seqlens.present || document.doc.present)
+    throw InputError("is packed already: it has doc or cu_seqlens");
+  if (document.has_weights) throw InputError("has weights, which cannot be packed");
+  if (document.mask && *document.mask != "full") {
+    throw InputError(fmt::format("has the mask '{}', which cannot be packed: pack documents first",
+                                 escape(*document.mask)));
+  }
+  // Without labels the original is a target of its own (bart), not one id for each token.
+  if (document.original.present &&
+      (!document.labels.present || document.original.values.size() != document.size()))
+    throw InputError("has an original that is a target, which cannot be packed");
+}
+
+}  // namespace
+
+std::int32_t Packer::shifted(std::int64_t pos) const {
+  const std::int64_t shifted = options_.pos_start + pos;
+  if (shifted > std::numeric_limits<std::int32_t>::max())
+    throw InputError(fmt::format("position {}, expected a smaller one", pos));
+  return static_cast<std::int32_t>(shifted);
+}
+
+void Packer::append_lists(const Record& document, std::size_t begin, std::size_t end) {
+  if (open_.ids.empty()) {
+    for (const auto& [name, list] : kLists) (open_.*list).present = (document.*list).present;
+    open_.has_dropped = document.has_dropped;
+  }
+  for (const auto& [name, list] : kLists) {
+    if ((open_.*list).present != (document.*list).present)
+      throw InputError(fmt::format("only some records have {}, expected all or none", name));
+    if (!(document.*list).present || list == &Record::words) continue;
+    const auto first = (document.*list).values.begin();
+    std::vector<std::int32_t>& values = (open_.*list).values;
+    values.insert(values.end(), first + static_cast<std::ptrdiff_t>(begin),
+                  first + static_cast<std::ptrdiff_t>(end));
+  }
+}
+
+void Packer::append_words(const Record& document, std::size_t begin, std::size_t end) {
+  // The last word of a document and the first of the next one are two.
+  std::vector<std::int32_t>& words = open_.words.values;
+  for (std::size_t i = begin; i < end; ++i) {
+    const bool goes_on = i > begin && document.words.values[i] == document.words.values[i - 1];
+    words.push_back(words.empty() ? 0 : words.back() + (goes_on ? 0 : 1));
+  }
+}
+
+void Packer::append_dropped(const Record& document, std::size_t begin, std::size_t end) {
+  if (open_.has_dropped != document.has_dropped)
+    throw InputError("only some records have dropped, expected all or none");
+  const auto outside = [&](std::int32_t pos) {
+    return (begin > 0 && pos < document.position(begin)) ||
+           (end < document.size() && pos >= document.position(end));
+  };
+  for (const DroppedToken& token : document.dropped) {
+    if (outside(token.pos)) continue;
+    open_.dropped.push_back({shifted(token.pos), token.id});
+  }
+}
+
 void Packer::append(const Record& document, std::size_t begin, std::size_t end) {
   if (open_.ids.empty()) {
     for (Numbers* list : {&open_.pos, &open_.doc, &open_.cu_seqlens}) list->present = true;
     open_.cu_seqlens.values.push_back(0);
-    open_.labels.present = document.labels.present;
   }
-  if (open_.labels.present != document.labels.present) {
-    throw InputError("only some records have labels, expected all or none");
-  }
+  append_lists(document, begin, end);
+  if (document.words.present) append_words(document, begin, end);
+  append_dropped(document, begin, end);
   for (std::size_t i = begin; i < end; ++i) {
     open_.ids.push_back(document.ids[i]);
-    open_.pos.values.push_back(options_.pos_start + (document.pos.present
-                                                         ? document.pos.values[i]
-                                                         : static_cast<std::int32_t>(i - begin)));
+    open_.pos.values.push_back(shifted(
+        document.pos.present ? document.pos.values[i] : static_cast<std::int64_t>(i - begin)));
     open_.doc.values.push_back(documents_);
-    if (document.labels.present) open_.labels.values.push_back(document.labels.values[i]);
   }
   open_.cu_seqlens.values.push_back(static_cast<std::int32_t>(open_.ids.size()));
   ++documents_;
@@ -35,12 +107,7 @@ void Packer::append(const Record& document, std::size_t begin, std::size_t end) 
 
 void Packer::close(const Emit& emit) {
   if (open_.ids.empty()) return;
-  std::string mask = "document(";
-  for (std::size_t i = 1; i < open_.cu_seqlens.values.size(); ++i) {
-    mask += fmt::format("{}{}", i == 1 ? "" : ",",
-                        open_.cu_seqlens.values[i] - open_.cu_seqlens.values[i - 1]);
-  }
-  open_.mask = mask + ")";
+  open_.mask = document_mask(open_.cu_seqlens.values);
   open_.number = sequences_++;
   emit(open_);
   open_.clear();
@@ -49,7 +116,7 @@ void Packer::close(const Emit& emit) {
 
 void Packer::add(const Record& document, const Emit& emit) {
   if (document.ids.empty()) return;
-  if (document.has_weights) throw InputError("has weights, which cannot be packed");
+  check_packable(document);
   if (options_.cut) {
     for (std::size_t begin = 0; begin < document.size();) {
       const std::size_t room = options_.length - open_.size();

@@ -16,8 +16,9 @@ struct PackOptions {
 
 /// Packs documents into sequences in their order: the next one is added to the open sequence if it
 /// fits, otherwise a new sequence begins. Fields of the result: `ids`, `pos` (restarted), `doc`,
-/// `cu_seqlens`, `mask` (document(…)), and `labels` if every document has them; other fields are
-/// removed. Gaps in a document's positions are kept.
+/// `cu_seqlens`, `mask` (document(…)), and `labels`, `original`, `seg`, `words` (numbered on) and
+/// `dropped` if every document has them; other fields are removed. Gaps in a document's positions
+/// are kept.
 class Packer {
  public:
   /// Takes a sequence, which is valid during the call and numbered from 0.
@@ -28,12 +29,17 @@ class Packer {
 
   /// Adds `document` and calls `emit` with each sequence that is full by then; a document without
   /// ids is passed over. Throws InputError (message only) for a document that is longer than a
-  /// sequence, unless it may be cut, for one with weights, and where only some have labels.
+  /// sequence, unless it may be cut, for one that is packed, has weights, a mask (but `full`) or an
+  /// original without labels, and where only some have labels or another field that stays.
   void add(const Record& document, const Emit& emit);
   /// Calls `emit` with the open sequence, if it has a token.
   void finish(const Emit& emit);
 
  private:
+  std::int32_t shifted(std::int64_t pos) const;
+  void append_lists(const Record& document, std::size_t begin, std::size_t end);
+  void append_words(const Record& document, std::size_t begin, std::size_t end);
+  void append_dropped(const Record& document, std::size_t begin, std::size_t end);
   void append(const Record& document, std::size_t begin, std::size_t end);
   void close(const Emit& emit);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,10 +15,12 @@ namespace {
 
 class Prefix final : public Corruption {
  public:
-  explicit Prefix(const PrefixOptions& options)
-      : options_(options), random_(options.seed, "droptoken prefix") {}
+  Prefix(const PrefixOptions& options, std::unique_ptr<Corruption> bidirectional)
+      : options_(options),
+        bidirectional_(std::move(bidirectional)),
+        random_(options.seed, "droptoken prefix") {}
 
-  void apply(Record& record, Scratch&, Tally& tally) const override {
+  void apply(Record& record, Scratch& scratch, Tally& tally) const override {
     if (record.labels.present) throw InputError("record already has labels");
     if (record.mask) throw InputError("record already has a mask");
     if (record.seg.present) throw InputError("record already has seg");
@@ -27,9 +30,13 @@ class Prefix final : public Corruption {
     double at = draw.uniform() * total;
     std::size_t objective = 0;
     while (objective < 3 && at >= options_.mix[objective]) at -= options_.mix[objective++];
+    if (objective == 0) {
+      record.mask = "full";
+      if (bidirectional_) return bidirectional_->apply(record, scratch, tally);
+    }
     tally.ordinary += record.size();
     switch (objective) {
-      case 0: record.mask = "full"; return;
+      case 0: return;
       case 1: return split(record, draw, tally);
       case 2: record.mask = "causal"; return label(record, 0, n - 1, 1, tally);
       default: record.mask = "reverse"; return label(record, 1, n, -1, tally);
@@ -61,12 +68,14 @@ class Prefix final : public Corruption {
   }
 
   PrefixOptions options_;
+  std::unique_ptr<Corruption> bidirectional_;
   RandomSource random_;
 };
 
 }  // namespace
 
-std::unique_ptr<Corruption> make_prefix(const PrefixOptions& options) {
+std::unique_ptr<Corruption> make_prefix(const PrefixOptions& options,
+                                        std::unique_ptr<Corruption> bidirectional) {
   if (!(options.low >= 0 && options.low <= options.high && options.high <= 1)) {
     throw UsageError(fmt::format("{}: found {}:{}, expected two increasing numbers from 0 to 1",
                                  field("source"), options.low, options.high));
@@ -80,7 +89,7 @@ std::unique_ptr<Corruption> make_prefix(const PrefixOptions& options) {
     total += weight;
   }
   if (!(total > 0)) throw UsageError(fmt::format("{}: expected a weight above 0", field("mix")));
-  return std::make_unique<Prefix>(options);
+  return std::make_unique<Prefix>(options, std::move(bidirectional));
 }
 
 }  // namespace masque::records

@@ -17,9 +17,11 @@ struct PrefixOptions {
 
 /// Draws an objective for each record as `options` say. Sets `mask`, for seq2seq `seg` (0 source, 1
 /// target), and `labels`: the next token (of the target only for seq2seq), the one before for right
-/// to left. Bidirectional records get no labels. Throws UsageError for shares that are not from 0
-/// to 1 and rising, and for weights below 0 or all 0. apply() throws InputError for a record that
-/// has labels, a mask or segments.
-std::unique_ptr<Corruption> make_prefix(const PrefixOptions& options);
+/// to left. Bidirectional records have the mask `full` and are passed on to `bidirectional`, which
+/// adds their labels; without it they get none. Throws UsageError for shares that are not from 0 to
+/// 1 and rising, and for weights below 0 or all 0. apply() throws InputError for a record that has
+/// labels, a mask or segments.
+std::unique_ptr<Corruption> make_prefix(const PrefixOptions& options,
+                                        std::unique_ptr<Corruption> bidirectional = nullptr);
 
 }  // namespace masque::records

@@ -96,6 +96,13 @@ std::optional<std::string> length_problem(const Record& record) {
   return std::nullopt;
 }
 
+std::string document_mask(std::span<const std::int32_t> ends) {
+  std::string mask = "document(";
+  for (std::size_t i = 1; i < ends.size(); ++i)
+    mask += fmt::format("{}{}", i == 1 ? "" : ",", std::int64_t{ends[i]} - ends[i - 1]);
+  return mask + ")";
+}
+
 bool labels_are_own(const Record& record) {
   return !record.mask || (*record.mask != "causal" && *record.mask != "reverse" &&
                           !record.mask->starts_with("unilm("));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -127,6 +128,10 @@ struct Record {
 /// What is wrong with the lengths of the lists of `record` that have a value for each token;
 /// nothing if they fit.
 std::optional<std::string> length_problem(const Record& record);
+
+/// The mask in which packed documents do not read each other, for the offsets `ends` at which they
+/// begin and end: "document(3,2)" for 0, 3, 5.
+std::string document_mask(std::span<const std::int32_t> ends);
 
 /// Whether `record` is a noised half and then the clean one, as block diffusion reads it (mask
 /// block_diffusion(…)): its labels are those of the noised half.

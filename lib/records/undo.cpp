@@ -17,6 +17,11 @@ void put_back(Record& record) {
   const std::size_t n = record.size();
   const std::size_t total = n + record.dropped.size();
   if (!record.pos.present) throw InputError("has dropped but no pos, expected pos");
+  if (record.cu_seqlens.present && record.cu_seqlens.values.size() > 2) {
+    throw InputError(
+        "has tokens that were dropped from packed documents, which cannot be put back: their "
+        "positions start again in each");
+  }
   std::vector<DroppedToken> all = record.dropped;
   all.reserve(total);
   for (std::size_t i = 0; i < n; ++i) all.push_back({record.pos.values[i], record.ids[i]});

@@ -406,8 +406,16 @@ TEST_CASE("prefixes fill the record, and each objective labels its positions") {
       prefix->apply(record, scratch, tally);
       const auto length = static_cast<Index>(n);
       const mask::Mask mask = mask::parse_mask(*record.mask).bind({length, length});
-      if (objective == 0) CHECK_FALSE(record.labels.present);
-      if (objective == 0) continue;
+      if (objective == 0) {
+        CHECK_FALSE(record.labels.present);
+        Record masked = sample(4, n);
+        make_prefix(options, make_mlm({.selection = {.rate = 1}, .mask = 1, .keep = 0, .random = 0},
+                                      table()))
+            ->apply(masked, scratch, tally);
+        CHECK(masked.mask == "full");
+        CHECK(masked.labels.present);
+        continue;
+      }
       for (std::size_t i = 0; i < n; ++i) {
         const std::int32_t label = record.labels.values[i];
         if (label == kNoLabel) continue;
@@ -480,6 +488,69 @@ TEST_CASE(
   }
   Packer packer({.length = 3});
   CHECK_THROWS_AS(packer.add(sample(1, 4), [](const Record&) {}), InputError);
+}
+
+TEST_CASE("packing keeps what belongs to the tokens, and refuses what would be lost") {
+  Scratch scratch;
+  Tally tally;
+  const auto drop_sequence = [](const Record&) {};
+  ElectraRecordOptions electra;
+  electra.selection.rate = 0.5;
+  for (const bool cut : {false, true}) {
+    Packer packer({.length = 10, .pos_start = 1, .cut = cut});
+    std::vector<Record> packed;
+    std::vector<TokenId> all;
+    const auto emit = [&](const Record& record) { packed.push_back(record); };
+    for (std::uint64_t i = 0; i < 6; ++i) {
+      Record record = sample(i, 3 + i);
+      all.insert(all.end(), record.ids.begin(), record.ids.end());
+      record.words.make(record.size());
+      for (std::size_t t = 0; t < record.size(); ++t)
+        record.words.values[t] = static_cast<std::int32_t>(7 + t / 2);
+      make_electra(electra, table())->apply(record, scratch, tally);
+      packer.add(record, emit);
+    }
+    packer.finish(emit);
+    std::vector<TokenId> restored;
+    for (Record& record : packed) {
+      CHECK(length_problem(record) == std::nullopt);
+      for (std::size_t t = 1; t < record.size(); ++t) {
+        const std::int32_t step = record.words.values[t] - record.words.values[t - 1];
+        CHECK((step == 0 || step == 1));
+        if (record.doc.values[t] != record.doc.values[t - 1]) CHECK(step == 1);
+      }
+      make_undo()->apply(record, scratch, tally);
+      restored.insert(restored.end(), record.ids.begin(), record.ids.end());
+    }
+    CHECK(restored == all);
+  }
+  // Dropped tokens go with the part of the document in which they were.
+  Record gaps;
+  gaps.ids = {5, 6, 7, 8};
+  gaps.pos.make(4) = {1, 2, 4, 5};
+  gaps.has_dropped = true;
+  gaps.dropped = {{0, 9}, {3, 8}, {6, 7}};
+  Packer packer({.length = 2, .cut = true});
+  std::vector<std::vector<std::int32_t>> places;
+  packer.add(gaps, [&](const Record& record) {
+    places.emplace_back();
+    for (const DroppedToken& token : record.dropped) places.back().push_back(token.pos);
+  });
+  CHECK(places == std::vector<std::vector<std::int32_t>>{{0, 3}, {6}});
+  const auto refused = [&](const auto& change) {
+    Record record = sample(1, 4);
+    change(record);
+    CHECK_THROWS_AS(Packer({.length = 9, .pos_start = 2}).add(record, drop_sequence), InputError);
+  };
+  refused([](Record& record) { record.mask = "xlnet_order(1)"; });
+  refused([](Record& record) { record.doc.make(4) = {0, 0, 1, 1}; });
+  refused([](Record& record) { record.cu_seqlens.make(2) = {0, 4}; });
+  refused([](Record& record) { record.original.make(4) = {1, 2, 3, 4}; });
+  refused([](Record& record) {
+    record.original.make(3) = {1, 2, 3};
+    record.labels.make(4) = {1, 2, 3, 4};
+  });
+  refused([](Record& record) { record.pos.make(4) = {1, 2, 3, INT32_MAX}; });
 }
 
 TEST_CASE("a record of special tokens only passes unharmed") {

@@ -17,13 +17,13 @@ class Unilm final : public Objective {
     if (given.pairs) return;
     records::PrefixOptions prefix = given.prefix;
     prefix.seed = given.seed;
-    prefix_ = make_prefix(prefix);
     if (given.mlm.draws > 0 || given.mlm.fixed_selection) {
       throw UsageError(fmt::format(
           "{} has no effect with the objective unilm, which draws its own masks; remove it",
           field(given.mlm.draws > 0 ? "draws" : "fixed_selection")));
     }
-    if (prefix.mix[0] > 0) mlm_ = make_mlm(mlm_options(), given.tokens);
+    prefix_ =
+        make_prefix(prefix, prefix.mix[0] > 0 ? make_mlm(mlm_options(), given.tokens) : nullptr);
   }
 
   void adapt(model::Design& design) const override {
@@ -54,7 +54,6 @@ class Unilm final : public Objective {
     records::Scratch scratch;
     records::Tally tally;
     prefix_->apply(record, scratch, tally);
-    if (!record.labels.present) mlm_->apply(record, scratch, tally);
     return example_of(record);
   }
 
@@ -81,7 +80,6 @@ class Unilm final : public Objective {
   }
 
   std::unique_ptr<records::Corruption> prefix_;
-  std::unique_ptr<records::Corruption> mlm_;
 };
 
 std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options) {
