@@ -1,8 +1,6 @@
 // attn-probe merge: combines the parts that stats --shard printed.
 #include <memory>
 
-#include <fmt/format.h>
-
 #include "base/file.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
@@ -24,8 +22,6 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   check_output(o.output, o.common.json);
   StatsMerger merger;
   for (const std::string& path : o.files) merger.add(commands::read_file(path), input_name(path));
-  if (const auto missing = merger.missing_shard())
-    session.note(fmt::format("shard {} is missing", *missing));
   const bool f64 = merger.provenance().find(R"("precision":"f64")") != std::string::npos;
   const auto precision = f64 ? kernel::Precision::kF64 : kernel::Precision::kF32;
   print_stats(merger.totals(), merger.provenance(), o.output,

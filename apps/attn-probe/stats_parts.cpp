@@ -5,7 +5,6 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json_writer.hpp"
-#include "base/line_shard.hpp"
 #include "base/parallel.hpp"
 #include "commands/result_lines.hpp"
 
@@ -143,10 +142,6 @@ void StatsMerger::add_line(const JsonValue& root) {
   if (lines_missing_ == 0) {
     if (kReader.text(root, "command") != "stats") throw InputError("command: expected stats");
     const std::string& shard = kReader.text(root, "shard");
-    if (const auto problem = usage_error_message([&] { parse_shard(shard); }))
-      throw InputError(*problem);
-    if (!shards_.insert(shard).second)
-      throw InputError(fmt::format("shard {} appears twice, expected once", escape(shard)));
     const auto layers = count_below(root, "layers", kMostLayers);
     const auto heads = count_below(root, "heads", kMostHeads);
     const Provenance provenance = provenance_of(root);
@@ -156,6 +151,8 @@ void StatsMerger::add_line(const JsonValue& root) {
       throw InputError(
           fmt::format("stats of {}, expected {} as in the earlier parts", provenance, provenance_));
     }
+    if (!shards_.add(shard))
+      throw InputError(fmt::format("shard {} appears twice, expected once", escape(shard)));
     part_ = sizes;
     states_seen_.assign(part_.state.size(), false);
     heads_seen_.assign(part_.head.size(), false);
@@ -182,19 +179,9 @@ void StatsMerger::add_line(const JsonValue& root) {
   totals_.add(part_);
 }
 
-std::optional<std::string> StatsMerger::missing_shard() const {
-  for (const std::string& shard : shards_) {
-    const Shard part = parse_shard(shard);
-    for (std::uint64_t i = 1; i <= part.count && i <= shards_.size() + 1; ++i) {
-      std::string name = fmt::format("{}/{}", i, part.count);
-      if (!shards_.contains(name)) return name;
-    }
-  }
-  return std::nullopt;
-}
-
 const AttentionTotals& StatsMerger::totals() const {
   if (!any_) throw InputError("nothing to merge: expected lines printed by stats --shard");
+  shards_.check_complete();
   return totals_;
 }
 

@@ -1,13 +1,12 @@
 // Sums of a part of a corpus as JSON lines, and back.
 #pragma once
 
-#include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json.hpp"
+#include "commands/shard_set.hpp"
 #include "probe/attention/attention_totals.hpp"
 #include "stats_output.hpp"
 
@@ -27,8 +26,6 @@ class StatsMerger {
   /// Throws InputError if nothing was added.
   const probe::AttentionTotals& totals() const;
   const Provenance& provenance() const { return provenance_; }
-  /// The first shard that is missing, by the counts of the others; nothing if all are there.
-  std::optional<std::string> missing_shard() const;
 
  private:
   void add_line(const JsonValue& root);
@@ -39,7 +36,7 @@ class StatsMerger {
   std::size_t lines_missing_ = 0;  ///< of part_
   std::vector<bool> states_seen_;  ///< of part_
   std::vector<bool> heads_seen_;
-  std::set<std::string> shards_;
+  commands::ShardSet shards_;
   bool any_ = false;
   Provenance provenance_;
 };

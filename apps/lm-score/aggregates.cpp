@@ -1,11 +1,13 @@
 #include "aggregates.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
 #include "commands/result_format.hpp"
@@ -27,6 +29,7 @@ void add_counts(const probe::PairTally::Row& row, JsonWriter& json) {
   const auto n = static_cast<double>(row.n);
   const auto right = static_cast<double>(row.right);
   json.member("correct", row.right);
+  if (row.n == 0) return add_moments({}, json);
   add_moments({row.n, row.accuracy(), right * (n - right) / n}, json);
 }
 
@@ -156,10 +159,34 @@ void add_choices(const Choices& from, std::optional<Choices>& to) {
 
 }  // namespace
 
+Provenance with_shard(Provenance provenance, const std::optional<std::string>& shard) {
+  if (!shard) return provenance;
+  Provenance part;
+  JsonWriter(part).member("shard", *shard);
+  return part + "," + provenance;
+}
+
+void check_correlation(const Similarities& similarities) {
+  const auto refuse = [&](const std::string& problem) {
+    throw InputError(input_name(similarities.file), problem);
+  };
+  const auto check = [&](const std::vector<double>& values, std::string_view name) {
+    if (std::ranges::adjacent_find(values, std::not_equal_to()) == values.end())
+      refuse(fmt::format("all {} are equal, expected different ones for a correlation", name));
+  };
+  if (similarities.gold.empty()) refuse("no pairs, expected at least two for a correlation");
+  if (similarities.gold.size() == 1) refuse("one pair, expected at least two for a correlation");
+  check(similarities.gold, "scores");
+  check(similarities.cosines, "cosines");
+}
+
 void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
                  const cli::CommonOptions& common, cli::Session& session) {
   if (common.json) {
-    for (const auto& row : tally.rows()) {
+    std::vector<probe::PairTally::Row> rows = tally.rows();
+    // A shard without pairs has a line, too: merge knows then that it is there.
+    if (rows.empty()) rows.push_back({probe::PairTally::Level::kAll, "all"});
+    for (const auto& row : rows) {
       std::string out;
       JsonWriter json(out);
       json.begin_object().member("command", "pairs").member("level", probe::level_name(row.level));
@@ -300,6 +327,7 @@ void Merger::add_line(const JsonValue& root) {
   }
   command_ = command;
   provenance_ = provenance;
+  add_shard(root);
   if (command == "pairs") {
     pairs_.add(row_of(root));
   } else if (command == "ppl") {
@@ -331,10 +359,29 @@ void Merger::add_line(const JsonValue& root) {
   }
 }
 
+void Merger::add_shard(const JsonValue& root) {
+  const JsonValue* shard = root.find("shard");
+  if (shard == nullptr) return;
+  shards_.add(shard->text);
+  std::string row = shard->text;
+  for (const std::string_view name : {"level", "name", "file"}) {
+    const JsonValue* value = root.find(name);
+    if (value != nullptr) row += fmt::format(" {}", quote_json(value->text));
+  }
+  if (!rows_.insert(row).second)
+    throw InputError(fmt::format("shard {} appears twice, expected once", escape(shard->text)));
+}
+
 void Merger::print(const commands::ResultFormat& number, const cli::CommonOptions& common,
                    cli::Session& session) const {
   if (command_.empty())
     throw InputError("nothing to merge, expected JSON lines printed with --shard");
+  shards_.check_complete();
+  if (command_ == "ppl" && perplexity_.tokens.n == 0)
+    throw InputError("no tokens in any part, expected a text");
+  if (command_ == "pairs" && pairs_.pairs() == 0)
+    throw InputError("no pairs in any part, expected some");
+  for (const Similarities& file : files_) check_correlation(file);
   if (command_ == "pairs") print_pairs(pairs_, provenance_, common, session);
   if (command_ == "ppl") print_ppl(perplexity_, provenance_, number, common, session);
   if (command_ == "choose") print_choices(*choices_, provenance_, common, session);

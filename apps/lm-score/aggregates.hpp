@@ -3,12 +3,14 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json.hpp"
 #include "commands/result_format.hpp"
+#include "commands/shard_set.hpp"
 #include "probe/score/classification.hpp"
 #include "probe/score/minimal_pairs.hpp"
 #include "probe/score/perplexity.hpp"
@@ -18,6 +20,9 @@ namespace masque::lm_score {
 /// Says where a number comes from: members of a JSON object without the braces. Parts with another
 /// text are not added to it.
 using Provenance = std::string;
+
+/// `provenance` and the member `shard`, by which merge knows the parts; without a `shard` as it is.
+Provenance with_shard(Provenance provenance, const std::optional<std::string>& shard);
 
 /// A row a group, with Wilson's interval of 95 %.
 void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
@@ -57,20 +62,28 @@ struct Choices {
 void print_choices(const Choices& choices, const Provenance& provenance,
                    const cli::CommonOptions& common, cli::Session& session);
 
-/// Adds JSON lines of several runs of one command. Throws InputError for a line that is none, or
-/// has another provenance.
+/// Throws InputError "FILE: …" for pairs of which no correlation can be computed: fewer than two,
+/// or equal scores or cosines.
+void check_correlation(const Similarities& similarities);
+
+/// Adds JSON lines of several runs of one command. Throws InputError for a line that is none, has
+/// another provenance, or is a second one of its shard.
 class Merger {
  public:
   /// `path` is what messages call the file.
   void add(std::string_view text, const std::string& path);
-  /// Throws InputError if nothing was added.
+  /// Throws InputError if nothing was added, or not every shard was.
   void print(const commands::ResultFormat& number, const cli::CommonOptions& common,
              cli::Session& session) const;
 
  private:
   void add_line(const JsonValue& root);
 
+  void add_shard(const JsonValue& root);
+
   std::string command_;
+  commands::ShardSet shards_;
+  std::set<std::string> rows_;  ///< of all shards
   Provenance provenance_;
   probe::PairTally pairs_;
   probe::Perplexity perplexity_;

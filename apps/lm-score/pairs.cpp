@@ -114,8 +114,8 @@ void tell_accuracy(const Options& o, const Scored& scored, cli::Session& session
   PairScorer scorer(scored.opened, scored.scoring,
                     [&](ScoredPair&& p) { tally.add(p.pair, p.right()); });
   score_files(o, {&scorer}, session);
-  print_pairs(tally, commands::provenance_json(scored.scoring, scored.opened), o.open.common,
-              session);
+  print_pairs(tally, with_shard(commands::provenance_json(scored.scoring, scored.opened), o.shard),
+              o.open.common, session);
 }
 
 void print_each(const Options& o, const Scored& scored, cli::Session& session) {

@@ -1,6 +1,8 @@
 // lm-score ppl: perplexity of a corpus.
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "aggregates.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -47,9 +49,12 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   };
   work.flush = [&] { scorer.flush(); };
   const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
-  if (sum.lines == 0 && !o.stream.shard && code == cli::ExitCode::kDone)
-    throw InputError(input_name(o.stream.file), "no lines, expected a text");
-  print_ppl(sum, commands::provenance_json(scoring, opened),
+  if (sum.tokens.n == 0 && !o.stream.shard && code == cli::ExitCode::kDone) {
+    throw InputError(
+        input_name(o.stream.file),
+        fmt::format("no {}, expected a text", sum.lines == 0 ? "lines" : "tokens to score"));
+  }
+  print_ppl(sum, with_shard(commands::provenance_json(scoring, opened), o.stream.shard),
             commands::ResultFormat::of(opened.model->precision(), o.open.digits), common, session);
   return code;
 }

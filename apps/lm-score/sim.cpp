@@ -89,10 +89,9 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   vectors.finish();
   session.clear_progress();
   for (const Similarities& file : files) {
-    if (file.gold.size() == 1 && !o.shard)
-      throw InputError(input_name(file.file), "one pair, expected at least two for a correlation");
+    if (!o.shard) check_correlation(file);
   }
-  print_sim(files, opened.provenance, o.shard.has_value(),
+  print_sim(files, with_shard(opened.provenance, o.shard), o.shard.has_value(),
             commands::ResultFormat::of(opened.opened.model->precision(), o.vectors.open.digits),
             common, session);
   return cli::ExitCode::kDone;

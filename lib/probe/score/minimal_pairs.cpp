@@ -63,6 +63,11 @@ void PairTally::add(const Row& row) {
   count.right += row.right;
 }
 
+std::uint64_t PairTally::pairs() const {
+  const auto all = groups_.find({Level::kAll, "all"});
+  return all == groups_.end() ? 0 : all->second.n;
+}
+
 std::vector<PairTally::Row> PairTally::rows() const {
   std::vector<Row> rows;
   rows.reserve(groups_.size());

@@ -44,7 +44,9 @@ class PairTally {
   void add(const MinimalPair& pair, bool right);
   /// Adds the counts of another run's `row`.
   void add(const Row& row);
-  /// Paradigms, terms, fields, each by name, then all.
+  /// The number of pairs that were counted.
+  std::uint64_t pairs() const;
+  /// Paradigms, terms, fields, each by name, then all; none if no pair was counted.
   std::vector<Row> rows() const;
 
  private:
