@@ -93,6 +93,8 @@ cli::ExitCode run_scored(const Options& o, const commands::OpenedModel& opened,
   };
   work.flush = [&] { ablation.flush(); };
   const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
+  const auto has_tokens = [](const probe::AblationRow& row) { return row.loss.counts > 0; };
+  commands::refuse_empty(std::ranges::any_of(ablation.rows(), has_tokens), code, o.stream);
   const auto format = commands::ResultFormat::of(opened.model->precision(), o.open.digits);
   cli::Table table(session, o.open.common, kColumns);
   for (const probe::AblationRow& row : ablation.rows()) {
@@ -119,6 +121,10 @@ cli::ExitCode run_masked(const Options& o, const probe::MaskedAblationRequest& r
   work.use = [&](const probe::Sequence& sequence, std::string_view) { ablation.add(sequence); };
   work.flush = [&] { ablation.flush(); };
   const cli::ExitCode code = commands::each_sequence(sequences, opened, command, work, session);
+  const auto has_tokens = [](const probe::MaskedAblationRow& row) {
+    return row.ablation.loss.counts > 0;
+  };
+  commands::refuse_empty(std::ranges::any_of(ablation.rows(), has_tokens), code, o.stream);
   const auto format = commands::ResultFormat::of(opened.model->precision(), o.open.digits);
   std::vector<std::string> columns = {"rate", "fate"};
   columns.insert(columns.end(), kColumns.begin(), kColumns.end());

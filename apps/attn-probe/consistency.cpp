@@ -81,6 +81,10 @@ cli::ExitCode each(const Options& o, const commands::OpenedModel& opened,
   return commands::each_sequence(o.sequences, opened, command, add, session);
 }
 
+void refuse_empty(bool measured, cli::ExitCode code, const Options& o) {
+  commands::refuse_empty(measured, code, o.sequences.stream, o.sequences.records);
+}
+
 void print_consistency(const std::vector<probe::ConsistencyRow>& rows,
                        const commands::ResultFormat& format, const Options& o,
                        cli::Session& session) {
@@ -128,6 +132,8 @@ cli::ExitCode run_average(const Options& o, probe::AverageRequest request,
   if (o.corrected) corrected = model::open_model(*o.corrected, opened.options);
   probe::ModelAverage average(*opened.model, corrected.get(), request);
   const cli::ExitCode code = each(o, opened, command, average, session);
+  const auto has_tokens = [](const probe::AverageRow& row) { return row.raw_loss.counts > 0; };
+  refuse_empty(std::ranges::any_of(average.rows(), has_tokens), code, o);
   print_average(average.rows(), format_of(o, opened), o, session);
   return code;
 }
@@ -161,6 +167,8 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   request.batch_tokens = o.open.batch_tokens;
   probe::Consistency consistency(*opened.model, request);
   const cli::ExitCode code = each(o, opened, command, consistency, session);
+  const auto has_tokens = [](const probe::ConsistencyRow& row) { return row.distance.counts > 0; };
+  refuse_empty(std::ranges::any_of(consistency.rows(), has_tokens), code, o);
   print_consistency(consistency.rows(), format_of(o, opened), o, session);
   return code;
 }

@@ -265,6 +265,7 @@ void declare_map(cli::Command& tool) {
            "a .svg, .png, .html, .npy or .safetensors file [the terminal]");
   commands::add_sequences(c, o->sequences);
   add_color(c, o->open.common);
+  c.writes({"output"});
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -1,4 +1,5 @@
 // attn-probe probe: what ridge regression predicts from the states of each layer.
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -22,7 +23,7 @@ struct Options {
   std::optional<double> rate;
   std::optional<std::uint64_t> seed;
   std::int64_t token = 0;
-  std::int64_t length = 64;
+  std::optional<std::int64_t> length;
   probe::ZeroSchemeRequest scheme;
 };
 
@@ -77,7 +78,14 @@ cli::ExitCode run_zero(const Options& o, cli::Session& session) {
   session.configure(o.open.common);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, false, session);
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
-  print_zero(probe::zero_probe(*opened.model, static_cast<TokenId>(o.token), o.length),
+  constexpr Index kUsual = 64;
+  const Index most = opened.model->design().max_position_embeddings;
+  const Index length = o.length.value_or(most > 0 ? std::min(most, kUsual) : kUsual);
+  const auto token = static_cast<TokenId>(o.token);
+  std::optional<mask::Mask> mask;
+  if (opened.mask_of)
+    mask = opened.mask_of(std::vector<TokenId>(static_cast<std::size_t>(length), token));
+  print_zero(probe::zero_probe(*opened.model, token, length, mask),
              commands::ResultFormat::of(opened.model->precision(), o.open.digits), o, session);
   return cli::ExitCode::kDone;
 }
@@ -172,7 +180,8 @@ void declare_probe(cli::Command& tool) {
             "spread 0 if positions only change the scores");
   commands::add_open_options(c, o->open);
   c.option("--token", "ID", o->token, cli::AllowedRange{0, 2147483647}, "id of the token");
-  c.option("--length", "N", o->length, cli::AllowedRange{2, 1e6}, "number of positions");
+  c.option("--length", "N", o->length, cli::AllowedRange{2, 1e6},
+           "number of positions [64, or the model's maximum if that is less]");
   commands::add_digits(c, o->open.digits);
   cli::add_table(c, o->open.common);
   c.action([o](cli::Session& session) { return run_zero(*o, session); });

@@ -76,9 +76,7 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   };
   const cli::ExitCode code = commands::each_sequence(o.input, opened, command, work, session);
   const Provenance provenance = provenance_of(o, opened);
-  if (stats.totals().sentences == 0 && code == cli::ExitCode::kDone && !o.input.stream.shard)
-    throw InputError(input_name(o.input.records.value_or(o.input.stream.file)),
-                     "no lines that can be read, expected some with tokens");
+  commands::refuse_empty(stats.totals().sentences > 0, code, o.input.stream, o.input.records);
   if (o.input.stream.shard) {
     session.print(part_json(stats.totals(), *o.input.stream.shard, provenance));
   } else {

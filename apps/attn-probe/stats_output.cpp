@@ -223,6 +223,7 @@ void add_output(cli::Command& command, OutputOptions& options) {
       "print js for each pair of heads instead; with --json, add a list js_to to each head");
   command.option("-o,--output", "FILE", options.picture,
                  "also write a heat map of layers × heads (.svg .png)");
+  command.writes({"output"});
   command.option("--draw", "FIELD", options.draw, "field that -o draws [entropy]");
   commands::add_digits(command, options.digits);
 }

@@ -1,4 +1,5 @@
 // attn-probe visible: the loss by the number of visible tokens.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -66,6 +67,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   };
   work.flush = [&] { context->flush(); };
   const cli::ExitCode code = commands::each_sequence(o.sequences, opened, command, work, session);
+  commands::refuse_empty(!context->rows().empty(), code, o.sequences.stream, o.sequences.records);
   const auto format = commands::ResultFormat::of(opened.model->precision(), o.open.digits);
   cli::Table table(session, o.open.common,
                    {"visible", "distance", "lines", "tokens", "nll", "nll_se"});

@@ -28,7 +28,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   cli::need_stream(command);
   const commands::OpenedModel first = commands::open_model(o.open, o.open.model, true, session);
   const commands::OpenedModel second = commands::open_model(o.open, o.second, false, session);
-  grow::ModelComparison comparison(*first.model, *second.model);
+  grow::ModelComparison comparison({*first.model, first.mask_of}, {*second.model, second.mask_of});
   const Index limit = o.max_length.value_or(first.model->design().max_position_embeddings);
   const bool has_segments = first.model->design().type_vocab_size > 1;
   commands::LineWork work;

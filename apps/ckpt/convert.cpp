@@ -120,6 +120,8 @@ void declare_convert(cli::Command& tool) {
   add_threads(c, o->common);
   add_quiet(c, o->common);
   add_verbose(c, o->common);
+  c.read_only_if(
+      {"saturate"}, [o] { return o->dtype.has_value(); }, "without --dtype");
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

@@ -75,6 +75,7 @@ void add_randomness(cli::Command& command, RecordStreamOptions& options) {
                  "write K differently corrupted versions of each record, one after the other");
   command.option("--dup", "K", options.copies, "write each version K times");
   command.option("--stats", "FILE", options.stats, "write the totals as JSON to FILE");
+  command.writes({"stats"});
 }
 
 void add_binary(cli::Command& command, RecordStreamOptions& options) {
@@ -86,6 +87,7 @@ void add_binary(cli::Command& command, RecordStreamOptions& options) {
   command.option("--length", "N", options.length, cli::AllowedRange{1, 1e9},
                  "ids per binary record");
   command.option("-o,--output", "FILE", options.output, "binary output");
+  command.writes({"output"});
   command.read_only_if(
       {"layout", "length"}, [&] { return options.binary != 0; }, "without --binary");
   command.read_only_if(

@@ -68,6 +68,7 @@ void declare_dump(cli::Command& tool) {
            "what to write, separated by commas: hidden_states, logits, attentions");
   c.option("-o,--output", "FILE", o->output, "the safetensors file to write", cli::Need::kRequired);
   commands::add_sequences(c, o->sequences);
+  c.writes({"output"});
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -115,6 +115,7 @@ void declare_embed(cli::Command& tool) {
   commands::add_digits(c, o->vectors.open.digits);
   commands::add_stream(c, o->stream);
   add_json(c, o->vectors.open.common);
+  c.writes({"output"});
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

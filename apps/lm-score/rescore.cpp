@@ -112,12 +112,6 @@ void write_chosen(const std::string& path, std::span<const Utterance> utterances
   replace_text(path, out);
 }
 
-/// Whether both are one file.
-bool same(const std::string& a, const std::string& b) {
-  std::error_code ignored;  // of files that are not there: not the same
-  return std::filesystem::equivalent(a, b, ignored);
-}
-
 void check(const Options& o) {
   if (o.dev.has_value() == o.weight.has_value())
     throw UsageError(
@@ -127,8 +121,6 @@ void check(const Options& o) {
     throw UsageError("--weights cannot be combined with --weight (use it with --dev)");
   if (o.file == "-" && o.dev == "-")
     throw UsageError("standard input twice, expected another file for --dev");
-  if (o.output && (same(*o.output, o.file) || (o.dev && same(*o.output, *o.dev))))
-    throw UsageError("-o names an input file, expected another file");
 }
 
 /// Throws InputError for what is not one field of a line of -o.
@@ -185,7 +177,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   std::vector<Utterance> dev;
   if (o.dev) dev = probe::read_nbest(commands::read_file(*o.dev), input_name(*o.dev));
   check_references(o, test, dev);
-  if (o.dev && same(*o.dev, o.file)) {
+  std::error_code ignored;  // of standard input: another file
+  if (o.dev && std::filesystem::equivalent(*o.dev, o.file, ignored)) {
     session.note(
         fmt::format("{}: the weight is chosen on the lists that are rescored: the rates "
                     "are better than those of other lists",
@@ -252,6 +245,7 @@ void declare_rescore(cli::Command& tool) {
   c.option("-o,--output", "FILE", o->output, "writes the chosen hypotheses: utterance, tab, text");
   commands::add_digits(c, o->open.digits);
   add_table(c, o->open.common);
+  c.writes({"output"});
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

@@ -54,10 +54,11 @@ std::string learn(train::ClassifyRun& run, train::ProblemType problem, std::int6
 /// Throws InputError if nothing can be written there, before hours of work.
 void check_output(const ClassifyCommand& o) {
   if (!o.output) return;
-  if (!exists(*o.output)) {
+  if (!is_taken(*o.output)) {
     const OutputFolder trial(*o.output, Existing::kRefuse);
     return;
   }
+  if (!is_folder(*o.output)) throw InputError(*o.output, "is a file, expected a new folder");
   if (!o.resume) throw InputError(*o.output, "folder exists: choose another or use --resume");
   // One that is empty was made, and then the run was killed or the power lost.
   if (o.seeds > 1 && !exists(join(*o.output, "results.tsv")) && !list_files(*o.output).empty())

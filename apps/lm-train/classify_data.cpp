@@ -77,6 +77,10 @@ std::vector<std::string> choose_names(const ClassifyCommand& o, const train::Cla
     session.note(fmt::format("{}: continues with its {} labels", *o.model, start.names.size()));
     return start.names;
   }
+  if (o.epochs == 0 && start.problem == train::ProblemType::kRegression) {
+    throw InputError(*o.model, fmt::format("the model is one of regression, expected {} regression",
+                                           field("problem_type")));
+  }
   const std::string known = escape(fmt::format("{}", fmt::join(start.names, ", ")));
   if (o.epochs == 0) {
     throw InputError(

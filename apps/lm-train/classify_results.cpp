@@ -12,6 +12,7 @@
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
 #include "base/output_file.hpp"
+#include "base/output_folder.hpp"
 #include "probe/statistics/bootstrap.hpp"
 #include "probe/statistics/correlation.hpp"
 
@@ -100,7 +101,7 @@ std::string record_text(const Settings& settings, train::ProblemType problem,
 
 std::optional<SeedResult> find_record(const std::string& folder, const Settings& settings,
                                       train::ProblemType problem) {
-  if (!exists(folder)) return std::nullopt;
+  if (!is_taken(folder)) return std::nullopt;
   const std::string path = join(folder, "result.json");
   if (!is_folder(folder) || !exists(path))
     throw InputError(folder, "folder exists, but has no result.json of a run: choose another");

@@ -28,6 +28,7 @@ void add_timing(cli::Command& command, std::optional<std::string>& file) {
   command.option(
       "--timing", "FILE", file,
       "write a JSON line per step with seconds and tokens per second; FILE must be outside DIR");
+  command.writes({"timing"});
 }
 
 void check_timing(const std::optional<std::string>& file,

@@ -269,9 +269,10 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   }
   any(ranks, false);  // only then the others look
   const bool goes_on = o.resume && train::TrainingRun::has_state(o.output);
-  if (!goes_on && exists(o.output)) {
+  if (!goes_on && is_taken(o.output)) {
     throw InputError(o.output,
-                     o.resume
+                     !is_folder(o.output) ? "is a file, expected a new folder"
+                     : o.resume
                          ? "folder exists, but has no training.safetensors of a run: choose another"
                          : "folder exists: choose another or use --resume");
   }

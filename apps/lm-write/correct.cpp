@@ -367,6 +367,7 @@ void declare_correct(cli::Command& tool) {
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
   add_table(c, o->open.common);
+  c.writes({"output"});
   c.action([o, &c](cli::Session& session) { return run_correct(*o, c, session); });
 }
 

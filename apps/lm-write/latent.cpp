@@ -25,8 +25,7 @@
 namespace masque::lm_write {
 
 namespace {
-// A list of words is as long as that at most.
-constexpr std::uint64_t kMostWordBytes = std::uint64_t{1} << 26;
+constexpr std::uint64_t kMostWordBytes = std::uint64_t{1} << 26;  // of a list of words
 
 struct Options {
   GenerateOptions generate{.kind = Continuation::kUnilm};
@@ -349,6 +348,7 @@ void declare_latent(cli::Command& tool) {
               "one row per line: the numbers of all bottlenecks, one after the other");
     c.option("-o,--output", "FILE", o->output,
              "write a matrix to FILE: .npy, or .safetensors with the tensor latents");
+    c.writes({"output"});
     declare_common(c, *o, true, false);
     set_action(c, o, encode);
   }

@@ -82,6 +82,7 @@ void declare_convert(cli::Command& tool) {
            "number of keys [as many as queries]");
   add_quiet(c, o->common);
   add_large_output(c, o->force);
+  c.writes({"output"});
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

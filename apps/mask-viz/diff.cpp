@@ -76,6 +76,7 @@ void declare_diff(cli::Command& tool) {
   add_json(c, o->common);
   c.flag("-q,--quiet", o->common.quiet, "print no picture");
   add_color(c, o->common);
+  c.writes({"output"});
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

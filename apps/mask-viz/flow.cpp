@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
 #include "base/split.hpp"
@@ -166,8 +167,12 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     const auto count = static_cast<Index>(request.layers.size());
     request.content = bind_layers(mask::parse_mask_layers(content), count, positions.lengths);
   }
-  if (record && o.prediction != mask::Prediction::kNone)
+  if (record && o.prediction != mask::Prediction::kNone) {
     forbid_predicted(record->labelled, record->length, request);
+    if (request.forbidden.empty())
+      throw InputError(kStandardInput,
+                       "the record predicts no token, expected labels of some for --predict");
+  }
   if (!o.targets.empty()) {
     const Index n = positions.lengths.queries;
     forbid_predicted(predicting_positions(o.targets, n), n, request);
@@ -248,6 +253,7 @@ void declare_flow(cli::Command& tool) {
   add_large_output(c, o->force);
   add_threads(c, o->common);
   add_json(c, o->common);
+  c.writes({"output"});
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

@@ -71,6 +71,9 @@ void declare_show(cli::Command& tool) {
   c.flag("--ascii", o->ascii, "print # and . only, one query per line");
   add_large_output(c, o->force);
   add_color(c, o->common);
+  c.writes({"output"});
+  c.read_only_if(
+      {"ascii"}, [o] { return !o->output; }, "with -o");
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

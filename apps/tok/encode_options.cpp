@@ -51,6 +51,15 @@ void add_encode(cli::Command& c, EncodeCommand& o) {
   c.choice("--layout", o.layout, records::binary_layout_names(),
            "nanogpt: ids only; llmc: ids after the 1024-byte header of llm.c");
   c.option("-o,--output", "FILE", o.output, "output file of --binary");
+  c.writes({"output"});
+  c.read_only_if(
+      {"truncation", "truncation-side"}, [&o] { return o.max_length.has_value(); },
+      "without --max-length");
+  c.read_only_if(
+      {"bytes"}, [&o] { return o.folder || parse_fields(o.with_text).offsets; },
+      "without --with offsets");
+  c.read_only_if(
+      {"layout"}, [&o] { return o.binary != 0; }, "without --binary");
   c.option("--to", "FOLDER", o.folder,
            "writes a token folder, which lm-train and length-gen train on from the disk");
   c.flag("--resume", o.resume, "continues the token folder of an interrupted run");

@@ -38,6 +38,9 @@ struct TrainBatch {
 void check(Options& o) {
   o.train.size = static_cast<std::size_t>(o.size);
   o.train.lowercase = !o.cased;
+  for (const std::string& token : o.train.special) {
+    if (token.empty()) throw UsageError("--special: found '', expected a token");
+  }
   const std::size_t least = o.train.kind == text::TrainedKind::kByteLevelBpe ? 257 : 6;
   if (o.train.size < least + o.train.special.size()) {
     throw UsageError(
@@ -115,6 +118,9 @@ void declare_train(cli::Command& tool) {
   add_input(c, o->input);
   add_threads(c, o->common);
   add_quiet(c, o->common);
+  c.read_only_if(
+      {"cased", "alphabet"}, [o] { return o->train.kind == TrainedKind::kWordPiece; },
+      "with --model bpe");
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -119,6 +119,10 @@ void remove_tree(int folder, const std::string& name) noexcept {
   os::rmdir_at(folder, name.c_str());
 }
 
+bool is_taken(const std::string& path) {
+  return exists(path) && !(is_folder(path) && entries_of(open_folder(path).get(), path).empty());
+}
+
 std::vector<std::string> list_files(const std::string& path, std::vector<std::string>* left_out) {
   std::vector<std::string> out;
   list_into(open_folder(path).get(), path, "", 0, out, left_out);

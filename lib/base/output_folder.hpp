@@ -66,6 +66,10 @@ class OutputFolder {
   bool committed_ = false;
 };
 
+/// Whether something stands under `path` that is not an empty folder. Throws InputError if the
+/// folder cannot be read.
+bool is_taken(const std::string& path);
+
 /// Gives the folder `path` its name back, if it has none because a process was killed between the
 /// two steps of OutputFolder::commit(). Only while no other process writes it. Throws InputError.
 void restore_folder(const std::string& path);

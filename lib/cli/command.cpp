@@ -227,6 +227,7 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
   if (!text.empty()) return nullptr;
   refuse_extras(app.remaining());
   read_experiment(typed);
+  std::vector<GivenValue> values;
   const bool prints = experiment_ != ExperimentFile::kNone && given("--print-experiment");
   for (const auto& [entry, option] : options) {
     const bool in_file =
@@ -239,10 +240,18 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
                                    full_name()));
     }
     if (option->count() > 0 || in_file) set_.push_back(key_of(*entry));
+    if (!writes_.empty() && !entry->is_flag()) {
+      for (std::string& value : given_values(*entry, typed))
+        values.emplace_back(entry, std::move(value));
+    }
     for (const std::string& value : option->results()) entry->set(unmarked(value));
     if (!entry->positional || !entry->repeated) continue;
-    for (const std::string& value : app.remaining()) entry->set(unmarked(value));
+    for (const std::string& value : app.remaining()) {
+      entry->set(unmarked(value));
+      values.emplace_back(entry, unmarked(value));
+    }
   }
+  refuse_overwriting(values);
   if (experiment_ != ExperimentFile::kNone) {
     for (const Entry& entry : entries_) {
       for (const std::string& value : given_values(entry, typed))

@@ -184,6 +184,12 @@ class Command {
   Command& read_only_if(std::vector<std::string> options, std::function<bool()> holds,
                         std::string because);
 
+  /// `options`, by their long names without dashes, name files that the command writes. parse()
+  /// throws UsageError if such a file is there and would replace an input: another option, an
+  /// argument or standard input is the same file, or the file lies in a folder that one of them
+  /// names (but for pictures).
+  Command& writes(std::vector<std::string> options);
+
   /// `other` is what other commands call the option `here` of this one: the message about it as an
   /// unknown option names `here`.
   Command& elsewhere(std::string other, std::string here);
@@ -263,6 +269,9 @@ class Command {
   /// The text that --help, --version, --man or --completion SHELL asks for; empty: none of them
   /// does.
   std::string builtin_text(const std::function<bool(const char*)>& given, const Typed& typed) const;
+  using GivenValue = std::pair<const Entry*, std::string>;
+  /// Throws UsageError for an output that is an input, too: see writes().
+  void refuse_overwriting(const std::vector<GivenValue>& given) const;
   /// Throws UsageError for an option that is requested and not read.
   void refuse_unread() const;
   /// Throws UsageError for what CLI11 left over, unless it is a repeated argument's.
@@ -286,6 +295,7 @@ class Command {
     std::string because;
   };
   std::vector<Condition> conditions_;
+  std::vector<std::string> writes_;
   using Elsewhere = std::pair<std::string, std::string>;
   std::vector<Elsewhere> elsewhere_;
   bool reads_standard_input_ = false;

@@ -70,6 +70,13 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
   return lines.finish(session);
 }
 
+void refuse_empty(bool measured, cli::ExitCode code, const StreamOptions& options,
+                  const std::optional<std::string>& records) {
+  if (measured || code != cli::ExitCode::kDone || options.shard) return;
+  throw InputError(input_name(records.value_or(options.file)),
+                   "no lines that can be measured, expected some with tokens");
+}
+
 void refuse_line(const StreamOptions& options, std::uint64_t id, std::string_view message) {
   throw InputError(input_name(options.file),
                    fmt::format("line {}: {}", id - options.first_record + 1, message));

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "model/masks.hpp"
 
 namespace masque::grow {
 
@@ -51,6 +52,18 @@ class KeptResults : public model::Observer {
   }
 };
 
+/// The mask of words of two tokens, where the mask of `model` needs words.
+std::function<mask::Mask(std::span<const TokenId>)> drawn_words(const model::Model& model) {
+  const auto mask = model::open_mask(model.design());
+  if (!mask) return {};
+  return [mask = *mask](std::span<const TokenId> ids) {
+    const Index n = std::ssize(ids);
+    std::vector<Index> words(static_cast<std::size_t>(n / 2), 2);
+    if (n % 2 != 0) words.push_back(1);
+    return mask.closed(words, 0).bind_sequence(n);
+  };
+}
+
 /// NaN, where there is one, is the largest.
 void raise(double& largest, double value) {
   if (!(value <= largest)) largest = value;
@@ -58,10 +71,10 @@ void raise(double& largest, double value) {
 
 }  // namespace
 
-ModelComparison::ModelComparison(const model::Model& first, const model::Model& second)
+ModelComparison::ModelComparison(const ComparedModel& first, const ComparedModel& second)
     : first_(first), second_(second) {
-  const model::Design& a = first.design();
-  const model::Design& b = second.design();
+  const model::Design& a = first.model.design();
+  const model::Design& b = second.model.design();
   if (a.vocab_size != b.vocab_size) {
     throw UsageError(fmt::format("vocabularies of {} and {} tokens, expected the same",
                                  a.vocab_size, b.vocab_size));
@@ -79,16 +92,21 @@ ModelComparison::ModelComparison(const model::Model& first, const model::Model& 
 
 void ModelComparison::add(std::span<const TokenId> ids, std::span<const Index> segments) {
   if (ids.empty()) return;
-  model::Batch batch;
-  batch.add(ids, {.segments = segments});
   model::Request request;
   request.hidden_states = true;
   request.logits = logits_;
   request.all_rows = logits_;
   KeptResults a;
   KeptResults b;
-  first_.run(batch, request, &a);
-  second_.run(batch, request, &b);
+  const auto run = [&](const ComparedModel& one, KeptResults& results) {
+    model::SequenceParts parts{.segments = segments};
+    if (one.mask_of) parts.mask = one.mask_of(ids);
+    model::Batch batch;
+    batch.add(ids, parts);
+    one.model.run(batch, request, &results);
+  };
+  run(first_, a);
+  run(second_, b);
   ++result_.sequences;
   result_.tokens += ids.size();
   if (result_.logits) {
@@ -119,7 +137,7 @@ ModelDifference compare_on_drawn_tokens(const model::Model& first, const model::
   const model::Design& design = first.design();
   const Index limit = design.max_position_embeddings;
   const Index most = limit > 0 ? std::min(limit, kMostTokens) : kMostTokens;
-  ModelComparison comparison(first, second);
+  ModelComparison comparison({first, drawn_words(first)}, {second, drawn_words(second)});
   Draw draw(seed, "tokens of a comparison");
   for (Index i = 1; i <= kSequences; ++i) {
     std::vector<TokenId> ids;

@@ -1,6 +1,7 @@
 // How far two models are from each other on texts: logits, and hidden states of a wider model.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -22,24 +23,32 @@ struct ModelDifference {
   double largest_state = 0;  ///< largest |state| of the first model, of those compared
 };
 
-/// Runs both models on sequences, one at a time. They must outlive it. For one thread; kernels use
+/// A model that is compared. It must outlive the comparison.
+struct ComparedModel {
+  const model::Model& model;  ///< opened
+  /// What a sequence of these ids may read, of a model whose mask leaves words to each text; empty:
+  /// the model's own mask.
+  std::function<mask::Mask(std::span<const TokenId> ids)> mask_of = {};
+};
+
+/// Runs both models on sequences, one at a time. For one thread; kernels use
 /// all. NaN counts as the largest difference.
 class ModelComparison {
  public:
   /// Compares `second`, which may be larger, with `first`. Throws UsageError for models of
   /// different vocabularies or kinds of heads.
-  ModelComparison(const model::Model& first, const model::Model& second);
+  ModelComparison(const ComparedModel& first, const ComparedModel& second);
 
   /// Adds a sequence: `ids`, and one segment an id in `segments` (empty: 0); nothing without ids.
   /// Every position reads what the model's own mask lets through. Memory: logits and states of the
-  /// sequence, of both models. Throws as model::Model::run.
+  /// sequence, of both models. Throws as model::Model::run and mask_of.
   void add(std::span<const TokenId> ids, std::span<const Index> segments);
   /// The differences so far: a reference into this object.
   const ModelDifference& result() const { return result_; }
 
  private:
-  const model::Model& first_;
-  const model::Model& second_;
+  ComparedModel first_;
+  ComparedModel second_;
   bool logits_ = false;
   Index copies_ = 0;  ///< of a state in the second model; 0: states are not compared
   bool same_layers_ = false;
@@ -47,7 +56,8 @@ class ModelComparison {
 };
 
 /// Compares `second` with `first` without a tokenizer, on four sequences of at most 64 tokens that
-/// `seed` draws from the vocabulary, padding excluded. Throws as ModelComparison.
+/// `seed` draws from the vocabulary, padding excluded. Where a mask needs words, all are of two
+/// tokens, but for a last one. Throws as ModelComparison.
 ModelDifference compare_on_drawn_tokens(const model::Model& first, const model::Model& second,
                                         std::uint64_t seed);
 

@@ -200,6 +200,11 @@ Tally filter_binary(const BinaryFilter& filter, const Corruption& corruption) {
     const std::size_t count = source.fill(buffer.data(), buffer.size());
     if (count % size != 0) throw InputError(source.name(), "ends in the middle of an id");
     if (count == 0) break;
+    if (first == filter.first_record && !stated && llmc_id_bytes({buffer.data(), count})) {
+      throw InputError(source.name(),
+                       fmt::format("has a header of llm.c, expected ids only, or {} {}",
+                                   field("layout"), "llmc"));
+    }
     const auto used = static_cast<Index>((count + piece_bytes - 1) / piece_bytes);
     parallel_for(used, threads, [&](Index i) {
       const auto at = static_cast<std::size_t>(i);

@@ -157,6 +157,14 @@ class PieceReader {
     for (const TokenId id : record.ids) {
       if (id < 0 || id >= size) return fmt::format("id {}, expected 0 to {}", id, size - 1);
     }
+    // With an original they say whether a token was replaced.
+    if (!record.labels.present || record.original.present) return std::nullopt;
+    for (std::size_t i = 0; i < record.labels.values.size(); ++i) {
+      const std::int32_t label = record.labels.values[i];
+      if (label == kNoLabel || (label >= 0 && label < size)) continue;
+      return fmt::format("labels: {} at token {}, expected from 0 to {}, or {}", label, i, size - 1,
+                         kNoLabel);
+    }
     return std::nullopt;
   }
 

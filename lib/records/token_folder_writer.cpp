@@ -42,9 +42,9 @@ std::string progress_json(const TokenFolderInfo& info, const std::string& settin
          "\n";
 }
 
-/// Opens a file to write, which must not be there if it is `made`, and locks it.
-Descriptor open_part(const std::string& path, bool made) {
-  const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (made ? O_CREAT | O_EXCL : 0);
+/// Opens a file to write, or makes it, and locks it.
+Descriptor open_part(const std::string& path) {
+  const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_CREAT;
   Descriptor fd(os::open_at(AT_FDCWD, path.c_str(), flags, 0666));
   if (!fd) throw system_error(path, "cannot be opened", errno);
   if (os::lock_exclusive(fd.get()) != 0 && errno == EWOULDBLOCK)
@@ -54,6 +54,13 @@ Descriptor open_part(const std::string& path, bool made) {
 
 void remove_folder(const std::string& path) {
   remove_tree(open_folder(folder_of(path)).get(), base_name(path));
+}
+
+/// Whether the folder has nothing but what a run leaves that was killed before it saved anything.
+bool has_nothing_saved(const std::string& path) {
+  return is_folder(path) && std::ranges::all_of(list_files(path), [](const std::string& name) {
+           return name == kTokenIdsName || name == kTokenEndsName;
+         });
 }
 
 void sync_part(const Descriptor& fd, const std::string& path) {
@@ -71,20 +78,25 @@ TokenFolderWriter::TokenFolderWriter(std::string path, Index vocab_size, std::st
   const Descriptor parent = open_folder(folder_of(path_));
   const bool new_folder = os::mkdir_at(parent.get(), base_name(path_).c_str(), 0777) == 0;
   if (!new_folder && errno != EEXIST) throw system_error(path_, "cannot be made", errno);
-  if (!new_folder && start == TokenFolderStart::kNew)
+  const bool begins = new_folder || has_nothing_saved(path_);
+  if (!new_folder && start == TokenFolderStart::kNew && is_taken(path_))
     throw InputError(path_, fmt::format("{}, or {}", kIsThere, field("resume")));
   if (!new_folder && exists(join(path_, kTokenInfoName)))
     throw InputError(path_, "is complete, nothing is left to do");
-  if (!new_folder && !exists(join(path_, kTokenProgressName))) {
+  if (!begins && !exists(join(path_, kTokenProgressName))) {
     throw InputError(path_, fmt::format("has no {}, expected a folder that an interrupted run left",
                                         kTokenProgressName));
   }
   const std::exception_ptr failed = caught([&] {
     if (new_folder) sync_part(parent, path_);
     // The files first: what the progress says is in them.
-    ids_ = open_part(join(path_, kTokenIdsName), new_folder);
-    ends_ = open_part(join(path_, kTokenEndsName), new_folder);
-    if (new_folder) {
+    ids_ = open_part(join(path_, kTokenIdsName));
+    ends_ = open_part(join(path_, kTokenEndsName));
+    if (begins) {
+      for (const Descriptor* part : {&ids_, &ends_}) {
+        if (os::truncate(part->get(), 0) != 0)
+          throw system_error(path_, "cannot be written", errno);
+      }
       save(0, {});
     } else {
       restore();
@@ -221,7 +233,7 @@ void merge_token_folders(const std::vector<std::string>& folders, const std::str
         parts.back()->info().vocab_size != parts.front()->info().vocab_size)
       throw InputError(folder, fmt::format("made with another tokenizer than {}", folders.front()));
   }
-  if (exists(output) && !exists(join(output, kTokenProgressName)))
+  if (exists(output) && !exists(join(output, kTokenProgressName)) && !has_nothing_saved(output))
     throw InputError(output, std::string(kIsThere));
   const TokenFolderInfo& first = parts.front()->info();
   std::string digests;

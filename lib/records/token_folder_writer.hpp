@@ -19,7 +19,7 @@ struct TokenProgress {
 
 /// What happens when the folder is there.
 enum class TokenFolderStart {
-  kNew,     ///< it must not be there
+  kNew,     ///< it must not be there, or be empty
   kResume,  ///< what an interrupted run wrote stays
 };
 

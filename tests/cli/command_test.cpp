@@ -4,8 +4,10 @@
 
 #include "cli/completion.hpp"
 #include "cli/man_page.hpp"
+#include "cli/session.hpp"
 #include "small_tool.hpp"
 #include "support/message.hpp"
+#include "support/temp_folder.hpp"
 
 namespace masque::test {
 namespace {
@@ -79,6 +81,50 @@ TEST_CASE("mistakes are named, and a near word is offered") {
   CHECK(refusal({"--completion", "tcsh"}) ==
         "--completion: found 'tcsh', expected one of bash, zsh, fish");
   CHECK(refusal({"paint", "--man"}) == "no option '--man'");
+}
+
+TEST_CASE("options that are requested and not read are refused when the command runs") {
+  bool read = false;
+  std::string word;
+  cli::Command command("small", "does nothing");
+  command.option("--word", "WORD", word, "a word");
+  command.read_only_if(
+      {"word"}, [&] { return read; }, "without --luck");
+  command.action([](cli::Session&) { return cli::ExitCode::kDone; });
+  cli::Session session("small", false);
+  std::string text;
+  REQUIRE(command.parse({"--word", "x"}, text) == &command);
+  CHECK(message_of<UsageError>([&] {
+          command.run(session);
+        }).find("has no effect without --luck; remove it") != std::string::npos);
+  read = true;
+  CHECK(command.run(session) == cli::ExitCode::kDone);
+}
+
+TEST_CASE("an output is no input") {
+  const TempFolder folder;
+  const std::string text = folder / "text";
+  const std::string picture = folder / "heads.svg";
+  write_file(text, "a\n");
+  write_file(picture, "a\n");
+  const std::string none = "(nothing thrown)";
+  const auto problem = [&](const std::vector<std::string>& arguments) {
+    std::string input;
+    std::string output;
+    std::string unread;
+    cli::Command command("small", "does nothing");
+    command.argument("INPUT", input, "what to read");
+    command.option("-o,--output", "FILE", output, "what to write");
+    command.writes({"output"});
+    command.action([](cli::Session&) { return cli::ExitCode::kDone; });
+    return message_of<UsageError>([&] { command.parse(arguments, unread); });
+  };
+  CHECK(problem({text, "-o", folder.path() + "/./text"}) ==
+        "-o and INPUT name the same file, expected two");
+  CHECK(problem({folder.path(), "-o", text}) == "-o names a file of INPUT, expected another one");
+  CHECK(problem({folder.path(), "-o", picture}) == none);
+  CHECK(problem({folder.path(), "-o", folder / "new"}) == none);
+  CHECK(problem({"1", "-o", text}) == none);
 }
 
 TEST_CASE("what a tool tells about itself") {

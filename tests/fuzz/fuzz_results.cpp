@@ -37,7 +37,6 @@ void statistics(std::string_view text) {
   attn_probe::StatsMerger merger;
   merger.add(text, "fuzz");
   merger.totals();
-  merger.missing_shard();
 }
 
 constexpr std::array<test::Kind, 4> kKinds = {

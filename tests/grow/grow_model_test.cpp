@@ -51,7 +51,7 @@ std::unique_ptr<model::Model> open(const std::string& path) {
 ModelDifference difference(const ModelCase& one, const std::string& other) {
   const std::unique_ptr<model::Model> first = open(one.folder);
   const std::unique_ptr<model::Model> second = open(other);
-  ModelComparison comparison(*first, *second);
+  ModelComparison comparison({*first}, {*second});
   for (const test::ModelLine& line : one.lines) comparison.add(line.ids, line.segments);
   return comparison.result();
 }
@@ -151,7 +151,7 @@ TEST_CASE("shares are drawn from the seed, and other models are other models") {
   CHECK(found.logits.value_or(0) > 0.1);
   const std::unique_ptr<model::Model> bert = open(one.folder);
   const std::unique_ptr<model::Model> bare = open(case_of("bert_headless").folder);
-  CHECK_THROWS_AS(ModelComparison(*bert, *bare), UsageError);
+  CHECK_THROWS_AS(ModelComparison({*bert}, {*bare}), UsageError);
 }
 
 namespace {

@@ -45,7 +45,7 @@ class SmallModel {
     CHECK(growth.report().sameness == expected);
     const std::unique_ptr<model::Model> small = opened(folder_ / "small");
     const std::unique_ptr<model::Model> grown = opened(out);
-    ModelComparison comparison(*small, *grown);
+    ModelComparison comparison({*small}, {*grown});
     for (const std::vector<TokenId>& ids : {std::vector<TokenId>{2, 7, 9, 8, 11, 5, 3}, {2, 6, 3}})
       comparison.add(ids, {});
     const ModelDifference found = comparison.result();

@@ -157,7 +157,7 @@ TEST_CASE("an interrupted folder goes on from what was saved, and ends the same"
                  }),
                  "fewer ids than progress.json says"));
   CHECK(contains(message_of([&] {
-                   std::filesystem::create_directory(folder / "other");
+                   test::write_file(folder / "other/x", "");
                    TokenFolderWriter(folder / "other", 100, kTokenizer, TokenFolderStart::kResume);
                  }),
                  "has no progress.json"));

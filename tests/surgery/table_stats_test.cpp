@@ -127,6 +127,12 @@ TEST_CASE("two tables: which rows changed, and which moved most") {
   const TableDiff same = table_diff(*a.checkpoint, a.info(), *a.checkpoint, a.info(), 5, 1);
   CHECK(same.changed == 0);
   CHECK(same.top.empty());
+  auto broken = before;
+  broken[5 * width] = std::numeric_limits<float>::quiet_NaN();
+  broken[6 * width] = std::numeric_limits<float>::infinity();
+  const Table c(broken, width);
+  CHECK(table_diff(*c.checkpoint, c.info(), *c.checkpoint, c.info(), 5, 1).changed == 0);
+  CHECK(table_diff(*a.checkpoint, a.info(), *c.checkpoint, c.info(), 5, 1).changed == 2);
   const Table narrow(numbers(1, 6), 3);
   CHECK(contains(message_of([&] {
                    table_diff(*a.checkpoint, a.info(), *narrow.checkpoint, narrow.info(), 1, 1);

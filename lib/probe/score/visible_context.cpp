@@ -73,7 +73,9 @@ VisibleContext::VisibleContext(const model::Model& model, const model::ModelOpti
 }
 
 void VisibleContext::add(const Sequence& sequence) {
-  if (sequence.mask) throw InputError("the sequence has its own mask, expected one without");
+  if (sequence.mask)
+    throw InputError(
+        "the sequence has its own mask or one that depends on its words, expected neither");
   Pending& pending = pending_.emplace_back();
   pending.last_job = UINT64_MAX;
   for (Index draw = 0; draw < request_.draws; ++draw) {

@@ -193,8 +193,10 @@ std::vector<ProbeRow> StateProbe::fit() const {
   return result;
 }
 
-std::vector<ZeroRow> zero_probe(const model::Model& model, TokenId token, Index length) {
+std::vector<ZeroRow> zero_probe(const model::Model& model, TokenId token, Index length,
+                                const std::optional<mask::Mask>& mask) {
   Sequence sequence;
+  sequence.mask = mask;
   sequence.ids.assign(static_cast<std::size_t>(length), token);
   std::vector<ZeroRow> rows;
   run_states(model, sequence, [&](Index state, auto x) {

@@ -80,7 +80,9 @@ struct ZeroRow {
 
 /// Runs `model` on `length` copies of `token`, without a template; a row for each layer. Position
 /// schemes that act only on attention scores give spreads of rounding size (1e-12 in f64) under a
-/// normalizer with rows that sum to 1. Throws as Model::run.
-std::vector<ZeroRow> zero_probe(const model::Model& model, TokenId token, Index length);
+/// normalizer with rows that sum to 1. `mask` (length, length) replaces the model's own, which
+/// leaves words to each text. Throws as Model::run.
+std::vector<ZeroRow> zero_probe(const model::Model& model, TokenId token, Index length,
+                                const std::optional<mask::Mask>& mask = std::nullopt);
 
 }  // namespace masque::probe

@@ -78,7 +78,11 @@ bool farther(const RowChange& a, const RowChange& b) {
 RowChange compare_rows(std::uint64_t row, std::span<const double> a, std::span<const double> b) {
   RowChange change{row, norm(a), norm(b), 0, 1};
   double squares = 0;
-  for (std::size_t j = 0; j < a.size(); ++j) squares += (b[j] - a[j]) * (b[j] - a[j]);
+  for (std::size_t j = 0; j < a.size(); ++j) {
+    // What is equal differs by nothing, infinities and NaN, too.
+    if (a[j] != b[j] && !(std::isnan(a[j]) && std::isnan(b[j])))
+      squares += (b[j] - a[j]) * (b[j] - a[j]);
+  }
   change.distance = std::sqrt(squares);
   if (std::isnan(change.distance)) change.distance = std::numeric_limits<double>::infinity();
   const double norms = change.norm_a * change.norm_b;

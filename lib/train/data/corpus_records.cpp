@@ -197,14 +197,14 @@ class RecordTaker {
       throw InputError(
           fmt::format("labels {} original, but other records differ; expected records of one kind",
                       kind == LabelKind::kReplaced ? "with" : "without"));
-    const std::int32_t end = kind == LabelKind::kReplaced ? 2 : tokens_.size;
     for (std::size_t i = 0; i < record.size(); ++i) {
       const std::int32_t label = record.labels.values[i];
       if (label == records::kNoLabel) continue;
       learns_ = true;
-      if (label < 0 || label >= end)
-        throw InputError(fmt::format("labels: {} at token {}, expected from 0 to {}, or -100",
-                                     label, i, end - 1));
+      // The filter has looked at those that are ids.
+      if (kind == LabelKind::kReplaced && label != 0 && label != 1)
+        throw InputError(
+            fmt::format("labels: {} at token {}, expected from 0 to 1, or -100", label, i));
     }
     for (const double weight : record.weights) {
       if (!(weight >= 0)) throw InputError(fmt::format("weights: {}, expected at least 0", weight));

@@ -71,6 +71,29 @@ std::int64_t read_updates(const store::Checkpoint& state, const std::string& pat
   return number;
 }
 
+/// Refuses moments of other values than `p` has in `parameters`, as of rows in another order.
+/// Values may have been rounded since (ckpt convert).
+void check_values(const store::Checkpoint& state, const std::string& path, const Parameter& p,
+                  Parameters<float>& parameters) {
+  constexpr double kMostRounding = 0.1;
+  const store::TensorInfo* tensor =
+      state.find(model::state_tensor_name(model::kStateValue, p.name));
+  if (tensor == nullptr || !fits(*tensor, p)) return;
+  std::vector<float> before(static_cast<std::size_t>(p.size()));
+  state.read(*tensor, 0, std::as_writable_bytes(std::span(before)));
+  const std::span<const float> now = elements_of(parameters.values(), p.offset, p);
+  double difference = 0;
+  double all = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    difference += std::pow(double{now[i]} - before[i], 2);
+    all += std::pow(double{before[i]}, 2);
+  }
+  if (std::sqrt(difference) <= kMostRounding * std::sqrt(all)) return;
+  throw InputError(path, fmt::format("the moments belong to other values of '{}' than the model "
+                                     "has: it was changed since; remove {}",
+                                     escape(p.name), field("init_moments")));
+}
+
 }  // namespace
 
 std::optional<ScratchFile> gather_moments(Trainer& trainer, const std::string& folder) {
@@ -164,6 +187,7 @@ TakenMoments read_moments(const store::Checkpoint& state, const std::string& pat
       taken.missing.push_back(p.name);
       continue;
     }
+    check_values(state, path, p, parameters);
     std::vector<float> numbers(static_cast<std::size_t>(p.size()));
     for (std::size_t which = 0; which < kMoments.size(); ++which) {
       const std::string name = model::state_tensor_name(kMoments[which], p.name);

@@ -46,7 +46,8 @@ struct TakenMoments {
 /// Sets the moments of `trainer`, of a new run of `parameters`, as another run, or ckpt-grow, has
 /// left them in `state`. What is not there in the parameter's shape, or what `takes` is false for
 /// (by Parameter::name), starts at 0, as new. Throws InputError, which begins with `path`, if
-/// nothing is there, and for moments that are not finite or second ones below 0.
+/// nothing is there, for moments that are not finite or second ones below 0, and where `state` has
+/// values that are not those of `parameters`: they were changed since, by more than rounding.
 TakenMoments read_moments(const store::Checkpoint& state, const std::string& path,
                           const std::function<bool(const std::string& name)>& takes,
                           Trainer& trainer, Parameters<float>& parameters);
