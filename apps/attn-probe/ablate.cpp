@@ -124,7 +124,8 @@ cli::ExitCode run_masked(const Options& o, const probe::MaskedAblationRequest& r
   const auto has_tokens = [](const probe::MaskedAblationRow& row) {
     return row.ablation.loss.counts > 0;
   };
-  commands::refuse_empty(std::ranges::any_of(ablation.rows(), has_tokens), code, o.stream);
+  commands::refuse_empty(std::ranges::any_of(ablation.rows(), has_tokens), code, o.stream,
+                         std::nullopt, "no token was selected, expected more text or higher rates");
   const auto format = commands::ResultFormat::of(opened.model->precision(), o.open.digits);
   std::vector<std::string> columns = {"rate", "fate"};
   columns.insert(columns.end(), kColumns.begin(), kColumns.end());

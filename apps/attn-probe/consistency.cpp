@@ -82,7 +82,8 @@ cli::ExitCode each(const Options& o, const commands::OpenedModel& opened,
 }
 
 void refuse_empty(bool measured, cli::ExitCode code, const Options& o) {
-  commands::refuse_empty(measured, code, o.sequences.stream, o.sequences.records);
+  commands::refuse_empty(measured, code, o.sequences.stream, o.sequences.records,
+                         "no token was corrupted, expected more text or higher rates");
 }
 
 void print_consistency(const std::vector<probe::ConsistencyRow>& rows,

@@ -182,6 +182,8 @@ void StatsMerger::add_line(const JsonValue& root) {
 const AttentionTotals& StatsMerger::totals() const {
   if (!any_) throw InputError("nothing to merge: expected lines printed by stats --shard");
   shards_.check_complete();
+  if (totals_.sentences == 0)
+    throw InputError("no sentences in any part, expected some with tokens");
   return totals_;
 }
 

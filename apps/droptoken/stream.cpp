@@ -87,7 +87,7 @@ void add_binary(cli::Command& command, RecordStreamOptions& options) {
   command.option("--length", "N", options.length, cli::AllowedRange{1, 1e9},
                  "ids per binary record");
   command.option("-o,--output", "FILE", options.output, "binary output");
-  command.writes({"output"});
+  command.writes({"output"}, records::binary_sidecars());
   command.read_only_if(
       {"layout", "length"}, [&] { return options.binary != 0; }, "without --binary");
   command.read_only_if(

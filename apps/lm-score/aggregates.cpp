@@ -166,6 +166,8 @@ Provenance with_shard(Provenance provenance, const std::optional<std::string>& s
   return part + "," + provenance;
 }
 
+namespace {
+
 void check_correlation(const Similarities& similarities) {
   const auto refuse = [&](const std::string& problem) {
     throw InputError(input_name(similarities.file), problem);
@@ -179,6 +181,8 @@ void check_correlation(const Similarities& similarities) {
   check(similarities.gold, "scores");
   check(similarities.cosines, "cosines");
 }
+
+}  // namespace
 
 void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
                  const cli::CommonOptions& common, cli::Session& session) {
@@ -271,15 +275,10 @@ void print_ppl(const probe::Perplexity& p, const Provenance& provenance,
   report.print(session, false);
 }
 
-void print_sim(const std::vector<Similarities>& files, const Provenance& provenance,
-               bool keep_pairs, const commands::ResultFormat& format,
-               const cli::CommonOptions& common, cli::Session& session) {
-  std::vector<Similarities> rows = files;
-  if (files.size() > 1 && !keep_pairs) rows.push_back(all_of(files));
-  if (common.json) {
-    for (const Similarities& s : rows) session.print(sim_json(s, provenance, keep_pairs, format));
-    return;
-  }
+namespace {
+
+void print_table(const std::vector<Similarities>& rows, const commands::ResultFormat& format,
+                 const cli::CommonOptions& common, cli::Session& session) {
   cli::Table table(session, common, {"file", "n", "pearson", "spearman"});
   for (const Similarities& s : rows) {
     table.row({s.file, static_cast<std::uint64_t>(s.gold.size()),
@@ -287,6 +286,24 @@ void print_sim(const std::vector<Similarities>& files, const Provenance& provena
                format.cell(probe::spearman(s.gold, s.cosines))});
   }
   table.finish();
+}
+
+}  // namespace
+
+void print_sim(const std::vector<Similarities>& files, const Provenance& provenance,
+               bool keep_pairs, const commands::ResultFormat& format,
+               const cli::CommonOptions& common, cli::Session& session) {
+  std::vector<Similarities> rows = files;
+  if (files.size() > 1 && !keep_pairs) rows.push_back(all_of(files));
+  if (common.json) {
+    for (const Similarities& s : rows) session.print(sim_json(s, provenance, keep_pairs, format));
+  } else {
+    print_table(rows, format, common, session);
+  }
+  if (keep_pairs) return;
+  // Last: a file without a correlation costs no other one's.
+  session.flush();
+  for (const Similarities& file : files) check_correlation(file);
 }
 
 void print_choices(const Choices& choices, const Provenance& provenance,
@@ -361,27 +378,41 @@ void Merger::add_line(const JsonValue& root) {
 
 void Merger::add_shard(const JsonValue& root) {
   const JsonValue* shard = root.find("shard");
-  if (shard == nullptr) return;
+  if (sharded_.value_or(shard != nullptr) != (shard != nullptr))
+    throw InputError("only some lines are of shards, expected all or none");
+  sharded_ = shard != nullptr;
+  if (!*sharded_) return;
   shards_.add(shard->text);
-  std::string row = shard->text;
-  for (const std::string_view name : {"level", "name", "file"}) {
+  std::string row;
+  for (const std::string_view name : {"file", "level", "name"}) {
     const JsonValue* value = root.find(name);
-    if (value != nullptr) row += fmt::format(" {}", quote_json(value->text));
+    if (value != nullptr && row != "all") row += (row.empty() ? "" : " ") + escape(value->text);
   }
-  if (!rows_.insert(row).second)
-    throw InputError(fmt::format("shard {} appears twice, expected once", escape(shard->text)));
+  if (rows_[row].add(shard->text)) return;
+  throw InputError(fmt::format("shard {}{} appears twice, expected once", escape(shard->text),
+                               row.empty() ? "" : fmt::format(" of {}", row)));
+}
+
+/// Not every shard has a pair of each group, but all have a row of all pairs.
+void Merger::check_shards() const {
+  if (sharded_ != true) return;
+  shards_.check_complete();
+  for (const auto& [row, shards] : rows_) {
+    if (command_ != "pairs" || row == "all") shards.check_complete();
+  }
 }
 
 void Merger::print(const commands::ResultFormat& number, const cli::CommonOptions& common,
                    cli::Session& session) const {
   if (command_.empty())
     throw InputError("nothing to merge, expected JSON lines printed with --shard");
-  shards_.check_complete();
+  check_shards();
   if (command_ == "ppl" && perplexity_.tokens.n == 0)
     throw InputError("no tokens in any part, expected a text");
   if (command_ == "pairs" && pairs_.pairs() == 0)
     throw InputError("no pairs in any part, expected some");
-  for (const Similarities& file : files_) check_correlation(file);
+  if (command_ == "choose" && choices_->confusion.total() == 0)
+    throw InputError("no labelled texts in any part, expected some");
   if (command_ == "pairs") print_pairs(pairs_, provenance_, common, session);
   if (command_ == "ppl") print_ppl(perplexity_, provenance_, number, common, session);
   if (command_ == "choose") print_choices(*choices_, provenance_, common, session);

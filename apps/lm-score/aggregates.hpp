@@ -3,7 +3,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,7 +46,8 @@ struct Similarities {
 };
 
 /// A row a file and, if there are several, one of all. With `keep_pairs` the JSON lines hold every
-/// pair and no row of all: what merge needs.
+/// pair and no row of all: what merge needs. Otherwise throws InputError, after the rows are
+/// printed, for a file without a correlation: of fewer than two pairs, or equal scores or cosines.
 void print_sim(const std::vector<Similarities>& files, const Provenance& provenance,
                bool keep_pairs, const commands::ResultFormat& number,
                const cli::CommonOptions& common, cli::Session& session);
@@ -61,10 +61,6 @@ struct Choices {
 /// One row: accuracy with Wilson's interval of 95 %, macro F1, Matthews' correlation.
 void print_choices(const Choices& choices, const Provenance& provenance,
                    const cli::CommonOptions& common, cli::Session& session);
-
-/// Throws InputError "FILE: …" for pairs of which no correlation can be computed: fewer than two,
-/// or equal scores or cosines.
-void check_correlation(const Similarities& similarities);
 
 /// Adds JSON lines of several runs of one command. Throws InputError for a line that is none, has
 /// another provenance, or is a second one of its shard.
@@ -80,10 +76,12 @@ class Merger {
   void add_line(const JsonValue& root);
 
   void add_shard(const JsonValue& root);
+  void check_shards() const;
 
   std::string command_;
-  commands::ShardSet shards_;
-  std::set<std::string> rows_;  ///< of all shards
+  std::optional<bool> sharded_;                     ///< whether lines have a shard
+  commands::ShardSet shards_;                       ///< of all lines
+  std::map<std::string, commands::ShardSet> rows_;  ///< of each row, by what stands in it
   Provenance provenance_;
   probe::PairTally pairs_;
   probe::Perplexity perplexity_;

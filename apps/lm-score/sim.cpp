@@ -88,9 +88,6 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   commands::each_line_of(o.files, o.shard, add, session);
   vectors.finish();
   session.clear_progress();
-  for (const Similarities& file : files) {
-    if (!o.shard) check_correlation(file);
-  }
   print_sim(files, with_shard(opened.provenance, o.shard), o.shard.has_value(),
             commands::ResultFormat::of(opened.opened.model->precision(), o.vectors.open.digits),
             common, session);

@@ -33,6 +33,10 @@ struct AllowedRange {
   double high;  ///< greatest allowed value; infinity: no upper limit
 };
 
+/// Throws UsageError "--x has no effect BECAUSE; remove it" about `option`, a long name without
+/// dashes, with this `because`.
+[[noreturn]] void refuse_unread(std::string_view option, std::string_view because);
+
 /// An option or a positional argument, as declared.
 struct Entry {
   std::string names;               ///< "-o,--output", or the positional's name
@@ -184,11 +188,11 @@ class Command {
   Command& read_only_if(std::vector<std::string> options, std::function<bool()> holds,
                         std::string because);
 
-  /// `options`, by their long names without dashes, name files that the command writes. parse()
-  /// throws UsageError if such a file is there and would replace an input: another option, an
-  /// argument or standard input is the same file, or the file lies in a folder that one of them
-  /// names (but for pictures).
-  Command& writes(std::vector<std::string> options);
+  /// `options`, by their long names without dashes, name files that the command writes; so do their
+  /// values with each of `suffixes`. parse() throws UsageError if one of these files is an input or
+  /// another output: what standard input, an argument or another option names (as FILE, KIND:FILE
+  /// or KIND(FILE)), or a file of the model or tokenizer in a folder that one of them names.
+  Command& writes(std::vector<std::string> options, std::vector<std::string> suffixes = {});
 
   /// `other` is what other commands call the option `here` of this one: the message about it as an
   /// unknown option names `here`.
@@ -272,6 +276,9 @@ class Command {
   using GivenValue = std::pair<const Entry*, std::string>;
   /// Throws UsageError for an output that is an input, too: see writes().
   void refuse_overwriting(const std::vector<GivenValue>& given) const;
+  /// The same for the output `path` of `entry`.
+  void refuse_overwriting(const Entry& entry, const std::string& path,
+                          const std::vector<GivenValue>& given) const;
   /// Throws UsageError for an option that is requested and not read.
   void refuse_unread() const;
   /// Throws UsageError for what CLI11 left over, unless it is a repeated argument's.
@@ -295,7 +302,12 @@ class Command {
     std::string because;
   };
   std::vector<Condition> conditions_;
-  std::vector<std::string> writes_;
+  /// See writes.
+  struct Written {
+    std::string option;
+    std::vector<std::string> suffixes;
+  };
+  std::vector<Written> writes_;
   using Elsewhere = std::pair<std::string, std::string>;
   std::vector<Elsewhere> elsewhere_;
   bool reads_standard_input_ = false;

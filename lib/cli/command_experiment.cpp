@@ -33,6 +33,10 @@ Command& Command::one_of(std::vector<std::string> names) {
   return *this;
 }
 
+void refuse_unread(std::string_view option, std::string_view because) {
+  throw UsageError(fmt::format("{} has no effect {}; remove it", field(option), because));
+}
+
 Command& Command::read_only_if(std::vector<std::string> options, std::function<bool()> holds,
                                std::string because) {
   conditions_.push_back({std::move(options), std::move(holds), std::move(because)});
@@ -42,9 +46,7 @@ Command& Command::read_only_if(std::vector<std::string> options, std::function<b
 void Command::refuse_unread() const {
   for (const Condition& condition : conditions_) {
     for (const std::string& option : condition.options) {
-      if (!is_requested(option) || condition.holds()) continue;
-      throw UsageError(
-          fmt::format("{} has no effect {}; remove it", field(option), condition.because));
+      if (is_requested(option) && !condition.holds()) cli::refuse_unread(option, condition.because);
     }
   }
 }

@@ -5,14 +5,15 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/line_shard.hpp"
 
 namespace masque::commands {
 
 bool ShardSet::add(std::string_view shard) {
   std::optional<Shard> part;
-  if (const auto problem = usage_error_message([&] { part = parse_shard(shard); }))
-    throw InputError(*problem);
+  if (usage_error_message([&] { part = parse_shard(shard); }))
+    throw InputError(fmt::format("shard: found '{}', expected I/N as in 2/8", escape(shard)));
   if (count_ != 0 && part->count != count_) {
     throw InputError(fmt::format("shard {}/{}, expected one of {} as in the parts before",
                                  part->index, part->count, count_));

@@ -71,10 +71,9 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
 }
 
 void refuse_empty(bool measured, cli::ExitCode code, const StreamOptions& options,
-                  const std::optional<std::string>& records) {
+                  const std::optional<std::string>& records, std::string_view problem) {
   if (measured || code != cli::ExitCode::kDone || options.shard) return;
-  throw InputError(input_name(records.value_or(options.file)),
-                   "no lines that can be measured, expected some with tokens");
+  throw InputError(input_name(records.value_or(options.file)), std::string(problem));
 }
 
 void refuse_line(const StreamOptions& options, std::uint64_t id, std::string_view message) {

@@ -54,10 +54,13 @@ struct LineWork {
 cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& command,
                         const LineWork& work, cli::Session& session);
 
-/// Throws InputError, which names `records` or else the input in `options`, if a run that ended
-/// with `code` kDone has `measured` nothing; of a shard, which may be empty, never.
+/// Throws InputError, which names `records` or else the input in `options` and says `problem`, if a
+/// run that ended with `code` kDone has `measured` nothing; of a shard, which may be empty, never.
 void refuse_empty(bool measured, cli::ExitCode code, const StreamOptions& options,
-                  const std::optional<std::string>& records = std::nullopt);
+                  const std::optional<std::string>& records = std::nullopt,
+                  std::string_view problem =
+                      "no lines that can be measured, expected some with "
+                      "tokens");
 
 /// Throws InputError "standard input: line N: `message`", or with the path of the input in
 /// `options`, for the line with the number `id` (from options.first_record).

@@ -35,8 +35,7 @@ std::vector<std::string> keys_of(void (*declare)(cli::Command&, TrainingOptions&
 void refuse_unread(const cli::Command& command, std::span<const std::string_view> options,
                    std::string_view because) {
   for (const std::string_view option : options) {
-    if (!command.is_requested(option)) continue;
-    throw UsageError(fmt::format("{} has no effect {}; remove it", field(option), because));
+    if (command.is_requested(option)) cli::refuse_unread(option, because);
   }
 }
 

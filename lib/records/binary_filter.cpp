@@ -110,6 +110,7 @@ class Outputs {
  public:
   explicit Outputs(const BinaryFilter& filter)
       : filter_(filter), group_(filter.output, Existing::kReplace), ids_(create("")) {
+    for (const std::string& suffix : binary_sidecars()) sidecars_[suffix];
     if (filter.layout == BinaryLayout::kLlmc) put(ids_, std::string(kLlmcHeaderBytes, '\0'));
   }
 
@@ -161,8 +162,7 @@ class Outputs {
   const BinaryFilter& filter_;
   OutputGroup group_;
   File ids_;
-  std::map<std::string, std::optional<File>> sidecars_ = {
-      {".labels", {}}, {".pos", {}}, {".original", {}}, {".dropped", {}}, {".lengths", {}}};
+  std::map<std::string, std::optional<File>> sidecars_;
   std::uint64_t written_ = 0;
 };
 
@@ -176,12 +176,16 @@ std::optional<std::uint64_t> read_header(InputStream& source, const BinaryFilter
 
 }  // namespace
 
+std::vector<std::string> binary_sidecars() {
+  return {".labels", ".pos", ".original", ".dropped", ".lengths"};
+}
+
 Tally filter_binary(const BinaryFilter& filter, const Corruption& corruption) {
   if (filter.length < 1) throw UsageError(fmt::format("{}: expected at least 1", field("length")));
   if (filter.bytes == 2 && filter.tokens.size > 65536) {
     throw UsageError("a vocabulary of more than 65536 ids does not fit into 16 bits: use u32");
   }
-  // First: what it finds half replaced, and puts back, may be the input.
+  // First: files that it finds half replaced are put back, and one of them may be the input.
   Outputs outputs(filter);
   InputStream source(filter.input);
   const std::optional<std::uint64_t> stated = read_header(source, filter);

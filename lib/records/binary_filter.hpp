@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "records/binary_layout.hpp"
 #include "records/corruption.hpp"
@@ -20,6 +21,9 @@ struct BinaryFilter {
   std::uint64_t first_record = 0;                ///< number of the first record
   TokenTable tokens = {};                        ///< a known size bounds the ids
 };
+
+/// What the names of the files beside OUTPUT end in, each with a dot.
+std::vector<std::string> binary_sidecars();
 
 /// Applies `corruption` to records of `filter.length` ids. Writes OUTPUT (ids, in the same layout)
 /// and, as far as the corruption makes them, OUTPUT.labels, OUTPUT.pos, OUTPUT.original (int32, one

@@ -21,13 +21,21 @@ TokenId true_id(const Record& record, std::size_t i) {
   return labelled && record.labels.values[i] != kNoLabel ? record.labels.values[i] : record.ids[i];
 }
 
+/// Whether the mask is that of packed documents alone.
+bool masks_documents(const Record& record) {
+  if (!record.cu_seqlens.present || !record.mask) return false;
+  std::string mask = *record.mask;
+  std::erase(mask, ' ');
+  return mask == document_mask(record.cu_seqlens.values);
+}
+
 /// Packed documents become shorter; other masks that depend on positions cannot follow.
 void check_mask(const Record& record) {
   if (record.original.present && record.original.values.size() != record.size()) {
     throw InputError("original has another length: drop tokens before other corruptions");
   }
   if (!record.mask) return;
-  if (record.cu_seqlens.present && *record.mask == document_mask(record.cu_seqlens.values)) return;
+  if (masks_documents(record)) return;
   for (const char* free : {"full", "causal", "reverse", "strict_causal", "diagonal", "tta"}) {
     if (*record.mask == free) return;
   }
@@ -36,6 +44,7 @@ void check_mask(const Record& record) {
 }
 
 void shorten_documents(Record& record, const std::vector<std::uint8_t>& keep) {
+  const bool masked = masks_documents(record);
   std::vector<std::int32_t>& ends = record.cu_seqlens.values;
   std::int32_t kept = 0;
   std::size_t at = 0;
@@ -46,7 +55,7 @@ void shorten_documents(Record& record, const std::vector<std::uint8_t>& keep) {
     for (; at < static_cast<std::size_t>(ends[d]); ++at) kept += keep[at];
     ends[d] = kept;
   }
-  if (record.mask) record.mask = document_mask(ends);
+  if (masked) record.mask = document_mask(ends);
 }
 
 /// Takes out the tokens with keep == 0 and notes them, after bringing enough of them back.

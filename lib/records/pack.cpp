@@ -42,21 +42,32 @@ void check_packable(const Record& document) {
 
 }  // namespace
 
-std::int32_t Packer::shifted(std::int64_t pos) const {
-  const std::int64_t shifted = options_.pos_start + pos;
-  if (shifted > std::numeric_limits<std::int32_t>::max())
-    throw InputError(fmt::format("position {}, expected a smaller one", pos));
-  return static_cast<std::int32_t>(shifted);
+/// All before the first change: a record that is refused leaves nothing in the open sequence.
+void Packer::check(const Record& document) {
+  check_packable(document);
+  if (!fields_) {
+    fields_.emplace();
+    for (const auto& [name, list] : kLists) ((*fields_).*list).present = (document.*list).present;
+    fields_->has_dropped = document.has_dropped;
+  }
+  const auto refuse = [](const char* name) {
+    throw InputError(fmt::format("only some records have {}, expected all or none", name));
+  };
+  for (const auto& [name, list] : kLists) {
+    if (((*fields_).*list).present != (document.*list).present) refuse(name);
+  }
+  if (fields_->has_dropped != document.has_dropped) refuse("dropped");
+  const auto check_position = [&](std::int32_t pos) {
+    if (pos > std::numeric_limits<std::int32_t>::max() - options_.pos_start)
+      throw InputError(fmt::format("position {}, expected a smaller one", pos));
+  };
+  std::ranges::for_each(document.pos.values, check_position);
+  for (const DroppedToken& token : document.dropped) check_position(token.pos);
 }
 
 void Packer::append_lists(const Record& document, std::size_t begin, std::size_t end) {
-  if (open_.ids.empty()) {
-    for (const auto& [name, list] : kLists) (open_.*list).present = (document.*list).present;
-    open_.has_dropped = document.has_dropped;
-  }
   for (const auto& [name, list] : kLists) {
-    if ((open_.*list).present != (document.*list).present)
-      throw InputError(fmt::format("only some records have {}, expected all or none", name));
+    (open_.*list).present = (document.*list).present;
     if (!(document.*list).present || list == &Record::words) continue;
     const auto first = (document.*list).values.begin();
     std::vector<std::int32_t>& values = (open_.*list).values;
@@ -75,15 +86,14 @@ void Packer::append_words(const Record& document, std::size_t begin, std::size_t
 }
 
 void Packer::append_dropped(const Record& document, std::size_t begin, std::size_t end) {
-  if (open_.has_dropped != document.has_dropped)
-    throw InputError("only some records have dropped, expected all or none");
+  open_.has_dropped = document.has_dropped;
   const auto outside = [&](std::int32_t pos) {
     return (begin > 0 && pos < document.position(begin)) ||
            (end < document.size() && pos >= document.position(end));
   };
   for (const DroppedToken& token : document.dropped) {
     if (outside(token.pos)) continue;
-    open_.dropped.push_back({shifted(token.pos), token.id});
+    open_.dropped.push_back({options_.pos_start + token.pos, token.id});
   }
 }
 
@@ -97,8 +107,9 @@ void Packer::append(const Record& document, std::size_t begin, std::size_t end) 
   append_dropped(document, begin, end);
   for (std::size_t i = begin; i < end; ++i) {
     open_.ids.push_back(document.ids[i]);
-    open_.pos.values.push_back(shifted(
-        document.pos.present ? document.pos.values[i] : static_cast<std::int64_t>(i - begin)));
+    open_.pos.values.push_back(options_.pos_start + (document.pos.present
+                                                         ? document.pos.values[i]
+                                                         : static_cast<std::int32_t>(i - begin)));
     open_.doc.values.push_back(documents_);
   }
   open_.cu_seqlens.values.push_back(static_cast<std::int32_t>(open_.ids.size()));
@@ -116,7 +127,11 @@ void Packer::close(const Emit& emit) {
 
 void Packer::add(const Record& document, const Emit& emit) {
   if (document.ids.empty()) return;
-  check_packable(document);
+  if (!options_.cut && document.size() > options_.length) {
+    throw InputError(fmt::format("{} tokens, expected at most {}, or {}", document.size(),
+                                 options_.length, field("cut")));
+  }
+  check(document);
   if (options_.cut) {
     for (std::size_t begin = 0; begin < document.size();) {
       const std::size_t room = options_.length - open_.size();
@@ -126,10 +141,6 @@ void Packer::add(const Record& document, const Emit& emit) {
       if (open_.size() == options_.length) close(emit);
     }
     return;
-  }
-  if (document.size() > options_.length) {
-    throw InputError(fmt::format("{} tokens, expected at most {}, or {}", document.size(),
-                                 options_.length, field("cut")));
   }
   if (open_.size() + document.size() > options_.length) close(emit);
   append(document, 0, document.size());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "records/record.hpp"
 
@@ -30,13 +31,14 @@ class Packer {
   /// Adds `document` and calls `emit` with each sequence that is full by then; a document without
   /// ids is passed over. Throws InputError (message only) for a document that is longer than a
   /// sequence, unless it may be cut, for one that is packed, has weights, a mask (but `full`) or an
-  /// original without labels, and where only some have labels or another field that stays.
+  /// original without labels, and where only some have labels or another field that stays; the
+  /// document is left out then.
   void add(const Record& document, const Emit& emit);
   /// Calls `emit` with the open sequence, if it has a token.
   void finish(const Emit& emit);
 
  private:
-  std::int32_t shifted(std::int64_t pos) const;
+  void check(const Record& document);
   void append_lists(const Record& document, std::size_t begin, std::size_t end);
   void append_words(const Record& document, std::size_t begin, std::size_t end);
   void append_dropped(const Record& document, std::size_t begin, std::size_t end);
@@ -45,6 +47,7 @@ class Packer {
 
   PackOptions options_;
   Record open_;
+  std::optional<Record> fields_;  ///< which ones the first document has, and so all
   std::int32_t documents_ = 0;
   std::uint64_t sequences_ = 0;
 };

@@ -56,10 +56,12 @@ void remove_folder(const std::string& path) {
   remove_tree(open_folder(folder_of(path)).get(), base_name(path));
 }
 
-/// Whether the folder has nothing but what a run leaves that was killed before it saved anything.
+/// Whether the folder has nothing but what a run leaves that was killed before it saved anything:
+/// the files of ids and ends, still empty.
 bool has_nothing_saved(const std::string& path) {
-  return is_folder(path) && std::ranges::all_of(list_files(path), [](const std::string& name) {
-           return name == kTokenIdsName || name == kTokenEndsName;
+  return is_folder(path) && std::ranges::all_of(list_files(path), [&](const std::string& name) {
+           return (name == kTokenIdsName || name == kTokenEndsName) &&
+                  InputFile::open(join(path, name)).size() == 0;
          });
 }
 
@@ -93,10 +95,6 @@ TokenFolderWriter::TokenFolderWriter(std::string path, Index vocab_size, std::st
     ids_ = open_part(join(path_, kTokenIdsName));
     ends_ = open_part(join(path_, kTokenEndsName));
     if (begins) {
-      for (const Descriptor* part : {&ids_, &ends_}) {
-        if (os::truncate(part->get(), 0) != 0)
-          throw system_error(path_, "cannot be written", errno);
-      }
       save(0, {});
     } else {
       restore();

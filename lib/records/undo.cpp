@@ -17,7 +17,7 @@ void put_back(Record& record) {
   const std::size_t n = record.size();
   const std::size_t total = n + record.dropped.size();
   if (!record.pos.present) throw InputError("has dropped but no pos, expected pos");
-  if (record.cu_seqlens.present && record.cu_seqlens.values.size() > 2) {
+  if (record.cu_seqlens.present) {
     throw InputError(
         "has tokens that were dropped from packed documents, which cannot be put back: their "
         "positions start again in each");

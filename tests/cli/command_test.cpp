@@ -105,23 +105,43 @@ TEST_CASE("an output is no input") {
   const TempFolder folder;
   const std::string text = folder / "text";
   const std::string picture = folder / "heads.svg";
+  const std::string vocab = folder / "vocab.txt";
   write_file(text, "a\n");
   write_file(picture, "a\n");
+  write_file(vocab, "a\n");
   const std::string none = "(nothing thrown)";
   const auto problem = [&](const std::vector<std::string>& arguments) {
     std::string input;
     std::string output;
+    std::string how;
+    std::string totals;
     std::string unread;
+    double seed = 0;
     cli::Command command("small", "does nothing");
     command.argument("INPUT", input, "what to read");
     command.option("-o,--output", "FILE", output, "what to write");
-    command.writes({"output"});
+    command.option("--how", "HOW", how, "kind:FILE");
+    command.option("--seed", "N", seed, {0, 9}, "a number");
+    command.option("--totals", "FILE", totals, "what else to write");
+    command.writes({"output"}, {".pos"});
+    command.writes({"totals"});
     command.action([](cli::Session&) { return cli::ExitCode::kDone; });
     return message_of<UsageError>([&] { command.parse(arguments, unread); });
   };
   CHECK(problem({text, "-o", folder.path() + "/./text"}) ==
         "-o and INPUT name the same file, expected two");
-  CHECK(problem({folder.path(), "-o", text}) == "-o names a file of INPUT, expected another one");
+  CHECK(problem({folder.path(), "-o", vocab}) == "-o names a file of INPUT, expected another one");
+  CHECK(problem({folder.path(), "-o", text}) == none);
+  CHECK(problem({"x", "--how", "join:" + text, "-o", text}) ==
+        "-o and --how name the same file, expected two");
+  CHECK(problem({"explicit(" + text + ", 3) & causal", "-o", text}) ==
+        "-o and INPUT name the same file, expected two");
+  CHECK(problem({"x", "-o", folder / "new", "--totals", folder.path() + "/./new"}) ==
+        "-o and --totals name the same file, expected two");
+  write_file(folder / "out.pos", "a\n");
+  CHECK(problem({folder / "out.pos", "-o", folder / "out"}) ==
+        "-o and INPUT name the same file, expected two");
+  CHECK(problem({"x", "--seed", "1", "-o", "1"}) == none);
   CHECK(problem({folder.path(), "-o", picture}) == none);
   CHECK(problem({folder.path(), "-o", folder / "new"}) == none);
   CHECK(problem({"1", "-o", text}) == none);

@@ -537,10 +537,20 @@ TEST_CASE("packing keeps what belongs to the tokens, and refuses what would be l
     for (const DroppedToken& token : record.dropped) places.back().push_back(token.pos);
   });
   CHECK(places == std::vector<std::vector<std::int32_t>>{{0, 3}, {6}});
+  // What is refused leaves nothing in the open sequence.
   const auto refused = [&](const auto& change) {
-    Record record = sample(1, 4);
-    change(record);
-    CHECK_THROWS_AS(Packer({.length = 9, .pos_start = 2}).add(record, drop_sequence), InputError);
+    for (const bool cut : {false, true}) {
+      Packer mixed({.length = 9, .pos_start = 2, .cut = cut});
+      Record record = sample(1, 4);
+      change(record);
+      mixed.add(sample(2, 3), drop_sequence);
+      CHECK_THROWS_AS(mixed.add(record, drop_sequence), InputError);
+      mixed.add(sample(3, 2), drop_sequence);
+      mixed.finish([&](const Record& packed) {
+        CHECK(packed.size() == 5);
+        CHECK(length_problem(packed) == std::nullopt);
+      });
+    }
   };
   refused([](Record& record) { record.mask = "xlnet_order(1)"; });
   refused([](Record& record) { record.doc.make(4) = {0, 0, 1, 1}; });
@@ -549,6 +559,12 @@ TEST_CASE("packing keeps what belongs to the tokens, and refuses what would be l
   refused([](Record& record) {
     record.original.make(3) = {1, 2, 3};
     record.labels.make(4) = {1, 2, 3, 4};
+  });
+  refused([](Record& record) { record.labels.make(4) = {1, 2, 3, 4}; });
+  refused([](Record& record) { record.words.make(4) = {1, 2, 3, 4}; });
+  refused([](Record& record) {
+    record.has_dropped = true;
+    record.dropped = {{1, 2}};
   });
   refused([](Record& record) { record.pos.make(4) = {1, 2, 3, INT32_MAX}; });
 }

@@ -75,7 +75,9 @@ std::int64_t read_updates(const store::Checkpoint& state, const std::string& pat
 /// Values may have been rounded since (ckpt convert).
 void check_values(const store::Checkpoint& state, const std::string& path, const Parameter& p,
                   Parameters<float>& parameters) {
+  // Of all numbers together; that of numbers near 0 may be all of them.
   constexpr double kMostRounding = 0.1;
+  constexpr double kSmallest = 1e-3;
   const store::TensorInfo* tensor =
       state.find(model::state_tensor_name(model::kStateValue, p.name));
   if (tensor == nullptr || !fits(*tensor, p)) return;
@@ -88,7 +90,8 @@ void check_values(const store::Checkpoint& state, const std::string& path, const
     difference += std::pow(double{now[i]} - before[i], 2);
     all += std::pow(double{before[i]}, 2);
   }
-  if (std::sqrt(difference) <= kMostRounding * std::sqrt(all)) return;
+  const double floor = kSmallest * std::sqrt(static_cast<double>(before.size()));
+  if (std::sqrt(difference) <= kMostRounding * std::sqrt(all) + floor) return;
   throw InputError(path, fmt::format("the moments belong to other values of '{}' than the model "
                                      "has: it was changed since; remove {}",
                                      escape(p.name), field("init_moments")));
