@@ -1,11 +1,11 @@
 // lm-score merge: adds what shards wrote.
 #include <memory>
 
-#include "aggregates.hpp"
 #include "base/file.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/result_format.hpp"
+#include "merger.hpp"
 
 namespace masque::lm_score {
 

@@ -6,7 +6,7 @@
 #include "base/split.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
-#include "lm-score/aggregates.hpp"
+#include "lm-score/merger.hpp"
 #include "probe/score/minimal_pairs.hpp"
 #include "probe/states/similarity_pair.hpp"
 

@@ -1,0 +1,208 @@
+#include "merger.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/json_writer.hpp"
+#include "commands/result_lines.hpp"
+
+namespace masque::lm_score {
+
+namespace {
+
+constexpr commands::ResultReader kReader("a line that --json printed");
+constexpr std::uint64_t kMostTexts = std::uint64_t{1} << 53;
+
+std::vector<double> list_of(const JsonValue& root, std::string_view name) {
+  const JsonValue& list = kReader.member(root, name, JsonKind::kArray);
+  std::vector<double> out;
+  out.reserve(list.items.size());
+  for (const JsonValue& item : list.items) out.push_back(item.number().value_or(0));
+  return out;
+}
+
+/// The members that are not results, in their order.
+Provenance provenance_of(const JsonValue& root) {
+  Provenance out;
+  JsonWriter members(out);
+  for (const std::string_view name : {"model",
+                                      "kind",
+                                      "precision",
+                                      "policy",
+                                      "pooling",
+                                      "normalize",
+                                      "tokenizer",
+                                      "family",
+                                      "mask",
+                                      "kv",
+                                      "query",
+                                      "max_length",
+                                      "no_bos",
+                                      "draws",
+                                      "whiten",
+                                      "dim",
+                                      "no_special_in_text",
+                                      "pattern",
+                                      "labels",
+                                      "text_columns",
+                                      "label_column",
+                                      "length_normalization",
+                                      "content_free"}) {
+    const JsonValue* value = root.find(name);
+    if (value == nullptr) continue;
+    members.key(name);
+    value->is(JsonKind::kString) ? members.value(value->text) : members.raw(value->text);
+  }
+  return out;
+}
+
+probe::PairTally::Level level_of(const std::string& name) {
+  using Level = probe::PairTally::Level;
+  for (const Level level : {Level::kParadigm, Level::kTerm, Level::kField}) {
+    if (probe::level_name(level) == name) return level;
+  }
+  return Level::kAll;
+}
+
+probe::PairTally::Row row_of(const JsonValue& root) {
+  const std::uint64_t n = kReader.count(root, "n");
+  const std::uint64_t right = kReader.count(root, "correct");
+  if (right > n)
+    throw InputError(fmt::format("correct is {} of {}, expected at most all", right, n));
+  return {level_of(kReader.text(root, "level")), kReader.text(root, "name"), n, right};
+}
+
+/// Throws InputError unless the counts are a square of as many rows as there are names.
+Choices choices_of(const JsonValue& root) {
+  std::vector<std::string> names;
+  for (const JsonValue& name : kReader.member(root, "names", JsonKind::kArray).items)
+    names.push_back(name.text);
+  const JsonValue& rows = kReader.member(root, "counts", JsonKind::kArray);
+  const std::size_t n = names.size();
+  if (n < 2 || rows.items.size() != n)
+    throw InputError(
+        fmt::format("{} names and {} rows of counts, expected equal numbers, at least 2", n,
+                    rows.items.size()));
+  Choices choices{std::move(names), probe::Confusion(static_cast<Index>(n))};
+  for (std::size_t label = 0; label < n; ++label) {
+    const std::vector<JsonValue>& row = rows.items[label].items;
+    if (row.size() != n)
+      throw InputError(fmt::format("counts: {} numbers in a row, expected {}", row.size(), n));
+    for (std::size_t chosen = 0; chosen < n; ++chosen) {
+      const auto count = row[chosen].integer();
+      if (!count || *count > kMostTexts)
+        throw InputError("counts: invalid value, expected a number of texts");
+      choices.confusion.add(static_cast<Index>(label), static_cast<Index>(chosen), *count);
+    }
+  }
+  return choices;
+}
+
+void add_choices(const Choices& from, std::optional<Choices>& to) {
+  if (!to) {
+    to = from;
+    return;
+  }
+  if (from.names != to->names)
+    throw InputError("names of labels differ, expected those of the parts before");
+  const Index n = from.confusion.labels();
+  for (Index label = 0; label < n; ++label) {
+    for (Index chosen = 0; chosen < n; ++chosen)
+      to->confusion.add(label, chosen, from.confusion.at(label, chosen));
+  }
+}
+
+}  // namespace
+
+void Merger::add(std::string_view text, const std::string& path) {
+  commands::for_each_result(text, path, [&](const JsonValue& root) { add_line(root); });
+}
+
+void Merger::add_line(const JsonValue& root) {
+  const std::string& command = kReader.text(root, "command");
+  const Provenance provenance = provenance_of(root);
+  if (!command_.empty() && (command != command_ || provenance != provenance_)) {
+    throw InputError(fmt::format("{} with {}, expected {} with {} as in the parts before",
+                                 escape(command), provenance, command_, provenance_));
+  }
+  command_ = command;
+  provenance_ = provenance;
+  add_shard(root);
+  if (command == "pairs") {
+    pairs_.add(row_of(root));
+  } else if (command == "ppl") {
+    perplexity_.add({kReader.count(root, "lines"), kReader.count(root, "bytes"),
+                     kReader.moments(root),
+                     root.find("score_variance") == nullptr
+                         ? std::nullopt
+                         : std::optional(kReader.number(root, "score_variance"))});
+  } else if (command == "sim") {
+    if (root.find("gold") == nullptr)
+      throw InputError(
+          "sim without its pairs, expected output of sim --shard (for a whole file, use --shard "
+          "1/1)");
+    const std::string& file = kReader.text(root, "file");
+    auto found = std::find_if(files_.begin(), files_.end(),
+                              [&](const Similarities& s) { return s.file == file; });
+    if (found == files_.end()) found = files_.insert(files_.end(), {file, {}, {}});
+    const std::vector<double> gold = list_of(root, "gold");
+    const std::vector<double> cosines = list_of(root, "cosines");
+    if (gold.size() != cosines.size())
+      throw InputError("gold and cosines have different lengths, expected equal ones");
+    found->gold.insert(found->gold.end(), gold.begin(), gold.end());
+    found->cosines.insert(found->cosines.end(), cosines.begin(), cosines.end());
+  } else if (command == "choose") {
+    add_choices(choices_of(root), choices_);
+  } else {
+    throw InputError(
+        fmt::format("command {}, expected pairs, ppl, sim or choose", quote_json(command)));
+  }
+}
+
+void Merger::add_shard(const JsonValue& root) {
+  const JsonValue* shard = root.find("shard");
+  if (sharded_.value_or(shard != nullptr) != (shard != nullptr))
+    throw InputError("only some lines are of shards, expected all or none");
+  sharded_ = shard != nullptr;
+  if (!*sharded_) return;
+  shards_.add(shard->text);
+  std::string row;
+  for (const std::string_view name : {"file", "level", "name"}) {
+    const JsonValue* value = root.find(name);
+    if (value != nullptr && row != "all") row += (row.empty() ? "" : " ") + escape(value->text);
+  }
+  if (rows_[row].add(shard->text)) return;
+  throw InputError(fmt::format("shard {}{} appears twice, expected once", escape(shard->text),
+                               row.empty() ? "" : fmt::format(" of {}", row)));
+}
+
+/// Not every shard has a pair of each group, but all have a row of all pairs.
+void Merger::check_shards() const {
+  if (sharded_ != true) return;
+  shards_.check_complete();
+  for (const auto& [row, shards] : rows_) {
+    if (command_ != "pairs" || row == "all") shards.check_complete();
+  }
+}
+
+void Merger::print(const commands::ResultFormat& number, const cli::CommonOptions& common,
+                   cli::Session& session) const {
+  if (command_.empty())
+    throw InputError("nothing to merge, expected JSON lines printed with --shard");
+  check_shards();
+  if (command_ == "ppl" && perplexity_.tokens.n == 0)
+    throw InputError("no tokens in any part, expected a text");
+  if (command_ == "pairs" && pairs_.pairs() == 0)
+    throw InputError("no pairs in any part, expected some");
+  if (command_ == "choose" && choices_->confusion.total() == 0)
+    throw InputError("no labelled texts in any part, expected some");
+  if (command_ == "pairs") print_pairs(pairs_, provenance_, common, session);
+  if (command_ == "ppl") print_ppl(perplexity_, provenance_, number, common, session);
+  if (command_ == "choose") print_choices(*choices_, provenance_, common, session);
+  if (command_ == "sim") print_sim(files_, provenance_, false, number, common, session);
+}
+
+}  // namespace masque::lm_score
