@@ -122,6 +122,7 @@ void declare_convert(cli::Command& tool) {
   add_verbose(c, o->common);
   c.read_only_if(
       {"saturate"}, [o] { return o->dtype.has_value(); }, "without --dtype");
+  c.writes({"output"});
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

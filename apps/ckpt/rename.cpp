@@ -108,6 +108,7 @@ void declare_rename(cli::Command& tool) {
   add_threads(c, o->common);
   add_quiet(c, o->common);
   add_verbose(c, o->common);
+  c.writes({"output"});
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 
