@@ -227,7 +227,6 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
   if (!text.empty()) return nullptr;
   refuse_extras(app.remaining());
   read_experiment(typed);
-  std::vector<GivenValue> values;
   const bool prints = experiment_ != ExperimentFile::kNone && given("--print-experiment");
   for (const auto& [entry, option] : options) {
     const bool in_file =
@@ -240,18 +239,13 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
                                    full_name()));
     }
     if (option->count() > 0 || in_file) set_.push_back(key_of(*entry));
-    if (!writes_.empty() && !entry->is_flag()) {
-      for (std::string& value : given_values(*entry, typed))
-        values.emplace_back(entry, std::move(value));
-    }
     for (const std::string& value : option->results()) entry->set(unmarked(value));
     if (!entry->positional || !entry->repeated) continue;
-    for (const std::string& value : app.remaining()) {
-      entry->set(unmarked(value));
-      values.emplace_back(entry, unmarked(value));
-    }
+    for (const std::string& value : app.remaining()) entry->set(unmarked(value));
   }
-  refuse_overwriting(values);
+  std::vector<std::string> more;  // of a repeated argument
+  for (const std::string& value : app.remaining()) more.push_back(unmarked(value));
+  refuse_overwriting(typed, more);
   if (experiment_ != ExperimentFile::kNone) {
     for (const Entry& entry : entries_) {
       for (const std::string& value : given_values(entry, typed))

@@ -274,9 +274,10 @@ class Command {
   /// does.
   std::string builtin_text(const std::function<bool(const char*)>& given, const Typed& typed) const;
   using GivenValue = std::pair<const Entry*, std::string>;
-  /// Throws UsageError for an output that is an input, too: see writes().
-  void refuse_overwriting(const std::vector<GivenValue>& given) const;
-  /// The same for the output `path` of `entry`.
+  /// Throws UsageError for an output that is an input, too: see writes(). `more` are values of the
+  /// repeated argument, if there is one, besides those that `typed` gives.
+  void refuse_overwriting(const Typed& typed, const std::vector<std::string>& more) const;
+  /// The same for the output `path` of `entry`, among all values that are `given`.
   void refuse_overwriting(const Entry& entry, const std::string& path,
                           const std::vector<GivenValue>& given) const;
   /// Throws UsageError for an option that is requested and not read.

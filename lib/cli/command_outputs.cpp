@@ -66,7 +66,15 @@ Command& Command::writes(std::vector<std::string> options, std::vector<std::stri
   return *this;
 }
 
-void Command::refuse_overwriting(const std::vector<GivenValue>& given) const {
+void Command::refuse_overwriting(const Typed& typed, const std::vector<std::string>& more) const {
+  if (writes_.empty()) return;
+  std::vector<GivenValue> given;
+  for (const Entry& entry : entries_) {
+    if (entry.is_flag()) continue;
+    for (const std::string& value : given_values(entry, typed)) given.emplace_back(&entry, value);
+    if (!entry.positional || !entry.repeated) continue;
+    for (const std::string& value : more) given.emplace_back(&entry, value);
+  }
   for (const auto& [entry, value] : given) {
     const auto output = std::ranges::find(writes_, key_of(*entry), &Written::option);
     if (output == writes_.end()) continue;

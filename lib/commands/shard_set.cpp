@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/line_shard.hpp"
+#include "base/parallel.hpp"
 
 namespace masque::commands {
 
