@@ -194,6 +194,13 @@ class Loop {
   bool saved_ = false;
 };
 
+[[noreturn]] void refuse_taken(const TrainOptions& o) {
+  if (!is_folder(o.output)) throw InputError(o.output, "is a file, expected a new folder");
+  throw InputError(
+      o.output, o.resume ? "folder exists, but has no training.safetensors of a run: choose another"
+                         : "folder exists: choose another or use --resume");
+}
+
 }  // namespace
 
 void check_format(const TrainOptions& o) {
@@ -269,13 +276,7 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   }
   any(ranks, false);  // only then the others look
   const bool goes_on = o.resume && train::TrainingRun::has_state(o.output);
-  if (!goes_on && is_taken(o.output)) {
-    throw InputError(o.output,
-                     !is_folder(o.output) ? "is a file, expected a new folder"
-                     : o.resume
-                         ? "folder exists, but has no training.safetensors of a run: choose another"
-                         : "folder exists: choose another or use --resume");
-  }
+  if (!goes_on && is_taken(o.output)) refuse_taken(o);
   if (o.init) o.start = std::make_shared<const model::StartingModel>(*o.init);
   if (o.init_generator)
     o.generator_start = std::make_shared<const model::StartingModel>(*o.init_generator);
