@@ -170,8 +170,8 @@ cli::ExitCode choose_labels(const ChooseOptions& o, const commands::OpenedModel&
   work.flush = [&] { scorer.flush(); };
   const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
   if (o.summary) {
-    if (choices.confusion.total() == 0 && !o.stream.shard && code == cli::ExitCode::kDone)
-      throw InputError(input_name(o.stream.file), "no lines, expected labelled texts");
+    commands::refuse_empty(choices.confusion.total() > 0, code, o.stream, std::nullopt,
+                           "no lines, expected labelled texts");
     print_choices(choices, with_shard(chooser.provenance, o.stream.shard), o.open.common, session);
   } else if (o.label_column && choices.confusion.total() > 0) {
     const probe::Confusion& c = choices.confusion;

@@ -1,11 +1,9 @@
 // lm-score ppl: perplexity of a corpus.
 #include <memory>
-
-#include <fmt/format.h>
+#include <optional>
 
 #include "aggregates.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
@@ -49,11 +47,9 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   };
   work.flush = [&] { scorer.flush(); };
   const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
-  if (sum.tokens.n == 0 && !o.stream.shard && code == cli::ExitCode::kDone) {
-    throw InputError(
-        input_name(o.stream.file),
-        fmt::format("no {}, expected a text", sum.lines == 0 ? "lines" : "tokens to score"));
-  }
+  commands::refuse_empty(
+      sum.tokens.n > 0, code, o.stream, std::nullopt,
+      sum.lines == 0 ? "no lines, expected a text" : "no tokens to score, expected a text");
   print_ppl(sum, with_shard(commands::provenance_json(scoring, opened), o.stream.shard),
             commands::ResultFormat::of(opened.model->precision(), o.open.digits), common, session);
   return code;

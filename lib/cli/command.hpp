@@ -182,8 +182,8 @@ class Command {
   /// the command line replaces the others in an experiment file, too.
   Command& one_of(std::vector<std::string> names);
 
-  /// `options`, by their long names without dashes, are read only if `holds`, which run() asks:
-  /// otherwise it throws UsageError "--x has no effect BECAUSE; remove it", with this `because`,
+  /// `options`, by their long names without dashes, are read only if `holds` returns true:
+  /// otherwise run() throws UsageError "--x has no effect BECAUSE; remove it", with this `because`,
   /// for the first of them that is requested (is_requested).
   Command& read_only_if(std::vector<std::string> options, std::function<bool()> holds,
                         std::string because);
@@ -274,8 +274,8 @@ class Command {
   /// does.
   std::string builtin_text(const std::function<bool(const char*)>& given, const Typed& typed) const;
   using GivenValue = std::pair<const Entry*, std::string>;
-  /// Throws UsageError for an output that is an input, too: see writes(). `more` are values of the
-  /// repeated argument, if there is one, besides those that `typed` gives.
+  /// Throws UsageError for an output that is an input, too: see writes(). `more` are further values
+  /// of the repeated argument, if there is one, which `typed` does not give.
   void refuse_overwriting(const Typed& typed, const std::vector<std::string>& more) const;
   /// The same for the output `path` of `entry`, among all values that are `given`.
   void refuse_overwriting(const Entry& entry, const std::string& path,

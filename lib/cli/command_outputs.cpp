@@ -44,7 +44,7 @@ bool may_be_path(const Entry& entry, const std::string& value) {
   return !value.empty() && value != "-" && (entry.positional || entry.value.size() > 2);
 }
 
-/// The files that a value may name: itself, and what stands behind a colon or in parentheses, as in
+/// The files that a value may name: itself, and what follows a colon or is in parentheses, as in
 /// join:FILE and explicit(FILE).
 std::vector<std::string> paths_in(const std::string& value) {
   std::vector<std::string> paths{value};

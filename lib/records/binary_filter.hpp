@@ -22,7 +22,7 @@ struct BinaryFilter {
   TokenTable tokens = {};                        ///< a known size bounds the ids
 };
 
-/// What the names of the files beside OUTPUT end in, each with a dot.
+/// The endings of the sidecars of OUTPUT, each with a dot.
 std::vector<std::string> binary_sidecars();
 
 /// Applies `corruption` to records of `filter.length` ids. Writes OUTPUT (ids, in the same layout)
