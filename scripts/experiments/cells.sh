@@ -36,35 +36,60 @@ open_experiment() {
     *) echo "$name: found tier '$tier', expected smoke, hour or day" >&2; exit 2 ;;
   esac
   seeds=$(seed_list "$seeds") || exit 2
+  found_cell=no
   mkdir -p "$out/cells"
-  keep_settings "$name" "$out" "tier $tier text ${text:-default} eval-text ${dev:-default}"
+  keep_settings "$name" "$out" "tier $tier text ${text:-default} eval-text ${dev:-default} script $(script_number)"
 }
 
-# cell CONDITION SEED COMMAND...: the values of one trained model. COMMAND prints lines of measure, tab, value; they are kept, and what is kept
-# is not measured again.
+# script_number: of the script and what it sources, without comments. Values of another script are not mixed with its own.
+script_number() {
+  local files=("scripts/experiments/$name")
+  ! grep -qx '\. scripts/experiments/tasks.sh' "${files[0]}" || files+=(scripts/experiments/tasks.sh)
+  grep -hv '^ *#' "${files[@]}" | cksum | cut -d ' ' -f 1
+}
+
+# cell CONDITION SEED COMMAND...: the values of one trained model. COMMAND prints lines of measure, tab, value; they are kept in the folder cells, with
+# the command lines of masque, and what is kept is not measured again.
 cell() {
-  local kept=$out/cells/$1-$2.tsv
-  if [ -e "$kept" ] || [ "${only_cell:-$1}" != "$1" ]; then return 0; fi
+  local kept=$out/cells/$1-$2.tsv begin=$SECONDS
+  [ "${only_cell:-$1}" = "$1" ] || return 0
+  found_cell=yes
+  [ ! -e "$kept" ] || return 0
   echo "$name: $1, seed $2" >&2
+  commands=$out/cells/$1-$2.commands
+  : >"$commands"
   "${@:3}" >"$kept.part"
-  [ -s "$kept.part" ] || { echo "$name: no values of $1, seed $2" >&2; return 3; }
+  awk -F '\t' 'NF != 2 || $1 == "" || $2 == "" { bad = 1 } END { exit bad || NR == 0 }' "$kept.part" ||
+    { echo "$name: a value of $1, seed $2 is missing: $kept.part" >&2; return 3; }
+  printf '# %s, %s, %d s\n' "$(lm-train --version | head -n 1)" "$(processor)" $((SECONDS - begin)) >>"$commands"
   mv "$kept.part" "$kept"
 }
 
-# masque TOOL ARGUMENT...: runs the tool, with MASQUE_THREADS threads if that is set; the command line is written to $out/commands, which the
-# report shows.
+# masque TOOL ARGUMENT...: runs the tool, with MASQUE_THREADS threads if that is set.
 masque() {
-  local line
-  printf -v line '%q ' "$@"
-  grep -qxF -- "${line% }" "$out/commands" 2>/dev/null || printf '%s\n' "${line% }" >>"$out/commands"
+  note "$@"
   "$@" ${MASQUE_THREADS:+-j "$MASQUE_THREADS"}
+}
+
+# note TOOL ARGUMENT...: a command line of this cell, for the report.
+note() {
+  local line='' word
+  for word; do
+    case $word in
+      '' | *[!A-Za-z0-9_./,:=+-]*) word="'${word//\'/\'\\\'\'}'" ;;
+    esac
+    line+="$word "
+  done
+  grep -qxF -- "${line% }" "$commands" || printf '%s\n' "${line% }" >>"$commands"
 }
 
 # learn MODEL OPTION...: trains on $text as $out/models/MODEL, unless it is done; goes on with what was interrupted.
 learn() {
+  local command=(lm-train "$text" -o "$out/models/$1" --resume -q "${@:2}")
+  note "${command[@]}"
   [ ! -e "$out/models/$1.done" ] || return 0
   mkdir -p "$out/models"
-  masque lm-train "$text" -o "$out/models/$1" --resume -q "${@:2}" >&2 || return
+  masque "${command[@]}" >&2 || return
   touch "$out/models/$1.done"
 }
 
@@ -103,11 +128,29 @@ pictures() {
   done
 }
 
-# finish: values.tsv, means.tsv and pictures of all cells; prints the means. Measures NAME@N are for the pictures only.
+# finish: values.tsv, means.tsv, pictures and command lines of all cells; prints the means. Measures NAME@N are for the pictures only.
 finish() {
+  [ "$found_cell" = yes ] || { echo "$name: no condition '$only_cell'" >&2; exit 2; }
   find "$out/cells" -name '*.tsv' -printf '%f\n' | sort -V | while read -r file; do
     awk -F '\t' -v cell="${file%.tsv}" 'BEGIN { at = match(cell, /-[0-9]+$/) } { print substr(cell, 1, at - 1) "\t" substr(cell, at + 1) "\t" $1 "\t" $2 }' "$out/cells/$file"
   done | write_values "$out"
   pictures
+  cell_commands
   cat "$out/means.tsv"
+}
+
+# cell_commands: $out/commands, the command lines of the first seed of each condition, those of known values last; $out/machines, a line of version,
+# processor and seconds for each cell that was measured here.
+cell_commands() {
+  local file condition before='' known=/dev/null
+  [ ! -e "$out/known.commands" ] || known=$out/known.commands
+  find "$out/cells" -name '*.commands' -printf '%f\n' | sort -V | while read -r file; do
+    condition=${file%-*}
+    [ "$condition" != "$before" ] || continue
+    before=$condition
+    printf '# %s\n' "$condition"
+    grep -v '^# ' "$out/cells/$file" || true
+  done | awk '/^# / { kept = !($0 in seen); seen[$0] } kept' - "$known" >"$out/commands.part"
+  mv "$out/commands.part" "$out/commands"
+  find "$out/cells" -name '*.commands' -exec sed -n 's/^# //p' {} + >"$out/machines"
 }

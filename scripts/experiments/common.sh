@@ -6,7 +6,7 @@ from_caller() { (cd "${OLDPWD:-$PWD}" && realpath -m "$1"); }
 
 # seed_list N or A-B: the seeds from 1 to N, or from A to B.
 seed_list() {
-  [[ $1 =~ ^[0-9]+(-[0-9]+)?$ ]] || { printf "%s: found --seeds '%s', expected N or A-B\n" "${0##*/}" "$1" >&2; return 2; }
+  [[ $1 =~ ^[1-9][0-9]*(-[0-9]+)?$ ]] && [ "${1%-*}" -le "${1#*-}" ] || { printf "%s: found --seeds '%s', expected N or A-B\n" "${0##*/}" "$1" >&2; return 2; }
   case $1 in *-*) seq "${1%-*}" "${1#*-}" ;; *) seq "$1" ;; esac
 }
 
@@ -19,10 +19,15 @@ keep_settings() {
 
 # split_bible FOLDER: bible.txt, and of it train.txt and the last 3,000 verses as dev.txt.
 split_bible() {
-  [ -e "$1/bible.txt" ] || bible -f 'gen1:1-rev22:21' | sed 's/^[^ ]* *//' >"$1/bible.txt"
+  [ ! -e "$1/dev.txt" ] || return 0
+  bible -f 'gen1:1-rev22:21' | sed 's/^[^ ]* *//' >"$1/bible.txt"
   head -n -3000 "$1/bible.txt" >"$1/train.txt"
-  tail -n 3000 "$1/bible.txt" >"$1/dev.txt"
+  tail -n 3000 "$1/bible.txt" >"$1/dev.part"
+  mv "$1/dev.part" "$1/dev.txt"
 }
+
+# processor: its name and number of threads.
+processor() { printf '%s, %s threads' "$(sed -nE 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)"; }
 
 # make_clauses TRAIN DEV: 1,500 lines of made sentences, the same each time.
 make_clauses() {

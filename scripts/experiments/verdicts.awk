@@ -1,13 +1,14 @@
 # Judges the claims of an experiment by its values.
 #   awk -F '\t' -v experiment=NAME -f verdicts.awk claims.tsv NAME/values.tsv
-# claims.tsv: experiment, claim, measure, first, second, kind, least, learned (README.md explains the rule). values.tsv: condition, seed, measure, value.
-# Prints claim, measure, first, second, seeds, difference, low, high, verdict: the mean over seeds of first − second with its 95 % interval
-# (Student's t of the paired differences).
+# claims.tsv: experiment, claim, measure, first, second, kind, least, learned, stated, published (README.md explains them).
+# values.tsv: condition, seed, measure, value.
+# Prints claim, measure, first, second, seeds, difference, low, high, verdict, stated, published: the mean over seeds of first − second with its
+# 95 % interval (Student's t of the paired differences).
 BEGIN {
   OFS = "\t"
   # Quantiles of 0.975 for 1, 2, … degrees of freedom.
   quantiles = split("12.706 4.303 3.182 2.776 2.571 2.447 2.365 2.306 2.262 2.228 2.201 2.179 2.160 2.145 2.131", quantile, " ")
-  print "claim", "measure", "first", "second", "seeds", "difference", "low", "high", "verdict"
+  print "claim", "measure", "first", "second", "seeds", "difference", "low", "high", "verdict", "stated", "published"
 }
 FNR == 1 { ++file; next }
 file == 1 { if ($1 == experiment) { claim[++claims] = $0 } next }
@@ -16,7 +17,7 @@ file == 1 { if ($1 == experiment) { claim[++claims] = $0 } next }
 function is_number(text) { return text ~ /^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$/ }
 function of(condition, measure, s) { return is_number(condition) ? condition : value[condition, measure, s] }
 function has(condition, measure, s) { return is_number(condition) || ((condition, measure, s) in value && is_number(value[condition, measure, s])) }
-# Rules separated by ";": "condition measure > number" or "<", of the mean over seeds; "both" and "either" stand for the two conditions of
+# Rules separated by ";": "condition measure > number" or "<", of every seed; "both" and "either" stand for the two conditions of
 # the claim. "-" always holds.
 function has_learned(rules, first, second,    rule, k, n, part, rest) {
   if (rules == "-") return 1
@@ -30,10 +31,13 @@ function has_learned(rules, first, second,    rule, k, n, part, rest) {
   }
   return 1
 }
-function holds(rule,    part, s, n, sum) {
+function holds(rule,    part, s, n, v) {
   split(rule, part, " ")
-  for (s = 1; s <= seeds; ++s) if (has(part[1], part[2], seed[s])) { ++n; sum += of(part[1], part[2], seed[s]) }
-  return n && (part[3] == ">" ? sum / n > part[4] : sum / n < part[4])
+  for (s = 1; s <= seeds; ++s) if (has(part[1], part[2], seed[s])) {
+    ++n; v = of(part[1], part[2], seed[s])
+    if (part[3] == ">" ? v <= part[4] : v >= part[4]) return 0
+  }
+  return n
 }
 # Whether a value was measured and is no number.
 function is_broken(condition, measure, s) { return !has(condition, measure, s) && (condition, measure, s) in value }
@@ -41,7 +45,7 @@ function verdict(kind, least, learned, n, broken, mean, half, agreeing, first, s
   if (n == 0) return broken ? "not finite" : "not run"
   if (n == 1) return "one seed, no verdict"
   if (broken) return "not finite"
-  if (!has_learned(learned, first, second)) return "not visible at this scale"
+  if (!has_learned(learned, first, second)) return "not learned"
   low = mean - half; high = mean + half
   if (kind == "same") {
     if (low >= -least && high <= least) return "reproduced"
@@ -73,6 +77,6 @@ END {
     half = n > 1 ? quantile[n - 1 < quantiles ? n - 1 : quantiles] * sqrt((v > 0 ? v : 0) / n) : 0
     line = f[2] OFS f[3] OFS f[4] OFS f[5] OFS n OFS (n ? sprintf("%.4g", mean) : "-")
     line = line OFS (n > 1 ? sprintf("%.4g", mean - half) OFS sprintf("%.4g", mean + half) : "-" OFS "-")
-    print line OFS verdict(f[6], f[7], f[8], n, broken, sign * mean, half, agreeing, f[4], f[5])
+    print line OFS verdict(f[6], f[7], f[8], n, broken, sign * mean, half, agreeing, f[4], f[5]) OFS (f[9] == "" ? "before" : f[9]) OFS (f[10] == "" ? "-" : f[10])
   }
 }

@@ -39,6 +39,8 @@ cmp -s first a/means.tsv || fail "the means are not what was printed"
 again a cells/scratch-2.tsv models/scratch-100-2 models/scratch-100-2.done cells/pretrained-1.tsv
 "$experiment" --tier hour -o a >none 2>log && fail "other settings were taken"
 grep -q 'other settings' log || fail "no word about other settings"
+"$experiment" --tier smoke --cell nonsense -o a >none 2>log
+[ $? = 2 ] && grep -q "no condition 'nonsense'" log || fail "a condition that is none: $(cat log)"
 
 experiment=$experiments/grow
 "$experiment" --tier smoke -o b >first 2>log || { cat log; fail "growth"; }
@@ -77,18 +79,20 @@ add e 0 more 0 -
 add a none more 0 -
 add b a not_more 0 -
 add a b not_more 0.5 -
-add a b more 0 'both m > 10.5; a m < 13'
-add a b more 0 'either m > 11.5'
+add a b more 0 'both m > 9; a m < 14'
+add a b more 0 'either m > 10.5'
 add a b more 0 'both m > 11.5'
 add g a same 9 -
 add h b more 0 -
 add i b more 0 'i m > 100'
+add a b more 0 'a m > 11.5'
 printf 'condition\tseed\tmeasure\tvalue\n' >values
 printf '%s\n' a:1:11 a:2:12.1 a:3:13.2 b:1:10 b:2:11 b:3:12 c:1:1.01 c:2:0.99 c:3:1.02 d:1:1 d:2:1 d:3:1 e:1:1 e:2:1 e:3:30 f:1:0 f:2:0 f:3:0 g:1:nan g:2:inf h:1:nan h:2:12 h:3:13 i:1:20 |
   awk -F : '{ print $1 "\t" $2 "\tm\t" $3 }' >>values
 awk -F '\t' -v experiment=x -f "$experiments/verdicts.awk" claims values | tail -n +2 | cut -f 9 >verdicts
-printf '%s\n' reproduced 'direction only' contradicted contradicted 'not visible at this scale' 'direction only' 'not visible at this scale' reproduced \
-  contradicted 'direction only' 'not run' reproduced contradicted reproduced reproduced 'not visible at this scale' 'not finite' 'not finite' 'one seed, no verdict' >expected
+printf '%s\n' reproduced 'direction only' contradicted contradicted 'not visible at this scale' 'direction only' 'not learned' reproduced \
+  contradicted 'direction only' 'not run' reproduced contradicted reproduced reproduced 'not learned' 'not finite' 'not finite' 'one seed, no verdict' \
+  'not learned' >expected
 diff expected verdicts || fail "verdicts"
 [ "$(awk -F '\t' -v experiment=x -f "$experiments/verdicts.awk" claims values | sed -n 2p | cut -f 5-8)" = "3	1.1	0.8516	1.348" ] || fail "the interval of the first row"
 
@@ -96,17 +100,28 @@ diff expected verdicts || fail "verdicts"
 "$experiments/reproduce" --list >names
 cut -f 1 "$experiments/claims.tsv" | tail -n +2 | sort -u | diff - names || fail "experiments with claims and with pages differ"
 while read -r name; do [ -x "$experiments/$name" ] || fail "no script $name"; done <names
-awk -F '\t' 'NR > 1 && (NF != 8 || $6 !~ /^(more|less|same|not_more)$/ || $7 !~ /^[0-9.]+$/ || $8 !~ /^(-|[^ ]+ [^ ]+ [<>] [0-9.]+(; *[^ ]+ [^ ]+ [<>] [0-9.]+)*)$/) { print; bad = 1 } END { exit bad }' \
+awk -F '\t' 'NR > 1 && (NF != 10 || $6 !~ /^(more|less|same|not_more)$/ || $7 !~ /^[0-9.]+$/ || $9 !~ /^(before|after)$/ || $8 !~ /^(-|[^ ]+ [^ ]+ [<>] [0-9.]+(; *[^ ]+ [^ ]+ [<>] [0-9.]+)*)$/) { print; bad = 1 } END { exit bad }' \
   "$experiments/claims.tsv" || fail "rows of claims.tsv"
 
 "$experiments/reproduce" --tier smoke --only heads -o r >first 2>log || { cat log; fail "reproduce"; }
 [ "$(wc -l <first)" = "$(grep -c '^heads	' "$experiments/claims.tsv")" ] && ! grep -q 'not run' first || fail "rows of heads: $(cat first)"
 if command -v cmark-gfm >none; then grep -q '<h2 id="heads">' r/report/report.html || fail "the report as HTML"; fi
 grep -q '^| many |' r/report/report.md && grep -q '^lm-train DIR' r/report/report.md || fail "the report"
+grep -q '14 of 14 models measured in' r/report/report.md || fail "where the values were measured: $(grep measured r/report/report.md)"
 rm r/heads/cells/many-2.tsv
 "$experiments/reproduce" --tier smoke --only heads -o r >second 2>log || fail "reproduce after losses"
 cmp first second || fail "other verdicts after losses"
 "$experiments/reproduce" --tier hour --only heads -o r >none 2>log && fail "another tier was taken"
 "$experiments/reproduce" --only nonsense >none 2>log
 [ $? = 2 ] && grep -q "no experiment 'nonsense'" log || fail "a name that is none: $(cat log)"
+# Known values are taken, what is measured in the folder stays, and their commands are in the report.
+if command -v bible >none; then
+  mkdir -p k/heads/cells
+  printf 'loss\t7\nrank\t1\n' >k/heads/cells/many-2.tsv
+  "$experiments/reproduce" --tier hour --known --only heads -o k >none 2>log || { cat log; fail "known values"; }
+  [ "$(cat k/heads/cells/many-2.tsv)" = "$(printf 'loss\t7\nrank\t1')" ] && ! grep -q 'seed' log || fail "known values were measured: $(cat log)"
+  grep -q '^# many' k/heads/commands && grep -q '^lm-train DIR/train.txt' k/report/report.md || fail "the commands of known values"
+fi
+"$experiments/reproduce" --tier hour --known --text log --eval-text log -o q >none 2>log
+[ $? = 2 ] && grep -q 'default text' log || fail "known values of another text: $(cat log)"
 exit $((failures > 0))
