@@ -6,7 +6,10 @@ from_caller() { (cd "${OLDPWD:-$PWD}" && realpath -m "$1"); }
 
 # seed_list N or A-B: the seeds from 1 to N, or from A to B.
 seed_list() {
-  [[ $1 =~ ^[1-9][0-9]*(-[0-9]+)?$ ]] && [ "${1%-*}" -le "${1#*-}" ] || { printf "%s: found --seeds '%s', expected N or A-B\n" "${0##*/}" "$1" >&2; return 2; }
+  if ! [[ $1 =~ ^[1-9][0-9]*(-[0-9]+)?$ ]] || [ "${1%-*}" -gt "${1#*-}" ]; then
+    printf "%s: found --seeds '%s', expected N or A-B\n" "${0##*/}" "$1" >&2
+    return 2
+  fi
   case $1 in *-*) seq "${1%-*}" "${1#*-}" ;; *) seq "$1" ;; esac
 }
 
