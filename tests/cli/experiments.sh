@@ -103,6 +103,14 @@ while read -r name; do [ -x "$experiments/$name" ] || fail "no script $name"; do
 awk -F '\t' 'NR > 1 && (NF != 10 || $6 !~ /^(more|less|same|not_more)$/ || $7 !~ /^[0-9.]+$/ || $9 !~ /^(before|after)$/ || $8 !~ /^(-|[^ ]+ [^ ]+ [<>] [0-9.]+(; *[^ ]+ [^ ]+ [<>] [0-9.]+)*)$/) { print; bad = 1 } END { exit bad }' \
   "$experiments/claims.tsv" || fail "rows of claims.tsv"
 
+# The committed report has the verdicts of the committed values.
+for values in "$experiments"/results/hour/*.tsv; do
+  name=$(basename "$values" .tsv)
+  ! grep -qx "## $name" "$experiments/results/hour/report.md" ||
+    awk -F '\t' -v experiment="$name" -f "$experiments/verdicts.awk" "$experiments/claims.tsv" "$values" | awk -F '\t' -v name="$name" 'NR > 1 { print name "\t" $1 "\t" $6 "\t" $9 }'
+done >verdicts
+awk -F ' [|] ' '/^[|] \[/ { sub(/^.*\[/, "", $1); sub(/\].*/, "", $1); print $1 "\t" $2 "\t" $5 "\t" $8 }' "$experiments/results/hour/report.md" | diff - verdicts || fail "verdicts of the committed report"
+
 "$experiments/reproduce" --tier smoke --only heads -o r >first 2>log || { cat log; fail "reproduce"; }
 [ "$(wc -l <first)" = "$(grep -c '^heads	' "$experiments/claims.tsv")" ] && ! grep -q 'not run' first || fail "rows of heads: $(cat first)"
 if command -v cmark-gfm >none; then grep -q '<h2 id="heads">' r/report/report.html || fail "the report as HTML"; fi
