@@ -112,7 +112,8 @@ cli::ExitCode encode_to_folder(const EncodeCommand& o, const text::Tokenizer& to
       *o.folder, static_cast<Index>(tokenizer.size()), text::tokenizer_digest(tokenizer),
       o.resume ? records::TokenFolderStart::kResume : records::TokenFolderStart::kNew,
       settings_of(o));
-  session.say_if_interrupted(fmt::format("{} is incomplete; --resume continues", *o.folder));
+  if (!writer.complete())
+    session.say_if_interrupted(fmt::format("{} is incomplete; --resume continues", *o.folder));
   const int threads = o.common.threads > 0 ? o.common.threads : default_threads();
   std::vector<std::unique_ptr<LineTokenizer>> encoders;
   encoders.reserve(static_cast<std::size_t>(threads));
@@ -174,6 +175,8 @@ cli::ExitCode encode_to_folder(const EncodeCommand& o, const text::Tokenizer& to
   }
   writer.commit(done.lines);
   session.clear_progress();
+  if (writer.complete())
+    session.note(fmt::format("{} was complete and holds the ids of this text", *o.folder));
   return lines.finish(session);
 }
 

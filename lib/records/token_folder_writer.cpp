@@ -83,8 +83,10 @@ TokenFolderWriter::TokenFolderWriter(std::string path, Index vocab_size, std::st
   const bool begins = new_folder || has_nothing_saved(path_);
   if (!new_folder && start == TokenFolderStart::kNew && is_taken(path_))
     throw InputError(path_, fmt::format("{}, or {}", kIsThere, field("resume")));
-  if (!new_folder && exists(join(path_, kTokenInfoName)))
-    throw InputError(path_, "is complete, nothing is left to do");
+  if (!new_folder && exists(join(path_, kTokenInfoName))) {
+    open_complete();
+    return;
+  }
   if (!begins && !exists(join(path_, kTokenProgressName))) {
     throw InputError(path_, fmt::format("has no {}, expected a folder that an interrupted run left",
                                         kTokenProgressName));
@@ -103,6 +105,12 @@ TokenFolderWriter::TokenFolderWriter(std::string path, Index vocab_size, std::st
   if (!failed) return;
   if (new_folder) remove_folder(path_);
   std::rethrow_exception(failed);
+}
+
+void TokenFolderWriter::open_complete() {
+  complete_ = TokenFolderInfo::read(path_);
+  if (complete_->vocab_size != info_.vocab_size || complete_->tokenizer != info_.tokenizer)
+    throw InputError(path_, "written with another tokenizer, expected the same");
 }
 
 void TokenFolderWriter::restore() {
@@ -175,6 +183,7 @@ void TokenFolderWriter::add(std::span<const TokenId> ids) {
   MASQUE_CHECK(!ids.empty() && std::ranges::all_of(ids, [&](TokenId id) {
     return id >= 0 && id < info_.vocab_size;
   }));
+  if (complete()) return count(ids);
   append_binary(ids, info_.id_bytes, ids_buffer_);
   count(ids);
   append_number(ends_buffer_, static_cast<std::uint64_t>(info_.tokens));
@@ -194,6 +203,7 @@ void TokenFolderWriter::flush() {
 }
 
 void TokenFolderWriter::save(Index lines, std::string text) {
+  if (complete()) return;
   flush();
   sync_part(ids_, join(path_, kTokenIdsName));
   sync_part(ends_, join(path_, kTokenEndsName));
@@ -202,6 +212,11 @@ void TokenFolderWriter::save(Index lines, std::string text) {
 }
 
 void TokenFolderWriter::commit(Index lines) {
+  if (complete()) {
+    if (digest_.digest() == complete_->digest && lines == complete_->lines) return;
+    throw InputError(path_,
+                     "is complete and holds the ids of another text, expected the same text");
+  }
   if (info_.sequences == 0) {
     remove_folder(path_);
     throw InputError("no tokens, expected a text");

@@ -1,6 +1,7 @@
 // Writing a token folder, sequence by sequence, so that an interrupted run can go on.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ struct TokenProgress {
 /// What happens when the folder is there.
 enum class TokenFolderStart {
   kNew,     ///< it must not be there, or be empty
-  kResume,  ///< what an interrupted run wrote stays
+  kResume,  ///< what an earlier run wrote stays, whether it was interrupted or not
 };
 
 /// A token folder being written. It is complete, and a token folder, once commit() has returned;
@@ -29,14 +30,17 @@ class TokenFolderWriter {
  public:
   /// Makes the folder `path` for ids below `vocab_size` of a tokenizer with the digest
   /// `tokenizer`, or goes on with it, as `start` says; a folder that is not there is begun. Throws
-  /// InputError: the folder is there (kNew) or is none that a run with the same tokenizer was
-  /// interrupted in (kResume), another process writes it. A run goes on only with the same
+  /// InputError: the folder is there (kNew) or is none of a run with the same tokenizer (kResume),
+  /// another process writes it. A run goes on only with the same
   /// `settings`, which are what else decides the ids.
   TokenFolderWriter(std::string path, Index vocab_size, std::string tokenizer,
                     TokenFolderStart start, std::string settings = {});
 
   /// What is written and saved: when it begins, what an interrupted run left.
   const TokenProgress& saved() const { return saved_; }
+  /// Whether an earlier run completed the folder. Then nothing is written: what is added is
+  /// compared with the folder, in commit().
+  bool complete() const { return complete_.has_value(); }
 
   /// Appends a sequence of `ids`, at least one, all below the vocabulary's size. Throws InputError.
   void add(std::span<const TokenId> ids);
@@ -44,10 +48,11 @@ class TokenFolderWriter {
   /// `text`: a run that goes on begins after them. Throws InputError.
   void save(Index lines, std::string text);
   /// Completes the folder; the text had `lines` lines. Throws InputError, also if nothing was
-  /// added.
+  /// added, or if the folder was complete() and holds other ids.
   void commit(Index lines);
 
  private:
+  void open_complete();
   void restore();
   void count(std::span<const TokenId> ids);
   void flush();
@@ -56,6 +61,7 @@ class TokenFolderWriter {
   std::string settings_;
   TokenFolderInfo info_;
   TokenProgress saved_;
+  std::optional<TokenFolderInfo> complete_;  ///< what an earlier run wrote
   Descriptor ids_, ends_;
   std::string ids_buffer_, ends_buffer_;
   TokenDigest digest_;

@@ -123,9 +123,18 @@ TEST_CASE("an interrupted folder goes on from what was saved, and ends the same"
   for (const std::string& name : test::names_in(path))
     CHECK(read_file(path + "/" + name) == read_file(folder / "whole/" + name));
   CHECK(test::names_in(path).size() == 4);
-  CHECK(contains(
-      message_of([&] { TokenFolderWriter(path, 100, kTokenizer, TokenFolderStart::kResume); }),
-      "is complete"));
+  // A complete folder is compared with what is added, and stays.
+  for (const Index lines : {Index{7}, Index{8}}) {
+    TokenFolderWriter writer(path, 100, kTokenizer, TokenFolderStart::kResume);
+    CHECK(writer.complete());
+    CHECK(writer.saved().lines == 0);
+    for (const auto& sequence : sequences) writer.add(sequence);
+    writer.save(3, "text so far");
+    const std::string message = message_of([&] { writer.commit(lines); });
+    CHECK(contains(message, lines == 7 ? "(nothing thrown)" : "holds the ids of another text"));
+  }
+  CHECK(TokenFolder::open(path)->info().lines == 7);
+  CHECK(test::names_in(path).size() == 4);
   // Other options, and ids that were changed since.
   {
     TokenFolderWriter writer(folder / "options", 100, kTokenizer, TokenFolderStart::kNew,
