@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
-#include "base/vectorize.hpp"
+#include "base/philox_words.hpp"
 
 namespace masque {
 
@@ -36,57 +36,8 @@ PhiloxBlock RandomStream::block(std::uint64_t i) const {
                 key_);
 }
 
-namespace {
-
-constexpr std::size_t kLanes = 16;
-
-/// Blocks first … first + kLanes − 1, word by word side by side: vectors of 32 × 32 bits.
-inline void philox_lanes(std::uint64_t first, std::uint64_t item, std::uint64_t key,
-                         std::uint32_t* out) {
-  std::uint32_t a[kLanes];
-  std::uint32_t b[kLanes];
-  std::uint32_t c[kLanes];
-  std::uint32_t d[kLanes];
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    a[i] = static_cast<std::uint32_t>(first + i);
-    b[i] = static_cast<std::uint32_t>((first + i) >> 32);
-    c[i] = static_cast<std::uint32_t>(item);
-    d[i] = static_cast<std::uint32_t>(item >> 32);
-  }
-  auto k0 = static_cast<std::uint32_t>(key);
-  auto k1 = static_cast<std::uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    for (std::size_t i = 0; i < kLanes; ++i) {
-      const std::uint64_t p0 = std::uint64_t{0xD2511F53} * a[i];
-      const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * c[i];
-      a[i] = static_cast<std::uint32_t>(p1 >> 32) ^ b[i] ^ k0;
-      b[i] = static_cast<std::uint32_t>(p1);
-      c[i] = static_cast<std::uint32_t>(p0 >> 32) ^ d[i] ^ k1;
-      d[i] = static_cast<std::uint32_t>(p0);
-    }
-    k0 += 0x9E3779B9;
-    k1 += 0xBB67AE85;
-  }
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    out[4 * i] = a[i];
-    out[4 * i + 1] = b[i];
-    out[4 * i + 2] = c[i];
-    out[4 * i + 3] = d[i];
-  }
-}
-
-}  // namespace
-
 void RandomStream::words(std::uint64_t first, std::size_t n, std::uint32_t* out) const {
-  constexpr std::size_t kWords = 4 * kLanes;
-  std::size_t done = 0;
-  for (; done + kWords <= n; done += kWords) {
-    vectorized<philox_lanes>(first + done / 4, item_, key_, out + done);
-  }
-  if (done == n) return;
-  std::array<std::uint32_t, kWords> rest{};
-  vectorized<philox_lanes>(first + done / 4, item_, key_, rest.data());
-  std::copy(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(n - done), out + done);
+  philox_words(first, item_, key_, n, out);
 }
 
 namespace {

@@ -50,6 +50,20 @@ void activation_forward(Activation f, MatrixView<T> x) {
 }
 
 template <class T>
+void activation_forward(Activation f, MatrixView<const T> x, MatrixView<T> y) {
+  MASQUE_CHECK(x.rows == y.rows && x.columns == y.columns);
+  for_rows(x.rows, x.columns, [&](Index i) { activate_row(f, x.row(i), y.row(i), x.columns); });
+}
+
+template <class T>
+void activation_backward(Activation f, MatrixView<const T> x, MatrixView<T> d) {
+  MASQUE_CHECK(x.rows == d.rows && x.columns == d.columns);
+  if (f == Activation::kNone) return;
+  for_rows(x.rows, x.columns,
+           [&](Index i) { multiply_slope_row(f, x.row(i), d.row(i), x.columns); });
+}
+
+template <class T>
 void activation_backward(Activation f, MatrixView<const T> x, MatrixView<const T> d_y,
                          MatrixView<T> d_x) {
   MASQUE_CHECK(x.rows == d_y.rows && x.columns == d_y.columns);
@@ -85,6 +99,8 @@ void gated_backward(Activation f, MatrixView<const T> gate, MatrixView<const T> 
 
 #define MASQUE_INSTANTIATE(T)                                                                \
   template void activation_forward<T>(Activation, MatrixView<T>);                            \
+  template void activation_forward<T>(Activation, MatrixView<const T>, MatrixView<T>);       \
+  template void activation_backward<T>(Activation, MatrixView<const T>, MatrixView<T>);      \
   template void activation_backward<T>(Activation, MatrixView<const T>, MatrixView<const T>, \
                                        MatrixView<T>);                                       \
   template void gated_forward<T>(Activation, MatrixView<const T>, MatrixView<const T>,       \

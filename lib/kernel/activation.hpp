@@ -30,7 +30,14 @@ std::optional<Activation> find_activation(std::string_view name);
 /// `x` ← `f`(x), element by element, in place. Parallel over rows.
 template <class T>
 void activation_forward(Activation f, MatrixView<T> x);
+/// `y` ← `f`(`x`), element by element; both have one shape and do not overlap. Parallel over rows.
+template <class T>
+void activation_forward(Activation f, MatrixView<const T> x, MatrixView<T> y);
 
+/// `d` ⊙= f′(`x`): the gradient by the outputs of activation `f` becomes that by its inputs `x`, of
+/// the same shape. Parallel over rows.
+template <class T>
+void activation_backward(Activation f, MatrixView<const T> x, MatrixView<T> d);
 /// `d_x` += f′(x) ⊙ `d_y`, where `f` is the activation and `x` the input of the forward
 /// pass. All three have one shape.
 template <class T>

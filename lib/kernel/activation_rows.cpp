@@ -80,6 +80,12 @@ void add_slope_row_loop(Activation f, const float* x, const float* d_y, float* d
 #undef MASQUE_BODY
 }
 
+void multiply_slope_row_loop(Activation f, const float* x, float* d, Index n) {
+#define MASQUE_BODY(value, slope) d[i] *= slope(x[i])
+  MASQUE_FOR_EACH_ACTIVATION(f, n, MASQUE_BODY)
+#undef MASQUE_BODY
+}
+
 void add_gate_row_loop(Activation f, const GateRow<float>& row, Index n) {
   const float* gate = row.gate;
   const float* up = row.up;
@@ -114,6 +120,10 @@ void activate_row(Activation f, const float* x, float* y, Index n) {
 
 void add_slope_row(Activation f, const float* x, const float* d_y, float* d_x, Index n) {
   vectorized<add_slope_row_loop>(f, x, d_y, d_x, n);
+}
+
+void multiply_slope_row(Activation f, const float* x, float* d, Index n) {
+  vectorized<multiply_slope_row_loop>(f, x, d, n);
 }
 
 void add_gate_row(Activation f, const GateRow<float>& row, Index n) {

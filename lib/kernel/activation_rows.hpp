@@ -32,6 +32,14 @@ void add_slope_row(Activation f, const T* x, const T* d_y, T* d_x, Index n) {
 }
 void add_slope_row(Activation f, const float* x, const float* d_y, float* d_x, Index n);
 
+/// `d` ⊙= f′(x), `n` elements each; `f` is the activation, `x` the input of the forward pass. d
+/// must not overlap x.
+template <class T>
+void multiply_slope_row(Activation f, const T* x, T* d, Index n) {
+  for (Index i = 0; i < n; ++i) d[i] *= reference::activation_slope(f, x[i]);
+}
+void multiply_slope_row(Activation f, const float* x, float* d, Index n);
+
 /// Gradients of a gated unit with activation `f` for the `n` elements of `row`: d_up += f(gate) ⊙
 /// d_y and d_gate += f′(gate) ⊙ up ⊙ d_y.
 template <class T>

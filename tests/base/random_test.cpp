@@ -125,7 +125,8 @@ TEST_CASE("the bits of the normals never change") {
 TEST_CASE("many words at once are the blocks, in order") {
   const RandomStream stream(7, "test", 3);
   CHECK(stream.for_item(9).block(2) == RandomStream(7, "test", 9).block(2));
-  for (const std::size_t n : {0UL, 1UL, 3UL, 63UL, 64UL, 65UL, 1000UL}) {
+  for (const std::size_t n :
+       {0UL, 1UL, 3UL, 7UL, 8UL, 9UL, 15UL, 16UL, 31UL, 32UL, 33UL, 65UL, 1000UL}) {
     std::vector<std::uint32_t> words(n + 1, 42);
     stream.words(n, words.data());
     CHECK(words[n] == 42);

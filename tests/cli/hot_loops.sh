@@ -16,7 +16,7 @@ command -v "$objdump" >/dev/null || exit 77
   # Every function that is compiled for an instruction set, and the SSE2 variants of plain loops.
   function hot(name) {
     if (name ~ /Eigen::/) return 0
-    return name ~ /N_(AVX2|AVX3|SSE2|SSE4|SCALAR)::|on_avx(2|512)<|nn::tile::\(anonymous namespace\)::(row_to_pairs|rows_to_pairs|pack_strip)\(|kernel::(finish_row|activate_row|add_slope_row|add_gate_row|exp_sum|exp_below|softmax_row|softmax_row_backward|adamw_run|lamb_run|lamb_moments|squares|scale_run|track_largest|rescale_factors|add_rescaled|turn_row|multiply_row|scale_columns|drop_row)\(/
+    return name ~ /N_(AVX2|AVX3|SSE2|SSE4|SCALAR)::|on_avx(2|512)<|nn::tile::\(anonymous namespace\)::(row_to_pairs|rows_to_pairs|pack_strip)\(|kernel::(finish_row|activate_row|add_slope_row|multiply_slope_row|add_gate_row|exp_sum|exp_below|softmax_row|softmax_row_backward|adamw_run|lamb_run|lamb_moments|squares|scale_run|track_largest|rescale_factors|add_rescaled|turn_row|multiply_row|scale_columns|drop_row)\(/
   }
   # What a function is excused from, and why.
   function excused(name) {

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -34,6 +36,31 @@ Matrix<double> repeated(Index rows, Index columns, std::uint64_t item) {
         .normal(0, static_cast<std::size_t>(columns), result.view().row(i));
   }
   return result;
+}
+
+TEST_CASE_TEMPLATE("an activation gives the same in place and apart", T, float, double) {
+  const Index rows = 3, columns = 37;
+  Matrix<double> numbers(rows, columns), slopes(rows, columns);
+  RandomStream(3, "x").normal(0, numbers.span().size(), numbers.span().data());
+  RandomStream(3, "d").normal(0, slopes.span().size(), slopes.span().data());
+  for (const std::string_view name :
+       {"none", "gelu", "gelu_tanh", "relu", "squared_relu", "swish", "tanh", "sigmoid"}) {
+    CAPTURE(name);
+    const kernel::Activation f = *kernel::find_activation(name);
+    Matrix<T> x(rows, columns), d_y(rows, columns), y(rows, columns);
+    for (std::size_t i = 0; i < x.span().size(); ++i) {
+      x.span()[i] = static_cast<T>(numbers.span()[i]);
+      d_y.span()[i] = static_cast<T>(slopes.span()[i]);
+    }
+    const MatrixView<const T> in = std::as_const(x).view();
+    kernel::activation_forward<T>(f, in, y.view());
+    auto d_x = Matrix<T>::zero(rows, columns);
+    kernel::activation_backward<T>(f, in, std::as_const(d_y).view(), d_x.view());
+    kernel::activation_backward<T>(f, in, d_y.view());
+    CHECK(std::ranges::equal(d_y.span(), d_x.span()));
+    kernel::activation_forward<T>(f, x.view());
+    CHECK(std::ranges::equal(x.span(), y.span()));
+  }
 }
 
 TEST_CASE("rotary scores depend on the distance alone, and rotation keeps lengths") {

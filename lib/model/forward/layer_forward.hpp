@@ -38,8 +38,7 @@ void activate(const Design& design, MatrixView<const T> wide, MatrixView<T> acti
     kernel::gated_forward<T>(design.activation, wide.middle_columns(0, inner),
                              wide.middle_columns(inner, inner), active);
   } else {
-    kernel::copy_rows<T>(wide, active);
-    kernel::activation_forward<T>(design.activation, active);
+    kernel::activation_forward<T>(design.activation, wide, active);
   }
 }
 

@@ -80,7 +80,6 @@ void EncoderRun<T>::feed_forward_backward(Index l, LayerTape<T>& tape, MatrixVie
                                           MatrixView<const T> d_y, MatrixView<T> d_x) {
   const EncoderLayer<T>& own = layer(l);
   const Index inner = design_.intermediate_size;
-  const MatrixView<T> d_wide = zeros(kDWide, x.rows, tape.wide.columns());
   const bool normed = design_.norm_placement == NormPlacement::kNormFormer;
   // The same memory as d_context, which is made later.
   const MatrixView<T> d_active =
@@ -105,13 +104,14 @@ void EncoderRun<T>::feed_forward_backward(Index l, LayerTape<T>& tape, MatrixVie
   } else {
     own.down.backward(active, d_y, false, d_active);
   }
-  if (design_.gated) {
-    kernel::gated_backward<T>(design_.activation, tape.wide.view().middle_columns(0, inner),
-                              tape.wide.view().middle_columns(inner, inner), d_active,
-                              d_wide.middle_columns(0, inner), d_wide.middle_columns(inner, inner));
-  } else {
-    kernel::activation_backward<T>(design_.activation, tape.wide.view(), d_active, d_wide);
+  if (!design_.gated) {
+    kernel::activation_backward<T>(design_.activation, tape.wide.view(), d_active);
+    return own.up.backward(x, d_active, true, d_x);
   }
+  const MatrixView<T> d_wide = zeros(kDWide, x.rows, tape.wide.columns());
+  kernel::gated_backward<T>(design_.activation, tape.wide.view().middle_columns(0, inner),
+                            tape.wide.view().middle_columns(inner, inner), d_active,
+                            d_wide.middle_columns(0, inner), d_wide.middle_columns(inner, inner));
   own.up.backward(x, d_wide, true, d_x);
 }
 
