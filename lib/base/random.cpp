@@ -3,29 +3,14 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <numeric>
 
 #include "base/error.hpp"
-#include "base/philox_words.hpp"
 
 namespace masque {
-
-PhiloxBlock philox(PhiloxBlock counter, std::uint64_t key) {
-  auto k0 = static_cast<std::uint32_t>(key);
-  auto k1 = static_cast<std::uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p0 = std::uint64_t{0xD2511F53} * counter[0];
-    const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * counter[2];
-    counter = {
-        static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ k0, static_cast<std::uint32_t>(p1),
-        static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ k1, static_cast<std::uint32_t>(p0)};
-    k0 += 0x9E3779B9;
-    k1 += 0xBB67AE85;
-  }
-  return counter;
-}
 
 RandomStream::RandomStream(std::uint64_t seed, std::string_view purpose, std::uint64_t item)
     : key_(XXH3_64bits_withSeed(purpose.data(), purpose.size(), seed)), item_(item) {}

@@ -2,22 +2,15 @@
 // so that any thread count, shard or batch draws the same.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "base/philox.hpp"
 #include "base/types.hpp"
 
 namespace masque {
-
-/// Four words of 32 bits: a counter, least significant word first, or the random words for it.
-using PhiloxBlock = std::array<std::uint32_t, 4>;
-
-/// Philox 4×32 with 10 rounds: returns four random words for a 128-bit `counter` and a 64-bit
-/// `key`. Salmon et al. 2011, doi:10.1145/2063384.2063405.
-PhiloxBlock philox(PhiloxBlock counter, std::uint64_t key);
 
 /// A stream of numbers named by (seed, purpose, item). Copyable; random access by index. Constant,
 /// so thread-safe.

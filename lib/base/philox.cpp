@@ -1,12 +1,10 @@
-#include "base/philox_words.hpp"
+#include "base/philox.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "base/random.hpp"
-
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "base/philox_words.cpp"
+#define HWY_TARGET_INCLUDE "base/philox.cpp"
 #include "base/simd.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -89,6 +87,21 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace masque {
+
+PhiloxBlock philox(PhiloxBlock counter, std::uint64_t key) {
+  auto k0 = static_cast<std::uint32_t>(key);
+  auto k1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p0 = std::uint64_t{0xD2511F53} * counter[0];
+    const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * counter[2];
+    counter = {
+        static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ k0, static_cast<std::uint32_t>(p1),
+        static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ k1, static_cast<std::uint32_t>(p0)};
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  return counter;
+}
 
 HWY_EXPORT(philox_words_loop);
 
