@@ -30,7 +30,7 @@ split_bible() {
 }
 
 # processor: its name and number of threads.
-processor() { printf '%s, %s threads' "$(sed -nE 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)"; }
+processor() { printf '%s, threads: %s' "$(sed -nE 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)"; }
 
 # make_clauses TRAIN DEV: 1,500 lines of made sentences, the same each time.
 make_clauses() {
