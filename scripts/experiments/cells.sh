@@ -86,16 +86,21 @@ note() {
 # learn MODEL OPTION...: trains on $text as $out/models/MODEL, unless it is done; goes on with what was interrupted.
 learn() {
   local command=(lm-train "$text" -o "$out/models/$1" --resume -q "${@:2}")
-  note "${command[@]}"
-  [ ! -e "$out/models/$1.done" ] || return 0
+  if [ -e "$out/models/$1.done" ]; then
+    note "${command[@]}"
+    return 0
+  fi
   mkdir -p "$out/models"
   masque "${command[@]}" >&2 || return
   touch "$out/models/$1.done"
 }
 
-# learn_blocks MODEL SEED OPTION...: $out/models/MODEL-SEED on blocks of text, with the sizes of the caller: length, batch, steps, layers, width.
+# learn_blocks MODEL SEED OPTION...: $out/models/MODEL-SEED on blocks of text, with the sizes of the caller: length, batch, steps, layers, width. With
+# budget= it trains for this time instead of the steps.
 learn_blocks() {
-  learn "$1-$2" --tokenizer "$out/tok" --format blocks --length "$length" --batch-size "$batch" --steps "$steps" --learning-rate 0.002 \
+  local limit=(--steps "$steps")
+  [ -z "${budget:-}" ] || limit=(--budget "$budget")
+  learn "$1-$2" --tokenizer "$out/tok" --format blocks --length "$length" --batch-size "$batch" "${limit[@]}" --learning-rate 0.002 \
     --num-hidden-layers "$layers" --hidden-size "$width" --seed "$2" "${@:3}"
 }
 

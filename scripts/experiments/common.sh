@@ -25,8 +25,19 @@ split_bible() {
   [ ! -e "$1/dev.txt" ] || return 0
   bible -f 'gen1:1-rev22:21' | sed 's/^[^ ]* *//' >"$1/bible.txt"
   head -n -3000 "$1/bible.txt" >"$1/train.txt"
-  tail -n 3000 "$1/bible.txt" >"$1/dev.part"
-  mv "$1/dev.part" "$1/dev.txt"
+  made "$1/dev.txt" tail -n 3000 "$1/bible.txt"
+}
+
+# made FILE COMMAND...: the output of the command as FILE, unless it is there: a file is whole, or not there.
+made() { [ -e "$1" ] || { "${@:2}" >"$1.part" && mv "$1.part" "$1"; }; }
+
+# pieces FILE NUMBER SIZE...: the words of a file as so many lines of SIZE words, the sizes in turn.
+pieces() {
+  awk -v most="$2" -v list="${*:3}" '
+    BEGIN { sizes = split(list, size, " ") }
+    { for (i = 1; i <= NF; ++i) {
+        line = line (words++ ? " " : "") $i
+        if (words == size[lines % sizes + 1]) { print line; line = ""; words = 0; if (++lines == most) exit } } }' "$1"
 }
 
 # processor: its name and number of threads.

@@ -77,6 +77,6 @@ END {
     half = n > 1 ? quantile[n - 1 < quantiles ? n - 1 : quantiles] * sqrt((v > 0 ? v : 0) / n) : 0
     line = f[2] OFS f[3] OFS f[4] OFS f[5] OFS n OFS (n ? sprintf("%.4g", mean) : "-")
     line = line OFS (n > 1 ? sprintf("%.4g", mean - half) OFS sprintf("%.4g", mean + half) : "-" OFS "-")
-    print line OFS verdict(f[6], f[7], f[8], n, broken, sign * mean, half, agreeing, f[4], f[5]) OFS (f[9] == "" ? "before" : f[9]) OFS (f[10] == "" ? "-" : f[10])
+    print line OFS verdict(f[6], f[7], f[8], n, broken, sign * mean, half, agreeing, f[4], f[5]) OFS f[9] OFS f[10]
   }
 }
