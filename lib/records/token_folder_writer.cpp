@@ -109,8 +109,13 @@ TokenFolderWriter::TokenFolderWriter(std::string path, Index vocab_size, std::st
 
 void TokenFolderWriter::open_complete() {
   complete_ = TokenFolderInfo::read(path_);
-  if (complete_->vocab_size != info_.vocab_size || complete_->tokenizer != info_.tokenizer)
-    throw InputError(path_, "written with another tokenizer, expected the same");
+  check_tokenizer(path_, complete_->vocab_size, complete_->tokenizer);
+}
+
+void TokenFolderWriter::check_tokenizer(const std::string& path, Index vocab_size,
+                                        std::string_view tokenizer) const {
+  if (vocab_size != info_.vocab_size || tokenizer != info_.tokenizer)
+    throw InputError(path, "written with another tokenizer, expected the same");
 }
 
 void TokenFolderWriter::restore() {
@@ -126,8 +131,7 @@ void TokenFolderWriter::restore() {
   if (number("version") != static_cast<Index>(kTokenFolderVersion))
     throw InputError(file.path(), fmt::format("version {}, expected {}", number("version"),
                                               kTokenFolderVersion));
-  if (number("vocab_size") != info_.vocab_size || json.text_of("tokenizer") != info_.tokenizer)
-    throw InputError(file.path(), "written with another tokenizer, expected the same");
+  check_tokenizer(file.path(), number("vocab_size"), json.text_of("tokenizer"));
   if (json.text_of("settings") != settings_)
     throw InputError(file.path(), fmt::format("written with the options '{}', expected '{}'",
                                               escape(json.text_of("settings")), settings_));

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file.hpp"
@@ -54,6 +55,7 @@ class TokenFolderWriter {
  private:
   void open_complete();
   void restore();
+  void check_tokenizer(const std::string& path, Index vocab_size, std::string_view tokenizer) const;
   void count(std::span<const TokenId> ids);
   void flush();
 
