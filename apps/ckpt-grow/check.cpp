@@ -1,4 +1,5 @@
 // ckpt-grow check: whether two models have the same function on a text.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "commands/text_stream.hpp"
 #include "difference_table.hpp"
 #include "grow/compare_models.hpp"
+#include "probe/score/length_policy.hpp"
 
 namespace masque::ckpt_grow {
 
@@ -29,7 +31,11 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   const commands::OpenedModel first = commands::open_model(o.open, o.open.model, true, session);
   const commands::OpenedModel second = commands::open_model(o.open, o.second, false, session);
   grow::ModelComparison comparison({*first.model, first.mask_of}, {*second.model, second.mask_of});
-  const Index limit = o.max_length.value_or(first.model->design().max_position_embeddings);
+  std::optional<Index> limit;
+  for (const commands::OpenedModel* one : {&first, &second}) {
+    const auto own = probe::token_limit(one->model->design(), o.max_length.value_or(0));
+    if (own) limit = std::min(*own, limit.value_or(*own));
+  }
   const bool has_segments = first.model->design().type_vocab_size > 1;
   commands::LineWork work;
   work.label = "comparing";
@@ -37,9 +43,9 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     const text::Encoding encoding = first.tokenizer->encode(line, {.special = true});
     const std::vector<Index> segments(encoding.type_ids.begin(), encoding.type_ids.end());
     const std::vector<TokenId>& ids = encoding.ids;
-    if (limit > 0 && std::ssize(ids) > limit)
+    if (limit && std::ssize(ids) > *limit)
       commands::refuse_line(o.stream, id,
-                            fmt::format("{} tokens, expected at most {}", ids.size(), limit));
+                            fmt::format("{} tokens, expected at most {}", ids.size(), *limit));
     comparison.add(ids, has_segments ? segments : std::vector<Index>());
   };
   work.flush = [] {};
@@ -71,7 +77,7 @@ void declare_check(cli::Command& tool) {
   c.option("--tolerance", "X", o->tolerance, cli::AllowedRange{0, 1e9},
            "largest difference of logits or states that counts as equal");
   c.option("--max-length", "N", o->max_length, cli::AllowedRange{1, 1e6},
-           "maximum tokens of a line [the model's maximum length]");
+           "maximum tokens of a line [the smaller of the models' maximum lengths]");
   commands::add_stream(c, o->stream);
   cli::add_table(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });

@@ -15,7 +15,7 @@ void declare_depth(cli::Command& tool) {
   c.example("ckpt-grow depth bert-base-uncased/ -o deep/ --layers 24 --how stack",
             "repeats the whole stack (progressive stacking): the outputs change");
   add_folders(c, *o);
-  c.option("--layers", "N", o->layers, cli::AllowedRange{1, 100000},
+  c.option("--layers", "N", o->layers, cli::AllowedRange{1, 1000},
            "number of layers of the larger model; required");
   c.choice(
       "--how", o->request.depth, grow::depth_rules(),

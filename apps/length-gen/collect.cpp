@@ -38,6 +38,7 @@ void declare_collect(cli::Command& tool) {
   c.option(
       "-o,--output", "DIR", o->output,
       "folder for results.tsv, summary.tsv, curves.svg and loss.svg [DIR, if there is only one]");
+  c.writes({"output"}, as_suffixes(table_files()));
   cli::add_quiet(c, o->common);
   cli::add_table(c, o->common);
   c.action([o](cli::Session& session) { return collect(*o, session); });

@@ -17,7 +17,7 @@ struct Options : TreatedModelOptions {
   std::optional<double> rate;
 };
 
-cli::ExitCode run(const Options& o, cli::Session& session) {
+cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.common);
   const TreatedModel opened = open_treated_model(o, session);
   const std::string objective = o.objective.value_or(length::length_objective(*opened.model));
@@ -25,6 +25,9 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   length::StreamRequest request = stream_request(o, opened.grid);
   request.objective = objective;
   request.seed = o.common.seed;
+  if (objective != "mlm" && command.is_set("seed"))
+    throw UsageError(
+        fmt::format("{}: only with {} mlm, which draws masks", field("seed"), field("objective")));
   if (o.rate) {
     if (objective != "mlm")
       throw UsageError(fmt::format("{}: only with {} mlm", field("rate"), field("objective")));
@@ -73,7 +76,7 @@ void declare_eval(cli::Command& tool) {
   c.option("--rate", "R", o->rate, cli::AllowedRange{1e-6, 1},
            "share of the tokens that mlm predicts [0.15]");
   cli::add_seed(c, o->common);
-  c.action([o](cli::Session& session) { return run(*o, session); });
+  c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 
 }  // namespace masque::length_gen

@@ -9,6 +9,7 @@
 #include "base/name_list.hpp"
 #include "base/parallel.hpp"
 #include "commands/run_options.hpp"
+#include "run_output.hpp"
 #include "scoring_options.hpp"
 
 namespace masque::length_gen {
@@ -149,6 +150,7 @@ void declare_run_options(cli::Command& c, RunOptions& o) {
            "folder for results.tsv, summary.tsv, curves.svg and loss.svg; finished cells are kept "
            "in DIR/cells",
            cli::Need::kRequired);
+  c.writes({"output"}, as_suffixes(table_files()));
   c.option("--text", "FILE", o.text, "training text, cut into blocks of --train-length tokens");
   c.option("--eval-text", "FILE", o.eval_text, "text to score, cut into blocks of each length");
   c.option("--tokenizer", "PATH", o.tokenizer, "tokenizer file or folder, as for tok");

@@ -161,15 +161,39 @@ std::string line_of(const std::vector<std::string>& fields) {
   return fmt::format("{}\n", fmt::join(fields, "\t"));
 }
 
+void refuse_other_results(const std::string& folder, const std::vector<std::string>& files,
+                          std::string_view header) {
+  const std::string results = join(folder, "results.tsv");
+  if (exists(results) && read_text(results, length::kMostTableBytes).starts_with(header)) return;
+  for (const std::string& file : files) {
+    if (exists(join(folder, file)))
+      throw InputError(join(folder, file), "not a result of this command: choose another folder");
+  }
+}
+
+std::vector<std::string> table_files() {
+  return {"results.tsv", "summary.tsv", "curves.svg", "loss.svg"};
+}
+
+std::vector<std::string> as_suffixes(const std::vector<std::string>& files) {
+  std::vector<std::string> suffixes;
+  suffixes.reserve(files.size());
+  for (const std::string& file : files) suffixes.push_back("/" + file);
+  return suffixes;
+}
+
 void write_tables(const std::string& results, const std::string& folder, cli::Session& session) {
   const std::string path = join(folder, "results.tsv");
   const LengthTable table = length::read_results(path, results);
   const std::vector<LengthSummary> summary = length::summarise_lengths(table.rows);
+  const std::string cells = join(folder, "cells");
+  if (exists(path) || !exists(cells))
+    refuse_other_results(folder, table_files(), "design\ttrain_length\t");
   make_folder(folder);
   if (exists(path)) {
     if (const auto lost = length::lost_rows(read_text(path, length::kMostTableBytes), results)) {
-      session.note(fmt::format("{}: replaces {}; its results stay in {}", path, *lost,
-                               join(folder, "cells")));
+      session.note(fmt::format("{}: replaces {}{}", path, *lost,
+                               exists(cells) ? "; its results stay in " + cells : ""));
     }
   }
   replace_text(path, results);
@@ -219,7 +243,8 @@ void print_summary(const LengthTable& table, const cli::CommonOptions& common,
       cells.push_back(one);
     if (table.names.whole) cells.push_back(cli::Cell::rounded(cell.whole.mean));
     cells.push_back(cli::Cell::rounded(table.names.chance.at(cell.length)));
-    out.row(cells);
+    const bool learned = length::above_chance(cell, table.names.chance.at(cell.length));
+    out.row(cells, learned ? cli::Tone::kPlain : cli::Tone::kDim);
   }
   out.finish();
   if (const std::string verdict = chance_text(table, length::summarise_lengths(table.rows));

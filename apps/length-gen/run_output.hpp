@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/run_tool.hpp"
@@ -12,8 +13,18 @@ namespace masque::length_gen {
 /// Fields of a line of TSV, with its end.
 std::string line_of(const std::vector<std::string>& fields);
 
+/// Throws InputError if `folder` has one of `files`, but no results.tsv that begins with `header`:
+/// they are not results of this command.
+void refuse_other_results(const std::string& folder, const std::vector<std::string>& files,
+                          std::string_view header);
+/// The files that write_tables makes.
+std::vector<std::string> table_files();
+/// The same as suffixes of a folder's path, as cli::Command::writes takes them.
+std::vector<std::string> as_suffixes(const std::vector<std::string>& files);
+
 /// Writes results.tsv as it is, and summary.tsv and curves.svg made of it; makes the folder if
-/// there is none. Says if rows of an earlier run are replaced. Throws InputError.
+/// there is none. Says if rows of an earlier run are replaced. Throws InputError, also for
+/// refuse_other_results().
 void write_tables(const std::string& results, const std::string& folder, cli::Session& session);
 /// Writes the results of one cell, for collect_results.
 void write_part(const std::string& results, const std::string& folder, std::size_t cell,

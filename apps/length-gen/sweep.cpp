@@ -80,6 +80,8 @@ void declare_sweep(cli::Command& tool) {
   commands::declare_cells(c, o->cells);
   c.experiment(cli::ExperimentFile::kArgument);
   c.action([o, &c](cli::Session& session) {
+    if (!o->steps && !o->budget)
+      throw UsageError("no --steps N, expected the number of training steps of each model");
     check_run(c, *o);
     return sweep(*o, c, session);
   });

@@ -62,6 +62,7 @@ void declare_treated_model(cli::Command& c, TreatedModelOptions& o) {
   add_eval_tokens(c, o.eval_tokens, "--text");
   commands::add_batch_tokens(c, o.batch_tokens);
   c.option("-o,--output", "DIR", o.output, "also write results.tsv and SVG curves to this folder");
+  c.writes({"output"}, {"/results.tsv"});
   cli::add_threads(c, o.common);
   cli::add_quiet(c, o.common);
   cli::add_table(c, o.common);
@@ -107,7 +108,7 @@ length::StreamRequest stream_request(const TreatedModelOptions& o,
   request.lengths = grid.lengths;
   request.tokens = o.eval_tokens;
   request.threads = o.common.threads;
-  request.policy = probe::parse_length_policy(o.policy);
+  request.policy = probe::parse_length_policy(o.policy, "chunk, slide:STRIDE or last");
   return request;
 }
 
@@ -175,6 +176,7 @@ std::string curves(const length::TreatmentGrid& grid, const std::vector<CurvePoi
 ResultFolder::ResultFolder(const std::optional<std::string>& path,
                            const std::vector<std::string>& files) {
   if (!path) return;
+  refuse_other_results(*path, files, "position\tnormalizer\t");
   folder_.emplace(*path, Existing::kReplace);
   files_.reserve(files.size());
   for (const std::string& file : files) files_.push_back(folder_->create(file, 0666));

@@ -366,7 +366,8 @@ void declare_correct(cli::Command& tool) {
   c.flag("--per-word", o->per_word, "print one row per word, as TSV");
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
-  add_table(c, o->open.common);
+  c.flag("--json", o->open.common.json, "print one JSON object per line instead of TSV");
+  cli::add_no_header(c, o->open.common);
   c.writes({"output"});
   c.action([o, &c](cli::Session& session) { return run_correct(*o, c, session); });
 }

@@ -188,7 +188,8 @@ cli::ExitCode run(const GenerateOptions& o, const cli::Command& command, cli::Se
   };
   const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
   // A part of standard input has its part of the sources.
-  const bool whole = !o.stream.shard && o.stream.input.invalid != cli::Invalid::kSkip;
+  const bool part = o.stream.shard || command.is_set("first-record");
+  const bool whole = !part && o.stream.input.invalid != cli::Invalid::kSkip;
   if (sources && whole) sources->check_count(end);
   return code;
 }

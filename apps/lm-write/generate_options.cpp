@@ -28,6 +28,8 @@ void need(bool given, bool fits, std::string_view option, std::string_view where
 void check_kind(const GenerateOptions& o) {
   const bool masked = o.masked();
   need(o.source.has_value(), o.kind != Continuation::kCausal, "--source", "--kind unilm or masked");
+  if (o.source == "-")
+    throw UsageError("--source -: standard input has the lines that sources belong to; use a file");
   need(o.max_new_tokens.has_value(), !masked, "--max-new-tokens",
        "--kind causal or unilm; --kind masked has --length");
   need(o.num_beams.has_value(), !masked, "--num-beams", "--kind causal or unilm");
@@ -38,6 +40,11 @@ void check_kind(const GenerateOptions& o) {
   need(o.sweeps.has_value(), o.gibbs(), "--sweeps", "--kind masked --how gibbs");
   need(o.order.has_value(), o.gibbs(), "--order", "--kind masked --how gibbs");
   need(o.burn_in.has_value(), o.gibbs(), "--burn-in", "--kind masked --how gibbs");
+  const std::int64_t sweeps = o.sweeps.value_or(probe::MaskedGenerateOptions().sweeps);
+  if (o.burn_in.value_or(0) >= sweeps) {
+    throw UsageError(
+        fmt::format("--burn-in {}: expected less than --sweeps {}", *o.burn_in, sweeps));
+  }
   need(o.iterations.has_value(), (masked && o.way() == MaskedWay::kMaskPredict) || o.unmasks(),
        "--iterations", "--kind masked --how mask-predict, confidence or random");
   need(o.block_size.has_value(), o.unmasks(), "--block-size",
@@ -153,7 +160,7 @@ void declare_generate_options(cli::Command& c, GenerateOptions& o) {
            "order of the masks in each sweep of gibbs [sequential]");
   c.option("--burn-in", "N", o.burn_in, cli::AllowedRange{0, 1e6},
            "first sweeps of gibbs, which sample from all tokens; later ones take the most probable "
-           "token, or sample by --top-k and --top-p");
+           "token, or sample by --top-k and --top-p [all sweeps sample]");
   c.option(
       "--iterations", "N", o.iterations, cli::AllowedRange{1, 1e6},
       "passes of mask-predict [10]; steps per block of confidence and random [one step per mask]");

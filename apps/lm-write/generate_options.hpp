@@ -50,7 +50,10 @@ struct GenerateOptions {
     return ancestral() || (masked() && way() == probe::MaskedWay::kConfidence);
   }
   /// Whether texts are drawn.
-  bool draws() const { return do_sample || gibbs() || ancestral(); }
+  bool draws() const {
+    const bool likeliest = burn_in && *burn_in == 0 && !top_k && !top_p;
+    return do_sample || (gibbs() && !likeliest) || ancestral();
+  }
   std::int64_t new_tokens() const { return (masked() ? length : max_new_tokens).value_or(20); }
 };
 

@@ -3,14 +3,12 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
 #include "base/interrupt.hpp"
 #include "base/json_writer.hpp"
 #include "base/parallel.hpp"
@@ -25,7 +23,6 @@
 namespace masque::lm_write {
 
 namespace {
-constexpr std::uint64_t kMostWordBytes = std::uint64_t{1} << 26;  // of a list of words
 
 struct Options {
   GenerateOptions generate{.kind = Continuation::kUnilm};
@@ -270,7 +267,7 @@ struct WordEdits {
   std::optional<int> function, content;
 };
 WordEdits edits_between(const std::string& a, const std::string& b,
-                        const std::optional<std::set<std::string, std::less<>>>& function_words) {
+                        const std::optional<Words>& function_words) {
   WordNumbers numbers;
   const auto distance = [&](const std::function<bool(const std::string&)>& keeps) {
     return edit_distance(numbers.of(a, keeps), numbers.of(b, keeps), Exchanges::kTwoEdits);
@@ -291,13 +288,8 @@ cli::ExitCode swap(const Options& o, const cli::Command& command, cli::Session& 
   const model::LatentDesign& latent = latent_of(opened);
   if (o.block && *o.block > latent.layers)
     throw UsageError(fmt::format("--bottleneck {}, expected 1 to {}", *o.block, latent.layers));
-  std::optional<std::set<std::string, std::less<>>> function_words;
-  if (o.function_words) {
-    function_words.emplace();
-    const std::string text = read_text(*o.function_words, kMostWordBytes);
-    for (const std::string_view word : split_at_blanks(text, " \t\r\n"))
-      function_words->emplace(word);
-  }
+  std::optional<Words> function_words;
+  if (o.function_words) function_words = read_words(*o.function_words);
   TextPrinter printer(g, opened, "bottleneck", session);
   // The text with no point from the other comes first.
   std::map<std::int64_t, std::string> originals;

@@ -7,11 +7,13 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
 #include "base/interrupt.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
+#include "base/utf8.hpp"
 #include "commands/text_stream.hpp"
 #include "probe/write/generate.hpp"
 #include "tensor/convert.hpp"
@@ -83,6 +85,16 @@ commands::OpenedModel open_latent_model(const commands::OpenModelOptions& option
   session.note(fmt::format("{}: {}; latent bottlenecks: {}, of {} numbers", opened.path,
                            opened.description(), latent.layers, latent.size));
   return opened;
+}
+
+Words read_words(const std::string& path) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 26;
+  const std::string text = read_text(path, kMostBytes);
+  if (!valid_utf8(text)) throw InputError(path, "not UTF-8, expected words");
+  Words words;
+  for (const std::string_view word : split_at_blanks(text, " \t\r\n")) words.emplace(word);
+  if (words.empty()) throw InputError(path, "no word, expected words separated by blanks or lines");
+  return words;
 }
 
 LatentLines::LatentLines(const commands::OpenedModel& opened, const commands::StreamOptions& stream,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,11 @@ namespace masque::lm_write {
 /// A model with latent bottlenecks and its tokenizer. Throws InputError for another model.
 commands::OpenedModel open_latent_model(const commands::OpenModelOptions& options,
                                         cli::Session& session);
+
+using Words = std::set<std::string, std::less<>>;
+/// The words of the file `path`, between blanks. Throws InputError if it has none, and for other
+/// texts than UTF-8.
+Words read_words(const std::string& path);
 
 /// Points of the lines of a stream, in order. `take` gets the number of a line's first text: of a
 /// line of `texts` texts between tabs all of them. Of `texts` 1 the line is the text.

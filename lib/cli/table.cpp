@@ -91,7 +91,8 @@ Table::Table(Session& session, const CommonOptions& options, std::vector<std::st
     held_.push_back(columns_);
     tones_.push_back(Tone::kDim);
   } else {
-    session_.print(fmt::format("{}\n", fmt::join(columns_, "\t")));
+    const std::string header = fmt::format("{}", fmt::join(columns_, "\t"));
+    session_.print(session_.toned(Tone::kDim, header) + "\n");
   }
 }
 

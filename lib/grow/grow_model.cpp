@@ -58,6 +58,8 @@ class ModelGrowth::Plan {
 
   std::vector<std::string> write(const std::string& out, store::WriteOptions options) {
     options.input = checkpoint_.path();
+    for (const model::TensorPlan& tensor : found_.tensors)
+      store::check_finite(checkpoint_, *tensor.info, options.threads);
     return surgery::write_edit(edit_, out, std::move(options));
   }
 

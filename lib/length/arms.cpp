@@ -81,8 +81,8 @@ void choose(const Choice& choice, const std::string& name, LengthArm& arm) {
 std::vector<Index> parse_lengths(std::string_view name, std::string_view text, Index least) {
   const auto refuse = [&]() {
     throw UsageError(fmt::format(
-        "{}: found '{}', expected different numbers of at least {}, such as 64,128 or 1-40",
-        field(name), escape(text), least));
+        "{}: found '{}', expected different numbers from {} to {}, such as 64,128 or 1-40",
+        field(name), escape(text), least, kMostTokens));
   };
   const auto number = [&](std::string_view word) {
     const auto value = parse_number<Index>(word);

@@ -170,10 +170,10 @@ LengthRow score_at(const LengthSubject& subject, train::Network<float>& network,
 
 std::vector<Index> scored_lengths(const LengthRequest& request, const train::DesignRecipe& design) {
   std::vector<Index> lengths = request.eval_lengths;
-  if (!positions_end(design)) return lengths;
   const LengthSubject& subject = *request.subject;
-  std::erase_if(lengths,
-                [&](Index length) { return subject.tokens(length) > subject.longest_trained(); });
+  const Index count = position_count(design, subject.longest_trained());
+  if (count > 0)
+    std::erase_if(lengths, [&](Index length) { return subject.tokens(length) > count; });
   return lengths;
 }
 

@@ -21,8 +21,7 @@ struct CellFiles {
 std::string finetuned_model(const std::string& model, Index length);
 
 /// Returns the lengths of `request` at which a trained model of `design` is scored before
-/// fine-tuning: all of them; where positions_end() only those up to the longest sequence of
-/// training.
+/// fine-tuning: those with at most position_count() tokens.
 std::vector<Index> scored_lengths(const LengthRequest& request, const train::DesignRecipe& design);
 
 /// Scores `network`, which must be prepared, on every `every`-th example of `subject` at `length`,

@@ -105,6 +105,8 @@ class CellScorer {
 
 std::string length_objective(const model::TreatableModel& model) {
   const model::Design& design = model.design();
+  if (const auto problem = input_error_message([&] { probe::check_reads_one_text(design); }))
+    throw InputError(model.path(), *problem);
   if (design.head.kind == HeadKind::kNone)
     throw InputError(model.path(), model::missing_head(design));
   if (model::has_one_number(design.head.kind) || design.streams == model::Streams::kTwo)
@@ -168,8 +170,8 @@ void for_each_cell(const TreatmentGrid& grid,
         reached.push_back({t, length});
         continue;
       }
-      grid.note(fmt::format("{}: the model has {} positions; length {} skipped", position.text(),
-                            longest, length));
+      grid.note(fmt::format("{}: at most {} positions; length {} skipped", position.text(), longest,
+                            length));
     }
   }
   if (reached.empty()) {
@@ -193,6 +195,7 @@ std::vector<LengthScore> score_lengths(const TreatmentGrid& grid, const LengthSt
   for (const LengthTreatment& treatment : grid.treatments) {
     probe::ScoreLeak& leak =
         leaks.emplace_back(kind_of(objective), grid.model->design(), grid.options(treatment));
+    leak.set_name(fmt::format("{} {}", field("objective"), objective));
     if (treatment.masks.empty() || objective == "mlm") continue;
     for (const Index length : grid.lengths) leak.at(length);
   }

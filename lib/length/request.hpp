@@ -39,8 +39,8 @@ struct LengthRequest {
   std::vector<std::uint64_t> seeds;        ///< of training, for every design; at least one
   std::vector<Index> eval_lengths;         ///< that are scored; at least one
   std::vector<Index> windows{0};           ///< LengthRow::window of scoring; not of training
-  /// A fine-tuned model is scored only at the length of its fine-tuning. Where positions_end(), the
-  /// trained model is scored only up to the longest length of its training.
+  /// A fine-tuned model is scored only at the length of its fine-tuning. The trained
+  /// model is scored only at lengths with at most position_count() tokens.
   std::optional<Finetuning> finetuning;
   /// Only this one of the arms × seeds, from 0, seeds varying fastest; needs `steps`.
   std::optional<std::size_t> only;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,6 +17,9 @@
 #include "length/cell.hpp"
 #include "length/store.hpp"
 #include "mask/expression.hpp"
+#include "model/layer_list.hpp"
+#include "model/variants.hpp"
+#include "nn/position_scheme.hpp"
 
 namespace masque::length {
 
@@ -181,8 +185,14 @@ class Run {
 
 namespace {
 
-/// Of a design whose table of positions ends: says which lengths it is not scored at, or only once
-/// it is fine-tuned. Throws UsageError if it reaches none.
+/// What ends the positions of `design`, as in messages.
+std::string table_of(const train::DesignRecipe& design) {
+  if (design.late_positions > 0) return field("late_positions");
+  return fmt::format("{} {}", field("position"), design.position);
+}
+
+/// Of a design whose positions end: says which lengths it is not scored at, or only once it is
+/// fine-tuned. Throws UsageError if it reaches none.
 void check_table(const LengthRequest& request, const train::DesignRecipe& design) {
   const LengthSubject& subject = *request.subject;
   const std::vector<Index> scored = scored_lengths(request, design);
@@ -193,24 +203,22 @@ void check_table(const LengthRequest& request, const train::DesignRecipe& design
         request.finetuning && std::ranges::count(request.finetuning->lengths, length) > 0;
     (reached ? finetuned : never).push_back(length);
   }
-  // Nothing extends the table of late positions.
-  const bool late = design.late_positions > 0;
-  const std::string table =
-      late ? field("late_positions") : fmt::format("{} learned", field("position"));
+  const bool extends = design.late_positions == 0 && design.position == "learned";
+  const Index count = position_count(design, subject.longest_trained());
   const auto say = [&](const std::vector<Index>& lengths, std::string_view what) {
     if (lengths.empty()) return;
-    request.note(fmt::format("{}: training covers {} positions; length {}: {}", table,
-                             subject.longest_trained(), fmt::join(lengths, ", "), what));
+    request.note(fmt::format("{}: {} positions after training; length {}: {}", table_of(design),
+                             count, fmt::join(lengths, ", "), what));
   };
   if (scored.empty() && finetuned.empty()) {
     throw UsageError(
         fmt::format("{} has {} positions, and every length to score needs more; use shorter "
                     "lengths{}",
-                    table, subject.longest_trained(),
-                    late ? "" : ", or learned(alpha=0.4), which extends its table"));
+                    table_of(design), count,
+                    extends ? ", or learned(alpha=0.4), which extends its table" : ""));
   }
   say(finetuned, "scored only after fine-tuning");
-  say(never, late ? "skipped" : "skipped; learned(alpha=0.4) extends its table");
+  say(never, extends ? "skipped; learned(alpha=0.4) extends its table" : "skipped");
 }
 
 /// Refuses masks that do not fit, or through which rows read what they predict, before any model is
@@ -235,6 +243,16 @@ void check_masks(const LengthRequest& request) {
 
 }  // namespace
 
+Index position_count(const train::DesignRecipe& design, Index trained) {
+  if (positions_end(design)) return trained;
+  Index count = 0;
+  for (const std::string& one : model::layer_choices(design.position, design.num_hidden_layers)) {
+    const Index more = nn::parse_position(model::position_text(one))->position_count(trained);
+    if (more > 0) count = count == 0 ? more : std::min(count, more);
+  }
+  return count;
+}
+
 double LengthSubject::chance(Index length) const {
   std::map<TokenId, Index> counts;
   Index all = 0, most = 0;
@@ -250,11 +268,11 @@ double LengthSubject::chance(Index length) const {
 LengthResult run_lengths(const LengthRequest& request) {
   MASQUE_CHECK(!request.only || request.steps);
   MASQUE_CHECK(request.arms > 0 && !request.seeds.empty() && !request.eval_lengths.empty());
+  std::set<std::string> said;
   for (std::size_t arm = 0; arm < request.arms; ++arm) {
     const train::DesignRecipe design = request.options(arm, 1, 0).design;
-    if (!positions_end(design)) continue;
-    check_table(request, design);
-    break;
+    if (scored_lengths(request, design).size() == request.eval_lengths.size()) continue;
+    if (said.insert(table_of(design)).second) check_table(request, design);
   }
   check_masks(request);
   return Run(request).all();

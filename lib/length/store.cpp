@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -27,6 +28,38 @@ bool has_finetuning(const LengthSubject::Settings& settings) {
 
 namespace {
 
+/// The value of the setting `name`; empty if there is none.
+std::string value_of(const LengthSubject::Settings& settings, std::string_view name) {
+  const auto at = std::ranges::find(settings, name, [](const auto& s) { return s.first; });
+  return at == settings.end() ? "" : at->second;
+}
+
+/// The numbers of the setting `name`: "64,128".
+std::vector<Index> numbers_of(const LengthSubject::Settings& settings, std::string_view name) {
+  std::vector<Index> numbers;
+  const std::string text = value_of(settings, name);
+  if (text.empty()) return numbers;
+  for (const std::string_view part : split(text, ','))
+    numbers.push_back(parse_number<Index>(part).value_or(-1));
+  return numbers;
+}
+
+/// Whether the design of a cell has a last position.
+bool has_last_position(const LengthSubject::Settings& settings) {
+  train::DesignRecipe design;
+  design.position = value_of(settings, "position");
+  const std::vector<Index> layers = numbers_of(settings, "num_hidden_layers");
+  if (!layers.empty()) design.num_hidden_layers = layers.front();
+  const std::string late = value_of(settings, "late_positions");
+  design.late_positions = late.empty() || late == "0" ? 0 : 1;
+  return position_count(design, 1) > 0;
+}
+
+bool is_share(double value) { return value >= 0 && value <= 1; }
+
+// The file is a result that the run makes again.
+constexpr const char* kDamaged =
+    "not the lines that length-gen wrote; remove the file to train its cell again";
 constexpr std::uint64_t kMostBytes = 1 << 24;
 constexpr std::size_t kDigits = 8;  // of a digest in a name
 constexpr const char* kColumns = "window\tlength\tloss\taccuracy\twhole\ttargets";
@@ -51,7 +84,7 @@ class Fields {
   template <class T>
   T next() {
     const auto value = at_ < fields_.size() ? parse_number<T>(fields_[at_++]) : std::nullopt;
-    if (!value) throw InputError(path_, "expected the lines that length-gen wrote");
+    if (!value) throw InputError(path_, kDamaged);
     return *value;
   }
 
@@ -62,6 +95,35 @@ class Fields {
 };
 
 }  // namespace
+
+bool are_rows_of(const LengthSubject::Settings& settings, const std::vector<LengthRow>& rows) {
+  const bool whole = !rows.empty() && !std::isnan(rows.front().whole);
+  const bool right = std::ranges::all_of(rows, [&](const LengthRow& row) {
+    return is_share(row.accuracy) && row.targets > 0 &&
+           (whole ? is_share(row.whole) : std::isnan(row.whole));
+  });
+  const std::vector<Index> windows = numbers_of(settings, "windows");
+  if (!right || windows.empty()) return false;
+  std::vector<Index> lengths = numbers_of(settings, "eval_lengths");
+  const auto is_there = [&](Index length) {
+    return std::ranges::any_of(
+        rows, [&](const LengthRow& row) { return !row.finetuned && row.length == length; });
+  };
+  if (has_last_position(settings))
+    std::erase_if(lengths, [&](Index length) { return !is_there(length); });
+  std::vector<LengthRow> expected;
+  const auto expect = [&](const std::vector<Index>& some, bool finetuned) {
+    for (const Index window : windows) {
+      for (const Index length : some)
+        expected.push_back({.window = window, .length = length, .finetuned = finetuned});
+    }
+  };
+  expect(lengths, false);
+  for (const Index length : numbers_of(settings, "finetune_lengths")) expect({length}, true);
+  return std::ranges::equal(rows, expected, [](const LengthRow& a, const LengthRow& b) {
+    return a.window == b.window && a.length == b.length && a.finetuned == b.finetuned;
+  });
+}
 
 std::string settings_digest(const LengthSubject::Settings& settings) {
   return xxh3_of(as_bytes(text_of(settings)));
@@ -81,8 +143,7 @@ std::optional<std::vector<LengthRow>> LengthStore::find(const LengthSubject::Set
   if (!exists(path)) return std::nullopt;
   const std::string text = read_text(path, kMostBytes);
   const std::string head = text_of(settings) + columns_of(settings);
-  if (!text.starts_with(head) || !text.ends_with('\n'))
-    throw InputError(path, "expected the lines that length-gen wrote");
+  if (!text.starts_with(head) || !text.ends_with('\n')) throw InputError(path, kDamaged);
   std::vector<LengthRow> rows;
   for_each_line(std::string_view(text).substr(head.size()), [&](std::string_view line) {
     Fields fields(line, path);
@@ -98,6 +159,7 @@ std::optional<std::vector<LengthRow>> LengthStore::find(const LengthSubject::Set
     if (has_finetuning(settings)) row.finetuned = fields.next<int>() != 0;
     rows.push_back(row);
   });
+  if (!are_rows_of(settings, rows)) throw InputError(path, kDamaged);
   return rows;
 }
 

@@ -48,6 +48,11 @@ class LengthStore {
 /// Whether the rows of these `settings` have a column for fine-tuning.
 bool has_finetuning(const LengthSubject::Settings& settings);
 
+/// Whether `rows` are those of one cell with these `settings`: one for each length and window, in
+/// the order in which they are scored, with shares between 0 and 1. Where position_count() of the
+/// design is not 0, lengths may be absent before fine-tuning.
+bool are_rows_of(const LengthSubject::Settings& settings, const std::vector<LengthRow>& rows);
+
 /// Returns the XXH3 hash of the names and values in `settings`, in hexadecimal digits.
 std::string settings_digest(const LengthSubject::Settings& settings);
 

@@ -16,6 +16,10 @@ inline bool positions_end(const train::DesignRecipe& design) {
   return design.position == "learned" || design.late_positions > 0;
 }
 
+/// How many positions a model of `design` has that was trained with `trained` of them:
+/// PositionScheme::position_count; `trained` itself where positions_end(). 0: no limit.
+Index position_count(const train::DesignRecipe& design, Index trained);
+
 /// A model at its start, and its trainer.
 class Learner {
  public:

@@ -113,6 +113,34 @@ std::size_t setting_columns(const std::vector<std::string_view>& names) {
   return static_cast<std::size_t>(last_measure - names.begin()) + 1;
 }
 
+/// What a part says about its cell.
+LengthSubject::Settings settings_of(const Lines& lines) {
+  LengthSubject::Settings settings;
+  const auto& names = lines.names();
+  settings.emplace_back(kTrained, lines.text(kTrained));
+  for (std::size_t i = setting_columns(names); i < names.size(); ++i)
+    settings.emplace_back(names[i], lines.text(names[i]));
+  return settings;
+}
+
+/// What the cell of `part` was.
+LengthSubject::Settings cell_of(const Part& part) {
+  Lines lines(part.path, part.text);
+  lines.go_to(0);
+  return settings_of(lines);
+}
+
+/// Throws InputError unless `part` has the rows of one cell, all of them.
+void check_part(const Part& part) {
+  const LengthSubject::Settings settings = cell_of(part);
+  Lines lines(part.path, part.text);
+  for (std::size_t i = 0; i < lines.count(); ++i) {
+    lines.go_to(i);
+    if (settings_of(lines) != settings) lines.refuse();
+  }
+  if (!are_rows_of(settings, read_results(part.path, part.text).rows)) lines.refuse();
+}
+
 /// Throws InputError unless the settings of both parts are those of one run.
 void check_same_run(const Part& first, const Part& part) {
   Lines one(first.path, first.text), other(part.path, part.text);
@@ -247,8 +275,15 @@ std::string collect_parts(const std::vector<std::string>& folders) {
   const Part& first = parts.begin()->second;
   const std::string header = first.text.substr(0, first.text.find('\n') + 1);
   std::string text = header;
+  std::map<LengthSubject::Settings, std::string> cells_seen;  // paths, by what was trained
   for (const auto& [cell, part] : parts) {
     check_same_run(first, part);
+    check_part(part);
+    const auto [at, is_new] = cells_seen.emplace(cell_of(part), part.path);
+    if (!is_new)
+      throw InputError(part.path,
+                       fmt::format("same design and seed as {}, expected another cell of the run",
+                                   escape(at->second)));
     text += part.text.substr(header.size());
   }
   return text;

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "model/transformer.hpp"
+#include "model/variants.hpp"
 
 namespace masque::model {
 
@@ -101,11 +102,13 @@ Index TreatableModel::longest(const PositionTreatment& treatment,
                               const LengthExtension& extension) const {
   const TreatedPositions positions = treated(treatment, extension);
   const Design& design = positions.design;
+  if (positions.longest > 0 && extension.length > positions.longest) return positions.longest;
   if (positions.table && positions.rows.empty()) return trained_length();
   // A scheme of nn says itself what it does beyond the trained length.
   const bool scheme =
       !design.variants.position.empty() && design.variants.mixer.empty() && !has_late_table(design);
-  return scheme && !positions.table ? 0 : design.max_position_embeddings;
+  if (!scheme || positions.table) return design.max_position_embeddings;
+  return position_scheme(design)->position_count(trained_length());
 }
 
 std::unique_ptr<Model> TreatableModel::open(const PositionTreatment& treatment,

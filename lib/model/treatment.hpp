@@ -45,6 +45,8 @@ struct TreatedPositions {
   bool table = false;  ///< learned rows are added to the embeddings
   /// Each position of the new table as a sum of trained rows; empty: the table is unchanged.
   std::vector<TableRows> rows;
+  /// Tokens of a sequence that the treated positions reach; 0: as the design says.
+  Index longest = 0;
 
   /// Turns a `learned` scheme of nn into a table; leaves other positions as they are.
   void plain_table();

@@ -126,6 +126,9 @@ class PositionScheme {
   /// What multiplies q·k for `shape`: 1/√(head size) unless the scheme says otherwise; 0: its
   /// terms are the whole score.
   virtual double scale(const PositionShape& shape) const;
+  /// How many positions it has with trained tables of `rows` rows; later ones are read as the last
+  /// of them. 0: no limit, the default.
+  virtual Index position_count(Index /*rows*/) const { return 0; }
   /// The scheme at work; what is made borrows it. Throws UsageError if it cannot serve the shape
   /// (odd sizes).
   virtual std::unique_ptr<PositionTerms<float>> terms(const PositionProblem<float>&) const = 0;

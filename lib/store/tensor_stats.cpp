@@ -10,7 +10,10 @@
 #include <span>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/hash.hpp"
 #include "base/interrupt.hpp"
 #include "base/parallel.hpp"
@@ -167,6 +170,16 @@ TensorStats tensor_stats(const Checkpoint& checkpoint, const TensorInfo& tensor,
   s.deviation = s.count == 0 ? s.mean : std::sqrt(all.squares / static_cast<double>(s.count));
   s.norm = std::sqrt(all.norm_squares);
   return s;
+}
+
+void check_finite(const Checkpoint& checkpoint, const TensorInfo& tensor, int threads) {
+  if (!is_float(tensor.dtype)) return;
+  const TensorStats stats = tensor_stats(checkpoint, tensor, threads);
+  const std::uint64_t bad = stats.nans + stats.infinities;
+  if (bad == 0) return;
+  throw InputError(checkpoint.path(),
+                   fmt::format("{}: {} of {} elements are not finite, expected finite numbers",
+                               escape(tensor.name), bad, bad + stats.count));
 }
 
 TensorDiff tensor_diff(const Checkpoint& a, const TensorInfo& in_a, const Checkpoint& b,

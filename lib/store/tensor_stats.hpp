@@ -28,6 +28,10 @@ struct TensorStats {
 /// LeVeque 1979. Cost O(elements); memory 1 MiB a thread. Throws InputError and Interrupted.
 TensorStats tensor_stats(const Checkpoint& checkpoint, const TensorInfo& tensor, int threads);
 
+/// Throws InputError if an element of `tensor`, one of `checkpoint`, is NaN or infinite; integers
+/// are finite. Cost and `threads` as tensor_stats().
+void check_finite(const Checkpoint& checkpoint, const TensorInfo& tensor, int threads);
+
 /// How far apart two elements may be and still count as equal: |a − b| ≤ absolute + relative·|b|.
 struct Tolerance {
   double absolute = 0;  ///< in the unit of the values

@@ -1,6 +1,7 @@
 #include "task/task.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -48,8 +49,10 @@ double Task::chance(Index length) const {
       ++all;
     }
   }
-  return static_cast<double>(*std::max_element(counts.begin(), counts.end())) /
-         static_cast<double>(all);
+  const double share = static_cast<double>(*std::max_element(counts.begin(), counts.end())) /
+                       static_cast<double>(all);
+  constexpr double kDigits = 1000;  // more would be noise
+  return std::round(share * kDigits) / kDigits;
 }
 
 TaskRegistration::TaskRegistration(std::string_view name, Make make) {

@@ -61,8 +61,8 @@ class Task {
   TaskExample example(Index length, const RandomStream& stream) const;
 
   /// Accuracy, over the targets of examples of `length`, of always predicting the most frequent
-  /// target. Exact where a formula is known; else counted in 2^16 targets (standard error about
-  /// 0.002) of a fixed stream. Same errors as `example`.
+  /// target. Exact where a formula is known; else counted in 2^16 targets of a
+  /// fixed stream (standard error at most 0.002) and rounded to 0.001. Same errors as `example`.
   double chance(Index length) const;
 
  protected:

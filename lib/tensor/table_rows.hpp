@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "base/error.hpp"
@@ -22,6 +23,13 @@ struct TableRows {
   std::array<Part, 3> parts;  ///< the first `count` are used
   std::size_t count = 1;      ///< number of parts: 1, 2 or 3
 };
+
+/// How many positions a table of `rows` rows has in table_rows(): N², or N if `alpha` is 0.
+inline Index table_positions(Index rows, double alpha) {
+  if (alpha == 0) return rows;
+  constexpr Index kRoot = Index{1} << 31;
+  return rows < kRoot ? rows * rows : std::numeric_limits<Index>::max();
+}
 
 /// The vector of `position`, counted from 0, by a table of N = `rows` rows. Within the table it is
 /// the position's row; below 0, row 0. Beyond, with k = qN + r, it is the hierarchical extension of

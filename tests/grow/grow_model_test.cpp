@@ -122,6 +122,22 @@ TEST_CASE("fpi with a whole factor is equal, copies of the next layer are anothe
         "factor 1.5, expected a whole number above 1");
 }
 
+TEST_CASE("weights that are not finite are refused, and nothing is written") {
+  const TempFolder folder;
+  std::filesystem::copy(case_of("gpt2").folder, folder / "gpt2");
+  const std::string file = folder / "gpt2/model.safetensors";
+  std::string bytes = test::read_file(file);
+  bytes.replace(bytes.size() - 4, 4, std::string("\0\0\xC0\x7F", 4));  // NaN
+  test::write_file(file, bytes);
+  for (const GrowthRequest& request : {GrowthRequest{.factor = 2}, {.layers = 5}}) {
+    CHECK(message_of<InputError>([&] { grow(folder / "gpt2", folder / "out", request); }) ==
+          folder / "gpt2" +
+              ": transformer.wte.weight: 1 of 1080 elements are not finite, expected finite "
+              "numbers");
+    CHECK(!std::filesystem::exists(folder / "out"));
+  }
+}
+
 TEST_CASE("the size that sentence-transformers pools follows the width") {
   const TempFolder folder;
   std::filesystem::copy(case_of("bert").folder, folder / "bert");

@@ -191,12 +191,16 @@ std::string results(const std::vector<std::uint64_t>& seeds, const std::string& 
       row.seed = seed;
       row.length = length;
       row.loss = 1.0 / static_cast<double>(seed + 3);
-      row.accuracy = 0.1 * static_cast<double>(length);
+      row.accuracy = 0.05 * static_cast<double>(length);
       row.targets = 9;
       result.rows.push_back(row);
     }
-    result.settings.push_back(
-        {{"objective", "tta"}, {"steps", steps}, {"seed", std::to_string(seed)}});
+    result.settings.push_back({{"objective", "tta"},
+                               {"position", "rope"},
+                               {"steps", steps},
+                               {"eval_lengths", "8,16"},
+                               {"windows", "0"},
+                               {"seed", std::to_string(seed)}});
   }
   LengthNames names;
   names.designs = {"rope"};
@@ -214,7 +218,7 @@ TEST_CASE("a table is read as it was written") {
   CHECK(table.names.chance.at(16) == 0.125);
   REQUIRE(table.rows.size() == 4);
   CHECK(table.rows[3].loss == 1.0 / 5);
-  CHECK(table.rows[3].accuracy == 0.1 * 16.0);
+  CHECK(table.rows[3].accuracy == 0.05 * 16.0);
   CHECK(table.rows[2].seed == 2);
   const std::string good = results({1});
   for (const std::string& bad : {std::string(), std::string("design\n"),
@@ -255,6 +259,17 @@ TEST_CASE("cells are collected in their order, from one folder or several") {
   test::write_file(b / part_name(2, 11), results({1}));
   test::write_file(b / part_name(1, 11), results({7}));
   CHECK(test::contains(refusal({a.path(), b.path()}), "1-of-11.tsv: same cell as"));
+  test::write_file(b / part_name(1, 11), results({0}));
+  test::write_file(b / part_name(2, 11), results({0}));
+  CHECK(test::contains(refusal({a.path(), b.path()}), "2-of-11.tsv: same design and seed as"));
+  std::string cut = results({1});
+  cut.resize(cut.rfind('\n', cut.size() - 2) + 1);
+  std::string high = results({1});
+  high.replace(high.find("0.4"), 3, "1.4");
+  for (const std::string& bad : {cut, high, results({1, 2})}) {
+    test::write_file(b / part_name(2, 11), bad);
+    CHECK(test::contains(refusal({a.path(), b.path()}), "2-of-11.tsv: expected the lines"));
+  }
   const test::TempFolder other;
   test::write_file(other / part_name(1, 2), results({1}));
   CHECK(test::contains(refusal({a.path(), other.path()}), "from a run of 2 cells, expected 11"));

@@ -142,8 +142,7 @@ TEST_CASE("what a model cannot do is refused") {
   REQUIRE(scores.size() == 3);
   CHECK(scores[0].cell.length == 8);
   CHECK(scores[1].cell.treatment == 1);
-  CHECK(bench.notes ==
-        std::vector<std::string>{"own: the model has 12 positions; length 30 skipped"});
+  CHECK(bench.notes == std::vector<std::string>{"own: at most 12 positions; length 30 skipped"});
   CHECK_THROWS_AS(score_lengths(bench.grid(causal, {}, {30}), stream, "clm"), UsageError);
 }
 

@@ -169,5 +169,19 @@ TEST_CASE("urpe: weights times a number of the distance, and all ones change not
   CHECK(distance(layer_context(layer, ones), layer_context(none, smooth_input<double>(none))) == 0);
 }
 
+TEST_CASE("how many positions a table of 8 rows gives") {
+  const auto count = [](const char* text) { return nn::parse_position(text)->position_count(8); };
+  CHECK(count("learned") == 64);
+  CHECK(count("learned(alpha=0)") == 8);
+  CHECK(count("multiplicative(alpha=0.2)") == 64);
+  CHECK(count("tupe(alpha=0)") == 8);
+  CHECK(count("urpe(scheme=learned)") == 64);
+  CHECK(count("randomized(scheme=learned,length=16)") == 256);
+  for (const char* text : {"none", "rope", "alibi", "t5", "urpe(scheme=t5)", "randomized"}) {
+    CAPTURE(text);
+    CHECK(count(text) == 0);
+  }
+}
+
 }  // namespace
 }  // namespace masque::test

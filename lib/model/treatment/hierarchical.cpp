@@ -9,7 +9,7 @@ namespace {
 class Hierarchical final : public PositionTreatment {
  public:
   explicit Hierarchical(NamedArguments& arguments)
-      : alpha_(arguments.number("alpha", 0.4, 0, 0.99)) {}
+      : alpha_(arguments.number("alpha", 0.4, 0.01, 0.99)) {}
   std::string_view about() const override {
     return "learned rows: alpha of u_q and 1 - alpha of u_r at position q N + r: Su 2020, "
            "kexue.fm/archives/7947";
@@ -18,6 +18,8 @@ class Hierarchical final : public PositionTreatment {
     positions.plain_table();
     if (!positions.table) refuse(positions.design, "learned ones");
     if (extension.length <= extension.trained) return;
+    positions.longest = table_positions(extension.trained, alpha_);
+    if (extension.length > positions.longest) return;
     for (Index p = 0; p < extension.length; ++p)
       positions.rows.push_back(table_rows(p, extension.trained, alpha_));
   }

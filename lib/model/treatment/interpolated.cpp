@@ -1,5 +1,7 @@
 // interpolated: position p reads what training had at p / factor. Between two rows of a table it is
 // on the line that joins them; after the last row it is that one.
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "base/named_arguments.hpp"
@@ -20,6 +22,9 @@ class Interpolated final : public PositionTreatment {
     positions.plain_table();
     if (positions.table) {
       if (factor == 1 && extension.length <= extension.trained) return;
+      positions.longest =
+          static_cast<Index>(std::ceil(static_cast<double>(extension.trained) * factor));
+      if (extension.length > positions.longest) return;
       for (Index p = 0; p < extension.length; ++p)
         positions.rows.push_back(
             table_rows_between(static_cast<double>(p) / factor, extension.trained));

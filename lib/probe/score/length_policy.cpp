@@ -32,7 +32,7 @@ std::vector<Window> slide(Index tokens, Index capacity, Index stride, bool left_
 
 }  // namespace
 
-LengthPolicy parse_length_policy(std::string_view text) {
+LengthPolicy parse_length_policy(std::string_view text, std::string_view expected) {
   if (text == "error") return {};
   if (text == "chunk") return {LengthPolicy::Kind::kChunk, 0};
   if (text == "first") return {LengthPolicy::Kind::kFirst, 0};
@@ -42,8 +42,8 @@ LengthPolicy parse_length_policy(std::string_view text) {
     if (stride && *stride >= 1 && *stride <= INT32_MAX)
       return {LengthPolicy::Kind::kSlide, static_cast<Index>(*stride)};
   }
-  throw UsageError(fmt::format("{}: found '{}', expected error, chunk, slide:STRIDE, first or last",
-                               field("policy"), escape(text)));
+  throw UsageError(
+      fmt::format("{}: found '{}', expected {}", field("policy"), escape(text), expected));
 }
 
 std::string policy_text(const LengthPolicy& policy) {

@@ -24,8 +24,10 @@ struct LengthPolicy {
   Index stride = 0;          ///< tokens between the begins of windows; of kSlide alone
 };
 
-/// Reads `text`: "error", "chunk", "slide:64", "first", "last". Throws UsageError about `policy`.
-LengthPolicy parse_length_policy(std::string_view text);
+/// Reads `text`: "error", "chunk", "slide:64", "first", "last". Throws UsageError about `policy`,
+/// which says what is `expected`.
+LengthPolicy parse_length_policy(
+    std::string_view text, std::string_view expected = "error, chunk, slide:STRIDE, first or last");
 /// The text that parse_length_policy() reads as `policy`.
 std::string policy_text(const LengthPolicy& policy);
 

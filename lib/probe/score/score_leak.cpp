@@ -150,7 +150,10 @@ std::optional<std::pair<Pair, std::string>> find_leak(const mask::FlowRequest& r
 
 ScoreLeak::ScoreLeak(ScoreKind kind, const model::Design& design,
                      const model::ModelOptions& options)
-    : kind_(kind), design_(design), options_(options) {
+    : kind_(kind),
+      name_(fmt::format("{} {}", field("kind"), kind_name(kind))),
+      design_(design),
+      options_(options) {
   if (options_.masks.empty() && !design.variants.mask.empty())
     options_.masks = model::own_masks(design);
 }
@@ -174,17 +177,16 @@ void ScoreLeak::start() const {
   const bool causal = kind_ == ScoreKind::kCausal;
   if (found.masks > (causal ? nn::MaskSupport::kCausal : nn::MaskSupport::kAny)) {
     throw InputError(
-        fmt::format("{} {}: {} of this model supports only the masks {}, so a position reads "
+        fmt::format("{}: {} of this model supports only the masks {}, so a position reads "
                     "tokens that it must not read, expected another model",
-                    field("kind"), kind_name(kind_), found.part, nn::masks_text(found.masks)));
+                    name_, found.part, nn::masks_text(found.masks)));
   }
   if (!options_.masks.empty()) return;
   const auto leak = follow(flow_of(kind_, design_, options_, kStandsForAll));
   if (!leak) return;
   const auto& [pair, path] = *leak;
-  throw InputError(fmt::format("{} {}: position {} of this model reads token {}{}, expected {}",
-                               field("kind"), kind_name(kind_), pair.first, pair.second, path,
-                               expected(kind_)));
+  throw InputError(fmt::format("{}: position {} of this model reads token {}{}, expected {}", name_,
+                               pair.first, pair.second, path, expected(kind_)));
 }
 
 void ScoreLeak::refuse(const std::vector<mask::MaskLayer>& masks,
@@ -192,9 +194,9 @@ void ScoreLeak::refuse(const std::vector<mask::MaskLayer>& masks,
   if (!leak) return;
   const auto& [pair, path] = *leak;
   throw UsageError(
-      fmt::format("{} {} {} '{}': in a text of {} tokens position {} reads token {}{}, expected {}",
-                  field("kind"), kind_name(kind_), field("mask"), mask::layers_text(masks), length,
-                  pair.first, pair.second, path, expected(kind_)));
+      fmt::format("{} {} '{}': in a text of {} tokens position {} reads token {}{}, expected {}",
+                  name_, field("mask"), mask::layers_text(masks), length, pair.first, pair.second,
+                  path, expected(kind_)));
 }
 
 void ScoreLeak::at(Index length) {

@@ -22,6 +22,9 @@ class ScoreLeak {
   /// with which the model was opened.
   ScoreLeak(ScoreKind kind, const model::Design& design, const model::ModelOptions& options);
 
+  /// Names the score `name` in messages, which is the option `kind` with its value by default.
+  void set_name(std::string name) { name_ = std::move(name); }
+
   /// Without masks in the options: throws InputError if the model leaks. Its own masks have the
   /// same rule for all positions, so the check uses 16 tokens for all lengths.
   void start() const;
@@ -46,6 +49,7 @@ class ScoreLeak {
               Index length) const;
 
   ScoreKind kind_;
+  std::string name_;
   const model::Design& design_;
   model::ModelOptions options_;
   std::set<Index> clean_;

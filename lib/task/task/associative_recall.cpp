@@ -68,6 +68,12 @@ const TaskRegistration kRegistration("associative_recall",
                                        const Index values = arguments.count("values", 64, 2, 65536);
                                        const Index queries =
                                            arguments.count("queries", 0, 0, 65536);  // 0: every key
+                                       if (queries > keys) {
+                                         throw UsageError(fmt::format(
+                                             "associative_recall: queries is {}, expected at most "
+                                             "{}, the number of keys",
+                                             queries, keys));
+                                       }
                                        return std::make_unique<AssociativeRecall>(keys, values,
                                                                                   queries);
                                      });

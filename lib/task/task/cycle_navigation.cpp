@@ -1,4 +1,7 @@
 // cycle_navigation: where a walk on a circle of five places ends that begins at place 0.
+#include <algorithm>
+#include <array>
+
 #include "task/string_task.hpp"
 
 namespace masque::task {
@@ -34,6 +37,20 @@ class CycleNavigation final : public QuestionTask {
     }
     question.answer = {static_cast<TokenId>(place)};
     return question;
+  }
+  double exact_chance(Index length) const override {
+    std::array<double, kPlaces> shares{1};
+    for (Index move = 0; move < length; ++move) {
+      std::array<double, kPlaces> next{};
+      for (std::size_t place = 0; place < next.size(); ++place) {
+        const double sum =
+            shares[(place + kPlaces - 1) % kPlaces] + shares[place] + shares[(place + 1) % kPlaces];
+        next[place] = sum / kMoves;
+      }
+      if (next == shares) break;  // the same for all longer walks
+      shares = next;
+    }
+    return *std::ranges::max_element(shares);
   }
 };
 

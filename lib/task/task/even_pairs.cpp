@@ -9,7 +9,8 @@ class EvenPairs final : public QuestionTask {
  public:
   explicit EvenPairs(bool blanks)
       : QuestionTask(
-            "whether 01 and 10 occur an even number of times; length: bits; Delétang et al. 2022, "
+            "whether 01 and 10 together occur an even (0) or odd (1) number of times; length: "
+            "bits; Delétang et al. 2022, "
             "arXiv:2207.02098",
             numbered(2), blanks) {}
 

@@ -57,6 +57,7 @@ class Learned final : public PositionSchemeOf<Learned> {
   std::vector<PositionParameter> parameters(const PositionShape& shape) const override {
     return {{"position_embeddings", shape.max_position_embeddings, shape.hidden_size, 0, 0.02, {}}};
   }
+  Index position_count(Index rows) const override { return table_positions(rows, alpha_); }
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     return std::make_unique<LearnedTerms<T>>(alpha_, problem);

@@ -75,6 +75,7 @@ class Multiplicative final : public PositionSchemeOf<Multiplicative> {
              0.02,
              {}}};
   }
+  Index position_count(Index rows) const override { return table_positions(rows, alpha_); }
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     return std::make_unique<MultiplicativeTerms<T>>(one_plus_ ? 1 : 0, alpha_, problem);

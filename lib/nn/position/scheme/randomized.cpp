@@ -88,6 +88,9 @@ class Randomized final : public PositionSchemeOf<Randomized> {
     return scheme_->parameters(longer(shape, length_));
   }
   double scale(const PositionShape& shape) const override { return scheme_->scale(shape); }
+  Index position_count(Index rows) const override {
+    return scheme_->position_count(std::max(length_, rows));
+  }
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     return std::make_unique<RandomizedTerms<T>>(*scheme_, length_, seed_, problem);

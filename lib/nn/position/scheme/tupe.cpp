@@ -169,6 +169,7 @@ class Tupe final : public PositionSchemeOf<Tupe> {
   double scale(const PositionShape& shape) const override {
     return 1 / std::sqrt(2 * static_cast<double>(shape.head_size));
   }
+  Index position_count(Index rows) const override { return table_positions(rows, settings_.alpha); }
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     return std::make_unique<TupeTerms<T>>(settings_, scale(problem.shape), problem);

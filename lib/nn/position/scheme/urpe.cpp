@@ -82,6 +82,7 @@ class Urpe final : public PositionSchemeOf<Urpe> {
     return all;
   }
   double scale(const PositionShape& shape) const override { return scheme_->scale(shape); }
+  Index position_count(Index rows) const override { return scheme_->position_count(rows); }
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     return std::make_unique<UrpeTerms<T>>(*scheme_, clip_, problem);

@@ -14,10 +14,7 @@ class Hierarchical final : public PositionExtension {
   std::string_view about() const override {
     return "alpha u_q + (1 - alpha) u_r at position q N + r: Su 2020, kexue.fm/archives/7947";
   }
-  Index most(Index rows) const override {
-    constexpr Index kRoot = Index{1} << 31;
-    return rows < kRoot ? rows * rows : std::numeric_limits<Index>::max();
-  }
+  Index most(Index rows) const override { return table_positions(rows, alpha_); }
   TableRows row(Index position, Index rows, Index /*length*/) const override {
     return table_rows(position, rows, alpha_);
   }
