@@ -87,6 +87,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   const length::LengthNames names = names_of(o, requested, *subject);
   session.note(fmt::format("{} designs: {}; seeds {}", requested.arms.size(),
                            fmt::join(names.designs, "; "), fmt::join(request.seeds, ", ")));
+  if (!request.only) check_tables(o.output);
   request.spent_seconds = seconds_since(begin);
   const std::string results = length::results_text(length::run_lengths(request), names);
   if (request.only) {

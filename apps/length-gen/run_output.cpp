@@ -167,7 +167,8 @@ void refuse_other_results(const std::string& folder, const std::vector<std::stri
   if (exists(results) && read_text(results, length::kMostTableBytes).starts_with(header)) return;
   for (const std::string& file : files) {
     if (exists(join(folder, file)))
-      throw InputError(join(folder, file), "not a result of this command: choose another folder");
+      throw InputError(join(folder, file),
+                       "not a result of this command: move it away, or choose another folder");
   }
 }
 
@@ -182,13 +183,18 @@ std::vector<std::string> as_suffixes(const std::vector<std::string>& files) {
   return suffixes;
 }
 
+void check_tables(const std::string& folder) {
+  // Of a run that was killed while it wrote them, results.tsv may be missing.
+  if (exists(join(folder, "results.tsv")) || !exists(join(folder, "cells")))
+    refuse_other_results(folder, table_files(), "design\ttrain_length\t");
+}
+
 void write_tables(const std::string& results, const std::string& folder, cli::Session& session) {
   const std::string path = join(folder, "results.tsv");
   const LengthTable table = length::read_results(path, results);
   const std::vector<LengthSummary> summary = length::summarise_lengths(table.rows);
+  check_tables(folder);
   const std::string cells = join(folder, "cells");
-  if (exists(path) || !exists(cells))
-    refuse_other_results(folder, table_files(), "design\ttrain_length\t");
   make_folder(folder);
   if (exists(path)) {
     if (const auto lost = length::lost_rows(read_text(path, length::kMostTableBytes), results)) {

@@ -22,9 +22,12 @@ std::vector<std::string> table_files();
 /// The same as suffixes of a folder's path, as cli::Command::writes takes them.
 std::vector<std::string> as_suffixes(const std::vector<std::string>& files);
 
+/// Throws InputError if write_tables could not write to `folder`, because other files stand there.
+void check_tables(const std::string& folder);
+
 /// Writes results.tsv as it is, and summary.tsv and curves.svg made of it; makes the folder if
-/// there is none. Says if rows of an earlier run are replaced. Throws InputError, also for
-/// refuse_other_results().
+/// there is none. Says if rows of an earlier run are replaced. Throws InputError, also as
+/// check_tables().
 void write_tables(const std::string& results, const std::string& folder, cli::Session& session);
 /// Writes the results of one cell, for collect_results.
 void write_part(const std::string& results, const std::string& folder, std::size_t cell,

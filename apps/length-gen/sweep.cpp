@@ -81,7 +81,8 @@ void declare_sweep(cli::Command& tool) {
   c.experiment(cli::ExperimentFile::kArgument);
   c.action([o, &c](cli::Session& session) {
     if (!o->steps && !o->budget)
-      throw UsageError("no --steps N, expected the number of training steps of each model");
+      throw UsageError(fmt::format("no {}, expected the number of training steps of each model",
+                                   field("steps")));
     check_run(c, *o);
     return sweep(*o, c, session);
   });

@@ -70,20 +70,23 @@ void check_choice(const GenerateOptions& o, const std::string& ways) {
     throw UsageError("expected one of --do-sample and --num-beams greater than 1");
   need(o.length_penalty || o.early_stopping, o.beams(), "--length-penalty and --early-stopping",
        "--num-beams greater than 1");
-  const std::string sampling = "--do-sample" + (ways.empty() ? "" : ", or " + ways);
-  need(o.temperature.has_value(), o.draws(), "--temperature", sampling);
-  need(o.top_k.has_value(), o.draws(), "--top-k", sampling);
-  need(o.top_p.has_value(), o.draws(), "--top-p", sampling);
+  const std::string sampling =
+      o.gibbs() ? "--burn-in greater than 0, --top-k or --top-p; --burn-in 0 takes the most "
+                  "probable token"
+                : "--do-sample" + (ways.empty() ? "" : ", or " + ways);
+  need(o.temperature.has_value(), o.samples(), "--temperature", sampling);
+  need(o.top_k.has_value(), o.samples(), "--top-k", sampling);
+  need(o.top_p.has_value(), o.samples(), "--top-p", sampling);
   need(o.seed.has_value(), o.draws(), "--seed", sampling);
   need(o.num_return_sequences > 1, o.draws() || o.beams(), "--num-return-sequences",
-       ways.empty() ? "--do-sample or --num-beams" : "--do-sample, --num-beams, or " + ways);
+       o.gibbs()      ? sampling
+       : ways.empty() ? "--do-sample or --num-beams"
+                      : "--do-sample, --num-beams, or " + ways);
 }
 
 probe::SamplingOptions sampling_options(const GenerateOptions& o) {
   probe::SamplingOptions out;
-  // What the published code does after its burn-in.
-  const bool likeliest = o.burn_in && !o.top_k && !o.top_p;
-  out.do_sample = o.do_sample || o.ancestral() || (o.gibbs() && !likeliest);
+  out.do_sample = o.do_sample || o.ancestral() || (o.gibbs() && !o.likeliest_at_last());
   out.temperature = o.temperature.value_or(1);
   out.top_k = o.top_k.value_or(0);
   out.top_p = o.top_p.value_or(1);
@@ -249,11 +252,12 @@ std::string generate_provenance(const GenerateOptions& o, const commands::Opened
     json.member("max_new_tokens", o.new_tokens());
   }
   const probe::SamplingOptions sampling = sampling_options(o);
-  json.member("do_sample", o.draws());
-  if (o.draws()) {
+  json.member("do_sample", o.samples());
+  if (o.samples()) {
     json.member("temperature", sampling.temperature).member("top_k", sampling.top_k);
-    json.member("top_p", sampling.top_p).member("seed", o.seed.value_or(0));
+    json.member("top_p", sampling.top_p);
   }
+  if (o.draws()) json.member("seed", o.seed.value_or(0));
   if (o.beams()) {
     const probe::BeamOptions beams = generate_options(o, opened).beams;
     json.member("num_beams", beams.num_beams).member("length_penalty", beams.length_penalty);

@@ -49,11 +49,14 @@ struct GenerateOptions {
   bool unmasks() const {
     return ancestral() || (masked() && way() == probe::MaskedWay::kConfidence);
   }
-  /// Whether texts are drawn.
-  bool draws() const {
-    const bool likeliest = burn_in && *burn_in == 0 && !top_k && !top_p;
-    return do_sample || (gibbs() && !likeliest) || ancestral();
+  /// Whether sweeps of gibbs after the burn-in take the likeliest token, as the published code.
+  bool likeliest_at_last() const { return burn_in && !top_k && !top_p; }
+  /// Whether tokens are sampled.
+  bool samples() const {
+    return do_sample || ancestral() || (gibbs() && !(likeliest_at_last() && *burn_in == 0));
   }
+  /// Whether anything depends on the seed: tokens, or the order of gibbs.
+  bool draws() const { return samples() || (gibbs() && order == probe::SweepOrder::kRandom); }
   std::int64_t new_tokens() const { return (masked() ? length : max_new_tokens).value_or(20); }
 };
 

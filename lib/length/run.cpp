@@ -56,11 +56,12 @@ class Run {
     CellFiles files;
     files.checkpoint = store_.checkpoint(named);
     if (request_.keep_models) files.model = store_.model(named, options.design, seed);
-    auto rows = store_.find(named, arm, seed);
+    const std::vector<Index> lengths = scored_lengths(request_, options.design);
+    auto rows = store_.find(named, lengths, arm, seed);
     if (!rows || !has_models(files)) {
       const WorkLock lock(files.checkpoint);
       // Another process may have done it since.
-      rows = store_.find(named, arm, seed);
+      rows = store_.find(named, lengths, arm, seed);
       if (!rows || !has_models(files)) {
         rows = train_cell(request_, options, arm, seed, files);
         store_.keep(named, *rows);
@@ -245,8 +246,9 @@ void check_masks(const LengthRequest& request) {
 
 Index position_count(const train::DesignRecipe& design, Index trained) {
   if (positions_end(design)) return trained;
+  if (!design.mixer.empty()) return 0;  // as many as are scored
   Index count = 0;
-  for (const std::string& one : model::layer_choices(design.position, design.num_hidden_layers)) {
+  for (const std::string& one : model::listed_choices(design.position)) {
     const Index more = nn::parse_position(model::position_text(one))->position_count(trained);
     if (more > 0) count = count == 0 ? more : std::min(count, more);
   }

@@ -21,8 +21,8 @@ struct LengthResult {
 /// interrupted run continues, within a cell from the last checkpoint (one per minute). Results
 /// depend only on the settings, not on the number of threads; with a budget they also depend on the
 /// number of steps, which is measured once and kept. Throws UsageError, before anything is trained,
-/// for masks that do not fit a length or let rows read what they predict, for a table of positions
-/// (positions_end) that reaches no length, and for a budget that scoring alone exceeds; InputError
+/// for masks that do not fit a length or let rows read what they predict, for positions
+/// that reach no length (position_count), and for a budget that scoring alone exceeds; InputError
 /// for a folder with other content, for a cell that another process trains in it, and for a loss
 /// that is not finite; Interrupted.
 LengthResult run_lengths(const LengthRequest& request);

@@ -48,8 +48,7 @@ std::vector<Index> numbers_of(const LengthSubject::Settings& settings, std::stri
 bool has_last_position(const LengthSubject::Settings& settings) {
   train::DesignRecipe design;
   design.position = value_of(settings, "position");
-  const std::vector<Index> layers = numbers_of(settings, "num_hidden_layers");
-  if (!layers.empty()) design.num_hidden_layers = layers.front();
+  design.mixer = value_of(settings, "mixer");
   const std::string late = value_of(settings, "late_positions");
   design.late_positions = late.empty() || late == "0" ? 0 : 1;
   return position_count(design, 1) > 0;
@@ -96,33 +95,46 @@ class Fields {
 
 }  // namespace
 
-bool are_rows_of(const LengthSubject::Settings& settings, const std::vector<LengthRow>& rows) {
-  const bool whole = !rows.empty() && !std::isnan(rows.front().whole);
-  const bool right = std::ranges::all_of(rows, [&](const LengthRow& row) {
-    return is_share(row.accuracy) && row.targets > 0 &&
-           (whole ? is_share(row.whole) : std::isnan(row.whole));
-  });
-  const std::vector<Index> windows = numbers_of(settings, "windows");
-  if (!right || windows.empty()) return false;
-  std::vector<Index> lengths = numbers_of(settings, "eval_lengths");
-  const auto is_there = [&](Index length) {
-    return std::ranges::any_of(
-        rows, [&](const LengthRow& row) { return !row.finetuned && row.length == length; });
-  };
-  if (has_last_position(settings))
-    std::erase_if(lengths, [&](Index length) { return !is_there(length); });
+std::optional<std::string> row_problem(const LengthSubject::Settings& settings,
+                                       const std::vector<Index>& lengths,
+                                       const std::vector<LengthRow>& rows) {
   std::vector<LengthRow> expected;
   const auto expect = [&](const std::vector<Index>& some, bool finetuned) {
-    for (const Index window : windows) {
+    for (const Index window : numbers_of(settings, "windows")) {
       for (const Index length : some)
         expected.push_back({.window = window, .length = length, .finetuned = finetuned});
     }
   };
   expect(lengths, false);
   for (const Index length : numbers_of(settings, "finetune_lengths")) expect({length}, true);
-  return std::ranges::equal(rows, expected, [](const LengthRow& a, const LengthRow& b) {
-    return a.window == b.window && a.length == b.length && a.finetuned == b.finetuned;
-  });
+  for (std::size_t i = 0; i < std::max(rows.size(), expected.size()); ++i) {
+    if (i == expected.size()) return "more rows than lengths";
+    const LengthRow& row = expected[i];
+    if (i < rows.size() && rows[i].window == row.window && rows[i].length == row.length &&
+        rows[i].finetuned == row.finetuned)
+      continue;
+    return fmt::format("no row for {}length {}{}", row.finetuned ? "fine-tuning at " : "",
+                       row.length, row.window > 0 ? fmt::format(", window {}", row.window) : "");
+  }
+  for (const LengthRow& row : rows) {
+    const bool right = is_share(row.accuracy) && (std::isnan(row.whole) || is_share(row.whole));
+    if (!right || row.targets < 1)
+      return fmt::format("{} targets with accuracy {} at length {}", row.targets, row.accuracy,
+                         row.length);
+  }
+  return std::nullopt;
+}
+
+std::vector<Index> lengths_before_finetuning(const LengthSubject::Settings& settings,
+                                             const std::vector<LengthRow>& rows) {
+  std::vector<Index> lengths = numbers_of(settings, "eval_lengths");
+  if (!has_last_position(settings)) return lengths;
+  Index longest = 0;
+  for (const LengthRow& row : rows) {
+    if (!row.finetuned) longest = std::max(longest, row.length);
+  }
+  std::erase_if(lengths, [&](Index length) { return length > longest; });
+  return lengths;
 }
 
 std::string settings_digest(const LengthSubject::Settings& settings) {
@@ -138,6 +150,7 @@ LengthStore::LengthStore(std::string folder) : folder_(std::move(folder)) {
 }
 
 std::optional<std::vector<LengthRow>> LengthStore::find(const LengthSubject::Settings& settings,
+                                                        const std::vector<Index>& lengths,
                                                         std::size_t arm, std::uint64_t seed) const {
   const std::string path = join(join(folder_, "cells"), settings_digest(settings) + ".tsv");
   if (!exists(path)) return std::nullopt;
@@ -159,7 +172,8 @@ std::optional<std::vector<LengthRow>> LengthStore::find(const LengthSubject::Set
     if (has_finetuning(settings)) row.finetuned = fields.next<int>() != 0;
     rows.push_back(row);
   });
-  if (!are_rows_of(settings, rows)) throw InputError(path, kDamaged);
+  if (const auto problem = row_problem(settings, lengths, rows))
+    throw InputError(path, fmt::format("{}; remove the file to train its cell again", *problem));
   return rows;
 }
 
@@ -204,8 +218,13 @@ std::optional<std::int64_t> LengthStore::steps(const std::string& request) const
   const std::string path = join(join(folder_, "cells"), request + ".steps");
   if (!exists(path)) return std::nullopt;
   const std::string text = read_text(path, kMostBytes);
-  if (!text.ends_with('\n')) throw InputError(path, "expected a number of steps");
-  return Fields(std::string_view(text).substr(0, text.size() - 1), path).next<std::int64_t>();
+  const auto number = parse_number<std::int64_t>(std::string_view(text).substr(0, text.find('\n')));
+  if (!number || !text.ends_with('\n')) {
+    throw InputError(path,
+                     "expected a number of steps; remove the file to measure it again, which "
+                     "trains cells again if the number is another one");
+  }
+  return number;
 }
 
 void LengthStore::keep_steps(const std::string& request, std::int64_t steps) const {

@@ -18,9 +18,10 @@ class LengthStore {
   explicit LengthStore(std::string folder);
 
   /// Returns the rows that were kept for `settings`, with `arm` and `seed` filled in; nothing if
-  /// there are none. Throws InputError for a damaged file.
+  /// there are none. `lengths` are those of scored_lengths(). Throws InputError for a damaged file.
   std::optional<std::vector<LengthRow>> find(const LengthSubject::Settings& settings,
-                                             std::size_t arm, std::uint64_t seed) const;
+                                             const std::vector<Index>& lengths, std::size_t arm,
+                                             std::uint64_t seed) const;
   /// Writes `rows` as the result of `settings`, over an older one. Throws InputError.
   void keep(const LengthSubject::Settings& settings, const std::vector<LengthRow>& rows) const;
 
@@ -48,10 +49,17 @@ class LengthStore {
 /// Whether the rows of these `settings` have a column for fine-tuning.
 bool has_finetuning(const LengthSubject::Settings& settings);
 
-/// Whether `rows` are those of one cell with these `settings`: one for each length and window, in
-/// the order in which they are scored, with shares between 0 and 1. Where position_count() of the
-/// design is not 0, lengths may be absent before fine-tuning.
-bool are_rows_of(const LengthSubject::Settings& settings, const std::vector<LengthRow>& rows);
+/// Returns what is wrong with the `rows` of one cell with these `settings`: "no row for length 16",
+/// "accuracy 1.4 at length 8"; nothing if there is one for each window and each of `lengths`, and
+/// for each length of fine-tuning, in the order in which they are scored.
+std::optional<std::string> row_problem(const LengthSubject::Settings& settings,
+                                       const std::vector<Index>& lengths,
+                                       const std::vector<LengthRow>& rows);
+/// Returns the lengths at which a cell with these `settings` was scored before fine-tuning: all, or
+/// where position_count() limits them those of `rows` and all that are shorter. Throws UsageError
+/// for positions that do not exist.
+std::vector<Index> lengths_before_finetuning(const LengthSubject::Settings& settings,
+                                             const std::vector<LengthRow>& rows);
 
 /// Returns the XXH3 hash of the names and values in `settings`, in hexadecimal digits.
 std::string settings_digest(const LengthSubject::Settings& settings);

@@ -142,6 +142,10 @@ void LengthStream::make_examples(const StreamRequest& request, const text::Token
     const auto token = static_cast<std::size_t>(whole.rows[r] + shift);
     if (rows[token] == cuts_.size()) targets[token] = whole.targets[r];
   }
+  if (std::ranges::all_of(targets, [](TokenId target) { return target < 0; })) {
+    throw InputError(request.text,
+                     "no token is a target at all lengths, expected longer ones or more text");
+  }
   for (auto& [length, cut] : cuts_) {
     const auto before = std::ssize(cut.shape.before);
     for (const Window& window : cut.windows) {

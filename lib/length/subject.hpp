@@ -17,7 +17,9 @@ inline bool positions_end(const train::DesignRecipe& design) {
 }
 
 /// How many positions a model of `design` has that was trained with `trained` of them:
-/// PositionScheme::position_count; `trained` itself where positions_end(). 0: no limit.
+/// PositionScheme::position_count; `trained` itself where positions_end(). 0: no limit,
+/// as for a mixer, whose weights are made for the longest sequence that is scored. Throws
+/// UsageError for positions that do not exist.
 Index position_count(const train::DesignRecipe& design, Index trained);
 
 /// A model at its start, and its trainer.

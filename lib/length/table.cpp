@@ -138,7 +138,12 @@ void check_part(const Part& part) {
     lines.go_to(i);
     if (settings_of(lines) != settings) lines.refuse();
   }
-  if (!are_rows_of(settings, read_results(part.path, part.text).rows)) lines.refuse();
+  const std::vector<LengthRow> rows = read_results(part.path, part.text).rows;
+  std::optional<std::string> problem;
+  const auto no_position = usage_error_message(
+      [&] { problem = row_problem(settings, lengths_before_finetuning(settings, rows), rows); });
+  if (no_position) problem = no_position;
+  if (problem) throw InputError(part.path, *problem);
 }
 
 /// Throws InputError unless the settings of both parts are those of one run.

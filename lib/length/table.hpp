@@ -49,7 +49,8 @@ std::string part_name(std::size_t cell, std::size_t cells);
 /// Returns the results.tsv of a whole run from `folders`, at least one: the folders `parts` of one
 /// or several output folders, with files as part_name calls them, each the results of one cell. A
 /// folder may be absent. Throws InputError for parts that are missing, that differ where they
-/// should be equal, or that belong to different runs.
+/// should be equal, that lack a row, that have the design and seed of another part, or that belong
+/// to different runs.
 std::string collect_parts(const std::vector<std::string>& folders);
 
 }  // namespace masque::length

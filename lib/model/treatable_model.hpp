@@ -34,8 +34,8 @@ class TreatableModel {
   /// Throws UsageError for a treatment that does not go with the model, or a trained length that is
   /// beyond the table.
   Index longest(const PositionTreatment& treatment, const LengthExtension& extension) const;
-  /// The model under `treatment`, for sequences of up to `extension.length` tokens. Where no table
-  /// (late positions have one) nor mixer limits it, it reads longer ones than the design says.
+  /// The model under `treatment`, for sequences of up to `extension.length` tokens. Where
+  /// `longest` has no limit, it reads longer ones than the design says.
   /// `options` names no family and has the precision of this object (MASQUE_CHECK). Packs the
   /// weights. Throws as `longest`, and as open_model. The result does not borrow from this object.
   std::unique_ptr<Model> open(const PositionTreatment& treatment, const LengthExtension& extension,
