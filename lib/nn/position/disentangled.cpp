@@ -22,6 +22,31 @@ Index disentangled_bucket(Index distance, Index buckets, Index max_distance) {
   return distance < 0 ? -bucket : bucket;
 }
 
+namespace {
+
+/// The row of both tables for pairs at a distance. It does not fall as the distance grows.
+template <class T>
+auto row_by_distance(const DisentangledTerms<T>& terms) {
+  return
+      [span = terms.span, buckets = terms.buckets, farthest = terms.max_distance](Index distance) {
+        return std::clamp<Index>(disentangled_bucket(distance, buckets, farthest) + span, 0,
+                                 2 * span - 1);
+      };
+}
+
+}  // namespace
+
+template <class T>
+std::pair<Index, Index> disentangled_rows(const DisentangledTerms<T>& terms,
+                                          PositionIds positions) {
+  if (positions.queries.empty() || positions.keys.empty()) return {0, 0};
+  const auto [first_query, last_query] = std::ranges::minmax(positions.queries);
+  const auto [first_key, last_key] = std::ranges::minmax(positions.keys);
+  const auto row = row_by_distance(terms);
+  const Index first = row(first_query - last_key);
+  return {first, row(last_query - first_key) - first + 1};
+}
+
 template <class T>
 std::unique_ptr<PositionTerms<T>> disentangled_terms(const DisentangledTerms<T>& terms,
                                                      PositionIds positions) {
@@ -29,11 +54,7 @@ std::unique_ptr<PositionTerms<T>> disentangled_terms(const DisentangledTerms<T>&
     MASQUE_CHECK(table.data == nullptr || table.rows == 2 * terms.span);
   std::vector<PairTables<T>> all(1);
   PairTables<T>& tables = all.front();
-  tables.row = distance_rows(positions, [span = terms.span, buckets = terms.buckets,
-                                         farthest = terms.max_distance](Index distance) {
-    return std::clamp<Index>(disentangled_bucket(distance, buckets, farthest) + span, 0,
-                             2 * span - 1);
-  });
+  tables.row = distance_rows(positions, row_by_distance(terms));
   tables.scale = terms.scale;
   tables.by_query = terms.position_key;
   tables.by_key = terms.position_query;
@@ -43,6 +64,10 @@ std::unique_ptr<PositionTerms<T>> disentangled_terms(const DisentangledTerms<T>&
   return std::make_unique<PairTableTerms<T>>(std::move(all));
 }
 
+template std::pair<Index, Index> disentangled_rows(const DisentangledTerms<float>&, PositionIds);
+template std::pair<Index, Index> disentangled_rows(const DisentangledTerms<double>&, PositionIds);
+template std::pair<Index, Index> disentangled_rows(const DisentangledTerms<std::complex<double>>&,
+                                                   PositionIds);
 template std::unique_ptr<PositionTerms<float>> disentangled_terms(const DisentangledTerms<float>&,
                                                                   PositionIds);
 template std::unique_ptr<PositionTerms<double>> disentangled_terms(const DisentangledTerms<double>&,

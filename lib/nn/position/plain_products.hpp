@@ -7,17 +7,50 @@
 
 namespace masque::nn {
 
-/// `a` (n, m) · `b` (m, k), in plain loops: the bits of a row do not depend on how many there are.
-/// T is float, double or std::complex<double>.
+/// `y` (m) += `x` (n) · `a` (n, m). Each number of y gets its terms in the order of x, so its bits
+/// do not depend on m.
+template <class T>
+void add_row_product(const T* x, MatrixView<const T> a, T* y) {
+  for (Index i = 0; i < a.rows; ++i) {
+    const T factor = x[i];
+    const T* row = a.row(i);
+    for (Index j = 0; j < a.columns; ++j) y[j] += factor * row[j];
+  }
+}
+
+/// `a` (n, m) += `x` (n) ᵀ · `y` (m); nothing if a has no data.
+template <class T>
+void add_outer_product(const T* x, const T* y, MatrixView<T> a) {
+  if (a.data == nullptr) return;
+  for (Index i = 0; i < a.rows; ++i) {
+    const T factor = x[i];
+    T* row = a.row(i);
+    for (Index j = 0; j < a.columns; ++j) row[j] += factor * y[j];
+  }
+}
+
+/// aᵀ (m, n) of `a` (n, m).
+template <class T>
+Matrix<T> transposed_of(MatrixView<const T> a) {
+  Matrix<T> out(a.columns, a.rows);
+  for (Index i = 0; i < a.rows; ++i) {
+    for (Index j = 0; j < a.columns; ++j) out.view().at(j, i) = a.at(i, j);
+  }
+  return out;
+}
+
+/// `out` (n, k) += `a` (n, m) · `b` (m, k): the bits of a row do not depend on how many there are.
+template <class T>
+void add_product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> out) {
+  MASQUE_CHECK(a.columns == b.rows && a.rows == out.rows && b.columns == out.columns);
+  for (Index i = 0; i < a.rows; ++i) add_row_product(a.row(i), b, out.row(i));
+}
+
+/// `a` (n, m) · `b` (m, k), as add_product(). T is float, double or std::complex<double>.
 template <class T>
 Matrix<T> product_of(MatrixView<const T> a, MatrixView<const T> b) {
-  MASQUE_CHECK(a.columns == b.rows);
   Matrix<T> out = Matrix<T>::zero(a.rows, b.columns);
-  for (Index i = 0; i < a.rows; ++i) {
-    for (Index m = 0; m < a.columns; ++m) {
-      for (Index j = 0; j < b.columns; ++j) out.view().at(i, j) += a.at(i, m) * b.at(m, j);
-    }
-  }
+  add_product(a, b, out.view());
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "nn/position/pair_tables.hpp"
 
@@ -68,6 +69,10 @@ struct DisentangledTerms {
       d_position_query;     ///< by `position_query`
   TableOwner<T> projected;  ///< of both tables
 };
+/// The rows of both tables that the pairs of `positions` read: all from a first one on, and how
+/// many.
+template <class T>
+std::pair<Index, Index> disentangled_rows(const DisentangledTerms<T>& terms, PositionIds positions);
 /// The terms for `positions`; what `terms` and positions point to is borrowed.
 template <class T>
 std::unique_ptr<PositionTerms<T>> disentangled_terms(const DisentangledTerms<T>& terms,

@@ -42,29 +42,38 @@ class Deberta final : public PositionSchemeOf<Deberta> {
   template <class T>
   std::unique_ptr<PositionTerms<T>> make(const PositionProblem<T>& problem) const {
     const auto& p = problem.parameters;
-    // Projected here; their gradients go on to the parameters head by head.
-    struct Projected {
-      Matrix<T> key, query;
-    };
-    const auto projected = std::make_shared<const Projected>(
-        Projected{product_of<T>(p[0], p[1]), product_of<T>(p[0], p[2])});
     DisentangledTerms<T> terms;
-    terms.position_key = projected->key.view();
-    terms.position_query = projected->query.view();
     terms.span = span_;
     terms.buckets = buckets_;
     terms.max_distance = max_distance_;
     terms.scale = scale(problem.shape);
-    terms.projected.memory = projected;
-    terms.projected.push = [p, d_rows = gradient_of(problem, 0), d_key = gradient_of(problem, 1),
-                            d_query = gradient_of(problem, 2), size = problem.shape.head_size](
-                               Index head, MatrixView<const T> d_by_query,
-                               MatrixView<const T> d_by_key) {
-      add_product_gradients<T>(p[0], head_columns(p[1], head, size), d_by_query, d_rows,
-                               head_columns(d_key, head, size));
-      add_product_gradients<T>(p[0], head_columns(p[2], head, size), d_by_key, d_rows,
-                               head_columns(d_query, head, size));
+    // Only rows of distances that occur: the table has those of 1,024, a sequence may be short.
+    const auto part = [range = disentangled_rows(terms, problem.positions)](auto rows) {
+      return rows.data == nullptr ? rows : rows.middle_rows(range.first, range.second);
     };
+    // Projected here; their gradients go on to the parameters head by head.
+    struct Projected {
+      Matrix<T> key, query;
+    };
+    const auto rows_of = [&](MatrixView<const T> projection) {
+      Matrix<T> out = Matrix<T>::zero(p[0].rows, projection.columns);
+      add_product<T>(part(p[0]), projection, part(out.view()));
+      return out;
+    };
+    const auto projected =
+        std::make_shared<const Projected>(Projected{rows_of(p[1]), rows_of(p[2])});
+    terms.position_key = projected->key.view();
+    terms.position_query = projected->query.view();
+    terms.projected.memory = projected;
+    terms.projected.push =
+        [p, part, d_rows = gradient_of(problem, 0), d_key = gradient_of(problem, 1),
+         d_query = gradient_of(problem, 2), size = problem.shape.head_size](
+            Index head, MatrixView<const T> d_by_query, MatrixView<const T> d_by_key) {
+          add_product_gradients<T>(part(p[0]), head_columns(p[1], head, size), part(d_by_query),
+                                   part(d_rows), head_columns(d_key, head, size));
+          add_product_gradients<T>(part(p[0]), head_columns(p[2], head, size), part(d_by_key),
+                                   part(d_rows), head_columns(d_query, head, size));
+        };
     return disentangled_terms<T>(terms, problem.positions);
   }
 

@@ -14,6 +14,7 @@
 
 #include "base/named_arguments.hpp"
 #include "nn/position/path_terms.hpp"
+#include "nn/position/plain_products.hpp"
 
 namespace masque::nn {
 
@@ -68,25 +69,16 @@ class FloaterTerms final : public PathTerms<T> {
     return static_cast<T>(slope == 0 ? 0.0 : slope == 3 ? 1.0 : 0.5);
   }
 
-  void add(std::size_t parameter, Index row, Index column, T value) {
-    const MatrixView<T>& to = gradients_[parameter];
-    if (to.data != nullptr) to.at(row, column) += value;
-  }
-
   Slope<T> slope_at(T time, std::vector<T> point) const {
     const Index size = rows_.columns();
     const Index inner = parameters_[kIn].columns;
     Slope<T> out{std::move(point), std::vector<T>(at(inner)), std::vector<T>(at(size)), time};
-    for (Index e = 0; e < inner; ++e) {
-      T sum = time * parameters_[kTime].at(0, e) + parameters_[kInBias].at(0, e);
-      for (Index d = 0; d < size; ++d) sum += out.point[at(d)] * parameters_[kIn].at(d, e);
-      out.hidden[at(e)] = std::tanh(sum);
-    }
-    for (Index d = 0; d < size; ++d) {
-      T sum = parameters_[kOutBias].at(0, d);
-      for (Index e = 0; e < inner; ++e) sum += out.hidden[at(e)] * parameters_[kOut].at(e, d);
-      out.value[at(d)] = sum;
-    }
+    for (Index e = 0; e < inner; ++e)
+      out.hidden[at(e)] = time * parameters_[kTime].at(0, e) + parameters_[kInBias].at(0, e);
+    add_row_product(out.point.data(), parameters_[kIn], out.hidden.data());
+    for (T& hidden : out.hidden) hidden = std::tanh(hidden);
+    std::copy_n(parameters_[kOutBias].row(0), size, out.value.data());
+    add_row_product(out.hidden.data(), parameters_[kOut], out.value.data());
     return out;
   }
 
@@ -105,29 +97,26 @@ class FloaterTerms final : public PathTerms<T> {
 
   /// From the gradient by h to that by its point.
   std::vector<T> slope_backward(const Slope<T>& slope, const std::vector<T>& d_value) {
-    const Index size = rows_.columns();
-    const Index inner = parameters_[kIn].columns;
-    std::vector<T> d_point(at(size), T{});
-    for (Index d = 0; d < size; ++d) add(kOutBias, 0, d, d_value[at(d)]);
-    for (Index e = 0; e < inner; ++e) {
-      const T hidden = slope.hidden[at(e)];
-      T d_hidden{};
-      for (Index d = 0; d < size; ++d) {
-        d_hidden += d_value[at(d)] * parameters_[kOut].at(e, d);
-        add(kOut, e, d, hidden * d_value[at(d)]);
-      }
-      const T d_sum = d_hidden * (T{1} - hidden * hidden);
-      add(kTime, 0, e, d_sum * slope.time);
-      add(kInBias, 0, e, d_sum);
-      for (Index d = 0; d < size; ++d) {
-        d_point[at(d)] += d_sum * parameters_[kIn].at(d, e);
-        add(kIn, d, e, d_sum * slope.point[at(d)]);
-      }
-    }
+    std::vector<T> d_sum(slope.hidden.size(), T{});
+    add_row_product(d_value.data(), std::as_const(out_transposed_).view(), d_sum.data());
+    for (std::size_t e = 0; e < d_sum.size(); ++e)
+      d_sum[e] *= T{1} - slope.hidden[e] * slope.hidden[e];
+    const T one{1};
+    add_outer_product(&one, d_value.data(), gradients_[kOutBias]);
+    add_outer_product(slope.hidden.data(), d_value.data(), gradients_[kOut]);
+    add_outer_product(&slope.time, d_sum.data(), gradients_[kTime]);
+    add_outer_product(&one, d_sum.data(), gradients_[kInBias]);
+    add_outer_product(slope.point.data(), d_sum.data(), gradients_[kIn]);
+    std::vector<T> d_point(slope.point.size(), T{});
+    add_row_product(d_sum.data(), std::as_const(in_transposed_).view(), d_point.data());
     return d_point;
   }
 
   void step_backward(Index k, MatrixView<T> d_rows) override {
+    if (in_transposed_.rows() == 0) {
+      in_transposed_ = transposed_of(parameters_[kIn]);
+      out_transposed_ = transposed_of(parameters_[kOut]);
+    }
     const std::array<Slope<T>, 4> slopes = slopes_at(k);
     const auto size = at(d_rows.columns);
     std::array<std::vector<T>, 4> d_values;
@@ -149,6 +138,7 @@ class FloaterTerms final : public PathTerms<T> {
   T step_;
   std::vector<MatrixView<const T>> parameters_;
   std::vector<MatrixView<T>> gradients_;
+  Matrix<T> in_transposed_, out_transposed_;  // Aᵀ and Bᵀ, for the backward pass
 };
 
 class Floater final : public PositionSchemeOf<Floater> {

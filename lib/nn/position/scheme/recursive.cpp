@@ -8,6 +8,7 @@
 
 #include "base/named_arguments.hpp"
 #include "nn/position/path_terms.hpp"
+#include "nn/position/plain_products.hpp"
 
 namespace masque::nn {
 
@@ -27,11 +28,12 @@ class RecursiveTerms final : public PathTerms<T> {
     slopes_ = Matrix<T>(last, size);
     for (Index k = 0; k < last; ++k) {
       const T* from = rows_.view().row(k);
+      T* slopes = slopes_.view().row(k);
+      std::copy_n(problem.parameters[2].row(0), size, slopes);
+      add_row_product(from, map_, slopes);
       for (Index e = 0; e < size; ++e) {
-        T sum = problem.parameters[2].at(0, e);
-        for (Index d = 0; d < size; ++d) sum += from[d] * map_.at(d, e);
-        slopes_.view().at(k, e) = std::tanh(sum);
-        rows_.view().at(k + 1, e) = from[e] + step_ * slopes_.view().at(k, e);
+        slopes[e] = std::tanh(slopes[e]);
+        rows_.view().at(k + 1, e) = from[e] + step_ * slopes[e];
       }
     }
   }
@@ -40,23 +42,25 @@ class RecursiveTerms final : public PathTerms<T> {
   using PathTerms<T>::rows_;  // p_k
 
   void step_backward(Index k, MatrixView<T> d_rows) override {
+    if (transposed_.rows() == 0) transposed_ = transposed_of(map_);
     const T* from = std::as_const(rows_).view().row(k);
-    for (Index d = 0; d < d_rows.columns; ++d) d_rows.at(k, d) += d_rows.at(k + 1, d);
+    std::vector<T> d_sum(static_cast<std::size_t>(d_rows.columns));
     for (Index e = 0; e < d_rows.columns; ++e) {
+      d_rows.at(k, e) += d_rows.at(k + 1, e);
       const T slope = slopes_.view().at(k, e);
-      const T d_sum = step_ * d_rows.at(k + 1, e) * (T{1} - slope * slope);
-      if (d_bias_.data != nullptr) d_bias_.at(0, e) += d_sum;
-      for (Index d = 0; d < d_rows.columns; ++d) {
-        d_rows.at(k, d) += d_sum * map_.at(d, e);
-        if (d_map_.data != nullptr) d_map_.at(d, e) += d_sum * from[d];
-      }
+      d_sum[static_cast<std::size_t>(e)] = step_ * d_rows.at(k + 1, e) * (T{1} - slope * slope);
     }
+    const T one{1};
+    add_outer_product(&one, d_sum.data(), d_bias_);
+    add_outer_product(from, d_sum.data(), d_map_);
+    add_row_product(d_sum.data(), std::as_const(transposed_).view(), d_rows.row(k));
   }
 
   T step_;
   MatrixView<const T> map_;
   MatrixView<T> d_map_, d_bias_;
-  Matrix<T> slopes_;  // tanh(p_k A + b)
+  Matrix<T> slopes_;      // tanh(p_k A + b)
+  Matrix<T> transposed_;  // Aᵀ, for the backward pass
 };
 
 class Recursive final : public PositionSchemeOf<Recursive> {
