@@ -69,8 +69,8 @@ struct DisentangledTerms {
       d_position_query;     ///< by `position_query`
   TableOwner<T> projected;  ///< of both tables
 };
-/// The rows of both tables that the pairs of `positions` read: all from a first one on, and how
-/// many.
+/// The rows of both tables of `terms` that the pairs of `positions` read: the first one, and how
+/// many from there on.
 template <class T>
 std::pair<Index, Index> disentangled_rows(const DisentangledTerms<T>& terms, PositionIds positions);
 /// The terms for `positions`; what `terms` and positions point to is borrowed.
