@@ -32,8 +32,17 @@ END {
   }
   if (bottom < 0 && lowest >= 0) bottom = 0
   if (top <= bottom) top = bottom + 1
-  print "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 520 320\" font-family=\"sans-serif\" font-size=\"12\">"
-  print "<rect width=\"520\" height=\"320\" fill=\"white\"/>"
+  # Of more than seven series the next ones have other lines in the same colours.
+  split("5 3|1.5 3|9 3 2 3", dash, "|")
+  split(" (dashed)| (dotted)| (dash-dot)", line, "|")
+  width = 520
+  for (s = 1; s <= series; ++s) {
+    kind[s] = int((s - 1) / 7)
+    label[s] = name[s] line[kind[s]]
+    if (430 + 7 * length(label[s]) > width) width = 430 + 7 * length(label[s])
+  }
+  printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d 320\" font-family=\"sans-serif\" font-size=\"12\">\n", width
+  printf "<rect width=\"%d\" height=\"320\" fill=\"white\"/>\n", width
   for (t = 0; t <= 4; ++t) {
     value = bottom + (top - bottom) * t / 4
     printf "<line x1=\"60\" x2=\"420\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/><text x=\"54\" y=\"%.1f\" text-anchor=\"end\">%.3g</text>\n", y(value), y(value), y(value) + 4, value
@@ -60,7 +69,7 @@ END {
         y(mean[key] - sd[key] > bottom ? mean[key] - sd[key] : bottom), y(mean[key] + sd[key]), color[(s - 1) % 7 + 1]
       end[s] = y(mean[key])
     }
-    printf "<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\"%s/>\n", path, color[(s - 1) % 7 + 1], (s > 7 ? " stroke-dasharray=\"5 3\"" : "")
+    printf "<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\"%s/>\n", path, color[(s - 1) % 7 + 1], (kind[s] ? " stroke-dasharray=\"" dash[kind[s]] "\"" : "")
     rank[s] = s
   }
   # Names at the ends of the curves, from top to bottom, none over another.
@@ -69,6 +78,6 @@ END {
   for (s = 1; s <= series; ++s) { if (end[rank[s]] < above + 14) end[rank[s]] = above + 14; above = end[rank[s]] }
   below = 314
   for (s = series; s >= 1; --s) { if (end[rank[s]] > below - 14) end[rank[s]] = below - 14; below = end[rank[s]] }
-  for (s = 1; s <= series; ++s) printf "<text x=\"428\" y=\"%.1f\" fill=\"%s\">%s%s</text>\n", end[s] + 4, color[(s - 1) % 7 + 1], name[s], (s > 7 ? " (dashed)" : "")
+  for (s = 1; s <= series; ++s) printf "<text x=\"428\" y=\"%.1f\" fill=\"%s\">%s</text>\n", end[s] + 4, color[(s - 1) % 7 + 1], label[s]
   printf "<text x=\"240\" y=\"310\" text-anchor=\"middle\">%s</text><text x=\"60\" y=\"20\">%s</text></svg>\n", axis ? axis : "steps", title
 }
