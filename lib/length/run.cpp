@@ -270,11 +270,11 @@ double LengthSubject::chance(Index length) const {
 LengthResult run_lengths(const LengthRequest& request) {
   MASQUE_CHECK(!request.only || request.steps);
   MASQUE_CHECK(request.arms > 0 && !request.seeds.empty() && !request.eval_lengths.empty());
-  std::set<std::string> said;
+  std::set<std::string> checked;
   for (std::size_t arm = 0; arm < request.arms; ++arm) {
     const train::DesignRecipe design = request.options(arm, 1, 0).design;
     if (scored_lengths(request, design).size() == request.eval_lengths.size()) continue;
-    if (said.insert(table_of(design)).second) check_table(request, design);
+    if (checked.insert(table_of(design)).second) check_table(request, design);
   }
   check_masks(request);
   return Run(request).all();
