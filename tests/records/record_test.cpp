@@ -60,6 +60,19 @@ TEST_CASE("records come back as they were, other fields untouched") {
         "{\"schema\":1,\"ids\":[],\"text\":\"é\\n\"}\n");
 }
 
+TEST_CASE("lone surrogates are U+FFFD, in the text and in what passes through") {
+  CHECK(round_trip(R"({"ids":[1],"x":"a\ud83d","y\udc00":"\ud83d\ude00"})") ==
+        "{\"schema\":1,\"ids\":[1],\"x\":\"a\\ufffd\",\"y\\ufffd\":\"\\ud83d\\ude00\"}\n");
+  JsonRecordReader reader;
+  Record record;
+  const std::string text = padded(R"({"text":"a\ud83d b"})"), plain = padded(R"({"text":"b"})");
+  CHECK_FALSE(reader.read(text, record));
+  CHECK(reader.text() == "a\uFFFD b");
+  CHECK(reader.lone_surrogates() == 1);
+  CHECK_FALSE(reader.read(plain, record));
+  CHECK(reader.lone_surrogates() == 0);
+}
+
 TEST_CASE("what is wrong with a record is said") {
   const std::vector<std::pair<const char*, const char*>> cases = {
       {"[1]", "not a JSON object"},
