@@ -10,6 +10,7 @@
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
 #include "cli/input_lines.hpp"
+#include "commands/model_notes.hpp"
 #include "mask/expression.hpp"
 
 namespace masque::lm_train {
@@ -157,6 +158,7 @@ void choose_mask(const ClassifyCommand& o, ClassifyData& all) {
 void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& session) {
   for (const std::string& warning : all.tokenizer.warnings()) session.note(warning);
   all.start = open_start(o, all.tokenizer);
+  if (o.model) commands::note_model(*o.model, all.start.model->design(), session);
   train::LabelledOptions reading = labelled_options(o);
   reading.length = choose_length(o, all.start);
   all.train.read = train::read_labelled(o.text, all.tokenizer, reading);

@@ -12,6 +12,7 @@
 #include "base/work_lock.hpp"
 #include "budget.hpp"
 #include "cli/input_lines.hpp"
+#include "commands/model_notes.hpp"
 #include "kernel/parallel.hpp"
 #include "log.hpp"
 #include "probe/score/sentence.hpp"
@@ -280,6 +281,9 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   if (o.init) o.start = std::make_shared<const model::StartingModel>(*o.init);
   if (o.init_generator)
     o.generator_start = std::make_shared<const model::StartingModel>(*o.init_generator);
+  for (const auto& start : {o.start, o.generator_start}) {
+    if (start) commands::note_model(start->path(), start->design(), session);
+  }
   const text::Tokenizer tokenizer =
       text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.init, {.model = o.init.value_or("")});
   for (const std::string& warning : tokenizer.warnings()) session.note(warning);

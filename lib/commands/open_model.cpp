@@ -9,6 +9,7 @@
 #include "base/json.hpp"
 #include "base/parallel.hpp"
 #include "commands/flow_options.hpp"
+#include "commands/model_notes.hpp"
 #include "commands/run_options.hpp"
 #include "kernel/parallel.hpp"
 #include "model/layer_list.hpp"
@@ -186,8 +187,7 @@ OpenedModel open_model(const OpenModelOptions& options, const std::string& folde
     tokens = train::token_table(*opened.tokenizer);
   }
   opened.mask_of = mask_maker(opened, tokens);
-  for (const std::string& note : opened.model->design().notes)
-    session.note(fmt::format("{}: {}", folder, note));
+  note_model(folder, opened.model->design(), session);
   if (const std::string& head = opened.model->design().missing_head; !head.empty())
     session.detail(fmt::format("{}: {}", folder, head));
   for (const std::string& name : opened.model->unused())
