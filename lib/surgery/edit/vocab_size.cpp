@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
+#include "base/parallel.hpp"
+#include "surgery/rows/embedding_table.hpp"
 
 namespace masque::surgery {
 
@@ -30,6 +32,15 @@ bool match_vocab_size(CheckpointEdit& edit, const store::FamilyNames* family, st
                                  escape(name), *size, rows));
   }
   return found;
+}
+
+void match_vocab_size(CheckpointEdit& edit, const std::optional<store::ModelConfig>& config,
+                      std::vector<std::string>& notes) {
+  if (!config || !edit.checkpoint().is_folder()) return;
+  std::optional<EmbeddingTable> table;
+  const auto none = input_error_message(
+      [&] { table = find_embedding_table(edit.checkpoint(), config, std::nullopt); });
+  if (!none && table) match_vocab_size(edit, table->family, table->rows(), &notes);
 }
 
 }  // namespace masque::surgery

@@ -218,6 +218,8 @@ std::vector<std::string> change_config_ids(CheckpointEdit& edit, const store::Fa
   const ConfigChange job{ids, rows, size, roles, notes};
   ConfigIds(edit, job, config).renumber();
   for (const char* file : kFilesWithIds) ConfigIds(edit, job, file).renumber();
+  // With other roles the tokenizer is another one, whose files have its own ids.
+  if (!roles) ConfigIds(edit, job, "tokenizer_config.json").renumber();
   if (rows == size) {
     match_vocab_size(edit, family, size, &notes);
     return notes;

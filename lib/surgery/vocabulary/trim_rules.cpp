@@ -136,7 +136,9 @@ void TrimRules::find_bytes(bool byte_level) {
       const auto bytes = byte_level_bytes(token);
       if (bytes && bytes->size() == 1) byte = static_cast<unsigned char>((*bytes)[0]);
     }
-    if (byte && !bytes_[*byte]) bytes_[*byte] = row;
+    if (!byte || bytes_[*byte]) continue;
+    bytes_[*byte] = row;
+    fallback_ = !byte_level;
   }
 }
 
@@ -193,9 +195,10 @@ std::string lost_bytes_note(const TrimRules& rules, const std::vector<bool>& cho
   if (lost.empty()) return "";
   return fmt::format(
       "byte{} {} can no longer be encoded: {}", lost.size() == 1 ? "" : "s", fmt::join(lost, " "),
-      characters.empty()
-          ? "no text has it"
-          : fmt::format("text with these characters is damaged: {}", fmt::join(characters, ", ")));
+      characters.empty() ? "no text has it"
+                         : fmt::format("text with these characters{} is damaged: {}",
+                                       rules.has_byte_fallback() ? ", unless they are tokens," : "",
+                                       fmt::join(characters, ", ")));
 }
 
 }  // namespace masque::surgery

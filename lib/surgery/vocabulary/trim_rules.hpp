@@ -43,6 +43,8 @@ class TrimRules {
   /// The row of the token that stands for `byte` alone: of a byte-level vocabulary its character,
   /// else the piece of byte fallback; nothing if there is none.
   std::optional<std::uint64_t> byte_row(unsigned char byte) const { return bytes_[byte]; }
+  /// Whether byte_row() are pieces of byte fallback, for characters that are no tokens.
+  bool has_byte_fallback() const { return fallback_; }
   /// The row of the piece with the lowest score of a Unigram model, which sets the cost of an
   /// unknown character.
   std::optional<std::uint64_t> lowest_piece() const { return lowest_; }
@@ -65,6 +67,7 @@ class TrimRules {
   std::uint64_t rank_ = 0;
   std::unordered_map<std::uint64_t, Merge> merges_;  ///< by left · 2^32 + right
   std::array<std::optional<std::uint64_t>, 256> bytes_;
+  bool fallback_ = false;
   std::optional<std::uint64_t> lowest_;
 };
 
