@@ -105,6 +105,7 @@ void Log::go_on(const std::string& path) {
 
 void Log::add_loss(std::int64_t step, double loss) {
   curve_.add(step, loss);
+  has_loss_ = has_loss_ || std::isfinite(loss);
   recent_.push_back(loss);
   const std::int64_t kept = report_every(run_.trainer().steps());
   while (std::ssize(recent_) > kept) recent_.pop_front();

@@ -121,6 +121,11 @@ class Loop {
           fmt::format("{} is at step {}; --resume continues", options_.output, trainer().done()));
     };
     run_steps(trainer(), loop, ranks_);
+    if (ranks_.is_first() && log_.has_only_empty_steps()) {
+      throw InputError(options_.output,
+                       "no token was predicted in any step, so the model is as it began: expected "
+                       "longer texts or a higher rate");
+    }
     if (plan_.time_budget)
       session_.note(fmt::format("to reproduce this exact run: --steps {}", plan_text()));
   }
