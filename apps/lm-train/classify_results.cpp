@@ -134,7 +134,7 @@ void Results::add(std::uint64_t seed, const SeedResult& result) {
   texts_ = result.texts;
   print(seed, result.texts, result.measures);
   // A terminal's table is aligned, and so comes at the end alone.
-  if (session_.stdout_is_terminal() && !options_.common.json)
+  if (session_.stdout_is_terminal() && !options_.common.json && !options_.common.csv)
     session_.note(fmt::format("seed {}: {} {:.4f}", seed, measure_names(options_.problem)[1],
                               result.measures[1]));
   session_.flush_quietly();
