@@ -13,8 +13,8 @@
 #include "base/json_writer.hpp"
 #include "base/output_file.hpp"
 #include "base/output_folder.hpp"
-#include "probe/statistics/bootstrap.hpp"
 #include "probe/statistics/correlation.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::lm_train {
 
@@ -150,7 +150,7 @@ void Results::finish() {
     std::array<double, kMeasures> means{};
     std::array<double, kMeasures> spreads{};
     for (std::size_t i = 0; i < kMeasures; ++i) {
-      const probe::Summary summary = probe::summarise(columns_[i], {});
+      const probe::Summary summary = probe::summarise(columns_[i]);
       means[i] = summary.mean;
       spreads[i] = summary.sd;
     }

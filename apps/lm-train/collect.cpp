@@ -10,7 +10,7 @@
 #include "base/file.hpp"
 #include "cli/table.hpp"
 #include "metrics.hpp"
-#include "probe/statistics/bootstrap.hpp"
+#include "probe/statistics/summary.hpp"
 #include "sweep.hpp"
 #include "sweep_list.hpp"
 #include "train/run/folder_parts.hpp"
@@ -100,7 +100,7 @@ void print_means(const SweepList& list, const std::vector<RunState>& states, boo
     const auto add = [&](const std::vector<double>& numbers) {
       const probe::Summary summary =
           numbers.empty() ? probe::Summary{0, kNothing, kNothing, kNothing, kNothing, {}}
-                          : probe::summarise(numbers, {.replicates = 1});
+                          : probe::summarise(numbers);
       cells.push_back(cli::Cell::rounded(summary.mean));
       cells.push_back(cli::Cell::rounded(summary.sd));
     };
