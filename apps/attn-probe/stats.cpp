@@ -29,6 +29,9 @@ struct Options {
 /// Refuses options that only apply to the printed table of a whole corpus.
 void check_shard(const Options& o) {
   if (!o.input.stream.shard) return;
+  if (o.open.common.csv)
+    throw UsageError(
+        "--csv cannot be combined with --shard: merge reads JSON; give --csv to merge");
   if (o.output.picture || o.output.pairs || o.output.fields || o.output.digits) {
     throw UsageError(
         "--shard prints sums: give --fields, --pairs, -o and --digits to merge instead");
@@ -110,7 +113,7 @@ void declare_stats(cli::Command& tool) {
   commands::add_skip_long(c, o->input);
   c.flag("--json", o->open.common.json,
          "one JSON object a line instead of TSV; --shard always prints JSON");
-  cli::add_no_header(c, o->open.common);
+  cli::add_csv(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -142,11 +142,11 @@ void print_table(const AttentionTotals& totals, const std::vector<Column>& colum
     std::vector<cli::Cell> cells;
     cells.reserve(names.size());
     for (const Index each : {layer, head}) {
-      cells.push_back(layer < 0 ? cli::Cell("-") : cli::Cell(each));
+      cells.push_back(layer < 0 ? cli::Cell::none() : cli::Cell(each));
     }
     for (const Column& column : columns) {
       if (layer < 0 && column.head) {
-        cells.insert(cells.end(), 3, cli::Cell("-"));
+        cells.insert(cells.end(), 3, cli::Cell::none());
         continue;
       }
       const Number x = number_of(totals, layer, head, column);

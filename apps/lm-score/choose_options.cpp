@@ -133,6 +133,7 @@ void check_choose(const ChooseOptions& o) {
                 {o.length_normalization.has_value(), "--length-normalization"},
                 {o.open.digits.has_value(), "--digits"},
                 {o.open.common.json, "--json"},
+                {o.open.common.csv, "--csv"},
                 {o.open.common.no_header, "--no-header"}},
                "--write-records");
   if (o.shots && o.stream.shard)

@@ -169,7 +169,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
     throw UsageError(
         "--per-pair and --shard cannot be combined: the parts have no header of their own");
   if (o.open.digits && !o.per_pair) throw UsageError("--digits needs --per-pair");
-  common.json = common.json || o.shard;
+  commands::print_part_as_json(common, o.shard);
   const Scored scored = open(o, o.open.model, o.scoring.kind, session);
   if (o.per_pair) {
     print_each(o, scored, session);

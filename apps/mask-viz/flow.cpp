@@ -130,7 +130,7 @@ void print_result(const Options& o, const mask::FlowRequest& request,
   for (const mask::ReceptiveField& field : result.fields) {
     report.add(fmt::format("reads_{}", field.layer), field_cell(field));
   }
-  report.print(session, o.common.json);
+  report.print(session, o.common);
 }
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
@@ -252,7 +252,7 @@ void declare_flow(cli::Command& tool) {
            ".safetensors .pbm .tsv)");
   add_large_output(c, o->force);
   add_threads(c, o->common);
-  add_json(c, o->common);
+  add_report(c, o->common);
   c.writes({"output"});
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -54,7 +54,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   report.add("flop_saving_exact", r.cells() == 0 ? 0 : 1 - r.density());
   report.add("dense_bytes", r.cells());
   report.add("block_map_bytes", r.block_map_bytes);
-  report.print(session, o.common.json);
+  report.print(session, o.common);
   return cli::ExitCode::kDone;
 }
 
@@ -73,7 +73,7 @@ void declare_report(cli::Command& tool) {
   add_lengths(c, o->positions);
   add_record(c, o->positions);
   c.option("-b,--block", "B", o->block, cli::AllowedRange{1, 1 << 30}, "side of a block in cells");
-  add_json(c, o->common);
+  add_report(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 
