@@ -107,7 +107,10 @@ class ChoicePrinter {
 
 /// Does what an InputError of which is about a line.
 void of_line(const ChooseOptions& o, std::uint64_t id, const std::function<void()>& work) {
-  if (const auto problem = input_error_message(work)) commands::refuse_line(o.stream, id, *problem);
+  const auto problem = input_error_message(work);
+  if (problem)
+    throw InputError(input_name(o.stream.file),
+                     fmt::format("line {}: {}", id - o.stream.first_record + 1, *problem));
 }
 
 std::vector<double> content_free(const ChooseOptions& o, const commands::OpenedModel& opened,
@@ -157,17 +160,20 @@ cli::ExitCode choose_labels(const ChooseOptions& o, const commands::OpenedModel&
       scorer.one_pass() ? "one pass per text" : "separate passes for each word"));
   if (!o.summary) printer.header();
   commands::LineWork work;
-  work.use = [&](std::uint64_t id, std::string_view text) {
+  work.use = [&](std::uint64_t id, std::string_view text) -> std::optional<std::string> {
     std::vector<probe::ClozeSentence> sentences;
-    of_line(o, id, [&] {
+    auto problem = input_error_message([&] {
       const LabelledLine line = chooser.columns.read(text, chooser.words.labels);
       sentences = scorer.sentences(line.texts);
       golds.push_back(line.gold);
     });
+    if (problem) return problem;
     scorer.add(id, std::move(sentences));
+    return std::nullopt;
   };
   work.flush = [&] { scorer.flush(); };
-  const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
+  const cli::ExitCode code = commands::run_lines(commands::scored_stream(o.stream, chooser.scoring),
+                                                 command, work, session);
   if (o.summary) {
     commands::refuse_empty(choices.confusion.total() > 0, code, o.stream, std::nullopt,
                            "no lines, expected labelled texts");
@@ -209,7 +215,7 @@ cli::ExitCode write_records(const ChooseOptions& o, const commands::OpenedModel&
   commands::LineWork work;
   work.flush = [] {};
   work.use = [&](std::uint64_t id, std::string_view text) {
-    of_line(o, id, [&] {
+    return input_error_message([&] {
       const LabelledLine line = chooser.columns.read(text, chooser.words.labels);
       if (shots) {
         shots->add({id, *line.gold, line.texts});
@@ -218,7 +224,8 @@ cli::ExitCode write_records(const ChooseOptions& o, const commands::OpenedModel&
       }
     });
   };
-  const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
+  const cli::ExitCode code = commands::run_lines(commands::scored_stream(o.stream, chooser.scoring),
+                                                 command, work, session);
   if (!shots) return code;
   std::vector<probe::Shot> drawn;
   const auto problem = input_error_message([&] { drawn = shots->drawn(chooser.words.labels); });

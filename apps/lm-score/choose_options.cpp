@@ -25,7 +25,7 @@ probe::ClozeEncoder make_encoder(const ChooseOptions& o, const commands::OpenedM
   const Policy policy = scoring.options.policy.kind;
   if (policy == Policy::kChunk || policy == Policy::kSlide) {
     throw UsageError(
-        fmt::format("--policy {}: not supported by choose, expected error, first or last",
+        fmt::format("--policy {}: not supported by choose, expected error, skip, first or last",
                     probe::policy_text(scoring.options.policy)));
   }
   if (scoring.options.kind == probe::ScoreKind::kMdlm)
@@ -103,10 +103,11 @@ void add_choose_options(cli::Command& c, ChooseOptions& o) {
   commands::add_scoring(c, o.scoring,
                         {.kind = "score of a label's word, a sum over its tokens [by the model's "
                                  "head: pll-word-l2r, tta, causal, electra or electric]",
-                         .policy = "for a text that is too long: error, or keep the first or last "
-                                   "tokens of X and Y, and all of the pattern [error]"});
+                         .policy = "for a text that is too long: error, skip its line, or keep the "
+                                   "first or last tokens of X and Y, and all of the pattern; skip "
+                                   "also for other bad lines [error]"});
   commands::add_digits(c, o.open.digits);
-  commands::add_stream(c, o.stream);
+  commands::add_stream(c, o.stream, {.policy = false});
   add_table(c, o.open.common);
 }
 

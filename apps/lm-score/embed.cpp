@@ -85,14 +85,16 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
                              ids.push_back(id);
                            });
   commands::LineWork work;
-  work.use = [&](std::uint64_t id, std::string_view line) {
+  work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
     probe::Sentence sentence = encode_sentence(*opened.opened.tokenizer, line, opened.sentence);
-    if (const auto problem = maker.length_problem(sentence))
-      commands::refuse_line(o.stream, id, *problem);
+    if (auto problem = maker.length_problem(sentence)) return problem;
     maker.add(id, std::move(sentence));
+    return std::nullopt;
   };
   work.flush = [&] { maker.flush(); };
-  const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
+  commands::StreamOptions stream = o.stream;
+  if (o.vectors.long_texts == LongTexts::kSkip) stream.input.bad = cli::BadLines::kSkip;
+  const cli::ExitCode code = commands::run_lines(stream, command, work, session);
   if (opened.whiten) {
     whitened.fit();
     for (Index i = 0; i < whitened.count(); ++i)
@@ -111,11 +113,11 @@ void declare_embed(cli::Command& tool) {
             "pooled as the folder's modules.json specifies");
   c.example("lm-score embed bert-base-uncased/ --pooling first-last --whiten --dim 256 < text",
             "whitened to 256 dimensions, as tab-separated numbers");
-  add_vectors(c, o->vectors);
+  add_vectors(c, o->vectors, true);
   c.option("-o,--output", "FILE", o->output,
            "writes a matrix: .npy, or .safetensors with the tensor 'embeddings'");
   commands::add_digits(c, o->vectors.open.digits);
-  commands::add_stream(c, o->stream);
+  commands::add_stream(c, o->stream, {.policy = false});
   c.flag("--json", o->vectors.open.common.json, "prints one JSON object per line instead of TSV");
   commands::add_vector_csv(c, o->vectors.open.common);
   c.writes({"output"});

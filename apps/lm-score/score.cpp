@@ -143,19 +143,20 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
                            [&](probe::ScoredSentence&& s) { printer.print(s); });
   printer.header();
   commands::LineWork work;
-  work.use = [&](std::uint64_t id, std::string_view line) {
+  work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
     std::string_view text = line;
     std::optional<std::string> problem;
     if (words) problem = input_error_message([&] { text = words->text_of(line); });
-    if (problem) commands::refuse_line(o.stream, id, *problem);
+    if (problem) return problem;
     probe::Sentence sentence = encode_sentence(*opened.tokenizer, text, scoring.sentence);
     problem = scorer.length_problem(sentence);
     if (!problem && words) problem = input_error_message([&] { words->add(line, sentence); });
-    if (problem) commands::refuse_line(o.stream, id, *problem);
+    if (problem) return problem;
     scorer.add(id, std::move(sentence));
+    return std::nullopt;
   };
   work.flush = [&] { scorer.flush(); };
-  return commands::run_lines(o.stream, command, work, session);
+  return commands::run_lines(commands::scored_stream(o.stream, scoring), command, work, session);
 }
 
 }  // namespace
@@ -186,7 +187,7 @@ void declare_score(cli::Command& tool) {
          "one row per token; with --json, lists of tokens and their log-probabilities");
   add_word_options(c, o->word);
   commands::add_digits(c, o->open.digits);
-  commands::add_stream(c, o->stream);
+  commands::add_stream(c, o->stream, {.policy = false});
   c.flag("--json", o->open.common.json, "prints one JSON object per line instead of TSV");
   cli::add_csv(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });

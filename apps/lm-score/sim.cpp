@@ -104,7 +104,7 @@ void declare_sim(cli::Command& tool) {
             "Pearson and Spearman correlations, by file and over all");
   c.example("lm-score sim bert-base-uncased/ sts/*.tsv --pooling first-last --whiten",
             "the same, with whitened vectors");
-  add_vectors(c, o->vectors);
+  add_vectors(c, o->vectors, false);
   c.arguments("FILE", o->files,
               "lines of score, sentence, sentence, separated by tabs; - is standard input");
   commands::add_file_shard(c, o->shard);

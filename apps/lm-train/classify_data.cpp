@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
-#include "cli/input_lines.hpp"
+#include "commands/corpus_notes.hpp"
 #include "commands/model_notes.hpp"
 #include "mask/expression.hpp"
 
@@ -162,7 +162,7 @@ void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& sessio
   train::LabelledOptions reading = labelled_options(o);
   reading.length = choose_length(o, all.start);
   all.train.read = train::read_labelled(o.text, all.tokenizer, reading);
-  cli::note_repaired(all.train.read.corpus.repaired(), all.train.read.path, session);
+  commands::note_corpus(all.train.read.corpus, session);
   if (o.problem == train::ProblemType::kRegression) {
     all.train.texts = texts_of(o, all.train, {});
     open_numbers(o, all, session);
@@ -174,7 +174,7 @@ void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& sessio
   if (o.eval_data) {
     LabelledData& eval = all.eval.emplace();
     eval.read = train::read_labelled(*o.eval_data, all.tokenizer, reading);
-    cli::note_repaired(eval.read.corpus.repaired(), eval.read.path, session);
+    commands::note_corpus(eval.read.corpus, session);
     eval.texts = texts_of(o, eval, all.names);
   }
   all.steps = choose_steps(o, all.train.read.corpus.size());

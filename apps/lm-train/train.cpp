@@ -11,7 +11,7 @@
 #include "base/output_folder.hpp"
 #include "base/work_lock.hpp"
 #include "budget.hpp"
-#include "cli/input_lines.hpp"
+#include "commands/corpus_notes.hpp"
 #include "commands/model_notes.hpp"
 #include "kernel/parallel.hpp"
 #include "log.hpp"
@@ -49,12 +49,18 @@ train::CorpusOptions corpus_options(const TrainOptions& o) {
   options.dropped = o.objective == train::kMae || o.objective == "mae-mask";
   options.corrections = o.objective == train::kCorrect;
   options.threads = o.common.threads;
+  options.field = o.field;
+  options.json_is_text = o.requested_format == "lines";
+  options.json_advice = fmt::format(
+      "{} NAME reads the member NAME of the JSON object on each line, {} records reads records, {} "
+      "lines reads the lines as they are",
+      field("field"), field("format"), field("format"));
   return options;
 }
 
-/// What was not UTF-8, and pairs that are no training text for corrections, if there are any.
+/// What was changed and cut, and pairs that are no training text for corrections, if there are any.
 void note_lines(const train::Corpus& corpus, cli::Session& session) {
-  cli::note_repaired(corpus.repaired(), corpus.source(), session);
+  commands::note_corpus(corpus, session, true);
   if (corpus.left_out() == 0) return;
   session.note(fmt::format("{}: skipped {} of {} pairs: their texts differ in the number of tokens",
                            corpus.source(), corpus.left_out(), corpus.left_out() + corpus.size()));
@@ -219,6 +225,11 @@ void check_format(const TrainOptions& o) {
     throw UsageError(fmt::format("{} {}: needs {} {}", field("objective"), o.objective,
                                  field("format"), format));
   };
+  if (o.field && reading.format != train::CorpusFormat::kLines &&
+      reading.format != train::CorpusFormat::kBlocks) {
+    throw UsageError(fmt::format("{}: expected {} lines or blocks, not {}", field("field"),
+                                 field("format"), o.format));
+  }
   if (reading.labels && reading.format != train::CorpusFormat::kRecords) expect("records");
   if (reading.corrections && reading.format != train::CorpusFormat::kPairs) expect("pairs");
   // Blocks begin anywhere, not with the token that has the bottlenecks.

@@ -303,6 +303,8 @@ void declare_train_options(cli::Command& c, TrainOptions& options, const TrainTe
       "--format", "FORMAT", o->requested_format,
       "what a sequence is: lines: a line; blocks: --length tokens of the running text; records: "
       "a JSON line; pairs: a line source TAB target [lines]");
+  c.option("--field", "NAME", o->field,
+           "lines and blocks: each line is a JSON object, and its member NAME is the text");
   c.flag("--pairs", o->pairs, "same as --format pairs");
   c.one_of({"--pairs", "--format"});
   c.option("--length", "N", o->length, cli::AllowedRange{1, 1e6},

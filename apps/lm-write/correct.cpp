@@ -59,9 +59,11 @@ void check(const Options& o) {
         "--reference cannot be combined with --per-word, --shard or --first-record: it prints one "
         "table");
   }
-  if (o.reference && o.stream.input.invalid == cli::Invalid::kSkip) {
+  if (o.reference && (o.stream.input.invalid == cli::Invalid::kSkip ||
+                      o.stream.input.bad == cli::BadLines::kSkip)) {
     throw UsageError(
-        "--invalid skip cannot be combined with --reference, which compares line by line");
+        "--invalid skip and --policy skip cannot be combined with --reference, which compares line "
+        "by line");
   }
   const bool text = !o.reference && !o.per_word && !o.open.common.json;
   if (text && (o.open.digits || o.open.common.no_header || o.open.common.csv)) {
@@ -318,13 +320,14 @@ cli::ExitCode run_correct(const Options& o, const cli::Command& command, cli::Se
     ids.clear();
     tokens = 0;
   };
-  work.use = [&](std::uint64_t id, std::string_view text) {
+  work.use = [&](std::uint64_t id, std::string_view text) -> std::optional<std::string> {
     probe::Line line = lines.encode(text);
-    if (const auto problem = lines.problem(line)) commands::refuse_line(o.stream, id, *problem);
+    if (auto problem = lines.problem(line)) return problem;
     if (tokens + line.sentence.size() > o.open.batch_tokens) work.flush();
     tokens += line.sentence.size();
     waiting.push_back(std::move(line));
     ids.push_back(id);
+    return std::nullopt;
   };
   const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
   if (judgement) judgement->print(o.open.common, session);

@@ -241,22 +241,21 @@ class FillingPrinter {
   cli::Session& session_;
 };
 
-/// The line as a text with masks. Throws InputError.
-probe::MaskedText masked_text(const Options& o, const commands::OpenedModel& opened, TokenId mask,
-                              std::uint64_t id, std::string_view line) {
+probe::MaskedText masked_text(const commands::OpenedModel& opened, TokenId mask, std::uint64_t id,
+                              std::string_view line) {
   probe::MaskedText text{
       .id = id, .sentence = probe::encode_sentence(*opened.tokenizer, line, {}), .places = {}};
   text.places = probe::places_of(text.sentence, mask);
-  if (text.places.empty()) {
-    commands::refuse_line(o.stream, id,
-                          fmt::format("no {}, expected one", opened.tokenizer->token(mask)));
-  }
-  const auto limit = probe::token_limit(opened.model->design(), 0);
-  if (limit && text.sentence.size() > *limit) {
-    commands::refuse_line(
-        o.stream, id, fmt::format("{} tokens, expected at most {}", text.sentence.size(), *limit));
-  }
   return text;
+}
+
+/// Why `text` cannot be filled.
+std::optional<std::string> problem_of(const probe::MaskedText& text,
+                                      const commands::OpenedModel& opened, TokenId mask) {
+  if (text.places.empty()) return fmt::format("no {}, expected one", opened.tokenizer->token(mask));
+  const auto limit = probe::token_limit(opened.model->design(), 0);
+  if (!limit || text.sentence.size() <= *limit) return std::nullopt;
+  return fmt::format("{} tokens, expected at most {}", text.sentence.size(), *limit);
 }
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
@@ -280,11 +279,13 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     waiting.clear();
     tokens = 0;
   };
-  work.use = [&](std::uint64_t id, std::string_view line) {
-    probe::MaskedText text = masked_text(o, opened, mask, id, line);
+  work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
+    probe::MaskedText text = masked_text(opened, mask, id, line);
+    if (auto problem = problem_of(text, opened, mask)) return problem;
     if (tokens + text.sentence.size() > o.open.batch_tokens) work.flush();
     tokens += text.sentence.size();
     waiting.push_back(std::move(text));
+    return std::nullopt;
   };
   return commands::run_lines(o.stream, command, work, session);
 }

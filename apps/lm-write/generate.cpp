@@ -105,25 +105,24 @@ class LinesToWrite {
     }
   }
 
-  void add(std::uint64_t id, std::string_view line) {
+  /// Returns why the line cannot be continued, or nothing.
+  std::optional<std::string> add(std::uint64_t id, std::string_view line) {
     if (o_.masked()) {
       probe::MaskedText text = prompts_.masked(id, line, o_.new_tokens());
-      check_size(id, text.sentence.size());
+      if (auto problem = size_problem(text.sentence.size())) return problem;
       make_room(text.sentence.size() * o_.num_return_sequences);
       texts_.push_back(std::move(text));
-      return;
+      return std::nullopt;
     }
     probe::Prompt prompt = prompts_.prompt(id, line);
     const Index size = std::ssize(prompt.ids);
-    if (size == 0) {
-      commands::refuse_line(o_.stream, id,
-                            "no token, and the tokenizer has no token that begins a text");
-    }
-    check_size(id, size);
+    if (size == 0) return "no token, and the tokenizer has no token that begins a text";
+    if (auto problem = size_problem(size)) return problem;
     const Index longest = size + o_.new_tokens();
     make_room((limit() > 0 ? std::min(longest, limit()) : longest) *
               std::max(o_.num_return_sequences, generate_.beams.num_beams));
     waiting_.push_back(std::move(prompt));
+    return std::nullopt;
   }
 
   void write() {
@@ -141,10 +140,9 @@ class LinesToWrite {
  private:
   Index limit() const { return opened_.model->design().max_position_embeddings; }
 
-  void check_size(std::uint64_t id, Index size) const {
-    if (limit() <= 0 || size <= limit()) return;
-    commands::refuse_line(o_.stream, id,
-                          fmt::format("{} tokens, expected at most {}", size, limit()));
+  std::optional<std::string> size_problem(Index size) const {
+    if (limit() <= 0 || size <= limit()) return std::nullopt;
+    return fmt::format("{} tokens, expected at most {}", size, limit());
   }
 
   void make_room(Index own) {
@@ -184,8 +182,8 @@ cli::ExitCode run(const GenerateOptions& o, const cli::Command& command, cli::Se
   work.label = "generating";
   work.flush = [&] { lines.write(); };
   work.use = [&](std::uint64_t id, std::string_view line) {
-    lines.add(id, line);
     end = id + 1;
+    return lines.add(id, line);
   };
   const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
   // A part of standard input has its part of the sources.

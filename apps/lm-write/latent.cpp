@@ -68,7 +68,7 @@ cli::ExitCode encode(const Options& o, const cli::Command& command, cli::Session
   const cli::CommonOptions& common = g.open.common;
   commands::print_vector_header(latent.layers * latent.size, commands::has_header(common, g.stream),
                                 common, session);
-  LatentLines lines(opened, g.stream, g.open.batch_tokens, 1,
+  LatentLines lines(opened, g.open.batch_tokens, 1,
                     [&](std::uint64_t id, std::vector<probe::LatentPoints>&& all) {
                       const probe::LatentPoints& points = all.front();
                       if (file) return file->add(points);
@@ -83,7 +83,7 @@ cli::ExitCode encode(const Options& o, const cli::Command& command, cli::Session
                     });
   commands::LineWork work;
   work.label = "encoding";
-  work.use = [&](std::uint64_t id, std::string_view line) { lines.add(id, line); };
+  work.use = [&](std::uint64_t id, std::string_view line) { return lines.add(id, line); };
   work.flush = [&] { lines.flush(); };
   const cli::ExitCode code = commands::run_lines(g.stream, command, work, session);
   if (file) file->finish();
@@ -163,7 +163,7 @@ cli::ExitCode decode(const Options& o, const cli::Command& command, cli::Session
   const GenerateOptions& g = o.generate;
   prepare(o, session);
   if (!o.latents) cli::need_stream(command);
-  for (const char* option : {"shard", "first-record", "invalid", "crlf", "max-line"}) {
+  for (const char* option : {"shard", "first-record", "invalid", "crlf", "max-line", "policy"}) {
     if (o.latents && command.is_requested(option))
       throw UsageError(fmt::format("--{} cannot be combined with --latents", option));
   }
@@ -183,13 +183,14 @@ cli::ExitCode decode(const Options& o, const cli::Command& command, cli::Session
   work.label = "decoding";
   work.use = [&](std::uint64_t id, std::string_view line) {
     probe::LatentPoints points;
-    if (const auto problem =
-            input_error_message([&] { points = parse_points(line, latent_of(opened)); }))
-      commands::refuse_line(g.stream, id, *problem);
-    writer.add(id, 0, std::move(points));
+    auto problem = input_error_message([&] { points = parse_points(line, latent_of(opened)); });
+    if (!problem) writer.add(id, 0, std::move(points));
+    return problem;
   };
   work.flush = [&] { writer.flush(); };
-  return commands::run_lines(g.stream, command, work, session);
+  commands::StreamOptions stream = g.stream;
+  stream.input.format = cli::TextFormat::kText;  // numbers, or JSON
+  return commands::run_lines(stream, command, work, session);
 }
 
 cli::ExitCode sample(const Options& o, const cli::Command& /*command*/, cli::Session& session) {
@@ -214,13 +215,13 @@ cli::ExitCode run_pairs(const GenerateOptions& g, const cli::Command& command,
                         const std::function<void(std::uint64_t, const probe::LatentPoints&,
                                                  const probe::LatentPoints&)>& use,
                         cli::Session& session) {
-  LatentLines lines(opened, g.stream, g.open.batch_tokens, 2,
+  LatentLines lines(opened, g.open.batch_tokens, 2,
                     [&](std::uint64_t id, std::vector<probe::LatentPoints>&& both) {
                       use(id, both[0], both[1]);
                     });
   commands::LineWork work;
   work.label = "writing";
-  work.use = [&](std::uint64_t id, std::string_view line) { lines.add(id, line); };
+  work.use = [&](std::uint64_t id, std::string_view line) { return lines.add(id, line); };
   work.flush = [&] {
     lines.flush();
     writer.flush();
@@ -317,13 +318,17 @@ cli::ExitCode swap(const Options& o, const cli::Command& command, cli::Session& 
       session);
 }
 
-/// The options of all commands; `stream`: of those that read lines; `writes`: that write texts.
-void declare_common(cli::Command& c, Options& o, bool stream, bool writes) {
+/// What the lines of a command are.
+enum class LatentInput { kNone, kText, kPoints };
+
+/// The options of all commands that read `lines`; `writes`: of those that write texts.
+void declare_common(cli::Command& c, Options& o, LatentInput lines, bool writes) {
   commands::add_open_options(c, o.generate.open);
   commands::add_batch_tokens(c, o.generate.open);
   if (writes) declare_text_options(c, o.generate);
   commands::add_digits(c, o.generate.open.digits);
-  if (stream) commands::add_stream(c, o.generate.stream);
+  if (lines != LatentInput::kNone)
+    commands::add_stream(c, o.generate.stream, {.text = lines == LatentInput::kText});
   c.flag("--json", o.generate.open.common.json, "print one JSON object per text instead of TSV");
   writes ? cli::add_csv(c, o.generate.open.common)
          : commands::add_vector_csv(c, o.generate.open.common);
@@ -346,7 +351,7 @@ void declare_latent(cli::Command& tool) {
     c.option("-o,--output", "FILE", o->output,
              "write a matrix to FILE: .npy, or .safetensors with the tensor latents");
     c.writes({"output"});
-    declare_common(c, *o, true, false);
+    declare_common(c, *o, LatentInput::kText, false);
     set_action(c, o, encode);
   }
   {
@@ -358,7 +363,7 @@ void declare_latent(cli::Command& tool) {
               "beam search: the best text for each row");
     c.option("--latents", "FILE", o->latents,
              "read the points from this .npy or .safetensors instead of standard input");
-    declare_common(c, *o, true, true);
+    declare_common(c, *o, LatentInput::kPoints, true);
     set_action(c, o, decode);
   }
   {
@@ -366,7 +371,7 @@ void declare_latent(cli::Command& tool) {
     cli::Command& c = parent.subcommand("sample", "writes texts from random points");
     c.example("lm-write latent sample univae/ --count 10", "ten texts");
     c.option("-n,--count", "N", o->count, cli::AllowedRange{1, 1e9}, "number of points");
-    declare_common(c, *o, false, true);
+    declare_common(c, *o, LatentInput::kNone, true);
     set_action(c, o, sample);
   }
   {
@@ -376,7 +381,7 @@ void declare_latent(cli::Command& tool) {
     c.example(R"(printf 'a man sleeps\tthe dogs run\n' | lm-write latent interpolate univae/)",
               "five texts; the first and the last reconstruct the two inputs");
     c.option("--steps", "N", o->steps, cli::AllowedRange{2, 1e6}, "points, including both ends");
-    declare_common(c, *o, true, true);
+    declare_common(c, *o, LatentInput::kText, true);
     set_action(c, o, interpolate);
   }
   {
@@ -389,7 +394,7 @@ void declare_latent(cli::Command& tool) {
              "bottleneck to swap, counted from 1 [each in turn]");
     c.option("--function-words", "FILE", o->function_words,
              "list of words whose changes are counted separately");
-    declare_common(c, *o, true, true);
+    declare_common(c, *o, LatentInput::kText, true);
     set_action(c, o, swap);
   }
 }

@@ -88,7 +88,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   encoders.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i)
     encoders.push_back(std::make_unique<text::IdEncoder>(tokenizer, options));
-  LineInput input(0, kStandardInput, o.input.max_line);
+  LineInput input = cli::open_lines(0, kStandardInput, o.input);
   InputLines lines(o.input);
   Counts total;
   OrderedSteps<CountBatch> steps;
@@ -119,6 +119,7 @@ void declare_count(cli::Command& tool) {
   c.flag("--special", o->special, "counts the special tokens of the template as well");
   add_flavor(c, o->open);
   add_input(c, o->input);
+  cli::add_policy(c, o->input.bad);
   add_threads(c, o->common);
   add_report(c, o->common);
   add_quiet(c, o->common);

@@ -23,6 +23,15 @@ void add_max_length(cli::Command& command, std::optional<std::int64_t>& tokens,
       fmt::format("maximum number of tokens {}, special tokens included [{}]", what, whose));
 }
 
+void refuse_skip(const ScoringOptions& options) {
+  if (options.policy == "skip") {
+    throw UsageError(fmt::format(
+        "{} skip: not supported by this command, expected error, chunk, slide:STRIDE, first or "
+        "last",
+        field("policy")));
+  }
+}
+
 void add_scoring(cli::Command& command, ScoringOptions& options, const ScoringHelp& help) {
   command.choice("--kind", options.kind, probe::kind_names(), help.kind);
   command.option("--policy", "POLICY", options.policy, help.policy);
@@ -104,6 +113,13 @@ Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open
   session.note(fmt::format("{}: {}; kind {}, policy {}", opened.path, opened.description(),
                            probe::kind_name(score.kind), probe::policy_text(score.policy)));
   return scoring;
+}
+
+StreamOptions scored_stream(const StreamOptions& stream, const Scoring& scoring) {
+  StreamOptions out = stream;
+  if (scoring.options.policy.kind == probe::LengthPolicy::Kind::kSkip)
+    out.input.bad = cli::BadLines::kSkip;
+  return out;
 }
 
 std::string provenance_json(const Scoring& scoring, const OpenedModel& opened) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "commands/open_model.hpp"
+#include "commands/text_stream.hpp"
 #include "probe/score/text_scorer.hpp"
 
 namespace masque::commands {
@@ -28,6 +29,10 @@ struct ScoringOptions {
 void add_max_length(cli::Command& command, std::optional<std::int64_t>& tokens,
                     const std::string& what, const std::string& whose);
 
+/// Throws UsageError if the policy of `options` is skip: of commands that cannot go on without a
+/// line.
+void refuse_skip(const ScoringOptions& options);
+
 /// Help of --kind and --policy, which commands may say in other words.
 struct ScoringHelp {
   /// Of --kind.
@@ -36,7 +41,9 @@ struct ScoringHelp {
       "model's head]";
   /// Of --policy.
   std::string policy =
-      "what to do with a text that is too long: error, chunk, slide:STRIDE, first or last [error]";
+      "what to do with a text that is too long: error, skip its line, chunk, slide:STRIDE, first "
+      "or "
+      "last; skip also for other bad lines [error]";
 };
 
 /// Declares --kind, --policy, --max-length, --no-bos, --draws and --no-special-in-text of
@@ -57,6 +64,9 @@ struct Scoring {
 /// with one that draws nothing.
 Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open_options,
                      const OpenedModel& opened, cli::Session& session);
+
+/// `stream` with what the policy of `scoring` says of lines that cannot be processed.
+StreamOptions scored_stream(const StreamOptions& stream, const Scoring& scoring);
 
 /// The members that say how a number came about, for JSON, without braces:
 /// "model":"m","kind":"pll","precision":"f32","policy":"error", then what was given, of `opened`
