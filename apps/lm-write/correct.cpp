@@ -60,9 +60,10 @@ void check(const Options& o) {
         "--reference cannot be combined with --per-word, --shard or --first-record: it prints one "
         "table");
   }
-  if (o.reference && o.stream.input.invalid == cli::Invalid::kSkip) {
+  if (o.reference && (o.stream.skip || o.stream.input.invalid == cli::Invalid::kSkip)) {
     throw UsageError(
-        "--invalid skip cannot be combined with --reference, which compares line by line");
+        fmt::format("{} cannot be combined with --reference, which compares line by line",
+                    o.stream.skip ? "--skip" : "--invalid skip"));
   }
   const bool text = !o.reference && !o.per_word && !o.open.common.json;
   if (text && (o.open.digits || o.open.common.no_header)) {
@@ -366,6 +367,7 @@ void declare_correct(cli::Command& tool) {
   c.flag("--per-word", o->per_word, "print one row per word, as TSV");
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
+  commands::add_skip(c, o->stream, "too long for the model");
   c.flag("--json", o->open.common.json, "print one JSON object per line instead of TSV");
   cli::add_no_header(c, o->open.common);
   c.writes({"output"});

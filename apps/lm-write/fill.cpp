@@ -313,6 +313,7 @@ void declare_fill(cli::Command& tool) {
   cli::add_seed(c, o->seed, "seed of --joint gibbs");
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
+  commands::add_skip(c, o->stream, "without a mask, or too long for the model");
   c.flag("--json", o->open.common.json, "print one JSON object per line instead of TSV");
   cli::add_no_header(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });

@@ -183,8 +183,8 @@ cli::ExitCode run(const GenerateOptions& o, const cli::Command& command, cli::Se
   work.label = "generating";
   work.flush = [&] { lines.write(); };
   work.use = [&](std::uint64_t id, std::string_view line) {
-    lines.add(id, line);
     end = id + 1;
+    lines.add(id, line);
   };
   const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
   // A part of standard input has its part of the sources.
@@ -216,6 +216,7 @@ void declare_generate(cli::Command& tool) {
   declare_generate_options(c, *o);
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
+  commands::add_skip(c, o->stream, "too long for the model, or without a token");
   c.flag("--json", o->open.common.json,
          "print one JSON object per text, with its ids, instead of TSV");
   cli::add_no_header(c, o->open.common);

@@ -159,7 +159,7 @@ cli::ExitCode decode(const Options& o, const cli::Command& command, cli::Session
   const GenerateOptions& g = o.generate;
   prepare(o, session);
   if (!o.latents) cli::need_stream(command);
-  for (const char* option : {"shard", "first-record", "invalid", "crlf", "max-line"}) {
+  for (const char* option : {"shard", "first-record", "invalid", "crlf", "max-line", "skip"}) {
     if (o.latents && command.is_requested(option))
       throw UsageError(fmt::format("--{} cannot be combined with --latents", option));
   }
@@ -319,7 +319,10 @@ void declare_common(cli::Command& c, Options& o, bool stream, bool writes) {
   commands::add_batch_tokens(c, o.generate.open);
   if (writes) declare_text_options(c, o.generate);
   commands::add_digits(c, o.generate.open.digits);
-  if (stream) commands::add_stream(c, o.generate.stream);
+  if (stream) {
+    commands::add_stream(c, o.generate.stream);
+    commands::add_skip(c, o.generate.stream, "too long for the model, or not of its form");
+  }
   c.flag("--json", o.generate.open.common.json, "print one JSON object per text instead of TSV");
   if (writes) cli::add_no_header(c, o.generate.open.common);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/line_shard.hpp"
 #include "base/parallel.hpp"
@@ -20,6 +21,51 @@ void add_stream(cli::Command& command, StreamOptions& options) {
   add_first_record(command, options.first_record);
   cli::add_input(command, options.input);
 }
+
+void add_skip(cli::Command& command, StreamOptions& options, const std::string& what) {
+  options.offers_skip = true;
+  command.flag("--skip", options.skip,
+               fmt::format("leave out lines that cannot be used: {}; a note counts them", what));
+}
+
+namespace {
+
+/// What a message about the line `id` begins with.
+std::string line_begin(const StreamOptions& options, std::uint64_t id) {
+  return fmt::format("{}: line {}: ", escape(input_name(options.file)),
+                     id - options.first_record + 1);
+}
+
+/// Lines that a command refuses: left out and counted, or refused.
+class RefusedLines {
+ public:
+  explicit RefusedLines(const StreamOptions& options) : options_(options) {}
+
+  /// Does `work` with the line `id`.
+  void use(std::uint64_t id, const std::function<void()>& work) {
+    if (!options_.offers_skip) return work();
+    const auto problem = input_error_message(work);
+    if (!problem) return;
+    const bool about_line = problem->starts_with(line_begin(options_, id));
+    if (!about_line) throw InputError(*problem);
+    if (!options_.skip)
+      throw InputError(fmt::format("{}; {} leaves such lines out", *problem, field("skip")));
+    if (count_++ == 0) first_ = *problem;
+  }
+
+  void tell(cli::Session& session) const {
+    if (count_ == 0) return;
+    session.note(count_ == 1 ? fmt::format("skipped: {}", first_)
+                             : fmt::format("skipped {} lines; the first: {}", count_, first_));
+  }
+
+ private:
+  const StreamOptions& options_;
+  std::uint64_t count_ = 0;
+  std::string first_;
+};
+
+}  // namespace
 
 bool has_header(const cli::CommonOptions& common, const StreamOptions& stream) {
   if (common.json || common.no_header) return false;
@@ -46,12 +92,14 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
   std::uint64_t done = 0;
   cli::InputLines lines(options.input, stream.name());
   LineBatch batch;
+  RefusedLines refused(options);
   const std::exception_ptr failed = caught([&] {
     const auto enough = [&] { return work.enough && work.enough(); };
     while (!enough() && input.read(batch)) {
       lines.each(batch, [&](std::uint64_t number, std::string_view line) {
         if (enough()) return;
-        work.use(options.first_record + number - 1, line);
+        const std::uint64_t id = options.first_record + number - 1;
+        refused.use(id, [&] { work.use(id, line); });
         done += line.size() + 1;
         if (progress && total > 0) progress(std::min(done, total), total);
       });
@@ -67,6 +115,7 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
     session.flush_quietly();
     std::rethrow_exception(failed);
   }
+  refused.tell(session);
   return lines.finish(session);
 }
 
@@ -77,8 +126,7 @@ void refuse_empty(bool measured, cli::ExitCode code, const StreamOptions& option
 }
 
 void refuse_line(const StreamOptions& options, std::uint64_t id, std::string_view message) {
-  throw InputError(input_name(options.file),
-                   fmt::format("line {}: {}", id - options.first_record + 1, message));
+  throw InputError(line_begin(options, id) + std::string(message));
 }
 
 }  // namespace masque::commands

@@ -16,7 +16,12 @@ struct StreamOptions {
   cli::InputOptions input;           ///< how lines are read
   std::optional<std::string> shard;  ///< "I/N": only this part of a file
   std::uint64_t first_record = 0;    ///< number of the first line of the file
+  bool skip = false;                 ///< lines that refuse_line refuses are left out and counted
+  bool offers_skip = false;          ///< set by add_skip: messages name the option
 };
+
+/// Declares --skip of `command`, with `options` as its target; `what` are such lines.
+void add_skip(cli::Command& command, StreamOptions& options, const std::string& what);
 
 /// Declares --first-record of `command`; `number` is its target.
 void add_first_record(cli::Command& command, std::uint64_t& number);
@@ -48,9 +53,11 @@ struct LineWork {
 
 /// Does `work` with the lines of the input that `options` name, on the caller's thread, with a
 /// progress line on `session` if it is a file; the name of `command` is for the message about a
-/// terminal. What was complete is flushed and printed before an error is thrown again. Returns
-/// kInput if lines were left out, else kDone. Throws UsageError if the input is a terminal or the
-/// shard is none, or cannot be cut; InputError as LineInput and cli::InputLines do.
+/// terminal. With StreamOptions::skip a line that `work.use` refuses by refuse_line, before it has
+/// kept anything of it, is left out; a note tells how many were, and the first. What was complete
+/// is flushed and printed before an error is thrown again. Returns kInput if lines were left out,
+/// else kDone. Throws UsageError if the input is a terminal or the shard is none, or cannot be cut;
+/// InputError as LineInput and cli::InputLines do.
 cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& command,
                         const LineWork& work, cli::Session& session);
 

@@ -111,8 +111,7 @@ class Change {
     append(report_.notes, change_gguf_tokens(edit_, change_, table_.rows()));
     append(report_.notes, change_config_ids(edit_, table_.family, change_, table_.rows()));
     for (const std::string& name : stale_copies(checkpoint_))
-      report_.notes.push_back(
-          fmt::format("'{}' is copied unchanged: it may hold the old weights", escape(name)));
+      report_.notes.push_back(stale_copy_note(name, "is copied"));
   }
 
   void describe(const NewRows& rows) {
