@@ -48,6 +48,7 @@ std::string choose_provenance(const ChooseOptions& o, const commands::OpenedMode
   std::string out = commands::provenance_json(scoring, opened) + ",";
   JsonWriter json(out);
   json.member("pattern", o.pattern).member("labels", o.labels);
+  commands::add_given(json, commands::given_input(o.stream.input));
   if (o.text_columns) json.member("text_columns", *o.text_columns);
   if (o.label_column) json.member("label_column", *o.label_column);
   if (o.length_normalization) json.member("length_normalization", *o.length_normalization);

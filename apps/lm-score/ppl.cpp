@@ -26,7 +26,9 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   commands::print_part_as_json(common, o.stream.shard);
   cli::need_stream(command);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
-  const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
+  commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
+  const std::vector<commands::Given> input = commands::given_input(o.stream.input);
+  scoring.given.insert(scoring.given.end(), input.begin(), input.end());
   if (scoring.options.kind == probe::ScoreKind::kElectric)
     throw InputError(opened.path,
                      "the model gives energies, which are not normalised, expected a model that "

@@ -58,6 +58,12 @@ train::CorpusOptions corpus_options(const TrainOptions& o) {
   return options;
 }
 
+/// A plan of many changes is read from the folder, not from the message.
+std::string shown_plan(const std::string& plan) {
+  constexpr std::size_t kMost = 60;
+  return plan.size() <= kMost ? plan : plan.substr(0, plan.rfind(',', kMost)) + ",…";
+}
+
 /// What was changed and cut, and pairs that are no training text for corrections, if there are any.
 void note_lines(const train::Corpus& corpus, cli::Session& session) {
   commands::note_corpus(corpus, session, true);
@@ -133,7 +139,9 @@ class Loop {
                        "longer texts or a higher rate");
     }
     if (plan_.time_budget)
-      session_.note(fmt::format("to reproduce this exact run: --steps {}", plan_text()));
+      session_.note(
+          fmt::format("to reproduce this exact run: --steps @{}, the plan {} in its folder",
+                      options_.output, shown_plan(plan_text())));
   }
 
  private:
@@ -347,7 +355,8 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   if (was_done && !eval) return cli::ExitCode::kDone;
   const std::string loads = run.transformers_class();
   session.note(loads.empty()
-                   ? fmt::format("{}: written; transformers does not have this design", o.output)
+                   ? fmt::format("{}: written; transformers does not have this design{}", o.output,
+                                 run.transformers_hint())
                    : fmt::format("{}: written; transformers loads it as {}", o.output, loads));
   return cli::ExitCode::kDone;
 }

@@ -39,8 +39,8 @@ cli::Report report_of(const mask::MaskDifference& difference, const mask::Mask& 
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const mask::MaskExpression a = mask::parse_mask(o.a);
-  const mask::MaskExpression b = mask::parse_mask(o.b);
+  const mask::MaskExpression a = mask::parse_mask(o.a, mask::MaskFiles::kAllowed);
+  const mask::MaskExpression b = mask::parse_mask(o.b, mask::MaskFiles::kAllowed);
   const Positions positions = positions_of(o.positions, {a, b});
   const mask::Mask mask_a = positions.bind(a);
   const mask::Mask mask_b = positions.bind(b);
