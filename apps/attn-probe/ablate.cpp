@@ -70,10 +70,10 @@ void check_options(const Options& o) {
         "--split, --seed and --skip-long need --rates; for scored text there is --policy");
   }
   if (o.rates &&
-      (s.kind || s.policy || s.max_length || s.no_bos || s.no_special_in_text || s.draws)) {
+      (s.kind || s.policy || s.max_length || s.begin.given() || s.no_special_in_text || s.draws)) {
     throw UsageError(
-        "--rates cannot be combined with --kind, --policy, --max-length, --no-bos, --draws and "
-        "--no-special-in-text");
+        "--rates cannot be combined with --kind, --policy, --max-length, --bos, --no-bos, --draws "
+        "and --no-special-in-text");
   }
 }
 

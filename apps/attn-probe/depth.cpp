@@ -11,6 +11,7 @@
 #include "cli/table.hpp"
 #include "commands.hpp"
 #include "commands/corpus_notes.hpp"
+#include "commands/model_notes.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/training_options.hpp"
@@ -111,6 +112,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   check(o);
   kernel::set_threads(o.common.threads);
   const auto start = std::make_shared<const model::StartingModel>(o.model);
+  commands::note_model(o.model, start->design(), session);
   const std::string objective = o.objective ? *o.objective : objective_of(start->design());
   train::check_objective(objective);
   const text::Tokenizer tokenizer =

@@ -100,7 +100,7 @@ cli::ExitCode run_vocabulary(VocabularyOptions& options, cli::Session& session,
   for (const std::string& note : report.notes) session.note(note);
   session.detail(fmt::format("family: {}", report.family.empty() ? "unknown" : report.family));
   session.detail_time();
-  report_of(report).print(session, options.common.json);
+  report_of(report).print(session, options.common);
   return cli::ExitCode::kDone;
 }
 

@@ -48,6 +48,7 @@ std::string choose_provenance(const ChooseOptions& o, const commands::OpenedMode
   std::string out = commands::provenance_json(scoring, opened) + ",";
   JsonWriter json(out);
   json.member("pattern", o.pattern).member("labels", o.labels);
+  commands::add_given(json, commands::given_input(o.stream.input));
   if (o.text_columns) json.member("text_columns", *o.text_columns);
   if (o.label_column) json.member("label_column", *o.label_column);
   if (o.length_normalization) json.member("length_normalization", *o.length_normalization);
@@ -134,6 +135,7 @@ void check_choose(const ChooseOptions& o) {
                 {o.length_normalization.has_value(), "--length-normalization"},
                 {o.open.digits.has_value(), "--digits"},
                 {o.open.common.json, "--json"},
+                {o.open.common.csv, "--csv"},
                 {o.open.common.no_header, "--no-header"}},
                "--write-records");
   if (o.shots && o.stream.shard)

@@ -175,7 +175,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
         "--per-pair and --shard cannot be combined: the parts have no header of their own");
   if (o.open.digits && !o.per_pair) throw UsageError("--digits needs --per-pair");
   commands::refuse_skip(o.scoring);
-  common.json = common.json || o.shard;
+  commands::print_part_as_json(common, o.shard);
   const Scored scored = open(o, o.open.model, o.scoring.kind, session);
   if (o.per_pair) {
     print_each(o, scored, session);

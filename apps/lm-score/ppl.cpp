@@ -23,10 +23,12 @@ struct Options {
 cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session) {
   cli::CommonOptions& common = o.open.common;
   session.configure(common);
-  common.json = common.json || o.stream.shard;
+  commands::print_part_as_json(common, o.stream.shard);
   cli::need_stream(command);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
-  const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
+  commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
+  const std::vector<commands::Given> input = commands::given_input(o.stream.input);
+  scoring.given.insert(scoring.given.end(), input.begin(), input.end());
   if (scoring.options.kind == probe::ScoreKind::kElectric)
     throw InputError(opened.path,
                      "the model gives energies, which are not normalised, expected a model that "
@@ -73,6 +75,7 @@ void declare_ppl(cli::Command& tool) {
   commands::add_stream(c, o->stream, {.policy = false});
   c.flag("--json", o->open.common.json,
          "one JSON object, which merge can read; --shard implies it");
+  cli::add_csv(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

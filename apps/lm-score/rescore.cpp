@@ -88,7 +88,7 @@ class ErrorTable {
     return errors;
   }
   void oracle(const std::string& file, std::span<const Utterance> utterances) {
-    row(file, "oracle", cli::Cell::raw("-", "null"), utterances.size(), oracle_errors(utterances));
+    row(file, "oracle", cli::Cell::none(), utterances.size(), oracle_errors(utterances));
   }
   void finish() { table_.finish(); }
 

@@ -79,7 +79,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   session.configure(common);
   if (o.shard && o.vectors.whiten)
     throw UsageError("--whiten cannot be combined with --shard: it is fitted to all pairs");
-  common.json = common.json || o.shard;
+  commands::print_part_as_json(common, o.shard);
   const OpenedVectors opened = open_vectors(o.vectors, session);
   std::vector<Similarities> files;
   for (const std::string& path : o.files) files.push_back({path, {}, {}});

@@ -12,6 +12,7 @@
 #include "base/work_lock.hpp"
 #include "budget.hpp"
 #include "commands/corpus_notes.hpp"
+#include "commands/model_notes.hpp"
 #include "kernel/parallel.hpp"
 #include "log.hpp"
 #include "probe/score/sentence.hpp"
@@ -55,6 +56,12 @@ train::CorpusOptions corpus_options(const TrainOptions& o) {
       "lines reads the lines as they are",
       field("field"), field("format"), field("format"));
   return options;
+}
+
+/// A plan of many changes is read from the folder, not from the message.
+std::string shown_plan(const std::string& plan) {
+  constexpr std::size_t kMost = 60;
+  return plan.size() <= kMost ? plan : plan.substr(0, plan.rfind(',', kMost)) + ",…";
 }
 
 /// What was changed and cut, and pairs that are no training text for corrections, if there are any.
@@ -126,8 +133,15 @@ class Loop {
           fmt::format("{} is at step {}; --resume continues", options_.output, trainer().done()));
     };
     run_steps(trainer(), loop, ranks_);
+    if (ranks_.is_first() && log_.has_only_empty_steps()) {
+      throw InputError(options_.output,
+                       "no token was predicted in any step, so the model is as it began: expected "
+                       "longer texts or a higher rate");
+    }
     if (plan_.time_budget)
-      session_.note(fmt::format("to reproduce this exact run: --steps {}", plan_text()));
+      session_.note(
+          fmt::format("to reproduce this exact run: --steps @{}, the plan {} in its folder",
+                      options_.output, shown_plan(plan_text())));
   }
 
  private:
@@ -291,6 +305,9 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   if (o.init) o.start = std::make_shared<const model::StartingModel>(*o.init);
   if (o.init_generator)
     o.generator_start = std::make_shared<const model::StartingModel>(*o.init_generator);
+  for (const auto& start : {o.start, o.generator_start}) {
+    if (start) commands::note_model(start->path(), start->design(), session);
+  }
   const text::Tokenizer tokenizer =
       text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.init, {.model = o.init.value_or("")});
   for (const std::string& warning : tokenizer.warnings()) session.note(warning);
@@ -338,7 +355,8 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   if (was_done && !eval) return cli::ExitCode::kDone;
   const std::string loads = run.transformers_class();
   session.note(loads.empty()
-                   ? fmt::format("{}: written; transformers does not have this design", o.output)
+                   ? fmt::format("{}: written; transformers does not have this design{}", o.output,
+                                 run.transformers_hint())
                    : fmt::format("{}: written; transformers loads it as {}", o.output, loads));
   return cli::ExitCode::kDone;
 }

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/json_writer.hpp"
 #include "base/parallel.hpp"
 #include "commands.hpp"
@@ -34,7 +33,8 @@ class GeneratedPrinter {
 
   void header() {
     if (!commands::has_header(options_.open.common, options_.stream)) return;
-    session_.print("id\tsample\tscore\ttokens\ttext\n");
+    session_.print(cli::header_line(session_, options_.open.common,
+                                    {"id", "sample", "score", "tokens", "text"}));
   }
 
   void print(const probe::Generated& g) {
@@ -51,8 +51,9 @@ class GeneratedPrinter {
       json.raw(provenance_).end_object();
       session_.print(out + "\n");
     } else {
-      session_.print(fmt::format("{}\t{}\t{}\t{}\t{}\n", g.id, g.sample, number_.text(g.score),
-                                 g.ids.size(), escape(text)));
+      session_.print(cli::row_line(
+          session_, options_.open.common,
+          {g.id, g.sample, number_.cell(g.score), static_cast<std::uint64_t>(g.ids.size()), text}));
     }
     if (session_.stdout_is_terminal()) session_.flush();
   }
@@ -216,7 +217,7 @@ void declare_generate(cli::Command& tool) {
   commands::add_stream(c, o->stream);
   c.flag("--json", o->open.common.json,
          "print one JSON object per text, with its ids, instead of TSV");
-  cli::add_no_header(c, o->open.common);
+  cli::add_csv(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

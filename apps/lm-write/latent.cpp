@@ -8,7 +8,6 @@
 
 #include "base/edit_distance.hpp"
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/interrupt.hpp"
 #include "base/json_writer.hpp"
 #include "base/parallel.hpp"
@@ -55,6 +54,7 @@ cli::ExitCode encode(const Options& o, const cli::Command& command, cli::Session
   session.configure(g.open.common);
   if (o.output) {
     if (g.open.common.json) throw UsageError("--json cannot be combined with -o");
+    if (g.open.common.csv) throw UsageError("--csv cannot be combined with -o");
     if (g.open.digits) throw UsageError("--digits cannot be combined with -o");
     commands::VectorFile::check_name(*o.output);
   }
@@ -65,20 +65,20 @@ cli::ExitCode encode(const Options& o, const cli::Command& command, cli::Session
   std::optional<commands::VectorFile> file;
   if (o.output)
     file.emplace(*o.output, "latents", latent.layers * latent.size, opened.model->precision());
+  const cli::CommonOptions& common = g.open.common;
+  commands::print_vector_header(latent.layers * latent.size, commands::has_header(common, g.stream),
+                                common, session);
   LatentLines lines(opened, g.open.batch_tokens, 1,
                     [&](std::uint64_t id, std::vector<probe::LatentPoints>&& all) {
                       const probe::LatentPoints& points = all.front();
                       if (file) return file->add(points);
+                      if (!common.json)
+                        return session.print(commands::vector_line(points, number, common));
                       std::string out;
-                      if (g.open.common.json) {
-                        JsonWriter json(out);
-                        json.begin_object().member("id", id);
-                        add_points(json, number, latent, points);
-                        json.end_object();
-                      } else {
-                        for (const double x : points)
-                          out += (out.empty() ? "" : "\t") + number.text(x);
-                      }
+                      JsonWriter json(out);
+                      json.begin_object().member("id", id);
+                      add_points(json, number, latent, points);
+                      json.end_object();
                       session.print(out + "\n");
                     });
   commands::LineWork work;
@@ -104,11 +104,12 @@ class TextPrinter {
 
   void header(const std::vector<std::string>& more = {}) {
     if (!commands::has_header(options_.open.common, options_.stream)) return;
-    std::string out = "id";
-    if (number_ != nullptr) out += fmt::format("\t{}", number_);
-    out += "\tsample\tscore";
-    for (const std::string& name : more) out += "\t" + name;
-    session_.print(out + "\ttext\n");
+    std::vector<std::string> columns{"id"};
+    if (number_ != nullptr) columns.emplace_back(number_);
+    columns.insert(columns.end(), {"sample", "score"});
+    columns.insert(columns.end(), more.begin(), more.end());
+    columns.emplace_back("text");
+    session_.print(cli::header_line(session_, options_.open.common, columns));
   }
 
   void print(const LatentWriter::Written& text,
@@ -126,14 +127,17 @@ class TextPrinter {
       }
       add_points(json, digits_, latent_, *text.points);
       json.key("ids").array(text.ids).member("text", text.text).end_object();
+      session_.print(out + "\n");
     } else {
-      out = fmt::format("{}", text.id);
-      if (number_ != nullptr) out += fmt::format("\t{}", text.number);
-      out += fmt::format("\t{}\t{}", text.sample, digits_.text(text.score));
-      for (const auto& [name, value] : more) out += value ? fmt::format("\t{}", *value) : "\t-";
-      out += "\t" + escape(text.text);
+      std::vector<cli::Cell> cells{text.id};
+      if (number_ != nullptr) cells.emplace_back(text.number);
+      cells.emplace_back(text.sample);
+      cells.push_back(digits_.cell(text.score));
+      for (const auto& [name, value] : more)
+        cells.push_back(value ? cli::Cell(*value) : cli::Cell::none());
+      cells.emplace_back(text.text);
+      session_.print(cli::row_line(session_, options_.open.common, cells));
     }
-    session_.print(out + "\n");
     if (session_.stdout_is_terminal()) session_.flush();
   }
 
@@ -326,7 +330,8 @@ void declare_common(cli::Command& c, Options& o, LatentInput lines, bool writes)
   if (lines != LatentInput::kNone)
     commands::add_stream(c, o.generate.stream, {.text = lines == LatentInput::kText});
   c.flag("--json", o.generate.open.common.json, "print one JSON object per text instead of TSV");
-  if (writes) cli::add_no_header(c, o.generate.open.common);
+  writes ? cli::add_csv(c, o.generate.open.common)
+         : commands::add_vector_csv(c, o.generate.open.common);
 }
 
 void set_action(cli::Command& c, const std::shared_ptr<Options>& o, auto run) {

@@ -98,11 +98,11 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
                         const cli::Command& command, const SequenceWork& sequences,
                         cli::Session& session) {
   const Index longest = opened.model->design().max_position_embeddings;
+  const probe::SentenceOptions how = sentence_options(o, opened, session);
   std::uint64_t skipped = 0;
   LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
-    probe::Sentence sentence =
-        probe::encode_sentence(*opened.tokenizer, line, {.special = !o.no_special});
+    probe::Sentence sentence = probe::encode_sentence(*opened.tokenizer, line, how);
     if (longest != 0 && sentence.size() > longest) {
       if (o.skip_long) {
         ++skipped;
@@ -141,6 +141,26 @@ probe::Sequence sequence_of(probe::Sentence sentence, std::uint64_t number,
   return sequence;
 }
 
+probe::SentenceOptions sentence_options(const SequenceOptions& options, const OpenedModel& opened,
+                                        cli::Session& session) {
+  const model::Design& design = opened.model->design();
+  probe::SentenceOptions how{.special = !options.no_special};
+  // Without special tokens means without this one, too.
+  if (options.no_special && !options.begin.given()) return how;
+  how.begin = begin_token_of(options.begin, begins_texts(design), opened,
+                             fmt::format("a {}", design.family), session);
+  return how;
+}
+
+std::vector<Given> given_sequences(const SequenceOptions& options) {
+  std::vector<Given> given = given_begin(options.begin);
+  if (options.no_special) given.push_back({"no_special", "true", false});
+  if (options.skip_long) given.push_back({"skip_long", "true", false});
+  const std::vector<Given> input = given_input(options.stream.input);
+  given.insert(given.end(), input.begin(), input.end());
+  return given;
+}
+
 void add_sequences(cli::Command& command, SequenceOptions& options, bool masks) {
   command.option("--records", "FILE", options.records,
                  fmt::format("read JSON lines with ids, and optionally {}, instead of text; - "
@@ -148,6 +168,7 @@ void add_sequences(cli::Command& command, SequenceOptions& options, bool masks) 
                              masks ? "seg, pos and mask" : "seg and pos"));
   command.flag("--no-special", options.no_special,
                "do not add the special tokens of the tokenizer's template");
+  add_begin(command, options.begin);
   add_stream(command, options.stream);
 }
 
@@ -159,11 +180,12 @@ void add_skip_long(cli::Command& command, SequenceOptions& options) {
 void check_sequences(const SequenceOptions& o, const cli::Command& command) {
   if (o.records.value_or("-") == "-") cli::need_stream(command);
   if (!o.records) return;
-  if (o.no_special || o.stream.input.crlf || o.stream.input.invalid != cli::Invalid::kReplace ||
-      o.stream.input.field || o.stream.input.format != cli::TextFormat::kAuto) {
+  if (o.no_special || o.begin.given() || o.stream.input.crlf ||
+      o.stream.input.invalid != cli::Invalid::kReplace || o.stream.input.field ||
+      o.stream.input.format != cli::TextFormat::kAuto) {
     throw UsageError(
-        "--no-special, --invalid, --crlf, --format and --field apply to text and cannot be "
-        "combined with --records");
+        "--no-special, --bos, --no-bos, --invalid, --crlf, --format and --field apply to text and "
+        "cannot be combined with --records");
   }
   if (o.skip_long)
     throw UsageError("--skip-long applies to text and cannot be combined with --records");

@@ -27,6 +27,14 @@ bool has_header(const cli::CommonOptions& common, const StreamOptions& stream) {
   return !stream.shard || parse_shard(*stream.shard).index == 1;
 }
 
+void print_part_as_json(cli::CommonOptions& common, const std::optional<std::string>& shard) {
+  if (!shard) return;
+  if (common.csv)
+    throw UsageError(
+        "--csv cannot be combined with --shard: merge reads JSON; give --csv to merge");
+  common.json = true;
+}
+
 void refuse_standard_input(std::string_view option, const std::optional<std::string>& file) {
   if (file == "-")
     throw UsageError(fmt::format("{} -: standard input is already the text; use a file", option));

@@ -34,6 +34,10 @@ void add_stream(cli::Command& command, StreamOptions& options, const StreamHelp&
 /// shard that is none.
 bool has_header(const cli::CommonOptions& common, const StreamOptions& stream);
 
+/// Makes `common` print JSON for a `shard`, whose part merge reads. Throws UsageError for --csv
+/// with one.
+void print_part_as_json(cli::CommonOptions& common, const std::optional<std::string>& shard);
+
 /// Throws UsageError if `file`, the FILE of `option` ("--name"), is "-", where standard input is
 /// the text.
 void refuse_standard_input(std::string_view option, const std::optional<std::string>& file);
