@@ -9,6 +9,7 @@
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
 #include "base/split.hpp"
+#include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "surgery/rows/token_form.hpp"
 
@@ -70,7 +71,7 @@ std::string merged(std::string_view left, std::string_view right, std::string_vi
 TrimRules::TrimRules(const VocabularyState& state) : names_(state.names), rows_(state.rows) {
   if (names_.empty()) return;
   if (names_.source() == store::kGgufTokens) {
-    find_bytes(false);
+    read_gguf(state.checkpoint);
     return;
   }
   const std::string folder = state.checkpoint.folder();
@@ -115,6 +116,17 @@ void TrimRules::read_merges_txt(const std::string& path) {
     if (const auto parts = merge_parts(without_return(line)))
       add_merge(parts->first, parts->second);
   });
+}
+
+void TrimRules::read_gguf(const store::Checkpoint& checkpoint) {
+  const store::TypedValue* model = store::find_gguf_value(checkpoint, "tokenizer.ggml.model");
+  find_bytes(model != nullptr && model->text == "gpt2");
+  const store::TypedValue* merges = store::find_gguf_value(checkpoint, store::kGgufMerges);
+  const auto texts = merges == nullptr ? std::nullopt : store::gguf_texts(*merges);
+  if (!texts) return;
+  for (const std::string& merge : *texts)
+    if (const auto parts = merge_parts(std::string_view(merge)))
+      add_merge(parts->first, parts->second);
 }
 
 void TrimRules::add_merge(std::string_view left, std::string_view right) {

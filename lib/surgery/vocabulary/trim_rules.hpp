@@ -28,8 +28,8 @@ std::string merged(std::string_view left, std::string_view right, std::string_vi
 class TrimRules {
  public:
   /// Of the tokenizer in the folder of `state`: the merges of tokenizer.json, else of merges.txt,
-  /// and the scores of a Unigram model. A GGUF file has none but its tokens of bytes. Throws
-  /// InputError for a file that is not what it must be.
+  /// and the scores of a Unigram model; of a GGUF file its merges. Throws InputError for a file
+  /// that is not what it must be.
   explicit TrimRules(const VocabularyState& state);
 
   /// Whether tokens are made by merges.
@@ -57,6 +57,7 @@ class TrimRules {
 
   void read_tokenizer_json(const std::string& path);
   void read_merges_txt(const std::string& path);
+  void read_gguf(const store::Checkpoint& checkpoint);
   void add_merge(std::string_view left, std::string_view right);
   void find_bytes(bool byte_level);
 
