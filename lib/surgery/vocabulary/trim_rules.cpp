@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
@@ -18,6 +19,8 @@ namespace masque::surgery {
 namespace {
 
 constexpr std::uint64_t kMostTokenizerFile = 256 << 20;
+/// Far above every token; the path takes the square of it.
+constexpr std::size_t kMostCharacters = 4096;
 
 /// Whether a step or one inside it has this type.
 bool has_type(const JsonValue* step, std::string_view type) {
@@ -172,6 +175,11 @@ std::vector<std::uint64_t> TrimRules::path_of(std::uint64_t row) const {
     const auto id = names_.id(character);
     if (!id) return {};
     symbols.push_back(*id);
+  }
+  if (symbols.size() > kMostCharacters) {
+    throw InputError(names_.source(),
+                     fmt::format("token {} has {} characters, expected at most {} with merges", row,
+                                 symbols.size(), kMostCharacters));
   }
   std::vector<std::uint64_t> path = symbols;
   while (symbols.size() > 1) {

@@ -37,7 +37,7 @@ class TrimRules {
   /// The tokens that merges pass through from characters to the token of `row`, without itself;
   /// empty if no merges make it. No symbol is ever split, so a token of a text comes from its own
   /// characters alone: a text whose tokens and their paths all stay has the same tokens without
-  /// the other merges. Cost O(characters²).
+  /// the other merges. Cost O(characters²). Throws InputError for more than 4096 characters.
   std::vector<std::uint64_t> path_of(std::uint64_t row) const;
 
   /// The row of the token that stands for `byte` alone: of a byte-level vocabulary its character,
