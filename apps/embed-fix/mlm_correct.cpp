@@ -110,7 +110,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   }
   session.detail(fmt::format("family: {}", report.family.empty() ? "unknown" : report.family));
   session.detail_time();
-  report_of(report).print(session, o.common.json);
+  report_of(report).print(session, o.common);
   return cli::ExitCode::kDone;
 }
 

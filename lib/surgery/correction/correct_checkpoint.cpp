@@ -191,7 +191,7 @@ class Correction {
                                    field("tied"), field("tied")));
     }
     if (policy == TiedPolicy::kKeep) {
-      note("the output head stays tied to the input table and changes with it");
+      note(kTiedHeadNote);
       if (table_.head == HeadState::kCopy) report_.changed_tensors.push_back(table_.decoder_weight);
       return;
     }
@@ -267,8 +267,7 @@ class Correction {
 
   void note_stale_copies() {
     for (const std::string& name : stale_copies(checkpoint_)) {
-      note(fmt::format("'{}' is {} unchanged: it may hold the old weights", escape(name),
-                       request_.in_place ? "left" : "copied"));
+      note(stale_copy_note(name, request_.in_place ? "is left" : "is copied"));
     }
   }
 

@@ -78,7 +78,7 @@ void patch(PatchedCheckpoint& patched, const ComputedRow& row, const PatchReques
     case TiedPolicy::kUntie: untie_head(patched.edit, table, report.notes); return;
     case TiedPolicy::kKeep: break;
   }
-  report.notes.emplace_back("the output head stays tied to the input table and changes with it");
+  report.notes.emplace_back(kTiedHeadNote);
   if (table.head == HeadState::kCopy) replace(patched.checkpoint.get(table.decoder_weight));
 }
 

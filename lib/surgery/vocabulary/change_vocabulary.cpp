@@ -112,8 +112,7 @@ class Change {
     append(report_.notes,
            change_config_ids(edit_, table_.family, change_, table_.rows(), request_.roles));
     for (const std::string& name : stale_copies(checkpoint_))
-      report_.notes.push_back(
-          fmt::format("'{}' is copied unchanged: it may hold the old weights", escape(name)));
+      report_.notes.push_back(stale_copy_note(name, "is copied"));
   }
 
   void describe(const NewRows& rows) {
