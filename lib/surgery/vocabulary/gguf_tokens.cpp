@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <unordered_map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +14,7 @@
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "surgery/vocabulary/id_map.hpp"
+#include "surgery/vocabulary/trim_rules.hpp"
 
 namespace masque::surgery {
 
@@ -143,21 +145,46 @@ class NewTokens {
   std::vector<float> scores_;
 };
 
-/// Merges name their tokens by text: each of these must stay as it is.
-void check_merges(const store::Checkpoint& checkpoint, const Tokens& before,
-                  const VocabularyChange& change, std::uint64_t rows) {
-  if (store::find_gguf_value(checkpoint, store::kGgufMerges) == nullptr) return;
+/// Merges name their tokens by text: those of a removed token go, with a note, and a renamed one is
+/// refused.
+void change_gguf_merges(CheckpointEdit& edit, const Tokens& before, const VocabularyChange& change,
+                        std::uint64_t rows, std::vector<std::string>& notes) {
+  const store::Checkpoint& checkpoint = edit.checkpoint();
+  const store::TypedValue* value = store::find_gguf_value(checkpoint, store::kGgufMerges);
+  const auto merges = value == nullptr ? std::nullopt : store::gguf_texts(*value);
+  if (!merges) return;
   const IdMap ids(change, rows);
+  std::unordered_map<std::string_view, bool> leaving;  // whether the token has another name now
   for (std::uint64_t id = 0; id < std::min<std::uint64_t>(before.texts.size(), rows); ++id) {
-    if (before.type(id) != GgufToken::kNormal) continue;
     const auto now = ids.after(id);
-    if (now && change.tokens[*now] == before.plain(id)) continue;
-    throw InputError(
-        checkpoint.path(),
-        fmt::format("token '{}' would be {}, but {} may produce it: use the Hugging Face folder, "
-                    "where each merge is checked",
-                    escape(before.plain(id)), now ? "renamed" : "removed", store::kGgufMerges));
+    if (!now || change.tokens[*now] != before.plain(id))
+      leaving.emplace(before.texts[id], now && !change.tokens[*now].empty());
   }
+  std::vector<std::string> wanted;
+  for (const std::string& merge : *merges) {
+    const auto parts = merge_parts(merge);
+    bool keeps = true;
+    const std::string made = parts ? merged(parts->first, parts->second, "") : "";
+    for (const std::string_view token :
+         {parts ? parts->first : std::string_view(), parts ? parts->second : std::string_view(),
+          std::string_view(made)}) {
+      const auto found = leaving.find(token);
+      if (found == leaving.end()) continue;
+      keeps = false;
+      if (!found->second) continue;
+      throw InputError(checkpoint.path(),
+                       fmt::format("token '{}' would be renamed, but {} use it: use the Hugging "
+                                   "Face folder, where each merge is checked",
+                                   escape(token), store::kGgufMerges));
+    }
+    if (keeps) wanted.push_back(merge);
+  }
+  if (wanted.size() == merges->size()) return;
+  notes.push_back(
+      fmt::format("metadata '{}': {} of {} merges are left, those without removed "
+                  "tokens",
+                  store::kGgufMerges, wanted.size(), merges->size()));
+  edit.set_typed(store::make_gguf_texts(store::kGgufMerges, wanted));
 }
 
 constexpr const char* kSuppressed = "tokenizer.ggml.suppress_tokens";
@@ -252,7 +279,8 @@ std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const Vocabula
   change_size(edit, store::find_gguf_size(checkpoint, "vocab_size"), change.from.size());
   const Tokens before(checkpoint);
   if (before.texts.empty()) return {};
-  check_merges(checkpoint, before, change, rows);
+  std::vector<std::string> notes;
+  change_gguf_merges(edit, before, change, rows, notes);
   const NewTokens now(before, change);
   now.write(edit, before);
   const IdMap ids(change, rows);
@@ -270,7 +298,9 @@ std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const Vocabula
       change_size(edit, &value, *after);
     }
   }
-  return stale_values(edit, ids, now.texts() != before.texts, moves(ids, rows));
+  for (std::string& note : stale_values(edit, ids, now.texts() != before.texts, moves(ids, rows)))
+    notes.push_back(std::move(note));
+  return notes;
 }
 
 }  // namespace masque::surgery

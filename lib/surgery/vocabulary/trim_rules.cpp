@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
 #include "base/split.hpp"
+#include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "surgery/rows/token_form.hpp"
 
@@ -17,6 +19,8 @@ namespace masque::surgery {
 namespace {
 
 constexpr std::uint64_t kMostTokenizerFile = 256 << 20;
+/// Far above every token; the path takes the square of it.
+constexpr std::size_t kMostCharacters = 4096;
 
 /// Whether a step or one inside it has this type.
 bool has_type(const JsonValue* step, std::string_view type) {
@@ -70,7 +74,7 @@ std::string merged(std::string_view left, std::string_view right, std::string_vi
 TrimRules::TrimRules(const VocabularyState& state) : names_(state.names), rows_(state.rows) {
   if (names_.empty()) return;
   if (names_.source() == store::kGgufTokens) {
-    find_bytes(false);
+    read_gguf(state.checkpoint);
     return;
   }
   const std::string folder = state.checkpoint.folder();
@@ -117,6 +121,17 @@ void TrimRules::read_merges_txt(const std::string& path) {
   });
 }
 
+void TrimRules::read_gguf(const store::Checkpoint& checkpoint) {
+  const store::TypedValue* model = store::find_gguf_value(checkpoint, "tokenizer.ggml.model");
+  find_bytes(model != nullptr && model->text == "gpt2");
+  const store::TypedValue* merges = store::find_gguf_value(checkpoint, store::kGgufMerges);
+  const auto texts = merges == nullptr ? std::nullopt : store::gguf_texts(*merges);
+  if (!texts) return;
+  for (const std::string& merge : *texts)
+    if (const auto parts = merge_parts(std::string_view(merge)))
+      add_merge(parts->first, parts->second);
+}
+
 void TrimRules::add_merge(std::string_view left, std::string_view right) {
   const auto a = names_.id(std::string(left));
   const auto b = names_.id(std::string(right));
@@ -160,6 +175,11 @@ std::vector<std::uint64_t> TrimRules::path_of(std::uint64_t row) const {
     const auto id = names_.id(character);
     if (!id) return {};
     symbols.push_back(*id);
+  }
+  if (symbols.size() > kMostCharacters) {
+    throw InputError(names_.source(),
+                     fmt::format("token {} has {} characters, expected at most {} with merges", row,
+                                 symbols.size(), kMostCharacters));
   }
   std::vector<std::uint64_t> path = symbols;
   while (symbols.size() > 1) {

@@ -28,8 +28,8 @@ std::string merged(std::string_view left, std::string_view right, std::string_vi
 class TrimRules {
  public:
   /// Of the tokenizer in the folder of `state`: the merges of tokenizer.json, else of merges.txt,
-  /// and the scores of a Unigram model. A GGUF file has none but its tokens of bytes. Throws
-  /// InputError for a file that is not what it must be.
+  /// and the scores of a Unigram model; of a GGUF file its merges. Throws InputError for a file
+  /// that is not what it must be.
   explicit TrimRules(const VocabularyState& state);
 
   /// Whether tokens are made by merges.
@@ -37,7 +37,7 @@ class TrimRules {
   /// The tokens that merges pass through from characters to the token of `row`, without itself;
   /// empty if no merges make it. No symbol is ever split, so a token of a text comes from its own
   /// characters alone: a text whose tokens and their paths all stay has the same tokens without
-  /// the other merges. Cost O(characters²).
+  /// the other merges. Cost O(characters²). Throws InputError for more than 4096 characters.
   std::vector<std::uint64_t> path_of(std::uint64_t row) const;
 
   /// The row of the token that stands for `byte` alone: of a byte-level vocabulary its character,
@@ -57,6 +57,7 @@ class TrimRules {
 
   void read_tokenizer_json(const std::string& path);
   void read_merges_txt(const std::string& path);
+  void read_gguf(const store::Checkpoint& checkpoint);
   void add_merge(std::string_view left, std::string_view right);
   void find_bytes(bool byte_level);
 
