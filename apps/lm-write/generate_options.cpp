@@ -130,10 +130,9 @@ std::vector<TokenId> ends_of(const GenerateOptions& o, const commands::OpenedMod
 
 /// Whether the command line sets what `name` of generation_config.json sets.
 bool is_given(const GenerateOptions& o, std::string_view name) {
-  return (name == "do_sample" && (o.do_sample || o.beams())) ||
-         (name == "temperature" && o.temperature) || (name == "top_k" && o.top_k) ||
-         (name == "top_p" && o.top_p) || (name == "num_beams" && (o.num_beams || o.do_sample)) ||
-         (name == "length_penalty" && o.length_penalty) ||
+  return (name == "do_sample" && o.do_sample) || (name == "temperature" && o.temperature) ||
+         (name == "top_k" && o.top_k) || (name == "top_p" && o.top_p) ||
+         (name == "num_beams" && o.num_beams) || (name == "length_penalty" && o.length_penalty) ||
          (name == "early_stopping" && o.early_stopping) ||
          (name == "num_return_sequences" && o.num_return_sequences > 1) ||
          ((name == "max_new_tokens" || name == "max_length") && o.max_new_tokens);
@@ -244,10 +243,8 @@ void check_generation_config(const GenerateOptions& o, const commands::OpenedMod
   // What is in force: by the command, or by the file that asks for it.
   const auto applies = [&](const probe::GenerationSetting& setting, bool in_file) {
     switch (setting.scope) {
-      case probe::GenerationScope::kSampling:
-        return o.samples() || (in_file && config.do_sample && !o.beams());
-      case probe::GenerationScope::kBeams:
-        return o.beams() || (in_file && config.beams && !o.samples());
+      case probe::GenerationScope::kSampling: return o.samples() || (in_file && config.do_sample);
+      case probe::GenerationScope::kBeams: return o.beams() || (in_file && config.beams);
       case probe::GenerationScope::kAlways: break;
     }
     return true;
