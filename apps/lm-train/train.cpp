@@ -13,6 +13,7 @@
 #include "budget.hpp"
 #include "commands/corpus_notes.hpp"
 #include "commands/model_notes.hpp"
+#include "commands/sequences.hpp"
 #include "kernel/parallel.hpp"
 #include "log.hpp"
 #include "probe/score/sentence.hpp"
@@ -311,7 +312,10 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   const text::Tokenizer tokenizer =
       text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.init, {.model = o.init.value_or("")});
   for (const std::string& warning : tokenizer.warnings()) session.note(warning);
-  if (o.start) check_vocabulary(tokenizer, o.tokenizer.value_or(*o.init), *o.start);
+  if (o.start) {
+    check_vocabulary(tokenizer, o.tokenizer.value_or(*o.init), *o.start);
+    reading.positions = commands::position_rule(o.start->design());
+  }
   const records::SimilarTokens similar = similar_of(o, tokenizer, session);
   if (o.objective == "univae") check_univae(tokenizer);
   // What a causal model reads in front of a line, where the template has nothing.
