@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "cli/input_lines.hpp"
 #include "cli/shared_options.hpp"
 #include "cli/table.hpp"
 #include "commands.hpp"
+#include "commands/corpus_notes.hpp"
 #include "commands/model_notes.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
@@ -131,7 +131,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   options.design.max_position_embeddings = reading.length;
   train::TrainingRun training(std::move(options), tokenizer,
                               train::read_corpus(o.text, tokenizer, reading));
-  cli::note_repaired(training.corpus().repaired(), training.corpus().source(), session);
+  commands::note_corpus(training.corpus(), session);
   for (const std::string& name : training.new_tensors())
     session.note(fmt::format("{}: not in the checkpoint, newly initialized", name));
   session.note(fmt::format("{}: {}, {} layers, {}", o.model, training.family(),

@@ -79,7 +79,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   session.configure(common);
   if (o.shard && o.vectors.whiten)
     throw UsageError("--whiten cannot be combined with --shard: it is fitted to all pairs");
-  common.json = common.json || o.shard;
+  commands::print_part_as_json(common, o.shard);
   const OpenedVectors opened = open_vectors(o.vectors, session);
   std::vector<Similarities> files;
   for (const std::string& path : o.files) files.push_back({path, {}, {}});
@@ -104,7 +104,7 @@ void declare_sim(cli::Command& tool) {
             "Pearson and Spearman correlations, by file and over all");
   c.example("lm-score sim bert-base-uncased/ sts/*.tsv --pooling first-last --whiten",
             "the same, with whitened vectors");
-  add_vectors(c, o->vectors);
+  add_vectors(c, o->vectors, false);
   c.arguments("FILE", o->files,
               "lines of score, sentence, sentence, separated by tabs; - is standard input");
   commands::add_file_shard(c, o->shard);

@@ -22,6 +22,8 @@ constexpr std::array<std::pair<std::string_view, SentencePooling>, 4> kPoolingNa
      {"first-last", SentencePooling::kFirstLast},
      {"tta", SentencePooling::kTta}}};
 constexpr NameTable<SentencePooling> kPoolings = kPoolingNames;
+constexpr std::array<std::pair<std::string_view, LongTexts>, 3> kLongTexts{
+    {{"error", LongTexts::kError}, {"truncate", LongTexts::kTruncate}, {"skip", LongTexts::kSkip}}};
 
 /// What was requested, what the folder says, or what suits the model.
 SentencePooling choose_pooling(const VectorCommand& options, const probe::SentenceFolder& folder,
@@ -34,7 +36,7 @@ SentencePooling choose_pooling(const VectorCommand& options, const probe::Senten
 
 }  // namespace
 
-void add_vectors(cli::Command& command, VectorCommand& options) {
+void add_vectors(cli::Command& command, VectorCommand& options, bool skip) {
   commands::add_open_options(command, options.open);
   commands::add_batch_tokens(command, options.open);
   command.choice("--pooling", options.pooling, kPoolings,
@@ -48,8 +50,12 @@ void add_vectors(cli::Command& command, VectorCommand& options) {
                "transforms the input's vectors to identity covariance; keeps them all in memory");
   command.option("--dim", "K", options.dim, cli::AllowedRange{1, 1e6},
                  "with --whiten: keeps the K directions of largest variance [all]");
-  command.choice("--policy", options.truncate, {{"error", false}, {"truncate", true}},
-                 "for a text that is too long: stop with an error, or read only the first tokens");
+  command.choice("--policy", options.long_texts,
+                 NameTable<LongTexts>(kLongTexts).first(skip ? 3 : 2),
+                 skip ? "for a text that is too long: stop with an error, read only the first "
+                        "tokens, or skip its line and continue (exit code 3)"
+                      : "for a text that is too long: stop with an error, or read only the first "
+                        "tokens");
   commands::add_max_length(command, options.max_length, "read", "the folder's or model's");
   cli::add_no_special_in_text(command, options.no_special_in_text);
 }
@@ -63,7 +69,7 @@ OpenedVectors open_vectors(const VectorCommand& options, cli::Session& session) 
                      "the model has two towers, expected a model with one hidden state per token");
   for (const std::string& note : folder.notes) session.note(note);
   out.options.pooling = choose_pooling(options, folder, design);
-  out.options.truncate = options.truncate;
+  out.options.truncate = options.long_texts == LongTexts::kTruncate;
   out.options.max_length = options.max_length.value_or(folder.max_length);
   if (options.max_length) probe::token_limit(design, *options.max_length);
   out.options.batch_tokens = options.open.batch_tokens;
@@ -78,7 +84,7 @@ OpenedVectors open_vectors(const VectorCommand& options, cli::Session& session) 
     throw UsageError(fmt::format("--dim {}, expected at most the model's hidden size {}", out.dim,
                                  design.hidden_size));
   }
-  const std::string_view policy = options.truncate ? "truncate" : "error";
+  const std::string_view policy = name_in(NameTable<LongTexts>(kLongTexts), options.long_texts);
   session.note(fmt::format("{}: {}; pooling {}{}{}, policy {}", out.opened.path,
                            out.opened.description(), name_in(kPoolings, out.options.pooling),
                            out.whiten ? ", whitened" : "", out.normalize ? ", normalised" : "",

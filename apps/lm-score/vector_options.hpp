@@ -10,20 +10,27 @@
 
 namespace masque::lm_score {
 
+/// What happens to a text that is too long.
+enum class LongTexts {
+  kError,
+  kTruncate,  ///< only its first tokens are read
+  kSkip,      ///< its line is left out, as BadLines::kSkip says
+};
+
 struct VectorCommand {
   commands::OpenModelOptions open;
   std::optional<probe::SentencePooling> pooling;
   bool normalize = false;
   bool whiten = false;
   std::optional<std::int64_t> dim;
-  bool truncate = false;
+  LongTexts long_texts = LongTexts::kError;
   std::optional<std::int64_t> max_length;
   bool no_special_in_text = false;
 };
 
 /// MODEL and the options that open it, --pooling, --normalize, --whiten, --dim, --policy,
-/// --max-length.
-void add_vectors(cli::Command& command, VectorCommand& options);
+/// --max-length; `skip`: with --policy skip.
+void add_vectors(cli::Command& command, VectorCommand& options, bool skip);
 
 /// A model and how it makes vectors.
 struct OpenedVectors {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/line_filter.hpp"
 #include "base/parallel.hpp"
 #include "commands/files.hpp"
@@ -66,48 +67,54 @@ cli::ExitCode each_record(const SequenceOptions& o, const OpenedModel& opened,
   // JSON is UTF-8, and a carriage return is white space to it.
   stream.input.invalid = cli::Invalid::kError;
   stream.input.crlf = true;
+  stream.input.format = cli::TextFormat::kText;
+  RepairedLines surrogates;
   LineWork work;
-  work.use = [&](std::uint64_t id, std::string_view line) {
-    if (line.empty()) return;
+  work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
+    if (line.empty()) return std::nullopt;
     padded.assign(line);
     padded.resize(line.size() + kLinePadding);
     record.clear();
     std::optional<probe::Sequence> item;
     const auto problem = input_error_message([&] {
       const auto unread = reader.read(std::string_view(padded).substr(0, line.size()), record);
+      surrogates.add_line(reader.lone_surrogates());
       if (unread) throw InputError(*unread);
       item = item_of(record, id, opened.model->design());
       if (!item->mask && opened.mask_of) item->mask = opened.mask_of(item->ids);
     });
-    if (problem) refuse_line(stream, id, *problem);
+    if (problem) return problem;
     sequences.use(std::move(*item), {});
+    return std::nullopt;
   };
   work.flush = sequences.flush;
   work.enough = sequences.enough;
-  return run_lines(stream, command, work, session);
+  const cli::ExitCode code = run_lines(stream, command, work, session);
+  cli::note_surrogates(surrogates, input_name(stream.file), session);
+  return code;
 }
 
 cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
                         const cli::Command& command, const SequenceWork& sequences,
                         cli::Session& session) {
   const Index longest = opened.model->design().max_position_embeddings;
+  const probe::SentenceOptions how = sentence_options(o, opened, session);
   std::uint64_t skipped = 0;
   LineWork work;
-  work.use = [&](std::uint64_t id, std::string_view line) {
-    probe::Sentence sentence =
-        probe::encode_sentence(*opened.tokenizer, line, {.special = !o.no_special});
+  work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
+    probe::Sentence sentence = probe::encode_sentence(*opened.tokenizer, line, how);
     if (longest != 0 && sentence.size() > longest) {
       if (o.skip_long) {
         ++skipped;
-        return;
+        return std::nullopt;
       }
-      refuse_line(o.stream, id,
-                  fmt::format("{} tokens, expected at most {}{}", sentence.size(), longest,
-                              o.offers_skip_long ? " (--skip-long leaves such text out)" : ""));
+      return fmt::format("{} tokens, expected at most {}{}", sentence.size(), longest,
+                         o.offers_skip_long ? " (--skip-long leaves such text out)" : "");
     }
-    if (sentence.size() == 0 && o.skip_empty) return;
-    if (sentence.size() == 0) refuse_line(o.stream, id, "no tokens, expected at least one");
+    if (sentence.size() == 0 && o.skip_empty) return std::nullopt;
+    if (sentence.size() == 0) return "no tokens, expected at least one";
     sequences.use(sequence_of(std::move(sentence), id, opened), line);
+    return std::nullopt;
   };
   work.flush = sequences.flush;
   work.enough = sequences.enough;
@@ -134,6 +141,26 @@ probe::Sequence sequence_of(probe::Sentence sentence, std::uint64_t number,
   return sequence;
 }
 
+probe::SentenceOptions sentence_options(const SequenceOptions& options, const OpenedModel& opened,
+                                        cli::Session& session) {
+  const model::Design& design = opened.model->design();
+  probe::SentenceOptions how{.special = !options.no_special};
+  // Without special tokens means without this one, too.
+  if (options.no_special && !options.begin.given()) return how;
+  how.begin = begin_token_of(options.begin, begins_texts(design), opened,
+                             fmt::format("a {}", design.family), session);
+  return how;
+}
+
+std::vector<Given> given_sequences(const SequenceOptions& options) {
+  std::vector<Given> given = given_begin(options.begin);
+  if (options.no_special) given.push_back({"no_special", "true", false});
+  if (options.skip_long) given.push_back({"skip_long", "true", false});
+  const std::vector<Given> input = given_input(options.stream.input);
+  given.insert(given.end(), input.begin(), input.end());
+  return given;
+}
+
 void add_sequences(cli::Command& command, SequenceOptions& options, bool masks) {
   command.option("--records", "FILE", options.records,
                  fmt::format("read JSON lines with ids, and optionally {}, instead of text; - "
@@ -141,6 +168,7 @@ void add_sequences(cli::Command& command, SequenceOptions& options, bool masks) 
                              masks ? "seg, pos and mask" : "seg and pos"));
   command.flag("--no-special", options.no_special,
                "do not add the special tokens of the tokenizer's template");
+  add_begin(command, options.begin);
   add_stream(command, options.stream);
 }
 
@@ -152,9 +180,12 @@ void add_skip_long(cli::Command& command, SequenceOptions& options) {
 void check_sequences(const SequenceOptions& o, const cli::Command& command) {
   if (o.records.value_or("-") == "-") cli::need_stream(command);
   if (!o.records) return;
-  if (o.no_special || o.stream.input.crlf || o.stream.input.invalid != cli::Invalid::kReplace) {
+  if (o.no_special || o.begin.given() || o.stream.input.crlf ||
+      o.stream.input.invalid != cli::Invalid::kReplace || o.stream.input.field ||
+      o.stream.input.format != cli::TextFormat::kAuto) {
     throw UsageError(
-        "--no-special, --invalid and --crlf apply to text and cannot be combined with --records");
+        "--no-special, --bos, --no-bos, --invalid, --crlf, --format and --field apply to text and "
+        "cannot be combined with --records");
   }
   if (o.skip_long)
     throw UsageError("--skip-long applies to text and cannot be combined with --records");

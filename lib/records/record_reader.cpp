@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
+#include "base/json_text.hpp"
 
 namespace masque::records {
 
@@ -18,6 +19,8 @@ namespace od = simdjson::ondemand;
 struct JsonRecordReader::State {
   od::parser parser;
   std::optional<std::string> text;
+  std::string repaired;  ///< the line, if it had lone surrogates
+  std::uint64_t lone_surrogates = 0;
 };
 
 namespace {
@@ -239,9 +242,18 @@ JsonRecordReader::~JsonRecordReader() = default;
 
 const std::optional<std::string>& JsonRecordReader::text() const { return state_->text; }
 
+std::uint64_t JsonRecordReader::lone_surrogates() const { return state_->lone_surrogates; }
+
 Problem JsonRecordReader::read(std::string_view line, Record& record) {
   record.clear();
   state_->text.reset();
+  state_->lone_surrogates = 0;
+  if (has_lone_surrogates(line)) {
+    state_->repaired = line;
+    state_->lone_surrogates = replace_lone_surrogates(state_->repaired);
+    state_->repaired.reserve(line.size() + simdjson::SIMDJSON_PADDING);
+    line = state_->repaired;
+  }
   od::document document;
   od::object object;
   const simdjson::padded_string_view padded(line, line.size() + simdjson::SIMDJSON_PADDING);

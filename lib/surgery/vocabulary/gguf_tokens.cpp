@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
@@ -159,19 +160,47 @@ void check_merges(const store::Checkpoint& checkpoint, const Tokens& before,
   }
 }
 
+constexpr const char* kSuppressed = "tokenizer.ggml.suppress_tokens";
+
+/// The list of ids `kSuppressed` with elements of `type`, renumbered; false if it is none.
+template <class Number>
+bool renumber_suppressed(CheckpointEdit& edit, const IdMap& ids, store::GgufType type,
+                         std::vector<std::string>& notes) {
+  const std::vector<Number> old = numbers_of<Number>(edit.checkpoint(), kSuppressed, type);
+  if (old.empty()) return false;
+  std::vector<Number> now;
+  std::vector<Number> gone;
+  for (const Number id : old) {
+    const auto after = ids.after(static_cast<std::uint64_t>(id));  // below 0: beyond all rows
+    if (after) {
+      now.push_back(static_cast<Number>(*after));
+    } else {
+      gone.push_back(id);
+    }
+  }
+  if (!gone.empty())
+    notes.push_back(fmt::format("metadata '{}': ids of removed tokens are left out: {}",
+                                kSuppressed, fmt::join(gone, ", ")));
+  if (now != old) edit.set_typed(store::make_gguf_array(kSuppressed, type, bytes_of(now)));
+  return true;
+}
+
 bool moves(const IdMap& ids, std::uint64_t rows) {
   for (std::uint64_t id = 0; id < rows; ++id)
     if (ids.after(id) != id) return true;
   return false;
 }
 
-/// Notes about metadata that do not follow: those that have tokens, and those that have ids.
-std::vector<std::string> stale_values(const store::Checkpoint& checkpoint, bool new_texts,
+/// Renumbers the list of ids, and notes metadata that does not follow: what has tokens.
+std::vector<std::string> stale_values(CheckpointEdit& edit, const IdMap& ids, bool new_texts,
                                       bool new_ids) {
   std::vector<std::string> notes;
-  for (const auto& [key, stale] : {std::pair{"tokenizer.huggingface.json", new_texts},
-                                   std::pair{"tokenizer.ggml.suppress_tokens", new_ids}}) {
-    if (!stale || store::find_gguf_value(checkpoint, key) == nullptr) continue;
+  const bool renumbered =
+      !new_ids || renumber_suppressed<std::int32_t>(edit, ids, store::GgufType::kInt32, notes) ||
+      renumber_suppressed<std::uint32_t>(edit, ids, store::GgufType::kUint32, notes);
+  for (const auto& [key, stale] :
+       {std::pair{"tokenizer.huggingface.json", new_texts}, std::pair{kSuppressed, !renumbered}}) {
+    if (!stale || store::find_gguf_value(edit.checkpoint(), key) == nullptr) continue;
     notes.push_back(
         fmt::format("metadata '{}' stays unchanged and describes the old vocabulary", key));
   }
@@ -241,7 +270,7 @@ std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const Vocabula
       change_size(edit, &value, *after);
     }
   }
-  return stale_values(checkpoint, now.texts() != before.texts, moves(ids, rows));
+  return stale_values(edit, ids, now.texts() != before.texts, moves(ids, rows));
 }
 
 }  // namespace masque::surgery

@@ -239,8 +239,11 @@ Corpus read_records(const std::string& path, const std::string& name,
   filter.tokens = token_table(tokenizer);
   filter.sink = [](std::string_view) {};
   RecordTaker taker(filter.tokens, options);
-  records::walk_records(filter, [&](records::Record& record, std::string&) { taker.take(record); });
-  return taker.finish(name);
+  const records::FilterResult result = records::walk_records(
+      filter, [&](records::Record& record, std::string&) { taker.take(record); });
+  Corpus corpus = taker.finish(name);
+  corpus.add_surrogates(result.surrogates);
+  return corpus;
 }
 
 }  // namespace masque::train
