@@ -55,6 +55,9 @@ UnusedTensors::UnusedTensors(const ModelPlan& model, std::string prefix, Index l
     });
   }
   for (const std::string& name : used) modules_.emplace(module_of(name));
+  // A tied one may be absent.
+  for (const HeadPlan& head : model_.heads)
+    for_spellings(head.decoder, [&](std::string_view name) { modules_.emplace(module_of(name)); });
 }
 
 bool UnusedTensors::is_of_further_layer(const std::string& name) {
