@@ -184,6 +184,7 @@ std::vector<Given> given_sequences(const SequenceOptions& options) {
   std::vector<Given> given = given_begin(options.begin);
   if (options.no_special) given.push_back({"no_special", "true", false});
   if (options.skip_long) given.push_back({"skip_long", "true", false});
+  if (options.stream.input.bad == cli::BadLines::kSkip) given.push_back({"policy", "skip"});
   const std::vector<Given> input = given_input(options.stream.input);
   given.insert(given.end(), input.begin(), input.end());
   return given;

@@ -54,7 +54,7 @@ probe::SentenceOptions sentence_options(const SequenceOptions& options, const Op
                                         cli::Session& session);
 
 /// The options of text that change numbers, as members of a result: bos, no_bos, no_special,
-/// skip_long and those of given_input.
+/// skip_long, policy and those of given_input.
 std::vector<Given> given_sequences(const SequenceOptions& options);
 
 /// What is done with sequences.
