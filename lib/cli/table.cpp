@@ -87,11 +87,13 @@ Table::Table(Session& session, const CommonOptions& options, std::vector<std::st
       aligned_(session.stdout_is_terminal()),
       columns_(std::move(columns)) {
   if (json_ || options.no_header) return;
+  std::vector<std::string> shown;
+  for (const std::string& column : columns_) shown.push_back(escape(column));
   if (aligned_) {
-    held_.push_back(columns_);
+    held_.push_back(std::move(shown));
     tones_.push_back(Tone::kDim);
   } else {
-    const std::string header = fmt::format("{}", fmt::join(columns_, "\t"));
+    const std::string header = fmt::format("{}", fmt::join(shown, "\t"));
     session_.print(session_.toned(Tone::kDim, header) + "\n");
   }
 }
