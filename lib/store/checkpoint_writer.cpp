@@ -268,7 +268,7 @@ std::vector<OutputExtra> other_files(const std::string& folder,
     if (!follow_links) {
       throw InputError(
           join(folder, name),
-          fmt::format("is a link to outside of the folder, refused with {}", field("no_follow")));
+          fmt::format("is a link to outside of the folder; {} copies the file", field("follow")));
     }
     notes.push_back(
         fmt::format("'{}' is a link to outside of the folder: the file is copied", escape(name)));

@@ -1,4 +1,5 @@
-// Ranges of characters of a script, and the number of the script. Written by scripts/unicode_tables.py.
+// Ranges of characters of a script, and the number of the script. Written by
+// scripts/unicode_tables.py.
 // clang-format off
 #include "text/unicode/tables.hpp"
 #include "text/unicode/unicode.hpp"
