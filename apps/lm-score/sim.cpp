@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/result_format.hpp"
+#include "commands/text_stream.hpp"
 #include "probe/states/similarity_pair.hpp"
 #include "vector_options.hpp"
 
