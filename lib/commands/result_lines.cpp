@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/hash.hpp"
 #include "base/line_filter.hpp"
 #include "base/parallel.hpp"
 #include "base/split.hpp"
@@ -40,6 +42,29 @@ probe::Moments ResultReader::moments(const JsonValue& root) const {
   return {count(root, "n"), number(root, "mean"), number(root, "sum_squares")};
 }
 
+namespace {
+
+constexpr std::string_view kLineDigest = ",\"xxh3\":\"";
+
+/// The object of a line of with_line_digest(); another line as it is. Throws InputError for a line
+/// that was changed since.
+std::string without_line_digest(std::string_view line) {
+  const std::size_t begin = line.rfind(kLineDigest);
+  if (begin == std::string_view::npos) return std::string(line);
+  std::string object = fmt::format("{}}}", line.substr(0, begin));
+  if (with_line_digest(object) != line)
+    throw InputError("was changed since it was written: it does not have the digest xxh3");
+  return object;
+}
+
+}  // namespace
+
+std::string with_line_digest(std::string_view object) {
+  MASQUE_CHECK(object.ends_with('}'));
+  return fmt::format("{}{}{}\"}}", object.substr(0, object.size() - 1), kLineDigest,
+                     xxh3_of(as_bytes(object)));
+}
+
 void for_each_result(std::string_view text, const std::string& path,
                      const std::function<void(const JsonValue& root)>& use) {
   std::uint64_t number = 0;
@@ -47,7 +72,8 @@ void for_each_result(std::string_view text, const std::string& path,
     ++number;
     if (line.empty()) return;
     const auto problem = input_error_message([&] {
-      const auto parsed = read_json(line);
+      const std::string object = without_line_digest(line);
+      const auto parsed = read_json(object);
       if (const auto* error = std::get_if<JsonError>(&parsed))
         throw InputError(fmt::format("byte {}: {}", error->offset, error->message));
       use(std::get<JsonValue>(parsed));
