@@ -76,6 +76,14 @@ each resume run "lm-train $small --steps 4 -o state --resume"
 each 'moments of another run' run "lm-train text --tokenizer vocab.txt --init state --init-moments --length 8 --batch-size 4 -j 1 -q --steps 1 -o out" training.safetensors
 each grow run "ckpt-grow width state -o out --factor 2 -q" training.safetensors
 
+mkdir scores stats
+printf 'the cat sat\na dog\nthe cats\n' >short
+for shard in 1 2; do
+  lm-score ppl run --shard $shard/2 -q <short >scores/$shard.jsonl && attn-probe stats run --shard $shard/2 -q <short >stats/$shard.jsonl || exit 1
+done
+each 'merge of scores' scores "lm-score merge state/1.jsonl state/2.jsonl --json"
+each 'merge of statistics' stats "attn-probe merge state/1.jsonl state/2.jsonl --json"
+
 tok encode vocab.txt --to part -q <text || exit 1
 each merge part "tok merge state -o out"
 
