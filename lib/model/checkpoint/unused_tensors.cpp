@@ -108,8 +108,8 @@ std::string prefix_hint(const store::Checkpoint& checkpoint, const std::string& 
       std::string pattern;
       for (const char c : prefix) pattern += c == '.' ? std::string("\\.") : std::string(1, c);
       hint = fmt::format(
-          "; names begin with '{}', which \"ckpt rename {} -o OUTPUT 's/^{}//'\" removes",
-          escape(prefix), escape(checkpoint.path()), escape(pattern));
+          "; names begin with '{}', which \"ckpt rename {} {} OUTPUT 's/^{}//'\" removes",
+          escape(prefix), escape(checkpoint.path()), field("output"), escape(pattern));
     }
   };
   for_spellings(names, [&](std::string_view spelling) {
