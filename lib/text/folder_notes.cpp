@@ -45,7 +45,7 @@ bool is_known_setting(std::string_view name) {
          std::ranges::find(kKnown, name) != kKnown.end();
 }
 
-std::string quoted(const std::vector<std::string>& names) {
+std::string quoted_list(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 5;
   std::vector<std::string> shown;
   for (const std::string& name : names) {
@@ -108,7 +108,7 @@ void note_tokens(FolderConfig config, TokenizerParts& parts) {
   }
   const auto warn = [&](const std::vector<std::string>& names, const char* what) {
     if (!names.empty())
-      parts.warnings.push_back(fmt::format("{} {}: tokenizer.json counts", what, quoted(names)));
+      parts.warnings.push_back(fmt::format("{} {}: tokenizer.json counts", what, quoted_list(names)));
   };
   warn(added, "the files next to tokenizer.json add tokens that it lacks,");
   warn(changed, "tokenizer_config.json has other flags for tokens of tokenizer.json,");
