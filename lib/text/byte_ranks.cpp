@@ -275,8 +275,8 @@ TokenizerParts read_tiktoken(std::string_view text, const std::string& path,
   } else {
     special = decoder_special(ranks.empty() ? 0 : ranks.back().id + 1, folder);
   }
-  TokenizerParts parts = ranked_parts(ranks, known ? known->pattern : kTiktokenLlama3, special, path,
-                                      known ? FolderConfig{} : folder);
+  TokenizerParts parts = ranked_parts(ranks, known ? known->pattern : kTiktokenLlama3, special,
+                                      path, known ? FolderConfig{} : folder);
   parts.format = "tiktoken";
   return parts;
 }

@@ -51,7 +51,8 @@ struct RankedMerge {
 /// All pairs of pieces that make a piece, each piece once. With `by_score` only normal pieces, by
 /// descending score, id and spelling, as transformers builds a model by its own settings; else by
 /// id and length of the left part.
-Merges piece_merges(const std::vector<ScoredPiece>& pieces, bool by_score, const std::string& path) {
+Merges piece_merges(const std::vector<ScoredPiece>& pieces, bool by_score,
+                    const std::string& path) {
   constexpr double kMostSteps = 1e10;  // that hostile pieces cannot exceed: the square of lengths
   double steps = 0;
   std::unordered_map<std::string_view, std::size_t> ids;

@@ -108,7 +108,8 @@ void note_tokens(FolderConfig config, TokenizerParts& parts) {
   }
   const auto warn = [&](const std::vector<std::string>& names, const char* what) {
     if (!names.empty())
-      parts.warnings.push_back(fmt::format("{} {}: tokenizer.json counts", what, quoted_list(names)));
+      parts.warnings.push_back(
+          fmt::format("{} {}: tokenizer.json counts", what, quoted_list(names)));
   };
   warn(added, "the files next to tokenizer.json add tokens that it lacks,");
   warn(changed, "tokenizer_config.json has other flags for tokens of tokenizer.json,");
