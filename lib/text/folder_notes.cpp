@@ -98,12 +98,11 @@ void note_tokens(FolderConfig config, TokenizerParts& parts) {
   };
   std::vector<std::string> added;
   std::vector<std::string> changed;
-  for (const AddedToken& token : tokens) {
-    const auto known = std::ranges::find(parts.added, token.content, &AddedToken::content);
-    if (known == parts.added.end()) {
-      added.push_back(token.content);
-    } else if (flags(*known) != flags(token)) {
-      changed.push_back(token.content);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {  // those of the file keep their places
+    if (i >= parts.added.size()) {
+      added.push_back(tokens[i].content);
+    } else if (flags(parts.added[i]) != flags(tokens[i])) {
+      changed.push_back(tokens[i].content);
     }
   }
   const auto warn = [&](const std::vector<std::string>& names, const char* what) {
