@@ -3,6 +3,7 @@
 #include <array>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -129,9 +130,10 @@ TokenizerParts ranked_parts(const Ranks& ranks, std::string_view pattern,
   std::vector<VocabEntry> vocab;
   for (const auto& [bytes, id] : ranks) vocab.emplace_back(spelled(bytes), id);
   std::vector<AddedToken> tokens;
+  std::unordered_set<std::string> names;
   for (const auto& [name, id] : special) {
     const bool taken = std::ranges::binary_search(ranks, id, {}, &RankedToken::id);
-    const bool known = std::ranges::find(tokens, name, &AddedToken::content) != tokens.end();
+    const bool known = !names.insert(name).second;
     if (taken || known) {
       throw InputError(path, fmt::format("the special token '{}' has the {} of another",
                                          escape(name), taken ? "id" : "name"));

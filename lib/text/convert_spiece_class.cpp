@@ -4,6 +4,7 @@
 #include <array>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -274,10 +275,12 @@ ClassModel any_model(const SpieceModel& spiece, const std::string& path,
 
 /// Control pieces are found in text, and pieces that the model's author `defined`.
 void add_file_pieces(const SpieceModel& spiece, bool defined, std::vector<AddedToken>& tokens) {
+  std::unordered_set<std::string> known;
+  for (const AddedToken& token : tokens) known.insert(token.content);
   for (const ScoredPiece& piece : spiece.pieces) {
     const bool control = piece.type == PieceType::kControl;
     if (!control && !(defined && piece.type == PieceType::kUserDefined)) continue;
-    if (std::ranges::find(tokens, piece.text, &AddedToken::content) != tokens.end()) continue;
+    if (!known.insert(piece.text).second) continue;
     AddedToken token;
     token.content = piece.text;
     token.special = control;
