@@ -70,10 +70,10 @@ void check_options(const Options& o) {
         "--split, --seed and --skip-long need --rates; for scored text there is --policy");
   }
   if (o.rates &&
-      (s.kind || s.policy || s.max_length || s.no_bos || s.no_special_in_text || s.draws)) {
+      (s.kind || s.policy || s.max_length || s.begin.given() || s.no_special_in_text || s.draws)) {
     throw UsageError(
-        "--rates cannot be combined with --kind, --policy, --max-length, --no-bos, --draws and "
-        "--no-special-in-text");
+        "--rates cannot be combined with --kind, --policy, --max-length, --bos, --no-bos, --draws "
+        "and --no-special-in-text");
   }
 }
 
@@ -85,14 +85,15 @@ cli::ExitCode run_scored(const Options& o, const commands::OpenedModel& opened,
                      "this model gives one score per text: expected a model that predicts tokens");
   probe::Ablation ablation(*opened.model, scoring.options);
   commands::LineWork work;
-  work.use = [&](std::uint64_t id, std::string_view line) {
+  work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
     const probe::Sentence sentence = encode_sentence(*opened.tokenizer, line, scoring.sentence);
-    if (const auto problem = ablation.length_problem(sentence))
-      commands::refuse_line(o.stream, id, *problem);
+    if (auto problem = ablation.length_problem(sentence)) return problem;
     ablation.add(id, sentence);
+    return std::nullopt;
   };
   work.flush = [&] { ablation.flush(); };
-  const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
+  const cli::ExitCode code =
+      commands::run_lines(commands::scored_stream(o.stream, scoring), command, work, session);
   const auto has_tokens = [](const probe::AblationRow& row) { return row.loss.counts > 0; };
   commands::refuse_empty(std::ranges::any_of(ablation.rows(), has_tokens), code, o.stream);
   const auto format = commands::ResultFormat::of(opened.model->precision(), o.open.digits);
@@ -179,7 +180,7 @@ void declare_ablate(cli::Command& tool) {
   c.flag("--skip-long", o->skip_long, "with --rates: skip text that is too long for the model");
   cli::add_seed(c, o->seed, "with --rates: seed of the random numbers");
   commands::add_digits(c, o->open.digits);
-  commands::add_stream(c, o->stream);
+  commands::add_stream(c, o->stream, {.policy = false});
   cli::add_table(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }

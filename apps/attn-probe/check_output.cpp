@@ -11,7 +11,7 @@ namespace {
 
 using cli::Cell;
 
-Cell none() { return Cell::raw("-", "null"); }
+Cell none() { return Cell::none(); }
 
 /// Six digits: differences are for looking at.
 Cell short_cell(double value) {
@@ -106,7 +106,7 @@ cli::ExitCode print_sane(const std::vector<probe::SaneRow>& rows, double toleran
     const bool bad = row.found > 0 && row.check != "unused_tensor";
     if (bad) found += (found.empty() ? "" : ", ") + row.check;
     table.row({row.check, row.checked, row.found, short_cell(row.value),
-               Cell::raw(text.empty() ? "-" : escape(text), json)},
+               Cell::raw(text.empty() ? "-" : escape(text), json, text)},
               bad ? cli::Tone::kBad : cli::Tone::kPlain);
   }
   table.finish();

@@ -16,6 +16,7 @@
 #include "commands/result_format.hpp"
 #include "commands/sequences.hpp"
 #include "probe/score/model_average.hpp"
+#include "surgery/correction/correction_settings.hpp"
 
 namespace masque::attn_probe {
 
@@ -81,9 +82,33 @@ cli::ExitCode each(const Options& o, const commands::OpenedModel& opened,
   return commands::each_sequence(o.sequences, opened, command, add, session);
 }
 
-void refuse_empty(bool measured, cli::ExitCode code, const Options& o) {
+void refuse_empty(bool measured, cli::ExitCode code, const Options& o, bool corrupted = false) {
   commands::refuse_empty(measured, code, o.sequences.stream, o.sequences.records,
-                         "no token was corrupted, expected more text or higher rates");
+                         corrupted ? "every token was corrupted, so that no unchanged one is left "
+                                     "to compare: expected lower rates"
+                                   : "no token was corrupted, expected more text or higher rates");
+}
+
+/// Refuses a table that was corrected for another rate than that of the average.
+void check_corrected(const Options& o, double rate, cli::Session& session) {
+  const std::vector<surgery::MlmCorrection> made = surgery::corrections_of(*o.corrected);
+  if (made.empty()) {
+    session.note(
+        fmt::format("{}: has no mark of a correction, so its rate is not known", *o.corrected));
+    return;
+  }
+  const surgery::MlmRates& rates = made.back().rates;
+  if (made.size() > 1 || rates.rate != rate) {
+    throw InputError(
+        *o.corrected,
+        fmt::format("was corrected for the rate {}{}, expected {}, as in --rates", rates.rate,
+                    made.size() > 1 ? fmt::format(" ({} times)", made.size()) : "", rate));
+  }
+  if (rates == surgery::MlmRates{.rate = rate}) return;
+  session.note(
+      fmt::format("{}: was corrected for mask={} keep={} random={}, but the average masks "
+                  "as BERT does",
+                  *o.corrected, rates.mask, rates.keep, rates.random));
 }
 
 void print_consistency(const std::vector<probe::ConsistencyRow>& rows,
@@ -162,6 +187,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   const commands::OpenedModel opened =
       commands::open_model(o.open, o.open.model, !o.sequences.records, session);
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
+  if (o.corrected) check_corrected(o, request.rates.front(), session);
   if (o.average) return run_average(o, average, opened, command, session);
   request.mask = opened.options.mask_token_id;
   request.seed = o.open.common.seed;
@@ -169,7 +195,9 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   probe::Consistency consistency(*opened.model, request);
   const cli::ExitCode code = each(o, opened, command, consistency, session);
   const auto has_tokens = [](const probe::ConsistencyRow& row) { return row.distance.counts > 0; };
-  refuse_empty(std::ranges::any_of(consistency.rows(), has_tokens), code, o);
+  const auto has_corrupted = [](const probe::ConsistencyRow& row) { return row.whole_lines > 0; };
+  refuse_empty(std::ranges::any_of(consistency.rows(), has_tokens), code, o,
+               std::ranges::any_of(consistency.rows(), has_corrupted));
   print_consistency(consistency.rows(), format_of(o, opened), o, session);
   return code;
 }

@@ -7,10 +7,11 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "cli/input_lines.hpp"
 #include "cli/shared_options.hpp"
 #include "cli/table.hpp"
 #include "commands.hpp"
+#include "commands/corpus_notes.hpp"
+#include "commands/model_notes.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/training_options.hpp"
@@ -111,6 +112,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   check(o);
   kernel::set_threads(o.common.threads);
   const auto start = std::make_shared<const model::StartingModel>(o.model);
+  commands::note_model(o.model, start->design(), session);
   const std::string objective = o.objective ? *o.objective : objective_of(start->design());
   train::check_objective(objective);
   const text::Tokenizer tokenizer =
@@ -129,7 +131,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   options.design.max_position_embeddings = reading.length;
   train::TrainingRun training(std::move(options), tokenizer,
                               train::read_corpus(o.text, tokenizer, reading));
-  cli::note_repaired(training.corpus().repaired(), training.corpus().source(), session);
+  commands::note_corpus(training.corpus(), session);
   for (const std::string& name : training.new_tensors())
     session.note(fmt::format("{}: not in the checkpoint, newly initialized", name));
   session.note(fmt::format("{}: {}, {} layers, {}", o.model, training.family(),

@@ -33,7 +33,7 @@ void declare_fields(cli::Command& tool) {
   c.action([o](cli::Session& session) {
     session.configure(*o);
     cli::Table table(session, *o, {"field", "per", "formula"});
-    for (const Column& column : all_columns())
+    for (const Column& column : all_columns({"TOKEN"}))
       table.row({column.name, word_of(column.per), column.formula});
     table.finish();
     return cli::ExitCode::kDone;

@@ -94,8 +94,8 @@ probe::Sequence sequence_of(const Options& o, const commands::OpenedModel& opene
           fmt::format("--line {}: found {} sequences; lines count from 0", o.line, found));
     return std::move(*sequence);
   }
-  probe::Sentence sentence =
-      probe::encode_sentence(*opened.tokenizer, *o.text, {.special = !o.sequences.no_special});
+  probe::Sentence sentence = probe::encode_sentence(
+      *opened.tokenizer, *o.text, commands::sentence_options(o.sequences, opened, session));
   const Index longest = opened.model->design().max_position_embeddings;
   if (sentence.size() == 0) throw InputError("--text: no tokens, expected at least one");
   if (longest > 0 && sentence.size() > longest)

@@ -1,9 +1,14 @@
 // attn-probe merge: combines the parts that stats --shard printed.
 #include <memory>
 
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/file.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
+#include "stats_columns.hpp"
 #include "stats_output.hpp"
 #include "stats_parts.hpp"
 
@@ -22,10 +27,16 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   check_output(o.output, o.common.json);
   StatsMerger merger;
   for (const std::string& path : o.files) merger.add(commands::read_file(path), input_name(path));
-  const bool f64 = merger.provenance().find(R"("precision":"f64")") != std::string::npos;
-  const auto precision = f64 ? kernel::Precision::kF64 : kernel::Precision::kF32;
-  print_stats(merger.totals(), merger.provenance(), o.output,
-              commands::ResultFormat::of(precision, o.output.digits), o.common, session);
+  OutputOptions output = o.output;
+  output.tokens = merger.tokens();
+  if (const auto shown = shown_tokens(output); shown.size() > output.tokens.size()) {
+    throw UsageError(fmt::format("{}{} is in no part, expected parts of stats --shard --token {}",
+                                 kTokenField, escape(shown.back()), escape(shown.back())));
+  }
+  print_stats(
+      merger.totals(), commands::provenance_text(merger.provenance()), output,
+      commands::ResultFormat::of(commands::precision_of(merger.provenance()), output.digits),
+      o.common, session);
   return cli::ExitCode::kDone;
 }
 

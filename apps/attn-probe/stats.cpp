@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "commands.hpp"
@@ -11,6 +12,7 @@
 #include "commands/sequences.hpp"
 #include "probe/attention/attention_stats.hpp"
 #include "probe/attention/token_marks.hpp"
+#include "stats_columns.hpp"
 #include "stats_output.hpp"
 #include "stats_parts.hpp"
 
@@ -29,6 +31,9 @@ struct Options {
 /// Refuses options that only apply to the printed table of a whole corpus.
 void check_shard(const Options& o) {
   if (!o.input.stream.shard) return;
+  if (o.open.common.csv)
+    throw UsageError(
+        "--csv cannot be combined with --shard: merge reads JSON; give --csv to merge");
   if (o.output.picture || o.output.pairs || o.output.fields || o.output.digits) {
     throw UsageError(
         "--shard prints sums: give --fields, --pairs, -o and --digits to merge instead");
@@ -42,8 +47,26 @@ Provenance provenance_of(const Options& o, const commands::OpenedModel& opened) 
   json.member("precision", kernel::precision_name(opened.model->precision()));
   json.member("sink_epsilon", o.thresholds.sink).member("near_distance", o.thresholds.near);
   commands::add_given(json, opened.given);
-  if (o.input.no_special) json.member("no_special", true);
+  if (o.rank > 0) json.member("rank", o.rank);
+  add_tokens(shown_tokens(o.output), json);
+  commands::add_given(json, commands::given_sequences(o.input));
   return out;
+}
+
+std::vector<TokenId> ids_of(const std::vector<std::string>& tokens,
+                            const commands::OpenedModel& opened) {
+  std::vector<TokenId> ids;
+  for (const std::string& token : tokens) {
+    const std::optional<TokenId> id = opened.tokenizer->find(token);
+    if (!id) {
+      throw UsageError(
+          fmt::format("{}{}: the tokenizer has no such token, expected one of its "
+                      "vocabulary, spelled as there",
+                      kTokenField, escape(token)));
+    }
+    ids.push_back(*id);
+  }
+  return ids;
 }
 
 cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session) {
@@ -58,12 +81,14 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
         "rank fields need --rank N: ranks are computed for the first N sentences only");
   check_shard(o);
   commands::check_sequences(o.input, command);
+  const std::vector<std::string> tokens = shown_tokens(o.output);
   const commands::OpenedModel opened =
-      commands::open_model(o.open, o.open.model, !o.input.records, session);
+      commands::open_model(o.open, o.open.model, !o.input.records || !tokens.empty(), session);
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
   probe::AttentionStats stats(*opened.model, {.batch_tokens = o.open.batch_tokens,
                                               .thresholds = o.thresholds,
                                               .rank_sentences = static_cast<std::uint64_t>(o.rank),
+                                              .tokens = ids_of(tokens, opened),
                                               .compares_layers = o.input.stream.shard.has_value() ||
                                                                  needs_layers(o.output)});
   commands::SequenceWork work;
@@ -71,14 +96,14 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   work.use = [&](probe::Sequence&& sequence, std::string_view text) {
     if (sequence.size() == sequence.prefix + sequence.suffix) return;
     probe::TokenMarks marks;
-    if (opened.tokenizer) marks = probe::mark_tokens(sequence, text, *opened.tokenizer);
+    if (!o.input.records) marks = probe::mark_tokens(sequence, text, *opened.tokenizer);
     stats.add({std::move(sequence), std::move(marks.special), std::move(marks.punctuation)});
   };
   const cli::ExitCode code = commands::each_sequence(o.input, opened, command, work, session);
   const Provenance provenance = provenance_of(o, opened);
   commands::refuse_empty(stats.totals().sentences > 0, code, o.input.stream, o.input.records);
   if (o.input.stream.shard) {
-    session.print(part_json(stats.totals(), *o.input.stream.shard, provenance));
+    session.print(part_json(stats.totals(), *o.input.stream.shard, provenance, tokens));
   } else {
     print_stats(stats.totals(), provenance, o.output,
                 commands::ResultFormat::of(opened.model->precision(), o.output.digits),
@@ -105,12 +130,15 @@ void declare_stats(cli::Command& tool) {
            "largest distance that the field near counts");
   c.option("--rank", "N", o->rank, cli::AllowedRange{0, 1e9},
            "compute ranks of logits and maps for the first N sentences");
+  c.option("--token", "TOKEN", o->output.tokens,
+           "measure the attention to this token of the vocabulary: the field token:TOKEN; several "
+           "times for several tokens");
   add_output(c, o->output);
   commands::add_sequences(c, o->input);
   commands::add_skip_long(c, o->input);
   c.flag("--json", o->open.common.json,
          "one JSON object a line instead of TSV; --shard always prints JSON");
-  cli::add_no_header(c, o->open.common);
+  cli::add_csv(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -25,9 +25,12 @@ using probe::HeadField;
 using probe::Moments;
 using probe::StateTotals;
 
-std::vector<std::pair<std::string_view, Column>> named_columns() {
-  std::vector<std::pair<std::string_view, Column>> named;
-  for (const Column& column : all_columns()) named.emplace_back(column.name, column);
+using NamedColumns = std::vector<std::pair<std::string_view, Column>>;
+
+/// `columns`, which must stay, by their names.
+NamedColumns by_name(const std::vector<Column>& columns) {
+  NamedColumns named;
+  for (const Column& column : columns) named.emplace_back(column.name, column);
   return named;
 }
 
@@ -39,20 +42,26 @@ constexpr const char* kRankFields =
 std::vector<Column> chosen(const OutputOptions& options) {
   const std::string list =
       options.fields.value_or(std::string(kUsualFields) + options.besides + kRankFields);
-  if (list == "all") return all_columns();
-  const auto all = named_columns();
+  const std::vector<Column> all = all_columns(shown_tokens(options));
+  if (list == "all") return all;
+  const NamedColumns named = by_name(all);
   const std::vector<std::string_view> names = split(list, ',');
-  return named_values("fields", std::span(names), NameTable<Column>(all));
+  std::vector<Column> columns = named_values("fields", std::span(names), NameTable<Column>(named));
+  for (const Column& column : all) {
+    if (!options.fields && column.token) columns.push_back(column);
+  }
+  return columns;
 }
 
 Column drawn(const OutputOptions& options) {
-  const auto all = named_columns();
-  return named_value("draw", options.draw.value_or("entropy"), NameTable<Column>(all));
+  const std::vector<Column> all = all_columns(shown_tokens(options));
+  const NamedColumns named = by_name(all);
+  return named_value("draw", options.draw.value_or("entropy"), NameTable<Column>(named));
 }
 
 /// Whether the embeddings, which have no heads, have anything to show.
 bool shows_states(const std::vector<Column>& columns) {
-  return std::ranges::any_of(columns, [](const Column& column) { return !column.head; });
+  return std::ranges::any_of(columns, [](const Column& column) { return !column.is_of_heads(); });
 }
 
 /// Ranks are shown where they were requested.
@@ -88,10 +97,15 @@ Number of_state(const StateTotals& state, Moments StateTotals::*field) {
 
 /// Of a head, or with layer −1 of the embeddings.
 Number number_of(const AttentionTotals& totals, Index layer, Index head, const Column& column) {
-  if (!column.head)
+  if (!column.is_of_heads())
     return of_state(totals.state[static_cast<std::size_t>(layer + 1)], column.state);
   if (layer < 0) return {};
   const probe::HeadTotals& own = totals.of(layer, head);
+  if (column.token) {
+    if (*column.token >= own.tokens.size() || own.tokens[*column.token].n == 0) return {};
+    const Moments& m = own.tokens[*column.token];
+    return {m.n, m.mean, standard_error(m)};
+  }
   return {own.count(*column.head), own.mean(*column.head), own.error(*column.head)};
 }
 
@@ -112,7 +126,7 @@ std::string json_line(const AttentionTotals& totals, Index layer, Index head,
     json.member("layer", layer).member("head", head);
   }
   for (const Column& column : columns) {
-    if (layer < 0 && column.head) continue;
+    if (layer < 0 && column.is_of_heads()) continue;
     const Number x = number_of(totals, layer, head, column);
     json.key(column.name).begin_object().member("n", x.n);
     json.raw_member("mean", format.json(x.mean)).raw_member("se", format.json(x.error));
@@ -133,20 +147,19 @@ void print_table(const AttentionTotals& totals, const std::vector<Column>& colum
                  cli::Session& session) {
   std::vector<std::string> names{"layer", "head"};
   for (const Column& column : columns) {
-    names.emplace_back(column.name);
-    names.push_back(fmt::format("{}_se", column.name));
-    names.push_back(fmt::format("{}_n", column.name));
+    const std::string name = escape(column.name);
+    names.insert(names.end(), {name, name + "_se", name + "_n"});
   }
   cli::Table table(session, common, names);
   const auto add_row = [&](Index layer, Index head) {
     std::vector<cli::Cell> cells;
     cells.reserve(names.size());
     for (const Index each : {layer, head}) {
-      cells.push_back(layer < 0 ? cli::Cell("-") : cli::Cell(each));
+      cells.push_back(layer < 0 ? cli::Cell::none() : cli::Cell(each));
     }
     for (const Column& column : columns) {
-      if (layer < 0 && column.head) {
-        cells.insert(cells.end(), 3, cli::Cell("-"));
+      if (layer < 0 && column.is_of_heads()) {
+        cells.insert(cells.end(), 3, cli::Cell::none());
         continue;
       }
       const Number x = number_of(totals, layer, head, column);
@@ -195,9 +208,10 @@ void draw(const AttentionTotals& totals, const Column& column, const std::string
   }
   if (low > high) low = high = 0;
   // Small differences of large numbers are no contrast.
-  const double darkest = probe::may_be_negative(*column.head) ? low : std::min(low, 0.0);
+  const double darkest =
+      column.head && probe::may_be_negative(*column.head) ? low : std::min(low, 0.0);
   draw::Figure figure;
-  figure.title = fmt::format("{} of heads", column.name);
+  figure.title = fmt::format("{} by head", column.name);
   figure.description =
       fmt::format("{} layers of {} heads, {} from {:.4g} to {:.4g}, mean over {} sentences",
                   totals.layers, totals.heads, column.name, low, high, totals.sentences);
@@ -228,11 +242,26 @@ void add_output(cli::Command& command, OutputOptions& options) {
   commands::add_digits(command, options.digits);
 }
 
+std::vector<std::string> shown_tokens(const OutputOptions& options) {
+  std::vector<std::string> tokens;
+  const auto add = [&](std::string_view token) {
+    if (std::ranges::find(tokens, token) == tokens.end()) tokens.emplace_back(token);
+  };
+  for (const std::string& token : options.tokens) add(token);
+  const std::string fields = options.fields.value_or("");
+  std::vector<std::string_view> names = split(fields, ',');
+  if (options.draw) names.push_back(*options.draw);
+  for (const std::string_view name : names) {
+    if (name.starts_with(kTokenField)) add(name.substr(kTokenField.size()));
+  }
+  return tokens;
+}
+
 void check_output(const OutputOptions& options, bool json) {
   chosen(options);
   if (options.draw && !options.picture) throw UsageError("--draw needs -o FILE");
   const Column column = drawn(options);
-  if (options.draw && !column.head)
+  if (options.draw && !column.is_of_heads())
     throw UsageError(
         fmt::format("--draw: {} is a field of layers, expected a field of heads", column.name));
   if (options.pairs && !json && options.fields)

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/run_tool.hpp"
 #include "commands/result_format.hpp"
@@ -15,6 +16,7 @@ using Provenance = std::string;
 
 struct OutputOptions {
   std::optional<std::string> fields;  ///< none: a few, and ranks where they were measured
+  std::vector<std::string> tokens;    ///< that are measured, besides those in fields and draw
   std::string besides;                ///< with commas: what else is shown where nothing is chosen
   bool pairs = false;
   std::optional<std::string> picture;
@@ -28,6 +30,10 @@ void add_output(cli::Command& command, OutputOptions& options);
 /// Called before the long run. Throws UsageError for an unknown field or picture format and for
 /// options that cannot be combined, InputError if the picture cannot be written.
 void check_output(const OutputOptions& options, bool json);
+
+/// The tokens of options.tokens, and those that --fields and --draw name in `options`, each once:
+/// HeadTotals::tokens.
+std::vector<std::string> shown_tokens(const OutputOptions& options);
 
 /// Whether a shown or drawn field needs `stats --rank`.
 bool needs_ranks(const OutputOptions& options);

@@ -1,12 +1,15 @@
 #include "stats_parts.hpp"
 
+#include <array>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json_writer.hpp"
 #include "base/parallel.hpp"
-#include "commands/result_lines.hpp"
+#include "stats_columns.hpp"
 
 namespace masque::attn_probe {
 
@@ -48,24 +51,13 @@ LinePoints points_of(const JsonValue& root) {
           kReader.number(root, "xy"),     kReader.number(root, "yy")};
 }
 
-/// The members after `tokens`.
-Provenance provenance_of(const JsonValue& root) {
-  Provenance out;
-  JsonWriter members(out);
-  bool after = false;
-  for (const JsonMember& entry : root.members) {
-    if (after) {
-      members.key(entry.name);
-      entry.value.is(JsonKind::kString) ? members.value(entry.value.text)
-                                        : members.raw(entry.value.text);
-    }
-    after = after || entry.name == "tokens";
-  }
-  return out;
-}
+/// The members of a part's first line that say nothing of how it was made.
+constexpr std::array<std::string_view, 6> kSizes{"command", "shard",     "layers",
+                                                 "heads",   "sentences", "tokens"};
 
 /// Which head it is, counted over the layers.
-std::size_t read_head(const JsonValue& root, AttentionTotals& part) {
+std::size_t read_head(const JsonValue& root, const std::vector<std::string>& tokens,
+                      AttentionTotals& part) {
   const auto layer = count_below(root, "layer", static_cast<std::uint64_t>(part.layers));
   const auto head = count_below(root, "head", static_cast<std::uint64_t>(part.heads));
   const auto heads = static_cast<std::size_t>(part.heads);
@@ -78,6 +70,10 @@ std::size_t read_head(const JsonValue& root, AttentionTotals& part) {
       own[field.field] = kReader.moments(value);
     }
   }
+  for (const std::string& token : tokens) {
+    const std::string name = std::string(kTokenField) + token;
+    own.tokens.push_back(kReader.moments(kReader.member(root, name, JsonKind::kObject)));
+  }
   const JsonValue& pairs = kReader.member(root, "js_to", JsonKind::kArray);
   if (pairs.items.size() != heads)
     throw InputError(fmt::format("js_to: {} heads, expected {}", pairs.items.size(), heads));
@@ -86,10 +82,24 @@ std::size_t read_head(const JsonValue& root, AttentionTotals& part) {
   return layer * heads + head;
 }
 
+std::string token_key(std::size_t t) { return fmt::format("token_{}", t + 1); }
+
+/// What add_tokens has written.
+std::vector<std::string> tokens_of(const JsonValue& root) {
+  std::vector<std::string> tokens;
+  while (root.find(token_key(tokens.size())) != nullptr)
+    tokens.push_back(kReader.text(root, token_key(tokens.size())));
+  return tokens;
+}
+
 }  // namespace
 
+void add_tokens(const std::vector<std::string>& tokens, JsonWriter& json) {
+  for (std::size_t t = 0; t < tokens.size(); ++t) json.member(token_key(t), tokens[t]);
+}
+
 std::string part_json(const AttentionTotals& totals, const std::string& shard,
-                      const Provenance& provenance) {
+                      const Provenance& provenance, const std::vector<std::string>& tokens) {
   std::string out;
   const auto line = [&out](const auto& write) {
     std::string object;
@@ -120,6 +130,11 @@ std::string part_json(const AttentionTotals& totals, const std::string& shard,
         is_slope(field) ? add_sums(totals.head[i].partition, json)
                         : add_sums(totals.head[i][field.field], json);
       }
+      for (std::size_t t = 0; t < tokens.size(); ++t) {
+        const std::vector<Moments>& sums = totals.head[i].tokens;
+        add_sums(t < sums.size() ? sums[t] : Moments(),
+                 json.key(std::string(kTokenField) + tokens[t]));
+      }
       json.key("js_to").begin_array();
       for (std::size_t other = 0; other < heads; ++other)
         add_sums(totals.divergence[i * heads + other], json);
@@ -145,12 +160,15 @@ void StatsMerger::add_line(const JsonValue& root) {
     const std::string& shard = kReader.text(root, "shard");
     const auto layers = count_below(root, "layers", kMostLayers);
     const auto heads = count_below(root, "heads", kMostHeads);
-    const Provenance provenance = provenance_of(root);
+    commands::ProvenanceMembers provenance = commands::provenance_of(root, kSizes);
     const AttentionTotals sizes(static_cast<Index>(layers), static_cast<Index>(heads));
-    if (any_ && (provenance != provenance_ || sizes.layers != totals_.layers ||
-                 sizes.heads != totals_.heads)) {
-      throw InputError(
-          fmt::format("stats of {}, expected {} as in the earlier parts", provenance, provenance_));
+    if (any_) {
+      commands::check_provenance("stats with", provenance, provenance_);
+      if (sizes.layers != totals_.layers || sizes.heads != totals_.heads) {
+        throw InputError(
+            fmt::format("stats of {} layers of {} heads, expected {} of {} as in the parts before",
+                        sizes.layers, sizes.heads, totals_.layers, totals_.heads));
+      }
     }
     if (!shards_.add(shard))
       throw InputError(fmt::format("shard {} appears twice, expected once", escape(shard)));
@@ -159,7 +177,8 @@ void StatsMerger::add_line(const JsonValue& root) {
     heads_seen_.assign(part_.head.size(), false);
     part_.sentences = kReader.count(root, "sentences");
     part_.tokens = kReader.count(root, "tokens");
-    provenance_ = provenance;
+    provenance_ = std::move(provenance);
+    tokens_ = tokens_of(root);
     lines_missing_ = part_.state.size() + part_.head.size();
     return;
   }
@@ -170,7 +189,7 @@ void StatsMerger::add_line(const JsonValue& root) {
     part_.state[state] = {kReader.moments(kReader.member(root, "residual", JsonKind::kObject)),
                           kReader.moments(kReader.member(root, "cosine", JsonKind::kObject))};
   } else {
-    const std::size_t head = read_head(root, part_);
+    const std::size_t head = read_head(root, tokens_, part_);
     if (heads_seen_[head]) throw InputError("a head appears twice, expected once");
     heads_seen_[head] = true;
   }

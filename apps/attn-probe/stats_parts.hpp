@@ -6,16 +6,21 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "base/json_writer.hpp"
+#include "commands/result_lines.hpp"
 #include "commands/shard_set.hpp"
 #include "probe/attention/attention_totals.hpp"
 #include "stats_output.hpp"
 
 namespace masque::attn_probe {
 
-/// A line of sizes and provenance, one of each state, one of each head with its sums and those of
-/// its pairs.
+/// A line of sizes and provenance, one of each state, one of each head with its sums, those of
+/// `tokens` and those of its pairs.
 std::string part_json(const probe::AttentionTotals& totals, const std::string& shard,
-                      const Provenance& provenance);
+                      const Provenance& provenance, const std::vector<std::string>& tokens);
+
+/// Writes the members "token_1", "token_2" … of a provenance: the measured tokens.
+void add_tokens(const std::vector<std::string>& tokens, JsonWriter& json);
 
 /// Adds parts that part_json wrote. Throws InputError for other lines, for parts of another
 /// provenance, and for a shard, state or head that appears twice.
@@ -25,7 +30,9 @@ class StatsMerger {
   void add(std::string_view text, const std::string& path);
   /// Throws InputError if nothing was added.
   const probe::AttentionTotals& totals() const;
-  const Provenance& provenance() const { return provenance_; }
+  const commands::ProvenanceMembers& provenance() const { return provenance_; }
+  /// The tokens that the parts have measured.
+  const std::vector<std::string>& tokens() const { return tokens_; }
 
  private:
   void add_line(const JsonValue& root);
@@ -38,7 +45,8 @@ class StatsMerger {
   std::vector<bool> heads_seen_;
   commands::ShardSet shards_;
   bool any_ = false;
-  Provenance provenance_;
+  commands::ProvenanceMembers provenance_;
+  std::vector<std::string> tokens_;
 };
 
 }  // namespace masque::attn_probe

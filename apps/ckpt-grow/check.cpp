@@ -39,14 +39,14 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   const bool has_segments = first.model->design().type_vocab_size > 1;
   commands::LineWork work;
   work.label = "comparing";
-  work.use = [&](std::uint64_t id, std::string_view line) {
+  work.use = [&](std::uint64_t /*id*/, std::string_view line) -> std::optional<std::string> {
     const text::Encoding encoding = first.tokenizer->encode(line, {.special = true});
     const std::vector<Index> segments(encoding.type_ids.begin(), encoding.type_ids.end());
     const std::vector<TokenId>& ids = encoding.ids;
     if (limit && std::ssize(ids) > *limit)
-      commands::refuse_line(o.stream, id,
-                            fmt::format("{} tokens, expected at most {}", ids.size(), *limit));
+      return fmt::format("{} tokens, expected at most {}", ids.size(), *limit);
     comparison.add(ids, has_segments ? segments : std::vector<Index>());
+    return std::nullopt;
   };
   work.flush = [] {};
   const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);

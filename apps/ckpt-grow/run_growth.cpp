@@ -105,8 +105,9 @@ cli::ExitCode run_growth(const GrowthOptions& o, cli::Session& session) {
   if (o.seed && !draws)
     throw UsageError(
         "--seed has no effect without random numbers: add unequal, fpi, aki, --noise or --verify");
-  if (o.common.json && !o.verify)
-    throw UsageError("--json needs --verify: nothing else is printed");
+  if ((o.common.json || o.common.csv) && !o.verify)
+    throw UsageError(fmt::format("{} needs --verify: nothing else is printed",
+                                 o.common.json ? "--json" : "--csv"));
   if (o.wider && o.request.factor <= 1)
     throw UsageError(fmt::format("--factor {}, expected more than 1", o.request.factor));
   if (o.deeper && !o.layers)

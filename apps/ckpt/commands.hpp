@@ -14,5 +14,6 @@ void declare_diff(cli::Command& tool);
 void declare_hash(cli::Command& tool);
 void declare_convert(cli::Command& tool);
 void declare_rename(cli::Command& tool);
+void declare_merge_adapter(cli::Command& tool);
 
 }  // namespace masque::ckpt

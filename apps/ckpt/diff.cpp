@@ -44,9 +44,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
         change.kind == store::ChangeKind::kOnlyA || change.kind == store::ChangeKind::kOnlyB;
     const bool compared = d.count > 0 || (change.kind == store::ChangeKind::kDtype &&
                                           change.a != nullptr && change.b != nullptr);
-    const auto number = [&](auto value) {
-      return compared ? cli::Cell(value) : cli::Cell::raw("-", "null");
-    };
+    const auto number = [&](auto value) { return compared ? cli::Cell(value) : cli::Cell::none(); };
     table.row({change.name, store::change_name(change.kind), form_of(change.a, change.opaque_a),
                form_of(change.b, change.opaque_b), number(d.count), number(d.max_absolute),
                number(d.max_relative), number(d.first)},

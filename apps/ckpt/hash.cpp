@@ -1,7 +1,6 @@
 // ckpt hash: digests of the tensors and of the whole.
 #include <memory>
 
-#include "base/json_writer.hpp"
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
@@ -25,13 +24,13 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
       store::hash_checkpoint(checkpoint, o.kind, o.common.threads, session.progress("hashing"));
   session.clear_progress();
   if (o.total) {
-    std::string text;
-    if (o.common.json) {
-      JsonWriter(text).begin_object().member("hash", hash.total).end_object();
+    if (o.common.json || o.common.csv) {
+      cli::Report report;
+      report.add("hash", hash.total);
+      report.print(session, o.common);
     } else {
-      text = hash.total;
+      session.print(hash.total + "\n");
     }
-    session.print(text + "\n");
     return cli::ExitCode::kDone;
   }
   cli::Table table(session, o.common, {"hash", "name", "dtype", "shape"});

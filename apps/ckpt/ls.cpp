@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/error.hpp"
 #include "base/escape.hpp"
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
@@ -36,7 +37,7 @@ void list_metadata(const store::Checkpoint& checkpoint, const Options& o, cli::S
     for (const store::TypedValue& value : metadata_of(file.content))
       table.row({value.key, value.type,
                  value.json.empty() ? cli::Cell(value.text)
-                                    : cli::Cell::raw(escape(value.text), value.json),
+                                    : cli::Cell::raw(escape(value.text), value.json, value.text),
                  file.name});
   }
   table.finish();
@@ -45,6 +46,8 @@ void list_metadata(const store::Checkpoint& checkpoint, const Options& o, cli::S
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
+  if (o.common.csv && o.common.verbose)
+    throw UsageError("--csv prints one table: it cannot be combined with -v, which prints two");
   const store::Checkpoint checkpoint = store::open_checkpoint(o.checkpoint);
   for (const std::string& note : checkpoint.notes()) session.note(note);
   if (o.common.verbose) list_metadata(checkpoint, o, session);

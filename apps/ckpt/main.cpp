@@ -18,5 +18,6 @@ int main(int argc, char** argv) {
                                  masque::ckpt::declare_hash(tool);
                                  masque::ckpt::declare_convert(tool);
                                  masque::ckpt::declare_rename(tool);
+                                 masque::ckpt::declare_merge_adapter(tool);
                                });
 }

@@ -83,7 +83,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
         records::chi_squared({t.masked, t.kept, t.random}, effective(split, tokens.table().size)),
         report);
   }
-  report.print(session, o.stream.common.json);
+  report.print(session, o.stream.common);
   return report_bad(o.stream, result, session);
 }
 
@@ -98,7 +98,7 @@ void declare_stats(cli::Command& tool) {
   c.option("--rate", "P", o->rate, cli::AllowedRange{0, 1}, "expected share of selected tokens");
   c.option("--split", "M:K:R", o->split, "expected shares of [MASK], kept and random tokens");
   add_reading(c, o->stream);
-  add_json(c, o->stream.common);
+  add_report(c, o->stream.common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

@@ -238,10 +238,12 @@ records::RecordFilter filter_of(const RecordStreamOptions& options, const Tokens
 
 cli::ExitCode report_bad(const RecordStreamOptions& options, const records::FilterResult& result,
                          cli::Session& session) {
-  if (result.bad == 0 && result.repaired.lines == 0) return cli::ExitCode::kDone;
+  if (result.bad == 0 && result.repaired.lines == 0 && result.surrogates.lines == 0)
+    return cli::ExitCode::kDone;
   session.flush();
   const std::string name = input_name(options.input);
   cli::note_repaired(result.repaired, name, session);
+  cli::note_surrogates(result.surrogates, name, session);
   if (result.bad == 0) return cli::ExitCode::kDone;
   for (const records::BadRecord& bad : result.first_bad) {
     session.error(fmt::format("{}: line {}: {}", escape(name), bad.line, bad.message));

@@ -99,7 +99,7 @@ inline void finish(const EditOptions& o, const surgery::EditReport& edit, cli::R
   report.add("added", cli::list_cell(edit.added));
   report.add("removed", cli::list_cell(edit.removed));
   report.add("files", cli::list_cell(edit.files));
-  report.print(session, o.common.json);
+  report.print(session, o.common);
 }
 
 }  // namespace masque::embed_fix

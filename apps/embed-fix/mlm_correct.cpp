@@ -1,4 +1,5 @@
 // embed-fix mlm-correct: the correction of the input table, and a report of it.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -62,13 +63,18 @@ cli::Report report_of(const surgery::CorrectionReport& r) {
   return out;
 }
 
-/// Whether a config.json describes a model that learns without [MASK]: a causal one, T-TA or one of
-/// several streams. False where it cannot be told.
+/// Whether a config.json describes a model that learns without [MASK]: a causal one, T-TA, one of
+/// several streams or ELECTRA's discriminator. False where it cannot be told.
 bool learns_without_mask(const std::string& path) {
   bool without = false;
   const auto unknown = input_error_message([&] {
     const auto config = store::ModelConfig::find(is_folder(path) ? path : folder_of(path));
     if (!config) return;
+    const std::vector<std::string> classes = config->architectures();
+    if (std::ranges::find(classes, "ElectraForPreTraining") != classes.end()) {
+      without = true;
+      return;
+    }
     const model::Family& family = model::choose_family(*config, "");
     const model::Design design = family.plan(model::FamilyConfig(*config)).design;
     without = design.mask != model::DefaultMask::kFull || design.streams != model::Streams::kOne;
@@ -91,10 +97,10 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   const surgery::CorrectionReport report =
       surgery::correct_checkpoint(o.in, o.out.value_or(""), request);
   for (const std::string& note : report.notes) session.note(note);
-  if (learns_without_mask(o.in)) {
+  if (!report.learned_without_mask && learns_without_mask(o.in)) {
     session.note(
         fmt::format("{}: the model does not learn with [MASK] in its input, as the "
-                    "correction supposes",
+                    "correction supposes: no correction is due",
                     o.in));
   }
   if (request.inverse && report.head == surgery::HeadState::kOwn) {
@@ -104,7 +110,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   }
   session.detail(fmt::format("family: {}", report.family.empty() ? "unknown" : report.family));
   session.detail_time();
-  report_of(report).print(session, o.common.json);
+  report_of(report).print(session, o.common);
   return cli::ExitCode::kDone;
 }
 
@@ -126,12 +132,15 @@ void declare_mlm_correct(cli::Command& tool) {
             "undoes the correction");
   cli::add_checkpoint(c, o->in);
   add_output(c, o->out);
-  c.option("--rate", "R", r.rate, share,
-           "share of tokens selected for prediction in pre-training [0.15]");
-  c.option("--mask", "M", r.mask, share, "share of selected tokens replaced by [MASK] [0.8]");
-  c.option("--keep", "K", r.keep, share, "share of selected tokens left unchanged [0.1]");
+  c.option(
+      "--rate", "R", r.rate, share,
+      "share of tokens selected for prediction in pre-training [of the training record, or 0.15]");
+  c.option("--mask", "M", r.mask, share,
+           "share of selected tokens replaced by [MASK] [of the training record, or 0.8]");
+  c.option("--keep", "K", r.keep, share,
+           "share of selected tokens left unchanged [of the training record, or 0.1]");
   c.option("--random", "U", r.random, share,
-           "share of selected tokens replaced by a random token [0.1]");
+           "share of selected tokens replaced by a random token [of the training record, or 0.1]");
   c.option("--mask-token", "TOKEN", r.mask_token,
            "the mask token, as token or id [from the tokenizer]");
   c.option("--special-token", "TOKEN", r.special_tokens,

@@ -31,7 +31,7 @@ void add_multiple(cli::Command& command, std::uint64_t& multiple, const std::str
 
 void add_report_options(cli::Command& command, cli::CommonOptions& common) {
   add_threads(command, common);
-  add_json(command, common);
+  add_report(command, common);
   add_quiet(command, common);
   add_verbose(command, common);
 }

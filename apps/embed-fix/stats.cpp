@@ -45,7 +45,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     report.add(std::string(role) + "_cosine_to_mean", special.cosine);
     report.add(std::string(role) + "_distance_to_mean", special.distance);
   }
-  report.print(session, o.common.json);
+  report.print(session, o.common);
   return cli::ExitCode::kDone;
 }
 
@@ -60,7 +60,7 @@ void declare_stats(cli::Command& tool) {
   cli::add_checkpoint(c, o->checkpoint);
   add_tensor(c, o->tensor);
   add_threads(c, o->common);
-  add_json(c, o->common);
+  add_report(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

@@ -25,6 +25,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
     return tokenizer.write(edit, names);
   };
   o.request.other_tokenizer = true;
+  o.request.roles = [&](std::string_view name) { return tokenizer.id_of_role(name); };
   return run_vocabulary(o, session, [&](const surgery::VocabularyState& state) {
     return tokenizer.plan(state, o.multiple);
   });

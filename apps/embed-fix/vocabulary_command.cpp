@@ -18,7 +18,6 @@ namespace masque::embed_fix {
 namespace {
 
 constexpr std::uint64_t kMostListBytes = 256 << 20;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// Ids, tokens and norms of the new rows, each as one list; rows without token are the last ones.
 void add_new_rows(cli::Report& out, const std::vector<surgery::NewRow>& rows) {
@@ -101,7 +100,7 @@ cli::ExitCode run_vocabulary(VocabularyOptions& options, cli::Session& session,
   for (const std::string& note : report.notes) session.note(note);
   session.detail(fmt::format("family: {}", report.family.empty() ? "unknown" : report.family));
   session.detail_time();
-  report_of(report).print(session, options.common.json);
+  report_of(report).print(session, options.common);
   return cli::ExitCode::kDone;
 }
 
@@ -129,9 +128,7 @@ std::vector<std::string> read_list(const std::vector<std::string>& arguments,
       continue;
     }
     const std::string text = read_text(argument.substr(1), kMostListBytes);
-    std::string_view rest = text;
-    if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
-    for_each_line(rest, [&](std::string_view line) {
+    for_each_line(text, [&](std::string_view line) {
       line = without_return(line);
       if (!line.empty()) entries.emplace_back(line);
     });

@@ -61,15 +61,17 @@ std::string summary_text(const LengthTable& table, const std::vector<LengthSumma
                 {"measure", "seeds", "mean", "sd", "min", "max", "low", "high", "chance"});
   std::string text = line_of(header);
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const auto end = [](const probe::Summary& s, double probe::Interval::*which) {
+    return s.interval ? fmt::format("{}", (*s.interval).*which) : std::string("-");
+  };
   for (const LengthSummary& cell : summary) {
     for (const auto& [name, field] : measures(table.names.whole)) {
       const probe::Summary& s = cell.*field;
       const bool is_accuracy = field == &LengthSummary::accuracy;
-      text +=
-          fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n",
-                      fmt::join(key_of(table, cell), "\t"), name, s.n, s.mean, s.sd, s.min, s.max,
-                      s.interval ? s.interval->low : kNone, s.interval ? s.interval->high : kNone,
-                      is_accuracy ? table.names.chance.at(cell.length) : kNone);
+      text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n",
+                          fmt::join(key_of(table, cell), "\t"), name, s.n, s.mean, s.sd, s.min,
+                          s.max, end(s, &probe::Interval::low), end(s, &probe::Interval::high),
+                          is_accuracy ? table.names.chance.at(cell.length) : kNone);
     }
   }
   return text;
@@ -235,18 +237,25 @@ void print_summary(const LengthTable& table, const cli::CommonOptions& common,
   if (table.names.whole) columns.emplace_back("whole");
   columns.emplace_back("chance");
   cli::Table out(session, common, columns);
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  for (const LengthSummary& cell : length::summarise_lengths(table.rows)) {
+  const auto end = [](const probe::Summary& s, double probe::Interval::*which) {
+    return s.interval ? cli::Cell::rounded((*s.interval).*which) : cli::Cell::none();
+  };
+  const std::vector<LengthSummary> summary = length::summarise_lengths(table.rows);
+  if (!summary.empty() && summary.front().accuracy.n > 1) {
+    session.note(
+        fmt::format("low, high: Student's {:.0f} % interval of the mean accuracy over {} seeds",
+                    100 * probe::kIntervalLevel, summary.front().accuracy.n));
+  }
+  for (const LengthSummary& cell : summary) {
     const probe::Summary& s = cell.accuracy;
     std::vector<cli::Cell> cells{table.names.designs[cell.arm], table.names.trained};
     if (table.finetuned) cells.emplace_back(or_none(cell.finetuned ? cell.length : 0));
     for (const cli::Cell& one :
          {cli::Cell(or_none(cell.window)), cli::Cell(cell.length), cli::Cell(cell.targets),
           cli::Cell(s.n), cli::Cell::rounded(s.mean), cli::Cell::rounded(s.sd),
-          cli::Cell::rounded(s.min), cli::Cell::rounded(s.max),
-          cli::Cell::rounded(s.interval ? s.interval->low : kNone),
-          cli::Cell::rounded(s.interval ? s.interval->high : kNone),
-          cli::Cell::rounded(cell.loss.mean), cli::Cell::rounded(cell.loss.sd)})
+          cli::Cell::rounded(s.min), cli::Cell::rounded(s.max), end(s, &probe::Interval::low),
+          end(s, &probe::Interval::high), cli::Cell::rounded(cell.loss.mean),
+          cli::Cell::rounded(cell.loss.sd)})
       cells.push_back(one);
     if (table.names.whole) cells.push_back(cli::Cell::rounded(cell.whole.mean));
     cells.push_back(cli::Cell::rounded(table.names.chance.at(cell.length)));
@@ -254,8 +263,7 @@ void print_summary(const LengthTable& table, const cli::CommonOptions& common,
     out.row(cells, learned ? cli::Tone::kPlain : cli::Tone::kDim);
   }
   out.finish();
-  if (const std::string verdict = chance_text(table, length::summarise_lengths(table.rows));
-      !verdict.empty())
+  if (const std::string verdict = chance_text(table, summary); !verdict.empty())
     session.note(verdict);
 }
 

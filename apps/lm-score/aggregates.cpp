@@ -182,7 +182,7 @@ void print_ppl(const probe::Perplexity& p, const Provenance& provenance,
       json_text([&](JsonWriter& json) { json.begin_object().raw(provenance).end_object(); }));
   for (const JsonMember& entry : std::get<JsonValue>(parsed).members)
     report.add(entry.name, entry.value.text);
-  report.print(session, false);
+  report.print(session, common);
 }
 
 void print_sim(const std::vector<Similarities>& files, const Provenance& provenance,

@@ -49,13 +49,13 @@ class ChoicePrinter {
 
   void header() {
     if (!commands::has_header(options_.open.common, options_.stream)) return;
-    std::string out = "id\tlabel\tprobability";
-    if (options_.label_column) out += "\tgold";
+    std::vector<std::string> columns{"id", "label", "probability"};
+    if (options_.label_column) columns.emplace_back("gold");
     if (options_.scores) {
-      for (const std::string& name : names_) out += fmt::format("\tp({})", escape(name));
-      for (const std::string& name : names_) out += fmt::format("\tscore({})", escape(name));
+      for (const std::string& name : names_) columns.push_back(fmt::format("p({})", name));
+      for (const std::string& name : names_) columns.push_back(fmt::format("score({})", name));
     }
-    session_.print(out + "\n");
+    session_.print(cli::header_line(session_, options_.open.common, columns));
   }
 
   void print(const Chosen& chosen) {
@@ -68,14 +68,13 @@ class ChoicePrinter {
   const std::string& name(Index label) const { return names_[static_cast<std::size_t>(label)]; }
 
   std::string row_of(const Chosen& chosen, std::size_t best) const {
-    std::string out = fmt::format("{}\t{}\t{}", chosen.id, escape(names_[best]),
-                                  number_.text(chosen.probabilities[best]));
-    if (chosen.gold) out += "\t" + escape(name(*chosen.gold));
+    std::vector<cli::Cell> cells{chosen.id, names_[best], number_.cell(chosen.probabilities[best])};
+    if (chosen.gold) cells.emplace_back(name(*chosen.gold));
     if (options_.scores) {
-      for (const double p : chosen.probabilities) out += "\t" + number_.text(p);
-      for (const double score : chosen.scores) out += "\t" + number_.text(score);
+      for (const double p : chosen.probabilities) cells.push_back(number_.cell(p));
+      for (const double score : chosen.scores) cells.push_back(number_.cell(score));
     }
-    return out + "\n";
+    return cli::row_line(session_, options_.open.common, cells);
   }
 
   std::string object_of(const Chosen& chosen, std::size_t best) const {
@@ -108,7 +107,10 @@ class ChoicePrinter {
 
 /// Does what an InputError of which is about a line.
 void of_line(const ChooseOptions& o, std::uint64_t id, const std::function<void()>& work) {
-  if (const auto problem = input_error_message(work)) commands::refuse_line(o.stream, id, *problem);
+  const auto problem = input_error_message(work);
+  if (problem)
+    throw InputError(input_name(o.stream.file),
+                     fmt::format("line {}: {}", id - o.stream.first_record + 1, *problem));
 }
 
 std::vector<double> content_free(const ChooseOptions& o, const commands::OpenedModel& opened,
@@ -158,17 +160,20 @@ cli::ExitCode choose_labels(const ChooseOptions& o, const commands::OpenedModel&
       scorer.one_pass() ? "one pass per text" : "separate passes for each word"));
   if (!o.summary) printer.header();
   commands::LineWork work;
-  work.use = [&](std::uint64_t id, std::string_view text) {
+  work.use = [&](std::uint64_t id, std::string_view text) -> std::optional<std::string> {
     std::vector<probe::ClozeSentence> sentences;
-    of_line(o, id, [&] {
+    auto problem = input_error_message([&] {
       const LabelledLine line = chooser.columns.read(text, chooser.words.labels);
       sentences = scorer.sentences(line.texts);
       golds.push_back(line.gold);
     });
+    if (problem) return problem;
     scorer.add(id, std::move(sentences));
+    return std::nullopt;
   };
   work.flush = [&] { scorer.flush(); };
-  const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
+  const cli::ExitCode code = commands::run_lines(commands::scored_stream(o.stream, chooser.scoring),
+                                                 command, work, session);
   if (o.summary) {
     commands::refuse_empty(choices.confusion.total() > 0, code, o.stream, std::nullopt,
                            "no lines, expected labelled texts");
@@ -210,7 +215,7 @@ cli::ExitCode write_records(const ChooseOptions& o, const commands::OpenedModel&
   commands::LineWork work;
   work.flush = [] {};
   work.use = [&](std::uint64_t id, std::string_view text) {
-    of_line(o, id, [&] {
+    return input_error_message([&] {
       const LabelledLine line = chooser.columns.read(text, chooser.words.labels);
       if (shots) {
         shots->add({id, *line.gold, line.texts});
@@ -219,7 +224,8 @@ cli::ExitCode write_records(const ChooseOptions& o, const commands::OpenedModel&
       }
     });
   };
-  const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
+  const cli::ExitCode code = commands::run_lines(commands::scored_stream(o.stream, chooser.scoring),
+                                                 command, work, session);
   if (!shots) return code;
   std::vector<probe::Shot> drawn;
   const auto problem = input_error_message([&] { drawn = shots->drawn(chooser.words.labels); });
@@ -233,7 +239,7 @@ cli::ExitCode run(ChooseOptions& o, const cli::Command& command, cli::Session& s
   session.configure(o.open.common);
   if (!o.files.empty()) o.stream.file = o.files.front();
   if (o.stream.file == "-") cli::need_stream(command);
-  if (o.summary && o.stream.shard) o.open.common.json = true;
+  if (o.summary) commands::print_part_as_json(o.open.common, o.stream.shard);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
   const Chooser chooser(o, opened, session);
   if (o.write_records) return write_records(o, opened, chooser, command, session);

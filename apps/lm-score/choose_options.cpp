@@ -25,7 +25,7 @@ probe::ClozeEncoder make_encoder(const ChooseOptions& o, const commands::OpenedM
   const Policy policy = scoring.options.policy.kind;
   if (policy == Policy::kChunk || policy == Policy::kSlide) {
     throw UsageError(
-        fmt::format("--policy {}: not supported by choose, expected error, first or last",
+        fmt::format("--policy {}: not supported by choose, expected error, skip, first or last",
                     probe::policy_text(scoring.options.policy)));
   }
   if (scoring.options.kind == probe::ScoreKind::kMdlm)
@@ -48,6 +48,7 @@ std::string choose_provenance(const ChooseOptions& o, const commands::OpenedMode
   std::string out = commands::provenance_json(scoring, opened) + ",";
   JsonWriter json(out);
   json.member("pattern", o.pattern).member("labels", o.labels);
+  commands::add_given(json, commands::given_input(o.stream.input));
   if (o.text_columns) json.member("text_columns", *o.text_columns);
   if (o.label_column) json.member("label_column", *o.label_column);
   if (o.length_normalization) json.member("length_normalization", *o.length_normalization);
@@ -103,10 +104,11 @@ void add_choose_options(cli::Command& c, ChooseOptions& o) {
   commands::add_scoring(c, o.scoring,
                         {.kind = "score of a label's word, a sum over its tokens [by the model's "
                                  "head: pll-word-l2r, tta, causal, electra or electric]",
-                         .policy = "for a text that is too long: error, or keep the first or last "
-                                   "tokens of X and Y, and all of the pattern [error]"});
+                         .policy = "for a text that is too long: error, skip its line, or keep the "
+                                   "first or last tokens of X and Y, and all of the pattern; skip "
+                                   "also for other bad lines [error]"});
   commands::add_digits(c, o.open.digits);
-  commands::add_stream(c, o.stream);
+  commands::add_stream(c, o.stream, {.policy = false});
   add_table(c, o.open.common);
 }
 
@@ -133,6 +135,7 @@ void check_choose(const ChooseOptions& o) {
                 {o.length_normalization.has_value(), "--length-normalization"},
                 {o.open.digits.has_value(), "--digits"},
                 {o.open.common.json, "--json"},
+                {o.open.common.csv, "--csv"},
                 {o.open.common.no_header, "--no-header"}},
                "--write-records");
   if (o.shots && o.stream.shard)

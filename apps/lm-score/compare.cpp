@@ -191,7 +191,7 @@ class Comparer {
   }
 
   cli::Cell cell(const std::optional<double>& value) const {
-    return value ? number_.cell(*value) : cli::Cell::raw("-", "null");
+    return value ? number_.cell(*value) : cli::Cell::none();
   }
 
   void print_results() {

@@ -42,7 +42,8 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
       {"model", o.open.model},
       {"precision", std::string(kernel::precision_name(opened.model->precision()))}};
   for (const commands::Given& g : opened.given) request.metadata.emplace_back(g.name, g.value);
-  if (o.sequences.no_special) request.metadata.emplace_back("no_special", "true");
+  for (const commands::Given& g : commands::given_sequences(o.sequences))
+    request.metadata.emplace_back(g.name, g.value);
   request.progress = session.progress("running");
   probe::dump(*opened.model, items, request, o.output);
   session.clear_progress();

@@ -31,21 +31,22 @@ class VectorOutput {
                                            options.vectors.open.digits)),
         provenance_(opened.provenance),
         session_(session) {
+    const cli::CommonOptions& common = options.vectors.open.common;
+    commands::print_vector_header(opened.dim, commands::has_header(common, options.stream), common,
+                                  session);
     if (options.output)
       file_.emplace(*options.output, "embeddings", opened.dim, opened.opened.model->precision());
   }
 
   void add(std::uint64_t id, const std::vector<double>& vector) {
     if (file_) return file_->add(vector);
+    const cli::CommonOptions& common = options_.vectors.open.common;
+    if (!common.json) return session_.print(commands::vector_line(vector, number_, common));
     std::string out;
-    if (options_.vectors.open.common.json) {
-      JsonWriter json(out);
-      json.begin_object().member("id", id).raw(provenance_).key("vector").begin_array();
-      for (const double x : vector) json.raw(number_.json(x));
-      json.end_array().end_object();
-    } else {
-      for (const double x : vector) out += (out.empty() ? "" : "\t") + number_.text(x);
-    }
+    JsonWriter json(out);
+    json.begin_object().member("id", id).raw(provenance_).key("vector").begin_array();
+    for (const double x : vector) json.raw(number_.json(x));
+    json.end_array().end_object();
     session_.print(out + "\n");
   }
 
@@ -65,6 +66,7 @@ class VectorOutput {
 void check(const Options& o) {
   if (!o.output) return;
   if (o.vectors.open.common.json) throw UsageError("--json and -o cannot be combined");
+  if (o.vectors.open.common.csv) throw UsageError("--csv and -o cannot be combined");
   commands::VectorFile::check_name(*o.output);
 }
 
@@ -72,7 +74,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   session.configure(o.vectors.open.common);
   check(o);
   cli::need_stream(command);
-  const OpenedVectors opened = open_vectors(o.vectors, session);
+  const OpenedVectors opened = open_vectors(o.vectors, nullptr, session);
   VectorOutput output(o, opened, session);
   WhitenedVectors whitened(opened);
   std::vector<std::uint64_t> ids;
@@ -83,14 +85,16 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
                              ids.push_back(id);
                            });
   commands::LineWork work;
-  work.use = [&](std::uint64_t id, std::string_view line) {
-    probe::Sentence sentence = encode_sentence(*opened.opened.tokenizer, line, opened.sentence);
-    if (const auto problem = maker.length_problem(sentence))
-      commands::refuse_line(o.stream, id, *problem);
+  work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
+    probe::Sentence sentence = opened.sentence_of(line);
+    if (auto problem = maker.length_problem(sentence)) return problem;
     maker.add(id, std::move(sentence));
+    return std::nullopt;
   };
   work.flush = [&] { maker.flush(); };
-  const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
+  commands::StreamOptions stream = o.stream;
+  if (o.vectors.long_texts == LongTexts::kSkip) stream.input.bad = cli::BadLines::kSkip;
+  const cli::ExitCode code = commands::run_lines(stream, command, work, session);
   if (opened.whiten) {
     whitened.fit();
     for (Index i = 0; i < whitened.count(); ++i)
@@ -109,12 +113,13 @@ void declare_embed(cli::Command& tool) {
             "pooled as the folder's modules.json specifies");
   c.example("lm-score embed bert-base-uncased/ --pooling first-last --whiten --dim 256 < text",
             "whitened to 256 dimensions, as tab-separated numbers");
-  add_vectors(c, o->vectors);
+  add_vectors(c, o->vectors, true);
   c.option("-o,--output", "FILE", o->output,
            "writes a matrix: .npy, or .safetensors with the tensor 'embeddings'");
   commands::add_digits(c, o->vectors.open.digits);
-  commands::add_stream(c, o->stream);
-  add_json(c, o->vectors.open.common);
+  commands::add_stream(c, o->stream, {.policy = false});
+  c.flag("--json", o->vectors.open.common.json, "prints one JSON object per line instead of TSV");
+  commands::add_vector_csv(c, o->vectors.open.common);
   c.writes({"output"});
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }

@@ -21,7 +21,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   Merger merger;
   for (const std::string& path : o.files) merger.add(commands::read_file(path), input_name(path));
-  merger.print(commands::ResultFormat::of(kernel::Precision::kF32, o.digits), o.common, session);
+  merger.print(o.digits, o.common, session);
   return cli::ExitCode::kDone;
 }
 

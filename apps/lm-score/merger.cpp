@@ -1,13 +1,13 @@
 #include "merger.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json_writer.hpp"
-#include "commands/result_lines.hpp"
 
 namespace masque::lm_score {
 
@@ -24,40 +24,17 @@ std::vector<double> list_of(const JsonValue& root, std::string_view name) {
   return out;
 }
 
-/// The members that are not results, in their order.
-Provenance provenance_of(const JsonValue& root) {
-  Provenance out;
-  JsonWriter members(out);
-  for (const std::string_view name : {"model",
-                                      "kind",
-                                      "precision",
-                                      "policy",
-                                      "pooling",
-                                      "normalize",
-                                      "tokenizer",
-                                      "family",
-                                      "mask",
-                                      "kv",
-                                      "query",
-                                      "max_length",
-                                      "no_bos",
-                                      "draws",
-                                      "whiten",
-                                      "dim",
-                                      "no_special_in_text",
-                                      "pattern",
-                                      "labels",
-                                      "text_columns",
-                                      "label_column",
-                                      "length_normalization",
-                                      "content_free"}) {
-    const JsonValue* value = root.find(name);
-    if (value == nullptr) continue;
-    members.key(name);
-    value->is(JsonKind::kString) ? members.value(value->text) : members.raw(value->text);
-  }
-  return out;
-}
+/// What is added up or made of sums; all other members say how a result was made.
+constexpr std::array<std::string_view, 27> kResults{
+    "command",       "shard",          "level",
+    "name",          "accuracy",       "low",
+    "high",          "correct",        "n",
+    "mean",          "sum_squares",    "perplexity",
+    "bits_per_byte", "standard_error", "score_variance",
+    "lines",         "bytes",          "file",
+    "pearson",       "spearman",       "gold",
+    "cosines",       "texts",          "f1",
+    "mcc",           "names",          "counts"};
 
 probe::PairTally::Level level_of(const std::string& name) {
   using Level = probe::PairTally::Level;
@@ -123,13 +100,14 @@ void Merger::add(std::string_view text, const std::string& path) {
 
 void Merger::add_line(const JsonValue& root) {
   const std::string& command = kReader.text(root, "command");
-  const Provenance provenance = provenance_of(root);
-  if (!command_.empty() && (command != command_ || provenance != provenance_)) {
-    throw InputError(fmt::format("{} with {}, expected {} with {} as in the parts before",
-                                 escape(command), provenance, command_, provenance_));
+  if (!command_.empty() && command != command_) {
+    throw InputError(
+        fmt::format("{}, expected {} as in the parts before", escape(command), command_));
   }
+  commands::ProvenanceMembers provenance = commands::provenance_of(root, kResults);
+  if (!command_.empty()) commands::check_provenance(command + " with", provenance, provenance_);
   command_ = command;
-  provenance_ = provenance;
+  provenance_ = std::move(provenance);
   add_shard(root);
   if (command == "pairs") {
     pairs_.add(row_of(root));
@@ -188,7 +166,7 @@ void Merger::check_shards() const {
   }
 }
 
-void Merger::print(const commands::ResultFormat& number, const cli::CommonOptions& common,
+void Merger::print(const std::optional<std::int64_t>& digits, const cli::CommonOptions& common,
                    cli::Session& session) const {
   if (command_.empty())
     throw InputError("nothing to merge, expected JSON lines printed with --shard");
@@ -199,10 +177,12 @@ void Merger::print(const commands::ResultFormat& number, const cli::CommonOption
     throw InputError("no pairs in any part, expected some");
   if (command_ == "choose" && choices_->confusion.total() == 0)
     throw InputError("no labelled texts in any part, expected some");
-  if (command_ == "pairs") print_pairs(pairs_, provenance_, common, session);
-  if (command_ == "ppl") print_ppl(perplexity_, provenance_, number, common, session);
-  if (command_ == "choose") print_choices(*choices_, provenance_, common, session);
-  if (command_ == "sim") print_sim(files_, provenance_, false, number, common, session);
+  const Provenance provenance = commands::provenance_text(provenance_);
+  const auto number = commands::ResultFormat::of(commands::precision_of(provenance_), digits);
+  if (command_ == "pairs") print_pairs(pairs_, provenance, common, session);
+  if (command_ == "ppl") print_ppl(perplexity_, provenance, number, common, session);
+  if (command_ == "choose") print_choices(*choices_, provenance, common, session);
+  if (command_ == "sim") print_sim(files_, provenance, false, number, common, session);
 }
 
 }  // namespace masque::lm_score

@@ -1,6 +1,7 @@
 // Results of parts of a text, as JSON lines, added up for merge.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "aggregates.hpp"
 #include "base/json.hpp"
+#include "commands/result_lines.hpp"
 #include "commands/shard_set.hpp"
 
 namespace masque::lm_score {
@@ -19,8 +21,9 @@ class Merger {
  public:
   /// `path` is what messages call the file.
   void add(std::string_view text, const std::string& path);
-  /// Throws InputError if nothing was added, or not every shard was.
-  void print(const commands::ResultFormat& number, const cli::CommonOptions& common,
+  /// Prints numbers with `digits`, or by default as a run of that precision does. Throws InputError
+  /// if nothing was added, or not every shard was.
+  void print(const std::optional<std::int64_t>& digits, const cli::CommonOptions& common,
              cli::Session& session) const;
 
  private:
@@ -33,7 +36,7 @@ class Merger {
   std::optional<bool> sharded_;                     ///< whether lines have a shard
   commands::ShardSet shards_;                       ///< of all lines
   std::map<std::string, commands::ShardSet> rows_;  ///< of each row, by what stands in it
-  Provenance provenance_;
+  commands::ProvenanceMembers provenance_;
   probe::PairTally pairs_;
   probe::Perplexity perplexity_;
   std::vector<Similarities> files_;

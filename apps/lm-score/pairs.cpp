@@ -7,7 +7,9 @@
 
 #include "aggregates.hpp"
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/parallel.hpp"
+#include "cli/input_lines.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/open_model.hpp"
@@ -100,13 +102,16 @@ Scored open(const Options& o, const std::string& folder,
 
 /// Gives each pair of the files to every scorer.
 void score_files(const Options& o, const std::vector<PairScorer*>& scorers, cli::Session& session) {
+  RepairedLines surrogates;
   const auto add = [&](const commands::FileLine& line) {
     const probe::MinimalPair pair = probe::parse_minimal_pair(line.text);
+    surrogates.add_line(pair.lone_surrogates);
     for (PairScorer* scorer : scorers) scorer->add(pair);
   };
   commands::each_line_of(o.files, o.shard, add, session);
   for (PairScorer* scorer : scorers) scorer->flush();
   session.clear_progress();
+  cli::note_surrogates(surrogates, input_name(o.files.front()), session);
 }
 
 void tell_accuracy(const Options& o, const Scored& scored, cli::Session& session) {
@@ -169,7 +174,8 @@ cli::ExitCode run(Options& o, cli::Session& session) {
     throw UsageError(
         "--per-pair and --shard cannot be combined: the parts have no header of their own");
   if (o.open.digits && !o.per_pair) throw UsageError("--digits needs --per-pair");
-  common.json = common.json || o.shard;
+  commands::refuse_skip(o.scoring);
+  commands::print_part_as_json(common, o.shard);
   const Scored scored = open(o, o.open.model, o.scoring.kind, session);
   if (o.per_pair) {
     print_each(o, scored, session);
@@ -199,7 +205,11 @@ void declare_pairs(cli::Command& tool) {
   c.arguments("FILE", o->files,
               "JSON lines with BLiMP's keys (sentence_good, sentence_bad, UID, field, "
               "linguistics_term) or with good, bad, uid; - is standard input");
-  commands::add_scoring(c, o->scoring);
+  commands::add_scoring(
+      c, o->scoring,
+      {.policy =
+           "what to do with a text that is too long: error, chunk, slide:STRIDE, first or last "
+           "[error]"});
   commands::add_file_shard(c, o->shard);
   commands::add_digits(c, o->open.digits);
   c.option("--against", "MODEL", o->against,

@@ -23,10 +23,12 @@ struct Options {
 cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session) {
   cli::CommonOptions& common = o.open.common;
   session.configure(common);
-  common.json = common.json || o.stream.shard;
+  commands::print_part_as_json(common, o.stream.shard);
   cli::need_stream(command);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
-  const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
+  commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
+  const std::vector<commands::Given> input = commands::given_input(o.stream.input);
+  scoring.given.insert(scoring.given.end(), input.begin(), input.end());
   if (scoring.options.kind == probe::ScoreKind::kElectric)
     throw InputError(opened.path,
                      "the model gives energies, which are not normalised, expected a model that "
@@ -39,14 +41,15 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   probe::TextScorer scorer(*opened.model, scoring.options,
                            [&](probe::ScoredSentence&& s) { sum.add(s); });
   commands::LineWork work;
-  work.use = [&](std::uint64_t id, std::string_view line) {
+  work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
     probe::Sentence sentence = encode_sentence(*opened.tokenizer, line, scoring.sentence);
-    if (const auto problem = scorer.length_problem(sentence))
-      commands::refuse_line(o.stream, id, *problem);
+    if (auto problem = scorer.length_problem(sentence)) return problem;
     scorer.add(id, std::move(sentence));
+    return std::nullopt;
   };
   work.flush = [&] { scorer.flush(); };
-  const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
+  const cli::ExitCode code =
+      commands::run_lines(commands::scored_stream(o.stream, scoring), command, work, session);
   commands::refuse_empty(
       sum.tokens.n > 0, code, o.stream, std::nullopt,
       sum.lines == 0 ? "no lines, expected a text" : "no tokens to score, expected a text");
@@ -69,9 +72,10 @@ void declare_ppl(cli::Command& tool) {
   commands::add_batch_tokens(c, o->open);
   commands::add_scoring(c, o->scoring);
   commands::add_digits(c, o->open.digits);
-  commands::add_stream(c, o->stream);
+  commands::add_stream(c, o->stream, {.policy = false});
   c.flag("--json", o->open.common.json,
          "one JSON object, which merge can read; --shard implies it");
+  cli::add_csv(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

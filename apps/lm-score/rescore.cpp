@@ -88,7 +88,7 @@ class ErrorTable {
     return errors;
   }
   void oracle(const std::string& file, std::span<const Utterance> utterances) {
-    row(file, "oracle", cli::Cell::raw("-", "null"), utterances.size(), oracle_errors(utterances));
+    row(file, "oracle", cli::Cell::none(), utterances.size(), oracle_errors(utterances));
   }
   void finish() { table_.finish(); }
 
@@ -170,12 +170,21 @@ void print_chosen(std::span<const Utterance> utterances, double weight,
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.open.common);
   check(o);
+  commands::refuse_skip(o.scoring);
   const std::vector<double> weights = parse_weights(o.weights);
   const LengthNormalization length = probe::parse_length_normalization(o.length_normalization);
-  std::vector<Utterance> test = probe::read_nbest(commands::read_file(o.file), input_name(o.file));
+  const auto read = [&](const std::string& path) {
+    std::uint64_t surrogates = 0;
+    auto lists = probe::read_nbest(commands::read_file(path), input_name(path), &surrogates);
+    if (surrogates > 0)
+      session.note(
+          fmt::format("{}: lone surrogates replaced by U+FFFD: {}", input_name(path), surrogates));
+    return lists;
+  };
+  std::vector<Utterance> test = read(o.file);
   if (o.output) check_fields(test, o.file);
   std::vector<Utterance> dev;
-  if (o.dev) dev = probe::read_nbest(commands::read_file(*o.dev), input_name(*o.dev));
+  if (o.dev) dev = read(*o.dev);
   check_references(o, test, dev);
   std::error_code ignored;  // of standard input: another file
   if (o.dev && std::filesystem::equivalent(*o.dev, o.file, ignored)) {
@@ -234,7 +243,11 @@ void declare_rescore(cli::Command& tool) {
   c.argument("FILE", o->file,
              "n-best lists: TSV of utterance, score, hypothesis and (optional) reference, or JSON "
              "of ESPnet or mlm-scoring; - is standard input");
-  commands::add_scoring(c, o->scoring);
+  commands::add_scoring(
+      c, o->scoring,
+      {.policy =
+           "what to do with a text that is too long: error, chunk, slide:STRIDE, first or last "
+           "[error]"});
   c.option("--dev", "FILE", o->dev, "n-best lists with references, to choose the weight");
   c.option("--weight", "X", o->weight, cli::AllowedRange{0, 1e6},
            "weight of the language model's score");

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/json_writer.hpp"
 #include "base/parallel.hpp"
 #include "commands.hpp"
@@ -42,28 +41,38 @@ class ScorePrinter {
 
   void header() {
     if (!commands::has_header(options_.open.common, options_.stream)) return;
-    session_.print(words_ != nullptr    ? words_->header()
-                   : options_.per_token ? "id\ttoken\tpiece\tlog_probability\n"
-                   : bound_             ? "id\tscore\ttokens\tstandard_error\n"
-                                        : "id\tscore\ttokens\n");
+    std::vector<std::string> columns{"id", "score", "tokens"};
+    if (words_ != nullptr) {
+      columns = words_->columns();
+    } else if (options_.per_token) {
+      columns = {"id", "token", "piece", "log_probability"};
+    } else if (bound_) {
+      columns.emplace_back("standard_error");
+    }
+    session_.print(cli::header_line(session_, options_.open.common, columns));
   }
 
   void print(const probe::ScoredSentence& s) {
     if (options_.open.common.json) {
       print_json(s);
     } else if (words_ != nullptr) {
-      session_.print(words_->rows(s, number_));
+      words_->each_row(s, number_, [&](const std::vector<cli::Cell>& cells) { print_row(cells); });
     } else if (options_.per_token) {
       print_tokens(s);
     } else {
-      session_.print(fmt::format("{}\t{}\t{}{}\n", s.id, number_.text(s.score), s.tokens,
-                                 bound_ ? "\t" + number_.text(error_of(s)) : ""));
+      std::vector<cli::Cell> cells{s.id, number_.cell(s.score), s.tokens};
+      if (bound_) cells.push_back(number_.cell(error_of(s)));
+      print_row(cells);
     }
     if (session_.stdout_is_terminal()) session_.flush();
   }
 
  private:
   static double error_of(const probe::ScoredSentence& s) { return std::sqrt(*s.score_variance); }
+
+  void print_row(const std::vector<cli::Cell>& cells) {
+    session_.print(cli::row_line(session_, options_.open.common, cells));
+  }
 
   const std::string& piece(const probe::ScoredSentence& s, std::size_t i) const {
     return s.sentence.pieces[static_cast<std::size_t>(s.sentence.prefix) + i];
@@ -72,8 +81,7 @@ class ScorePrinter {
   void print_tokens(const probe::ScoredSentence& s) {
     for (std::size_t i = 0; i < s.log_probabilities.size(); ++i) {
       const std::optional<double>& value = s.log_probabilities[i];
-      session_.print(fmt::format("{}\t{}\t{}\t{}\n", s.id, i, escape(piece(s, i)),
-                                 value ? number_.text(*value) : "nan"));
+      print_row({s.id, static_cast<std::uint64_t>(i), piece(s, i), number_.cell(value)});
     }
   }
 
@@ -89,7 +97,7 @@ class ScorePrinter {
       for (std::size_t i = 0; i < s.log_probabilities.size(); ++i) json.value(piece(s, i));
       json.end_array().key("log_probabilities").begin_array();
       for (const std::optional<double>& value : s.log_probabilities)
-        json.raw(value ? number_.json(*value) : "null");
+        json.raw(number_.cell(value).json());
       json.end_array();
     }
     if (words_ != nullptr) words_->members(s, number_, json);
@@ -135,19 +143,20 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
                            [&](probe::ScoredSentence&& s) { printer.print(s); });
   printer.header();
   commands::LineWork work;
-  work.use = [&](std::uint64_t id, std::string_view line) {
+  work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
     std::string_view text = line;
     std::optional<std::string> problem;
     if (words) problem = input_error_message([&] { text = words->text_of(line); });
-    if (problem) commands::refuse_line(o.stream, id, *problem);
+    if (problem) return problem;
     probe::Sentence sentence = encode_sentence(*opened.tokenizer, text, scoring.sentence);
     problem = scorer.length_problem(sentence);
     if (!problem && words) problem = input_error_message([&] { words->add(line, sentence); });
-    if (problem) commands::refuse_line(o.stream, id, *problem);
+    if (problem) return problem;
     scorer.add(id, std::move(sentence));
+    return std::nullopt;
   };
   work.flush = [&] { scorer.flush(); };
-  return commands::run_lines(o.stream, command, work, session);
+  return commands::run_lines(commands::scored_stream(o.stream, scoring), command, work, session);
 }
 
 }  // namespace
@@ -178,9 +187,9 @@ void declare_score(cli::Command& tool) {
          "one row per token; with --json, lists of tokens and their log-probabilities");
   add_word_options(c, o->word);
   commands::add_digits(c, o->open.digits);
-  commands::add_stream(c, o->stream);
-  add_json(c, o->open.common);
-  cli::add_no_header(c, o->open.common);
+  commands::add_stream(c, o->stream, {.policy = false});
+  c.flag("--json", o->open.common.json, "prints one JSON object per line instead of TSV");
+  cli::add_csv(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

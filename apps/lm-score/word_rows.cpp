@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/parallel.hpp"
 #include "base/split.hpp"
 #include "base/utf8.hpp"
@@ -88,9 +87,9 @@ void WordRows::add(std::string_view line, const probe::Sentence& sentence) {
   lines_.push_back(std::move(kept));
 }
 
-std::string WordRows::header() const {
-  return options_.regions ? "id\tregion\tlabel\ttext\ttokens\tlog_probability\n"
-                          : "id\tword\ttext\ttokens\tlog_probability\n";
+std::vector<std::string> WordRows::columns() const {
+  if (options_.regions) return {"id", "region", "label", "text", "tokens", "log_probability"};
+  return {"id", "word", "text", "tokens", "log_probability"};
 }
 
 WordRows::Line WordRows::next() {
@@ -109,19 +108,18 @@ std::optional<double> WordRows::score(const probe::ScoredSentence& scored,
   return word_score(scored, row, correction_ ? &*correction_ : nullptr);
 }
 
-std::string WordRows::rows(const probe::ScoredSentence& scored,
-                           const commands::ResultFormat& number) {
+void WordRows::each_row(const probe::ScoredSentence& scored, const commands::ResultFormat& number,
+                        const std::function<void(const std::vector<cli::Cell>&)>& use) {
   const Line line = next();
-  std::string out;
-  std::size_t at = 0;
+  std::uint64_t at = 0;
   for (const probe::Region& row : line.rows) {
-    out += fmt::format("{}\t{}\t", scored.id, at++);
-    if (options_.regions) out += escape(row.label) + "\t";
-    const std::optional<double> value = score(scored, row.tokens);
-    out += fmt::format("{}\t{}\t{}\n", escape(part(line, row.tokens)),
-                       row.tokens.end - row.tokens.begin, value ? number.text(*value) : "nan");
+    std::vector<cli::Cell> cells{scored.id, at++};
+    if (options_.regions) cells.emplace_back(row.label);
+    cells.emplace_back(part(line, row.tokens));
+    cells.emplace_back(row.tokens.end - row.tokens.begin);
+    cells.push_back(number.cell(score(scored, row.tokens)));
+    use(cells);
   }
-  return out;
 }
 
 void WordRows::members(const probe::ScoredSentence& scored, const commands::ResultFormat& number,
@@ -148,10 +146,8 @@ void WordRows::members(const probe::ScoredSentence& scored, const commands::Resu
     json.begin_array().value(begin).value(count_to(row.tokens.place.end)).end_array();
   });
   list("tokens", [&](const probe::Region& row) { json.value(row.tokens.end - row.tokens.begin); });
-  list("log_probabilities", [&](const probe::Region& row) {
-    const std::optional<double> value = score(scored, row.tokens);
-    json.raw(value ? number.json(*value) : "null");
-  });
+  list("log_probabilities",
+       [&](const probe::Region& row) { json.raw(number.cell(score(scored, row.tokens)).json()); });
 }
 
 }  // namespace masque::lm_score

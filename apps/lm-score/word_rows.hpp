@@ -2,9 +2,11 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json_writer.hpp"
 #include "commands/result_format.hpp"
@@ -38,9 +40,10 @@ class WordRows {
   /// labels that do not fit.
   void add(std::string_view line, const probe::Sentence& sentence);
 
-  std::string header() const;
+  std::vector<std::string> columns() const;
   /// Rows of the next line, or members of its JSON object.
-  std::string rows(const probe::ScoredSentence& scored, const commands::ResultFormat& number);
+  void each_row(const probe::ScoredSentence& scored, const commands::ResultFormat& number,
+                const std::function<void(const std::vector<cli::Cell>&)>& use);
   void members(const probe::ScoredSentence& scored, const commands::ResultFormat& number,
                JsonWriter& json);
 

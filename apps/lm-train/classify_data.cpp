@@ -9,7 +9,9 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
-#include "cli/input_lines.hpp"
+#include "commands/corpus_notes.hpp"
+#include "commands/model_notes.hpp"
+#include "exchange/read_masks.hpp"
 #include "mask/expression.hpp"
 
 namespace masque::lm_train {
@@ -142,14 +144,20 @@ void check_pooling(const ClassifyData& all) {
 void choose_mask(const ClassifyCommand& o, ClassifyData& all) {
   all.mask = all.start.mask;
   if (o.mask == "model" || o.mask == "full") return;
-  if (const auto problem = usage_error_message([&] { mask::parse_open_mask(o.mask); }))
-    throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
-  if (all.steps == 0 && o.mask != all.start.mask) {
-    throw UsageError(fmt::format("{} {}: {} 0 needs the mask of the model, {}", field("mask"),
+  std::string mask;
+  const auto problem = usage_error_message([&] {
+    mask = exchange::with_files_read(o.mask);
+    mask::parse_open_mask(mask);
+  });
+  if (problem) throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
+  if (all.steps == 0 && mask != all.start.mask) {
+    throw UsageError(fmt::format("{} {}: {} 0 needs the mask of the model{}", field("mask"),
                                  escape(o.mask), field("epochs"),
-                                 all.start.mask.value_or("model")));
+                                 all.start.mask && all.start.mask->size() > 80
+                                     ? ", another one"
+                                     : fmt::format(", {}", all.start.mask.value_or("model"))));
   }
-  all.mask = o.mask;
+  all.mask = mask;
 }
 
 }  // namespace
@@ -157,10 +165,11 @@ void choose_mask(const ClassifyCommand& o, ClassifyData& all) {
 void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& session) {
   for (const std::string& warning : all.tokenizer.warnings()) session.note(warning);
   all.start = open_start(o, all.tokenizer);
+  if (o.model) commands::note_model(*o.model, all.start.model->design(), session);
   train::LabelledOptions reading = labelled_options(o);
   reading.length = choose_length(o, all.start);
   all.train.read = train::read_labelled(o.text, all.tokenizer, reading);
-  cli::note_repaired(all.train.read.corpus.repaired(), all.train.read.path, session);
+  commands::note_corpus(all.train.read.corpus, session);
   if (o.problem == train::ProblemType::kRegression) {
     all.train.texts = texts_of(o, all.train, {});
     open_numbers(o, all, session);
@@ -172,7 +181,7 @@ void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& sessio
   if (o.eval_data) {
     LabelledData& eval = all.eval.emplace();
     eval.read = train::read_labelled(*o.eval_data, all.tokenizer, reading);
-    cli::note_repaired(eval.read.corpus.repaired(), eval.read.path, session);
+    commands::note_corpus(eval.read.corpus, session);
     eval.texts = texts_of(o, eval, all.names);
   }
   all.steps = choose_steps(o, all.train.read.corpus.size());

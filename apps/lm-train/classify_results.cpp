@@ -14,8 +14,8 @@
 #include "base/json_writer.hpp"
 #include "base/output_file.hpp"
 #include "base/output_folder.hpp"
-#include "probe/statistics/bootstrap.hpp"
 #include "probe/statistics/correlation.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::lm_train {
 
@@ -137,7 +137,7 @@ void Results::add(std::uint64_t seed, const SeedResult& result) {
   texts_ = result.texts;
   print(seed, result.texts, result.measures);
   // A terminal's table is aligned, and so comes at the end alone.
-  if (session_.stdout_is_terminal() && !options_.common.json)
+  if (session_.stdout_is_terminal() && !options_.common.json && !options_.common.csv)
     session_.note(fmt::format("seed {}: {} {:.4f}", seed, measure_names(options_.problem)[1],
                               result.measures[1]));
   session_.flush_quietly();
@@ -153,7 +153,7 @@ void Results::finish() {
     std::array<double, kMeasures> means{};
     std::array<double, kMeasures> spreads{};
     for (std::size_t i = 0; i < kMeasures; ++i) {
-      const probe::Summary summary = probe::summarise(columns_[i], {});
+      const probe::Summary summary = probe::summarise(columns_[i]);
       means[i] = summary.mean;
       spreads[i] = summary.sd;
     }

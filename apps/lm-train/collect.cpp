@@ -2,15 +2,20 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/file.hpp"
+#include "base/parse_number.hpp"
 #include "cli/table.hpp"
+#include "draw/figure_file.hpp"
 #include "metrics.hpp"
-#include "probe/statistics/bootstrap.hpp"
+#include "probe/statistics/summary.hpp"
+#include "runs_picture.hpp"
 #include "sweep.hpp"
 #include "sweep_list.hpp"
 #include "train/run/folder_parts.hpp"
@@ -24,7 +29,8 @@ constexpr std::size_t kMostNamed = 8;  // runs in a message
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
 struct CollectOptions {
-  std::string folder;
+  std::vector<std::string> folders;
+  std::optional<std::string> output;
   bool means = false;
   cli::CommonOptions common;
 };
@@ -101,7 +107,7 @@ void print_means(const SweepList& list, const std::vector<RunState>& states, boo
     const auto add = [&](const std::vector<double>& numbers) {
       const probe::Summary summary =
           numbers.empty() ? probe::Summary{0, kNothing, kNothing, kNothing, kNothing, {}}
-                          : probe::summarise(numbers, {.replicates = 1});
+                          : probe::summarise(numbers);
       cells.push_back(cli::Cell::rounded(summary.mean));
       cells.push_back(cli::Cell::rounded(summary.sd));
     };
@@ -144,14 +150,72 @@ void check_complete(const std::string& folder, const SweepList& list,
     throw InputError(folder, one + (one.empty() || two.empty() ? "" : "; ") + two);
 }
 
+/// Runs that no sweep listed, by their folders. Throws InputError for what is none.
+SweepList list_of_runs(const std::vector<std::string>& folders) {
+  SweepList list{{"run"}, {}};
+  for (const std::string& folder : folders) {
+    if (!train::TrainingRun::has_state(folder))
+      throw InputError(folder, folders.size() == 1
+                                   ? fmt::format("no {} and no run, expected a folder of lm-train "
+                                                 "sweep, or folders of runs",
+                                                 kSweepList)
+                                   : "no run in it, expected folders of runs of lm-train");
+    const auto seed = train::TrainingRun::saved_setting(folder, "seed");
+    list.cells.push_back(
+        {folder, {folder}, parse_number<std::uint64_t>(seed.value_or("")).value_or(0)});
+  }
+  return list;
+}
+
+/// The runs of each combination of options, which follow each other in `list`.
+std::vector<RunGroup> groups_of(const SweepList& list, const std::vector<std::string>& folders,
+                                const std::vector<RunState>& states) {
+  std::vector<RunGroup> groups;
+  for (std::size_t i = 0; i < list.cells.size(); ++i) {
+    const std::vector<std::string>& values = list.cells[i].values;
+    if (i == 0 || values != list.cells[i - 1].values)
+      groups.push_back(
+          {values.empty() ? "all seeds" : fmt::format("{}", fmt::join(values, ", ")), {}});
+    if (states[i].there) groups.back().folders.push_back(folders[i]);
+  }
+  std::erase_if(groups, [](const RunGroup& group) { return group.folders.empty(); });
+  return groups;
+}
+
+/// A run that diverged has losses that are no numbers: the table says nan, and this which one.
+void note_non_numbers(const SweepList& list, const std::vector<RunState>& states,
+                      cli::Session& session) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const bool no_loss = states[i].step > 0 && !std::isfinite(states[i].loss);
+    const bool no_eval = states[i].evaluated && !std::isfinite(states[i].eval_loss);
+    if (no_loss || no_eval) names.push_back(list.cells[i].name);
+  }
+  const std::string message =
+      message_about(names, states.size(), "without a number as its last loss");
+  if (!message.empty()) session.error(message);
+}
+
 cli::ExitCode collect(const CollectOptions& o, cli::Session& session) {
   session.configure(o.common);
-  const SweepList list = read_list(o.folder);
+  if (o.output && !draw::is_picture_name(*o.output)) {
+    throw UsageError(fmt::format("-o: found '{}', expected a name that ends in .svg or .png",
+                                 escape(*o.output)));
+  }
+  const bool sweep = o.folders.size() == 1 && exists(join(o.folders.front(), kSweepList));
+  const SweepList list = sweep ? read_list(o.folders.front()) : list_of_runs(o.folders);
+  std::vector<std::string> folders;
   std::vector<RunState> states;
   bool evaluated = false;
   for (const SweepCell& cell : list.cells) {
-    states.push_back(state_of(join(o.folder, cell.name)));
+    folders.push_back(sweep ? join(o.folders.front(), cell.name) : cell.name);
+    states.push_back(state_of(folders.back()));
     evaluated = evaluated || !std::isnan(states.back().eval_loss) || states.back().evaluated;
+  }
+  if (o.output) {
+    const std::vector<RunGroup> groups = groups_of(list, folders, states);
+    if (groups.empty()) throw InputError(o.folders.front(), "no run has begun: nothing to draw");
+    draw::write_picture(*o.output, runs_chart(groups));
   }
   std::vector<std::string> columns = list.keys;
   if (o.means) {
@@ -171,7 +235,8 @@ cli::ExitCode collect(const CollectOptions& o, cli::Session& session) {
     print_runs(list, states, evaluated, table);
   }
   table.finish();
-  check_complete(o.folder, list, states, evaluated);
+  note_non_numbers(list, states, session);
+  check_complete(o.folders.front(), list, states, sweep && evaluated);
   return cli::ExitCode::kDone;
 }
 
@@ -182,11 +247,17 @@ void declare_collect(cli::Command& tool) {
   cli::Command& c = tool.subcommand(
       "collect", "prints a table of the runs of a sweep, and which of them are missing");
   c.example("lm-train collect DIR", "a row for each run: what varies, its seed, and its losses");
-  c.example("lm-train collect DIR --means", "the mean and standard deviation over the seeds");
-  c.argument("DIR", o->folder, "folder of lm-train sweep");
+  c.example("lm-train collect DIR --means -o curves.svg",
+            "the mean and standard deviation over the seeds, and a curve for each combination");
+  c.example("lm-train collect small wide deep -o curves.png", "three runs, and their loss curves");
+  c.arguments("DIR", o->folders, "folder of lm-train sweep, or folders of runs");
   c.flag("--means", o->means,
          "print a row for each combination of options: mean and standard deviation of the finished "
          "seeds");
+  c.option("-o,--output", "FILE", o->output,
+           "draw loss curves (.svg .png), of the held-out text if there is one: a curve for each "
+           "combination of options, the mean over its seeds");
+  c.writes({"output"});
   cli::add_table(c, o->common);
   c.action([o](cli::Session& session) { return collect(*o, session); });
 }

@@ -91,7 +91,10 @@ double Log::tokens_per_second() const { return tokens_ / seconds(); }
 
 void Log::add_line(const MetricsLine& line) {
   if (line.loss) add_loss(line.step, *line.loss);
-  if (line.evaluation) evaluated_ = line.step;
+  if (line.evaluation) {
+    evaluated_ = line.step;
+    held_out_.add(line.step, line.eval_loss);
+  }
   if (line.never_selected) never_selected_ = line.step;
 }
 
@@ -105,6 +108,7 @@ void Log::go_on(const std::string& path) {
 
 void Log::add_loss(std::int64_t step, double loss) {
   curve_.add(step, loss);
+  has_loss_ = has_loss_ || std::isfinite(loss);
   recent_.push_back(loss);
   const std::int64_t kept = report_every(run_.trainer().steps());
   while (std::ssize(recent_) > kept) recent_.pop_front();
@@ -157,6 +161,7 @@ void Log::evaluation(std::int64_t step, const train::StepLosses& r) {
   json.end_object();
   append(text);
   evaluated_ = step;
+  held_out_.add(step, mean_of(r));
   const double area = r.detections.area();
   session_.note(fmt::format("step {}: eval loss {}, accuracy {}{} on {} tokens", step,
                             shown(mean_of(r)), shown(accuracy_of(r)),
@@ -187,7 +192,9 @@ std::string Log::picture() const {
   chart.title = fmt::format("{}: loss", options_.objective);
   chart.x.name = "step";
   chart.y.name = "nats per token";
-  chart.curves.push_back(curve_.curve());
+  const draw::Curve held_out = held_out_.curve("held-out text");
+  chart.curves.push_back(curve_.curve(held_out.x.empty() ? "loss" : "training batches"));
+  if (!held_out.x.empty()) chart.curves.push_back(held_out);
   return draw::svg(chart);
 }
 

@@ -31,7 +31,9 @@ class Log {
   void evaluation(std::int64_t step, const train::StepLosses& losses);
   void never_selected(std::int64_t step, const train::LossReport& report);
 
-  /// An SVG of all steps that have a loss.
+  /// Whether this process made steps, and no step of the run had anything to predict.
+  bool has_only_empty_steps() const { return own_steps_ > 0 && !has_loss_; }
+  /// An SVG of all steps that have a loss, and of the held-out losses if there are any.
   std::string picture() const;
   /// Of all ranks together; 0 before the first step.
   double tokens_per_second() const;
@@ -48,6 +50,8 @@ class Log {
   cli::Session& session_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   LossCurve curve_;
+  bool has_loss_ = false;
+  LossCurve held_out_;         ///< of evaluations
   std::deque<double> recent_;  ///< losses of the last steps, as many as a report is about
   std::int64_t own_steps_ = 0;
   double tokens_ = 0, operations_ = 0;

@@ -49,8 +49,8 @@ void LossCurve::add(std::int64_t step, double loss) {
   last.loss.add(loss);
 }
 
-draw::Curve LossCurve::curve() const {
-  draw::Curve curve{"loss", {}, {}};
+draw::Curve LossCurve::curve(const std::string& name) const {
+  draw::Curve curve{name, {}, {}};
   for (const Point& point : points_) {
     const double mean = point.loss.value();
     if (point.steps < width_ || !std::isfinite(mean)) continue;

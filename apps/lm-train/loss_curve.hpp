@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "draw/chart.hpp"
@@ -25,8 +26,8 @@ struct MeanLoss {
 class LossCurve {
  public:
   void add(std::int64_t step, double loss);
-  /// The points that are complete and have a loss.
-  draw::Curve curve() const;
+  /// The points that are complete and have a loss, as a curve called `name`.
+  draw::Curve curve(const std::string& name) const;
 
  private:
   struct Point {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
 #include "base/json.hpp"
@@ -14,26 +15,33 @@ namespace masque::lm_train {
 namespace {
 
 constexpr std::uint64_t kLongestMetricsLine = 1 << 20;
+constexpr std::size_t kMostShown = 40;
 
 }  // namespace
 
-MetricsLine read_metrics_line(std::string_view text, std::uint64_t number,
+MetricsLine read_metrics_line(std::string_view text, std::uint64_t number_of_line,
                               const std::string& path) {
-  const JsonValue line = parse_json_file(text, fmt::format("{}: line {}", path, number));
+  const JsonValue line = parse_json_file(text, fmt::format("{}: line {}", path, number_of_line));
   const JsonValue* at = line.find("step");
   const auto found = at == nullptr ? std::nullopt : at->integer();
   if (!found)
-    throw InputError(fmt::format("{}:{}", path, number),
+    throw InputError(fmt::format("{}:{}", path, number_of_line),
                      "no key 'step', expected a line of metrics");
   MetricsLine result;
   result.step = static_cast<std::int64_t>(*found);
-  if (const JsonValue* loss = line.find("loss"))
-    result.loss = loss->number().value_or(std::numeric_limits<double>::quiet_NaN());
   const auto number_of = [&](std::string_view name, double& value) {
     const JsonValue* found_value = line.find(name);
-    if (found_value != nullptr) value = found_value->number().value_or(value);
-    return found_value != nullptr;
+    if (found_value == nullptr) return false;
+    const std::optional<double> number = found_value->number();
+    if (!number && !found_value->is(JsonKind::kNull))
+      throw InputError(fmt::format("{}:{}", path, number_of_line),
+                       fmt::format("{}: found '{}', expected a number", name,
+                                   escape(found_value->text.substr(0, kMostShown))));
+    value = number.value_or(std::numeric_limits<double>::quiet_NaN());
+    return true;
   };
+  double loss = 0;
+  if (number_of("loss", loss)) result.loss = loss;
   result.evaluation = number_of("eval_loss", result.eval_loss);
   number_of("eval_accuracy", result.eval_accuracy);
   result.never_selected = line.find("never_selected_loss") != nullptr;

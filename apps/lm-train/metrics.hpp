@@ -20,7 +20,8 @@ struct MetricsLine {
   bool never_selected = false;  ///< the losses of positions that training never selects
 };
 
-/// number, path  of the line, for messages. Throws InputError for what is no JSON or has no step.
+/// number, path  of the line, for messages. Throws InputError for what is no JSON or has no step,
+/// and for a loss or an accuracy that is neither a number nor null, as a loss without targets is.
 MetricsLine read_metrics_line(std::string_view text, std::uint64_t number, const std::string& path);
 
 /// Calls `use` for every line of the file `path`, and `batch`, if there is one, with the text of

@@ -14,7 +14,9 @@
 #include "base/shortage.hpp"
 #include "base/work_lock.hpp"
 #include "budget.hpp"
-#include "cli/input_lines.hpp"
+#include "commands/corpus_notes.hpp"
+#include "commands/model_notes.hpp"
+#include "commands/sequences.hpp"
 #include "kernel/parallel.hpp"
 #include "log.hpp"
 #include "probe/score/sentence.hpp"
@@ -51,12 +53,24 @@ train::CorpusOptions corpus_options(const TrainOptions& o) {
   options.dropped = o.objective == train::kMae || o.objective == "mae-mask";
   options.corrections = o.objective == train::kCorrect;
   options.threads = o.common.threads;
+  options.field = o.field;
+  options.json_is_text = o.requested_format == "lines";
+  options.json_advice = fmt::format(
+      "{} NAME reads the member NAME of the JSON object on each line, {} records reads records, {} "
+      "lines reads the lines as they are",
+      field("field"), field("format"), field("format"));
   return options;
 }
 
-/// What was not UTF-8, and pairs that are no training text for corrections, if there are any.
+/// A plan of many changes is read from the folder, not from the message.
+std::string shown_plan(const std::string& plan) {
+  constexpr std::size_t kMost = 60;
+  return plan.size() <= kMost ? plan : plan.substr(0, plan.rfind(',', kMost)) + ",…";
+}
+
+/// What was changed and cut, and pairs that are no training text for corrections, if there are any.
 void note_lines(const train::Corpus& corpus, cli::Session& session) {
-  cli::note_repaired(corpus.repaired(), corpus.source(), session);
+  commands::note_corpus(corpus, session, true);
   if (corpus.left_out() == 0) return;
   session.note(fmt::format("{}: skipped {} of {} pairs: their texts differ in the number of tokens",
                            corpus.source(), corpus.left_out(), corpus.left_out() + corpus.size()));
@@ -122,10 +136,19 @@ class Loop {
       session_.say_if_interrupted(
           fmt::format("{} is at step {}; --resume continues", options_.output, trainer().done()));
     };
-    const std::exception_ptr failed = caught([&] { run_steps(trainer(), loop, ranks_); });
+    const std::exception_ptr failed = caught([&] {
+      run_steps(trainer(), loop, ranks_);
+      if (ranks_.is_first() && log_.has_only_empty_steps()) {
+        throw InputError(options_.output,
+                         "no token was predicted in any step, so the model is as it began: "
+                         "expected longer texts or a higher rate");
+      }
+    });
     if (failed) end_failed(failed);
     if (plan_.time_budget)
-      session_.note(fmt::format("to reproduce this exact run: --steps {}", plan_text()));
+      session_.note(
+          fmt::format("to reproduce this exact run: --steps @{}, the plan {} in its folder",
+                      options_.output, shown_plan(plan_text())));
   }
 
  private:
@@ -234,6 +257,11 @@ void check_format(const TrainOptions& o) {
     throw UsageError(fmt::format("{} {}: needs {} {}", field("objective"), o.objective,
                                  field("format"), format));
   };
+  if (o.field && reading.format != train::CorpusFormat::kLines &&
+      reading.format != train::CorpusFormat::kBlocks) {
+    throw UsageError(fmt::format("{}: expected {} lines or blocks, not {}", field("field"),
+                                 field("format"), o.format));
+  }
   if (reading.labels && reading.format != train::CorpusFormat::kRecords) expect("records");
   if (reading.corrections && reading.format != train::CorpusFormat::kPairs) expect("pairs");
   // Blocks begin anywhere, not with the token that has the bottlenecks.
@@ -301,10 +329,16 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   if (o.init) o.start = std::make_shared<const model::StartingModel>(*o.init);
   if (o.init_generator)
     o.generator_start = std::make_shared<const model::StartingModel>(*o.init_generator);
+  for (const auto& start : {o.start, o.generator_start}) {
+    if (start) commands::note_model(start->path(), start->design(), session);
+  }
   const text::Tokenizer tokenizer =
       text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.init, {.model = o.init.value_or("")});
   for (const std::string& warning : tokenizer.warnings()) session.note(warning);
-  if (o.start) check_vocabulary(tokenizer, o.tokenizer.value_or(*o.init), *o.start);
+  if (o.start) {
+    check_vocabulary(tokenizer, o.tokenizer.value_or(*o.init), *o.start);
+    reading.positions = commands::position_rule(o.start->design());
+  }
   const records::SimilarTokens similar = similar_of(o, tokenizer, session);
   if (o.objective == "univae") check_univae(tokenizer);
   // What a causal model reads in front of a line, where the template has nothing.
@@ -348,7 +382,8 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   if (was_done && !eval) return cli::ExitCode::kDone;
   const std::string loads = run.transformers_class();
   session.note(loads.empty()
-                   ? fmt::format("{}: written; transformers does not have this design", o.output)
+                   ? fmt::format("{}: written; transformers does not have this design{}", o.output,
+                                 run.transformers_hint())
                    : fmt::format("{}: written; transformers loads it as {}", o.output, loads));
   return cli::ExitCode::kDone;
 }

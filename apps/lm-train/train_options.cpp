@@ -9,8 +9,10 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "base/parallel.hpp"
 #include "commands/run_options.hpp"
 #include "commands/similar_tokens.hpp"
+#include "exchange/read_masks.hpp"
 #include "timing.hpp"
 
 namespace masque::lm_train {
@@ -163,6 +165,7 @@ void check_init_generator(const TrainOptions& o) {
 }  // namespace
 
 void check_train(const cli::Command& c, TrainOptions& o) {
+  o.design_of_checkpoint = o.init.has_value();
   if (o.init) {
     commands::refuse_design(c, "init", {"position", "position-shared", "normalizer"});
     o.changes.position = o.position;
@@ -173,6 +176,10 @@ void check_train(const cli::Command& c, TrainOptions& o) {
   }
   if (o.mask && o.mask->empty())
     throw UsageError(fmt::format("{}: empty, expected a mask", field("mask")));
+  if (o.mask) {
+    const auto problem = usage_error_message([&] { o.mask = exchange::with_files_read(*o.mask); });
+    if (problem) throw UsageError(fmt::format("{}: {}", field("mask"), *problem));
+  }
   if (!o.init && !o.tokenizer)
     throw UsageError(
         fmt::format("no {}; without {} it is required", field("tokenizer"), field("init")));
@@ -189,6 +196,12 @@ void check_train(const cli::Command& c, TrainOptions& o) {
     commands::refuse_unread(c, {"eval-every", "eval-sequences"},
                             fmt::format("without {}", field("eval")));
   o.ratio_requested = c.is_requested("mae-ratio");
+  if (o.steps && o.steps->starts_with('@')) {
+    const std::string folder = o.steps->substr(1);
+    o.steps = train::TrainingRun::saved_setting(folder, "steps");
+    if (!o.steps)
+      throw InputError(folder, "no setting 'steps', expected the folder of a run of lm-train");
+  }
   if (o.steps && train::StepPlan::parse(*o.steps).steps() == 0)
     commands::refuse_training(c, fmt::format("with {} 0", field("steps")), {"initializer-range"});
 }
@@ -229,10 +242,8 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
   commands::add_trained_settings(o, run);
   run.recompute = o.recompute;
   run.trainer.gradient_precision = o.gradient_precision;
-  if (o.gradient_precision != train::SumPrecision::kF32) {
-    run.settings.emplace_back("gradient_precision",
-                              name_in(train::sum_precision_names(), o.gradient_precision));
-  }
+  run.settings.emplace_back("gradient_precision",
+                            name_in(train::sum_precision_names(), o.gradient_precision));
   run.trainer.shard_optimizer = o.shard_optimizer;
   run.mask = o.mask.value_or("");
   run.streams = o.streams;
@@ -303,13 +314,16 @@ void declare_train_options(cli::Command& c, TrainOptions& options, const TrainTe
       "--format", "FORMAT", o->requested_format,
       "what a sequence is: lines: a line; blocks: --length tokens of the running text; records: "
       "a JSON line; pairs: a line source TAB target [lines]");
+  c.option("--field", "NAME", o->field,
+           "lines and blocks: each line is a JSON object, and its member NAME is the text");
   c.flag("--pairs", o->pairs, "same as --format pairs");
   c.one_of({"--pairs", "--format"});
   c.option("--length", "N", o->length, cli::AllowedRange{1, 1e6},
            "maximum number of tokens in a sequence");
   c.option("--batch-size", "N", o->batch_size, cli::AllowedRange{1, 1e6}, "sequences per step");
   c.option("--steps", "N", o->steps,
-           "number of optimizer updates, or the plan that a run with --budget printed [1000]");
+           "number of optimizer updates, or @DIR: as planned in the run in DIR, which had --budget "
+           "[1000]");
   c.option(
       "--budget", "AMOUNT", o->budget,
       "length of the run instead of --steps: a time (120s, 5m, 2h), tokens ('10M tokens') or steps "

@@ -20,6 +20,7 @@ struct TrainOptions : commands::TrainingOptions {
   std::optional<std::string> requested_format;
   bool pairs = false;
   std::string format;  ///< of these two
+  std::optional<std::string> field;
   std::int64_t length = 128;
   std::optional<std::string> steps, budget;
   std::optional<std::string> eval_text;

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/json_writer.hpp"
 #include "base/split.hpp"
 #include "commands.hpp"
@@ -60,15 +59,17 @@ void check(const Options& o) {
         "--reference cannot be combined with --per-word, --shard or --first-record: it prints one "
         "table");
   }
-  if (o.reference && o.stream.input.invalid == cli::Invalid::kSkip) {
+  if (o.reference && (o.stream.input.invalid == cli::Invalid::kSkip ||
+                      o.stream.input.bad == cli::BadLines::kSkip)) {
     throw UsageError(
-        "--invalid skip cannot be combined with --reference, which compares line by line");
+        "--invalid skip and --policy skip cannot be combined with --reference, which compares line "
+        "by line");
   }
   const bool text = !o.reference && !o.per_word && !o.open.common.json;
-  if (text && (o.open.digits || o.open.common.no_header)) {
+  if (text && (o.open.digits || o.open.common.no_header || o.open.common.csv)) {
     throw UsageError(
-        "--digits and --no-header: only with --per-word, --json or --reference; texts have neither "
-        "numbers nor a header");
+        "--digits, --csv and --no-header: only with --per-word, --json or --reference; texts are "
+        "no table");
   }
   commands::refuse_standard_input("--confusion", o.confusion);
   commands::refuse_standard_input("--dev", o.dev);
@@ -211,9 +212,11 @@ class CorrectionPrinter {
 
   void header() {
     if (!options_.per_word || !commands::has_header(options_.open.common, options_.stream)) return;
-    session_.print(fmt::format(
-        "id\tword\ttext\tlog_probability\treplacement\treplacement_log_probability\treplaced{}\n",
-        detector_ ? "\terror_probability" : ""));
+    std::vector<std::string> columns{
+        "id",      "word", "text", "log_probability", "replacement", "replacement_log_probability",
+        "replaced"};
+    if (detector_) columns.emplace_back("error_probability");
+    session_.print(cli::header_line(session_, options_.open.common, columns));
   }
 
   void print(std::uint64_t id, const probe::Line& line, const Checked& words) {
@@ -239,13 +242,16 @@ class CorrectionPrinter {
     for (std::size_t i = 0; i < words.size(); ++i) {
       const probe::CheckedWord& word = words[i];
       const bool none = word.replacement.empty();
-      const std::string error =
-          detector_ ? "\t" + number_.text(word.error_probability.value_or(0)) : std::string();
-      session_.print(fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}{}\n", id, i,
-                                 escape(text_of(line, word)), number_.text(word.log_probability),
-                                 none ? "-" : escape(word.replacement),
-                                 none ? "-" : number_.text(word.replacement_log_probability),
-                                 replaced(word) ? "yes" : "no", error));
+      std::vector<cli::Cell> cells{
+          id,
+          static_cast<std::uint64_t>(i),
+          text_of(line, word),
+          number_.cell(word.log_probability),
+          none ? cli::Cell::none() : cli::Cell(word.replacement),
+          none ? cli::Cell::none() : number_.cell(word.replacement_log_probability),
+          replaced(word) ? "yes" : "no"};
+      if (detector_) cells.push_back(number_.cell(word.error_probability.value_or(0)));
+      session_.print(cli::row_line(session_, options_.open.common, cells));
     }
   }
 
@@ -314,13 +320,14 @@ cli::ExitCode run_correct(const Options& o, const cli::Command& command, cli::Se
     ids.clear();
     tokens = 0;
   };
-  work.use = [&](std::uint64_t id, std::string_view text) {
+  work.use = [&](std::uint64_t id, std::string_view text) -> std::optional<std::string> {
     probe::Line line = lines.encode(text);
-    if (const auto problem = lines.problem(line)) commands::refuse_line(o.stream, id, *problem);
+    if (auto problem = lines.problem(line)) return problem;
     if (tokens + line.sentence.size() > o.open.batch_tokens) work.flush();
     tokens += line.sentence.size();
     waiting.push_back(std::move(line));
     ids.push_back(id);
+    return std::nullopt;
   };
   const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
   if (judgement) judgement->print(o.open.common, session);
@@ -367,7 +374,7 @@ void declare_correct(cli::Command& tool) {
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
   c.flag("--json", o->open.common.json, "print one JSON object per line instead of TSV");
-  cli::add_no_header(c, o->open.common);
+  cli::add_csv(c, o->open.common);
   c.writes({"output"});
   c.action([o, &c](cli::Session& session) { return run_correct(*o, c, session); });
 }

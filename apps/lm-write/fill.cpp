@@ -126,17 +126,16 @@ class FillingPrinter {
         session_(session) {}
 
   void header() {
-    if (!commands::has_header(options_.open.common, options_.stream) ||
-        session_.stdout_is_terminal())
-      return;
-    session_.print(joint_ ? "id\trank\ttokens\tprobability\ttext\n"
-                          : "id\tmask\trank\ttoken\tprobability\ttext\n");
+    if (!commands::has_header(options_.open.common, options_.stream) || draws()) return;
+    std::vector<std::string> columns{"id", "mask", "rank", "token", "probability", "text"};
+    if (joint_) columns = {"id", "rank", "tokens", "probability", "text"};
+    session_.print(cli::header_line(session_, options_.open.common, columns));
   }
 
   void print(const probe::MaskedText& text, const probe::FilledText& filled) {
     if (options_.open.common.json) {
       session_.print(object_of(text, filled));
-    } else if (session_.stdout_is_terminal()) {
+    } else if (draws()) {
       print_block(text, filled);
     } else {
       print_rows(text, filled);
@@ -145,6 +144,13 @@ class FillingPrinter {
   }
 
  private:
+  /// Whether bars are printed instead of rows.
+  bool draws() const { return session_.stdout_is_terminal() && !options_.open.common.csv; }
+
+  void print_row(const std::vector<cli::Cell>& cells) {
+    session_.print(cli::row_line(session_, options_.open.common, cells));
+  }
+
   /// The text with these tokens at the first masks, as the tokenizer decodes it.
   std::string text_of(const probe::MaskedText& text, std::span<const Index> places,
                       std::span<const TokenId> ids) const {
@@ -170,16 +176,14 @@ class FillingPrinter {
     for (std::size_t m = 0; m < filled.masks.size(); ++m) {
       for (std::size_t rank = 0; rank < filled.masks[m].size(); ++rank) {
         const probe::Filling& f = filled.masks[m][rank];
-        session_.print(fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", text.id, m, rank,
-                                   escape(tokenizer_.token(f.id)), number_.text(f.probability),
-                                   escape(text_with(text, m, f.id))));
+        print_row({text.id, static_cast<std::uint64_t>(m), static_cast<std::uint64_t>(rank),
+                   tokenizer_.token(f.id), number_.cell(f.probability), text_with(text, m, f.id)});
       }
     }
     for (std::size_t rank = 0; rank < filled.joint.size(); ++rank) {
       const probe::JointFilling& f = filled.joint[rank];
-      session_.print(fmt::format("{}\t{}\t{}\t{}\t{}\n", text.id, rank, escape(pieces_of(f.ids)),
-                                 number_.text(std::exp(f.log_probability)),
-                                 escape(text_of(text, text.places, f.ids))));
+      print_row({text.id, static_cast<std::uint64_t>(rank), pieces_of(f.ids),
+                 number_.cell(std::exp(f.log_probability)), text_of(text, text.places, f.ids)});
     }
   }
 
@@ -237,22 +241,21 @@ class FillingPrinter {
   cli::Session& session_;
 };
 
-/// The line as a text with masks. Throws InputError.
-probe::MaskedText masked_text(const Options& o, const commands::OpenedModel& opened, TokenId mask,
-                              std::uint64_t id, std::string_view line) {
+probe::MaskedText masked_text(const commands::OpenedModel& opened, TokenId mask, std::uint64_t id,
+                              std::string_view line) {
   probe::MaskedText text{
       .id = id, .sentence = probe::encode_sentence(*opened.tokenizer, line, {}), .places = {}};
   text.places = probe::places_of(text.sentence, mask);
-  if (text.places.empty()) {
-    commands::refuse_line(o.stream, id,
-                          fmt::format("no {}, expected one", opened.tokenizer->token(mask)));
-  }
-  const auto limit = probe::token_limit(opened.model->design(), 0);
-  if (limit && text.sentence.size() > *limit) {
-    commands::refuse_line(
-        o.stream, id, fmt::format("{} tokens, expected at most {}", text.sentence.size(), *limit));
-  }
   return text;
+}
+
+/// Why `text` cannot be filled.
+std::optional<std::string> problem_of(const probe::MaskedText& text,
+                                      const commands::OpenedModel& opened, TokenId mask) {
+  if (text.places.empty()) return fmt::format("no {}, expected one", opened.tokenizer->token(mask));
+  const auto limit = probe::token_limit(opened.model->design(), 0);
+  if (!limit || text.sentence.size() <= *limit) return std::nullopt;
+  return fmt::format("{} tokens, expected at most {}", text.sentence.size(), *limit);
 }
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
@@ -276,11 +279,13 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     waiting.clear();
     tokens = 0;
   };
-  work.use = [&](std::uint64_t id, std::string_view line) {
-    probe::MaskedText text = masked_text(o, opened, mask, id, line);
+  work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
+    probe::MaskedText text = masked_text(opened, mask, id, line);
+    if (auto problem = problem_of(text, opened, mask)) return problem;
     if (tokens + text.sentence.size() > o.open.batch_tokens) work.flush();
     tokens += text.sentence.size();
     waiting.push_back(std::move(text));
+    return std::nullopt;
   };
   return commands::run_lines(o.stream, command, work, session);
 }
@@ -314,7 +319,7 @@ void declare_fill(cli::Command& tool) {
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream);
   c.flag("--json", o->open.common.json, "print one JSON object per line instead of TSV");
-  cli::add_no_header(c, o->open.common);
+  cli::add_csv(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/json_writer.hpp"
 #include "base/parallel.hpp"
 #include "commands.hpp"
@@ -34,7 +33,8 @@ class GeneratedPrinter {
 
   void header() {
     if (!commands::has_header(options_.open.common, options_.stream)) return;
-    session_.print("id\tsample\tscore\ttokens\ttext\n");
+    session_.print(cli::header_line(session_, options_.open.common,
+                                    {"id", "sample", "score", "tokens", "text"}));
   }
 
   void print(const probe::Generated& g) {
@@ -51,8 +51,9 @@ class GeneratedPrinter {
       json.raw(provenance_).end_object();
       session_.print(out + "\n");
     } else {
-      session_.print(fmt::format("{}\t{}\t{}\t{}\t{}\n", g.id, g.sample, number_.text(g.score),
-                                 g.ids.size(), escape(text)));
+      session_.print(cli::row_line(
+          session_, options_.open.common,
+          {g.id, g.sample, number_.cell(g.score), static_cast<std::uint64_t>(g.ids.size()), text}));
     }
     if (session_.stdout_is_terminal()) session_.flush();
   }
@@ -104,25 +105,24 @@ class LinesToWrite {
     }
   }
 
-  void add(std::uint64_t id, std::string_view line) {
+  /// Returns why the line cannot be continued, or nothing.
+  std::optional<std::string> add(std::uint64_t id, std::string_view line) {
     if (o_.masked()) {
       probe::MaskedText text = prompts_.masked(id, line, o_.new_tokens());
-      check_size(id, text.sentence.size());
+      if (auto problem = size_problem(text.sentence.size())) return problem;
       make_room(text.sentence.size() * o_.num_return_sequences);
       texts_.push_back(std::move(text));
-      return;
+      return std::nullopt;
     }
     probe::Prompt prompt = prompts_.prompt(id, line);
     const Index size = std::ssize(prompt.ids);
-    if (size == 0) {
-      commands::refuse_line(o_.stream, id,
-                            "no token, and the tokenizer has no token that begins a text");
-    }
-    check_size(id, size);
+    if (size == 0) return "no token, and the tokenizer has no token that begins a text";
+    if (auto problem = size_problem(size)) return problem;
     const Index longest = size + o_.new_tokens();
     make_room((limit() > 0 ? std::min(longest, limit()) : longest) *
               std::max(o_.num_return_sequences, generate_.beams.num_beams));
     waiting_.push_back(std::move(prompt));
+    return std::nullopt;
   }
 
   void write() {
@@ -140,10 +140,9 @@ class LinesToWrite {
  private:
   Index limit() const { return opened_.model->design().max_position_embeddings; }
 
-  void check_size(std::uint64_t id, Index size) const {
-    if (limit() <= 0 || size <= limit()) return;
-    commands::refuse_line(o_.stream, id,
-                          fmt::format("{} tokens, expected at most {}", size, limit()));
+  std::optional<std::string> size_problem(Index size) const {
+    if (limit() <= 0 || size <= limit()) return std::nullopt;
+    return fmt::format("{} tokens, expected at most {}", size, limit());
   }
 
   void make_room(Index own) {
@@ -170,6 +169,7 @@ cli::ExitCode run(const GenerateOptions& o, const cli::Command& command, cli::Se
   if (!o.masked()) kernel::choose_product(kernel::ProductChoice::kFewRows);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
   check_model(o, opened);
+  check_generation_config(o, opened, session);
   std::optional<Sources> sources;
   if (o.source) sources.emplace(*o.source);
   Prompts prompts(opened, o.kind, sources ? &*sources : nullptr, begins_texts(o, opened));
@@ -183,8 +183,8 @@ cli::ExitCode run(const GenerateOptions& o, const cli::Command& command, cli::Se
   work.label = "generating";
   work.flush = [&] { lines.write(); };
   work.use = [&](std::uint64_t id, std::string_view line) {
-    lines.add(id, line);
     end = id + 1;
+    return lines.add(id, line);
   };
   const cli::ExitCode code = commands::run_lines(o.stream, command, work, session);
   // A part of standard input has its part of the sources.
@@ -218,7 +218,7 @@ void declare_generate(cli::Command& tool) {
   commands::add_stream(c, o->stream);
   c.flag("--json", o->open.common.json,
          "print one JSON object per text, with its ids, instead of TSV");
-  cli::add_no_header(c, o->open.common);
+  cli::add_csv(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }
 

@@ -8,7 +8,6 @@
 
 #include "base/edit_distance.hpp"
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/interrupt.hpp"
 #include "base/json_writer.hpp"
 #include "base/parallel.hpp"
@@ -55,6 +54,7 @@ cli::ExitCode encode(const Options& o, const cli::Command& command, cli::Session
   session.configure(g.open.common);
   if (o.output) {
     if (g.open.common.json) throw UsageError("--json cannot be combined with -o");
+    if (g.open.common.csv) throw UsageError("--csv cannot be combined with -o");
     if (g.open.digits) throw UsageError("--digits cannot be combined with -o");
     commands::VectorFile::check_name(*o.output);
   }
@@ -63,27 +63,25 @@ cli::ExitCode encode(const Options& o, const cli::Command& command, cli::Session
   const model::LatentDesign& latent = latent_of(opened);
   const auto number = commands::ResultFormat::of(opened.model->precision(), g.open.digits);
   std::optional<commands::VectorFile> file;
-  if (o.output)
-    file.emplace(*o.output, "latents", latent.layers * latent.size, opened.model->precision());
-  LatentLines lines(opened, g.stream, g.open.batch_tokens, 1,
+  const Index width = latent.layers * latent.size;
+  if (o.output) file.emplace(*o.output, "latents", width, opened.model->precision());
+  const cli::CommonOptions& common = g.open.common;
+  commands::print_vector_header(width, commands::has_header(common, g.stream), common, session);
+  LatentLines lines(opened, g.open.batch_tokens, 1,
                     [&](std::uint64_t id, std::vector<probe::LatentPoints>&& all) {
-                      const probe::LatentPoints& points = all.front();
-                      if (file) return file->add(points);
+                      if (file) return file->add(all.front());
+                      if (!common.json)
+                        return session.print(commands::vector_line(all.front(), number, common));
                       std::string out;
-                      if (g.open.common.json) {
-                        JsonWriter json(out);
-                        json.begin_object().member("id", id);
-                        add_points(json, number, latent, points);
-                        json.end_object();
-                      } else {
-                        for (const double x : points)
-                          out += (out.empty() ? "" : "\t") + number.text(x);
-                      }
+                      JsonWriter json(out);
+                      json.begin_object().member("id", id);
+                      add_points(json, number, latent, all.front());
+                      json.end_object();
                       session.print(out + "\n");
                     });
   commands::LineWork work;
   work.label = "encoding";
-  work.use = [&](std::uint64_t id, std::string_view line) { lines.add(id, line); };
+  work.use = [&](std::uint64_t id, std::string_view line) { return lines.add(id, line); };
   work.flush = [&] { lines.flush(); };
   const cli::ExitCode code = commands::run_lines(g.stream, command, work, session);
   if (file) file->finish();
@@ -104,11 +102,12 @@ class TextPrinter {
 
   void header(const std::vector<std::string>& more = {}) {
     if (!commands::has_header(options_.open.common, options_.stream)) return;
-    std::string out = "id";
-    if (number_ != nullptr) out += fmt::format("\t{}", number_);
-    out += "\tsample\tscore";
-    for (const std::string& name : more) out += "\t" + name;
-    session_.print(out + "\ttext\n");
+    std::vector<std::string> columns{"id"};
+    if (number_ != nullptr) columns.emplace_back(number_);
+    columns.insert(columns.end(), {"sample", "score"});
+    columns.insert(columns.end(), more.begin(), more.end());
+    columns.emplace_back("text");
+    session_.print(cli::header_line(session_, options_.open.common, columns));
   }
 
   void print(const LatentWriter::Written& text,
@@ -126,14 +125,17 @@ class TextPrinter {
       }
       add_points(json, digits_, latent_, *text.points);
       json.key("ids").array(text.ids).member("text", text.text).end_object();
+      session_.print(out + "\n");
     } else {
-      out = fmt::format("{}", text.id);
-      if (number_ != nullptr) out += fmt::format("\t{}", text.number);
-      out += fmt::format("\t{}\t{}", text.sample, digits_.text(text.score));
-      for (const auto& [name, value] : more) out += value ? fmt::format("\t{}", *value) : "\t-";
-      out += "\t" + escape(text.text);
+      std::vector<cli::Cell> cells{text.id};
+      if (number_ != nullptr) cells.emplace_back(text.number);
+      cells.emplace_back(text.sample);
+      cells.push_back(digits_.cell(text.score));
+      for (const auto& [name, value] : more)
+        cells.push_back(value ? cli::Cell(*value) : cli::Cell::none());
+      cells.emplace_back(text.text);
+      session_.print(cli::row_line(session_, options_.open.common, cells));
     }
-    session_.print(out + "\n");
     if (session_.stdout_is_terminal()) session_.flush();
   }
 
@@ -159,7 +161,7 @@ cli::ExitCode decode(const Options& o, const cli::Command& command, cli::Session
   const GenerateOptions& g = o.generate;
   prepare(o, session);
   if (!o.latents) cli::need_stream(command);
-  for (const char* option : {"shard", "first-record", "invalid", "crlf", "max-line"}) {
+  for (const char* option : {"shard", "first-record", "invalid", "crlf", "max-line", "policy"}) {
     if (o.latents && command.is_requested(option))
       throw UsageError(fmt::format("--{} cannot be combined with --latents", option));
   }
@@ -179,13 +181,14 @@ cli::ExitCode decode(const Options& o, const cli::Command& command, cli::Session
   work.label = "decoding";
   work.use = [&](std::uint64_t id, std::string_view line) {
     probe::LatentPoints points;
-    if (const auto problem =
-            input_error_message([&] { points = parse_points(line, latent_of(opened)); }))
-      commands::refuse_line(g.stream, id, *problem);
-    writer.add(id, 0, std::move(points));
+    auto problem = input_error_message([&] { points = parse_points(line, latent_of(opened)); });
+    if (!problem) writer.add(id, 0, std::move(points));
+    return problem;
   };
   work.flush = [&] { writer.flush(); };
-  return commands::run_lines(g.stream, command, work, session);
+  commands::StreamOptions stream = g.stream;
+  stream.input.format = cli::TextFormat::kText;  // numbers, or JSON
+  return commands::run_lines(stream, command, work, session);
 }
 
 cli::ExitCode sample(const Options& o, const cli::Command& /*command*/, cli::Session& session) {
@@ -210,13 +213,13 @@ cli::ExitCode run_pairs(const GenerateOptions& g, const cli::Command& command,
                         const std::function<void(std::uint64_t, const probe::LatentPoints&,
                                                  const probe::LatentPoints&)>& use,
                         cli::Session& session) {
-  LatentLines lines(opened, g.stream, g.open.batch_tokens, 2,
+  LatentLines lines(opened, g.open.batch_tokens, 2,
                     [&](std::uint64_t id, std::vector<probe::LatentPoints>&& both) {
                       use(id, both[0], both[1]);
                     });
   commands::LineWork work;
   work.label = "writing";
-  work.use = [&](std::uint64_t id, std::string_view line) { lines.add(id, line); };
+  work.use = [&](std::uint64_t id, std::string_view line) { return lines.add(id, line); };
   work.flush = [&] {
     lines.flush();
     writer.flush();
@@ -313,15 +316,20 @@ cli::ExitCode swap(const Options& o, const cli::Command& command, cli::Session& 
       session);
 }
 
-/// The options of all commands; `stream`: of those that read lines; `writes`: that write texts.
-void declare_common(cli::Command& c, Options& o, bool stream, bool writes) {
+/// What the lines of a command are.
+enum class LatentInput { kNone, kText, kPoints };
+
+/// The options of all commands that read `lines`; `writes`: of those that write texts.
+void declare_common(cli::Command& c, Options& o, LatentInput lines, bool writes) {
   commands::add_open_options(c, o.generate.open);
   commands::add_batch_tokens(c, o.generate.open);
   if (writes) declare_text_options(c, o.generate);
   commands::add_digits(c, o.generate.open.digits);
-  if (stream) commands::add_stream(c, o.generate.stream);
+  if (lines != LatentInput::kNone)
+    commands::add_stream(c, o.generate.stream, {.text = lines == LatentInput::kText});
   c.flag("--json", o.generate.open.common.json, "print one JSON object per text instead of TSV");
-  if (writes) cli::add_no_header(c, o.generate.open.common);
+  writes ? cli::add_csv(c, o.generate.open.common)
+         : commands::add_vector_csv(c, o.generate.open.common);
 }
 
 void set_action(cli::Command& c, const std::shared_ptr<Options>& o, auto run) {
@@ -341,7 +349,7 @@ void declare_latent(cli::Command& tool) {
     c.option("-o,--output", "FILE", o->output,
              "write a matrix to FILE: .npy, or .safetensors with the tensor latents");
     c.writes({"output"});
-    declare_common(c, *o, true, false);
+    declare_common(c, *o, LatentInput::kText, false);
     set_action(c, o, encode);
   }
   {
@@ -353,7 +361,7 @@ void declare_latent(cli::Command& tool) {
               "beam search: the best text for each row");
     c.option("--latents", "FILE", o->latents,
              "read the points from this .npy or .safetensors instead of standard input");
-    declare_common(c, *o, true, true);
+    declare_common(c, *o, LatentInput::kPoints, true);
     set_action(c, o, decode);
   }
   {
@@ -361,7 +369,7 @@ void declare_latent(cli::Command& tool) {
     cli::Command& c = parent.subcommand("sample", "writes texts from random points");
     c.example("lm-write latent sample univae/ --count 10", "ten texts");
     c.option("-n,--count", "N", o->count, cli::AllowedRange{1, 1e9}, "number of points");
-    declare_common(c, *o, false, true);
+    declare_common(c, *o, LatentInput::kNone, true);
     set_action(c, o, sample);
   }
   {
@@ -371,7 +379,7 @@ void declare_latent(cli::Command& tool) {
     c.example(R"(printf 'a man sleeps\tthe dogs run\n' | lm-write latent interpolate univae/)",
               "five texts; the first and the last reconstruct the two inputs");
     c.option("--steps", "N", o->steps, cli::AllowedRange{2, 1e6}, "points, including both ends");
-    declare_common(c, *o, true, true);
+    declare_common(c, *o, LatentInput::kText, true);
     set_action(c, o, interpolate);
   }
   {
@@ -384,7 +392,7 @@ void declare_latent(cli::Command& tool) {
              "bottleneck to swap, counted from 1 [each in turn]");
     c.option("--function-words", "FILE", o->function_words,
              "list of words whose changes are counted separately");
-    declare_common(c, *o, true, true);
+    declare_common(c, *o, LatentInput::kText, true);
     set_action(c, o, swap);
   }
 }

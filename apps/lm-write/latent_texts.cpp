@@ -14,7 +14,6 @@
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
 #include "base/utf8.hpp"
-#include "commands/text_stream.hpp"
 #include "probe/write/generate.hpp"
 #include "tensor/convert.hpp"
 #include "text/template_tokens.hpp"
@@ -97,10 +96,9 @@ Words read_words(const std::string& path) {
   return words;
 }
 
-LatentLines::LatentLines(const commands::OpenedModel& opened, const commands::StreamOptions& stream,
-                         std::int64_t batch_tokens, std::size_t texts, Take take)
+LatentLines::LatentLines(const commands::OpenedModel& opened, std::int64_t batch_tokens,
+                         std::size_t texts, Take take)
     : opened_(opened),
-      stream_(stream),
       texts_(texts),
       take_(std::move(take)),
       encoder_(*opened.model, batch_tokens, [this](std::uint64_t id, probe::LatentPoints&& points) {
@@ -110,20 +108,18 @@ LatentLines::LatentLines(const commands::OpenedModel& opened, const commands::St
         waiting_.clear();
       }) {}
 
-void LatentLines::add(std::uint64_t id, std::string_view line) {
+std::optional<std::string> LatentLines::add(std::uint64_t id, std::string_view line) {
   const std::vector<std::string_view> parts =
       texts_ == 1 ? std::vector<std::string_view>{line} : split(line, '\t');
-  if (parts.size() != texts_) {
-    commands::refuse_line(
-        stream_, id, fmt::format("{} texts separated by tabs, expected {}", parts.size(), texts_));
-  }
+  if (parts.size() != texts_)
+    return fmt::format("{} texts separated by tabs, expected {}", parts.size(), texts_);
   std::vector<probe::Sentence> sentences;
   for (const std::string_view part : parts) {
     sentences.push_back(probe::encode_sentence(*opened_.tokenizer, part, {}));
-    if (const auto problem = encoder_.length_problem(sentences.back()))
-      commands::refuse_line(stream_, id, *problem);
+    if (auto problem = encoder_.length_problem(sentences.back())) return problem;
   }
   for (const probe::Sentence& sentence : sentences) encoder_.add(id, sentence);
+  return std::nullopt;
 }
 
 LatentWriter::LatentWriter(const GenerateOptions& options, const commands::OpenedModel& opened,

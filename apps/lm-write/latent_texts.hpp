@@ -31,14 +31,14 @@ class LatentLines {
  public:
   using Take = std::function<void(std::uint64_t id, std::vector<probe::LatentPoints>&& points)>;
 
-  LatentLines(const commands::OpenedModel& opened, const commands::StreamOptions& stream,
-              std::int64_t batch_tokens, std::size_t texts, Take take);
-  void add(std::uint64_t id, std::string_view line);
+  LatentLines(const commands::OpenedModel& opened, std::int64_t batch_tokens, std::size_t texts,
+              Take take);
+  /// Returns why the line has no points, or nothing.
+  std::optional<std::string> add(std::uint64_t id, std::string_view line);
   void flush() { encoder_.flush(); }
 
  private:
   const commands::OpenedModel& opened_;
-  const commands::StreamOptions& stream_;
   std::size_t texts_;
   Take take_;
   std::vector<probe::LatentPoints> waiting_;

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "base/split.hpp"
 #include "base/utf8.hpp"
 #include "commands/files.hpp"
@@ -15,6 +16,7 @@
 namespace masque::lm_write {
 
 Sources::Sources(const std::string& path) : path_(path), text_(commands::read_file(path)) {
+  refuse_json(text_, input_name(path_));
   lines_ = split_terminated(text_, '\n');
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     lines_[i] = without_return(lines_[i]);

@@ -39,8 +39,8 @@ cli::Report report_of(const mask::MaskDifference& difference, const mask::Mask& 
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const mask::MaskExpression a = mask::parse_mask(o.a);
-  const mask::MaskExpression b = mask::parse_mask(o.b);
+  const mask::MaskExpression a = mask::parse_mask(o.a, mask::MaskFiles::kAllowed);
+  const mask::MaskExpression b = mask::parse_mask(o.b, mask::MaskFiles::kAllowed);
   const Positions positions = positions_of(o.positions, {a, b});
   const mask::Mask mask_a = positions.bind(a);
   const mask::Mask mask_b = positions.bind(b);
@@ -50,8 +50,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if (o.output) {
     draw::write_picture(*o.output, difference_figure(mask_a, mask_b, a.text(), b.text(), picture));
   }
-  report_of(difference, mask_a).print(session, o.common.json);
-  if (!o.output && !o.common.json && !o.common.quiet && !difference.equal()) {
+  report_of(difference, mask_a).print(session, o.common);
+  if (!o.output && !o.common.json && !o.common.csv && !o.common.quiet && !difference.equal()) {
     print_figure(session, 3, [&](Index max_cells) {
       picture.max_cells = max_cells;
       return difference_figure(mask_a, mask_b, a.text(), b.text(), picture);
@@ -73,7 +73,7 @@ void declare_diff(cli::Command& tool) {
   add_labels(c, o->positions);
   c.option("-o,--output", "FILE", o->output,
            "write the picture to a file (.svg .png) instead of printing it");
-  add_json(c, o->common);
+  add_report(c, o->common);
   c.flag("-q,--quiet", o->common.quiet, "print no picture");
   add_color(c, o->common);
   c.writes({"output"});

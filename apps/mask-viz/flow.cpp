@@ -14,6 +14,7 @@
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "commands/flow_options.hpp"
+#include "exchange/read_masks.hpp"
 #include "output.hpp"
 #include "positions.hpp"
 
@@ -93,7 +94,7 @@ std::vector<mask::Mask> bind_layers(const std::vector<mask::MaskLayer>& list,
   const bool repeat = list.size() == 1 && total == 1;
   if (layers && !repeat && *layers != total) {
     throw UsageError(
-        fmt::format("-L {}: '{}' has {} layers", *layers, mask::layers_text(list), total));
+        fmt::format("-L {}: '{}' has {} layers", *layers, mask::shown_layers(list), total));
   }
   if (total > 100000) throw UsageError("more than 100000 layers, expected at most 100000");
   std::vector<mask::Mask> masks;
@@ -130,7 +131,7 @@ void print_result(const Options& o, const mask::FlowRequest& request,
   for (const mask::ReceptiveField& field : result.fields) {
     report.add(fmt::format("reads_{}", field.layer), field_cell(field));
   }
-  report.print(session, o.common.json);
+  report.print(session, o.common);
 }
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
@@ -147,7 +148,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if (record && !o.targets.empty())
     throw UsageError("--targets cannot be combined with a record, which says what is predicted");
   const std::vector<mask::MaskLayer> layers =
-      mask::parse_mask_layers(record ? record->expression : o.mask);
+      record ? mask::parse_mask_layers(record->expression)
+             : exchange::read_files(mask::parse_mask_layers(o.mask, mask::MaskFiles::kAllowed));
   std::vector<mask::MaskExpression> masks;
   masks.reserve(layers.size());
   for (const mask::MaskLayer& layer : layers) masks.push_back(layer.mask);
@@ -165,7 +167,9 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     const std::string content =
         o.content ? *o.content : fmt::format("({}) | diagonal", mask::layers_text(layers));
     const auto count = static_cast<Index>(request.layers.size());
-    request.content = bind_layers(mask::parse_mask_layers(content), count, positions.lengths);
+    request.content = bind_layers(
+        exchange::read_files(mask::parse_mask_layers(content, mask::MaskFiles::kAllowed)), count,
+        positions.lengths);
   }
   if (record && o.prediction != mask::Prediction::kNone) {
     forbid_predicted(record->labelled, record->length, request);
@@ -186,7 +190,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   if (o.output) {
     const draw::MaskFigureRequest picture{
         .title = fmt::format("Which tokens reach which outputs after {} layers of {}",
-                             request.layers.size(), mask::layers_text(layers)),
+                             request.layers.size(), mask::shown_layers(layers)),
         .labels = positions.labels,
         .row_name = "output",
         .column_name = "token",
@@ -252,7 +256,7 @@ void declare_flow(cli::Command& tool) {
            ".safetensors .pbm .tsv)");
   add_large_output(c, o->force);
   add_threads(c, o->common);
-  add_json(c, o->common);
+  add_report(c, o->common);
   c.writes({"output"});
   c.action([o](cli::Session& session) { return run(*o, session); });
 }

@@ -35,7 +35,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     report.add("first_query", difference.first->query);
     report.add("first_key", difference.first->key);
   }
-  report.print(session, o.common.json);
+  report.print(session, o.common);
   return found.exact() ? cli::ExitCode::kDone : cli::ExitCode::kFound;
 }
 
@@ -52,7 +52,7 @@ void declare_identify(cli::Command& tool) {
   c.argument("FILE", o->file,
              "mask file: npy, npz, safetensors, PBM, TSV, or lines of # and .; FILE:NAME picks one "
              "array; - is standard input");
-  add_json(c, o->common);
+  add_report(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

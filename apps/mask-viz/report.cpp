@@ -25,7 +25,9 @@ double share(std::uint64_t part, std::uint64_t whole) {
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const auto record = read_record_mask(o.mask, o.positions.tokenizer);
-  const mask::MaskExpression expression = mask::parse_mask(record ? record->expression : o.mask);
+  const mask::MaskExpression expression = record
+                                              ? mask::parse_mask(record->expression)
+                                              : mask::parse_mask(o.mask, mask::MaskFiles::kAllowed);
   const Positions positions = positions_of(o.positions, {expression}, record);
   const mask::MaskReport r = mask::report_mask(positions.bind(expression), o.block);
   cli::Report report;
@@ -54,7 +56,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   report.add("flop_saving_exact", r.cells() == 0 ? 0 : 1 - r.density());
   report.add("dense_bytes", r.cells());
   report.add("block_map_bytes", r.block_map_bytes);
-  report.print(session, o.common.json);
+  report.print(session, o.common);
   return cli::ExitCode::kDone;
 }
 
@@ -73,7 +75,7 @@ void declare_report(cli::Command& tool) {
   add_lengths(c, o->positions);
   add_record(c, o->positions);
   c.option("-b,--block", "B", o->block, cli::AllowedRange{1, 1 << 30}, "side of a block in cells");
-  add_json(c, o->common);
+  add_report(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });
 }
 

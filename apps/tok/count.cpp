@@ -60,7 +60,7 @@ void count_line(std::string_view line, const std::vector<TokenId>& ids,
   }
 }
 
-void print(const Counts& counts, cli::Session& session, bool json) {
+void print(const Counts& counts, const cli::CommonOptions& common, cli::Session& session) {
   cli::Report report;
   report.add("lines", counts.lines);
   report.add("bytes", counts.bytes);
@@ -71,7 +71,7 @@ void print(const Counts& counts, cli::Session& session, bool json) {
   report.add("bytes_per_token", ratio(counts.bytes, counts.tokens));
   report.add("tokens_per_word", ratio(counts.tokens, counts.words));
   report.add("unknown_share", ratio(counts.unknown, counts.tokens));
-  report.print(session, json);
+  report.print(session, common);
 }
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
@@ -88,7 +88,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   encoders.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i)
     encoders.push_back(std::make_unique<text::IdEncoder>(tokenizer, options));
-  LineInput input(0, kStandardInput, o.input.max_line);
+  LineInput input = cli::open_lines(0, kStandardInput, o.input);
   InputLines lines(o.input);
   Counts total;
   OrderedSteps<CountBatch> steps;
@@ -104,7 +104,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   };
   steps.write = [&](CountBatch& batch) { add(total, batch.counts); };
   ordered_work(threads, steps);
-  print(total, session, o.common.json);
+  print(total, o.common, session);
   return lines.finish(session);
 }
 
@@ -119,8 +119,9 @@ void declare_count(cli::Command& tool) {
   c.flag("--special", o->special, "counts the special tokens of the template as well");
   add_flavor(c, o->open);
   add_input(c, o->input);
+  cli::add_policy(c, o->input.bad);
   add_threads(c, o->common);
-  add_json(c, o->common);
+  add_report(c, o->common);
   add_quiet(c, o->common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }

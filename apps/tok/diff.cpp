@@ -63,7 +63,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   const text::Tokenizer a = open_tokenizer(o.a, o.open, session);
   const text::Tokenizer b = open_tokenizer(o.b, o.other, session);
   const text::EncodeOptions options;
-  LineInput input(0, kStandardInput, o.input.max_line);
+  LineInput input = cli::open_lines(0, kStandardInput, o.input);
   InputLines lines(o.input);
   std::uint64_t total = 0;
   std::uint64_t different = 0;
@@ -115,6 +115,7 @@ void declare_diff(cli::Command& tool) {
             {"spm", Flavor::kSentencePiece}},
            "--flavor for B");
   add_input(c, o->input);
+  cli::add_policy(c, o->input.bad);
   add_threads(c, o->common);
   add_table(c, o->common);
   add_quiet(c, o->common);

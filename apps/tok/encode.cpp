@@ -3,6 +3,7 @@
 
 #include "base/file.hpp"
 #include "base/ordered_work.hpp"
+#include "base/parallel.hpp"
 #include "binary_output.hpp"
 #include "commands.hpp"
 #include "encode_folder.hpp"
@@ -42,7 +43,7 @@ cli::ExitCode run(EncodeCommand& o, const cli::Command& command, cli::Session& s
   encoders.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i)
     encoders.push_back(std::make_unique<LineTokenizer>(tokenizer, o));
-  LineInput input(0, kStandardInput, o.input.max_line);
+  LineInput input = cli::open_lines(0, kStandardInput, o.input);
   if (o.shard) input.cut(parse_shard(*o.shard));
   InputLines lines(o.input);
   OrderedSteps<EncodeBatch> steps;
@@ -52,15 +53,20 @@ cli::ExitCode run(EncodeCommand& o, const cli::Command& command, cli::Session& s
     LineTokenizer& encoder = *encoders[static_cast<std::size_t>(worker)];
     batch.out.clear();
     lines.each(batch.lines, [&](std::uint64_t number, std::string_view line) {
-      if (o.records && o.with.need_encoding()) {
-        append_record(batch.out, encoder.encode(number, line), line, o.with);
-      } else if (o.records) {
-        append_record(batch.out, encoder.ids(number, line), line, o.with);
-      } else if (binary) {
-        binary->append(batch.out, encoder.ids(number, line));
-      } else {
-        append_line(batch, encoder.ids(number, line));
-      }
+      const auto encode = [&] {
+        if (o.records && o.with.need_encoding()) {
+          append_record(batch.out, encoder.encode(line), line, o.with);
+        } else if (o.records) {
+          append_record(batch.out, encoder.ids(line), line, o.with);
+        } else if (binary) {
+          binary->append(batch.out, encoder.ids(line));
+        } else {
+          append_line(batch, encoder.ids(line));
+        }
+      };
+      // A pair that has no tab, or cannot be cut, is the line's fault.
+      if (!o.pair) return encode();
+      if (const auto problem = input_error_message(encode)) lines.refuse(number, *problem);
     });
   };
   steps.write = [&](EncodeBatch& batch) {

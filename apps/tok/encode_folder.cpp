@@ -46,7 +46,7 @@ Index count_lines(std::string_view text) {
 class HashedInput {
  public:
   explicit HashedInput(const EncodeCommand& o)
-      : input_(STDIN_FILENO, kStandardInput, o.input.max_line) {
+      : input_(cli::open_lines(STDIN_FILENO, kStandardInput, o.input)) {
     if (o.shard) input_.cut(parse_shard(*o.shard));
   }
 
@@ -95,9 +95,11 @@ class HashedInput {
 
 /// Besides the tokenizer, what decides the ids.
 std::string settings_of(const EncodeCommand& o) {
-  return fmt::format("special tokens in text: {}, lines that are not UTF-8: {}",
-                     o.no_special_in_text ? "no" : "yes",
-                     o.input.invalid == cli::Invalid::kSkip ? "skipped" : "repaired");
+  return fmt::format(
+      "special tokens in text: {}, lines that are not UTF-8: {}{}",
+      o.no_special_in_text ? "no" : "yes",
+      o.input.invalid == cli::Invalid::kSkip ? "skipped" : "repaired",
+      o.input.json() ? fmt::format(", field: {}", o.input.field.value_or("text")) : "");
 }
 
 }  // namespace
@@ -136,8 +138,8 @@ cli::ExitCode encode_to_folder(const EncodeCommand& o, const text::Tokenizer& to
     batch.ids.clear();
     batch.lengths.clear();
     batch.whole = false;
-    lines.each(batch.lines, [&](std::uint64_t number, std::string_view line) {
-      const auto& ids = encoders[static_cast<std::size_t>(worker)]->ids(number, line);
+    lines.each(batch.lines, [&](std::uint64_t /*number*/, std::string_view line) {
+      const auto& ids = encoders[static_cast<std::size_t>(worker)]->ids(line);
       if (ids.empty()) return;
       batch.ids.insert(batch.ids.end(), ids.begin(), ids.end());
       batch.lengths.push_back(ids.size());

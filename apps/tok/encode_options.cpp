@@ -4,7 +4,6 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/parallel.hpp"
 #include "cli/input_lines.hpp"
 #include "cli/shared_options.hpp"
 
@@ -66,6 +65,7 @@ void add_encode(cli::Command& c, EncodeCommand& o) {
   cli::add_shard(c, o.shard);
   add_flavor(c, o.open);
   add_input(c, o.input);
+  cli::add_policy(c, o.input.bad);
   add_threads(c, o.common);
   add_quiet(c, o.common);
 }
@@ -98,24 +98,17 @@ LineTokenizer::LineTokenizer(const text::Tokenizer& tokenizer, const EncodeComma
       pair_(options.pair),
       encoder_(tokenizer, options_) {}
 
-text::Encoding LineTokenizer::encode(std::uint64_t number, std::string_view line) const {
+text::Encoding LineTokenizer::encode(std::string_view line) const {
   if (!pair_) return tokenizer_.encode(line, options_);
   const std::size_t tab = line.find('\t');
   if (tab == std::string_view::npos)
-    throw InputError("standard input",
-                     fmt::format("line {}: no tab, expected two texts separated by a tab", number));
-  text::Encoding encoding;
-  // A pair that cannot be cut is the line's fault.
-  const auto problem = input_error_message([&] {
-    encoding = tokenizer_.encode_pair(line.substr(0, tab), line.substr(tab + 1), options_);
-  });
-  if (problem) throw InputError("standard input", fmt::format("line {}: {}", number, *problem));
-  return encoding;
+    throw InputError("no tab, expected two texts separated by a tab");
+  return tokenizer_.encode_pair(line.substr(0, tab), line.substr(tab + 1), options_);
 }
 
-const std::vector<TokenId>& LineTokenizer::ids(std::uint64_t number, std::string_view line) {
+const std::vector<TokenId>& LineTokenizer::ids(std::string_view line) {
   if (pair_ || options_.truncation) {
-    ids_ = encode(number, line).ids;
+    ids_ = encode(line).ids;
   } else {
     ids_.clear();
     encoder_.encode(line, ids_);

@@ -40,8 +40,9 @@ class LineTokenizer {
   LineTokenizer(const text::Tokenizer& tokenizer, const EncodeCommand& options);
 
   /// The ids alone, valid until the next call.
-  const std::vector<TokenId>& ids(std::uint64_t number, std::string_view line);
-  text::Encoding encode(std::uint64_t number, std::string_view line) const;
+  const std::vector<TokenId>& ids(std::string_view line);
+  /// Throws InputError for a pair that has no tab, or cannot be cut.
+  text::Encoding encode(std::string_view line) const;
 
  private:
   const text::Tokenizer& tokenizer_;

@@ -58,7 +58,7 @@ void print_tokens(const Options& o, cli::Session& session) {
   report.add("p99_length", static_cast<std::uint64_t>(quantile(lengths, info.sequences, 0.99)));
   report.add("longest", static_cast<std::uint64_t>(lengths.empty() ? 0 : lengths.back().length));
   report.add("digest", info.digest);
-  report.print(session, o.common.json);
+  report.print(session, o.common);
 }
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
@@ -90,7 +90,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     const auto id = tokenizer.roles().*member;
     if (id) report.add(std::string(role), fmt::format("{} {}", *id, tokenizer.token(*id)));
   }
-  report.print(session, o.common.json);
+  report.print(session, o.common);
   return cli::ExitCode::kDone;
 }
 

@@ -56,7 +56,7 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   const text::WordCutter cutter(o.train);
   text::WordCounts counts(o.train.max_words);
   std::uint64_t block = 0;
-  LineInput input(0, kStandardInput, o.input.max_line);
+  LineInput input = cli::open_lines(0, kStandardInput, o.input);
   InputLines lines(o.input);
   OrderedSteps<TrainBatch> steps;
   steps.read = [&](TrainBatch& batch) { return input.read(batch.lines); };
@@ -116,6 +116,7 @@ void declare_train(cli::Command& tool) {
   c.flag("--force", o->force,
          "replaces an existing output folder, unless other files would be lost");
   add_input(c, o->input);
+  cli::add_policy(c, o->input.bad);
   add_threads(c, o->common);
   add_quiet(c, o->common);
   c.read_only_if(

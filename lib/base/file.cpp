@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file_kind.hpp"
 #include "base/interrupt.hpp"
 #include "base/os.hpp"
 
@@ -134,36 +133,12 @@ bool InputStream::is_device() const {
   return ::fstat(descriptor(), &info) == 0 && S_ISCHR(info.st_mode);
 }
 
-namespace {
-
-[[noreturn]] void refuse_size(const InputStream& stream, std::uint64_t limit) {
-  throw InputError(
-      stream.name(),
-      fmt::format("has more than {} bytes{}", limit,
-                  stream.is_device() ? " and is a device, expected a file or a pipe" : ""));
-}
-
-}  // namespace
-
 void InputStream::refuse_endless(std::uint64_t bytes) const {
   constexpr std::uint64_t kMostDeviceBytes = 1 << 20;
-  if (bytes > kMostDeviceBytes && is_device()) refuse_size(*this, kMostDeviceBytes);
-}
-
-std::string read_text(const std::string& path, std::uint64_t limit) {
-  InputStream stream(path);
-  std::string text;
-  std::string buffer(1 << 16, '\0');
-  while (true) {
-    const std::size_t count = stream.read(buffer.data(), buffer.size());
-    if (count == 0) return text;
-    stream.refuse_endless(text.size() + count);
-    if (text.size() + count > limit) refuse_size(stream, limit);
-    const bool begins = text.size() < kKindBytes;
-    text.append(buffer, 0, count);
-    // A pipe may give its first bytes one by one.
-    if (begins) refuse_other_kind(std::string_view(text).substr(0, kKindBytes), stream.name());
-  }
+  if (bytes <= kMostDeviceBytes || !is_device()) return;
+  throw InputError(name_,
+                   fmt::format("has more than {} bytes and is a device, expected a file or a pipe",
+                               kMostDeviceBytes));
 }
 
 namespace {

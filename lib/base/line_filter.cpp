@@ -1,9 +1,6 @@
 #include "base/line_filter.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <exception>
 #include <vector>
 
@@ -11,10 +8,10 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "base/file_kind.hpp"
 #include "base/interrupt.hpp"
 #include "base/parallel.hpp"
 #include "base/shortage.hpp"
+#include "base/text_source.hpp"
 
 namespace masque {
 
@@ -30,35 +27,27 @@ class Input {
     if (given_) return;
     stream_.emplace(path);
     name_ = stream_->name();
+    source_.emplace(stream_->descriptor(), name_);
   }
 
   const std::string& name() const { return name_; }
 
   /// Up to `size` bytes; 0 at the end.
   std::size_t read(char* out, std::size_t size) {
-    if (given_) return given_(out, size);
-    if (left_ && *left_ < size) size = *left_;
-    const std::size_t count = stream_->read(out, size);
-    if (left_) *left_ -= count;
-    return count;
+    return given_ ? given_(out, size) : source_->read(out, size);
   }
 
   /// Limits reading to a shard, and returns how many lines stand before it.
   std::uint64_t cut(const Shard& shard) {
-    MASQUE_CHECK(stream_.has_value());
-    const LineSpan span = find_shard(stream_->descriptor(), name(), shard);
-    if (::lseek(stream_->descriptor(), static_cast<off_t>(span.begin), SEEK_SET) < 0) {
-      throw system_error(name(), "seeking", errno);
-    }
-    left_ = span.end - span.begin;
-    return span.lines_before;
+    MASQUE_CHECK(source_.has_value());
+    return source_->cut(shard);
   }
 
  private:
   std::string name_;
   std::function<std::size_t(char* out, std::size_t size)> given_;
   std::optional<InputStream> stream_;
-  std::optional<std::uint64_t> left_;
+  std::optional<TextSource> source_;  ///< of the stream
 };
 
 /// Collects bytes, and gives them away in pieces of whole lines.
@@ -181,7 +170,6 @@ std::uint64_t filter_lines(const std::string& path, const LineFilter& filter) {
     throw_if_interrupted();
     const std::vector<LinePiece> pieces = source.next(batch);
     if (pieces.empty()) break;
-    if (first) refuse_other_kind(pieces.front().text, input.name());
     if (first && filter.start) filter.start(pieces.front());
     for (std::size_t i = 0; i < pieces.size(); ++i) outputs[i].clear();
     parallel_for(static_cast<Index>(pieces.size()), threads, [&](Index i) {

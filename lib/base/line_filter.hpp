@@ -30,7 +30,7 @@ struct LineFilter {
   /// Only this part of a regular file; line numbers are those of the whole file. UsageError for
   /// what cannot be cut, a pipe say.
   std::optional<Shard> shard = {};
-  /// Gives the bytes of the input in place of a file: fills up to `size` bytes, and returns how
+  /// Gives the text of the input in place of a file: fills up to `size` bytes, and returns how
   /// many; 0 at the end. Without `shard`.
   std::function<std::size_t(char* out, std::size_t size)> read = {};
   /// Sees the first piece before any work begins, on the caller's thread.
@@ -46,8 +46,8 @@ struct LineFilter {
 /// has at most 256 KiB, or is one longer line; what the pieces are depends on neither the number of
 /// threads nor how the bytes arrive. Returns the number of lines. Throws InputError "PATH: line N:
 /// …", N being the line's number + 1, for a line beyond `max_line`, and what `work` throws, after
-/// the output of earlier pieces and what it made of this one have been handed on; InputError if the
-/// input cannot be read or is of another kind than text (refuse_other_kind), and Interrupted.
+/// the output of earlier pieces and what it made of this one have been handed on; and as
+/// TextSource::read().
 std::uint64_t filter_lines(const std::string& path, const LineFilter& filter);
 
 }  // namespace masque

@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "base/json_text.hpp"
 #include "base/line_shard.hpp"
+#include "base/text_source.hpp"
 
 namespace masque {
 
@@ -16,7 +19,7 @@ struct LineBatch {
 };
 
 /// Reads lines from a descriptor: a few hundred kilobytes at a time, or what is there if that is
-/// less. Lines end at line feeds and nowhere else.
+/// less. Lines end at line feeds and nowhere else. What is packed is unpacked, as TextSource does.
 class LineInput {
  public:
   /// Reads from where `fd` stands; the descriptor stays the caller's and must stay open. `name` is
@@ -27,25 +30,29 @@ class LineInput {
   /// Reads only the part `shard`; lines keep their numbers in the whole file. Before the first
   /// read(). Throws as find_shard does.
   void cut(const Shard& shard);
+  /// From now on read() refuses an input that is JSON (JsonDetector); the message ends with
+  /// `advice`: what to do. Before the first read(). Not for inputs that are to be JSON.
+  void refuse_json(std::string advice);
 
   /// Puts the next lines into `batch`, whose memory it uses again; false at the end. Throws
   /// InputError if the stream cannot be read, or a line has more than `max_line` bytes (named by
-  /// its number; the lines before it come first) or it is of another kind than text
-  /// (refuse_other_kind), and Interrupted.
+  /// its number; the lines before it come first), and as TextSource::read().
   bool read(LineBatch& batch);
   /// Whether read() would find something at once.
   bool ready() const;
 
  private:
   void check_lengths(LineBatch& batch);
+  void check_kind(std::string_view lines);
 
-  int fd_;
+  TextSource source_;
   std::string name_;
   std::uint64_t max_line_;
   std::string field_;
   std::string rest_;
   std::uint64_t next_line_ = 1;
-  std::optional<std::uint64_t> left_;  ///< bytes of the shard
+  std::optional<JsonDetector> json_;  ///< none: JSON may come, or it is known that none does
+  std::string advice_;
   bool ended_ = false;
   bool begun_ = false;
 };

@@ -13,6 +13,8 @@
 #include "base/interrupt.hpp"
 #include "base/json.hpp"
 #include "base/os.hpp"
+#include "base/text_source.hpp"
+#include "base/unpack.hpp"
 
 namespace masque {
 
@@ -86,6 +88,15 @@ LineSpan find_shard(int fd, const std::string& name, const Shard& shard) {
                      ": only a file can be cut into shards; for parts of a stream, give "
                      "the number of the first record");
   }
+  std::string first;
+  read_at(fd, name, 0, first);
+  if (const Packing packing = packing_of(first); packing != Packing::kNone) {
+    throw UsageError(fmt::format(
+        "{}: {} data cannot be cut into shards; unpack the file first, or give the number of the "
+        "first record with a part of the unpacked text",
+        name, packing_name(packing)));
+  }
+  refuse_other_encoding(first, name);
   const auto size = static_cast<std::uint64_t>(status.st_size);
   LineSpan span;
   span.begin = line_start(fd, name, cut(size, shard.index - 1, shard.count));

@@ -26,8 +26,9 @@ struct LineSpan {
 
 /// Returns where `shard` lies in the regular file open as `fd`, whose size is cut into `count`
 /// equal parts: a shard begins at the first line start at or after the begin of its part. It may be
-/// empty. Throws UsageError for a descriptor that is no regular file, InputError "NAME: …" (of
-/// `name`) if it cannot be read, and Interrupted. Cost: the bytes before the shard are read.
+/// empty. Throws UsageError for a descriptor that is no regular file or what gzip or zstd packed,
+/// InputError "NAME: …" (of `name`) if it cannot be read or is in another encoding than UTF-8
+/// (EncodingCheck), and Interrupted. Cost: the bytes before the shard are read.
 LineSpan find_shard(int fd, const std::string& name, const Shard& shard);
 
 /// Returns where `shard` lies in `text`, cut in the same way.

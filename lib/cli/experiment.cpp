@@ -18,7 +18,6 @@ namespace masque::cli {
 namespace {
 
 constexpr std::uint64_t kMostBytes = 1 << 20;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// Without its comment, and the blanks at its ends.
 std::string_view strip_comment(std::string_view line) {
@@ -64,11 +63,9 @@ Setting read_setting(std::string_view line, const std::string& location) {
 std::vector<Setting> read_settings(const std::string& path) {
   const std::string text = read_text(path, kMostBytes);
   std::vector<Setting> settings;
-  std::string_view lines = text;
-  if (lines.starts_with(kByteOrderMark)) lines.remove_prefix(kByteOrderMark.size());
   // A line at a time: Boost does not say where it found something.
   int number = 0;
-  for_each_line(lines, [&](std::string_view line) {
+  for_each_line(text, [&](std::string_view line) {
     ++number;
     line = strip_comment(line);
     if (!line.empty()) settings.push_back(read_setting(line, fmt::format("{}:{}", path, number)));

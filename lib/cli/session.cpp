@@ -25,18 +25,21 @@ void add_verbose(Command& command, CommonOptions& options) {
   command.flag("-v,--verbose", options.verbose, "prints more notes to stderr");
 }
 
-void add_json(Command& command, CommonOptions& options) {
+void add_report(Command& command, CommonOptions& options) {
   command.flag("--json", options.json, "prints JSON instead of text");
+  command.flag("--csv", options.csv, "prints CSV instead of text: a header line and one row");
+  command.flag("--no-header", options.no_header, "omits the header line of the CSV");
 }
 
 void add_table(Command& command, CommonOptions& options) {
   command.flag("--json", options.json, "prints one JSON object per line instead of TSV");
-  add_no_header(command, options);
+  add_csv(command, options);
   add_color(command, options);
 }
 
-void add_no_header(Command& command, CommonOptions& options) {
-  command.flag("--no-header", options.no_header, "omits the header line of the TSV");
+void add_csv(Command& command, CommonOptions& options) {
+  command.flag("--csv", options.csv, "prints CSV instead of TSV, for pandas and R");
+  command.flag("--no-header", options.no_header, "omits the header line of the table");
 }
 
 void add_threads(Command& command, CommonOptions& options) {
@@ -78,6 +81,9 @@ Session::Session(std::string tool, bool stdout_closed)
       stderr_is_terminal_(::isatty(STDERR_FILENO) == 1 && !dumb_terminal()) {}
 
 void Session::configure(const CommonOptions& options) {
+  if (options.csv && options.json)
+    throw UsageError(
+        fmt::format("{} and {} cannot be combined; use one of them", field("csv"), field("json")));
   quiet_ = options.quiet;
   verbose_ = options.verbose;
   color_ = options.color == ColorMode::kAlways ||

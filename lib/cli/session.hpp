@@ -34,6 +34,7 @@ struct CommonOptions {
   bool quiet = false;                  ///< -q: no notes, no progress
   bool verbose = false;                ///< -v: details
   bool json = false;                   ///< --json
+  bool csv = false;                    ///< --csv
   bool no_header = false;              ///< no line of column names; no effect with --json
   int threads = 0;                     ///< -j: 1 to 1024; 0: all processors
   std::uint64_t seed = 0;              ///< of the random numbers
@@ -45,12 +46,13 @@ struct CommonOptions {
 void add_quiet(Command& command, CommonOptions& options);
 /// Declares -v, --verbose of `command` in `options`: Session::detail() prints.
 void add_verbose(Command& command, CommonOptions& options);
-/// Declares --json of a `command` that prints a report, in `options`.
-void add_json(Command& command, CommonOptions& options);
-/// Declares --json, --no-header and --color of a `command` that prints a table, in `options`.
+/// Declares --json, --csv and --no-header of a `command` that prints a report, in `options`.
+void add_report(Command& command, CommonOptions& options);
+/// Declares --json, --csv, --no-header and --color of a `command` that prints a table, in
+/// `options`.
 void add_table(Command& command, CommonOptions& options);
-/// Declares --no-header of `command` alone, in `options`.
-void add_no_header(Command& command, CommonOptions& options);
+/// Declares --csv and --no-header of `command`, which has its own --json, in `options`.
+void add_csv(Command& command, CommonOptions& options);
 /// Declares -j, --threads of `command` in `options`: from 1 to 1024; 0, all processors, if it is
 /// not given.
 void add_threads(Command& command, CommonOptions& options);
@@ -71,7 +73,8 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Applies -q, -v and --color of `options`; until then they are off.
+  /// Applies -q, -v and --color of `options`; until then they are off. Throws UsageError for --csv
+  /// together with --json.
   void configure(const CommonOptions& options);
 
   /// Writes `text`, data, to stdout; buffered up to 64 KiB. Throws InputError if stdout is closed

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
+#include "cli/csv.hpp"
 
 namespace masque::cli {
 
@@ -34,6 +34,19 @@ bool is_finite_number(const std::string& text) {
   return text.find("nan") == std::string::npos && text.find("inf") == std::string::npos;
 }
 
+/// Whether a reader of CSV takes it for what it is without quotes.
+bool is_bare(const std::string& text) {
+  return text == "true" || text == "false" ||
+         (text.find_first_of("0123456789") != std::string::npos &&
+          text.find_first_not_of("+-.0123456789eE") == std::string::npos);
+}
+
+/// NaN and infinity in the spelling that pandas and R read as numbers; empty for other text.
+std::string_view spelled_for_csv(const std::string& text) {
+  if (text == "nan" || text == "-nan") return "NaN";
+  return text == "inf" ? "Inf" : text == "-inf" ? "-Inf" : "";
+}
+
 }  // namespace
 
 Cell::Cell(std::string_view text) : text_(text) {}
@@ -45,11 +58,14 @@ Cell::Cell(std::int64_t value) : Cell(Kind::kNumber, fmt::format("{}", value)) {
 Cell::Cell(int value) : Cell(Kind::kNumber, fmt::format("{}", value)) {}
 Cell::Cell(bool value) : Cell(Kind::kNumber, value ? "true" : "false") {}
 
-Cell Cell::raw(std::string text, std::string json) {
+Cell Cell::raw(std::string text, std::string json, std::string plain) {
   Cell cell(Kind::kRaw, std::move(text));
   cell.json_ = std::move(json);
+  cell.plain_ = std::move(plain);
   return cell;
 }
+
+Cell Cell::none() { return raw("-", "null"); }
 
 Cell Cell::rounded(double value) { return raw(fmt::format("{:.4f}", value), Cell(value).json()); }
 
@@ -64,44 +80,90 @@ std::string Cell::json() const {
   }
 }
 
+std::string Cell::csv(bool terminal) const {
+  if (kind_ == Kind::kText) return csv_text(text_, terminal);
+  const std::string& value = plain();
+  if (const std::string_view number = spelled_for_csv(value); !number.empty())
+    return std::string(number);
+  if (kind_ == Kind::kRaw && (json_ == "null" || text_ == "-")) return "";
+  return is_bare(value) ? value : csv_text(value, terminal);
+}
+
 Cell list_cell(const std::vector<Cell>& items) {
   std::string text;
+  std::string plain;
   std::string json;
   JsonWriter list(json);
   list.begin_array();
   for (const Cell& item : items) {
     text += fmt::format("{}{}", text.empty() ? "" : " ", item.text());
+    plain += fmt::format("{}{}", plain.empty() ? "" : " ", item.plain());
     list.raw(item.json());
   }
   list.end_array();
-  return Cell::raw(text, json);
+  return Cell::raw(text, json, plain);
 }
 
 Cell list_cell(const std::vector<std::string>& items) {
   return list_cell(std::vector<Cell>(items.begin(), items.end()));
 }
 
+namespace {
+
+/// The line of `values`: with `spell` each as its field.
+template <class Value, class Spell>
+std::string line_of_fields(const std::vector<Value>& values, char separator, const Spell& spell) {
+  std::string line;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) line += separator;
+    line += spell(values[i]);
+  }
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string header_line(const Session& session, const CommonOptions& options,
+                        const std::vector<std::string>& columns) {
+  const bool terminal = session.stdout_is_terminal();
+  return line_of_fields(columns, options.csv ? ',' : '\t', [&](const std::string& name) {
+    return options.csv ? csv_name(name, terminal) : escape(name);
+  });
+}
+
+std::string row_line(const Session& session, const CommonOptions& options,
+                     const std::vector<Cell>& cells) {
+  const bool terminal = session.stdout_is_terminal();
+  return line_of_fields(cells, options.csv ? ',' : '\t', [&](const Cell& cell) {
+    return options.csv ? cell.csv(terminal) : cell.text();
+  });
+}
+
 Table::Table(Session& session, const CommonOptions& options, std::vector<std::string> columns)
     : session_(session),
-      json_(options.json),
-      aligned_(session.stdout_is_terminal()),
+      options_(options),
+      aligned_(session.stdout_is_terminal() && !options.csv),
       columns_(std::move(columns)) {
-  if (json_ || options.no_header) return;
-  std::vector<std::string> shown;
-  for (const std::string& column : columns_) shown.push_back(escape(column));
+  if (options.json || options.no_header) return;
   if (aligned_) {
-    held_.push_back(std::move(shown));
+    std::vector<std::string>& shown = held_.emplace_back();
+    for (const std::string& column : columns_) shown.push_back(escape(column));
     tones_.push_back(Tone::kDim);
   } else {
-    const std::string header = fmt::format("{}", fmt::join(shown, "\t"));
-    session_.print(session_.toned(Tone::kDim, header) + "\n");
+    print_line(header_line(session_, options_, columns_), Tone::kDim);
   }
+}
+
+void Table::print_line(std::string line, Tone tone) {
+  if (options_.csv) return session_.print(line);  // colours would be part of the values
+  line.pop_back();
+  session_.print(session_.toned(tone, line) + "\n");
 }
 
 void Table::row(const std::vector<Cell>& cells, Tone tone) {
   MASQUE_CHECK(cells.size() == columns_.size());
-  std::string line;
-  if (json_) {
+  if (options_.json) {
+    std::string line;
     JsonWriter json(line);
     json.begin_object();
     for (std::size_t i = 0; i < cells.size(); ++i) json.raw_member(columns_[i], cells[i].json());
@@ -115,11 +177,7 @@ void Table::row(const std::vector<Cell>& cells, Tone tone) {
     tones_.push_back(tone);
     return;
   }
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (i > 0) line += '\t';
-    line += cells[i].text();
-  }
-  session_.print(session_.toned(tone, line) + "\n");
+  print_line(row_line(session_, options_, cells), tone);
 }
 
 void Table::finish() {
@@ -145,9 +203,19 @@ void Report::add(std::string name, Cell value) {
   entries_.emplace_back(std::move(name), std::move(value));
 }
 
-void Report::print(Session& session, bool json) const {
+void Report::print(Session& session, const CommonOptions& options) const {
+  if (options.csv) {
+    std::vector<std::string> names;
+    std::vector<Cell> cells;
+    for (const auto& [name, value] : entries_) {
+      names.push_back(name);
+      cells.push_back(value);
+    }
+    if (!options.no_header) session.print(header_line(session, options, names));
+    return session.print(row_line(session, options, cells));
+  }
   std::string out;
-  if (json) {
+  if (options.json) {
     JsonWriter object(out);
     object.begin_object();
     for (const auto& [name, value] : entries_) object.raw_member(name, value.json());

@@ -1,4 +1,4 @@
-// Tables and reports on stdout: TSV or JSON, aligned columns on a terminal.
+// Tables and reports on stdout: TSV, CSV or JSON, aligned columns on a terminal.
 #pragma once
 
 #include <string>
@@ -19,7 +19,8 @@ class Cell {
   Cell(const char* text);  // NOLINT(google-explicit-constructor)
   /// Copies `text`, which may hold anything.
   Cell(const std::string& text);  // NOLINT(google-explicit-constructor)
-  /// `value` with as many digits as read back the same; NaN and infinity are null in JSON.
+  /// `value` with as many digits as read back the same; NaN and infinity are null in JSON, and NaN,
+  /// Inf and -Inf in CSV.
   Cell(double value);  // NOLINT(google-explicit-constructor)
   /// All digits of `value`.
   Cell(std::uint64_t value);  // NOLINT(google-explicit-constructor)
@@ -29,8 +30,11 @@ class Cell {
   Cell(int value);  // NOLINT(google-explicit-constructor)
   /// "true" or "false", as `value` is.
   Cell(bool value);  // NOLINT(google-explicit-constructor)
-  /// The JSON value `json` and its `text`: arrays, null. Neither is checked or escaped.
-  static Cell raw(std::string text, std::string json);
+  /// The JSON value `json` and its `text`: numbers, arrays. Neither is checked or escaped. `plain`
+  /// is the text before it was escaped; empty: `text`.
+  static Cell raw(std::string text, std::string json, std::string plain = {});
+  /// No value: "-" in TSV, null in JSON, an empty field in CSV.
+  static Cell none();
   /// `value`, a result, with four decimals; in JSON with all digits, null for NaN and infinity.
   static Cell rounded(double value);
 
@@ -38,6 +42,11 @@ class Cell {
   std::string text() const;
   /// The JSON value; text that is not UTF-8 is a string of its escaped form.
   std::string json() const;
+  /// A field of CSV: numbers, true and false as they are, text as csv_text() with `terminal`. NaN
+  /// and infinity are NaN, Inf and -Inf; other values that are null in JSON, or "-", are empty.
+  std::string csv(bool terminal) const;
+  /// The text without escapes: what a column of CSV holds.
+  const std::string& plain() const { return plain_.empty() ? text_ : plain_; }
 
  private:
   enum class Kind { kText, kNumber, kRaw };
@@ -45,7 +54,8 @@ class Cell {
 
   Kind kind_ = Kind::kText;
   std::string text_;
-  std::string json_;  ///< of kRaw
+  std::string json_;   ///< of kRaw
+  std::string plain_;  ///< of kRaw: see raw()
 };
 
 /// The `items` as one value: separated by spaces, an array in JSON.
@@ -53,12 +63,22 @@ Cell list_cell(const std::vector<Cell>& items);
 /// The same for `items` that are texts.
 Cell list_cell(const std::vector<std::string>& items);
 
-/// Prints rows as they come: TSV with a header line, or with --json one object a line. NaN and
-/// infinity are nan, inf and -inf in TSV, null in JSON. On a terminal the columns of TSV are
-/// aligned, and finish() prints all rows.
+/// Returns the line of a table with the names of `columns`: TSV, or CSV if `options` say so. Asks
+/// `session` whether stdout is a terminal.
+std::string header_line(const Session& session, const CommonOptions& options,
+                        const std::vector<std::string>& columns);
+/// Returns the line of a table with the values of `cells`: TSV, or CSV if `options` say so. Asks
+/// `session` whether stdout is a terminal. For tables that are printed as they come; others are a
+/// Table.
+std::string row_line(const Session& session, const CommonOptions& options,
+                     const std::vector<Cell>& cells);
+
+/// Prints rows as they come: TSV or CSV with a header line, or with --json one object a line. NaN
+/// and infinity are nan, inf and -inf in TSV, NaN, Inf and -Inf in CSV, null in JSON. On a terminal
+/// the columns of TSV are aligned, and finish() prints all rows.
 class Table {
  public:
-  /// Prints to `session`, which must outlive the table. Reads json and no_header of `options`;
+  /// Prints to `session`, which must outlive the table. Reads json, csv and no_header of `options`;
   /// `columns` are the names in the header, and the keys in JSON.
   Table(Session& session, const CommonOptions& options, std::vector<std::string> columns);
   Table(const Table&) = delete;
@@ -71,21 +91,23 @@ class Table {
   void finish();
 
  private:
+  void print_line(std::string line, Tone tone);
+
   Session& session_;
-  bool json_;
+  CommonOptions options_;
   bool aligned_;
   std::vector<std::string> columns_;
   std::vector<std::vector<std::string>> held_;
   std::vector<Tone> tones_;
 };
 
-/// A list of named values: "name<TAB>value" lines, or one JSON object.
+/// A list of named values: "name<TAB>value" lines, or one JSON object, or CSV: names and one row.
 class Report {
  public:
   /// Appends `value` under `name`, which is a key in JSON and is not escaped in text.
   void add(std::string name, Cell value);
-  /// Prints all values to `session`: one object if `json`, otherwise a line each.
-  void print(Session& session, bool json) const;
+  /// Prints all values to `session`, as json, csv and no_header of `options` say.
+  void print(Session& session, const CommonOptions& options) const;
 
  private:
   std::vector<std::pair<std::string, Cell>> entries_;

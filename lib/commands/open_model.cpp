@@ -9,7 +9,9 @@
 #include "base/json.hpp"
 #include "base/parallel.hpp"
 #include "commands/flow_options.hpp"
+#include "commands/model_notes.hpp"
 #include "commands/run_options.hpp"
+#include "exchange/read_masks.hpp"
 #include "kernel/parallel.hpp"
 #include "model/layer_list.hpp"
 #include "model/masks.hpp"
@@ -44,7 +46,7 @@ std::function<mask::Mask(std::span<const TokenId>)> mask_maker(
   return [mask = *mask, whose, tokens](std::span<const TokenId> ids) {
     if (!tokens) {
       throw UsageError(fmt::format("{} '{}' depends on the words of each text and needs {}", whose,
-                                   mask.text(), field("tokenizer")));
+                                   mask.shown(), field("tokenizer")));
     }
     return mask.closed(records::word_lengths(ids, *tokens), 0).bind_sequence(std::ssize(ids));
   };
@@ -110,6 +112,19 @@ void check_sizes(const OpenedModel& opened) {
 
 }  // namespace
 
+std::vector<Given> given_input(const cli::InputOptions& input) {
+  std::vector<Given> given;
+  if (input.invalid != cli::Invalid::kReplace)
+    given.push_back({"invalid", input.invalid == cli::Invalid::kSkip ? "skip" : "error"});
+  if (input.crlf) given.push_back({"crlf", "true", false});
+  if (input.field) {
+    given.push_back({"field", *input.field});
+  } else if (input.format != cli::TextFormat::kAuto) {
+    given.push_back({"format", input.json() ? "json" : "text"});
+  }
+  return given;
+}
+
 void add_given(JsonWriter& json, const std::vector<Given>& given) {
   for (const Given& g : given) {
     json.key(g.name);
@@ -156,7 +171,7 @@ OpenedModel open_model(const OpenModelOptions& options, const std::string& folde
   opened.given = given_options(options);
   opened.options.precision = options.precision;
   opened.options.family = options.family;
-  if (options.mask) opened.options.masks = mask::parse_open_mask_layers(*options.mask);
+  if (options.mask) opened.options.masks = exchange::read_mask_layers(*options.mask);
   opened.options.keys = options.keys;
   opened.options.query = options.query;
   if (options.normalizer) {
@@ -186,8 +201,7 @@ OpenedModel open_model(const OpenModelOptions& options, const std::string& folde
     tokens = train::token_table(*opened.tokenizer);
   }
   opened.mask_of = mask_maker(opened, tokens);
-  for (const std::string& note : opened.model->design().notes)
-    session.note(fmt::format("{}: {}", folder, note));
+  note_model(folder, opened.model->design(), session);
   if (const std::string& head = opened.model->design().missing_head; !head.empty())
     session.detail(fmt::format("{}: {}", folder, head));
   for (const std::string& name : opened.model->unused())

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json_writer.hpp"
+#include "cli/input_lines.hpp"
 #include "cli/run_tool.hpp"
 #include "model/model.hpp"
 #include "text/tokenizer.hpp"
@@ -43,6 +44,9 @@ struct Given {
   std::string value;  ///< as JSON has it, without quotes
   bool text = true;   ///< else a number or true
 };
+/// The options of `input` that change which bytes are read, where they are not the defaults:
+/// "invalid", "crlf", "field", "format".
+std::vector<Given> given_input(const cli::InputOptions& input);
 /// Writes `given` as members of the object that `json` is in: "mask":"causal","max_length":12.
 void add_given(JsonWriter& json, const std::vector<Given>& given);
 

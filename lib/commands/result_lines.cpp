@@ -1,12 +1,15 @@
 #include "commands/result_lines.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
+#include "base/json_writer.hpp"
 #include "base/line_filter.hpp"
 #include "base/parallel.hpp"
 #include "base/split.hpp"
@@ -44,6 +47,21 @@ probe::Moments ResultReader::moments(const JsonValue& root) const {
 
 namespace {
 
+/// What of `some` the `others` do not have; the names of what only these have follow "without".
+std::string own_members(const ProvenanceMembers& some, const ProvenanceMembers& others) {
+  ProvenanceMembers own;
+  std::string without;
+  for (const auto& member : some) {
+    if (std::ranges::find(others, member) == others.end()) own.push_back(member);
+  }
+  for (const auto& [name, value] : others) {
+    if (std::ranges::find(some, name, [](const auto& m) { return m.first; }) == some.end())
+      without += fmt::format("{}{}", without.empty() ? "" : ", ", escape(name));
+  }
+  if (without.empty()) return provenance_text(own);
+  return fmt::format("{}{}without {}", provenance_text(own), own.empty() ? "" : " and ", without);
+}
+
 constexpr std::string_view kLineDigest = ",\"xxh3\":\"";
 
 /// The object of a line of with_line_digest(); another line as it is. Throws InputError for a line
@@ -58,6 +76,39 @@ std::string without_line_digest(std::string_view line) {
 }
 
 }  // namespace
+
+ProvenanceMembers provenance_of(const JsonValue& root, std::span<const std::string_view> results) {
+  ProvenanceMembers members;
+  for (const auto& [name, begin, value] : root.members) {
+    if (std::ranges::find(results, name) != results.end()) continue;
+    if (value.is(JsonKind::kArray) || value.is(JsonKind::kObject))
+      throw InputError(fmt::format("{}: this kind of result cannot be merged", escape(name)));
+    members.emplace_back(name, value.is(JsonKind::kString) ? quote_json(value.text) : value.text);
+  }
+  return members;
+}
+
+std::string provenance_text(const ProvenanceMembers& members) {
+  std::string out;
+  JsonWriter json(out);
+  for (const auto& [name, value] : members) json.raw_member(name, value);
+  return out;
+}
+
+kernel::Precision precision_of(const ProvenanceMembers& members) {
+  for (const auto& [name, precision] : kernel::precision_names()) {
+    const std::pair<std::string, std::string> member{"precision", quote_json(name)};
+    if (std::ranges::find(members, member) != members.end()) return precision;
+  }
+  return kernel::Precision::kF32;
+}
+
+void check_provenance(std::string_view what, const ProvenanceMembers& found,
+                      const ProvenanceMembers& expected) {
+  if (std::ranges::is_permutation(found, expected)) return;
+  throw InputError(fmt::format("{} {}, expected {} as in the parts before", what,
+                               own_members(found, expected), own_members(expected, found)));
+}
 
 std::string with_line_digest(std::string_view object) {
   MASQUE_CHECK(object.ends_with('}'));

@@ -3,10 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/json.hpp"
+#include "kernel/precision.hpp"
 #include "probe/statistics/moments.hpp"
 
 namespace masque::commands {
@@ -32,6 +36,22 @@ class ResultReader {
  private:
   std::string_view expected_;
 };
+
+/// The members that say how a result was made: their names, and their values as JSON.
+using ProvenanceMembers = std::vector<std::pair<std::string, std::string>>;
+
+/// The members of `root`, a line, but for its `results`, which are all of the others: a member that
+/// is new says how a result was made until it is listed there. Throws InputError for a value that
+/// is an array or an object.
+ProvenanceMembers provenance_of(const JsonValue& root, std::span<const std::string_view> results);
+/// `members` as JSON has them, without braces: "model":"m","mask":"causal".
+std::string provenance_text(const ProvenanceMembers& members);
+/// The precision that `members` name; f32 where they name none.
+kernel::Precision precision_of(const ProvenanceMembers& members);
+/// Throws InputError that begins with `what` and names the members in which `found`, of this part,
+/// and `expected`, of the parts before, differ; does nothing if they are equal, in any order.
+void check_provenance(std::string_view what, const ProvenanceMembers& found,
+                      const ProvenanceMembers& expected);
 
 /// Returns `object`, JSON in one line without its end, with a last member "xxh3": the digest of
 /// `object`, which for_each_result() compares.

@@ -9,7 +9,7 @@ void add_folder_options(cli::Command& command, std::optional<std::string>& token
   command.option("--tokenizer", "PATH", tokenizer,
                  "tokenizer folder or file, as for tok [the folder's]");
   command.option("--family", "NAME", family,
-                 "read the folder as this model_type [that of config.json]");
+                 "model_type of a folder whose config.json has none [that of config.json]");
 }
 
 void add_precision(cli::Command& command, Precision& precision) {

@@ -23,14 +23,20 @@ void add_max_length(cli::Command& command, std::optional<std::int64_t>& tokens,
       fmt::format("maximum number of tokens {}, special tokens included [{}]", what, whose));
 }
 
+void refuse_skip(const ScoringOptions& options) {
+  if (options.policy == "skip") {
+    throw UsageError(fmt::format(
+        "{} skip: not supported by this command, expected error, chunk, slide:STRIDE, first or "
+        "last",
+        field("policy")));
+  }
+}
+
 void add_scoring(cli::Command& command, ScoringOptions& options, const ScoringHelp& help) {
   command.choice("--kind", options.kind, probe::kind_names(), help.kind);
   command.option("--policy", "POLICY", options.policy, help.policy);
   add_max_length(command, options.max_length, "read at once", "the model's");
-  command.flag(
-      "--no-bos", options.no_bos,
-      "causal: do not add a bos (or eos) token in front if the template has none; the first "
-      "token is then not scored");
+  add_begin(command, options.begin, "; the first token is then not scored");
   command.option("--draws", "K", options.draws, cli::AllowedRange{2, 1e6},
                  "mdlm: number of random sets of hidden tokens per text [32]");
   cli::add_no_special_in_text(command, options.no_special_in_text);
@@ -72,11 +78,9 @@ Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open
   if (problem) throw InputError(opened.path, *problem);
   const bool begins =
       score.kind == probe::ScoreKind::kCausal && design.streams != model::Streams::kTwo;
-  if (options.no_bos && !begins) {
-    throw UsageError(fmt::format(
-        "--no-bos applies to causal models of one stream, not to a {} with --kind {}; remove it",
-        design.family, probe::kind_name(score.kind)));
-  }
+  scoring.sentence.begin = begin_token_of(
+      options.begin, begins, opened,
+      fmt::format("a {} with --kind {}", design.family, probe::kind_name(score.kind)), session);
   const bool draws = score.kind == probe::ScoreKind::kMdlm;
   if (options.draws && !draws) {
     throw UsageError(fmt::format("--draws applies to --kind mdlm, not to --kind {}; remove it",
@@ -93,10 +97,10 @@ Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open
   score.batch_tokens = static_cast<Index>(open_options.batch_tokens);
   if (options.max_length)
     scoring.given.push_back({"max_length", std::to_string(*options.max_length), false});
-  if (options.no_bos) scoring.given.push_back({"no_bos", "true", false});
+  const std::vector<Given> begin = given_begin(options.begin);
+  scoring.given.insert(scoring.given.end(), begin.begin(), begin.end());
   if (options.no_special_in_text) scoring.given.push_back({"no_special_in_text", "true", false});
   scoring.sentence.special_in_text = !options.no_special_in_text;
-  if (begins && !options.no_bos) scoring.sentence.begin = probe::begin_token(*opened.tokenizer);
   if (const auto limit = probe::token_limit(design, score.max_length)) {
     const Index around = encode_sentence(*opened.tokenizer, "", scoring.sentence).size();
     probe::check_stride(score.policy, std::max<Index>(*limit - around, 1));
@@ -104,6 +108,13 @@ Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open
   session.note(fmt::format("{}: {}; kind {}, policy {}", opened.path, opened.description(),
                            probe::kind_name(score.kind), probe::policy_text(score.policy)));
   return scoring;
+}
+
+StreamOptions scored_stream(const StreamOptions& stream, const Scoring& scoring) {
+  StreamOptions out = stream;
+  if (scoring.options.policy.kind == probe::LengthPolicy::Kind::kSkip)
+    out.input.bad = cli::BadLines::kSkip;
+  return out;
 }
 
 std::string provenance_json(const Scoring& scoring, const OpenedModel& opened) {

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "commands/begin_token.hpp"
 #include "commands/open_model.hpp"
+#include "commands/text_stream.hpp"
 #include "probe/score/text_scorer.hpp"
 
 namespace masque::commands {
@@ -18,7 +20,7 @@ struct ScoringOptions {
   probe::ScoreKind masked_kind = probe::ScoreKind::kPll;
   std::optional<std::string> policy;       ///< none: "error"
   std::optional<std::int64_t> max_length;  ///< tokens read at once; none: the model's
-  bool no_bos = false;                     ///< no begin token in front of texts for a causal model
+  BeginOptions begin;                      ///< the token in front of texts; by default with kCausal
   bool no_special_in_text = false;         ///< special tokens in a text are plain text
   std::optional<std::int64_t> draws;  ///< sets of hidden tokens for each text, of kMdlm; none: 32
 };
@@ -28,6 +30,10 @@ struct ScoringOptions {
 void add_max_length(cli::Command& command, std::optional<std::int64_t>& tokens,
                     const std::string& what, const std::string& whose);
 
+/// Throws UsageError if the policy of `options` is skip: of commands that cannot go on without a
+/// line.
+void refuse_skip(const ScoringOptions& options);
+
 /// Help of --kind and --policy, which commands may say in other words.
 struct ScoringHelp {
   /// Of --kind.
@@ -36,10 +42,12 @@ struct ScoringHelp {
       "model's head]";
   /// Of --policy.
   std::string policy =
-      "what to do with a text that is too long: error, chunk, slide:STRIDE, first or last [error]";
+      "what to do with a text that is too long: error, skip its line, chunk, slide:STRIDE, first "
+      "or "
+      "last; skip also for other bad lines [error]";
 };
 
-/// Declares --kind, --policy, --max-length, --no-bos, --draws and --no-special-in-text of
+/// Declares --kind, --policy, --max-length, --bos, --no-bos, --draws and --no-special-in-text of
 /// `command`, with `options` as their targets and texts of `help`.
 void add_scoring(cli::Command& command, ScoringOptions& options, const ScoringHelp& help = {});
 
@@ -47,16 +55,19 @@ void add_scoring(cli::Command& command, ScoringOptions& options, const ScoringHe
 struct Scoring {
   probe::ScoreOptions options;      ///< for a TextScorer
   probe::SentenceOptions sentence;  ///< how texts become sentences
-  std::vector<Given> given;         ///< of max_length, no_bos, draws and no_special_in_text
+  std::vector<Given> given;         ///< of max_length, bos, no_bos, draws and no_special_in_text
 };
 
 /// Checks that the model of `opened`, which has a tokenizer, can do what `options` request, and
 /// says on `session` what runs; batches are those of `open_options`. The result refers to the
 /// model, which must outlive it. Throws InputError for a kind that the model cannot do; UsageError
-/// for a policy that is none, for no_bos with a kind that puts no token in front, and for draws
+/// for a policy that is none, for what begin_token_of refuses, and for draws
 /// with one that draws nothing.
 Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open_options,
                      const OpenedModel& opened, cli::Session& session);
+
+/// `stream` with what the policy of `scoring` says of lines that cannot be processed.
+StreamOptions scored_stream(const StreamOptions& stream, const Scoring& scoring);
 
 /// The members that say how a number came about, for JSON, without braces:
 /// "model":"m","kind":"pll","precision":"f32","policy":"error", then what was given, of `opened`

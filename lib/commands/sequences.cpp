@@ -1,11 +1,13 @@
 #include "commands/sequences.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/line_filter.hpp"
 #include "base/parallel.hpp"
 #include "commands/files.hpp"
@@ -35,14 +37,35 @@ void check(const probe::Sequence& item, const model::Design& design) {
   if (design.type_vocab_size > 0) all_below("seg", item.segments, 0, design.type_vocab_size);
   const Index longest = design.max_position_embeddings;
   const Index unlimited = std::numeric_limits<Index>::max();
-  all_below("pos", item.positions, -design.position_offset, longest > 0 ? longest : unlimited);
+  // Padding that positions do not count has −1.
+  all_below("pos", item.positions, design.position_offset > 0 ? -1 : 0,
+            longest > 0 ? longest : unlimited);
   if (longest > 0 && item.positions.empty() && std::ssize(item.ids) > longest)
     throw InputError(fmt::format("{} ids, expected at most {}, the positions of the model",
                                  item.ids.size(), longest));
 }
 
-probe::Sequence item_of(const records::Record& record, std::uint64_t number,
+/// Throws InputError for tokens that attention_mask hides between others, where a model counts them
+/// in distances between tokens that its positions do not give.
+void check_hidden(const records::Record& record, const model::Design& design) {
+  if (record.hidden.empty() || record.pos.values.empty()) return;
+  const std::int32_t first = *std::ranges::min_element(record.pos.values);
+  const bool between = std::ranges::any_of(
+      record.hidden, [&](const records::DroppedToken& token) { return token.pos > first; });
+  const bool windows = std::ranges::any_of(
+      design.layers, [](const model::LayerDesign& layer) { return layer.window.has_value(); });
+  const bool counts = windows || design.position == model::PositionType::kDisentangled ||
+                      (design.position == model::PositionType::kT5 && design.position_offset > 0);
+  if (between && counts)
+    throw InputError(
+        "attention_mask hides tokens between others, which counts in the distances of this model; "
+        "expected padding in front or at the end");
+}
+
+probe::Sequence item_of(records::Record& record, std::uint64_t number,
                         const model::Design& design) {
+  check_hidden(record, design);
+  records::number_positions(record, position_rule(design));
   probe::Sequence item{.number = number,
                        .ids = record.ids,
                        .segments = indexes(record.seg),
@@ -66,48 +89,54 @@ cli::ExitCode each_record(const SequenceOptions& o, const OpenedModel& opened,
   // JSON is UTF-8, and a carriage return is white space to it.
   stream.input.invalid = cli::Invalid::kError;
   stream.input.crlf = true;
+  stream.input.format = cli::TextFormat::kText;
+  RepairedLines surrogates;
   LineWork work;
-  work.use = [&](std::uint64_t id, std::string_view line) {
-    if (line.empty()) return;
+  work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
+    if (line.empty()) return std::nullopt;
     padded.assign(line);
     padded.resize(line.size() + kLinePadding);
     record.clear();
     std::optional<probe::Sequence> item;
     const auto problem = input_error_message([&] {
       const auto unread = reader.read(std::string_view(padded).substr(0, line.size()), record);
+      surrogates.add_line(reader.lone_surrogates());
       if (unread) throw InputError(*unread);
       item = item_of(record, id, opened.model->design());
       if (!item->mask && opened.mask_of) item->mask = opened.mask_of(item->ids);
     });
-    if (problem) refuse_line(stream, id, *problem);
+    if (problem) return problem;
     sequences.use(std::move(*item), {});
+    return std::nullopt;
   };
   work.flush = sequences.flush;
   work.enough = sequences.enough;
-  return run_lines(stream, command, work, session);
+  const cli::ExitCode code = run_lines(stream, command, work, session);
+  cli::note_surrogates(surrogates, input_name(stream.file), session);
+  return code;
 }
 
 cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
                         const cli::Command& command, const SequenceWork& sequences,
                         cli::Session& session) {
   const Index longest = opened.model->design().max_position_embeddings;
+  const probe::SentenceOptions how = sentence_options(o, opened, session);
   std::uint64_t skipped = 0;
   LineWork work;
-  work.use = [&](std::uint64_t id, std::string_view line) {
-    probe::Sentence sentence =
-        probe::encode_sentence(*opened.tokenizer, line, {.special = !o.no_special});
+  work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
+    probe::Sentence sentence = probe::encode_sentence(*opened.tokenizer, line, how);
     if (longest != 0 && sentence.size() > longest) {
       if (o.skip_long) {
         ++skipped;
-        return;
+        return std::nullopt;
       }
-      refuse_line(o.stream, id,
-                  fmt::format("{} tokens, expected at most {}{}", sentence.size(), longest,
-                              o.offers_skip_long ? " (--skip-long leaves such text out)" : ""));
+      return fmt::format("{} tokens, expected at most {}{}", sentence.size(), longest,
+                         o.offers_skip_long ? " (--skip-long leaves such text out)" : "");
     }
-    if (sentence.size() == 0 && o.skip_empty) return;
-    if (sentence.size() == 0) refuse_line(o.stream, id, "no tokens, expected at least one");
+    if (sentence.size() == 0 && o.skip_empty) return std::nullopt;
+    if (sentence.size() == 0) return "no tokens, expected at least one";
     sequences.use(sequence_of(std::move(sentence), id, opened), line);
+    return std::nullopt;
   };
   work.flush = sequences.flush;
   work.enough = sequences.enough;
@@ -118,6 +147,12 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
 }
 
 }  // namespace
+
+records::PositionRule position_rule(const model::Design& design) {
+  records::PositionRule rule{.offset = static_cast<std::int32_t>(design.position_offset)};
+  if (design.pad_token_id) rule.pad = static_cast<TokenId>(*design.pad_token_id);
+  return rule;
+}
 
 probe::Sequence sequence_of(probe::Sentence sentence, std::uint64_t number,
                             const OpenedModel& opened) {
@@ -134,6 +169,27 @@ probe::Sequence sequence_of(probe::Sentence sentence, std::uint64_t number,
   return sequence;
 }
 
+probe::SentenceOptions sentence_options(const SequenceOptions& options, const OpenedModel& opened,
+                                        cli::Session& session) {
+  const model::Design& design = opened.model->design();
+  probe::SentenceOptions how{.special = !options.no_special};
+  // Without special tokens means without this one, too.
+  if (options.no_special && !options.begin.given()) return how;
+  how.begin = begin_token_of(options.begin, begins_texts(design), opened,
+                             fmt::format("a {}", design.family), session);
+  return how;
+}
+
+std::vector<Given> given_sequences(const SequenceOptions& options) {
+  std::vector<Given> given = given_begin(options.begin);
+  if (options.no_special) given.push_back({"no_special", "true", false});
+  if (options.skip_long) given.push_back({"skip_long", "true", false});
+  if (options.stream.input.bad == cli::BadLines::kSkip) given.push_back({"policy", "skip"});
+  const std::vector<Given> input = given_input(options.stream.input);
+  given.insert(given.end(), input.begin(), input.end());
+  return given;
+}
+
 void add_sequences(cli::Command& command, SequenceOptions& options, bool masks) {
   command.option("--records", "FILE", options.records,
                  fmt::format("read JSON lines with ids, and optionally {}, instead of text; - "
@@ -141,6 +197,7 @@ void add_sequences(cli::Command& command, SequenceOptions& options, bool masks) 
                              masks ? "seg, pos and mask" : "seg and pos"));
   command.flag("--no-special", options.no_special,
                "do not add the special tokens of the tokenizer's template");
+  add_begin(command, options.begin);
   add_stream(command, options.stream);
 }
 
@@ -152,9 +209,12 @@ void add_skip_long(cli::Command& command, SequenceOptions& options) {
 void check_sequences(const SequenceOptions& o, const cli::Command& command) {
   if (o.records.value_or("-") == "-") cli::need_stream(command);
   if (!o.records) return;
-  if (o.no_special || o.stream.input.crlf || o.stream.input.invalid != cli::Invalid::kReplace) {
+  if (o.no_special || o.begin.given() || o.stream.input.crlf ||
+      o.stream.input.invalid != cli::Invalid::kReplace || o.stream.input.field ||
+      o.stream.input.format != cli::TextFormat::kAuto) {
     throw UsageError(
-        "--no-special, --invalid and --crlf apply to text and cannot be combined with --records");
+        "--no-special, --bos, --no-bos, --invalid, --crlf, --format and --field apply to text and "
+        "cannot be combined with --records");
   }
   if (o.skip_long)
     throw UsageError("--skip-long applies to text and cannot be combined with --records");

@@ -7,10 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "commands/begin_token.hpp"
 #include "commands/open_model.hpp"
 #include "commands/text_stream.hpp"
 #include "probe/score/sentence.hpp"
 #include "probe/score/sequence.hpp"
+#include "records/record.hpp"
 
 namespace masque::commands {
 
@@ -19,14 +21,18 @@ struct SequenceOptions {
   StreamOptions stream;  ///< of text; its shard, first_record and max_line of records, too
   std::optional<std::string> records;  ///< a path of JSON lines ("-": standard input); none: text
   bool no_special = false;             ///< text without the tokens of the tokenizer's template
+  BeginOptions begin;                  ///< the token in front of text; by default begins_texts()
   bool skip_long = false;              ///< of commands that declare it: add_skip_long
   bool offers_skip_long = false;       ///< set by add_skip_long: messages name the option
   bool skip_empty = false;             ///< text without a token is left out; else it is refused
 };
 
-/// Declares --records, --no-special and the options of the stream of `command`, with `options` as
-/// their targets. Without `masks` the help does not offer records with masks: the command refuses
-/// them.
+/// How a model of `design` numbers the positions of records.
+records::PositionRule position_rule(const model::Design& design);
+
+/// Declares --records, --no-special, --bos, --no-bos and the options of the stream of `command`,
+/// with `options` as their targets. Without `masks` the help does not offer records with masks: the
+/// command refuses them.
 void add_sequences(cli::Command& command, SequenceOptions& options, bool masks = true);
 
 /// Declares --skip-long of `command` in `options`: text that is longer than the model has positions
@@ -41,6 +47,15 @@ void check_sequences(const SequenceOptions& options, const cli::Command& command
 /// its words make, where the model's leaves them to each text. Throws as OpenedModel::mask_of.
 probe::Sequence sequence_of(probe::Sentence sentence, std::uint64_t number,
                             const OpenedModel& opened);
+
+/// How text becomes sentences for the model of `opened`, which has a tokenizer, as `options` say;
+/// tells on `session` what stands in front. Throws as begin_token_of.
+probe::SentenceOptions sentence_options(const SequenceOptions& options, const OpenedModel& opened,
+                                        cli::Session& session);
+
+/// The options of text that change numbers, as members of a result: bos, no_bos, no_special,
+/// skip_long, policy and those of given_input.
+std::vector<Given> given_sequences(const SequenceOptions& options);
 
 /// What is done with sequences.
 struct SequenceWork {

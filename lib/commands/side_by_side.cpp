@@ -25,7 +25,7 @@ constexpr std::size_t kBytesAtOnce = 256 << 10;
 struct SideBySide::File {
   File(const std::string& path, const cli::InputOptions& options)
       : stream(path),
-        input(stream.descriptor(), stream.name(), options.max_line),
+        input(cli::open_lines(stream.descriptor(), stream.name(), options)),
         lines(options, stream.name()) {}
 
   /// Whether there is a next line.

@@ -15,15 +15,24 @@ void add_first_record(cli::Command& command, std::uint64_t& number) {
                  "number of the first line, if the input is a part of a stream");
 }
 
-void add_stream(cli::Command& command, StreamOptions& options) {
+void add_stream(cli::Command& command, StreamOptions& options, const StreamHelp& help) {
   cli::add_shard(command, options.shard);
   add_first_record(command, options.first_record);
-  cli::add_input(command, options.input);
+  cli::add_input(command, options.input, help.text);
+  if (help.policy) cli::add_policy(command, options.input.bad);
 }
 
 bool has_header(const cli::CommonOptions& common, const StreamOptions& stream) {
   if (common.json || common.no_header) return false;
   return !stream.shard || parse_shard(*stream.shard).index == 1;
+}
+
+void print_part_as_json(cli::CommonOptions& common, const std::optional<std::string>& shard) {
+  if (!shard) return;
+  if (common.csv)
+    throw UsageError(
+        "--csv cannot be combined with --shard: merge reads JSON; give --csv to merge");
+  common.json = true;
 }
 
 void refuse_standard_input(std::string_view option, const std::optional<std::string>& file) {
@@ -35,7 +44,7 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
                         const LineWork& work, cli::Session& session) {
   if (options.file == "-") cli::need_stream(command);
   const InputStream stream(options.file);
-  LineInput input(stream.descriptor(), stream.name(), options.input.max_line);
+  LineInput input = cli::open_lines(stream.descriptor(), stream.name(), options.input);
   std::optional<Shard> shard;
   if (options.shard) {
     shard = parse_shard(*options.shard);
@@ -51,7 +60,8 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
     while (!enough() && input.read(batch)) {
       lines.each(batch, [&](std::uint64_t number, std::string_view line) {
         if (enough()) return;
-        work.use(options.first_record + number - 1, line);
+        if (const auto problem = work.use(options.first_record + number - 1, line))
+          lines.refuse(number, *problem);
         done += line.size() + 1;
         if (progress && total > 0) progress(std::min(done, total), total);
       });
@@ -74,11 +84,6 @@ void refuse_empty(bool measured, cli::ExitCode code, const StreamOptions& option
                   const std::optional<std::string>& records, std::string_view problem) {
   if (measured || code != cli::ExitCode::kDone || options.shard) return;
   throw InputError(input_name(records.value_or(options.file)), std::string(problem));
-}
-
-void refuse_line(const StreamOptions& options, std::uint64_t id, std::string_view message) {
-  throw InputError(input_name(options.file),
-                   fmt::format("line {}: {}", id - options.first_record + 1, message));
 }
 
 }  // namespace masque::commands

@@ -20,14 +20,23 @@ struct StreamOptions {
 
 /// Declares --first-record of `command`; `number` is its target.
 void add_first_record(cli::Command& command, std::uint64_t& number);
-/// Declares --shard, --first-record, --invalid, --crlf and --max-line of `command`, with `options`
-/// as their targets.
-void add_stream(cli::Command& command, StreamOptions& options);
+/// What add_stream() declares.
+struct StreamHelp {
+  bool text = true;    ///< lines are text: --format and --field
+  bool policy = true;  ///< --policy error or skip; commands with more policies have their own
+};
+/// Declares --shard, --first-record, --invalid, --crlf and --max-line of `command`, and what `help`
+/// says, with `options` as their targets.
+void add_stream(cli::Command& command, StreamOptions& options, const StreamHelp& help = {});
 
 /// Whether a header line comes first: not with --json and --no-header of `common`, and of shards of
 /// `stream` only before the first, so that all of them make one table. Throws UsageError for a
 /// shard that is none.
 bool has_header(const cli::CommonOptions& common, const StreamOptions& stream);
+
+/// Makes `common` print JSON for a `shard`, whose part merge reads. Throws UsageError for --csv
+/// with one.
+void print_part_as_json(cli::CommonOptions& common, const std::optional<std::string>& shard);
 
 /// Throws UsageError if `file`, the FILE of `option` ("--name"), is "-", where standard input is
 /// the text.
@@ -36,7 +45,8 @@ void refuse_standard_input(std::string_view option, const std::optional<std::str
 /// What is done with lines.
 struct LineWork {
   /// A line, valid UTF-8, with its number: StreamOptions::first_record is that of the file's first.
-  std::function<void(std::uint64_t id, std::string_view line)> use;
+  /// Returns why the line cannot be processed, or nothing.
+  std::function<std::optional<std::string>(std::uint64_t id, std::string_view line)> use;
   /// Finishes what waits: when no more lines are there yet, and at the end, also before an error
   /// is reported.
   std::function<void()> flush;
@@ -48,9 +58,11 @@ struct LineWork {
 
 /// Does `work` with the lines of the input that `options` name, on the caller's thread, with a
 /// progress line on `session` if it is a file; the name of `command` is for the message about a
-/// terminal. What was complete is flushed and printed before an error is thrown again. Returns
-/// kInput if lines were left out, else kDone. Throws UsageError if the input is a terminal or the
-/// shard is none, or cannot be cut; InputError as LineInput and cli::InputLines do.
+/// terminal. What was complete is flushed and printed before an error is thrown again. A line that
+/// cannot be processed is an InputError that names it, or is left out and counted, as
+/// InputOptions::bad says. Returns kInput if lines were left out, else kDone. Throws UsageError if
+/// the input is a terminal or the shard is none, or cannot be cut; InputError as LineInput and
+/// cli::InputLines do.
 cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& command,
                         const LineWork& work, cli::Session& session);
 
@@ -61,10 +73,5 @@ void refuse_empty(bool measured, cli::ExitCode code, const StreamOptions& option
                   std::string_view problem =
                       "no lines that can be measured, expected some with "
                       "tokens");
-
-/// Throws InputError "standard input: line N: `message`", or with the path of the input in
-/// `options`, for the line with the number `id` (from options.first_record).
-[[noreturn]] void refuse_line(const StreamOptions& options, std::uint64_t id,
-                              std::string_view message);
 
 }  // namespace masque::commands

@@ -95,6 +95,13 @@ void check_objective(const cli::Command& command, const TrainingOptions& o, bool
     if (std::ranges::find(read, name) == read.end())
       refuse_unread(command, {option}, fmt::format("with the objective {}", o.objective));
   }
+  if (std::ranges::find(read, "rate") != read.end()) {
+    const std::vector<double> rates = parse_shares("rate", o.mlm.selection.rate, 1, 2);
+    if (rates.back() == 0) {
+      throw UsageError(
+          fmt::format("{}: found 0, expected more: no token would be predicted", field("rate")));
+    }
+  }
   if (train::has_two_networks(o.objective))
     refuse_unread(command, {"allow-leak"}, fmt::format("with the objective {}", o.objective));
   if (o.objective == "unilm") {

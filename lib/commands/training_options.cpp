@@ -94,12 +94,9 @@ void add_objective_settings(const TrainingOptions& o, train::RunOptions& run) {
   set("renumber", o.drop.renumber);
 }
 
-/// Everything that decides the bytes.
-void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOptions& run) {
+/// The design of a new model.
+void add_design_settings(const TrainingOptions& o, train::RunOptions& run) {
   const auto set = setter_of(run);
-  set("objective", o.objective);
-  set("steps", steps);
-  set("batch_size", o.batch_size);
   set("num_hidden_layers", o.num_hidden_layers);
   set("hidden_size", o.hidden_size);
   set("num_attention_heads", o.num_attention_heads);
@@ -129,6 +126,15 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("largest_keys", run.design.largest_keys);
   set("previous_scores", run.design.previous_scores);
   set("tie_word_embeddings", run.design.tie_word_embeddings);
+}
+
+/// Everything that decides the bytes.
+void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOptions& run) {
+  const auto set = setter_of(run);
+  set("objective", o.objective);
+  set("steps", steps);
+  set("batch_size", o.batch_size);
+  if (!o.design_of_checkpoint) add_design_settings(o, run);
   set("optimizer", name_in(train::optimizer_names(), o.optimizer));
   set("learning_rate", o.learning_rate);
   set("warmup", run.trainer.schedule.warmup);

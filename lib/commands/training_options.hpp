@@ -32,6 +32,7 @@ struct TrainingOptions {
   std::int64_t attention_key_size = 128;  ///< of gated attention units
   std::optional<std::string> position;    ///< a scheme; none: learned, with plm rope
   train::DesignRecipe design;             ///< but for what stands above
+  bool design_of_checkpoint = false;      ///< the model has a design: these are no settings of it
   bool untied = false,                    ///< not DesignRecipe::tie_word_embeddings
       no_input_residual = false;          ///< not DesignRecipe::input_residual
   train::Optimizer optimizer = train::Optimizer::kAdamW;  ///< of all parameters

@@ -11,9 +11,11 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/interrupt.hpp"
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
+#include "base/text_source.hpp"
 #include "exchange/mask_text.hpp"
 #include "store/checkpoint.hpp"
 
@@ -108,6 +110,8 @@ store::Array parse_text(std::string_view text, const std::string& path) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   if (text.starts_with('{')) return array_of(parse_mask_json(text, path));
   if (text.starts_with("P1") || text.starts_with("P4")) return array_of(parse_mask_pbm(text, path));
+  refuse_other_kind(text.substr(0, kKindBytes), path);
+  refuse_other_encoding(text, path);
   if (text.starts_with('#') || text.starts_with('.')) return array_of(parse_mask_text(text, path));
   return NumberReader(text, path).read();
 }
@@ -143,7 +147,7 @@ bool is_weights(const InputFile& file, Bytes first) {
 }  // namespace
 
 store::Array read_matrix(const std::string& path) {
-  if (path == "-") return parse_text(read_text(path, kMaxTextBytes), kStandardInput);
+  if (path == "-") return parse_text(read_bytes(path, kMaxTextBytes), kStandardInput);
   std::string file_path = path;
   std::string name;
   const auto [before, after] = split_at_last(path, ':');
@@ -152,7 +156,7 @@ store::Array read_matrix(const std::string& path) {
     name = *after;
   }
   if (name.empty() && is_stream(file_path)) {
-    return parse_text(read_text(file_path, kMaxTextBytes), file_path);
+    return parse_text(read_bytes(file_path, kMaxTextBytes), file_path);
   }
   const InputFile file = InputFile::open(file_path);
   std::array<std::byte, 64> bytes{};

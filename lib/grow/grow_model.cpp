@@ -16,6 +16,7 @@
 #include "grow/spelled_name.hpp"
 #include "model/checkpoint/load.hpp"
 #include "model/checkpoint/training_state.hpp"
+#include "model/known_keys.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_plan.hpp"
@@ -104,7 +105,7 @@ ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
       config_(config_of_folder(checkpoint_)),
       names_(checkpoint_, config_),
       family_(model::choose_family(config_, "")),
-      plan_(family_.plan(model::FamilyConfig(config_))),
+      plan_(model::read_plan(family_, model::FamilyConfig(config_))),
       found_(model::find_tensors(plan_, checkpoint_, names_)),
       edit_(checkpoint_) {
   store::check_whole_gguf(checkpoint_);
@@ -116,16 +117,15 @@ ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
   moments_.emplace(checkpoint_.folder(), plan_, *larger_, settings_);
   if (deeper()) grow_layers(*larger_);
   grow_rest();
-  for (const store::TensorInfo& tensor : checkpoint_.tensors()) {
+  for (const store::TensorInfo& tensor : checkpoint_.tensors())
     if (!known_.contains(tensor.name)) grow_unused(tensor);
-  }
   if (request.noise > 0 && !wider() && model::count_layers(before) != before.num_hidden_layers)
     throw UsageError("noise on added layers is not supported where layers share their weights");
   set_moments();
-  if (skipped_ > 0) {
+  if (skipped_ > 0)
     report_.notes.push_back(
         fmt::format("{} tensors of {} are ignored", skipped_, plan_.skipped.front().what));
-  }
+  for (const std::string& note : plan_.design.notes) report_.notes.push_back(note);
   report_.before = settings_.before;
   report_.after = settings_.after;
   judge(request_, found_, report_);

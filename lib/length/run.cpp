@@ -299,7 +299,7 @@ std::vector<LengthSummary> summarise_lengths(const std::vector<LengthRow>& rows)
       for (const LengthRow& one : rows) {
         if (is(cell, one)) values.push_back(one.*field);
       }
-      return probe::summarise(values, {});
+      return probe::summarise(values);
     };
     cell.accuracy = over_seeds(&LengthRow::accuracy);
     cell.loss = over_seeds(&LengthRow::loss);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "length/request.hpp"
-#include "probe/statistics/bootstrap.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::length {
 

@@ -48,8 +48,8 @@ class Text final : public LengthSubject {
       throw UsageError("texts are read several times: expected files, not streams");
     train::CorpusOptions reading;
     reading.format = train::CorpusFormat::kBlocks;
-    const train::TextTokens text =
-        train::read_text_tokens(request.text, tokenizer_, request.threads);
+    reading.threads = request.threads;
+    const train::TextTokens text = train::read_text_tokens(request.text, tokenizer_, reading);
     for (const Index length : request.train_lengths) {
       reading.length = length;
       corpus_.append(cut_corpus(text, tokenizer_, reading));

@@ -57,31 +57,38 @@ bool is_plain_word(std::string_view text) {
   });
 }
 
-std::string argument_text(const MaskArgument& argument) {
-  std::string value = argument.value;
+std::string argument_text(const MaskArgument& argument, std::size_t most) {
+  const bool cut = argument.value.size() > most;
+  std::string value = argument.value.substr(0, cut ? most : std::string::npos);
   if (argument.quoted || !is_plain_word(value)) {
-    value = "\"";
-    for (const char c : argument.value) {
+    const std::string plain = std::exchange(value, "\"");
+    for (const char c : plain) {
       if (c == '"' || c == '\\') value += '\\';
       value += c;
     }
-    value += '"';
+    value += cut ? "…\"" : "\"";
+  } else if (cut) {
+    value += "…";
   }
   return argument.name.empty() ? value : fmt::format("{}={}", argument.name, value);
 }
 
+bool has_parameter(std::string_view name, MaskParameterKind kind) {
+  const MaskKind* known = find_mask_kind(name);
+  return known != nullptr &&
+         std::ranges::any_of(known->parameters, [&](const auto& p) { return p.kind == kind; });
+}
+
 int precedence(MaskExpression::Kind kind) {
-  switch (kind) {
-    case MaskExpression::Kind::kOr: return 0;
-    case MaskExpression::Kind::kAnd: return 1;
-    default: return 2;
-  }
+  if (kind == MaskExpression::Kind::kOr) return 0;
+  return kind == MaskExpression::Kind::kAnd ? 1 : 2;
 }
 
 /// Recursive descent over one line of text.
 class Parser {
  public:
-  explicit Parser(std::string_view text, bool open = false) : text_(text), open_(open) {}
+  Parser(std::string_view text, bool open, MaskFiles files)
+      : text_(text), open_(open), files_(files) {}
 
   MaskExpression mask_to_end() {
     MaskExpression mask = parse_or(0);
@@ -207,6 +214,10 @@ class Parser {
       at_ = problem->column == 0 ? column : problem->column - 1;
       fail(problem->message);
     }
+    if (files_ == MaskFiles::kRefused && has_parameter(name, MaskParameterKind::kFile)) {
+      at_ = column;
+      fail(fmt::format("{} reads a file, which is not allowed here", name));
+    }
     return expression;
   }
 
@@ -259,29 +270,48 @@ class Parser {
 
   std::string_view text_;
   bool open_;
+  MaskFiles files_;
   std::size_t at_ = 0;
   int names_ = 0;
 };
 
-}  // namespace
-
-std::string MaskExpression::text() const {
-  if (kind() == Kind::kName) {
-    std::string out = name();
-    for (std::size_t i = 0; i < arguments().size(); ++i) {
-      out += fmt::format("{}{}", i == 0 ? "(" : ",", argument_text(arguments()[i]));
-    }
-    return arguments().empty() ? out : out + ")";
+/// `mask` in the language; of kText at most `most` bytes.
+std::string text_of(const MaskExpression& mask, std::size_t most) {
+  using Kind = MaskExpression::Kind;
+  if (mask.kind() == Kind::kName) {
+    std::string out = mask.name();
+    const std::vector<MaskArgument>& arguments = mask.arguments();
+    if (!has_parameter(out, MaskParameterKind::kText)) most = std::string::npos;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      out += fmt::format("{}{}", i == 0 ? "(" : ",", argument_text(arguments[i], most));
+    return arguments.empty() ? out : out + ")";
   }
   // & and | group to the left: only a right operand of the same kind keeps its parentheses.
   const auto side = [&](const MaskExpression& operand, bool right) {
-    const bool loose =
-        precedence(operand.kind()) < precedence(kind()) || (right && operand.kind() == kind());
-    return loose ? fmt::format("({})", operand.text()) : operand.text();
+    const bool loose = precedence(operand.kind()) < precedence(mask.kind()) ||
+                       (right && operand.kind() == mask.kind());
+    return loose ? fmt::format("({})", text_of(operand, most)) : text_of(operand, most);
   };
-  if (kind() == Kind::kNot) return "~" + side(operands()[0], false);
-  return fmt::format("{} {} {}", side(operands()[0], false), kind() == Kind::kAnd ? "&" : "|",
-                     side(operands()[1], true));
+  if (mask.kind() == Kind::kNot) return "~" + side(mask.operands()[0], false);
+  return fmt::format("{} {} {}", side(mask.operands()[0], false),
+                     mask.kind() == Kind::kAnd ? "&" : "|", side(mask.operands()[1], true));
+}
+
+std::string list_text(const std::vector<MaskLayer>& layers,
+                      std::string (MaskExpression::*text)() const) {
+  return comma_list(layers, [&](const MaskLayer& layer) {
+    const std::string mask = (layer.mask.*text)();
+    return layer.count == 1 ? mask : fmt::format("{}*{}", layer.count, mask);
+  });
+}
+
+}  // namespace
+
+std::string MaskExpression::text() const { return text_of(*this, std::string::npos); }
+
+std::string MaskExpression::shown() const {
+  constexpr std::size_t kMostShown = 40;
+  return text_of(*this, kMostShown);
 }
 
 Mask MaskExpression::bind(Lengths lengths) const {
@@ -298,14 +328,15 @@ void MaskExpression::check_sequence(Index length) const {
   const Lengths own = own_lengths().value_or(wanted);
   if (own == wanted) return;
   throw UsageError(fmt::format("'{}' for a sequence of {} tokens: the mask is for {} × {} tokens",
-                               text(), length, own.queries, own.keys));
+                               shown(), length, own.queries, own.keys));
 }
 
 Mask MaskExpression::bind_sequence(Index length) const {
   check_sequence(length);
   std::optional<Mask> bound;
   if (const auto problem = usage_error_message([&] { bound = bind({length, length}); }))
-    throw UsageError(fmt::format("'{}' for a sequence of {} tokens: {}", text(), length, *problem));
+    throw UsageError(
+        fmt::format("'{}' for a sequence of {} tokens: {}", shown(), length, *problem));
   return *std::move(bound);
 }
 
@@ -342,36 +373,28 @@ MaskExpression MaskExpression::closed(std::span<const Index> words, std::uint64_
   return {name(), std::move(given)};
 }
 
-std::string_view MaskExpression::file_reader() const {
-  if (kind() == Kind::kName) {
-    const bool reads = std::ranges::any_of(
-        find_mask_kind(name())->parameters,
-        [](const MaskParameter& parameter) { return parameter.kind == MaskParameterKind::kFile; });
-    return reads ? std::string_view(name()) : std::string_view();
-  }
-  for (const MaskExpression& operand : operands()) {
-    if (const std::string_view found = operand.file_reader(); !found.empty()) return found;
-  }
-  return {};
+MaskExpression parse_mask(std::string_view text, MaskFiles files) {
+  return Parser(text, false, files).mask_to_end();
 }
 
-MaskExpression parse_mask(std::string_view text) { return Parser(text).mask_to_end(); }
-
-std::vector<MaskLayer> parse_mask_layers(std::string_view text) {
-  return Parser(text).layers_to_end();
+std::vector<MaskLayer> parse_mask_layers(std::string_view text, MaskFiles files) {
+  return Parser(text, false, files).layers_to_end();
 }
 
-MaskExpression parse_open_mask(std::string_view text) { return Parser(text, true).mask_to_end(); }
+MaskExpression parse_open_mask(std::string_view text) {
+  return Parser(text, true, MaskFiles::kRefused).mask_to_end();
+}
 
-std::vector<MaskLayer> parse_open_mask_layers(std::string_view text) {
-  return Parser(text, true).layers_to_end();
+std::vector<MaskLayer> parse_open_mask_layers(std::string_view text, MaskFiles files) {
+  return Parser(text, true, files).layers_to_end();
 }
 
 std::string layers_text(const std::vector<MaskLayer>& layers) {
-  return comma_list(layers, [](const MaskLayer& layer) {
-    return layer.count == 1 ? layer.mask.text()
-                            : fmt::format("{}*{}", layer.count, layer.mask.text());
-  });
+  return list_text(layers, &MaskExpression::text);
+}
+
+std::string shown_layers(const std::vector<MaskLayer>& layers) {
+  return list_text(layers, &MaskExpression::shown);
 }
 
 }  // namespace masque::mask

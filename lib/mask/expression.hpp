@@ -68,8 +68,8 @@ class MaskExpression {
   /// The expression with what the text says: the lengths of its `words` in tokens, one after the
   /// other, and a `seed` of its own. Not open, unless a name needs words and there are none.
   MaskExpression closed(std::span<const Index> words, std::uint64_t seed) const;
-  /// The first name in it that reads a file; empty: none does.
-  std::string_view file_reader() const;
+  /// text() for a message: the cells of `matrix` are cut after 40 bytes.
+  std::string shown() const;
 
  private:
   struct Node;
@@ -83,21 +83,31 @@ struct MaskLayer {
   bool operator==(const MaskLayer&) const = default;
 };
 
+/// Whether a mask may name a file to read. Only what a user has typed may: data, such as a record
+/// or a config.json, names no files to open.
+enum class MaskFiles { kRefused, kAllowed };
+
 /// Parses `text` as one mask. Throws UsageError "'TEXT': column N: what was found, what was
-/// expected"; names and numbers of arguments are checked too. Cost O(length); nesting at most 200,
-/// names at most 1000.
-MaskExpression parse_mask(std::string_view text);
+/// expected"; names and numbers of arguments are checked too, and that no file is named unless
+/// `files` are allowed. Cost O(length); nesting at most 200, names at most 1000.
+MaskExpression parse_mask(std::string_view text, MaskFiles files = MaskFiles::kRefused);
 
 /// Parses `text` in the same way; words may be left to each text: "tta_word".
 MaskExpression parse_open_mask(std::string_view text);
 
-/// Parses `text` as a list of layers: "3*window(128), full". Throws as parse_mask.
-std::vector<MaskLayer> parse_mask_layers(std::string_view text);
+/// Parses `text` as a list of layers: "3*window(128), full". Throws as parse_mask, with the same
+/// meaning of `files`.
+std::vector<MaskLayer> parse_mask_layers(std::string_view text,
+                                         MaskFiles files = MaskFiles::kRefused);
 
-/// Parses `text` in the same way; words may be left to each text: "tta_word".
-std::vector<MaskLayer> parse_open_mask_layers(std::string_view text);
+/// Parses `text` in the same way, with `files` as there; words may be left to each text:
+/// "tta_word".
+std::vector<MaskLayer> parse_open_mask_layers(std::string_view text,
+                                              MaskFiles files = MaskFiles::kRefused);
 
 /// `layers` in the language: parse_mask_layers() reads it back, if none is open.
 std::string layers_text(const std::vector<MaskLayer>& layers);
+/// `layers` for a message: as layers_text() of MaskExpression::shown().
+std::string shown_layers(const std::vector<MaskLayer>& layers);
 
 }  // namespace masque::mask

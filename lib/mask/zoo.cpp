@@ -66,8 +66,7 @@ class ValueReader {
 
   MaskValues read() {
     for (const MaskParameter& parameter : kind_.parameters) {
-      if (parameter.kind == MaskParameterKind::kList || parameter.kind == MaskParameterKind::kFile)
-        continue;
+      if (text_of(parameter) != nullptr || parameter.kind == MaskParameterKind::kList) continue;
       const double fallback = parameter.fallback.value_or(0);
       values_.values_.push_back(
           {parameter.name, fallback, static_cast<std::uint64_t>(fallback), false});
@@ -77,10 +76,10 @@ class ValueReader {
     }
     for (std::size_t i = 0; i < kind_.parameters.size() && !problem; ++i) {
       const MaskParameter& parameter = kind_.parameters[i];
+      const std::string* text = text_of(parameter);
       const bool missing = parameter.kind == MaskParameterKind::kList ? values_.list_.empty()
-                           : parameter.kind == MaskParameterKind::kFile
-                               ? values_.file_.empty()
-                               : !value_of(parameter).given;
+                           : text != nullptr                          ? text->empty()
+                                                                      : !value_of(parameter).given;
       if (missing && !parameter.fallback) {
         problem = {fmt::format("{} needs {}", signature(kind_), parameter.name), 0};
       }
@@ -89,6 +88,12 @@ class ValueReader {
   }
 
  private:
+  /// Where the value of a path or text goes; nullptr for other kinds.
+  std::string* text_of(const MaskParameter& parameter) {
+    if (parameter.kind == MaskParameterKind::kFile) return &values_.file_;
+    return parameter.kind == MaskParameterKind::kText ? &values_.text_ : nullptr;
+  }
+
   MaskValues::Value& value_of(const MaskParameter& parameter) {
     return *std::find_if(values_.values_.begin(), values_.values_.end(),
                          [&](const auto& value) { return value.name == parameter.name; });
@@ -127,15 +132,15 @@ class ValueReader {
       fail(argument, fmt::format("{}: found '{}', expected {}", parameter->name,
                                  escape(argument.value), what));
     };
-    switch (parameter->kind) {
-      case MaskParameterKind::kFile: values_.file_ = argument.value; return;
-      case MaskParameterKind::kList: {
-        const auto item = parse_item(argument.value);
-        if (!item) return expected("a whole number, a-b or a@b");
-        values_.list_.push_back(*item);
-        return;
-      }
-      default: break;
+    if (std::string* text = text_of(*parameter)) {
+      *text = argument.value;
+      return;
+    }
+    if (parameter->kind == MaskParameterKind::kList) {
+      const auto item = parse_item(argument.value);
+      if (!item) return expected("a whole number, a-b or a@b");
+      values_.list_.push_back(*item);
+      return;
     }
     MaskValues::Value& value = value_of(*parameter);
     if (value.given) return fail(argument, fmt::format("{} is given twice", parameter->name));

@@ -21,6 +21,7 @@ enum class MaskParameterKind {
   kSeed,   ///< a whole number ≥ 0
   kList,   ///< the rest: items `a`, `a-b` (both ends in) or `a@b`
   kFile,   ///< a path
+  kText,   ///< a text without a meaning here: cells
 };
 
 /// A parameter of a named mask.
@@ -48,7 +49,8 @@ class MaskValues {
   double share(std::string_view name) const;
   /// The number of the parameter `name`, of kSeed.
   std::uint64_t seed(std::string_view name) const;
-  /// Whether the parameter `name`, of neither kList nor kFile, was given; else it has its default.
+  /// Whether the parameter `name`, of none of kList, kFile and kText, was given; else it has its
+  /// default.
   bool given(std::string_view name) const;
   /// The items of the list; empty if the mask has none.
   const std::vector<ListItem>& list() const { return list_; }
@@ -57,6 +59,8 @@ class MaskValues {
   std::vector<Index> numbers() const;
   /// The path of kFile; empty if the mask has none.
   const std::string& file() const { return file_; }
+  /// The text of kText; empty if the mask has none.
+  const std::string& text() const { return text_; }
 
  private:
   friend class ValueReader;
@@ -70,6 +74,7 @@ class MaskValues {
   std::vector<Value> values_;
   std::vector<ListItem> list_;
   std::string file_;
+  std::string text_;
 };
 
 /// Which lengths a mask can have.

@@ -36,6 +36,21 @@ bool has_class(const Family& family, std::string_view name) {
   });
 }
 
+/// Models of another type have the same names, perhaps, but compute something else with them.
+void check_type(const store::ModelConfig& config, const Family& family, std::string_view wanted) {
+  const std::string type = config.model_type();
+  std::vector<std::string_view> types = family.model_types;
+  types.insert(types.end(), family.also_reads.begin(), family.also_reads.end());
+  if (type.empty() || std::ranges::find(types, type) != types.end()) return;
+  std::string list;
+  for (const std::string_view one : types)
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", one);
+  throw InputError(config.path(),
+                   fmt::format("model_type is \"{}\", expected {} or none with {} {}: models of "
+                               "another type compute something else",
+                               escape(type), list, field("family"), escape(wanted)));
+}
+
 }  // namespace
 
 FamilyRegistration::FamilyRegistration(const Family& family) { Families::of_process().add(family); }
@@ -89,7 +104,10 @@ bool in_transformers(const Family& family) {
 
 const Family& choose_family(const store::ModelConfig& config, std::string_view wanted) {
   if (!wanted.empty()) {
-    if (const Family* family = find_family(wanted)) return *family;
+    if (const Family* family = find_family(wanted)) {
+      check_type(config, *family, wanted);
+      return *family;
+    }
     throw UsageError(
         fmt::format("no family '{}', expected {}", escape(wanted), Families::of_process().names()));
   }

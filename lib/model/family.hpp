@@ -81,7 +81,9 @@ struct ModelPlan {
   bool headless = false;         ///< config.json says that none of them is there
   std::vector<Skipped> skipped;  ///< noted, not listed as unused
   std::vector<store::BufferTensor> buffers;  ///< tensors without weights, not listed as unused
-  std::vector<ComputedTensor> computed;      ///< of new checkpoints, among `buffers` when read
+  /// Names, "a|b", under which files may have the word table alone: tables that are tied to it.
+  std::string tied_tables;
+  std::vector<ComputedTensor> computed;  ///< of new checkpoints, among `buffers` when read
 };
 
 /// How the name of the class ends that has a head: "ForMaskedLM".
@@ -120,6 +122,9 @@ struct Family {
   std::vector<StartRule> (*starts)(const FamilyConfig& config, const Design& design) = nullptr;
   /// What changes to checkpoints need to know that is not in the plan.
   FamilyFiles files = {};
+  /// Further values of model_type that compute the same with the same names, if the user names the
+  /// family and no key says otherwise (known_keys.hpp).
+  std::vector<std::string_view> also_reads = {};
 };
 
 /// The rule of a word table that is normal with the initializer_range of `config`, the row of the
@@ -155,7 +160,8 @@ std::span<const Family* const> families();
 const Family* find_family(std::string_view name);
 
 /// The family of `config`: `wanted`, a name or model_type, if not empty, else by model_type, else
-/// by architectures. Throws InputError, or UsageError for a wrong `wanted`, listing what there is.
+/// by architectures. Throws InputError, or UsageError for a wrong `wanted`, listing what there is;
+/// InputError too if the model_type of `config` is one that the family `wanted` does not compute.
 const Family& choose_family(const store::ModelConfig& config, std::string_view wanted);
 
 /// Adds a family at program start.

@@ -29,14 +29,39 @@ std::vector<std::pair<std::string, std::string>> FamilyConfig::misspelt() const 
   const JsonValue root = parse_json_file(config_.text(), config_.path());
   for (const JsonMember& member : root.members) {
     const std::string& name = member.name;
-    if (asked_->contains(name) || name.size() < kShortest) continue;
-    for (const std::string& known : *asked_) {
+    if (asked_->names.contains(name) || name.size() < kShortest) continue;
+    for (const std::string& known : asked_->names) {
       if (config_.has(known) || edit_distance(name, known) > kMostEdits) continue;
       found.emplace_back(name, known);
       break;
     }
   }
   return found;
+}
+
+void FamilyConfig::add_unused(const JsonValue& object, const Asked& asked,
+                              const std::string& before, std::vector<UnusedKey>& unused) {
+  for (const JsonMember& member : object.members) {
+    if (member.value.is(JsonKind::kNull)) continue;
+    const auto inner = asked.objects.find(member.name);
+    if (inner != asked.objects.end()) {
+      add_unused(member.value, *inner->second, before + member.name + ".", unused);
+    } else if (!asked.names.contains(member.name)) {
+      unused.push_back({before + member.name, member.value});
+    }
+  }
+}
+
+std::vector<UnusedKey> FamilyConfig::unused_keys() const {
+  std::vector<UnusedKey> unused;
+  add_unused(parse_json_file(config_.text(), config_.path()), *asked_, "", unused);
+  return unused;
+}
+
+FamilyConfig FamilyConfig::with(store::ModelConfig config) const {
+  FamilyConfig other(std::move(config));
+  other.asked_ = asked_;
+  return other;
 }
 
 void FamilyConfig::refuse(std::string_view name, std::string_view expected) const {
@@ -56,10 +81,17 @@ std::optional<Index> FamilyConfig::whole(std::string_view name, Index least, Ind
 }
 
 Index FamilyConfig::whole(Names names, Index least, Index most, Index fallback) const {
+  std::optional<Index> first;
+  std::string_view first_name;
   for (const std::string_view name : names) {
-    if (const auto value = whole(name, least, most)) return *value;
+    const auto value = whole(name, least, most);
+    if (!value) continue;
+    if (first && *first != *value) refuse(name, fmt::format("{}, which is {}", first_name, *first));
+    if (first) continue;
+    first = value;
+    first_name = name;
   }
-  return fallback;
+  return first.value_or(fallback);
 }
 
 Index FamilyConfig::size(Names names, Index fallback) const {
@@ -120,7 +152,12 @@ std::optional<FamilyConfig> FamilyConfig::object(std::string_view name) const {
   ask(name);
   auto inner = config_.object(name);
   if (!inner) return std::nullopt;
-  return FamilyConfig(*std::move(inner));
+  FamilyConfig found(*std::move(inner));
+  // An object that is opened twice is asked by both.
+  std::shared_ptr<Asked>& asked = asked_->objects[std::string(name)];
+  if (asked) found.asked_ = asked;
+  asked = found.asked_;
+  return found;
 }
 
 void FamilyConfig::expect_flag(std::string_view name, bool value) const {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.hpp"
 #include "base/types.hpp"
 #include "kernel/activation.hpp"
 #include "store/config.hpp"
@@ -20,6 +22,12 @@ namespace masque::model {
 
 /// Spellings of one option, tried in order.
 using Names = std::initializer_list<std::string_view>;
+
+/// A member of a config that no function has asked for.
+struct UnusedKey {
+  std::string name;  ///< after those of the objects in which it is: "rope_scaling.beta_fast"
+  JsonValue value;   ///< anything but null
+};
 
 /// A config.json as families read it: an option that is absent or null has the `fallback`. Every
 /// function that reads one throws InputError naming file, option and value if that is not what it
@@ -33,10 +41,19 @@ class FamilyConfig {
   /// one that was asked for and is not there: the name, and the one that it is near to.
   std::vector<std::pair<std::string, std::string>> misspelt() const;
 
+  /// The members that no function has asked for, in the order of the text, also those of objects
+  /// that object() gave; members that are null, which says no more than an absent one, are left
+  /// out.
+  std::vector<UnusedKey> unused_keys() const;
+
+  /// `config`, another text of the same file: what is asked of the result is asked of this, too.
+  FamilyConfig with(store::ModelConfig config) const;
+
   /// The config itself; valid as long as this object.
   const store::ModelConfig& raw() const { return config_; }
 
   /// A whole number from 1 to 2^31 − 1, of the first of `names` that is there, else `fallback`.
+  /// Throws also if two of `names` are there with different numbers; so do count() and layers().
   Index size(Names names, Index fallback) const;
   /// A whole number from 0 to 2^31 − 1, of the first of `names` that is there, else `fallback`.
   Index count(Names names, Index fallback) const;
@@ -73,14 +90,21 @@ class FamilyConfig {
   [[noreturn]] void refuse(std::string_view name, std::string_view expected) const;
 
  private:
+  /// Names that were asked for, and the same of objects inside.
+  struct Asked {
+    std::set<std::string, std::less<>> names;
+    std::map<std::string, std::shared_ptr<Asked>, std::less<>> objects;
+  };
+
+  static void add_unused(const JsonValue& object, const Asked& asked, const std::string& before,
+                         std::vector<UnusedKey>& unused);
   std::optional<Index> whole(std::string_view name, Index least, Index most) const;
   Index whole(Names names, Index least, Index most, Index fallback) const;
-  void ask(std::string_view name) const { asked_->emplace(name); }
+  void ask(std::string_view name) const { asked_->names.emplace(name); }
 
   store::ModelConfig config_;
   /// What copies have been asked for, too.
-  std::shared_ptr<std::set<std::string, std::less<>>> asked_ =
-      std::make_shared<std::set<std::string, std::less<>>>();
+  std::shared_ptr<Asked> asked_ = std::make_shared<Asked>();
 };
 
 }  // namespace masque::model

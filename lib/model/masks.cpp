@@ -73,11 +73,7 @@ mask::MaskExpression default_mask(DefaultMask mask) {
 void set_mask(std::string_view masks, Design& design) {
   const std::vector<mask::MaskLayer> layers = mask::parse_open_mask_layers(masks);
   Index count = 0;
-  for (const mask::MaskLayer& layer : layers) {
-    count += layer.count;
-    if (const std::string_view reader = layer.mask.file_reader(); !reader.empty())
-      throw UsageError(fmt::format("{} reads a file, expected a mask that reads none", reader));
-  }
+  for (const mask::MaskLayer& layer : layers) count += layer.count;
   if (count != 1 && count != design.num_hidden_layers) {
     throw UsageError(
         fmt::format("the mask list has {} layers, expected 1 or {}, the model's number of layers",
@@ -152,7 +148,7 @@ std::optional<mask::MaskExpression> open_mask(const Design& design,
   if (layers.size() == 1) return layers.front().mask;
   throw UsageError(fmt::format(
       "{} '{}': a mask of words cannot be part of a list, expected one mask for all layers",
-      field("mask"), mask::layers_text(layers)));
+      field("mask"), mask::shown_layers(layers)));
 }
 
 std::optional<Index> causal_block_size(const Design& design,

@@ -82,11 +82,12 @@ double scale_yarn(const FamilyConfig& rope, double theta, double original, doubl
   return rope.positive("attention_factor", inferred);
 }
 
-/// The object of the parameters: rope_scaling where there is one, as in transformers.
+/// The object of the parameters: rope_scaling where there is one, as in transformers; else an empty
+/// one: next to it their names mean nothing but for those of RotaryDefaults.
 FamilyConfig rope_of(const FamilyConfig& config, std::string_view parameters_name) {
   if (auto scaling = config.object("rope_scaling")) return *std::move(scaling);
   if (auto parameters = config.object(parameters_name)) return *std::move(parameters);
-  return config;
+  return FamilyConfig(store::ModelConfig::parse("{}", config.raw().path()));
 }
 
 }  // namespace
@@ -137,7 +138,10 @@ RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defau
                               : config.positive(defaults.share_name, defaults.share);
   const double share = rope.positive("partial_rotary_factor", fallback);
   if (share > 1 || (defaults.fixed_share && share != 1)) {
-    rope.refuse("partial_rotary_factor", defaults.fixed_share ? "1" : "at most 1");
+    const bool inside = rope.has("partial_rotary_factor");
+    (inside ? rope : config)
+        .refuse(inside ? "partial_rotary_factor" : defaults.share_name,
+                defaults.fixed_share ? "1" : "at most 1");
   }
   const auto size = static_cast<Index>(static_cast<double>(head_size) * share);
   check_rotary_size(
@@ -166,7 +170,9 @@ RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defau
                 "default, linear, dynamic, llama3 or yarn");
   }
   if (!std::ranges::all_of(frequencies, [](float f) { return std::isfinite(f); })) {
-    rope.refuse("rope_theta", "a value with finite frequencies");
+    const bool inside = rope.has("rope_theta");
+    (inside ? rope : config)
+        .refuse(inside ? "rope_theta" : defaults.theta_name, "a value with finite frequencies");
   }
   rotary.frequencies.assign(frequencies.begin(), frequencies.end());
   return rotary;

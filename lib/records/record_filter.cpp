@@ -8,8 +8,10 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "base/parallel.hpp"
 #include "base/split.hpp"
+#include "base/text_source.hpp"
 #include "base/utf8.hpp"
 #include "records/record_reader.hpp"
 #include "records/token_lines.hpp"
@@ -21,7 +23,19 @@ namespace {
 constexpr std::size_t kFirstBad = 10;
 constexpr std::string_view kBlanks = " \r";
 
-LineFormat guess_format(std::string_view piece) {
+/// Throws for a JSON array, whose lines are no records.
+void refuse_array(std::string_view piece, const std::string& name) {
+  JsonDetector detector;
+  if (!detector.add(piece) || detector.kind() != kJsonArray) return;
+  throw InputError(
+      name,
+      fmt::format("{}, expected one JSON object per line, or lines of ids or of text: {} text "
+                  "reads it as text",
+                  detector.kind(), field("format")));
+}
+
+LineFormat guess_format(std::string_view piece, const std::string& name) {
+  refuse_array(piece, name);
   LineFormat format = LineFormat::kIds;
   bool found = false;
   for_each_line(piece, [&](std::string_view line) {
@@ -59,9 +73,11 @@ class Shared {
     encoders_.push_back(std::move(encoder));
   }
 
-  void add(const Tally& tally, const RepairedLines& repaired, const std::vector<BadRecord>& bad) {
+  void add(const Tally& tally, const RepairedLines& repaired, const RepairedLines& surrogates,
+           const std::vector<BadRecord>& bad) {
     const std::lock_guard lock(mutex_);
     result_.repaired.add(repaired);
+    result_.surrogates.add(surrogates);
     result_.tally.add(tally);
     result_.bad += bad.size();
     result_.first_bad.insert(result_.first_bad.end(), bad.begin(), bad.end());
@@ -111,10 +127,13 @@ class PieceReader {
   }
   /// What was not UTF-8 in all lines.
   const RepairedLines& repaired() const { return repaired_; }
+  /// Lone surrogates of all lines.
+  const RepairedLines& surrogates() const { return surrogates_; }
 
  private:
   void read_json(std::string_view line, Record& record, std::optional<std::string>& problem) {
     problem = json_.read(line, record);
+    surrogates_.add_line(json_.lone_surrogates());
     if (problem) return;
     if (filter_.text) return take_text(record, problem);
     if (!json_.text()) return;
@@ -174,7 +193,7 @@ class PieceReader {
   EncodeFunction encode_;
   JsonRecordReader json_{filter_.text};
   std::string valid_;
-  RepairedLines repaired_;
+  RepairedLines repaired_, surrogates_;
 };
 
 std::string name_of(const RecordFilter& filter) { return input_name(filter.input); }
@@ -200,7 +219,7 @@ void go_through(const LinePiece& piece, const RecordFilter& filter, LineFormat f
     }
     bad.push_back({number, std::move(*problem)});
   });
-  shared.add(tally, reader.repaired(), bad);
+  shared.add(tally, reader.repaired(), reader.surrogates(), bad);
 }
 
 using Problem = std::optional<std::string>;
@@ -283,9 +302,7 @@ LineFormat format_of(const RecordFilter& filter) {
   }
   if (!filter.shard || filter.input == "-") return LineFormat::kAuto;
   const InputFile file = InputFile::open(filter.input);
-  std::string head(std::min<std::uint64_t>(file.size(), 1 << 16), '\0');
-  file.read(0, std::as_writable_bytes(std::span(head)));
-  return guess_format(head);
+  return guess_format(begin_of_text(file.descriptor(), filter.input), filter.input);
 }
 
 LineFilter line_filter(const RecordFilter& filter, LineFormat& format) {
@@ -298,8 +315,9 @@ LineFilter line_filter(const RecordFilter& filter, LineFormat& format) {
   lines.shard = filter.shard;
   if (folder) read_folder(filter, format, lines);
   lines.sink = filter.sink;
-  lines.start = [&format](const LinePiece& first) {
-    if (format == LineFormat::kAuto) format = guess_format(first.text);
+  lines.start = [&format, &filter](const LinePiece& first) {
+    if (format == LineFormat::kJson) refuse_array(first.text, name_of(filter));
+    if (format == LineFormat::kAuto) format = guess_format(first.text, name_of(filter));
   };
   return lines;
 }

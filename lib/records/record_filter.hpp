@@ -15,7 +15,9 @@ namespace masque::records {
 
 /// How the lines of a stream are to be read.
 enum class LineFormat {
-  kAuto,  ///< by the first line that is not empty: '{' JSON, digits and spaces ids, else text
+  /// By the first line that is not empty: '{' JSON, digits and spaces ids, else text.
+  /// A JSON array is an InputError, of kJson, too.
+  kAuto,
   kText,  ///< a text, bytes that are not UTF-8 replaced by U+FFFD
   kIds,   ///< numbers between spaces or tabs
   kJson,  ///< a JSON object, as JsonRecordReader reads it
@@ -60,6 +62,7 @@ struct FilterResult {
   std::uint64_t bad = 0;             ///< number of lines that were skipped
   std::vector<BadRecord> first_bad;  ///< the first ten of them
   RepairedLines repaired;            ///< of text: what was not UTF-8
+  RepairedLines surrogates;          ///< of JSON: lone surrogates, which became U+FFFD
 };
 
 /// Applies `corruption` (nullptr: none) to every record of `filter` and prints it; lines without a

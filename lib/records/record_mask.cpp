@@ -23,8 +23,6 @@ mask::MaskExpression parse_record_mask(std::string_view text, Index length) {
   std::optional<mask::MaskExpression> mask;
   about_mask([&] {
     mask = mask::parse_mask(text);
-    if (const std::string_view name = mask->file_reader(); !name.empty())
-      throw UsageError(fmt::format("{} reads a file, which is not supported in a record", name));
     mask->check_sequence(length);
   });
   return *std::move(mask);

@@ -1,6 +1,7 @@
 // Records from lines: JSON objects, plain ids, or text.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,18 +21,22 @@ class JsonRecordReader {
   ~JsonRecordReader();
 
   /// Reads one line, after which kLinePadding bytes must be readable, into `record`, whose other
-  /// fields are views of the line. Returns what is wrong, or nothing. Lists with a value for each
-  /// token must be as long as `ids`; a record without `ids` may have `text`.
+  /// fields are views of the line, or of a copy that ends with the next read(). Returns what is
+  /// wrong, or nothing. Lists with a value for each token must be as long as `ids`; a record
+  /// without `ids` may have `text`.
   ///
   /// The names of Hugging Face are read as well: input_ids, position_ids and token_type_ids are
-  /// ids, pos and seg; tokens with a 0 in attention_mask are taken out, and the others keep their
-  /// positions. Both spellings of one field, or a mask of each kind, are wrong. Keys may be written
-  /// with escapes.
+  /// ids, pos (Record::position_ids) and seg; tokens with a 0 in attention_mask are taken out, the
+  /// others keep their positions, and Record::hidden has those in front of others. Both spellings
+  /// of one field, or a mask of each kind, are wrong. Keys may be written with escapes. Lone
+  /// surrogates ("\ud83d" alone) are read as U+FFFD, in what passes through, too.
   std::optional<std::string> read(std::string_view line, Record& record);
 
   /// The member "text" of the last record, unescaped, if it had no `ids`. Valid until the next
   /// read().
   const std::optional<std::string>& text() const;
+  /// Number of lone surrogates in the last line.
+  std::uint64_t lone_surrogates() const;
 
  private:
   struct State;

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/split.hpp"
+#include "base/text_source.hpp"
 #include "base/utf8.hpp"
 #include "text/vocabulary.hpp"
 
@@ -15,9 +16,11 @@ namespace masque::text {
 
 namespace {
 
-/// Calls visit(line, number) for each line, number from 0. Throws InputError if one is not UTF-8.
+/// Calls visit(line, number) for each line, number from 0. Throws InputError if one is not UTF-8,
+/// or the text is in another encoding.
 template <typename F>
 void each_line(std::string_view text, const std::string& path, F visit) {
+  refuse_other_encoding(text, path);
   std::size_t number = 0;
   for_each_line(text, [&](std::string_view line) {
     line = without_return(line);

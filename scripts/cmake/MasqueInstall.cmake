@@ -36,6 +36,6 @@ models, score and write text, measure attention heads, and edit or convert
 checkpoints, on a CPU, without Python and without a network.")
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME masque-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libboost-program-options-dev, libdnnl-dev, libfmt-dev, libhwy-dev, libonig-dev, libpng-dev, libsimdjson-dev, libsnappy-dev, libssl-dev, libxxhash-dev, ocl-icd-opencl-dev, zlib1g-dev")
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libboost-program-options-dev, libdnnl-dev, libfmt-dev, libhwy-dev, libonig-dev, libpng-dev, libsimdjson-dev, libsnappy-dev, libssl-dev, libxxhash-dev, libzstd-dev, ocl-icd-opencl-dev, zlib1g-dev")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Headers, static libraries and the CMake package of masque.")
 include(CPack)

@@ -154,6 +154,7 @@ print ckpt check torch
 print ckpt diff torch in
 print ckpt diff in.npz in
 out ckpt rename in --map names.tsv -o out
+out ckpt merge-adapter in adapter -o out
 print tok info in
 print tok info tokens
 print tok check tokens
@@ -171,7 +172,7 @@ out tok train -o out --size 300 --model bpe < text
 
 # make_inputs DATA: fills the folder that it is called in.
 make_inputs() {
-  cp -r "$1/model/bert" in && cp -r "$1/model/gpt2" causal && chmod -R u+w . || return
+  cp -r "$1/model/bert" in && cp -r "$1/model/gpt2" causal && cp -r "$1/surgery/adapters/bert" adapter && chmod -R u+w . || return
   rm in/expected.safetensors causal/expected.safetensors in/records.jsonl causal/records.jsonl
   { printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' the cat; seq -f w%g 7 44; } >in/vocab.txt
   cp in/vocab.txt causal/vocab.txt && cp -r in model && cp in/vocab.txt vocab.txt

@@ -47,7 +47,8 @@ TEST_CASE("masks come back from every kind of file") {
       const std::string path = (folder / name);
       write_mask(path, mask, {});
       CHECK(read_mask(path) == mask::to_bits(mask));
-      const mask::MaskExpression from_file = mask::parse_mask("explicit(\"" + path + "\")");
+      const mask::MaskExpression from_file =
+          mask::parse_mask("explicit(\"" + path + "\")", mask::MaskFiles::kAllowed);
       CHECK(from_file.own_lengths() == lengths);
       CHECK(mask::to_bits(from_file.bind(lengths)) == mask::to_bits(mask));
     }
@@ -258,7 +259,7 @@ TEST_CASE("files of other lengths than requested are refused") {
   const std::string path = (folder / "m.pbm");
   write_mask(path, bound("causal", {4, 4}), {});
   CHECK(message_of<InputError>([&] {
-          mask::parse_mask("explicit(\"" + path + "\")").bind({5, 5});
+          mask::parse_mask("explicit(\"" + path + "\")", mask::MaskFiles::kAllowed).bind({5, 5});
         }) == path + ": a mask of 4 × 4, expected 5 × 5");
 }
 

@@ -37,7 +37,7 @@ void metrics(std::string_view text) {
     const lm_train::MetricsLine line = lm_train::read_metrics_line(one, ++number, "fuzz");
     if (line.loss) curve.add(line.step, *line.loss);
   });
-  const draw::Curve drawn = curve.curve();
+  const draw::Curve drawn = curve.curve("loss");
   test::require(drawn.x.size() == drawn.y.size() && drawn.x.size() <= number,
                 "more points than lines");
   for (const double y : drawn.y) test::require(std::isfinite(y), "a point without a place");

@@ -31,7 +31,7 @@ std::vector<Mask> examples(const MaskKind& kind) {
   const bool fixed =
       std::any_of(kind.parameters.begin(), kind.parameters.end(),
                   [](const MaskParameter& p) { return p.kind == MaskParameterKind::kList; });
-  const std::set<std::string_view> sized = {"unilm", "uniae", "uniae_latent", "glm"};
+  const std::set<std::string_view> sized = {"unilm", "uniae", "uniae_latent", "glm", "matrix"};
   if (fixed || sized.contains(kind.name)) return out;
   for (const Index n : {Index{2}, Index{64}, Index{150}}) {
     out.push_back(parse_mask(kind.example).bind({n, n}));

@@ -15,7 +15,6 @@
 #include "base/random.hpp"
 #include "probe/score/text_comparison.hpp"
 #include "probe/score/word_error_rate.hpp"
-#include "probe/statistics/bootstrap.hpp"
 #include "probe/statistics/resampling.hpp"
 
 namespace masque::probe {
@@ -253,8 +252,9 @@ std::vector<MetricResult> slow_results(const std::vector<TextMetric>& metrics,
       difference.push_back(a.back() - b.back());
     }
     result.p_bootstrap = paired_bootstrap_p(a, b, result.value, *result.against);
-    result.interval = percentile_interval(a, request.level);
-    result.difference_interval = percentile_interval(difference, request.level);
+    result.interval = bootstrap_interval(a, static_cast<Index>(lines), request.level);
+    result.difference_interval =
+        bootstrap_interval(difference, static_cast<Index>(lines), request.level);
     a.clear();
     b.clear();
     for (Index r = 0; r < request.trials; ++r) {
@@ -321,19 +321,20 @@ TEST_CASE("p-values are those of sacreBLEU but for the draws") {
   }
 }
 
-TEST_CASE("the interval of a mean over lines is that of its lines' values") {
+TEST_CASE("few lines have no interval") {
   const Texts texts;
-  const auto counts = texts.counts({texts.first}, 1, {TextMetric::kRougeL}, BleuTokenizer::k13a);
-  TextComparison comparison({TextMetric::kRougeL}, 1, true);
-  comparison.add(counts);
-  const auto results = comparison.results({.samples = 300, .trials = 0, .seed = 7});
-  std::vector<double> values;
-  for (std::size_t i = 0; i < texts.first.size(); ++i)
-    values.push_back(line_value(TextMetric::kRougeL, counts.data() + 2 * i));
-  const Summary summary = summarise(values, {.replicates = 300, .seed = 7});
-  CHECK(results[0].value == doctest::Approx(summary.mean).epsilon(1e-12));
-  CHECK(results[0].interval->low == doctest::Approx(summary.interval->low).epsilon(1e-12));
-  CHECK(results[0].interval->high == doctest::Approx(summary.interval->high).epsilon(1e-12));
+  const auto counts =
+      texts.counts({texts.first, texts.second}, 1, {TextMetric::kRougeL}, BleuTokenizer::k13a);
+  for (const Index lines : {kFewestSampledRows - 1, kFewestSampledRows}) {
+    TextComparison comparison({TextMetric::kRougeL}, 2, true);
+    const auto used = static_cast<std::size_t>(lines);
+    REQUIRE(texts.first.size() >= used);
+    comparison.add(std::span(counts).first(used * 2 * count_width(TextMetric::kRougeL)));
+    const auto results = comparison.results({.samples = 20, .trials = 20});
+    CHECK(results[0].interval.has_value() == (lines == kFewestSampledRows));
+    CHECK(results[0].difference_interval.has_value() == (lines == kFewestSampledRows));
+    CHECK(results[0].p_bootstrap.has_value());
+  }
 }
 
 }  // namespace masque::probe

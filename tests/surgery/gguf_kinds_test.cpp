@@ -118,7 +118,7 @@ TEST_CASE("a part of a split GGUF model keeps its rows, and its head is not know
   CHECK(correct_checkpoint(in, out, request).moves.rows == 1);
 }
 
-TEST_CASE("metadata of a GGUF file that name tokens and do not follow are noted") {
+TEST_CASE("metadata of a GGUF file with ids follow, and those with tokens are noted") {
   const TempFolder folder;
   write_file(folder / "in.gguf",
              encoder({"[MASK]", "\u2581the", "s"}, {3, 1, 1},
@@ -130,7 +130,15 @@ TEST_CASE("metadata of a GGUF file that name tokens and do not follow are noted"
   const std::string removed =
       notes("a.gguf", [](const VocabularyState& state) { return plan_remove(state, {{"the"}}); });
   CHECK(contains(removed, "metadata 'tokenizer.huggingface.json' stays unchanged"));
-  CHECK(contains(removed, "metadata 'tokenizer.ggml.suppress_tokens' stays unchanged"));
+  CHECK_FALSE(contains(removed, "suppress_tokens"));
+  const store::Checkpoint shorter = store::open_checkpoint(folder / "a.gguf");
+  const store::TypedValue* suppressed =
+      store::find_gguf_value(shorter, "tokenizer.ggml.suppress_tokens");
+  REQUIRE(suppressed != nullptr);
+  CHECK(store::gguf_elements(*suppressed, store::GgufType::kInt32) == le(1));
+  const std::string gone =
+      notes("c.gguf", [](const VocabularyState& state) { return plan_remove(state, {{"##s"}}); });
+  CHECK(contains(gone, "suppress_tokens': ids of removed tokens are left out: 2"));
   const std::string added = notes(
       "b.gguf", [](const VocabularyState& state) { return plan_add(state, {"foo"}, false, 1); });
   CHECK(contains(added, "metadata 'tokenizer.huggingface.json' stays unchanged"));

@@ -152,7 +152,7 @@ TEST_CASE("a subword mean takes the pieces of each token") {
   const auto rows = example.rows(example.table());
   CHECK(example.new_row("subword", example.table(), 10) == rows[8]);
   CHECK(example.notes.empty());
-  example.add("##of the");
+  example.add("of the");
   example.add("queen of");
   CHECK(far_off(example.new_row("subword", example.table(), 11), mean_of(rows, {7, 6}), 0, 1e-15) ==
         "");
@@ -165,6 +165,19 @@ TEST_CASE("a subword mean takes the pieces of each token") {
   example.change.tokens.back() = " ";
   CHECK(contains(message_of([&] { example.new_row("subword", example.table(), 9); }),
                  "splits ' ' into no tokens"));
+}
+
+TEST_CASE("a subword mean of a continuation takes pieces that continue a word") {
+  ExampleBert bert;
+  bert.vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nin\n##in\n##g\ng\n";
+  InitExample example(DType::kF32, bert);
+  const auto rows = example.rows(example.table());
+  example.add("##ing");
+  example.add("ing");
+  CHECK(far_off(example.new_row("subword", example.table(), 11), mean_of(rows, {6, 7}), 0, 1e-15) ==
+        "");
+  CHECK(far_off(example.new_row("subword", example.table(), 12), mean_of(rows, {5, 7}), 0, 1e-15) ==
+        "");
 }
 
 /// Mean and covariance of many samples against those of the rows.

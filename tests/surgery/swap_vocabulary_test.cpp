@@ -25,6 +25,8 @@ VocabularyReport swap(const TempFolder& folder, const std::string& path,
   request.means = [&](const RowInitContext& context) { return tokenizer.pieces(context); };
   request.change_files = [&](CheckpointEdit& edit, const TokenNames& names,
                              const VocabularyChange&) { return tokenizer.write(edit, names); };
+  request.other_tokenizer = true;
+  request.roles = [&](std::string_view name) { return tokenizer.id_of_role(name); };
   return change_vocabulary(
       folder / "in", folder / "out",
       [&](const VocabularyState& state) { return tokenizer.plan(state, multiple); }, request);
@@ -88,6 +90,80 @@ TEST_CASE("a folder with another kind of tokenizer: roles and texts carry over")
   CHECK(exists(folder / "out/merges.txt"));
 }
 
+/// A vocabulary as Llama's, whose texts begin with ▁, and one as GPT-2's: the same tokens.
+const std::vector<std::string> kLlamaTokens{"<unk>", "<s>", "</s>", "▁", "t",      "h",     "e",
+                                            "th",    "the", "▁the", "é", "<0x0A>", "<0xC3>"};
+
+std::string llama_tokenizer() {
+  std::string vocab;
+  for (std::size_t i = 0; i < kLlamaTokens.size(); ++i)
+    vocab += (i == 0 ? "\"" : ",\"") + kLlamaTokens[i] + "\":" + std::to_string(i);
+  return R"({"version":"1.0","added_tokens":[],"normalizer":{"type":"Sequence","normalizers":[)"
+         R"({"type":"Prepend","prepend":"▁"},{"type":"Replace","pattern":{"String":" "},"content":"▁"}]},)"
+         R"("pre_tokenizer":null,"post_processor":null,"decoder":null,"model":{"type":"BPE",)"
+         R"("unk_token":"<unk>","byte_fallback":true,"vocab":{)" +
+         vocab + R"(},"merges":["t h","th e","▁ the"]}})";
+}
+
+TEST_CASE("tokens that write the same get each other's rows, whatever their spelling") {
+  const TempFolder folder;
+  ExampleBert bert;
+  bert.rows = kLlamaTokens.size();
+  bert.vocabulary.clear();
+  bert.config = R"({"model_type": "bert", "bos_token_id": 1, "eos_token_id": 2})";
+  bert.write(folder);
+  write_file(folder / "in/tokenizer.json", llama_tokenizer());
+  write_file(folder / "in/tokenizer_config.json",
+             R"({"bos_token":"<s>","eos_token":"</s>","unk_token":"<unk>"})");
+  write_file(folder / "new/vocab.json",
+             R"({"\u0120":0,"t":1,"h":2,"e":3,"th":4,"the":5,"\u0120the":6,"\u010a":7,"\u00c3":8,)"
+             R"("\u00a9":9,"\u00c3\u00a9":10,"\u0120th":11,"<|endoftext|>":12})");
+  write_file(folder / "new/merges.txt", "#version: 0.2\nt h\nth e\nĠ the\nÃ ©\nĠ th\n");
+  write_file(
+      folder / "new/tokenizer_config.json",
+      R"({"tokenizer_class":"GPT2Tokenizer","bos_token":"<|endoftext|>","eos_token":"<|endoftext|>"})");
+  swap(folder, folder / "new");
+  const store::Checkpoint in = store::open_checkpoint(folder / "in");
+  const store::Checkpoint out = store::open_checkpoint(folder / "out");
+  const auto before = values_of(in, kTable);
+  const auto after = values_of(out, kTable);
+  const std::vector<std::string> expected{"▁",    "t",      "h",      "e", "th", "the",
+                                          "▁the", "<0x0A>", "<0xC3>", "",  "é",  ""};
+  for (std::size_t id = 0; id < expected.size(); ++id) {
+    if (expected[id].empty()) continue;
+    const auto row = static_cast<std::size_t>(std::ranges::find(kLlamaTokens, expected[id]) -
+                                              kLlamaTokens.begin());
+    CAPTURE(expected[id]);
+    for (std::size_t i = 0; i < 5; ++i) CHECK(after[id * 5 + i] == before[row * 5 + i]);
+  }
+  for (std::size_t i = 0; i < 5; ++i) {
+    // " th" is ▁ and th; the one special token begins texts.
+    CHECK(after[11 * 5 + i] == doctest::Approx((before[3 * 5 + i] + before[7 * 5 + i]) / 2));
+    CHECK(after[12 * 5 + i] == before[1 * 5 + i]);
+  }
+  const std::string config = InputFile::open(folder / "out/config.json").read_all(1000);
+  CHECK(contains(config, "\"bos_token_id\": 12, \"eos_token_id\": 12"));
+}
+
+TEST_CASE("WordPiece and byte-level: continuations and punctuation") {
+  const TempFolder folder;
+  ExampleBert bert;
+  bert.vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n##s\n,\n##,\ns\n";
+  bert.write(folder);
+  write_file(folder / "new/vocab.json",
+             R"({"\u0120":0,"t":1,"h":2,"e":3,"s":4,",":5,"\u0120the":6,"\u0120s":7,"\u0120,":8})");
+  write_file(folder / "new/merges.txt", "#version: 0.2\n");
+  write_file(folder / "new/tokenizer_config.json", R"({"tokenizer_class":"GPT2Tokenizer"})");
+  swap(folder, folder / "new");
+  const auto before = values_of(store::open_checkpoint(folder / "in"), kTable);
+  const auto after = values_of(store::open_checkpoint(folder / "out"), kTable);
+  for (const auto& [id, row] :
+       std::vector<std::pair<std::size_t, std::size_t>>{{4, 6}, {5, 7}, {6, 5}, {7, 9}, {8, 7}}) {
+    CAPTURE(id);
+    for (std::size_t i = 0; i < 5; ++i) CHECK(after[id * 5 + i] == before[row * 5 + i]);
+  }
+}
+
 TEST_CASE("a tokenizer_config.json without a class gets that of the new model") {
   const auto config_of = [](const std::string& model, const std::string& config) {
     const TempFolder folder;
@@ -104,9 +180,13 @@ TEST_CASE("a tokenizer_config.json without a class gets that of the new model") 
   };
   CHECK(config_of("", plain) == with("BertTokenizer"));
   CHECK(config_of(R"({"model_type": "electra"})", plain) == with("ElectraTokenizer"));
-  CHECK(config_of(R"({"model_type": "unheard-of"})", plain) == with("BertTokenizer"));
-  CHECK(config_of(R"({"model_type": "bert", "tokenizer_class": "BertJapaneseTokenizer"})", plain) ==
-        with("BertJapaneseTokenizer"));
+  CHECK(config_of(R"({"model_type": "bert", "tokenizer_class": "MPNetTokenizer"})", plain) ==
+        with("MPNetTokenizer"));
+  // A name without a reader is refused.
+  CHECK_THROWS_AS(config_of(R"({"model_type": "unheard-of"})", plain), InputError);
+  CHECK_THROWS_AS(
+      config_of(R"({"model_type": "bert", "tokenizer_class": "BertJapaneseTokenizer"})", plain),
+      InputError);
   CHECK(config_of(R"({"model_type": "electra"})", with("MPNetTokenizer")) ==
         with("MPNetTokenizer"));
 }

@@ -14,14 +14,16 @@ const std::string kVocab = R"({"<s>": 0, "a": 1, "b": 2, "ab": 3, "\u0120": 4, "
 const std::string kMerges = "#version: 0.2\na b\n";
 const std::vector<std::string> kTokens{"<s>", "a", "b", "ab", "Ġ", "rare"};
 
-TEST_CASE("vocab.json: ids move, escapes stay, what merges make or use is protected") {
+TEST_CASE("vocab.json: ids move, escapes stay, merges of removed tokens go") {
   const TokenizerFolder folder({{"vocab.json", kVocab}, {"merges.txt", kMerges}});
   CHECK(folder.change({0, 4, 2, 3, 1}, {"<s>", "Ġ", "b", "ab", "a"})["vocab.json"] ==
         R"({"<s>": 0, "a": 4, "b": 2, "ab": 3, "\u0120": 1})");
-  CHECK(contains(folder.error({0, 1, 3, 4, 5}, {"<s>", "a", "ab", "Ġ", "rare"}),
-                 "merges.txt: the merge 'a b' uses token 'b', which therefore cannot be removed"));
-  CHECK(contains(folder.error({0, 1, 2, 4, 5}, {"<s>", "a", "b", "Ġ", "rare"}),
-                 "the merge 'a b' produces token 'ab', which therefore cannot be removed"));
+  CHECK(folder.change({0, 1, 3, 4, 5}, {"<s>", "a", "ab", "Ġ", "rare"})["merges.txt"] ==
+        "#version: 0.2\n");
+  const ChangedFiles removed = folder.change({0, 1, 2, 4, 5}, {"<s>", "a", "b", "Ġ", "rare"});
+  CHECK(removed["merges.txt"] == "#version: 0.2\n");
+  CHECK(removed.notes == std::vector<std::string>{
+                             "merges.txt: 0 of 1 merges are left, those without removed tokens"});
   CHECK(contains(folder.error({0, 1, 2, 3, 4, 5}, {"<s>", "x", "b", "ab", "Ġ", "rare"}),
                  "the merge 'a b' uses token 'a', which therefore cannot be renamed"));
 }
@@ -104,16 +106,17 @@ TEST_CASE("vocab.json: an added token that leaves its place becomes an entry") {
 }
 
 TEST_CASE("tokenizer.json: merges as pairs and as text, with a continuing prefix") {
-  const auto error = [](const std::string& merges, const std::string& prefix) {
+  const auto left = [](const std::string& merges, const std::string& prefix) {
     const TokenizerFolder folder(
         {{"tokenizer.json",
           R"({"added_tokens":[],"model":{"type":"BPE","continuing_subword_prefix":)" + prefix +
               R"(,"vocab":{"a":0,"##b":1,"ab":2,"a##b":3},"merges":[)" + merges + "]}}"}});
-    return folder.error({0, 1, 3}, {"a", "##b", "a##b"});
+    const std::string text = folder.change({0, 1, 3}, {"a", "##b", "a##b"})["tokenizer.json"];
+    return text.substr(text.find("\"merges\""));
   };
-  CHECK(contains(error(R"(["a","##b"])", R"("##")"), "merge 'a ##b' produces token 'ab'"));
-  CHECK(contains(error(R"("a ##b")", R"("##")"), "merge 'a ##b' produces token 'ab'"));
-  CHECK(error(R"(["a","##b"])", "null") == "(nothing thrown)");
+  CHECK(left(R"(["a","##b"])", R"("##")") == "\"merges\":[]}}");
+  CHECK(left(R"("a ##b")", R"("##")") == "\"merges\":[]}}");
+  CHECK(left(R"(["a","##b"])", "null") == R"("merges":[["a","##b"]]}})");
 }
 
 TEST_CASE("special tokens stay") {

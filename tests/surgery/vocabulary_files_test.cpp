@@ -218,7 +218,11 @@ TEST_CASE("Unigram: pieces go with their scores, new tokens are listed") {
   CHECK(contains(files["tokenizer.json"],
                  R"("unk_id":0,"vocab":[["<unk>", 0.0],["c", -3e0],["▁a", -1.25]]}})"));
   CHECK(contains(files["tokenizer.json"], R"("sep":["▁a",2],"cls":["<unk>",0])"));
-  CHECK(contains(folder.error({1, 0, 2, 3}, {"▁a", "<unk>", "▁b", "c"}),
+  CHECK(contains(folder.change({1, 0, 2, 3}, {"▁a", "<unk>", "▁b", "c"})["tokenizer.json"],
+                 R"("unk_id":1,"vocab":[["▁a", -1.25],["<unk>", 0.0])"));
+  const TokenizerFolder fixed({{"tokenizer.json", kUnigram},
+                               {"tokenizer_config.json", R"({"tokenizer_class":"T5Tokenizer"})"}});
+  CHECK(contains(fixed.error({1, 0, 2, 3}, {"▁a", "<unk>", "▁b", "c"}),
                  "row 0 belongs to the unknown piece"));
   files = folder.change({0, 1, 2, 3, kNew}, {"<unk>", "▁a", "▁b", "c", "<new>"});
   CHECK(contains(

@@ -23,8 +23,9 @@ VocabularyChange plan(const std::string& change, const std::vector<std::string>&
   if (change == "add") return plan_add(state, arguments, false, 1);
   if (change == "remove") return plan_remove(state, list);
   if (change == "rename") return plan_rename(state, {parse_renaming(state, arguments.at(0))});
-  REQUIRE(change == "permute");
   list.entries.erase(list.entries.begin(), list.entries.begin() + 2);  // --as tokens
+  if (change == "keep") return plan_keep(state, list);
+  REQUIRE(change == "permute");
   return plan_permute(state, list);
 }
 

@@ -65,6 +65,14 @@ std::optional<bool> bias(double value) {
   return value <= -1e4 * 0.99 ? std::optional(false) : std::nullopt;
 }
 
+/// Numbers for the scores are a mask, too, of another convention.
+std::string hint_for(double value, Meaning meaning) {
+  if (meaning == bias || !bias(value)) return "";
+  return fmt::format(
+      "; if these numbers are added to scores, mask-viz convert {} hf {} allow makes that of them",
+      field("from"), field("to"));
+}
+
 mask::BitMatrix decode(const store::Array& array, const DecodeRequest& request, Meaning meaning,
                        bool one_is_visible, const char* expected) {
   Shape shape = array.shape;
@@ -76,8 +84,9 @@ mask::BitMatrix decode(const store::Array& array, const DecodeRequest& request, 
   for (std::size_t i = 0; i + 2 < shape.size(); ++i) masks *= shape[i];
   if (masks != 1 && !request.item) {
     throw InputError(request.path,
-                     fmt::format("{} masks in shape {}, expected one (convert takes one of them)",
-                                 masks, shape_text(shape)));
+                     fmt::format("{} masks in shape {}, expected one: choose one with mask-viz "
+                                 "convert {} ITEM",
+                                 masks, shape_text(shape), field("item")));
   }
   const auto item = static_cast<std::uint64_t>(request.item.value_or(0));
   if (item >= masks) {
@@ -110,8 +119,8 @@ mask::BitMatrix decode(const store::Array& array, const DecodeRequest& request, 
       const double value = values[k - first];
       const std::optional<bool> visible = meaning(value);
       if (!visible) {
-        throw InputError(request.path, fmt::format("query {} key {}: found {}, expected {}", q, k,
-                                                   value, expected));
+        throw InputError(request.path, fmt::format("query {} key {}: found {}, expected {}{}", q, k,
+                                                   value, expected, hint_for(value, meaning)));
       }
       if (*visible == one_is_visible) bits.set(static_cast<Index>(q), static_cast<Index>(k));
     }

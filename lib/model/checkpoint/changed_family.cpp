@@ -86,15 +86,16 @@ struct Base {
   ModelPlan plan;
 };
 
-Base base_of(const store::ModelConfig& config) {
+Base base_of(const FamilyConfig& options) {
+  const store::ModelConfig& config = options.raw();
   Base base;
   base.model_type = config.string("base_model_type").value_or(config.model_type());
   const Family* family = find_family(base.model_type);
   if (family == nullptr || family->name == "masque")
-    FamilyConfig(config).refuse("base_model_type", "the model_type of another family");
+    options.refuse("base_model_type", "the model_type of another family");
   const std::string text =
       set_json_member(config.text(), {"model_type"}, quote_json(base.model_type));
-  base.plan = family->plan(FamilyConfig(store::ModelConfig::parse(text, config.path())));
+  base.plan = family->plan(options.with(store::ModelConfig::parse(text, config.path())));
   return base;
 }
 
@@ -183,7 +184,7 @@ ModelPlan changed_plan(ModelPlan base, const Design& wanted) {
 }
 
 std::string changed_config(const std::string& text, const Design& wanted) {
-  const auto [type, plan] = base_of(store::ModelConfig::parse(text, "config.json"));
+  const auto [type, plan] = base_of(FamilyConfig(store::ModelConfig::parse(text, "config.json")));
   const Design& base = plan.design;
   std::string changes;
   JsonWriter json(changes);
@@ -217,7 +218,7 @@ std::string changed_config(const std::string& text, const Design& wanted) {
 
 std::optional<ModelPlan> read_changed(const FamilyConfig& config) {
   if (!config.has("base_model_type")) return std::nullopt;
-  ModelPlan plan = base_of(config.raw()).plan;
+  ModelPlan plan = base_of(config).plan;
   const auto changes = config.object("changes");
   if (!changes) config.refuse("changes", "an object");
   Design wanted = read_changes(*changes, plan.design);

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "model/checkpoint/text_head.hpp"
+#include "model/known_keys.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 
 namespace masque::model {
@@ -20,12 +21,13 @@ LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
   const store::Checkpoint checkpoint = store::open_checkpoint(path);
   const auto config = store::find_config(checkpoint);
   if (!config) {
-    throw InputError(path,
-                     "no config.json next to the weights, nor bert_config.json, "
-                     "albert_config.json or electra_config.json");
+    std::string missing = store::missing_config(checkpoint);
+    if (missing.starts_with("no"))
+      missing += ", nor bert_config.json, albert_config.json or electra_config.json";
+    throw InputError(path, missing);
   }
   const Family& family = choose_family(*config, options.family);
-  ModelPlan tensors = family.plan(FamilyConfig(*config));
+  ModelPlan tensors = read_plan(family, FamilyConfig(*config));
   const store::NamedTensors names(checkpoint, config);
   choose_text_head(FamilyConfig(*config), names, tensors);
   LoadPlan plan = find_tensors(tensors, checkpoint, names);

@@ -6,12 +6,26 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "model/checkpoint/load.hpp"
+#include "model/checkpoint/unused_tensors.hpp"
+#include "store/names/scaled_weights.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_names.hpp"
 
 namespace masque::model {
 
 namespace {
+
+/// The tensor of `checkpoint` that its metadata call the same as `name`, as safetensors' save_model
+/// writes them; nullptr if there is none.
+const store::TensorInfo* alias_in_metadata(const store::Checkpoint& checkpoint,
+                                           const std::string& name) {
+  for (const store::WeightsFile& file : checkpoint.files()) {
+    const std::string* other = store::find_metadata(file.content.metadata, name);
+    if (other == nullptr) continue;
+    if (const store::TensorInfo* info = checkpoint.find(*other)) return info;
+  }
+  return nullptr;
+}
 
 class Finder {
  public:
@@ -37,6 +51,8 @@ class Finder {
   void add_head();
   void add_decoder(const HeadPlan& head);
   void list_unused();
+  void check_scales() const;
+  const store::TensorInfo* tied_table() const;
 
   std::string full_name(std::string_view name) const;
   const store::TensorInfo* find(std::string_view names);
@@ -58,8 +74,10 @@ std::string Finder::full_name(std::string_view name) const {
 const store::TensorInfo* Finder::find_one(std::string_view name) const {
   const std::string full = full_name(name);
   if (const store::TensorInfo* info = named_.find(full)) return info;
-  if (const std::string old = old_norm_name(full); !old.empty()) return named_.find(old);
-  return nullptr;
+  if (const std::string old = old_norm_name(full); !old.empty()) {
+    if (const store::TensorInfo* info = named_.find(old)) return info;
+  }
+  return named_.tf() == nullptr ? alias_in_metadata(checkpoint_, full) : nullptr;
 }
 
 /// The first spelling that is there; the others count as used too.
@@ -78,16 +96,37 @@ void Finder::choose_prefix() {
   const auto names_words = [](const TensorRow& row) { return row.roles[0] == Role::kWordTable; };
   const auto words = std::ranges::find_if(model_.rows, names_words);
   MASQUE_CHECK(words != model_.rows.end());
-  const auto has_words = [&](const std::string& prefix) {
+  const auto has = [&](const std::string& prefix, const TensorRow& row) {
     prefix_ = prefix;
     bool there = false;
-    for_spellings(words->name, [&](std::string_view name) {
-      there = there || find_one(std::string(name) + ".weight") != nullptr;
-    });
+    for (const PlacedTensor& tensor : place_row(plan_.design, row)) {
+      for_spellings(tensor.names,
+                    [&](std::string_view name) { there = there || find_one(name) != nullptr; });
+    }
     return there;
   };
-  // With neither, messages name what the family saves.
-  if (!has_words(model_.prefix) && !has_words("")) prefix_ = model_.prefix;
+  const auto has_others = [&](const std::string& prefix) {
+    return std::ranges::any_of(model_.rows, [&](const auto& row) { return has(prefix, row); });
+  };
+  // A tied table may be there under its head's name alone. With neither, messages name what the
+  // family saves.
+  if (has(model_.prefix, *words) || has("", *words)) return;
+  if (!has_others(model_.prefix) && !has_others("")) prefix_ = model_.prefix;
+}
+
+/// The matrix of a head to which the word table is tied, where the table is missing.
+const store::TensorInfo* Finder::tied_table() const {
+  const store::TensorInfo* found = nullptr;
+  const auto look = [&](std::string_view names) {
+    for_spellings(names, [&](std::string_view name) {
+      if (found == nullptr && !name.empty()) found = find_one(name);
+    });
+  };
+  for (const HeadPlan& head : model_.heads) {
+    if (head.design.tied) look(head.decoder);
+  }
+  look(model_.tied_tables);
+  return found;
 }
 
 void Finder::add_rows(const TensorRow& row) {
@@ -106,6 +145,10 @@ void transpose(PlacedTensor& tensor) {
 void Finder::add_tensor(PlacedTensor tensor) {
   const std::string& names = tensor.names;
   const store::TensorInfo* info = find(names);
+  if (info == nullptr && tensor.parts[0].role == Role::kWordTable) {
+    info = tied_table();
+    if (info != nullptr) used_.insert(info->name);
+  }
   const std::string first = full_name(std::string_view(names).substr(0, names.find('|')));
   if (info != nullptr && named_.is_transposed(*info)) transpose(tensor);
   if (info == nullptr) {
@@ -118,8 +161,9 @@ void Finder::add_tensor(PlacedTensor tensor) {
     if (own && own->transposed) transpose(tensor);
     throw InputError(
         checkpoint_.path(),
-        fmt::format("no tensor '{}', expected one of shape {} for family {}",
-                    own ? own->name : first, shape_text(tensor.shape), plan_.design.family));
+        fmt::format("no tensor '{}', expected one of shape {} for family {}{}",
+                    own ? own->name : first, shape_text(tensor.shape), plan_.design.family,
+                    prefix_hint(checkpoint_, model_.prefix, names)));
   }
   const std::string name = escape(info->name);
   if (info->shape != tensor.shape) {
@@ -182,7 +226,15 @@ void Finder::add_decoder(const HeadPlan& head) {
   add_rows({head.decoder, {Role::kDecoder}, Parts::kTensor});
 }
 
+/// Quantised weights are refused: their values are only a part of what they mean.
+void Finder::check_scales() const {
+  for (const TensorPlan& tensor : plan_.tensors)
+    store::check_has_no_scale(checkpoint_, std::nullopt, *tensor.info);
+}
+
 void Finder::list_unused() {
+  check_scales();
+  UnusedTensors judge(model_, prefix_, plan_.layers, used_);
   std::vector<std::size_t> counts(model_.skipped.size());
   std::size_t optimizer = 0;
   for (const store::TensorInfo& info : checkpoint_.tensors()) {
@@ -197,6 +249,7 @@ void Finder::list_unused() {
     const auto begins = [&](const Skipped& s) { return name.starts_with(s.prefix); };
     const auto skipped = std::ranges::find_if(model_.skipped, begins);
     if (skipped == model_.skipped.end()) {
+      judge.check(checkpoint_.path(), name);
       plan_.unused.push_back(name);
     } else {
       ++counts[static_cast<std::size_t>(skipped - model_.skipped.begin())];
@@ -207,6 +260,7 @@ void Finder::list_unused() {
     plan_.design.notes.push_back(
         fmt::format("{} tensors of {} are ignored", counts[i], model_.skipped[i].what));
   }
+  if (auto note = judge.note(plan_.design)) plan_.design.notes.push_back(*std::move(note));
   if (optimizer > 0) {
     plan_.design.notes.push_back(
         fmt::format("{} tensors of the optimizer's state are ignored", optimizer));

@@ -14,6 +14,7 @@
 #include "base/random.hpp"
 #include "model/checkpoint/placed.hpp"
 #include "model/detector.hpp"
+#include "model/known_keys.hpp"
 #include "store/sharding.hpp"
 #include "tensor/convert.hpp"
 
@@ -140,9 +141,13 @@ NewModel new_model(const Family& family, const store::ModelConfig& config) {
   add_tensors(family, options, plan, head, model.tensors);
   model.config = config_with_class(family, config, plan.design.head.kind);
   model.design = std::move(plan.design);
-  for (const auto& [name, known] : options.misspelt())
+  std::vector<std::string> unknown = check_unused_keys(options, family, model.design);
+  for (const auto& [name, known] : options.misspelt()) {
     model.notes.push_back(
         fmt::format("unknown key '{}'; did you mean '{}'?", escape(name), escape(known)));
+    std::erase(unknown, name);
+  }
+  if (!unknown.empty()) model.notes.push_back(unknown_keys_note(unknown));
   return model;
 }
 

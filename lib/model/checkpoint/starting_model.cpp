@@ -14,6 +14,7 @@
 #include "base/json_writer.hpp"
 #include "base/parallel.hpp"
 #include "model/checkpoint/changed_family.hpp"
+#include "model/known_keys.hpp"
 #include "model/start_value.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_plan.hpp"
@@ -40,7 +41,7 @@ StartingModel::StartingModel(const std::string& path)
       config_(store::need_config(checkpoint_)),
       names_(checkpoint_, config_),
       family_(choose_family(config_, "")),
-      plan_(family_.plan(FamilyConfig(config_))),
+      plan_(read_plan(family_, FamilyConfig(config_))),
       found_(find_tensors(plan_, checkpoint_, names_)) {
   check_bundle_sums(checkpoint_);
   const HeadDesign& head = found_.design.head;

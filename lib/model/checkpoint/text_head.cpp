@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/parallel.hpp"
 #include "model/masks.hpp"
 
@@ -21,6 +22,20 @@ bool has(const store::NamedTensors& tensors, const ModelPlan& plan, const std::s
 
 }  // namespace
 
+void check_labels_texts(const store::ModelConfig& config) {
+  for (const std::string& name : config.architectures()) {
+    for (const std::string_view ending :
+         {"ForTokenClassification", "ForMultipleChoice", "ForQuestionAnswering"}) {
+      if (!name.ends_with(ending)) continue;
+      throw InputError(
+          config.path(),
+          fmt::format("architectures is {}, expected a class …ForSequenceClassification"
+                      " for its classifier.weight: other classifiers are not supported",
+                      escape(name)));
+    }
+  }
+}
+
 void choose_text_head(const FamilyConfig& config, const store::NamedTensors& tensors,
                       ModelPlan& plan) {
   const auto text = [&](const char* name) { return config.raw().string(name).value_or(""); };
@@ -33,6 +48,7 @@ void choose_text_head(const FamilyConfig& config, const store::NamedTensors& ten
       !has(tensors, plan, "pooler.dense.weight", {width, width}) ||
       !has(tensors, plan, "pooler.dense.bias", {width}))
     return;
+  check_labels_texts(config.raw());
   HeadPlan head;
   head.design.kind = HeadKind::kText;
   head.design.transform = true;

@@ -16,6 +16,7 @@ bool has_item(const FamilyConfig& config, std::string_view name, std::string_vie
       return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     });
   };
+  if (!config.has(name)) return false;
   if (const auto text = config.raw().string(name))
     return std::ranges::any_of(split(*text, '|'), is_item);
   return std::ranges::any_of(config.raw().strings(name).value_or(std::vector<std::string>()),
@@ -125,6 +126,11 @@ ModelPlan make_plan(const FamilyConfig& config) {
   plan.heads = {bert_head(plan.design, config), own_head(plan.design, config)};
   if (!config.flag("legacy", true)) std::ranges::reverse(plan.heads);
   plan.skipped = {{"mask_predictions.", "the replaced-token head"}};
+  if (!config.flag("position_biased_input", true)) {
+    for (const char* prefix : {"deberta.", ""})
+      plan.skipped.push_back({std::string(prefix) + "embeddings.position_embeddings.",
+                              "the position table, which config.json leaves out"});
+  }
   plan.buffers = embedding_buffers(false);
   return plan;
 }

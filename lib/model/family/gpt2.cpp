@@ -19,7 +19,7 @@ Design read_design(const FamilyConfig& config) {
   design.num_attention_heads = config.size({"n_head", "num_attention_heads"}, 12);
   design.intermediate_size = config.size({"n_inner"}, 4 * design.hidden_size);
   design.max_position_embeddings =
-      config.size({"n_positions", "max_position_embeddings", "n_ctx"}, 1024);
+      config.size({"n_positions", "max_position_embeddings"}, config.size({"n_ctx"}, 1024));
   design.pad_token_id = config.optional_count("pad_token_id");
   read_mask_token(design, config);
   design.norm_placement = NormPlacement::kPre;

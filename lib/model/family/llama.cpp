@@ -79,6 +79,7 @@ const Family kFamily{
     .loads = "Llama 1 to 3, with the causal-LM head or without",
     .plan = make_plan,
     .files = {.wide_configs = {R"("attention_bias": true, "mlp_bias": true)"}},
+    .also_reads = {"mistral"},  // a window that hides something is refused by its key
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -16,7 +16,7 @@ constexpr std::string_view kLocal = "sliding_attention";
 /// Whether each layer reads everything.
 std::vector<bool> read_global(const FamilyConfig& config, Index layers) {
   std::vector<bool> global(static_cast<std::size_t>(layers));
-  const auto types = config.raw().strings("layer_types");
+  const auto types = config.has("layer_types") ? config.raw().strings("layer_types") : std::nullopt;
   const Index every = config.size({"global_attn_every_n_layers"}, 3);
   for (std::size_t i = 0; i < global.size(); ++i) {
     global[i] = static_cast<Index>(i) % every == 0;
@@ -33,10 +33,11 @@ std::vector<bool> read_global(const FamilyConfig& config, Index layers) {
 RotaryDesign rotary_of(const FamilyConfig& config, std::string_view kind, Design& design) {
   const bool global = kind == kGlobal;
   const FamilyConfig parameters = config.object("rope_parameters").value_or(config);
-  RotaryDefaults defaults{
-      .theta = global ? 160000.0 : 10000.0, .parameters_name = kind, .fixed_share = true};
-  defaults.theta =
-      config.positive(global ? "global_rope_theta" : "local_rope_theta", defaults.theta);
+  RotaryDefaults defaults{.theta = global ? 160000.0 : 10000.0,
+                          .theta_name = global ? "global_rope_theta" : "local_rope_theta",
+                          .parameters_name = kind,
+                          .fixed_share = true};
+  defaults.theta = config.positive(defaults.theta_name, defaults.theta);
   return read_rotary(parameters, defaults, design.head_size, design.max_position_embeddings,
                      design.notes);
 }

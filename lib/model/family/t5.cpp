@@ -85,6 +85,8 @@ ModelPlan make_plan(const FamilyConfig& config) {
     plan.rows.push_back({inner + "DenseReluDense.wi", {Role::kUp}, Parts::kWeight});
   }
   plan.design.missing_head = "only the encoder is used, which has no head";
+  plan.tied_tables = "decoder.embed_tokens.weight";
+  if (config.flag("tie_word_embeddings", true)) plan.tied_tables += "|lm_head.weight";
   plan.skipped = {{"decoder.", "the decoder"}, {"lm_head.", "the decoder's head"}};
   return plan;
 }

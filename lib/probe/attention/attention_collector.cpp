@@ -145,7 +145,7 @@ void AttentionCollector::begin(Index s, Index length) {
   if (!work) work = std::make_unique<Work>();
   const MarkedItem& item = items_[at];
   MASQUE_CHECK(length == std::ssize(item.sequence.ids));
-  work->facts = SentenceFacts(item.sequence.ids, item.special, item.punctuation);
+  work->facts = SentenceFacts(item.sequence.ids, item.special, item.punctuation, options_.tokens);
   work->LayerMaps::resize(heads_, length);
   if (options_.compares_layers) {
     work->below.resize(heads_, length);
@@ -214,7 +214,7 @@ void AttentionCollector::take_map(Index s, Index layer, Index head, MatrixView<c
     }
   }
   own.score_spread = sample.score_spread;
-  sample = own;
+  sample = std::move(own);
 }
 
 void AttentionCollector::compare_heads(Index s, Index layer) {

@@ -22,6 +22,7 @@ enum class HeadField {
   kPrevious,
   kNext,
   kFirst,
+  kLast,
   kSpecial,
   kPunctuation,
   kMaxWeight,
@@ -64,7 +65,7 @@ struct HeadFieldInfo {
 };
 
 /// Number of statistics.
-constexpr std::size_t kHeadFields = 34;
+constexpr std::size_t kHeadFields = 35;
 
 /// All statistics, in the order of the enumeration: index_of() is the row.
 constexpr std::array<HeadFieldInfo, kHeadFields> kHeadFieldTable{{
@@ -81,6 +82,7 @@ constexpr std::array<HeadFieldInfo, kHeadFields> kHeadFieldTable{{
     {HeadField::kPrevious, "previous", MeasuredPer::kRow, "p_(i-1), i > 0"},
     {HeadField::kNext, "next", MeasuredPer::kRow, "p_(i+1), i < n-1"},
     {HeadField::kFirst, "first", MeasuredPer::kRow, "p_0"},
+    {HeadField::kLast, "last", MeasuredPer::kRow, "p_(n-1)"},
     {HeadField::kSpecial, "special", MeasuredPer::kRow, "sum of p_j over special tokens"},
     {HeadField::kPunctuation, "punctuation", MeasuredPer::kRow, "sum of p_j over punctuation"},
     {HeadField::kMaxWeight, "max_weight", MeasuredPer::kRow, "max_j p_j"},
@@ -113,6 +115,10 @@ constexpr std::array<HeadFieldInfo, kHeadFields> kHeadFieldTable{{
     {HeadField::kLowestDivergence, "lowest_js", MeasuredPer::kSentence,
      "as below_js, of the lowest layer"},
 }};
+
+/// The formula of the field that stats has for each token of AttentionStatsOptions::tokens.
+inline constexpr std::string_view kTokenFormula =
+    "sum of p_j over this token, sentences that have it";
 
 /// The place of `field` in kHeadFieldTable and in arrays of kHeadFields.
 constexpr std::size_t index_of(HeadField field) { return static_cast<std::size_t>(field); }

@@ -74,14 +74,18 @@ class Measure {
 
   /// value(i) of the kept rows in [first, end) for which it is not NaN.
   template <class Value>
-  void rows(HeadField field, Index first, Index end, const Value& value) {
+  Moments moments(Index first, Index end, const Value& value) {
     s_.values.clear();
     for (Index i = first; i < end; ++i) {
       if (!kept(i)) continue;
       const double x = value(i);
       if (!std::isnan(x)) s_.values.push_back(x);
     }
-    sample_[field] = moments_of(s_.values);
+    return moments_of(s_.values);
+  }
+  template <class Value>
+  void rows(HeadField field, Index first, Index end, const Value& value) {
+    sample_[field] = moments(first, end, value);
   }
   template <class Value>
   void rows(HeadField field, const Value& value) {
@@ -112,6 +116,9 @@ class Measure {
     rows(HeadField::kPrevious, 1, n_, [&](Index i) { return p.at(i, i - 1); });
     rows(HeadField::kNext, 0, n_ - 1, [&](Index i) { return p.at(i, i + 1); });
     rows(HeadField::kFirst, [&](Index i) { return p.at(i, 0); });
+    rows(HeadField::kLast, [&](Index i) { return p.at(i, n_ - 1); });
+    for (const std::vector<Index>& places : facts_.places())
+      sample_.tokens.push_back(moments(0, n_, [&](Index i) { return mass_on(i, places); }));
     if (facts_.knows_special()) rows(HeadField::kSpecial, [&](Index i) { return row(i).special; });
     if (facts_.knows_punctuation())
       rows(HeadField::kPunctuation, [&](Index i) { return row(i).punctuation; });
@@ -209,7 +216,8 @@ Moments moments_of(std::span<const double> values) {
 }
 
 SentenceFacts::SentenceFacts(std::span<const TokenId> ids, std::span<const std::uint8_t> special,
-                             std::span<const std::uint8_t> punctuation)
+                             std::span<const std::uint8_t> punctuation,
+                             std::span<const TokenId> tokens)
     : size_(std::ssize(ids)),
       knows_special_(!special.empty()),
       knows_punctuation_(!punctuation.empty()),
@@ -232,6 +240,7 @@ SentenceFacts::SentenceFacts(std::span<const TokenId> ids, std::span<const std::
     earlier_ends_.push_back(std::ssize(earlier_));
     after_ends_.push_back(std::ssize(after_));
   }
+  for (const TokenId token : tokens) places_.push_back(seen[token]);
 }
 
 HeadSample measure_head(const HeadMap& head, const SentenceFacts& facts,

@@ -17,9 +17,10 @@ class SentenceFacts {
  public:
   SentenceFacts() = default;
   /// `ids` are the tokens; `special` and `punctuation` have 1 or 0 for each, or are empty: nothing
-  /// is known of them. Memory grows with the pairs of equal tokens.
+  /// is known of them. `tokens` are those whose places() are wanted. Memory grows with the pairs of
+  /// equal tokens.
   SentenceFacts(std::span<const TokenId> ids, std::span<const std::uint8_t> special,
-                std::span<const std::uint8_t> punctuation);
+                std::span<const std::uint8_t> punctuation, std::span<const TokenId> tokens = {});
 
   /// Tokens.
   Index size() const { return size_; }
@@ -27,6 +28,8 @@ class SentenceFacts {
   ColumnFacts columns() const {
     return {positions_.data(), uniform_.data(), special_.data(), punctuation_.data()};
   }
+  /// The positions of each wanted token, ascending: a reference into this object.
+  const std::vector<std::vector<Index>>& places() const { return places_; }
   /// Whether special tokens are known.
   bool knows_special() const { return knows_special_; }
   /// Whether punctuation is known.
@@ -50,12 +53,15 @@ class SentenceFacts {
   bool knows_punctuation_ = false;
   std::vector<float> positions_, uniform_, special_, punctuation_;
   std::vector<Index> earlier_, earlier_ends_, after_, after_ends_;
+  std::vector<std::vector<Index>> places_;
 };
 
 /// What one sentence adds to a head.
 struct HeadSample {
   /// By index_of(). A field that is measured per sentence has one number, or none.
   std::array<Moments, kHeadFields> fields;
+  std::vector<Moments>
+      tokens;                ///< by SentenceFacts::places(): nothing of a token that is not there
   double log_visible = 0;    ///< log of the mean number of visible keys of a row
   double log_partition = 0;  ///< log of the mean Z of a row; not finite: no point of the line
   Moments score_spread;      ///< of each row the standard deviation of its visible scores

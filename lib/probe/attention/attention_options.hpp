@@ -14,6 +14,7 @@ struct AttentionStatsOptions {
   Index batch_tokens = 8192;         ///< most tokens of a batch; a longer sentence runs alone
   HeadThresholds thresholds;         ///< of kSink and kNear
   std::uint64_t rank_sentences = 0;  ///< ranks of the first so many sentences
+  std::vector<TokenId> tokens;       ///< the attention to each is measured: HeadTotals::tokens
   bool score_spread = false;         ///< HeadTotals::score_spread is wanted
   /// The fields that compare layers are wanted: three times the memory of maps.
   bool compares_layers = false;

@@ -18,6 +18,7 @@ AttentionTotals totals_of(const SentenceSample& sample, Index layers, Index head
   for (std::size_t h = 0; h < sample.heads.size(); ++h) {
     const HeadSample& from = sample.heads[h];
     totals.head[h].fields = from.fields;
+    totals.head[h].tokens = from.tokens;
     totals.head[h].score_spread = from.score_spread;
     if (std::isfinite(from.log_partition))
       totals.head[h].partition.add(from.log_visible, from.log_partition);

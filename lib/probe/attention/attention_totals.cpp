@@ -1,5 +1,6 @@
 #include "probe/attention/attention_totals.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -44,6 +45,8 @@ double standard_error(const Moments& moments) {
 
 void HeadTotals::add(const HeadTotals& other) {
   for (std::size_t f = 0; f < kHeadFields; ++f) fields[f].add(other.fields[f]);
+  tokens.resize(std::max(tokens.size(), other.tokens.size()));
+  for (std::size_t t = 0; t < other.tokens.size(); ++t) tokens[t].add(other.tokens[t]);
   partition.add(other.partition);
   score_spread.add(other.score_spread);
 }

@@ -36,6 +36,7 @@ double standard_error(const Moments& moments);
 /// The numbers of a head over all sentences.
 struct HeadTotals {
   std::array<Moments, kHeadFields> fields;  ///< nothing at kPartitionSlope
+  std::vector<Moments> tokens;              ///< by AttentionStatsOptions::tokens, of each row
   LinePoints partition;  ///< of kPartitionSlope: HeadSample's logs of each sentence
   Moments score_spread;  ///< as HeadSample has it; only where it was requested
 

@@ -195,7 +195,7 @@ ClozeEncoder::ClozeEncoder(const text::Tokenizer& tokenizer, ClozePattern patter
                            const ClozeOptions& options)
     : tokenizer_(tokenizer), pattern_(std::move(pattern)), options_(options) {
   const LengthPolicy::Kind policy = options_.policy.kind;
-  MASQUE_CHECK(policy == LengthPolicy::Kind::kError || policy == LengthPolicy::Kind::kFirst ||
+  MASQUE_CHECK(refuses_long(options_.policy) || policy == LengthPolicy::Kind::kFirst ||
                policy == LengthPolicy::Kind::kLast);
 }
 
@@ -238,7 +238,7 @@ ClozeSentence ClozeEncoder::encode(const ClozePattern::Filled& filled,
   const Index size = cloze.sentence.size() - cloze.tokens() + std::max(room, cloze.tokens());
   const Index excess = size - *options_.longest;
   if (excess <= 0) return cloze;
-  if (options_.policy.kind == LengthPolicy::Kind::kError) {
+  if (refuses_long(options_.policy)) {
     throw InputError(fmt::format("{} tokens, expected at most {} (see {})", size, *options_.longest,
                                  field("policy")));
   }

@@ -34,8 +34,9 @@ std::vector<Window> slide(Index tokens, Index capacity, Index stride, bool left_
 
 LengthPolicy parse_length_policy(std::string_view text, std::string_view expected) {
   if (text == "error") return {};
+  if (text == "skip") return {LengthPolicy::Kind::kSkip, 0};
   if (text == "chunk") return {LengthPolicy::Kind::kChunk, 0};
-  if (text == "first") return {LengthPolicy::Kind::kFirst, 0};
+  if (text == "first" || text == "truncate") return {LengthPolicy::Kind::kFirst, 0};
   if (text == "last") return {LengthPolicy::Kind::kLast, 0};
   if (text.starts_with(kSlide)) {
     const auto stride = parse_unsigned(text.substr(kSlide.size()));
@@ -49,6 +50,7 @@ LengthPolicy parse_length_policy(std::string_view text, std::string_view expecte
 std::string policy_text(const LengthPolicy& policy) {
   switch (policy.kind) {
     case LengthPolicy::Kind::kError: return "error";
+    case LengthPolicy::Kind::kSkip: return "skip";
     case LengthPolicy::Kind::kChunk: return "chunk";
     case LengthPolicy::Kind::kSlide: return fmt::format("slide:{}", policy.stride);
     case LengthPolicy::Kind::kFirst: return "first";
@@ -86,6 +88,7 @@ std::vector<Window> cut_windows(Index tokens, Index capacity, const LengthPolicy
     case LengthPolicy::Kind::kFirst: return {{0, capacity, 0, capacity}};
     case LengthPolicy::Kind::kLast: return {{tokens - capacity, tokens, tokens - capacity, tokens}};
     case LengthPolicy::Kind::kError:
+    case LengthPolicy::Kind::kSkip:
     case LengthPolicy::Kind::kChunk: break;
   }
   MASQUE_CHECK(policy.kind == LengthPolicy::Kind::kChunk);

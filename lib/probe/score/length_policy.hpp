@@ -15,6 +15,7 @@ struct LengthPolicy {
   /// What is done with a text that is too long.
   enum class Kind {
     kError,  ///< it is refused
+    kSkip,   ///< it is refused, and the caller goes on without it
     kChunk,  ///< disjoint pieces, each read alone
     kSlide,  ///< windows every `stride` tokens; each token is scored once
     kFirst,  ///< only the first tokens are read
@@ -24,10 +25,15 @@ struct LengthPolicy {
   Index stride = 0;          ///< tokens between the begins of windows; of kSlide alone
 };
 
-/// Reads `text`: "error", "chunk", "slide:64", "first", "last". Throws UsageError about `policy`,
-/// which says what is `expected`.
+/// Reads `text`: "error", "skip", "chunk", "slide:64", "first" (or "truncate"), "last". Throws
+/// UsageError about `policy`, which says what is `expected`.
 LengthPolicy parse_length_policy(
-    std::string_view text, std::string_view expected = "error, chunk, slide:STRIDE, first or last");
+    std::string_view text,
+    std::string_view expected = "error, skip, chunk, slide:STRIDE, first or last");
+/// Whether a text that is too long is refused.
+inline bool refuses_long(const LengthPolicy& policy) {
+  return policy.kind == LengthPolicy::Kind::kError || policy.kind == LengthPolicy::Kind::kSkip;
+}
 /// The text that parse_length_policy() reads as `policy`.
 std::string policy_text(const LengthPolicy& policy);
 
@@ -50,7 +56,7 @@ struct Window {
 /// The windows of a text of `tokens` tokens by `policy`, at most `capacity` (≥ 1) each. Windows of
 /// kSlide begin at 0, stride, 2 stride … A token in several windows is scored in the one that gives
 /// it the most context: on its left with `left_only`, so in the first of them; else on the side
-/// where it has less. Throws as check_stride. The caller handles kError.
+/// where it has less. Throws as check_stride. The caller handles what refuses_long().
 std::vector<Window> cut_windows(Index tokens, Index capacity, const LengthPolicy& policy,
                                 bool left_only);
 

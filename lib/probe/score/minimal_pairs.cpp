@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/json_text.hpp"
 #include "probe/statistics/proportion.hpp"
 
 namespace masque::probe {
@@ -36,6 +37,13 @@ std::string needed_text(const JsonValue& root, std::string_view name, std::strin
 }  // namespace
 
 MinimalPair parse_minimal_pair(std::string_view line) {
+  std::string copy;
+  std::uint64_t surrogates = 0;
+  if (has_lone_surrogates(line)) {
+    copy = line;
+    surrogates = replace_lone_surrogates(copy);
+    line = copy;
+  }
   const std::variant<JsonValue, JsonError> parsed = read_json(line);
   if (const auto* error = std::get_if<JsonError>(&parsed))
     throw InputError(fmt::format("byte {}: {}", error->offset, error->message));
@@ -44,7 +52,8 @@ MinimalPair parse_minimal_pair(std::string_view line) {
           .bad = needed_text(root, "sentence_bad", "bad"),
           .uid = optional_text(root, {"UID", "uid"}),
           .field = optional_text(root, {"field"}),
-          .term = optional_text(root, {"linguistics_term"})};
+          .term = optional_text(root, {"linguistics_term"}),
+          .lone_surrogates = surrogates};
 }
 
 void PairTally::add(const MinimalPair& pair, bool is_right) {

@@ -11,11 +11,12 @@ namespace masque::probe {
 
 /// Two sentences, of which the first is acceptable and the second is not.
 struct MinimalPair {
-  std::string good;   ///< the acceptable sentence
-  std::string bad;    ///< the other one
-  std::string uid;    ///< paradigm; empty: not stated
-  std::string field;  ///< syntax, morphology …; empty: not stated
-  std::string term;   ///< linguistics_term; empty: not stated
+  std::string good;                   ///< the acceptable sentence
+  std::string bad;                    ///< the other one
+  std::string uid;                    ///< paradigm; empty: not stated
+  std::string field;                  ///< syntax, morphology …; empty: not stated
+  std::string term;                   ///< linguistics_term; empty: not stated
+  std::uint64_t lone_surrogates = 0;  ///< in the line, read as U+FFFD
 };
 
 /// Reads `line`, a JSON object with `sentence_good` and `sentence_bad`, and `UID`, `field` and

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/json_text.hpp"
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
 #include "base/utf8.hpp"
@@ -123,7 +124,7 @@ Utterance mlm_scoring_utterance(const JsonMember& entry, const std::string& path
   return out;
 }
 
-std::vector<Utterance> read_document(std::string_view text, const std::string& path) {
+std::vector<Utterance> read_document(const std::string& text, const std::string& path) {
   const JsonValue root = parse_json_file(text, path);
   if (!root.is(JsonKind::kObject))
     throw InputError(path, "not a JSON object, expected n-best lists");
@@ -138,10 +139,14 @@ std::vector<Utterance> read_document(std::string_view text, const std::string& p
 
 }  // namespace
 
-std::vector<Utterance> read_nbest(std::string_view text, const std::string& path) {
+std::vector<Utterance> read_nbest(std::string_view text, const std::string& path,
+                                  std::uint64_t* lone_surrogates) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const bool document = first != std::string_view::npos && text[first] == '{';
-  std::vector<Utterance> out = document ? read_document(text, path) : read_lines(text, path);
+  std::string json(document ? text : std::string_view());
+  const std::uint64_t replaced = replace_lone_surrogates(json);
+  if (lone_surrogates != nullptr) *lone_surrogates = replaced;
+  std::vector<Utterance> out = document ? read_document(json, path) : read_lines(text, path);
   std::set<std::string_view> names;
   for (const Utterance& utterance : out) {
     if (!names.insert(utterance.name).second) {

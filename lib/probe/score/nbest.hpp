@@ -34,7 +34,11 @@ struct Utterance {
 /// space, and `<sos>`, `<eos>` and `<blank>` are left out. References (the fourth field, "text",
 /// "ref") are optional, but then missing for every utterance. Throws InputError, also for text that
 /// is not UTF-8.
-std::vector<Utterance> read_nbest(std::string_view text, const std::string& path);
+///
+/// In JSON, lone surrogates are read as U+FFFD; `lone_surrogates`, if it is not nullptr, gets their
+/// number.
+std::vector<Utterance> read_nbest(std::string_view text, const std::string& path,
+                                  std::uint64_t* lone_surrogates = nullptr);
 
 /// The divisor of the language model's score of a hypothesis.
 struct LengthNormalization {

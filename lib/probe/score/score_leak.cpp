@@ -195,7 +195,7 @@ void ScoreLeak::refuse(const std::vector<mask::MaskLayer>& masks,
   const auto& [pair, path] = *leak;
   throw UsageError(
       fmt::format("{} {} '{}': in a text of {} tokens position {} reads token {}{}, expected {}",
-                  name_, field("mask"), mask::layers_text(masks), length, pair.first, pair.second,
+                  name_, field("mask"), mask::shown_layers(masks), length, pair.first, pair.second,
                   path, expected(kind_)));
 }
 

@@ -92,6 +92,7 @@ void TextComparison::add_bootstrap(const ComparisonRequest& request,
                                    std::vector<MetricResult>& results) const {
   const auto samples = static_cast<std::size_t>(request.samples);
   const std::vector<double> sums = bootstrap(request);
+  const auto rows = static_cast<Index>(lines_);
   for (std::size_t m = 0; m < places_.size(); ++m) {
     const Place& p = places_[m];
     MetricResult& result = results[m];
@@ -107,9 +108,9 @@ void TextComparison::add_bootstrap(const ComparisonRequest& request,
           result, paired_bootstrap_p(values[0], values[1], result.value, *result.against));
       std::vector<double> differences(samples);
       for (std::size_t r = 0; r < samples; ++r) differences[r] = values[0][r] - values[1][r];
-      result.difference_interval = percentile_interval(std::move(differences), request.level);
+      result.difference_interval = bootstrap_interval(std::move(differences), rows, request.level);
     }
-    result.interval = percentile_interval(std::move(values[0]), request.level);
+    result.interval = bootstrap_interval(std::move(values[0]), rows, request.level);
   }
 }
 

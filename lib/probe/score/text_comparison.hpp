@@ -10,17 +10,17 @@
 
 #include "base/types.hpp"
 #include "probe/score/text_metrics.hpp"
-#include "probe/statistics/bootstrap.hpp"
+#include "probe/statistics/interval.hpp"
 
 namespace masque::probe {
 
 /// Which intervals and tests are computed.
 struct ComparisonRequest {
-  double level = 0.95;     ///< of the intervals
-  Index samples = 1000;    ///< bootstrap samples of lines; 0: no intervals
-  Index trials = 10000;    ///< of approximate randomization; 0: none
-  std::uint64_t seed = 0;  ///< of samples and trials
-  int threads = 0;         ///< as parallel_for takes them; results do not depend on it
+  double level = kIntervalLevel;  ///< of the intervals
+  Index samples = 1000;           ///< bootstrap samples of lines; 0: no intervals
+  Index trials = 10000;           ///< of approximate randomization; 0: none
+  std::uint64_t seed = 0;         ///< of samples and trials
+  int threads = 0;                ///< as parallel_for takes them; results do not depend on it
   /// Samples and trials; called from several threads.
   std::function<void(std::uint64_t done, std::uint64_t all)> progress = {};
 };
@@ -29,7 +29,7 @@ struct ComparisonRequest {
 struct MetricResult {
   TextMetric metric{};               ///< which one
   double value = 0;                  ///< of the first system, over all lines
-  std::optional<Interval> interval;  ///< percentile bootstrap over lines
+  std::optional<Interval> interval;  ///< bootstrap_interval() over lines
   std::optional<double> against;     ///< the second system's value; the rest only with it
   std::optional<Interval> difference_interval;  ///< of value − against in the same samples
   std::optional<double> p_bootstrap;            ///< paired_bootstrap_p(); NaN if a value is

@@ -90,7 +90,7 @@ std::optional<std::string> TextScorer::length_problem(const Sentence& sentence) 
       return "the text has a mask token, expected none: masked diffusion gives it probability 0";
   }
   if (!longest_ || sentence.size() <= *longest_) return std::nullopt;
-  if (options_.policy.kind == LengthPolicy::Kind::kError) {
+  if (refuses_long(options_.policy)) {
     return fmt::format("{} tokens, expected at most {} (see {})", sentence.size(), *longest_,
                        field("policy"));
   }

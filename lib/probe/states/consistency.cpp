@@ -148,6 +148,8 @@ void Consistency::add(const Sequence& sequence) {
                          random, vocab_size)};
     if (!copy.corrupted.selected.empty() && !copy.corrupted.kept.empty()) {
       copies.push_back(std::move(copy));
+    } else if (!copy.corrupted.selected.empty()) {
+      ++rows_[r].whole_lines;
     }
   }
   if (copies.empty()) return;

@@ -23,10 +23,11 @@ struct ConsistencyRequest {
 struct ConsistencyRow {
   TokenNoise corruption = TokenNoise::kNone;  ///< of the selected tokens
   double rate = 0;                            ///< share of the tokens that are selected
-  RatioMean distance;         ///< of last states: |a − b| / |b|, b without corruption
-  RatioMean cosine;           ///< of last states
-  RatioMean divergence;       ///< KL(without ‖ with) of the predictions, nats
-  RatioMean total_variation;  ///< ½ Σ |p − q|
+  RatioMean distance;             ///< of last states: |a − b| / |b|, b without corruption
+  RatioMean cosine;               ///< of last states
+  RatioMean divergence;           ///< KL(without ‖ with) of the predictions, nats
+  RatioMean total_variation;      ///< ½ Σ |p − q|
+  std::uint64_t whole_lines = 0;  ///< further lines, of which every token was selected
 };
 
 /// Compares each text with its corrupted copies. Predictions are compared if the head has a

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "probe/statistics/bootstrap.hpp"
+#include "probe/statistics/interval.hpp"
 
 namespace masque::probe {
 

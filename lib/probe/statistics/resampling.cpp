@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
+#include <numbers>
 #include <numeric>
 
 #include "base/error.hpp"
@@ -10,6 +12,7 @@
 #include "base/parallel.hpp"
 #include "base/random.hpp"
 #include "base/vectorize.hpp"
+#include "probe/statistics/student.hpp"
 
 namespace masque::probe {
 
@@ -98,6 +101,14 @@ void sum_replicates(const SampledRows& data, const ResamplingRequest& request, I
   }
 }
 
+/// Between order statistics ⌊h⌋ and ⌊h⌋ + 1 for h = p (n − 1); `sorted` is not empty.
+double sorted_quantile(const std::vector<double>& sorted, double p) {
+  const double h = p * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(h);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (h - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
 std::vector<double> differences(std::span<const double> a, std::span<const double> b) {
   MASQUE_CHECK(a.size() == b.size() && !a.empty());
   std::vector<double> out(a.size());
@@ -124,6 +135,20 @@ std::vector<double> resampled_sums(const SampledRows& rows, const ResamplingRequ
     if (request.progress) request.progress(done);
   });
   return out;
+}
+
+std::optional<Interval> bootstrap_interval(std::vector<double> replicates, Index rows,
+                                           double level) {
+  MASQUE_CHECK(!replicates.empty() && rows > 0);
+  if (rows < kFewestSampledRows) return std::nullopt;
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  if (std::any_of(replicates.begin(), replicates.end(), [](double x) { return std::isnan(x); }))
+    return Interval{kNaN, kNaN};
+  std::sort(replicates.begin(), replicates.end());
+  const auto n = static_cast<double>(rows);
+  const double z = student_quantile(level, rows - 1) * std::sqrt(n / (n - 1));
+  const double below = std::erfc(z / std::numbers::sqrt2) / 2;
+  return Interval{sorted_quantile(replicates, below), sorted_quantile(replicates, 1 - below)};
 }
 
 double exceedance(std::span<const double> statistics, double observed, double scale) {

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/types.hpp"
+#include "probe/statistics/interval.hpp"
 
 namespace masque::probe {
 
@@ -36,13 +38,27 @@ struct ResamplingRequest {
 
 /// The sums over `rows` of each draw of `request`: replicates × width, row by row. All numbers of a
 /// row are drawn together: columns of two systems stay paired. Replicate r is a function of seed, r
-/// and the number of rows alone, for the bootstrap the same draw as that of summarise()
-/// (bootstrap.hpp); sums run in the order of the rows: the result is the same for any number of
-/// threads.
+/// and the number of rows alone; sums run in the order of the rows: the result is the same for any
+/// number of threads.
 ///
 /// Cost replicates · rows · width; memory 32 bytes a row and thread, and the result. Thread-safe.
 /// Throws Interrupted.
 std::vector<double> resampled_sums(const SampledRows& rows, const ResamplingRequest& request);
+
+/// The fewest rows that have a bootstrap_interval(). With fewer, replicates cannot leave the range
+/// of the rows, which contains the true value too seldom: of two rows in half of the cases.
+constexpr Index kFewestSampledRows = 8;
+
+/// The interval of `level`, 0 < level < 1, from `replicates`, at least one, of a statistic of
+/// `rows` rows: the expanded percentile interval (Hesterberg 2015,
+/// doi:10.1080/00031305.2015.1089789, 4.3). Its ends are the quantiles Φ(−t √(n / (n − 1))) and 1
+/// less that, where n = `rows` and t is student_quantile(level, n − 1). This makes up for the
+/// spread of the replicates, which is √((n − 1) / n) of what it should be, and for the unknown
+/// spread of the rows, as t does in Student's interval. A quantile is interpolated between the two
+/// nearest order statistics. None with fewer than kFewestSampledRows rows; NaN if a replicate is
+/// NaN.
+std::optional<Interval> bootstrap_interval(std::vector<double> replicates, Index rows,
+                                           double level = kIntervalLevel);
 
 /// (c + 1) / (n + 1), where c of n `statistics` are larger than the `observed` one; by more than
 /// rounding, 10⁻¹² of `scale` or of 1 if that is more. As sacreBLEU counts (and Clark's multeval):

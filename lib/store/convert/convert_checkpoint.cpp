@@ -19,6 +19,7 @@
 #include "store/markers.hpp"
 #include "store/names/name_rules.hpp"
 #include "store/names/rename_tensors.hpp"
+#include "store/names/scaled_weights.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "store/sharding.hpp"
 #include "store/tensorflow/object_graph.hpp"
@@ -174,8 +175,9 @@ void set_file_type(OutputWeights& weights, DType dtype, const std::string& path,
 /// New types and orders of elements: what the sources of the tensors do.
 class Values {
  public:
-  Values(const Checkpoint& checkpoint, const ConvertRequest& request, const NameMap& names)
-      : checkpoint_(checkpoint), request_(request), names_(names) {}
+  Values(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
+         const ConvertRequest& request, const NameMap& names)
+      : checkpoint_(checkpoint), config_(config), request_(request), names_(names) {}
 
   /// The bytes of one tensor, which has its old name and place still. Returns whether its type
   /// changed.
@@ -187,6 +189,9 @@ class Values {
     const TensorInfo* first = source.alias_of.empty() ? &source : checkpoint_.find(source.alias_of);
     const bool converted =
         request_.dtype && is_float(source.dtype) && source.dtype != *request_.dtype;
+    // Without its scale a weight of 8 bits would look like a whole one in the new type.
+    if (converted && dtype_bits(source.dtype) == 8)
+      check_has_no_scale(checkpoint_, config_, source);
     tensor.info.reader = nullptr;
     if (!transposed && !converted) return false;
     ReadFunction read = transposed ? transposed_values(checkpoint_, source, unpacked_)
@@ -210,6 +215,7 @@ class Values {
 
  private:
   const Checkpoint& checkpoint_;
+  const std::optional<ModelConfig>& config_;
   const ConvertRequest& request_;
   const NameMap& names_;
   std::shared_ptr<UnpackedTensor> unpacked_ = std::make_shared<UnpackedTensor>();
@@ -317,7 +323,7 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   leave_out(all, new_names.plan.left_out);
   settle_metadata(all, markers, config, result.notes);
   settle_opaque(all, checkpoint, request.skip_opaque, result.notes);
-  Values values(checkpoint, request, names);
+  Values values(checkpoint, config, request, names);
   for (OutputTensor& tensor : all.tensors) {
     if (values.settle(tensor)) ++result.converted;
   }

@@ -9,6 +9,7 @@
 #include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
 #include "base/json.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/object_graph.hpp"
@@ -207,9 +208,17 @@ std::optional<ModelConfig> find_config(const Checkpoint& checkpoint) {
   return ModelConfig::parse(std::move(text), config->path());
 }
 
+std::string missing_config(const Checkpoint& checkpoint) {
+  if (exists(join(checkpoint.folder(), "adapter_config.json"))) {
+    return "a PEFT adapter, expected a model: 'ckpt merge-adapter BASE ADAPTER -o OUTPUT' adds it "
+           "to its base";
+  }
+  return "no config.json next to the weights";
+}
+
 ModelConfig need_config(const Checkpoint& checkpoint) {
   auto config = find_config(checkpoint);
-  if (!config) throw InputError(checkpoint.path(), "no config.json next to the weights");
+  if (!config) throw InputError(checkpoint.path(), missing_config(checkpoint));
   return *std::move(config);
 }
 

@@ -32,6 +32,8 @@ TfPlan tf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& 
 /// type_vocab_size 0, RoFormerV2 norm_type and use_bias. The file's name stays its path. Nothing if
 /// there is none. Throws InputError for a broken one.
 std::optional<ModelConfig> find_config(const Checkpoint& checkpoint);
+/// The message where `checkpoint` has no config and needs one: it names a PEFT adapter as such.
+std::string missing_config(const Checkpoint& checkpoint);
 /// The config of `checkpoint`, as find_config. Throws InputError if there is none.
 ModelConfig need_config(const Checkpoint& checkpoint);
 

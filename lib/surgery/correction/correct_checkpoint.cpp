@@ -15,6 +15,7 @@
 #include "surgery/edit/edit_in_place.hpp"
 #include "surgery/edit/head.hpp"
 #include "surgery/edit/stale_copies.hpp"
+#include "surgery/edit/vocab_size.hpp"
 #include "text/google_folder.hpp"
 
 namespace masque::surgery {
@@ -132,6 +133,7 @@ class Correction {
     report_.shape = table_.input->shape;
     report_.correction = settings_.correction;
     report_.inverse = request_.inverse;
+    report_.learned_without_mask = settings_.learned_without_mask;
     report_.head = table_.head;
     report_.changed_tensors = {table_.input->name};
   }
@@ -189,7 +191,7 @@ class Correction {
                                    field("tied"), field("tied")));
     }
     if (policy == TiedPolicy::kKeep) {
-      note("the output head stays tied to the input table and changes with it");
+      note(kTiedHeadNote);
       if (table_.head == HeadState::kCopy) report_.changed_tensors.push_back(table_.decoder_weight);
       return;
     }
@@ -240,6 +242,8 @@ class Correction {
                      settings_.marks.empty() ? std::nullopt : std::optional(settings_.marks));
     for (store::OutputTensor& tensor : added_) edit_.add(std::move(tensor), table);
     if (unties_ && config_) edit_.set_config("tie_word_embeddings", "false");
+    if (!request_.in_place && !request_.tensor)
+      match_vocab_size(edit_, table_.family, table_.rows(), &report_.notes);
   }
 
   void write() {
@@ -263,8 +267,7 @@ class Correction {
 
   void note_stale_copies() {
     for (const std::string& name : stale_copies(checkpoint_)) {
-      note(fmt::format("'{}' is {} unchanged: it may hold the old weights", escape(name),
-                       request_.in_place ? "left" : "copied"));
+      note(stale_copy_note(name, request_.in_place ? "is left" : "is copied"));
     }
   }
 

@@ -27,6 +27,7 @@ struct CorrectionReport {
   std::vector<std::string> added_tensors;    ///< the head's own, when it was untied
   std::vector<std::string> changed_tensors;  ///< the input table, then a head that is a copy of it
   std::vector<std::string> notes;            ///< for people: what was decided and why
+  bool learned_without_mask = false;         ///< by its training record; a note says so
   std::optional<VerifyResult> verified;      ///< with CorrectionRequest::verify
 };
 

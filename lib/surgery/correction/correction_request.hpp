@@ -20,8 +20,8 @@ enum class TiedPolicy {
 /// kKeep leaves them unchanged, kCorrect corrects them as every other row.
 enum class SpecialPolicy { kKeep, kCorrect };
 
-/// What a user asks of correct_checkpoint(). Absent shares are those of MlmRates, or of the marker
-/// when a correction is undone.
+/// What a user asks of correct_checkpoint(). Absent shares are those of the model's TrainingRecord,
+/// else of MlmRates, or of the marker when a correction is undone.
 struct CorrectionRequest {
   std::optional<double> rate;               ///< MlmRates::rate
   std::optional<double> mask;               ///< MlmRates::mask

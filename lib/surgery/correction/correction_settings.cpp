@@ -11,6 +11,8 @@
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "store/tensorflow/tf_plan.hpp"
+#include "surgery/correction/training_record.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
 
 namespace masque::surgery {
@@ -69,23 +71,12 @@ class Settler {
 
   /// The marks of all corrections so far, the last one last.
   void read_marks() {
-    const auto text = store::find_marker(checkpoint_, table_.input->name, kMlmMarkerKey);
-    if (!text) return;
-    for (std::size_t at = 0; at <= text->size();) {
-      const std::size_t end = std::min(text->find("; ", at), text->size());
-      marks_.push_back(text->substr(at, end - at));
-      at = end + 2;
-    }
-    for (const std::string& mark : marks_) parse_mark(mark);
+    for (const MlmCorrection& mark : correction_marks(checkpoint_, *table_.input))
+      marks_.push_back(mark.marker());
   }
 
   MlmCorrection parse_mark(const std::string& text) const {
-    auto mark = MlmCorrection::parse(text);
-    if (!mark) {
-      refuse(fmt::format("metadata '{}' holds '{}', which is not the mark of a correction",
-                         kMlmMarkerKey, escape(text)));
-    }
-    return *std::move(mark);
+    return MlmCorrection::parse(text).value();
   }
 
   void take_from_mark(const MlmCorrection& marker) {
@@ -112,7 +103,47 @@ class Settler {
     }
   }
 
+  /// Rates of the model's own training, unless the request names others.
+  void take_from_record() {
+    const auto record = TrainingRecord::of(checkpoint_);
+    if (!record) return;
+    using Inputs = TrainingRecord::Inputs;
+    if (record->rates) out_.correction.rates = *record->rates;
+    if (record->inputs == Inputs::kWithoutMask) {
+      out_.learned_without_mask = true;
+      out_.notes.push_back(fmt::format(
+          "the model did not learn with [MASK] in its input, as the correction supposes ({}): no "
+          "correction is due",
+          record->replaces_by_similar ? "selected tokens became similar ones"
+                                      : "objective " + escape(record->objective)));
+      return;
+    }
+    const MlmRates& known = out_.correction.rates;
+    if (record->inputs == Inputs::kMasked) {
+      out_.notes.push_back(
+          fmt::format("the model was trained with rate={} mask={} keep={} random={}{}", known.rate,
+                      known.mask, known.keep, known.random,
+                      differs(known) ? ", but the correction is for other shares" : ""));
+      return;
+    }
+    if (request_.rate) return;
+    refuse(
+        fmt::format("was trained with the objective {}, of which no rate is known: give the "
+                    "share of masked tokens with {}",
+                    escape(record->objective), field("rate")));
+  }
+
+  /// Whether the request names another share than `known`.
+  bool differs(const MlmRates& known) const {
+    const auto other = [](const std::optional<double>& given, double share) {
+      return given && *given != share;
+    };
+    return other(request_.rate, known.rate) || other(request_.mask, known.mask) ||
+           other(request_.keep, known.keep) || other(request_.random, known.random);
+  }
+
   void take_from_request() {
+    take_from_record();
     MlmRates& rates = out_.correction.rates;
     rates.rate = request_.rate.value_or(rates.rate);
     rates.mask = request_.mask.value_or(rates.mask);
@@ -235,6 +266,34 @@ class Settler {
 };
 
 }  // namespace
+
+std::vector<MlmCorrection> correction_marks(const store::Checkpoint& checkpoint,
+                                            const store::TensorInfo& table) {
+  std::vector<MlmCorrection> marks;
+  const auto text = store::find_marker(checkpoint, table.name, kMlmMarkerKey);
+  if (!text) return marks;
+  for (std::size_t at = 0; at <= text->size();) {
+    const std::size_t end = std::min(text->find("; ", at), text->size());
+    const std::string one = text->substr(at, end - at);
+    auto mark = MlmCorrection::parse(one);
+    if (!mark) {
+      throw InputError(
+          checkpoint.path(),
+          fmt::format("metadata '{}' holds '{}', which is not the mark of a correction",
+                      kMlmMarkerKey, escape(one)));
+    }
+    marks.push_back(*std::move(mark));
+    at = end + 2;
+  }
+  return marks;
+}
+
+std::vector<MlmCorrection> corrections_of(const std::string& path) {
+  const store::Checkpoint checkpoint = store::open_checkpoint(path);
+  const EmbeddingTable table =
+      find_embedding_table(checkpoint, store::find_config(checkpoint), std::nullopt);
+  return correction_marks(checkpoint, *table.input);
+}
 
 CorrectionSettings correction_settings(const CorrectionRequest& request,
                                        const store::Checkpoint& checkpoint,

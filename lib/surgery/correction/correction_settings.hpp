@@ -18,12 +18,25 @@ struct CorrectionSettings {
   MlmCorrection correction;        ///< to apply, or to undo
   std::vector<double> weights;     ///< of the mean, [rows], sum 1; empty: all rows alike
   std::string marks;               ///< for the metadata of the output, joined by "; "; empty: none
-  std::vector<std::string> notes;  ///< for people: which rows are kept
+  std::vector<std::string> notes;  ///< for people: which rows are kept, what the rates come from
+  /// The model's training record says that it never read [MASK]; a note says so.
+  bool learned_without_mask = false;
 };
 
+/// The corrections of `table` of `checkpoint` by its mark, the last one last; empty without a mark.
+/// Throws InputError for a mark that is none.
+std::vector<MlmCorrection> correction_marks(const store::Checkpoint& checkpoint,
+                                            const store::TensorInfo& table);
+
+/// The corrections of the input table of the checkpoint at `path`. Reads no weights. Throws
+/// InputError if there is no checkpoint or no such table, and as correction_marks().
+std::vector<MlmCorrection> corrections_of(const std::string& path);
+
 /// Settles a request for `table` of `checkpoint`, with `names` of its rows. Without a tokenizer (no
-/// `names`) the special tokens are those that `config` has ids of. Reads no weights.
+/// `names`) the special tokens are those that `config` has ids of. Shares that the request lacks
+/// are those of the model's TrainingRecord, else of MlmRates. Reads no weights.
 ///
+/// Throws InputError without a rate for a model whose record has an objective of no single rate.
 /// Throws UsageError for shares that check_rates() refuses, for shares or special tokens that
 /// contradict the marker to invert, and for an unknown mean. Throws InputError for a checkpoint
 /// with a marker (without `again`), for an inverse of one without a marker or with another mean,

@@ -37,8 +37,7 @@ void finish_edit(EditedCheckpoint& edited, const std::string& out, const EditReq
   const auto& seen = edited.checkpoint.notes();
   report.notes.insert(report.notes.begin(), seen.begin(), seen.end());
   for (const std::string& name : stale_copies(edited.checkpoint)) {
-    report.notes.push_back(fmt::format("'{}' {} unchanged: it may hold the old weights",
-                                       escape(name), request.in_place ? "stays" : "is copied"));
+    report.notes.push_back(stale_copy_note(name, request.in_place ? "stays" : "is copied"));
   }
   if (request.dry_run) {
     try_edit(edit, request);

@@ -12,6 +12,7 @@
 #include "store/convert/aliases.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "store/tensor_stats.hpp"
+#include "surgery/edit/vocab_size.hpp"
 #include "surgery/rows/row_map.hpp"
 #include "tensor/convert.hpp"
 
@@ -207,6 +208,7 @@ TieReport tie_checkpoint(const std::string& in, const std::string& out, const Ti
     remove_copies(edited, *table.family, report);
     if (table.can_untie) set_tie(edited.edit, true, report.notes);
   }
+  if (!request.tensor) match_vocab_size(edited.edit, table.family, table.rows(), &report.notes);
   finish_edit(edited, out, request, report);
   return report;
 }
@@ -226,6 +228,7 @@ UntieReport untie_checkpoint(const std::string& in, const std::string& out,
   } else {
     untie_head(edited.edit, table, report.notes);
   }
+  if (!request.tensor) match_vocab_size(edited.edit, table.family, table.rows(), &report.notes);
   finish_edit(edited, out, request, report);
   return report;
 }

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/output_folder.hpp"
 #include "store/checkpoint_writer.hpp"
 
@@ -13,6 +17,9 @@ namespace {
 constexpr std::array<std::string_view, 10> kEndings{".safetensors", ".bin",  ".pt", ".pth",
                                                     ".h5",          ".onnx", ".ot", ".msgpack",
                                                     ".ckpt.index",  ".gguf"};
+
+// What lm-train leaves in a folder.
+constexpr std::string_view kTrainingState = "training.safetensors";
 
 }  // namespace
 
@@ -28,6 +35,13 @@ std::vector<std::string> stale_copies(const store::Checkpoint& checkpoint) {
       stale.push_back(name);
   }
   return stale;
+}
+
+std::string stale_copy_note(const std::string& name, std::string_view what) {
+  const std::string note = fmt::format("'{}' {} unchanged: ", escape(name), what);
+  if (name != kTrainingState) return note + "it may hold the old weights";
+  return note + fmt::format("it has the old weights, and lm-train {} refuses them; delete it",
+                            field("resume"));
 }
 
 }  // namespace masque::surgery

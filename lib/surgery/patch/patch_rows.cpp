@@ -13,6 +13,7 @@
 #include "base/split.hpp"
 #include "surgery/correction/mlm_correction.hpp"
 #include "surgery/edit/head.hpp"
+#include "surgery/edit/vocab_size.hpp"
 #include "surgery/rows/new_rows.hpp"
 #include "surgery/rows/row_expression.hpp"
 #include "surgery/rows/row_map.hpp"
@@ -43,6 +44,8 @@ void patch(PatchedCheckpoint& patched, const ComputedRow& row, const PatchReques
   };
   report.family = table.family == nullptr ? "" : std::string(table.family->name);
   replace(*table.input);
+  if (!request.in_place && !request.tensor)
+    match_vocab_size(patched.edit, table.family, table.rows(), &report.notes);
   if (store::find_marker(patched.checkpoint, table.input->name, kMlmMarkerKey)) {
     report.notes.emplace_back(
         fmt::format("the table is corrected: mlm-correct {} would not restore the original rows",
@@ -75,7 +78,7 @@ void patch(PatchedCheckpoint& patched, const ComputedRow& row, const PatchReques
     case TiedPolicy::kUntie: untie_head(patched.edit, table, report.notes); return;
     case TiedPolicy::kKeep: break;
   }
-  report.notes.emplace_back("the output head stays tied to the input table and changes with it");
+  report.notes.emplace_back(kTiedHeadNote);
   if (table.head == HeadState::kCopy) replace(patched.checkpoint.get(table.decoder_weight));
 }
 

@@ -11,6 +11,7 @@
 #include "base/escape.hpp"
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
+#include "surgery/edit/vocab_size.hpp"
 #include "surgery/positions/position_buffers.hpp"
 #include "surgery/positions/position_extension.hpp"
 #include "surgery/rows/new_rows.hpp"
@@ -181,6 +182,7 @@ PositionsReport resize_positions(const std::string& in, const std::string& out,
   }
   set_sizes(edited, positions.family, rows, after, report.notes);
   resize_text_limits(edited.edit, report.positions_before, request.positions, report.notes);
+  match_vocab_size(edited.edit, edited.config, report.notes);
   finish_edit(edited, out, request, report);
   return report;
 }

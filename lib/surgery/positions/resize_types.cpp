@@ -10,6 +10,7 @@
 #include "base/split.hpp"
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
+#include "surgery/edit/vocab_size.hpp"
 #include "surgery/positions/position_buffers.hpp"
 #include "surgery/rows/new_rows.hpp"
 #include "surgery/rows/row_map.hpp"
@@ -102,6 +103,7 @@ TypesReport resize_types(const std::string& in, const std::string& out,
     report.notes.push_back(
         fmt::format("set \"{}\": {} in the config.json of the output", kSize, request.types));
   }
+  match_vocab_size(edited.edit, edited.config, report.notes);
   finish_edit(edited, out, request, report);
   return report;
 }

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "store/gguf/gguf_names.hpp"
+#include "store/names/scaled_weights.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_names.hpp"
 
@@ -233,6 +234,7 @@ EmbeddingTable find_embedding_table(const store::Checkpoint& checkpoint,
                                  field("tensor")));
   }
   check_table(checkpoint, *table.input);
+  store::check_has_no_scale(checkpoint, config, *table.input);
   if (table.family == &store::gguf_family()) {
     find_gguf_head(checkpoint, table);
   } else if (table.family != nullptr) {

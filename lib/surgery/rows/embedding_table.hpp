@@ -14,6 +14,11 @@
 
 namespace masque::surgery {
 
+/// The note about a head that is tied and stays so.
+inline constexpr const char* kTiedHeadNote =
+    "the output head stays tied to the input table and changes with it, and so do the "
+    "log-probabilities of all tokens";
+
 /// How the output matrix of a checkpoint relates to its input table.
 enum class HeadState {
   kNone,     ///< no language-model head

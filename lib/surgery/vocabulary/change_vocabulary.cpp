@@ -109,10 +109,10 @@ class Change {
         request_.change_files ? request_.change_files : change_vocabulary_files;
     if (checkpoint_.is_folder()) append(report_.notes, change_files(edit_, names_, change_));
     append(report_.notes, change_gguf_tokens(edit_, change_, table_.rows()));
-    append(report_.notes, change_config_ids(edit_, table_.family, change_, table_.rows()));
+    append(report_.notes,
+           change_config_ids(edit_, table_.family, change_, table_.rows(), request_.roles));
     for (const std::string& name : stale_copies(checkpoint_))
-      report_.notes.push_back(
-          fmt::format("'{}' is copied unchanged: it may hold the old weights", escape(name)));
+      report_.notes.push_back(stale_copy_note(name, "is copied"));
   }
 
   void describe(const NewRows& rows) {

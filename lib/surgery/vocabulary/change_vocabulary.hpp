@@ -10,6 +10,7 @@
 #include "store/checkpoint_writer.hpp"
 #include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/rows/row_init.hpp"
+#include "surgery/vocabulary/config_ids.hpp"
 #include "surgery/vocabulary/vocabulary_files.hpp"
 #include "surgery/vocabulary/vocabulary_plan.hpp"
 
@@ -26,6 +27,7 @@ struct VocabularyRequest {
                                          const VocabularyChange& change)>
       change_files;
   bool other_tokenizer = false;       ///< change_files exchanges the tokenizer as a whole
+  RoleIds roles;                      ///< with other_tokenizer: the ids of its roles in configs
   std::optional<std::string> tensor;  ///< the input table; absent: by the family's names
   std::uint64_t seed = 0;             ///< of random new rows
   bool dry_run = false;               ///< computes everything and writes nothing

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <unordered_map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
@@ -12,6 +14,7 @@
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "surgery/vocabulary/id_map.hpp"
+#include "surgery/vocabulary/trim_rules.hpp"
 
 namespace masque::surgery {
 
@@ -142,21 +145,71 @@ class NewTokens {
   std::vector<float> scores_;
 };
 
-/// Merges name their tokens by text: each of these must stay as it is.
-void check_merges(const store::Checkpoint& checkpoint, const Tokens& before,
-                  const VocabularyChange& change, std::uint64_t rows) {
-  if (store::find_gguf_value(checkpoint, store::kGgufMerges) == nullptr) return;
+/// Merges name their tokens by text: those of a removed token go, with a note, and a renamed one is
+/// refused.
+void change_gguf_merges(CheckpointEdit& edit, const Tokens& before, const VocabularyChange& change,
+                        std::uint64_t rows, std::vector<std::string>& notes) {
+  const store::Checkpoint& checkpoint = edit.checkpoint();
+  const store::TypedValue* value = store::find_gguf_value(checkpoint, store::kGgufMerges);
+  const auto merges = value == nullptr ? std::nullopt : store::gguf_texts(*value);
+  if (!merges) return;
   const IdMap ids(change, rows);
+  std::unordered_map<std::string_view, bool> leaving;  // whether the token has another name now
   for (std::uint64_t id = 0; id < std::min<std::uint64_t>(before.texts.size(), rows); ++id) {
-    if (before.type(id) != GgufToken::kNormal) continue;
     const auto now = ids.after(id);
-    if (now && change.tokens[*now] == before.plain(id)) continue;
-    throw InputError(
-        checkpoint.path(),
-        fmt::format("token '{}' would be {}, but {} may produce it: use the Hugging Face folder, "
-                    "where each merge is checked",
-                    escape(before.plain(id)), now ? "renamed" : "removed", store::kGgufMerges));
+    if (!now || change.tokens[*now] != before.plain(id))
+      leaving.emplace(before.texts[id], now && !change.tokens[*now].empty());
   }
+  std::vector<std::string> wanted;
+  for (const std::string& merge : *merges) {
+    const auto parts = merge_parts(merge);
+    bool keeps = true;
+    const std::string made = parts ? merged(parts->first, parts->second, "") : "";
+    for (const std::string_view token :
+         {parts ? parts->first : std::string_view(), parts ? parts->second : std::string_view(),
+          std::string_view(made)}) {
+      const auto found = leaving.find(token);
+      if (found == leaving.end()) continue;
+      keeps = false;
+      if (!found->second) continue;
+      throw InputError(checkpoint.path(),
+                       fmt::format("token '{}' would be renamed, but {} use it: use the Hugging "
+                                   "Face folder, where each merge is checked",
+                                   escape(token), store::kGgufMerges));
+    }
+    if (keeps) wanted.push_back(merge);
+  }
+  if (wanted.size() == merges->size()) return;
+  notes.push_back(
+      fmt::format("metadata '{}': {} of {} merges are left, those without removed "
+                  "tokens",
+                  store::kGgufMerges, wanted.size(), merges->size()));
+  edit.set_typed(store::make_gguf_texts(store::kGgufMerges, wanted));
+}
+
+constexpr const char* kSuppressed = "tokenizer.ggml.suppress_tokens";
+
+/// The list of ids `kSuppressed` with elements of `type`, renumbered; false if it is none.
+template <class Number>
+bool renumber_suppressed(CheckpointEdit& edit, const IdMap& ids, store::GgufType type,
+                         std::vector<std::string>& notes) {
+  const std::vector<Number> old = numbers_of<Number>(edit.checkpoint(), kSuppressed, type);
+  if (old.empty()) return false;
+  std::vector<Number> now;
+  std::vector<Number> gone;
+  for (const Number id : old) {
+    const auto after = ids.after(static_cast<std::uint64_t>(id));  // below 0: beyond all rows
+    if (after) {
+      now.push_back(static_cast<Number>(*after));
+    } else {
+      gone.push_back(id);
+    }
+  }
+  if (!gone.empty())
+    notes.push_back(fmt::format("metadata '{}': ids of removed tokens are left out: {}",
+                                kSuppressed, fmt::join(gone, ", ")));
+  if (now != old) edit.set_typed(store::make_gguf_array(kSuppressed, type, bytes_of(now)));
+  return true;
 }
 
 bool moves(const IdMap& ids, std::uint64_t rows) {
@@ -165,13 +218,16 @@ bool moves(const IdMap& ids, std::uint64_t rows) {
   return false;
 }
 
-/// Notes about metadata that do not follow: those that have tokens, and those that have ids.
-std::vector<std::string> stale_values(const store::Checkpoint& checkpoint, bool new_texts,
+/// Renumbers the list of ids, and notes metadata that does not follow: what has tokens.
+std::vector<std::string> stale_values(CheckpointEdit& edit, const IdMap& ids, bool new_texts,
                                       bool new_ids) {
   std::vector<std::string> notes;
-  for (const auto& [key, stale] : {std::pair{"tokenizer.huggingface.json", new_texts},
-                                   std::pair{"tokenizer.ggml.suppress_tokens", new_ids}}) {
-    if (!stale || store::find_gguf_value(checkpoint, key) == nullptr) continue;
+  const bool renumbered =
+      !new_ids || renumber_suppressed<std::int32_t>(edit, ids, store::GgufType::kInt32, notes) ||
+      renumber_suppressed<std::uint32_t>(edit, ids, store::GgufType::kUint32, notes);
+  for (const auto& [key, stale] :
+       {std::pair{"tokenizer.huggingface.json", new_texts}, std::pair{kSuppressed, !renumbered}}) {
+    if (!stale || store::find_gguf_value(edit.checkpoint(), key) == nullptr) continue;
     notes.push_back(
         fmt::format("metadata '{}' stays unchanged and describes the old vocabulary", key));
   }
@@ -223,7 +279,8 @@ std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const Vocabula
   change_size(edit, store::find_gguf_size(checkpoint, "vocab_size"), change.from.size());
   const Tokens before(checkpoint);
   if (before.texts.empty()) return {};
-  check_merges(checkpoint, before, change, rows);
+  std::vector<std::string> notes;
+  change_gguf_merges(edit, before, change, rows, notes);
   const NewTokens now(before, change);
   now.write(edit, before);
   const IdMap ids(change, rows);
@@ -241,7 +298,9 @@ std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const Vocabula
       change_size(edit, &value, *after);
     }
   }
-  return stale_values(checkpoint, now.texts() != before.texts, moves(ids, rows));
+  for (std::string& note : stale_values(edit, ids, now.texts() != before.texts, moves(ids, rows)))
+    notes.push_back(std::move(note));
+  return notes;
 }
 
 }  // namespace masque::surgery

@@ -34,8 +34,9 @@ std::string gguf_token(std::string_view model, std::string_view plain, GgufToken
 /// Rows without a token are called "[PADn]", unused, as the converter does, but unused ones keep
 /// another text; new tokens are normal ones for BERT, user-defined ones for others, with the lowest
 /// existing score. Nothing happens where these are not there. Throws InputError if the row of a
-/// special token is gone, or if a vocabulary with merges would lose or rename a token. Returns
-/// notes for people about other metadata with tokens or ids that stays unchanged.
+/// special token is gone, or if a token that merges use would be renamed. Merges of removed tokens
+/// go. Returns notes for people about these, and about other metadata with tokens that stays
+/// unchanged.
 std::vector<std::string> change_gguf_tokens(CheckpointEdit& edit, const VocabularyChange& change,
                                             std::uint64_t rows);
 

@@ -20,6 +20,7 @@ IdMap::IdMap(const VocabularyChange& change, std::uint64_t rows)
       after_[before] = id;
     }
   }
+  for (std::uint64_t id = 0; id < rows; ++id) identity_ = identity_ && after_[id] == id;
   permutation_ = only_old && change.from.size() == rows &&
                  std::ranges::find(after_, VocabularyChange::kNew) == after_.end();
 }

@@ -20,10 +20,13 @@ class IdMap {
   std::optional<std::uint64_t> after(std::uint64_t before) const;
   /// Whether every row is still there, once, and none is new.
   bool is_permutation() const { return permutation_; }
+  /// Whether every row keeps its id.
+  bool is_identity() const { return identity_; }
 
  private:
   std::vector<std::uint64_t> after_;  ///< VocabularyChange::kNew: gone
   bool permutation_ = false;
+  bool identity_ = true;
 };
 
 }  // namespace masque::surgery

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -56,13 +57,65 @@ std::string with_class(const std::string& config, const std::string& name,
   return set_json_member(config, {"tokenizer_class"}, quote_json(name));
 }
 
+/// In this order a new token with several roles takes the row of one of them: GPT-2's one token is
+/// all three of the last ones, and stands where texts begin.
+constexpr std::array<std::string_view, 7> kRowOfRole{
+    "cls_token", "sep_token", "mask_token", "bos_token", "eos_token", "pad_token", "unk_token"};
+
+JsonValue config_in(const std::string& folder) {
+  const std::string path = join(folder, "config.json");
+  return exists(path) ? parse_json_file(read(path), path) : JsonValue();
+}
+
+/// The tokens of a checkpoint by what they write.
+class OldForms {
+ public:
+  OldForms(const TokenForms& forms, const text::Tokenizer& tokenizer,
+           const VocabularyState& state) {
+    const TokenNames& names = state.names;
+    for (std::uint64_t id = 0; id < std::min<std::uint64_t>(names.size(), state.rows); ++id) {
+      const std::string& token = names.token(id);
+      if (names.id(token) != id || names.special(id)) continue;
+      const auto known = tokenizer.find(token);
+      if (!known) continue;
+      const std::vector<TokenForm> written = forms.of(*known, token);
+      for (std::size_t i = 0; i < written.size(); ++i) {
+        if (written[i].unused) continue;
+        auto& map = written[i].byte ? bytes_ : i == 0 ? first_ : other_;
+        map.emplace(written[i].text, id);
+      }
+    }
+  }
+
+  /// The old token that writes what a new one with these forms does.
+  std::optional<std::uint64_t> find(const std::vector<TokenForm>& written) const {
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      const TokenForm& form = written[i];
+      // A byte is a token of its own only where no other token writes it.
+      for (const Map* map : form.byte ? std::array{&bytes_, &first_} : std::array{&first_, &bytes_})
+        if (const auto found = map->find(form.text); found != map->end()) return found->second;
+      if (i > 0) continue;
+      if (const auto found = other_.find(form.text); found != other_.end()) return found->second;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  using Map = std::unordered_map<std::string, std::uint64_t>;
+  Map first_;  ///< by the usual form
+  Map other_;  ///< by a further form
+  Map bytes_;  ///< tokens of byte fallback
+};
+
 }  // namespace
 
 NewTokenizer::NewTokenizer(const std::string& path)
     : path_(path),
       is_folder_(is_folder(path)),
       names_(is_folder_ ? TokenNames::load(path) : TokenNames::read(path)),
-      tokenizer_(text::Tokenizer::open(path)) {
+      tokenizer_(text::Tokenizer::open(path)),
+      forms_(tokenizer_),
+      config_(is_folder_ ? config_in(path) : JsonValue()) {
   if (names_.empty()) {
     throw InputError(path, "no tokenizer.json, vocab.txt or vocab.json, expected one of them");
   }
@@ -78,27 +131,41 @@ VocabularyChange NewTokenizer::plan(const VocabularyState& state, std::uint64_t 
   if (multiple == 0 || multiple > kMostMultiple)
     refuse(fmt::format("{}: found {}, expected a number from 1 to {}", field("multiple"), multiple,
                        kMostMultiple));
+  const text::Tokenizer old_tokenizer = text::Tokenizer::open(state.checkpoint.folder());
+  const TokenForms old_forms(old_tokenizer);
+  const OldForms old(old_forms, old_tokenizer, state);
+  const bool alike_marks = same_kind(tokenizer_, old_tokenizer);
   VocabularyChange change;
   change.from.assign(names_.size(), VocabularyChange::kNew);
   change.tokens.resize(names_.size());
   std::uint64_t alike = 0;
+  std::uint64_t respelled = 0;
   for (std::uint64_t id = 0; id < names_.size(); ++id) {
-    change.tokens[id] = names_.token(id);
-    const auto old = state.names.id(names_.token(id));
-    if (!old || names_.token(id).empty()) continue;
-    change.from[id] = *old;
+    const std::string& token = change.tokens[id] = names_.token(id);
+    if (token.empty()) continue;
+    const auto known = tokenizer_.find(token);
+    std::vector<TokenForm> written;
+    if (known && !names_.special(id)) written = forms_.of(*known, token);
+    std::optional<std::uint64_t> row;
+    if (alike_marks || written.empty()) row = state.names.id(token);
+    if (row && *row >= state.rows) row.reset();
+    if (!row) row = old.find(written);
+    if (!row) continue;
+    change.from[id] = *row;
     ++alike;
+    if (state.names.token(*row) != token) ++respelled;
   }
-  for (const std::string_view role : kTokenRoles) {
+  for (const std::string_view role : kRowOfRole) {
     const auto id = names_.role(role);
-    const auto old = state.names.role(role);
-    if (!id || !old || change.from[*id] != VocabularyChange::kNew) continue;
-    change.from[*id] = *old;
+    const auto row = state.names.role(role);
+    if (!id || !row || change.from[*id] != VocabularyChange::kNew) continue;
+    change.from[*id] = *row;
     state.notes.push_back(fmt::format("{}: '{}' gets the row of '{}'", role,
-                                      escape(names_.token(*id)), escape(state.names.token(*old))));
+                                      escape(names_.token(*id)), escape(state.names.token(*row))));
   }
-  state.notes.push_back(
-      fmt::format("{} of {} tokens are also in the old vocabulary", alike, names_.size()));
+  state.notes.push_back(fmt::format(
+      "{} of {} tokens are also in the old vocabulary{}", alike, names_.size(),
+      respelled == 0 ? "" : fmt::format(", {} of them with another spelling", respelled)));
   const std::uint64_t rest = change.from.size() % multiple;
   change.from.resize(change.from.size() + (rest == 0 ? 0 : multiple - rest),
                      VocabularyChange::kNew);
@@ -106,38 +173,23 @@ VocabularyChange NewTokenizer::plan(const VocabularyState& state, std::uint64_t 
   return change;
 }
 
-std::string NewTokenizer::text_of(std::uint64_t id) const {
-  const text::TokenizerParts& parts = tokenizer_.parts();
-  const std::string& token = names_.token(id);
-  if (token.empty() || tokenizer_.added().find(token) != nullptr) return token;
-  std::string_view rest = token;
-  const bool marked = !parts.word_prefix.empty() && rest.starts_with(parts.word_prefix);
-  if (marked) rest.remove_prefix(parts.word_prefix.size());
-  if (parts.word_mark == text::WordMark::kContinuation) return std::string(rest);
-  std::string text = tokenizer_.decode({static_cast<TokenId>(id)}, false);
-  if (marked && !text.starts_with(' ')) text.insert(0, " ");
-  return text;
-}
-
 RowMeans NewTokenizer::pieces(const RowInitContext& context) const {
   const text::Tokenizer old = text::Tokenizer::open(context.checkpoint.folder());
-  const auto unknown = old.roles().unk;
-  text::IdEncoder encoder = old.id_encoder({});
+  const TokenForms old_forms(old);
   RowMeans out;
-  std::vector<TokenId> ids;
   std::uint64_t without = 0;
   for (std::uint64_t id = 0; id < context.change.from.size(); ++id) {
     if (context.change.from[id] != VocabularyChange::kNew) continue;
-    ids.clear();
-    const std::string text = id < names_.size() ? text_of(id) : "";
-    // A token of half a character has no text of its own.
-    if (text.find("\xEF\xBF\xBD") == std::string::npos) encoder.encode(text, ids);
-    const auto bad = [&](TokenId piece) {
-      return piece == unknown || static_cast<std::uint64_t>(piece) >= context.rows;
-    };
-    if (std::ranges::any_of(ids, bad)) ids.clear();
-    if (ids.empty() && id < names_.size()) ++without;
-    out.emplace_back(ids.begin(), ids.end());
+    const std::string token = id < names_.size() ? names_.token(id) : "";
+    const auto known = token.empty() ? std::nullopt : tokenizer_.find(token);
+    const std::vector<TokenForm> written =
+        known ? forms_.of(*known, token) : std::vector<TokenForm>();
+    TokenForms::Pieces pieces;
+    if (!token.empty()) pieces = old_forms.pieces(written.empty() ? token : written[0].text);
+    const auto beyond = [&](std::uint64_t piece) { return piece >= context.rows; };
+    if (!pieces.known || std::ranges::any_of(pieces.ids, beyond)) pieces.ids.clear();
+    if (pieces.ids.empty() && id < names_.size()) ++without;
+    out.push_back(std::move(pieces.ids));
   }
   if (without > 0 && context.notes != nullptr) {
     context.notes->push_back(
@@ -146,6 +198,15 @@ RowMeans NewTokenizer::pieces(const RowInitContext& context) const {
                     without));
   }
   return out;
+}
+
+std::optional<std::uint64_t> NewTokenizer::id_of_role(std::string_view name) const {
+  constexpr std::string_view kEnd = "_id";
+  if (!name.ends_with(kEnd)) return std::nullopt;
+  if (const auto id = names_.role(name.substr(0, name.size() - kEnd.size()))) return id;
+  const JsonValue* value = config_.find(name);
+  const auto id = value == nullptr ? std::nullopt : value->integer();
+  return id && *id < names_.size() ? id : std::nullopt;
 }
 
 std::vector<std::string> NewTokenizer::write(CheckpointEdit& edit, const TokenNames& before) const {

@@ -1,28 +1,53 @@
 // tokenizer.json: the model's part and what hangs on ids elsewhere.
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "surgery/vocabulary/json_elements.hpp"
+#include "surgery/vocabulary/trim_rules.hpp"
 #include "surgery/vocabulary/vocabulary_job.hpp"
+#include "text/tokenizer_files.hpp"
 
 namespace masque::surgery {
 
 namespace {
 
-void check_merges(const VocabularyJob& job, const JsonText& file, const JsonValue& model) {
+void change_merges(VocabularyJob& job, const JsonText& file, const JsonValue& model,
+                   TextSplice& splice) {
   const JsonValue* merges = model.find("merges");
   if (merges == nullptr) return;
   const std::string continuing = model.text_of("continuing_subword_prefix");
+  std::vector<std::string> wanted;
+  wanted.reserve(merges->items.size());
   for (const JsonValue& merge : merges->items) {
-    if (merge.is(JsonKind::kString)) {
-      const std::string_view text = merge.text;
-      const std::size_t space = text.find(' ');
-      if (text.starts_with("#version") || space == std::string_view::npos) continue;
-      check_merge(job, file.path, text.substr(0, space), text.substr(space + 1), continuing);
-    } else if (merge.items.size() == 2) {
-      check_merge(job, file.path, merge.items[0].text, merge.items[1].text, continuing);
-    }
+    const auto parts = merge_parts(merge);
+    if (!parts || keeps_merge(job, file.path, parts->first, parts->second, continuing))
+      wanted.push_back(text_of(file.text, merge));
   }
+  note_merges(job, file.name, wanted.size(), merges->items.size());
+  set_elements(file.text, *merges, wanted, splice);
+}
+
+/// Classes of transformers that know the id of the unknown piece as a number, without "Tokenizer".
+constexpr std::array<std::string_view, 11> kFixedUnknown{
+    "T5",      "Albert",  "XLMRoberta", "MBart",     "MBart50", "XGLM",
+    "Barthez", "RemBert", "XLNet",      "LayoutXLM", "Udop"};
+
+/// Whether transformers reads the tokenizer of `job` with a class of kFixedUnknown.
+bool has_fixed_unknown(const VocabularyJob& job) {
+  std::string name;
+  if (const auto config = read_json_text(job, "tokenizer_config.json"))
+    name = config->root.text_of("tokenizer_class");
+  if (const auto model = read_json_text(job, "config.json"); model && name.empty()) {
+    name = model->root.text_of("tokenizer_class");
+    if (name.empty()) name = text::tokenizer_class_of_model(model->root.text_of("model_type"));
+  }
+  for (const std::string_view end : {"Fast", "Tokenizer"})
+    if (name.ends_with(end)) name.resize(name.size() - end.size());
+  return std::ranges::find(kFixedUnknown, name) != kFixedUnknown.end();
 }
 
 void change_model(VocabularyJob& job, const JsonText& file, const JsonValue& model,
@@ -34,7 +59,7 @@ void change_model(VocabularyJob& job, const JsonText& file, const JsonValue& mod
   } else {
     change_vocabulary_object(job, file.path, file.text, *vocab, splice);
   }
-  check_merges(job, file, model);
+  change_merges(job, file, model, splice);
   const JsonValue* unknown = model.find("unk_token");
   if (unknown != nullptr) {
     if (unknown->is(JsonKind::kString) && job.moves.text_after(unknown->text).empty()) {
@@ -46,12 +71,14 @@ void change_model(VocabularyJob& job, const JsonText& file, const JsonValue& mod
   }
   const JsonValue* unknown_id = model.find("unk_id");
   if (unknown_id == nullptr || unknown_id->is(JsonKind::kNull)) return;
-  // The classes of transformers know the number and do not look here.
   const std::uint64_t id = json_id(*unknown_id, file.path);
-  if (job.moves.id_after(id) == id && !job.moves.change().tokens[id].empty()) return;
-  throw InputError(file.path, fmt::format("row {} belongs to the unknown piece, which transformers "
-                                          "finds by its id: it must keep its id",
-                                          id));
+  if (job.moves.id_after(id) != id && has_fixed_unknown(job)) {
+    throw InputError(file.path,
+                     fmt::format("row {} belongs to the unknown piece, which this class of "
+                                 "transformers finds by its id: it must keep its id",
+                                 id));
+  }
+  change_id(job, *unknown_id, file.path, splice);
 }
 
 }  // namespace

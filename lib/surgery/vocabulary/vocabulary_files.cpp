@@ -122,7 +122,7 @@ std::vector<std::string> change_vocabulary_files(CheckpointEdit& edit, const Tok
     list_added_tokens(job, json);
     change_vocab_txt(job);
     change_vocab_json(job);
-    check_merges_txt(job);
+    change_merges_txt(job);
     if (json) change_tokenizer_json(job, *json);
     change_added_tokens_json(job, json.has_value());
   }

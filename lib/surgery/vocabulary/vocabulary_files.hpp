@@ -29,8 +29,10 @@ namespace masque::surgery {
 /// transformers numbers added tokens that a vocabulary lacks itself, one after the other. Where
 /// that is not what they must have, they become entries of the vocabulary (score 0 in Unigram).
 ///
+/// Merges that produce or use a removed token go with it.
+///
 /// Throws InputError, before anything is written, for changes that the tokenizer files do not
-/// allow: a token that merges of a byte-pair model produce or use is removed or renamed; a special
+/// allow: a token that merges of a byte-pair model produce or use is renamed; a special
 /// token is removed; a token would have two ids; an id changes and two files disagree about its
 /// token; ids of added tokens in the file differ from those that readers assign; a SentencePiece
 /// model would change. Returns notes for people, one line each.

@@ -64,14 +64,15 @@ void list_added_tokens(VocabularyJob& job, const std::optional<JsonText>& json);
 /// Changes the lines of vocab.txt by job.moves, one a row; those of rows without a token between
 /// others are empty. Fills job.beyond.
 void change_vocab_txt(VocabularyJob& job);
-/// Changes vocabulary, added tokens, post-processor and padding of `file`, which is tokenizer.json,
-/// by job.moves. Throws InputError too for merges that do not hold any more, and for an unknown or
-/// special token that would be gone.
+/// Changes vocabulary, merges, added tokens, post-processor and padding of `file`, which is
+/// tokenizer.json, by job.moves. Throws InputError too as keeps_merge(), for an unknown or special
+/// token that would be gone, and for an unknown piece whose id would change although the class of
+/// the tokenizer knows it as a number.
 void change_tokenizer_json(VocabularyJob& job, const JsonText& file);
 /// Changes vocab.json by job.moves; fills job.beyond.
 void change_vocab_json(VocabularyJob& job);
-/// Calls check_merge() for every line of merges.txt in the folder of `job`.
-void check_merges_txt(const VocabularyJob& job);
+/// Removes the lines of merges.txt in the folder of `job` for which keeps_merge() is false.
+void change_merges_txt(VocabularyJob& job);
 /// Changes added_tokens.json by job.moves and adds job.listed, of which nothing is listed twice.
 /// Makes the file where no other names added tokens to those that read vocab.txt or vocab.json
 /// (`has_tokenizer_json`: readers may take tokenizer.json instead); drops it with its last token.
@@ -118,10 +119,14 @@ ModelIds change_vocabulary_object(VocabularyJob& job, const std::string& path,
 /// edits in `splice`. Throws InputError if an id below the last one would have no piece.
 void change_pieces(VocabularyJob& job, const JsonText& file, const JsonValue& vocab,
                    TextSplice& splice);
-/// Throws InputError naming `path` if the merge of `left` and `right` makes or uses a token that by
-/// job.moves is gone or called otherwise. `continuing` is the prefix that a right part loses.
-void check_merge(const VocabularyJob& job, const std::string& path, std::string_view left,
+/// Whether the merge of `left` and `right` makes and uses tokens that by job.moves are still there.
+/// `continuing` is the prefix that a right part loses. Throws InputError naming `path` if one is
+/// called otherwise.
+bool keeps_merge(const VocabularyJob& job, const std::string& path, std::string_view left,
                  std::string_view right, std::string_view continuing);
+/// Adds to job.notes of `job` that of the merges of `file` only `left` of `before` are left, unless
+/// all are.
+void note_merges(VocabularyJob& job, const std::string& file, std::size_t left, std::size_t before);
 /// Changes "added_tokens" of `file`, which is tokenizer.json, by job.moves and adds job.listed, by
 /// edits in `splice`. Throws InputError if readers would give a token another id than the file
 /// says, and for a special token that would be gone.

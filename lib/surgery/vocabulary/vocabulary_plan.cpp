@@ -10,6 +10,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "base/utf8.hpp"
+#include "surgery/vocabulary/trim_rules.hpp"
 #include "surgery/vocabulary/vocabulary_files.hpp"
 
 namespace masque::surgery {
@@ -86,6 +87,72 @@ std::uint64_t row_of(const VocabularyState& state, const std::string& entry, boo
     refuse(state, fmt::format("'{}': found row {}, expected a row below {}", escape(entry), *row,
                               state.rows));
   return *row;
+}
+
+/// "8 [MASK], 9 a and 5 more".
+std::string shown_rows(const VocabularyState& state, const std::vector<std::uint64_t>& rows) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(rows.size(), kNamed); ++i)
+    names.push_back(shown(state, rows[i]));
+  return fmt::format(
+      "{}{}", fmt::join(names, ", "),
+      rows.size() > kNamed ? fmt::format(" and {} more", rows.size() - kNamed) : std::string());
+}
+
+/// Adds those rows that merges pass through on the way to a chosen one; returns them.
+std::vector<std::uint64_t> add_passed(const TrimRules& rules, std::vector<bool>& chosen) {
+  std::vector<bool> passed(chosen.size());
+  for (std::uint64_t row = 0; row < chosen.size(); ++row)
+    if (chosen[row])
+      for (const std::uint64_t other : rules.path_of(row)) passed[other] = true;
+  std::vector<std::uint64_t> added;
+  for (std::uint64_t row = 0; row < chosen.size(); ++row) {
+    if (!passed[row] || chosen[row]) continue;
+    chosen[row] = true;
+    added.push_back(row);
+  }
+  return added;
+}
+
+/// Removes the chosen rows whose merges pass through one that is not chosen; returns them.
+std::vector<std::uint64_t> remove_made(const VocabularyState& state, const TrimRules& rules,
+                                       std::vector<bool>& chosen) {
+  const std::vector<bool> special = special_rows(state);
+  std::vector<std::uint64_t> removed;
+  for (std::uint64_t row = 0; row < chosen.size(); ++row) {
+    if (!chosen[row] || special[row]) continue;
+    const std::vector<std::uint64_t> path = rules.path_of(row);
+    if (std::ranges::any_of(path, [&](std::uint64_t other) { return !chosen[other]; }))
+      removed.push_back(row);
+  }
+  for (const std::uint64_t row : removed) chosen[row] = false;
+  return removed;
+}
+
+/// What merges ask for besides the chosen rows.
+std::vector<std::uint64_t> apply_merges(const VocabularyState& state, const TrimRules& rules,
+                                        TokenList::Passed policy, std::vector<bool>& chosen) {
+  if (!rules.has_merges()) return {};
+  const bool keep = policy == TokenList::Passed::kKeep;
+  std::vector<std::uint64_t> rows =
+      keep ? add_passed(rules, chosen) : remove_made(state, rules, chosen);
+  if (!rows.empty()) {
+    const bool one = rows.size() == 1;
+    state.notes.push_back(fmt::format(
+        "{} token{} {}: {}", rows.size(), one ? "" : "s",
+        keep ? fmt::format("{} also kept, because merges pass through {} to remaining tokens",
+                           one ? "is" : "are", one ? "it" : "them")
+             : fmt::format("{} also removed, because merges make {} from removed tokens",
+                           one ? "is" : "are", one ? "it" : "them"),
+        shown_rows(state, rows)));
+  }
+  return rows;
+}
+
+void note_lost_bytes(const VocabularyState& state, const TrimRules& rules,
+                     const std::vector<bool>& chosen) {
+  if (std::string note = lost_bytes_note(rules, chosen); !note.empty())
+    state.notes.push_back(std::move(note));
 }
 
 }  // namespace
@@ -195,6 +262,15 @@ VocabularyChange plan_remove(const VocabularyState& state, const TokenList& list
     }
     chosen[row] = false;
   }
+  const auto listed = static_cast<std::size_t>(std::ranges::count(chosen, false));
+  const TrimRules rules(state);
+  const std::vector<std::uint64_t> passed = apply_merges(state, rules, list.passed, chosen);
+  if (list.passed == TokenList::Passed::kKeep && listed > 0 && passed.size() == listed) {
+    refuse(state, fmt::format("merges pass through {} to remaining tokens: {} remove removes these "
+                              "as well",
+                              shown_rows(state, passed), field("passed")));
+  }
+  note_lost_bytes(state, rules, chosen);
   return chosen_rows(state, chosen);
 }
 
@@ -202,20 +278,36 @@ VocabularyChange plan_keep(const VocabularyState& state, const TokenList& list) 
   std::vector<bool> chosen(state.rows);
   for (const std::uint64_t row : rows_of(state, list)) chosen[row] = true;
   const std::vector<bool> special = special_rows(state);
-  std::vector<std::string> kept;
+  std::vector<std::uint64_t> kept;
   for (std::uint64_t row = 0; row < state.rows; ++row) {
     if (!special[row] || chosen[row]) continue;
     chosen[row] = true;
-    kept.push_back(shown(state, row));
+    kept.push_back(row);
   }
   if (!kept.empty()) {
-    const std::size_t count = kept.size();
-    kept.resize(std::min(count, kNamed));
-    state.notes.push_back(
-        fmt::format("{} special token{} also kept: {}{}", count, count == 1 ? " is" : "s are",
-                    fmt::join(kept, ", "),
-                    count > kNamed ? fmt::format(" and {} more", count - kNamed) : std::string()));
+    state.notes.push_back(fmt::format("{} special token{} also kept: {}", kept.size(),
+                                      kept.size() == 1 ? " is" : "s are", shown_rows(state, kept)));
   }
+  const TrimRules rules(state);
+  std::size_t bytes = 0;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const auto row = rules.byte_row(static_cast<unsigned char>(byte));
+    if (!row || chosen[*row]) continue;
+    chosen[*row] = true;
+    ++bytes;
+  }
+  if (bytes > 0) {
+    state.notes.push_back(fmt::format("{} token{} of single bytes {} also kept", bytes,
+                                      bytes == 1 ? "" : "s", bytes == 1 ? "is" : "are"));
+  }
+  if (const auto lowest = rules.lowest_piece(); lowest && !chosen[*lowest]) {
+    chosen[*lowest] = true;
+    state.notes.push_back(fmt::format(
+        "the piece with the lowest score, which sets the cost of unknown characters, is also "
+        "kept: {}",
+        shown(state, *lowest)));
+  }
+  apply_merges(state, rules, list.passed, chosen);
   return chosen_rows(state, chosen);
 }
 

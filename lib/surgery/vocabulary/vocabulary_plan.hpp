@@ -26,8 +26,15 @@ struct TokenList {
     kIds,     ///< ids
     kTokens,  ///< tokens
   };
+  /// What happens to tokens that are to go, but that merges of a byte-pair model pass through on
+  /// the way to a remaining token.
+  enum class Passed {
+    kKeep,    ///< they stay
+    kRemove,  ///< they go, and so do the tokens that are made from them
+  };
   std::vector<std::string> entries;  ///< in the user's order
   As as = As::kAuto;                 ///< how the entries are read
+  Passed passed = Passed::kKeep;     ///< of plan_remove() and plan_keep()
 };
 
 /// The vocabulary of `state` as it is: every row from itself.
@@ -56,13 +63,18 @@ VocabularyChange plan_add(const VocabularyState& state, const std::vector<std::s
 VocabularyChange plan_append(const VocabularyState& state, std::uint64_t count,
                              std::uint64_t multiple);
 
-/// The vocabulary of `state` without the rows of `list`; later ids move down. Throws as rows_of(),
-/// and InputError for a special token (with a role as [PAD], or called special by a file), or if no
-/// row is left.
+/// The vocabulary of `state` without the rows of `list`; later ids move down. With merges,
+/// list.passed decides about tokens on the way to others; notes say how many stay or go. A note
+/// says which characters the removed bytes of a byte-level vocabulary, or of byte fallback, take
+/// with them. Throws as rows_of(), and InputError for a special token (with a role as [PAD], or
+/// called special by a file), if merges need all listed tokens, or if no row is left.
 VocabularyChange plan_remove(const VocabularyState& state, const TokenList& list);
 
-/// The rows of `list` alone, in the order of their ids in `state`, and those of special tokens.
-/// Throws as rows_of(), and InputError if no row is left.
+/// The rows of `list` alone, in the order of their ids in `state`, and those of special tokens. So
+/// that a text whose tokens are all listed keeps them, the following stay as well, with notes: the
+/// tokens of single bytes; by list.passed those that merges pass through on the way to a listed
+/// one; the piece with the lowest score of a Unigram model. Throws as rows_of(), and InputError if
+/// no row is left.
 VocabularyChange plan_keep(const VocabularyState& state, const TokenList& list);
 
 /// The rows of `state` in the order of `list`, which names every row with a token (every row,

@@ -95,8 +95,7 @@ std::vector<std::string> vocabulary_notes(const store::Checkpoint& checkpoint,
     notes.push_back(fmt::format("'{}' belongs to no known family: only this tensor changes",
                                 escape(table.input->name)));
   }
-  if (table.head == HeadState::kTied)
-    notes.emplace_back("the output head stays tied to the input table and changes with it");
+  if (table.head == HeadState::kTied) notes.emplace_back(kTiedHeadNote);
   if (table.head == HeadState::kCopy) {
     notes.push_back(fmt::format("the output head '{}' is tied and stays equal to the input table",
                                 table.decoder_weight));

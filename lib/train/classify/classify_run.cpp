@@ -9,7 +9,6 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
@@ -17,6 +16,7 @@
 #include "mask/expression.hpp"
 #include "model/checkpoint/placed.hpp"
 #include "model/checkpoint/save.hpp"
+#include "model/checkpoint/text_head.hpp"
 #include "model/masks.hpp"
 #include "probe/statistics/moments.hpp"
 #include "store/names/named_tensors.hpp"
@@ -32,7 +32,6 @@ namespace {
 
 /// The name of regression's one output in config.json.
 constexpr const char* kNumber = "LABEL_0";
-
 /// Of config.json: what a classifier's texts read, if not what the model says.
 constexpr const char* kMaskKey = "classifier_mask";
 
@@ -71,32 +70,33 @@ std::vector<std::string> names_of(const JsonValue& config, std::uint64_t labels)
   return names;
 }
 
-/// How a checkpoint that classifies pools; nothing if it has a head of another kind: ModernBERT's
-/// head.dense, or what neither BERT nor this has written (pre_classifier of DistilBERT, …).
+/// How a checkpoint that classifies pools; nothing for heads of other kinds: ModernBERT's
+/// head.dense, DistilBERT's pre_classifier, DeBERTa's pooler with another activation, …
 std::optional<ClassifierPooling> pooling_of(const JsonValue& config,
-                                            const store::Checkpoint& checkpoint, bool has_pooler) {
-  if (has_pooler) return ClassifierPooling::kFirst;
-  const JsonValue* named = config.find("classifier_pooling");
-  if (named == nullptr || named->text != pooling_name(ClassifierPooling::kMean))
-    return std::nullopt;
-  if (checkpoint.find("head.dense.weight") != nullptr) return std::nullopt;
-  return ClassifierPooling::kMean;
+                                            const store::Checkpoint& checkpoint,
+                                            const ClassifierStart& start) {
+  const std::string named = config.text_of("classifier_pooling");
+  const bool own = named.empty() && start.design.family == "bert";
+  const bool is_first = own || named == pooling_name(ClassifierPooling::kFirst);
+  if (is_first && start.pooler_weight.rows() > 0) return ClassifierPooling::kFirst;
+  const bool is_mean = named == pooling_name(ClassifierPooling::kMean);
+  if (is_mean && checkpoint.find("head.dense.weight") == nullptr) return ClassifierPooling::kMean;
+  return std::nullopt;
 }
 
 /// The layer of labels that a checkpoint has, and how it pools.
-void read_labels(const std::string& folder, const store::Checkpoint& checkpoint,
-                 const store::NamedTensors& tensors, ClassifierStart& start) {
+void read_labels(const store::Checkpoint& checkpoint, const store::NamedTensors& tensors,
+                 ClassifierStart& start) {
   const store::TensorInfo* weight = checkpoint.find("classifier.weight");
   if (weight == nullptr || weight->shape.size() != 2) return;
-  const std::string path = join(folder, "config.json");
-  const JsonValue config = parse_json_file(read_text(path, std::uint64_t{1} << 24), path);
-  const JsonValue* type = config.find("problem_type");
-  if (type != nullptr && type->text == problem_type_name(ProblemType::kRegression))
+  const store::ModelConfig file = store::need_config(checkpoint);
+  const JsonValue config = parse_json_file(file.text(), file.path());
+  if (config.text_of("problem_type") == problem_type_name(ProblemType::kRegression))
     start.problem = ProblemType::kRegression;
   if ((start.problem == ProblemType::kRegression) != (weight->shape[0] == 1)) return;
-  const std::optional<ClassifierPooling> pooling =
-      pooling_of(config, checkpoint, start.pooler_weight.rows() > 0);
+  const auto pooling = pooling_of(config, checkpoint, start);
   if (!pooling) return;
+  model::check_labels_texts(file);
   std::vector<std::string> names = names_of(config, weight->shape[0]);
   // transformers leaves out the names that every config has.
   if (names.empty() && start.problem == ProblemType::kRegression) names = {kNumber};
@@ -109,7 +109,7 @@ void read_labels(const std::string& folder, const store::Checkpoint& checkpoint,
   const JsonValue* mask = config.find(kMaskKey);
   if (mask == nullptr) return;
   if (const auto problem = usage_error_message([&] { mask::parse_open_mask(mask->text); }))
-    throw InputError(path, fmt::format("{}: {}", kMaskKey, *problem));
+    throw InputError(file.path(), fmt::format("{}: {}", kMaskKey, *problem));
   start.mask = mask->text;
 }
 
@@ -175,7 +175,7 @@ ClassifierStart start_of(const std::string& checkpoint, bool full_mask) {
   const store::NamedTensors names(file, store::find_config(file));
   start.pooler_weight = read_floats(file, names, "pooler.dense.weight", {width, width});
   start.pooler_bias = read_floats(file, names, "pooler.dense.bias", {width});
-  read_labels(checkpoint, file, names, start);
+  read_labels(file, names, start);
   if (full_mask) {
     if (start.design.mask == model::DefaultMask::kFull && start.design.variants.mask.empty() &&
         !start.mask)

@@ -85,6 +85,12 @@ Index Corpus::tokens() const {
   return sum;
 }
 
+CutText Corpus::cut_text() const {
+  CutText sum = listed_cut_;
+  for (const CutSequences& cut : cut_) sum.add(cut.cut_text());
+  return sum;
+}
+
 bool Corpus::in_files() const {
   return std::ranges::any_of(cut_, [](const CutSequences& cut) { return cut.in_files(); });
 }

@@ -11,6 +11,7 @@
 
 #include "base/utf8.hpp"
 #include "records/corruption.hpp"
+#include "records/record.hpp"
 #include "records/token_source.hpp"
 #include "text/tokenizer.hpp"
 #include "train/data/cut_sequences.hpp"
@@ -67,6 +68,10 @@ class Corpus {
   void set_begin_token(std::optional<TokenId> token) { begin_token_ = token; }
   /// Adds `lines`, what was not UTF-8 in the text, to repaired().
   void add_repaired(const RepairedLines& lines) { repaired_.add(lines); }
+  /// Adds `lines`, the lone surrogates of JSON, to surrogates().
+  void add_surrogates(const RepairedLines& lines) { surrogates_.add(lines); }
+  /// Adds `cut`, of sequences that are listed, to cut_text().
+  void add_cut(const CutText& cut) { listed_cut_.add(cut); }
   /// Sets left_out() to `lines`.
   void set_left_out(Index lines) { left_out_ = lines; }
 
@@ -96,6 +101,10 @@ class Corpus {
   Index left_out() const { return left_out_; }
   /// What was not UTF-8 in the text, and became U+FFFD.
   const RepairedLines& repaired() const { return repaired_; }
+  /// The lone surrogates of JSON, which became U+FFFD.
+  const RepairedLines& surrogates() const { return surrogates_; }
+  /// What of lines and pairs is beyond CorpusOptions::length.
+  CutText cut_text() const;
   /// One more than the largest position; 0 without any sequence. O(listed tokens).
   Index position_end() const;
   /// The sequence `number`, from 0 to less than size(), without a place. Throws InputError for a
@@ -130,7 +139,8 @@ class Corpus {
   std::string source_ = "the corpus";
   LabelKind label_kind_ = LabelKind::kNone;
   Index left_out_ = 0;
-  RepairedLines repaired_;
+  RepairedLines repaired_, surrogates_;
+  CutText listed_cut_;
   std::optional<TokenId> begin_token_;
 };
 
@@ -145,6 +155,13 @@ enum class CorpusFormat {
 /// How read_corpus() reads a file.
 struct CorpusOptions {
   CorpusFormat format = CorpusFormat::kLines;  ///< what the file holds
+  /// The lines are JSON objects, and this member of each is the text. Of kLines and kBlocks alone.
+  std::optional<std::string> field = {};
+  /// JSON is a text, too: otherwise lines and blocks of what is JSON (JsonDetector) are refused.
+  bool json_is_text = false;
+  /// What the message about JSON says to do.
+  std::string json_advice =
+      "make a token folder of its text: tok encode with --field NAME and --to";
   /// Most tokens of a sequence, those of the template included; longer lines lose their end.
   Index length = 128;
   /// Put before a line where the template puts nothing: what a causal model reads first. Of kLines
@@ -159,12 +176,14 @@ struct CorpusOptions {
   bool dropped = false;
   /// Pairs are a text with errors and what it should be, token for token.
   bool corrections = false;
+  /// How the model numbers positions of records.
+  records::PositionRule positions = {};
   int threads = 0;  ///< that encode; 0: default_threads()
 };
 
 /// Reads the file or pipe `path`, or for "-" standard input, as `options` say, with the ids of
-/// `tokenizer`. Lines and blocks may also be those of a token folder or a file of ids (NAME.bin).
-/// The same corpus for any number of threads.
+/// `tokenizer`. Text may be packed (TextSource). Lines and blocks may also be those of a token
+/// folder or a file of ids (NAME.bin). The same corpus for any number of threads.
 ///
 /// Text that is not UTF-8 is repaired with U+FFFD; a carriage return before the line feed is no
 /// part of a line; lines without a token are passed over, as are pairs of which one side has none.
@@ -177,7 +196,8 @@ struct CorpusOptions {
 ///         target, the same token. With `corrections` a sequence is the source alone, and its
 ///         labels are the target's tokens, none where that is unknown (roles().unk) or the template
 ///         stands; pairs of different numbers of tokens are left out, and counted.
-/// Records ids, `pos` from 0 to less than `length`, `seg` and `mask` as they are; with `labels`
+/// Records ids, positions as number_positions(), from 0 to less than `length`, `seg` and `mask` as
+///         they are; with `labels`
 ///         those, too, and `weights`. A record of `original` and no labels (droptoken bart) becomes
 ///         a source, its ids, and a target, the original: the target's tokens are predicted under
 ///         the mask unilm. Labels next to `original` (droptoken electra) are 1 for replaced tokens.
@@ -198,10 +218,12 @@ struct TextTokens {
   std::string source;                                  ///< as messages name the file
   std::vector<Index> lines;                            ///< the line of each sequence, from 1
   RepairedLines repaired;                              ///< what was not UTF-8
+  RepairedLines surrogates;                            ///< of JSON: lone surrogates
 };
-/// Reads the lines of `path` with `tokenizer` as read_corpus() does, with `threads` threads (0:
-/// default_threads()). Throws InputError for a text that cannot be read.
-TextTokens read_text_tokens(const std::string& path, const text::Tokenizer& tokenizer, int threads);
+/// Reads the lines of `path` with `tokenizer` as read_corpus() does; of `options`, what is about
+/// JSON and threads counts. Throws InputError for a text that cannot be read.
+TextTokens read_text_tokens(const std::string& path, const text::Tokenizer& tokenizer,
+                            const CorpusOptions& options);
 /// Returns the corpus of `text`, whose ids are those of `tokenizer`, as lines or blocks: what
 /// read_corpus() returns with these `options`. Throws as it does.
 Corpus cut_corpus(const TextTokens& text, const text::Tokenizer& tokenizer,

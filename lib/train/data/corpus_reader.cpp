@@ -11,6 +11,7 @@
 #include "base/line_input.hpp"
 #include "base/ordered_work.hpp"
 #include "base/os.hpp"
+#include "base/text_source.hpp"
 #include "records/token_folder.hpp"
 #include "train/data/corpus.hpp"
 #include "train/data/corpus_records.hpp"
@@ -20,7 +21,7 @@ namespace masque::train {
 
 namespace {
 
-/// Bytes of a line: of a file, of a stream, of a device, which may have no end.
+/// Bytes of a line: of a file, of a stream or what is unpacked, of a device, which may have no end.
 constexpr std::uint64_t kLongestLine = std::uint64_t{1} << 30;
 constexpr std::uint64_t kLongestStreamLine = std::uint64_t{64} << 20;
 constexpr std::uint64_t kLongestDeviceLine = std::uint64_t{1} << 20;
@@ -57,21 +58,25 @@ struct FileState {
 struct LineSink {
   /// Called in order; returns how many tokens there are so far.
   std::function<Index(const EncodedLines& piece, Index first_line)> add;
-  RepairedLines repaired;
+  RepairedLines repaired, surrogates;
+  CutText cut;
   Index left_out = 0;
 };
 
 /// Encodes all lines of the file or stream `path`.
 void read_lines(const std::string& path, const text::Tokenizer& tokenizer, const LineEncoder& lines,
-                int threads, LineSink& sink) {
+                const CorpusOptions& options, LineSink& sink) {
   const InputStream stream(path);
   const FileState before(stream);
+  const bool packed = packing_of_file(stream.descriptor(), stream.name()) != Packing::kNone;
   LineInput input(stream.descriptor(), stream.name(),
-                  before.file          ? kLongestLine
-                  : stream.is_device() ? kLongestDeviceLine
-                                       : kLongestStreamLine,
+                  before.file && !packed ? kLongestLine
+                  : stream.is_device()   ? kLongestDeviceLine
+                                         : kLongestStreamLine,
                   {});
-  if (threads <= 0) threads = default_threads();
+  if (options.format != CorpusFormat::kPairs && !options.field && !options.json_is_text)
+    input.refuse_json(options.json_advice);
+  const int threads = options.threads > 0 ? options.threads : default_threads();
   std::vector<std::unique_ptr<text::IdEncoder>> encoders(static_cast<std::size_t>(threads));
   std::uint64_t line = 0, bytes = 0;
   OrderedSteps<TextPiece> steps;
@@ -93,6 +98,8 @@ void read_lines(const std::string& path, const text::Tokenizer& tokenizer, const
     const auto first = static_cast<Index>(line);
     line += encoded.lines;
     sink.repaired.add(encoded.repaired);
+    sink.surrogates.add(encoded.surrogates);
+    sink.cut.add(encoded.cut);
     sink.left_out += encoded.left_out;
     if (!encoded.problem.empty())
       throw InputError(stream.name(), fmt::format("line {}: {}", line, encoded.problem));
@@ -128,8 +135,9 @@ Corpus read_pairs(const std::string& path, const std::string& name,
     }
     return corpus.tokens();
   };
-  read_lines(path, tokenizer, lines, options.threads, sink);
+  read_lines(path, tokenizer, lines, options, sink);
   corpus.add_repaired(sink.repaired);
+  corpus.add_cut(sink.cut);
   corpus.set_left_out(sink.left_out);
   if (options.corrections) corpus.set_labels(LabelKind::kTokens);
   if (corpus.size() > 0) return corpus;
@@ -159,11 +167,12 @@ std::shared_ptr<const records::TokenSource> open_tokens(const std::string& path,
 }  // namespace
 
 TextTokens read_text_tokens(const std::string& path, const text::Tokenizer& tokenizer,
-                            int threads) {
-  if (auto tokens = open_tokens(path, tokenizer)) return {std::move(tokens), path, {}, {}};
+                            const CorpusOptions& options) {
+  if (auto tokens = open_tokens(path, tokenizer)) return {std::move(tokens), path, {}, {}, {}};
   // Of the ids of a line alone, nothing depends on the length.
   CorpusOptions any;
   any.length = std::numeric_limits<Index>::max();
+  any.field = options.field;
   TextTokens out;
   out.source = input_name(path);
   const auto tokens = std::make_shared<records::TokenList>();
@@ -178,8 +187,9 @@ TextTokens read_text_tokens(const std::string& path, const text::Tokenizer& toke
     }
     return tokens->tokens();
   };
-  read_lines(path, tokenizer, LineEncoder(tokenizer, any), threads, sink);
+  read_lines(path, tokenizer, LineEncoder(tokenizer, any), options, sink);
   out.repaired = sink.repaired;
+  out.surrogates = sink.surrogates;
   out.tokens = tokens;
   return out;
 }
@@ -204,6 +214,7 @@ Corpus cut_corpus(const TextTokens& text, const text::Tokenizer& tokenizer,
   Corpus corpus(cut, options.format == CorpusFormat::kLines ? text.lines : std::vector<Index>());
   corpus.set_source(text.source);
   corpus.add_repaired(text.repaired);
+  corpus.add_surrogates(text.surrogates);
   corpus.set_begin_token(lines.begin());
   return corpus;
 }
@@ -211,9 +222,14 @@ Corpus cut_corpus(const TextTokens& text, const text::Tokenizer& tokenizer,
 Corpus read_corpus(const std::string& path, const text::Tokenizer& tokenizer,
                    const CorpusOptions& options) {
   const std::string name = input_name(path);
+  if (options.field && options.format != CorpusFormat::kLines &&
+      options.format != CorpusFormat::kBlocks) {
+    throw UsageError(
+        fmt::format("{}: only for {} lines or blocks", field("field"), field("format")));
+  }
   if (options.format == CorpusFormat::kLines || options.format == CorpusFormat::kBlocks) {
     const LineEncoder checked(tokenizer, options);  // before long work
-    return cut_corpus(read_text_tokens(path, tokenizer, options.threads), tokenizer, options);
+    return cut_corpus(read_text_tokens(path, tokenizer, options), tokenizer, options);
   }
   if (path != "-" && (is_folder(path) || records::is_token_file(path))) {
     throw UsageError(

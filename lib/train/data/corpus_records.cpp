@@ -28,6 +28,7 @@ class RecordTaker {
 
   void take(records::Record& record) {
     if (record.ids.empty()) return;
+    records::number_positions(record, options_.positions);
     if (options_.labels && record.original.present && !record.labels.present) join(record);
     check_length(record.size() + (options_.dropped ? record.dropped.size() : 0));
     check_places(record);
@@ -239,8 +240,11 @@ Corpus read_records(const std::string& path, const std::string& name,
   filter.tokens = token_table(tokenizer);
   filter.sink = [](std::string_view) {};
   RecordTaker taker(filter.tokens, options);
-  records::walk_records(filter, [&](records::Record& record, std::string&) { taker.take(record); });
-  return taker.finish(name);
+  const records::FilterResult result = records::walk_records(
+      filter, [&](records::Record& record, std::string&) { taker.take(record); });
+  Corpus corpus = taker.finish(name);
+  corpus.add_surrogates(result.surrogates);
+  return corpus;
 }
 
 }  // namespace masque::train

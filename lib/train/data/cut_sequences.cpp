@@ -38,6 +38,9 @@ CutSequences::CutSequences(std::shared_ptr<const records::TokenSource> source, S
   for (const records::LengthCount& count : source_->lengths()) {
     const Index length = std::min(count.length, shape_.room) + shape_.around();
     tokens_ += count.count * length;
+    if (const Index over = count.length - shape_.room; over > 0)
+      cut_.add({count.count, count.count * over, 0});
+    cut_.tokens += count.count * count.length;
     longest_ = std::max(longest_, length);
     const auto [at, is_new] = first.try_emplace(length, count.first);
     if (!is_new) at->second = std::min(at->second, count.first);

@@ -26,6 +26,20 @@ struct SequenceShape {
   Index around() const { return std::ssize(before) + std::ssize(after); }
 };
 
+/// How much of a text is beyond the maximum length of its sequences.
+struct CutText {
+  Index sequences = 0;  ///< that were cut
+  Index left_out = 0;   ///< tokens of text that none of them has
+  Index tokens = 0;     ///< of the whole text, special ones not included
+
+  /// Adds the counts of `other`.
+  void add(const CutText& other) {
+    sequences += other.sequences;
+    left_out += other.left_out;
+    tokens += other.tokens;
+  }
+};
+
 /// Sequences of a source. Nothing is stored: each one is cut when it is asked for. Immutable,
 /// thread-safe, cheap to copy.
 class CutSequences {
@@ -38,6 +52,9 @@ class CutSequences {
   Index size() const;
   /// Number of tokens of all sequences together, special ones included.
   Index tokens() const;
+  /// What of lines is beyond the length; nothing of blocks, which leave out at most the end of the
+  /// text.
+  const CutText& cut_text() const { return cut_; }
   /// Tokens of the longest sequence; 0 without any.
   Index longest() const { return longest_; }
   /// TokenSource::in_files() of the source.
@@ -63,6 +80,7 @@ class CutSequences {
   SequenceShape shape_;
   Index tokens_ = 0;
   Index longest_ = 0;
+  CutText cut_;
   std::vector<Index> first_of_lengths_;
 };
 

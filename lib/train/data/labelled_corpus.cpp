@@ -20,7 +20,6 @@ namespace masque::train {
 namespace {
 
 constexpr std::uint64_t kLongest = std::uint64_t{1} << 34;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// Lines of a file to items.
 class Reader {
@@ -39,7 +38,6 @@ class Reader {
 
   void add(std::string_view line) {
     ++line_;
-    if (line_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
     const std::vector<std::string_view> columns = split(without_return(line), '\t');
     if (options_.header && line_ == 1) return choose(columns);
     const std::size_t most = std::max(*std::ranges::max_element(texts_), label_);
@@ -58,7 +56,10 @@ class Reader {
     lines_.encode(encoder_, piece_);
     to_.corpus.add_repaired(piece_.repaired);
     if (piece_.lengths.empty()) refuse("text without tokens");
+    to_.corpus.add_cut(piece_.cut);
     if (texts_.size() == 1) {
+      const Index size = std::ssize(piece_.ids), room = lines_.shape().room;
+      to_.corpus.add_cut({size > room ? 1 : 0, std::max<Index>(size - room, 0), size});
       to_.corpus.add(lines_.shape().sequence(piece_.ids));
     } else {
       to_.corpus.add(piece_.ids, piece_.segments);
@@ -119,6 +120,7 @@ LabelledCorpus read_labelled(const std::string& path, const text::Tokenizer& tok
   Reader reader(tokenizer, options, out);
   for_each_line(read_text(path, kLongest), [&](std::string_view line) { reader.add(line); });
   if (out.labels.empty()) throw InputError(out.path, "no line with a text and a label");
+  out.corpus.set_source(out.path);
   return out;
 }
 

@@ -27,7 +27,7 @@ struct LabelledCorpus {
 
 /// Reads the file or pipe `path`, or for "-" standard input, as `options` say, with the ids of
 /// `tokenizer`. Columns are as they stand, without quotes; one text is cut at its end, of two the
-/// longer one first (CorpusFormat); a byte-order mark is no part of the first line. Throws
+/// longer one first (CorpusFormat). Throws
 /// InputError for a file without lines, a column that is not there, a label that is empty or not
 /// UTF-8 and a text without a token (by line), UsageError for columns that are no numbers or names,
 /// or the same one twice, and as LineEncoder::LineEncoder.

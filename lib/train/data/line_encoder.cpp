@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/split.hpp"
 #include "base/utf8.hpp"
 
@@ -21,6 +22,7 @@ void append(const std::vector<TokenId>& from, std::vector<TokenId>& to) {
 
 LineEncoder::LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& options)
     : format_(options.format),
+      field_(options.field),
       corrections_(options.corrections && options.format == CorpusFormat::kPairs),
       unknown_(tokenizer.roles().unk),
       around_(options.format == CorpusFormat::kPairs && !options.corrections
@@ -48,12 +50,14 @@ void LineEncoder::encode(text::IdEncoder& encoder, EncodedLines& piece) const {
   piece.segments.clear();
   piece.labels.clear();
   piece.repaired = {};
+  piece.surrogates = {};
+  piece.cut = {};
   piece.left_out = 0;
   piece.lengths.clear();
   piece.places.clear();
   piece.lines = 0;
   piece.problem.clear();
-  std::string repaired;
+  std::string repaired, member;
   for_each_line(piece.text, [&](std::string_view line) {
     if (!piece.problem.empty()) return;
     ++piece.lines;
@@ -62,6 +66,16 @@ void LineEncoder::encode(text::IdEncoder& encoder, EncodedLines& piece) const {
       repaired.clear();
       piece.repaired.add_line(append_replacing_invalid(line, repaired));
       line = repaired;
+    }
+    if (field_) {
+      if (line.find_first_not_of(kBlanksOfLine) == std::string_view::npos) return;
+      std::uint64_t surrogates = 0;
+      if (const auto problem = read_json_text(line, *field_, member, surrogates)) {
+        piece.problem = *problem;
+        return;
+      }
+      piece.surrogates.add_line(surrogates);
+      line = member;
     }
     if (format_ == CorpusFormat::kPairs) {
       add_pair(encoder, line, piece);
@@ -102,6 +116,12 @@ void LineEncoder::add_pair(text::IdEncoder& encoder, std::string_view line,
                : join_pair(std::move(source), std::move(target), piece);
 }
 
+void LineEncoder::count_cut(std::size_t size, EncodedLines& piece) const {
+  const auto tokens = static_cast<Index>(size);
+  piece.cut.tokens += tokens;
+  if (tokens > room_) piece.cut.add({1, tokens - room_, 0});
+}
+
 void LineEncoder::add_correction(std::vector<TokenId> source, std::vector<TokenId> target,
                                  EncodedLines& piece) const {
   if (source.size() != target.size()) {
@@ -109,6 +129,7 @@ void LineEncoder::add_correction(std::vector<TokenId> source, std::vector<TokenI
     return;
   }
   const auto room = static_cast<std::size_t>(room_);
+  count_cut(source.size(), piece);
   source.resize(std::min(source.size(), room));
   target.resize(source.size());
   const std::size_t first = piece.ids.size();
@@ -125,6 +146,7 @@ void LineEncoder::add_correction(std::vector<TokenId> source, std::vector<TokenI
 void LineEncoder::join_pair(std::vector<TokenId> source, std::vector<TokenId> target,
                             EncodedLines& piece) const {
   const auto room = static_cast<std::size_t>(room_);
+  count_cut(source.size() + target.size(), piece);
   if (source.size() + target.size() > room) {  // longest first, as transformers
     const bool source_shorter = source.size() <= target.size();
     std::vector<TokenId>& shorter = source_shorter ? source : target;

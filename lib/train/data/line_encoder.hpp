@@ -23,6 +23,8 @@ struct EncodedLines {
   std::vector<Index> places;           ///< the line of each, from 1 in the piece
   std::uint64_t lines = 0;             ///< that were read
   RepairedLines repaired;              ///< what was not UTF-8 in them
+  RepairedLines surrogates;            ///< of JSON: lone surrogates
+  CutText cut;                         ///< of pairs: what is beyond the length
   Index left_out = 0;                  ///< of corrections: pairs of different numbers of tokens
   std::string problem;                 ///< of the last of `lines`; then nothing after it was read
 };
@@ -49,10 +51,12 @@ class LineEncoder {
   void add_pair(text::IdEncoder& encoder, std::string_view line, EncodedLines& piece) const;
   void join_pair(std::vector<TokenId> source, std::vector<TokenId> target,
                  EncodedLines& piece) const;
+  void count_cut(std::size_t size, EncodedLines& piece) const;
   void add_correction(std::vector<TokenId> source, std::vector<TokenId> target,
                       EncodedLines& piece) const;
 
   CorpusFormat format_;
+  std::optional<std::string> field_;
   bool corrections_;
   std::optional<TokenId> unknown_;
   text::TemplateTokens around_;

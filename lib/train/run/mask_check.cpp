@@ -184,7 +184,7 @@ void check_parts_obey(const model::Design& design, std::string_view name, bool a
   if (allow_leak || found.masks <= mask_need(design)) return;
   const std::vector<mask::MaskLayer> masks = model::own_masks(design);
   throw UsageError(fmt::format("{} {}: {} obeys only the masks {}; use another, or {}", name,
-                               masks.empty() ? "full" : mask::layers_text(masks), found.part,
+                               masks.empty() ? "full" : mask::shown_layers(masks), found.part,
                                nn::masks_text(found.masks), field("allow_leak")));
 }
 
@@ -192,7 +192,6 @@ bool ends_with_itself(std::string_view masks) {
   bool found = true;
   const auto unread = usage_error_message([&] {
     for (const mask::MaskLayer& layer : mask::parse_open_mask_layers(masks)) {
-      if (!layer.mask.file_reader().empty()) throw UsageError("a file");
       const std::vector<Index> words(static_cast<std::size_t>(kStandsForAll), 1);
       const mask::MaskExpression closed = layer.mask.closed(words, 0);
       const mask::Lengths usual{kStandsForAll, kStandsForAll};

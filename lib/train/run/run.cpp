@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/name_table.hpp"
 #include "base/parallel.hpp"
 #include "base/parse_number.hpp"
 #include "model/checkpoint/save.hpp"
@@ -29,6 +30,7 @@ namespace {
 
 using model::kTrainingStateName;
 
+constexpr std::uint64_t kMostConfigBytes = std::uint64_t{1} << 30;
 /// In the metadata of a state: the digest of the run's metrics.
 constexpr const char* kMetricsDigest = "xxh3.metrics";
 
@@ -240,24 +242,56 @@ void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
   std::erase_if(settings, [&](const auto& one) {
     return steps == PlannedSteps::kOthers && one.first == "steps";
   });
-  for (const auto& [name, value] : settings) {
+  const auto saved = [&](const std::string& name) -> std::optional<std::string> {
     const std::string* found = state_fact(state, name);
-    if (found == nullptr || *found == value || (name != "init" && name != "init_generator"))
-      continue;
+    if (found != nullptr) return *found;
+    // Earlier versions wrote it only where it was not the default.
+    if (name == "gradient_precision")
+      return std::string(name_in(sum_precision_names(), SumPrecision::kF32));
+    return std::nullopt;
+  };
+  const auto is_start = [](const std::string& name) {
+    return name == "init" || name == "init_generator";
+  };
+  // Where options differ, start values do, too: they are compared last.
+  Settings options = settings;
+  std::erase_if(options, [&](const auto& one) { return is_start(one.first); });
+  if (const auto changed = changed_settings(options, saved)) throw InputError(path, *changed);
+  check_design(folder);
+  for (const auto& [name, value] : settings) {
+    if (!is_start(name) || saved(name).value_or(value) == value) continue;
     const model::StartingModel& start = name == "init" ? *options_.init : *options_.init_generator;
-    throw InputError(path, fmt::format("the values of {} {} have changed since the run started; "
-                                       "use the original model",
+    throw InputError(path, fmt::format("the run started from other values: {} {} has changed "
+                                       "since, or other parts of it start anew; repeat the "
+                                       "options of the run with the original model",
                                        field(name), escape(start.path())));
   }
-  const auto changed = changed_settings(settings, [&](const std::string& name) {
-    const std::string* found = state_fact(state, name);
-    return found == nullptr ? std::nullopt : std::optional(*found);
-  });
-  if (changed) throw InputError(path, *changed);
+  if (const auto changed = changed_settings(settings, saved)) throw InputError(path, *changed);
   model::check_state(state, path);
   check_metrics(folder);
   read_trainer_state(state, path, *trainer_, parameters_);
   check_unedited(folder);
+}
+
+Settings TrainingRun::configs() const {
+  const auto text = [this](const auto& start, const model::Design& design) {
+    return start ? start->config(design, training_config())
+                 : model::config_of(design, training_config()).text;
+  };
+  Settings configs{{"config.json", text(options_.init, design_)}};
+  if (const Other second = other(); second.design != nullptr)
+    configs.emplace_back(second.folder() + "config.json",
+                         text(options_.init_generator, *second.design));
+  return configs;
+}
+
+void TrainingRun::check_design(const std::string& folder) const {
+  for (const auto& [name, config] : configs()) {
+    const std::string path = join(folder, name);
+    const auto changed = changed_settings(config_settings(config, path),
+                                          config_settings(read_text(path, kMostConfigBytes), path));
+    if (changed) throw InputError(path, *changed);
+  }
 }
 
 /// The state has the weights, too: what was changed in a model since would be lost.

@@ -63,7 +63,8 @@ struct RunOptions {
   double initializer_range = 0.02;                        ///< StartOptions::initializer_range
   Index chunk_rows = 1024;                                ///< Network::chunk_rows
   Recompute recompute = Recompute::kAuto;                 ///< changes no bit: not one of `settings`
-  /// All options that decide the bytes, as they were given; a run goes on only with the same.
+  /// All options that decide the bytes, as they were given; a run goes on only with the same. Of a
+  /// starting model the design is not among them: resume() compares config.json.
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
@@ -115,6 +116,9 @@ class TrainingRun {
   bool reads_initializer_range() const;
   /// The class of transformers that loads the saved model: "BertForMaskedLM"; empty if none does.
   std::string transformers_class() const;
+  /// Where transformers has no class for a new model of one network: the options that would give it
+  /// one, as the end of a message; empty if there are none.
+  std::string transformers_hint() const;
   /// What else there is to say of such a start, one line each.
   const std::vector<std::string>& start_notes() const { return start_notes_; }
   /// step_operations of all networks, in a step like that of `report`; 0 for mae, whose encoder
@@ -180,14 +184,17 @@ class TrainingRun {
   /// network. Returns what there is to say, one line each. Throws InputError.
   std::vector<std::string> take_moments();
   /// Goes on from `folder`: values, optimizer and step are as they were saved. Its metrics are
-  /// only compared with their digest. Throws InputError if its settings, vocabulary or corpus are
-  /// others, by name, and if its state, its metrics or its model are not those that the run wrote;
-  /// with `steps` kOthers the setting "steps" may be another one, and the schedule is the own from
-  /// here on.
+  /// only compared with their digest. Throws InputError if its settings, vocabulary, corpus or
+  /// design (the text of its config.json) are others, by name, and if its state, its metrics or its
+  /// model are not those that the run wrote; with `steps` kOthers the setting "steps" may be
+  /// another one, and the schedule is the own from here on.
   void resume(const std::string& folder, PlannedSteps steps = PlannedSteps::kSame);
 
  private:
   std::vector<std::pair<std::string, std::string>> facts() const;
+  /// The names of the files config.json of all networks and their texts: a design is that text, for
+  /// it has all that options, defaults and a starting model decide.
+  std::vector<std::pair<std::string, std::string>> configs() const;
   void fill_in();
   void check_dropout(const model::Design& design) const;
   void make_one();
@@ -205,6 +212,7 @@ class TrainingRun {
   void check_towers() const;
   void check_corpus_length(const Corpus& corpus) const;
   void check_unedited(const std::string& folder) const;
+  void check_design(const std::string& folder) const;
   model::TrainingConfig training_config() const;
   model::ModelFiles model_files(const model::Design& design,
                                 const model::ModelWeights<float>& weights) const;

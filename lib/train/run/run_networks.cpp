@@ -67,6 +67,7 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
   if (ranks.count() > 1) {
     std::string all;
     for (const auto& [name, value] : facts()) all += fmt::format("{} {}\n", name, value);
+    for (const auto& [name, value] : configs()) all += fmt::format("{} {}\n", name, value);
     check_alike(ranks, "text, vocabulary and options", all);
   }
 }
@@ -304,6 +305,24 @@ std::string TrainingRun::transformers_class() const {
   const model::Family* family = model::find_family(family_);
   if (family == nullptr || !model::in_transformers(*family)) return "";
   return model::class_name(*family, family_, design_.head.kind);
+}
+
+std::string TrainingRun::transformers_hint() const {
+  if (options_.init || !objective_) return "";
+  DesignRecipe recipe = options_.design;
+  recipe.norm_placement = "pre";
+  recipe.hidden_act = "gelu_new";
+  if (usage_error_message([&] { design_of(recipe); })) return "";
+  model::Design design = design_of(recipe);
+  design.mask = design_.mask;
+  design.variants.mask = design_.variants.mask;
+  design.type_vocab_size = design_.type_vocab_size;
+  objective_->adapt(design);
+  const std::string family = model::config_of(design).family;
+  const model::Family* known = model::find_family(family);
+  if (known == nullptr || !model::in_transformers(*known)) return "";
+  return fmt::format("; with {} pre and {} gelu_new it has, as {}", field("norm_placement"),
+                     field("hidden_act"), model::class_name(*known, family, design.head.kind));
 }
 
 void TrainingRun::check_leak() {

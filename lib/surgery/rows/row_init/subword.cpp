@@ -7,32 +7,22 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "surgery/rows/row_init.hpp"
+#include "surgery/rows/token_form.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::surgery {
 namespace {
 
-/// The text that a token stands for: what continues a word stands without its mark, what begins one
-/// after a space.
-std::string text_of(const text::Tokenizer& tokenizer, const std::string& token) {
-  const std::string& mark = tokenizer.parts().word_prefix;
-  if (mark.empty() || !token.starts_with(mark) || token == mark) return token;
-  const std::string rest = token.substr(mark.size());
-  return tokenizer.parts().word_mark == text::WordMark::kSpace ? " " + rest : rest;
-}
-
 std::vector<std::uint64_t> pieces_of(const RowInitContext& context,
                                      const text::Tokenizer& tokenizer, const std::string& token) {
-  const text::Encoding encoding = tokenizer.encode(text_of(tokenizer, token), {});
-  std::vector<std::uint64_t> rows;
-  rows.reserve(encoding.size());
-  for (const TokenId id : encoding.ids) {
-    rows.push_back(static_cast<std::uint64_t>(id));
-    if (rows.back() >= context.rows) {
-      throw InputError(context.checkpoint.path(),
-                       fmt::format("the piece '{}' of '{}' has id {}, but the table has {} rows",
-                                   escape(tokenizer.token(id)), escape(token), id, context.rows));
-    }
+  const TokenForms forms(tokenizer);
+  const std::vector<std::uint64_t> rows = forms.pieces(forms.text_of_new(token)).ids;
+  for (const std::uint64_t row : rows) {
+    if (row < context.rows) continue;
+    throw InputError(context.checkpoint.path(),
+                     fmt::format("the piece '{}' of '{}' has id {}, but the table has {} rows",
+                                 escape(tokenizer.token(static_cast<TokenId>(row))), escape(token),
+                                 row, context.rows));
   }
   if (rows.empty()) {
     throw InputError(context.checkpoint.path(),
@@ -40,7 +30,8 @@ std::vector<std::uint64_t> pieces_of(const RowInitContext& context,
                                  field("init"), escape(token)));
   }
   const auto unknown = tokenizer.roles().unk;
-  if (unknown && context.notes != nullptr && std::ranges::count(encoding.ids, *unknown) > 0) {
+  if (unknown && context.notes != nullptr &&
+      std::ranges::count(rows, static_cast<std::uint64_t>(*unknown)) > 0) {
     context.notes->push_back(fmt::format(
         "'{}' has pieces that the tokenizer does not know: the mean includes the row of '{}'",
         escape(token), escape(tokenizer.token(*unknown))));

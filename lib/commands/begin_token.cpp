@@ -1,0 +1,54 @@
+#include "commands/begin_token.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "probe/score/sentence.hpp"
+
+namespace masque::commands {
+
+void add_begin(cli::Command& command, BeginOptions& options, std::string_view without) {
+  command.flag("--bos", options.bos,
+               "put the bos (or eos) token in front of each text if the tokenizer's template puts "
+               "none there [causal models of one stream: yes]");
+  command.flag("--no-bos", options.no_bos, fmt::format("do not put it there{}", without));
+}
+
+bool begins_texts(const model::Design& design) {
+  if (design.streams == model::Streams::kTwo) return false;
+  const model::HeadKind head = design.head.kind;
+  return head == model::HeadKind::kCausal ||
+         (head == model::HeadKind::kNone && design.mask == model::DefaultMask::kCausal);
+}
+
+std::optional<TokenId> begin_token_of(const BeginOptions& options, bool by_default,
+                                      const OpenedModel& opened, std::string_view what,
+                                      cli::Session& session) {
+  if (options.bos && options.no_bos)
+    throw UsageError("--bos cannot be combined with --no-bos; use one of them");
+  if (options.no_bos && !by_default) {
+    throw UsageError(
+        fmt::format("--no-bos applies to causal models of one stream, not to {}; remove it", what));
+  }
+  if (options.no_bos || !(options.bos || by_default)) return std::nullopt;
+  const std::optional<TokenId> token = probe::begin_token(*opened.tokenizer);
+  if (!token && options.bos) {
+    throw UsageError(fmt::format("--bos: the tokenizer {} has no bos and no eos token; remove it",
+                                 opened.tokenizer->parts().path));
+  }
+  if (token && probe::encode_sentence(*opened.tokenizer, "a", {}).prefix == 0) {
+    session.detail(fmt::format("{}: '{}' stands in front of each text", opened.path,
+                               escape(opened.tokenizer->token(*token))));
+  }
+  return token;
+}
+
+std::vector<Given> given_begin(const BeginOptions& options) {
+  std::vector<Given> given;
+  if (options.bos) given.push_back({"bos", "true", false});
+  if (options.no_bos) given.push_back({"no_bos", "true", false});
+  return given;
+}
+
+}  // namespace masque::commands

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Writes tests/data/model/config_keys.jsonl: what transformers computes when one key of config.json changes.
+
+A line is one case of tests/data/model, with its ids and
+
+  base     the last state of the last token, its first three numbers, then three of its logits
+  same     [key, value]: each alone gives exactly these numbers; [key]: without the key
+  other    [key, value, numbers] or [key, null, numbers] (without the key): other numbers
+
+Changes with which transformers fails or makes random weights are left out. Every key of the config is changed and removed, and keys of other families are added. Computed in float64.
+With arguments: only the lines of these cases are made anew.
+Run with HF_HUB_OFFLINE=1. Versions: torch 2.15.0, transformers 5.24.0.
+"""
+
+import contextlib
+import io
+import json
+import logging
+import pathlib
+import sys
+import tempfile
+import warnings
+
+import torch
+import transformers
+
+DATA = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "model"
+CASES = ("albert_groups bert bert_relu_untied deberta_v2_conv deberta_v3 distilbert electra_discriminator "
+         "electra_generator gpt2 gpt_neox gpt_neox_serial llama_bias llama_scaled modernbert modernbert_bias mpnet "
+         "roberta roformer_value t5_encoder t5_gated xlm_roberta xlnet").split()
+IDS = [6, 17, 36, 8, 31, 22, 9, 13, 38, 7, 26, 12]
+FOREIGN = {
+    "add_cross_attention": [True], "alibi": [True], "attention_chunk_size": [4], "attention_multiplier": [0.5],
+    "attn_logit_softcapping": [5.0], "attn_implementation": ["sdpa"], "classifier_pooling": ["mean"],
+    "chunk_size_feed_forward": [3], "clip_qkv": [0.1], "embedding_multiplier": [2.0], "embedding_size": [24],
+    "final_logit_softcapping": [1.0], "gradient_checkpointing": [True], "head_dim": [2, 4], "hidden_act": ["relu"],
+    "hidden_activation": ["relu"], "is_causal": [True, False], "is_decoder": [True], "is_encoder_decoder": [True],
+    "layer_types": [["full_attention"] * 2, ["sliding_attention"] * 2], "layer_norm_eps": [0.1],
+    "logit_scale": [2.0], "logits_scaling": [2.0], "max_length": [3], "mlp_bias": [True], "attention_bias": [True],
+    "model_max_length": [4], "n_ctx": [5], "num_key_value_heads": [1], "num_labels": [5], "output_past": [True],
+    "partial_rotary_factor": [0.5], "position_embedding_type": ["relative_key", "absolute"], "pretraining_tp": [2],
+    "problem_type": ["regression"], "pruned_heads": [{}], "quantization_config": [{"quant_method": "fp8"}],
+    "query_pre_attn_scalar": [3.0], "reorder_and_upcast_attn": [True], "residual_multiplier": [2.0],
+    "rms_norm_eps": [0.1], "rope_parameters": [{"rope_type": "linear", "factor": 4.0, "rope_theta": 100.0}],
+    "rope_scaling": [{"type": "linear", "factor": 4.0}, {"rope_type": "default"}], "rope_theta": [100.0],
+    "rotary_pct": [0.5], "rotary_emb_base": [100], "scale_embedding": [True], "sliding_window": [3, 4096],
+    "summary_type": ["last"], "tie_encoder_decoder": [True], "tie_word_embeddings": [True, False],
+    "torch_dtype": ["float32"], "type_vocab_size": [1], "use_bidirectional_attention": [True],
+    "use_qk_norm": [True], "use_sliding_window": [True], "original_max_position_embeddings": [4],
+}
+
+
+def values_of(key, value):
+    """Other values of a key that the config has."""
+    if key in ("architectures", "model_type", "dtype", "torch_dtype"):
+        return []
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [value + 1, 2 * value] + ([value - 1] if value > 1 else [])
+    if isinstance(value, float):
+        return [value * 1.5 + 0.01]
+    if isinstance(value, str):
+        return ["relu", "gelu_new", "none"]
+    if isinstance(value, list):
+        return [value[::-1], value[:1]]
+    if isinstance(value, dict):
+        return [{k: v * 2 if isinstance(v, float) else v for k, v in value.items()}, {}]
+    return [1, True, 0.5]
+
+
+def numbers_of(folder, config, model_class):
+    """The numbers, and all outputs; nothing where there are none."""
+    with tempfile.TemporaryDirectory() as temp:
+        temp = pathlib.Path(temp)
+        (temp / "config.json").write_text(json.dumps(config))
+        (temp / "model.safetensors").symlink_to(folder / "model.safetensors")
+        try:
+            with contextlib.redirect_stderr(io.StringIO()), torch.no_grad():
+                # XLNet makes its positions in float32, and so runs in it alone.
+                dtype = torch.float32 if config["model_type"] == "xlnet" else torch.float64
+                model, info = model_class.from_pretrained(temp, dtype=dtype, output_loading_info=True)
+                # RoFormer's table of sinusoids is no weight.
+                if any("embed_positions" not in key for key in info["missing_keys"]) or info["mismatched_keys"]:
+                    return None
+                model.eval()
+                xlnet = config["model_type"] == "xlnet"
+                out = model(torch.tensor([IDS]), output_hidden_states=not xlnet, return_dict=True)
+                if xlnet:  # whose lists of states are empty
+                    out.last_hidden_state = model.transformer(torch.tensor([IDS]), return_dict=True).last_hidden_state
+        except Exception:  # noqa: BLE001 - whatever a config can break
+            return None
+    last = out.last_hidden_state if hasattr(out, "last_hidden_state") else out.hidden_states[-1]
+    if len(last) == 0:  # of XLNet with some changes
+        return None
+    states = last[0]
+    logits = out.logits[0] if hasattr(out, "logits") else states[:, :0]
+    if logits.dim() == 1:
+        logits = logits[:, None]
+    if not (torch.isfinite(states).all() and torch.isfinite(logits).all()):
+        return None
+    return [round(x, 8) for x in states[-1, :3].tolist() + logits[-1, :3].tolist()], torch.cat([states, logits], 1)
+
+
+def line_of(name):
+    folder = DATA / name
+    config = json.loads((folder / "config.json").read_text())
+    model_class = getattr(transformers, config["architectures"][0])
+    base, whole = numbers_of(folder, config, model_class)
+    line = {"case": name, "ids": IDS, "base": base, "same": [], "other": []}
+    changes = [(key, value) for key in config for value in values_of(key, config[key])]
+    changes += [(key, None) for key in config if key not in ("architectures", "model_type")]
+    changes += [(key, value) for key, values in FOREIGN.items() for value in values
+                if key not in config or value not in [config[key]] + values_of(key, config[key])]
+    failed = 0
+    for key, value in changes:
+        changed = dict(config)
+        if value is None:
+            del changed[key]
+        else:
+            changed[key] = value
+        found = numbers_of(folder, changed, model_class)
+        change = [key] if value is None else [key, value]
+        if found is None:
+            failed += 1
+        elif found[1].shape == whole.shape and (found[1] - whole).abs().max() < 1e-12:
+            line["same"].append(change)
+        else:
+            line["other"].append([key, value, found[0]])
+    print(name, *(f"{kind} {len(line[kind])}" for kind in ("same", "other")), "failed", failed, flush=True)
+    return json.dumps(line, separators=(",", ":"))
+
+
+def main():
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    transformers.logging.set_verbosity_error()
+    torch.set_num_threads(1)
+    path = DATA / "config_keys.jsonl"
+    lines = {json.loads(line)["case"]: line for line in path.read_text().splitlines()} if path.exists() else {}
+    for name in sys.argv[1:] or CASES:
+        lines[name] = line_of(name)
+        path.write_text("".join(lines[name] + "\n" for name in CASES if name in lines))
+
+
+if __name__ == "__main__":
+    main()
