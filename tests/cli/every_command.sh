@@ -99,6 +99,7 @@ out lm-score rescore model nbest.tsv --weight 0.3 -o out.tsv
 print lm-score rescore model new.tsv --weight 0.3
 print lm-score compare text right.txt --against old.txt --samples 20 --trials 20
 print lm-score compare - right.txt --per-line < text
+print lm-score compare long reversed --samples 20
 print lm-write fill model < masked
 print lm-write fill model --joint gibbs --sweeps 3 --json < masked
 print lm-write correct model --edit-distance 2 < text
@@ -213,6 +214,8 @@ make_inputs() {
   printf 'the cat w8\nw8 w9 the\ncat w10 w12\n' >right.txt
   printf 'the cat\nw9 the\ncat w10 w12\n' >old.txt
   printf 'bert.embeddings.LayerNorm.weight\tx\n' >names.tsv
+  # More than a block of an edit distance.
+  seq 200 | tr '\n' ' ' >long && seq 200 -1 1 | tr '\n' ' ' >reversed
 }
 
 # use_tools BIN_DIR WHY: the tools of BIN_DIR are first in PATH, $work is a folder that goes at the end, with all inputs in it. A build
