@@ -63,21 +63,19 @@ cli::ExitCode encode(const Options& o, const cli::Command& command, cli::Session
   const model::LatentDesign& latent = latent_of(opened);
   const auto number = commands::ResultFormat::of(opened.model->precision(), g.open.digits);
   std::optional<commands::VectorFile> file;
-  if (o.output)
-    file.emplace(*o.output, "latents", latent.layers * latent.size, opened.model->precision());
+  const Index width = latent.layers * latent.size;
+  if (o.output) file.emplace(*o.output, "latents", width, opened.model->precision());
   const cli::CommonOptions& common = g.open.common;
-  commands::print_vector_header(latent.layers * latent.size, commands::has_header(common, g.stream),
-                                common, session);
+  commands::print_vector_header(width, commands::has_header(common, g.stream), common, session);
   LatentLines lines(opened, g.open.batch_tokens, 1,
                     [&](std::uint64_t id, std::vector<probe::LatentPoints>&& all) {
-                      const probe::LatentPoints& points = all.front();
-                      if (file) return file->add(points);
+                      if (file) return file->add(all.front());
                       if (!common.json)
-                        return session.print(commands::vector_line(points, number, common));
+                        return session.print(commands::vector_line(all.front(), number, common));
                       std::string out;
                       JsonWriter json(out);
                       json.begin_object().member("id", id);
-                      add_points(json, number, latent, points);
+                      add_points(json, number, latent, all.front());
                       json.end_object();
                       session.print(out + "\n");
                     });

@@ -11,6 +11,7 @@
 
 #include "base/utf8.hpp"
 #include "records/corruption.hpp"
+#include "records/record.hpp"
 #include "records/token_source.hpp"
 #include "text/tokenizer.hpp"
 #include "train/data/cut_sequences.hpp"
@@ -174,6 +175,8 @@ struct CorpusOptions {
   bool dropped = false;
   /// Pairs are a text with errors and what it should be, token for token.
   bool corrections = false;
+  /// How the model numbers positions of records.
+  records::PositionRule positions = {};
   int threads = 0;  ///< that encode; 0: default_threads()
 };
 
@@ -192,7 +195,8 @@ struct CorpusOptions {
 ///         target, the same token. With `corrections` a sequence is the source alone, and its
 ///         labels are the target's tokens, none where that is unknown (roles().unk) or the template
 ///         stands; pairs of different numbers of tokens are left out, and counted.
-/// Records ids, `pos` from 0 to less than `length`, `seg` and `mask` as they are; with `labels`
+/// Records ids, positions as number_positions(), from 0 to less than `length`, `seg` and `mask` as
+///         they are; with `labels`
 ///         those, too, and `weights`. A record of `original` and no labels (droptoken bart) becomes
 ///         a source, its ids, and a target, the original: the target's tokens are predicted under
 ///         the mask unilm. Labels next to `original` (droptoken electra) are 1 for replaced tokens.
