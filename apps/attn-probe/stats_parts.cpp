@@ -102,11 +102,12 @@ std::string part_json(const AttentionTotals& totals, const std::string& shard,
                       const Provenance& provenance, const std::vector<std::string>& tokens) {
   std::string out;
   const auto line = [&out](const auto& write) {
-    JsonWriter json(out);
+    std::string object;
+    JsonWriter json(object);
     json.begin_object();
     write(json);
     json.end_object();
-    out += '\n';
+    out += commands::with_line_digest(object) + '\n';
   };
   line([&](JsonWriter& json) {
     json.member("command", "stats").member("shard", shard).member("layers", totals.layers);
@@ -162,7 +163,7 @@ void StatsMerger::add_line(const JsonValue& root) {
     commands::ProvenanceMembers provenance = commands::provenance_of(root, kSizes);
     const AttentionTotals sizes(static_cast<Index>(layers), static_cast<Index>(heads));
     if (any_) {
-      commands::check_provenance("stats with", provenance, provenance_);
+      commands::check_provenance("stats", provenance, provenance_);
       if (sizes.layers != totals_.layers || sizes.heads != totals_.heads) {
         throw InputError(
             fmt::format("stats of {} layers of {} heads, expected {} of {} as in the parts before",

@@ -54,6 +54,7 @@ RunState state_of(const std::string& folder) {
   if (!steps)
     throw InputError(folder, "no setting 'steps', expected the folder of a run of lm-train");
   state.steps = train::StepPlan::parse(*steps).steps();
+  train::TrainingRun::check_metrics(folder);
   for_each_metrics_line(join(folder, train::kMetricsName), [&](const MetricsLine& line) {
     if (line.loss) {
       state.step = line.step;

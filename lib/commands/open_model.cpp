@@ -117,6 +117,11 @@ std::vector<Given> given_input(const cli::InputOptions& input) {
   if (input.invalid != cli::Invalid::kReplace)
     given.push_back({"invalid", input.invalid == cli::Invalid::kSkip ? "skip" : "error"});
   if (input.crlf) given.push_back({"crlf", "true", false});
+  if (input.field) {
+    given.push_back({"field", *input.field});
+  } else if (input.format != cli::TextFormat::kAuto) {
+    given.push_back({"format", input.json() ? "json" : "text"});
+  }
   return given;
 }
 

@@ -45,7 +45,7 @@ struct Given {
   bool text = true;   ///< else a number or true
 };
 /// The options of `input` that change which bytes are read, where they are not the defaults:
-/// "invalid", "crlf".
+/// "invalid", "crlf", "field", "format".
 std::vector<Given> given_input(const cli::InputOptions& input);
 /// Writes `given` as members of the object that `json` is in: "mask":"causal","max_length":12.
 void add_given(JsonWriter& json, const std::vector<Given>& given);

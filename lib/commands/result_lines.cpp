@@ -7,6 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
+#include "base/hash.hpp"
 #include "base/json_writer.hpp"
 #include "base/line_filter.hpp"
 #include "base/parallel.hpp"
@@ -45,7 +47,7 @@ probe::Moments ResultReader::moments(const JsonValue& root) const {
 
 namespace {
 
-/// What of `some` the `others` do not have; the names of what only these have follow "without".
+/// 'with "a":1' of what `some` have and the `others` do not, 'without b' of what only these have.
 std::string own_members(const ProvenanceMembers& some, const ProvenanceMembers& others) {
   ProvenanceMembers own;
   std::string without;
@@ -56,8 +58,22 @@ std::string own_members(const ProvenanceMembers& some, const ProvenanceMembers& 
     if (std::ranges::find(some, name, [](const auto& m) { return m.first; }) == some.end())
       without += fmt::format("{}{}", without.empty() ? "" : ", ", escape(name));
   }
-  if (without.empty()) return provenance_text(own);
-  return fmt::format("{}{}without {}", provenance_text(own), own.empty() ? "" : " and ", without);
+  std::string text = own.empty() ? "" : "with " + provenance_text(own);
+  if (!without.empty()) text += (own.empty() ? "without " : " and without ") + without;
+  return text;
+}
+
+constexpr std::string_view kLineDigest = ",\"xxh3\":\"";
+
+/// The object of a line of with_line_digest(); another line as it is. Throws InputError for a line
+/// that was changed since.
+std::string without_line_digest(std::string_view line) {
+  const std::size_t begin = line.rfind(kLineDigest);
+  if (begin == std::string_view::npos) return std::string(line);
+  std::string object = fmt::format("{}}}", line.substr(0, begin));
+  if (with_line_digest(object) != line)
+    throw InputError("was changed since it was written: it does not have the digest xxh3");
+  return object;
 }
 
 }  // namespace
@@ -91,8 +107,14 @@ kernel::Precision precision_of(const ProvenanceMembers& members) {
 void check_provenance(std::string_view what, const ProvenanceMembers& found,
                       const ProvenanceMembers& expected) {
   if (std::ranges::is_permutation(found, expected)) return;
-  throw InputError(fmt::format("{} {}, expected {} as in the parts before", what,
-                               own_members(found, expected), own_members(expected, found)));
+  throw InputError(fmt::format("{} {}, expected {} {} as in the parts before", what,
+                               own_members(found, expected), what, own_members(expected, found)));
+}
+
+std::string with_line_digest(std::string_view object) {
+  MASQUE_CHECK(object.ends_with('}'));
+  return fmt::format("{}{}{}\"}}", object.substr(0, object.size() - 1), kLineDigest,
+                     xxh3_of(as_bytes(object)));
 }
 
 void for_each_result(std::string_view text, const std::string& path,
@@ -102,7 +124,8 @@ void for_each_result(std::string_view text, const std::string& path,
     ++number;
     if (line.empty()) return;
     const auto problem = input_error_message([&] {
-      const auto parsed = read_json(line);
+      const std::string object = without_line_digest(line);
+      const auto parsed = read_json(object);
       if (const auto* error = std::get_if<JsonError>(&parsed))
         throw InputError(fmt::format("byte {}: {}", error->offset, error->message));
       use(std::get<JsonValue>(parsed));

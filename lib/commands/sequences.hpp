@@ -12,6 +12,7 @@
 #include "commands/text_stream.hpp"
 #include "probe/score/sentence.hpp"
 #include "probe/score/sequence.hpp"
+#include "records/record.hpp"
 
 namespace masque::commands {
 
@@ -25,6 +26,9 @@ struct SequenceOptions {
   bool offers_skip_long = false;       ///< set by add_skip_long: messages name the option
   bool skip_empty = false;             ///< text without a token is left out; else it is refused
 };
+
+/// How a model of `design` numbers the positions of records.
+records::PositionRule position_rule(const model::Design& design);
 
 /// Declares --records, --no-special, --bos, --no-bos and the options of the stream of `command`,
 /// with `options` as their targets. Without `masks` the help does not offer records with masks: the
@@ -50,7 +54,7 @@ probe::SentenceOptions sentence_options(const SequenceOptions& options, const Op
                                         cli::Session& session);
 
 /// The options of text that change numbers, as members of a result: bos, no_bos, no_special,
-/// skip_long and those of given_input.
+/// skip_long, policy and those of given_input.
 std::vector<Given> given_sequences(const SequenceOptions& options);
 
 /// What is done with sequences.

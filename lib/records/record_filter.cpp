@@ -316,6 +316,7 @@ LineFilter line_filter(const RecordFilter& filter, LineFormat& format) {
   if (folder) read_folder(filter, format, lines);
   lines.sink = filter.sink;
   lines.start = [&format, &filter](const LinePiece& first) {
+    if (format == LineFormat::kJson) refuse_array(first.text, name_of(filter));
     if (format == LineFormat::kAuto) format = guess_format(first.text, name_of(filter));
   };
   return lines;

@@ -15,8 +15,8 @@ namespace masque::records {
 
 /// How the lines of a stream are to be read.
 enum class LineFormat {
-  /// By the first line that is not empty: '{' JSON, digits and spaces ids, else text; a JSON array
-  /// is an InputError.
+  /// By the first line that is not empty: '{' JSON, digits and spaces ids, else text.
+  /// A JSON array is an InputError, of kJson, too.
   kAuto,
   kText,  ///< a text, bytes that are not UTF-8 replaced by U+FFFD
   kIds,   ///< numbers between spaces or tabs

@@ -89,6 +89,53 @@ TEST_CASE("lines: template, cut ends, empty ones, carriage returns, bad bytes") 
   CHECK_FALSE(corpus.pairs());
 }
 
+TEST_CASE("what is beyond the length is counted") {
+  const Files files;
+  // Two tokens of the template leave room for two of text.
+  const auto cut = [&](CorpusFormat format, std::string_view text) {
+    const CutText found = files.read(text, of(format, 4)).cut_text();
+    return std::vector<Index>{found.sequences, found.left_out, found.tokens};
+  };
+  using Counts = std::vector<Index>;
+  CHECK(cut(CorpusFormat::kLines, "a b c\na b\n\na b c d\na\n") == Counts{2, 3, 10});
+  CHECK(cut(CorpusFormat::kLines, "a b\nc\n") == Counts{0, 0, 3});
+  CHECK(cut(CorpusFormat::kBlocks, "a b c\na b\na b c d\na\n") == Counts{0, 0, 0});
+  const auto pairs = [&](std::string_view text, bool corrections) {
+    CorpusOptions options = of(CorpusFormat::kPairs, corrections ? 4 : 5);
+    options.corrections = corrections;
+    const CutText found = files.read(text, options).cut_text();
+    return std::vector<Index>{found.sequences, found.left_out, found.tokens};
+  };
+  CHECK(pairs("a b\tc d\na\tb\n", false) == Counts{1, 2, 6});
+  CHECK(pairs("a b c\ta b d\na\tb\n", true) == Counts{1, 1, 4});
+}
+
+TEST_CASE("JSON is no text unless it is said to be") {
+  const Files files;
+  const std::string json = "{\"text\":\"a b\"}\n\n{\"text\":\"c\\ud83d\"}\n";
+  CorpusOptions options = of(CorpusFormat::kLines, 5);
+  options.json_advice = "do this";
+  CHECK(contains(message_of([&] { files.read(json, options); }),
+                 "JSON lines, expected a text: do this"));
+  options.format = CorpusFormat::kBlocks;
+  CHECK(contains(message_of([&] { files.read(json, options); }), "JSON lines"));
+  options.json_is_text = true;
+  options.format = CorpusFormat::kLines;
+  CHECK(files.read(json, options).size() == 2);
+  options.json_is_text = false;
+  options.field = "text";
+  const Corpus corpus = files.read(json, options);
+  CHECK(all(corpus) == std::vector<Ids>{{2, 5, 6, 3}, {2, 1, 3}});
+  CHECK(corpus.surrogates().sequences == 1);
+  CHECK(corpus.item(1).line == 3);
+  CHECK(contains(message_of([&] { files.read("{\"text\":\"a\"}\nb\n", options); }),
+                 "line 2: byte 1"));
+  CHECK(contains(message_of([&] { files.read("{\"body\":\"a\"}\n", options); }),
+                 "line 1: no field 'text'"));
+  options.format = CorpusFormat::kPairs;
+  CHECK(contains(message_of<UsageError>([&] { files.read(json, options); }), "field"));
+}
+
 TEST_CASE("lines without a template: what a causal model needs around them") {
   const Files files;
   CorpusOptions options = of(CorpusFormat::kLines, 4);

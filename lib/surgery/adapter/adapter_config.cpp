@@ -15,7 +15,7 @@ namespace masque::surgery {
 
 namespace {
 
-constexpr std::string_view kFile = "adapter_config.json";
+constexpr std::string_view kAdapterConfig = "adapter_config.json";
 
 /// Keys whose values change nothing for the sum of weight and product: what training needed, which
 /// modules there are (the tensors say it), names.
@@ -45,8 +45,9 @@ bool is_off(const JsonValue& value) {
 }
 
 store::ModelConfig read_config(const std::string& folder) {
-  const std::string path = join(folder, std::string(kFile));
-  if (!exists(path)) throw InputError(folder, fmt::format("no {}, expected a PEFT adapter", kFile));
+  const std::string path = join(folder, std::string(kAdapterConfig));
+  if (!exists(path))
+    throw InputError(folder, fmt::format("no {}, expected a PEFT adapter", kAdapterConfig));
   return store::ModelConfig::read(path);
 }
 

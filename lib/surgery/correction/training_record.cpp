@@ -17,7 +17,7 @@ namespace masque::surgery {
 
 namespace {
 
-constexpr const char* kFile = "training.safetensors";
+constexpr const char* kTrainingRecord = "training.safetensors";
 
 /// Objectives whose model never reads [MASK].
 constexpr std::array<std::string_view, 12> kWithoutMask{
@@ -38,7 +38,7 @@ std::vector<double> colon_numbers(std::string_view text) {
 }  // namespace
 
 std::optional<TrainingRecord> TrainingRecord::of(const store::Checkpoint& checkpoint) {
-  const std::string path = join(checkpoint.folder(), kFile);
+  const std::string path = join(checkpoint.folder(), kTrainingRecord);
   if (!exists(path)) return std::nullopt;
   const store::Checkpoint state = store::open_checkpoint(path);
   const auto value = [&](std::string_view name) -> std::string {
