@@ -41,14 +41,15 @@ struct PublishedEncoding {
   std::vector<std::pair<std::string_view, TokenId>> special;
 };
 
+// In the syntax of Oniguruma: \z is the end of the text, and {1,3}+ would repeat.
 constexpr std::string_view kTiktokenGpt2 =
-    R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)";
+    R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++\z|\s+(?!\S)|\s)";
 constexpr std::string_view kTiktokenLlama3 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kTiktokenO200k =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kTiktokenCl100k =
-    R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s)";
+    R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++\z|\s*[\r\n]|\s+(?!\S)|\s)";
 
 /// The encoding that `name`, that of a file, stands for; nothing if none.
 std::optional<PublishedEncoding> published_encoding(std::string_view name) {
@@ -127,8 +128,8 @@ TokenizerParts ranked_parts(const Ranks& ranks, std::string_view pattern,
                             const std::vector<std::pair<std::string, TokenId>>& special,
                             const std::string& path, const FolderConfig& config) {
   check_ranks(ranks, path);
-  std::vector<VocabEntry> vocab;
-  for (const auto& [bytes, id] : ranks) vocab.emplace_back(spelled(bytes), id);
+  std::unordered_map<std::string, TokenId> ids;  // a special token goes before one of text
+  for (const auto& [bytes, id] : ranks) ids.emplace(spelled(bytes), id);
   std::vector<AddedToken> tokens;
   std::unordered_set<std::string> names;
   for (const auto& [name, id] : special) {
@@ -138,11 +139,12 @@ TokenizerParts ranked_parts(const Ranks& ranks, std::string_view pattern,
       throw InputError(path, fmt::format("the special token '{}' has the {} of another",
                                          escape(name), taken ? "id" : "name"));
     }
-    vocab.emplace_back(name, id);
+    ids.insert_or_assign(name, id);
     AddedToken& token = tokens.emplace_back();
     token.content = name;
     token.special = true;
   }
+  std::vector<VocabEntry> vocab(ids.begin(), ids.end());
   std::ranges::sort(vocab, {}, &VocabEntry::second);
   const auto model =
       make_bpe(std::move(vocab), merges_of_ranks(ranks, path), {.ignore_merges = true}, path);
