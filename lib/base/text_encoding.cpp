@@ -61,10 +61,12 @@ std::string_view encoding_of(std::string_view text) {
   const std::size_t all = nul[0] + nul[1] + nul[2] + nul[3];
   if (all == text.size()) return {};
   const auto most = [](std::size_t part, std::size_t whole) { return part * 10 >= whole * 9; };
+  // Some characters have a low byte that is NUL, too.
+  const auto more = [](std::size_t part, std::size_t whole) { return part * 3 >= whole * 2; };
   if (most(nul[2] + nul[3], text.size() / 2)) return "UTF-32LE";
   if (most(nul[0] + nul[1], text.size() / 2)) return "UTF-32BE";
-  if (most(nul[1] + nul[3], all) && pairs_surrogates(text, 0)) return "UTF-16LE";
-  if (most(nul[0] + nul[2], all) && pairs_surrogates(text, 1)) return "UTF-16BE";
+  if (more(nul[1] + nul[3], all) && pairs_surrogates(text, 0)) return "UTF-16LE";
+  if (more(nul[0] + nul[2], all) && pairs_surrogates(text, 1)) return "UTF-16BE";
   return {};
 }
 
@@ -97,7 +99,12 @@ void EncodingCheck::judge(std::string_view text) const {
   std::string valid;
   const std::uint64_t odd = append_replacing_invalid(text, valid) +
                             static_cast<std::uint64_t>(std::ranges::count_if(text, is_control));
-  if (odd * 8 < text.size()) return;
+  // UTF-16 of Indian scripts looks like tabs and line ends between letters.
+  std::array<std::size_t, 2> low{};
+  for (std::size_t i = 0; i < text.size(); ++i)
+    low[i % 2] += text[i] >= 0 && text[i] <= ' ' ? 1U : 0U;
+  const bool alternates = std::ranges::max(low) * 40 >= text.size() * 17;
+  if (odd * 8 < text.size() && !alternates) return;
   if (text.substr(std::min<std::size_t>(text.size(), 257)).starts_with("ustar"))
     throw InputError(name_, "a tar archive, expected a text: extract it first");
   if (const std::string_view encoding = encoding_of(first_); !encoding.empty())

@@ -21,8 +21,8 @@ class EncodingCheck {
   /// Takes the next bytes of the input; empty: it has ended. Looks at the first 64 KiB. Throws
   /// InputError that names the encoding: for a byte-order mark other than that of UTF-8, and for
   /// NUL bytes, if at least an eighth of the bytes up to the end of the first line with one of them
-  /// are control characters or no UTF-8. (A NUL here and there is text.) The verdict does not
-  /// depend on how the bytes are cut.
+  /// are control characters or no UTF-8, or of every second byte 85 % are no more than a space. (A
+  /// NUL here and there is text.) The verdict does not depend on how the bytes are cut.
   void add(std::string_view bytes);
 
  private:

@@ -169,7 +169,8 @@ TEST_CASE("other encodings are refused by name") {
   for (const std::u32string& text :
        {U"the cat sat\non the mat\n"s, U"привет мир\nещё одна\n"s, U"κόσμε\nδύο\n"s,
         U"中文字符上下文\n第二行文字\n第三\n"s, U"한국어 문장\n둘째 줄\n"s,
-        U"日本語のテキスト\nふたつめ\n"s, U"שלום עולם\nשורה\n"s}) {
+        U"日本語のテキスト\nふたつめ\n"s, U"שלום עולם\nשורה\n"s, U"नमस्ते दुनिया\nपंक्ति\n"s,
+        U"ਸਤ ਸ੍ਰੀ ਅਕਾਲ\nਦੂਜੀ\n"s, U"😀 hello 😀\nworld 🎉\n"s}) {
     CHECK(text_of("\xFF\xFE"s + encoded(text, 2, true)) == refused("UTF-16", ""));
     CHECK(text_of("\xFE\xFF"s + encoded(text, 2, false)) == refused("UTF-16", ""));
     CHECK(text_of("\xFF\xFE\0\0"s + encoded(text, 4, true)) == refused("UTF-32", ""));
