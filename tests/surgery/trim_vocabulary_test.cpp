@@ -142,11 +142,13 @@ std::uint64_t check_corpus(const std::string& json, const std::string& lines, st
 }
 
 TEST_CASE("the tokens of a corpus alone tokenize it the same") {
-  for (const char* name : {"gpt2", "roberta", "unigram_always", "unigram_never"}) {
+  const std::string lines =
+      InputFile::open(kData + "/text/tokenizers/gpt2.cases.jsonl").read_all(1 << 20);
+  for (const char* name :
+       {"probe/words/gpt2", "vocabulary/roberta", "vocabulary/albert", "vocabulary/t5"}) {
     CAPTURE(name);
-    const std::string path = kData + "/text/tokenizers/" + name;
-    const std::string json = InputFile::open(path + ".json").read_all(1 << 20);
-    const std::string lines = InputFile::open(path + ".cases.jsonl").read_all(1 << 20);
+    const std::string json =
+        InputFile::open(kData + "/" + name + "/tokenizer.json").read_all(1 << 20);
     std::uint64_t gone = 0;
     for (const std::size_t every : {7U, 31U, 97U}) gone += check_corpus(json, lines, every);
     CHECK(gone > 0);
