@@ -286,6 +286,32 @@ def main():
         array("char32_t", "kComposed", [c for _, c in ordered]),
         f"const std::size_t kPairCount = {len(ordered)};\n"])
     case_table()
+    script_table()
+
+
+def script_table():
+    """Ranges of characters of one script, as the pre-tokenizer UnicodeScripts knows them; the others go with any script."""
+    split = pre_tokenizers.UnicodeScripts().pre_tokenize_str
+    one = lambda a, b: len(split(a + b)) == 1
+    ends, scripts, known = [], [], []
+    last = None
+    for c in CODE_POINTS:
+        s = chr(c)
+        if one("a" + s, "") and one("\u6f22" + s, ""):
+            continue
+        if last is None or not one(known[last], s):
+            last = next((i for i, k in enumerate(known) if one(k, s)), len(known))
+            if last == len(known):
+                known.append(s)
+        if ends and ends[-1] == c - 1 and scripts[-1] == last + 1:
+            ends[-1] = c
+        else:
+            ends += [c, c]
+            scripts.append(last + 1)
+    print("scripts:", len(known), "in", len(scripts), "ranges")
+    write("script_table.cpp", "Ranges of characters of a script, and the number of the script.", [
+        array("char32_t", "kScriptRange", ends), array("std::uint8_t", "kScript", scripts),
+        f"const std::size_t kScriptCount = {len(scripts)};\n"])
 
 
 def case_table():

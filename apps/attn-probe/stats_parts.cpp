@@ -102,11 +102,12 @@ std::string part_json(const AttentionTotals& totals, const std::string& shard,
                       const Provenance& provenance, const std::vector<std::string>& tokens) {
   std::string out;
   const auto line = [&out](const auto& write) {
-    JsonWriter json(out);
+    std::string object;
+    JsonWriter json(object);
     json.begin_object();
     write(json);
     json.end_object();
-    out += '\n';
+    out += commands::with_line_digest(object) + '\n';
   };
   line([&](JsonWriter& json) {
     json.member("command", "stats").member("shard", shard).member("layers", totals.layers);

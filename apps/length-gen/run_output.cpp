@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/digest_line.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/output_file.hpp"
@@ -214,7 +215,7 @@ void write_part(const std::string& results, const std::string& folder, std::size
                 std::size_t cells) {
   const std::string parts = join(folder, kParts);
   make_folder(parts);
-  replace_text(join(parts, length::part_name(cell, cells)), results);
+  replace_text(join(parts, length::part_name(cell, cells)), with_digest_line(results));
 }
 
 std::string collect_results(const std::vector<std::string>& folders) {

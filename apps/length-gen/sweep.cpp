@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/interrupt.hpp"
 #include "commands.hpp"
 #include "commands/cell_commands.hpp"
 #include "run_options.hpp"
@@ -50,11 +51,13 @@ cli::ExitCode sweep(const Options& o, const cli::Command& c, cli::Session& sessi
                     field("budget"), field("steps")));
   }
   commands::check_cells(o.cells);
+  commands::check_values(c);
   const std::size_t cells = requested_of(o).cells();
   std::vector<std::string> more = commands::thread_words(c, o.cells);
   for (std::string& word : words_of_cells(c)) more.push_back(std::move(word));
   std::vector<std::string> lines;
   for (std::size_t cell = 1; cell <= cells; ++cell) {
+    throw_if_interrupted();
     std::vector<std::string> words{"length-gen", "run", "--cell",
                                    fmt::format("{}/{}", cell, cells)};
     words.insert(words.end(), more.begin(), more.end());

@@ -10,6 +10,7 @@
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
 #include "commands/result_format.hpp"
+#include "commands/result_lines.hpp"
 #include "probe/statistics/correlation.hpp"
 #include "probe/statistics/proportion.hpp"
 
@@ -40,7 +41,7 @@ std::string sim_json(const Similarities& s, const Provenance& provenance, bool k
   json.raw_member("spearman", format.json(probe::spearman(s.gold, s.cosines))).raw(provenance);
   if (keep_pairs) json.key("gold").array(s.gold).key("cosines").array(s.cosines);
   json.end_object();
-  return out + "\n";
+  return out;
 }
 
 Similarities all_of(const std::vector<Similarities>& files) {
@@ -78,6 +79,12 @@ void print_table(const std::vector<Similarities>& rows, const commands::ResultFo
   table.finish();
 }
 
+/// A line of a shard, which merge reads again, has a digest of itself.
+void print_line(const std::string& object, const Provenance& provenance, cli::Session& session) {
+  const bool shard = provenance.starts_with("\"shard\":");
+  session.print((shard ? commands::with_line_digest(object) : object) + "\n");
+}
+
 }  // namespace
 
 Provenance with_shard(Provenance provenance, const std::optional<std::string>& shard) {
@@ -102,7 +109,7 @@ void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
       json.member("low", interval.low).member("high", interval.high);
       add_counts(row, json);
       json.raw(provenance).end_object();
-      session.print(out + "\n");
+      print_line(out, provenance, session);
     }
     return;
   }
@@ -131,7 +138,7 @@ void print_comparison(const probe::PairComparison& comparison, const Provenance&
       json.member("accuracy_against", share(row.second, row.n)).member("only", row.only_first);
       json.member("only_against", row.only_second).member("p", row.p());
       json.raw(provenance).key("against").begin_object().raw(against).end_object().end_object();
-      session.print(out + "\n");
+      print_line(out, provenance, session);
     }
     return;
   }
@@ -161,7 +168,7 @@ void print_ppl(const probe::Perplexity& p, const Provenance& provenance,
     json.member("lines", p.lines).member("bytes", p.bytes);
     add_moments(p.tokens, json);
     json.raw(provenance).end_object();
-    session.print(out + "\n");
+    print_line(out, provenance, session);
     return;
   }
   cli::Report report;
@@ -184,7 +191,8 @@ void print_sim(const std::vector<Similarities>& files, const Provenance& provena
   std::vector<Similarities> rows = files;
   if (files.size() > 1 && !keep_pairs) rows.push_back(all_of(files));
   if (common.json) {
-    for (const Similarities& s : rows) session.print(sim_json(s, provenance, keep_pairs, format));
+    for (const Similarities& s : rows)
+      print_line(sim_json(s, provenance, keep_pairs, format), provenance, session);
   } else {
     print_table(rows, format, common, session);
   }
@@ -211,7 +219,7 @@ void print_choices(const Choices& choices, const Provenance& provenance,
       json.end_array();
     }
     json.end_array().raw(provenance).end_object();
-    session.print(out + "\n");
+    print_line(out, provenance, session);
     return;
   }
   cli::Table table(session, common, {"texts", "accuracy", "low", "high", "f1", "mcc"});

@@ -1,6 +1,7 @@
 // lm-score compare: metrics of texts against references.
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -77,6 +78,7 @@ void check(const Options& o, const std::vector<TextMetric>& metrics) {
 struct Part {
   commands::SideBySideLines lines;
   std::vector<std::uint32_t> counts;
+  std::size_t counted = 0;  ///< lines whose counts are complete
 };
 
 /// Values of each line, or of all.
@@ -143,6 +145,7 @@ class Comparer {
 
   void count(Part& part, probe::LineCounter& counter) const {
     part.counts.clear();
+    part.counted = 0;
     std::vector<std::string_view> references;
     for (std::size_t i = 0; i < part.lines.count(); ++i) {
       references.clear();
@@ -150,13 +153,15 @@ class Comparer {
         references.push_back(part.lines.at(i, f));
       for (std::size_t s = 0; s < systems_; ++s)
         counter.add(part.lines.at(i, s), references, part.counts);
+      ++part.counted;
     }
   }
 
   void take(const Part& part) {
-    comparison_->add(part.counts);
+    // A line that is refused may have counts of some metrics.
+    comparison_->add(std::span(part.counts).first(part.counted * systems_ * width_));
     if (!options_.per_line) return;
-    for (std::size_t i = 0; i < part.lines.count(); ++i) {
+    for (std::size_t i = 0; i < part.counted; ++i) {
       std::vector<cli::Cell> row{part.lines.first + i};
       const std::uint32_t* counts = part.counts.data() + i * width_;
       for (const TextMetric m : metrics_) {

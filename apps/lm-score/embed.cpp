@@ -74,7 +74,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   session.configure(o.vectors.open.common);
   check(o);
   cli::need_stream(command);
-  const OpenedVectors opened = open_vectors(o.vectors, session);
+  const OpenedVectors opened = open_vectors(o.vectors, nullptr, session);
   VectorOutput output(o, opened, session);
   WhitenedVectors whitened(opened);
   std::vector<std::uint64_t> ids;
@@ -86,7 +86,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
                            });
   commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
-    probe::Sentence sentence = encode_sentence(*opened.opened.tokenizer, line, opened.sentence);
+    probe::Sentence sentence = opened.sentence_of(line);
     if (auto problem = maker.length_problem(sentence)) return problem;
     maker.add(id, std::move(sentence));
     return std::nullopt;
@@ -113,7 +113,7 @@ void declare_embed(cli::Command& tool) {
             "pooled as the folder's modules.json specifies");
   c.example("lm-score embed bert-base-uncased/ --pooling first-last --whiten --dim 256 < text",
             "whitened to 256 dimensions, as tab-separated numbers");
-  add_vectors(c, o->vectors, true);
+  add_vectors(c, o->vectors);
   c.option("-o,--output", "FILE", o->output,
            "writes a matrix: .npy, or .safetensors with the tensor 'embeddings'");
   commands::add_digits(c, o->vectors.open.digits);

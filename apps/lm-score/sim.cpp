@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/result_format.hpp"
+#include "commands/text_stream.hpp"
 #include "probe/states/similarity_pair.hpp"
 #include "vector_options.hpp"
 
@@ -16,11 +17,12 @@ namespace {
 
 struct Options {
   VectorCommand vectors;
+  std::optional<probe::Similarity> similarity;
   std::vector<std::string> files;
   std::optional<std::string> shard;
 };
 
-/// Cosines of the pairs, in their order; with a whitening when all are there.
+/// Similarities of the pairs, in their order; with a whitening when all are there.
 class PairVectors {
  public:
   PairVectors(const OpenedVectors& opened, std::vector<Similarities>& files)
@@ -33,14 +35,13 @@ class PairVectors {
   void add(const commands::FileLine& line) {
     const probe::SimilarityPair pair = probe::parse_similarity_pair(line.text);
     for (const std::string_view text : {pair.first, pair.second}) {
-      const probe::Sentence sentence =
-          encode_sentence(*opened_.opened.tokenizer, text, opened_.sentence);
+      const probe::Sentence sentence = opened_.sentence_of(text);
       if (const auto problem = maker_.length_problem(sentence)) throw InputError(*problem);
     }
     files_[line.file].gold.push_back(pair.score);
     file_of_.push_back(line.file);
     for (const std::string_view text : {pair.first, pair.second})
-      maker_.add(0, encode_sentence(*opened_.opened.tokenizer, text, opened_.sentence));
+      maker_.add(0, opened_.sentence_of(text));
   }
 
   void finish() {
@@ -48,7 +49,7 @@ class PairVectors {
     if (!opened_.whiten || file_of_.empty()) return;
     whitened_.fit();
     for (Index i = 0; i < whitened_.count(); i += 2)
-      put(probe::cosine(whitened_.get(i), whitened_.get(i + 1)));
+      put(similarity(opened_.similarity, whitened_.get(i), whitened_.get(i + 1)));
   }
 
  private:
@@ -58,12 +59,12 @@ class PairVectors {
     } else if (first_.empty()) {
       first_ = std::move(vector);
     } else {
-      put(probe::cosine(first_, vector));
+      put(similarity(opened_.similarity, first_, vector));
       first_.clear();
     }
   }
 
-  void put(double cosine) { files_[file_of_[done_++]].cosines.push_back(cosine); }
+  void put(double similar) { files_[file_of_[done_++]].cosines.push_back(similar); }
 
   const OpenedVectors& opened_;
   std::vector<Similarities>& files_;
@@ -80,18 +81,20 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   if (o.shard && o.vectors.whiten)
     throw UsageError("--whiten cannot be combined with --shard: it is fitted to all pairs");
   commands::print_part_as_json(common, o.shard);
-  const OpenedVectors opened = open_vectors(o.vectors, session);
+  const OpenedVectors opened = open_vectors(o.vectors, &o.similarity, session);
   std::vector<Similarities> files;
   for (const std::string& path : o.files) files.push_back({path, {}, {}});
   PairVectors vectors(opened, files);
   const auto add = [&](const commands::FileLine& line) { vectors.add(line); };
-  commands::each_line_of(o.files, o.shard, add, session);
+  const auto bad =
+      o.vectors.long_texts == LongTexts::kSkip ? cli::BadLines::kSkip : cli::BadLines::kError;
+  const cli::ExitCode code = commands::each_line_of(o.files, o.shard, add, session, bad);
   vectors.finish();
   session.clear_progress();
   print_sim(files, with_shard(opened.provenance, o.shard), o.shard.has_value(),
             commands::ResultFormat::of(opened.opened.model->precision(), o.vectors.open.digits),
             common, session);
-  return cli::ExitCode::kDone;
+  return code;
 }
 
 }  // namespace
@@ -99,12 +102,15 @@ cli::ExitCode run(Options& o, cli::Session& session) {
 void declare_sim(cli::Command& tool) {
   auto o = std::make_shared<Options>();
   cli::Command& c =
-      tool.subcommand("sim", "correlation of cosine similarities with human judgements");
+      tool.subcommand("sim", "correlation of similarities of vectors with human judgements");
   c.example("lm-score sim all-MiniLM-L6-v2/ sts/*.tsv",
             "Pearson and Spearman correlations, by file and over all");
   c.example("lm-score sim bert-base-uncased/ sts/*.tsv --pooling first-last --whiten",
             "the same, with whitened vectors");
-  add_vectors(c, o->vectors, false);
+  add_vectors(c, o->vectors);
+  c.choice("--similarity", o->similarity, probe::similarity_names(),
+           "how vectors are compared: by cosine, dot product, or minus a distance [the folder's; "
+           "else cosine]");
   c.arguments("FILE", o->files,
               "lines of score, sentence, sentence, separated by tabs; - is standard input");
   commands::add_file_shard(c, o->shard);

@@ -25,26 +25,40 @@ struct VectorCommand {
   std::optional<std::int64_t> dim;
   LongTexts long_texts = LongTexts::kError;
   std::optional<std::int64_t> max_length;
+  std::optional<std::string> prompt;
+  std::optional<std::string> prompt_name;
   bool no_special_in_text = false;
 };
 
 /// MODEL and the options that open it, --pooling, --normalize, --whiten, --dim, --policy,
-/// --max-length; `skip`: with --policy skip.
-void add_vectors(cli::Command& command, VectorCommand& options, bool skip);
+/// --max-length, --prompt, --prompt-name.
+void add_vectors(cli::Command& command, VectorCommand& options);
 
 /// A model and how it makes vectors.
 struct OpenedVectors {
   commands::OpenedModel opened;
   probe::VectorOptions options;
   probe::SentenceOptions sentence;
+  std::string prompt;  ///< in front of each text
   bool whiten = false;
   bool normalize = false;  ///< after whitening, if there is one
-  Index dim = 0;           ///< numbers of a vector
+  Index size = 0;          ///< numbers of a vector before whitening
+  Index dim = 0;           ///< and in the end
+  probe::Similarity similarity = probe::Similarity::kCosine;
   std::string provenance;  ///< members of a JSON object
+
+  /// A line as the model reads it.
+  probe::Sentence sentence_of(std::string_view line) const {
+    return encode_sentence(*opened.tokenizer, prompt + std::string(line), sentence);
+  }
 };
 
 /// Opens the model, follows what a folder of sentence-transformers says, and says what runs.
-OpenedVectors open_vectors(const VectorCommand& options, cli::Session& session);
+/// `similarity`: how a command compares vectors; nothing: as the folder says; nullptr: it does not
+/// compare any.
+OpenedVectors open_vectors(const VectorCommand& options,
+                           const std::optional<probe::Similarity>* similarity,
+                           cli::Session& session);
 
 /// Vectors in memory, whitened.
 class WhitenedVectors {

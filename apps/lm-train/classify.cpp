@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/digest_line.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json_writer.hpp"
@@ -160,7 +161,7 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
     run.save(folder, all.tokenizer,
              {{"metrics.jsonl", metrics},
               {"predictions.tsv", predictions(found, all.names)},
-              {"result.json", record_text(settings, o.problem, result)}});
+              {"result.json", with_digest_member(record_text(settings, o.problem, result))}});
     if (o.seeds == 1) session.say_if_interrupted(fmt::format("{}: written", folder));
     table->keep();
   }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/digest_line.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
@@ -105,7 +106,9 @@ std::optional<SeedResult> find_record(const std::string& folder, const Settings&
   const std::string path = join(folder, "result.json");
   if (!is_folder(folder) || !exists(path))
     throw InputError(folder, "folder exists, but has no result.json of a run: choose another");
-  const JsonValue root = parse_json_file(read_text(path, std::uint64_t{1} << 24), path);
+  const std::string text = read_text(path, std::uint64_t{1} << 24);
+  const JsonValue root = parse_json_file(text, path);
+  check_digest_member(text, path);
   const JsonValue& was = member(root, "settings", path);
   const auto changed = train::changed_settings(settings, [&](const std::string& name) {
     const JsonValue* found = was.find(name);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
+#include "base/interrupt.hpp"
 #include "base/name_list.hpp"
 #include "base/parallel.hpp"
 #include "base/split.hpp"
@@ -41,12 +41,10 @@ struct SweepOptions : TrainOptions {
   commands::CellOptions cells;
 };
 
-/// The option or argument with this key in an experiment file; nothing if there is none.
-std::optional<cli::Entry> entry_of(const cli::Command& command, const std::string& key) {
-  for (const cli::Entry& entry : command.entries()) {
-    if (cli::key_of(entry) == key) return entry;
-  }
-  return std::nullopt;
+/// The option or argument with this key in an experiment file; nullptr if there is none.
+const cli::Entry* entry_of(const std::vector<cli::Entry>& entries, const std::string& key) {
+  const auto found = std::ranges::find(entries, key, [](const auto& e) { return cli::key_of(e); });
+  return found == entries.end() ? nullptr : &*found;
 }
 
 /// A run's command, to check what it would be given.
@@ -85,8 +83,9 @@ Varied parse_varied(const std::string& text) {
                            : fmt::format("found {}, expected an option that changes a run", fixed));
   }
   RunCommand run;
-  const std::optional<cli::Entry> entry = entry_of(run.command, varied.key);
-  if (!entry) refuse(fmt::format("no option '{}'", escape(varied.key)));
+  const std::vector<cli::Entry> entries = run.command.entries();
+  const cli::Entry* entry = entry_of(entries, varied.key);
+  if (entry == nullptr) refuse(fmt::format("no option '{}'", escape(varied.key)));
   for (const std::string& word : split_names("vary", *list)) {
     const std::string value = bare(word);
     if (escape(value) != value)
@@ -105,6 +104,7 @@ std::vector<std::vector<std::string>> product(const std::vector<Varied>& varied)
   for (const Varied& one : varied) {
     std::vector<std::vector<std::string>> more;
     for (const std::vector<std::string>& values : all) {
+      throw_if_interrupted();
       for (const std::string& value : one.values) {
         more.push_back(values);
         more.back().push_back(value);
@@ -131,6 +131,7 @@ SweepList list_of(const SweepOptions& o) {
   std::map<std::string, std::vector<std::string>> names;
   for (const std::vector<std::string>& values : all) {
     for (std::int64_t k = 0; k < o.seeds; ++k) {
+      throw_if_interrupted();
       const std::uint64_t seed = o.common.seed + static_cast<std::uint64_t>(k);
       const std::string name = cell_name(list.keys, values, seed);
       const auto [other, is_new] = names.emplace(name, values);
@@ -146,10 +147,11 @@ SweepList list_of(const SweepOptions& o) {
 }
 
 /// The words of an option, or of the argument TEXT, which goes to the end where it looks like one.
-void add_words(const std::string& key, const std::string& value, const cli::Command& command,
-               std::vector<std::string>& words, std::vector<std::string>& last) {
-  const std::optional<cli::Entry> entry = entry_of(command, key);
-  MASQUE_CHECK(entry.has_value());
+void add_words(const std::string& key, const std::string& value,
+               const std::vector<cli::Entry>& entries, std::vector<std::string>& words,
+               std::vector<std::string>& last) {
+  const cli::Entry* entry = entry_of(entries, key);
+  MASQUE_CHECK(entry != nullptr);
   const std::string option = "--" + key;
   if (entry->positional && value.size() > 1 && value.starts_with('-')) {
     last = {"--", value};
@@ -179,13 +181,14 @@ std::vector<cli::Setting> shared_settings(const cli::Command& c, const SweepList
   return shared;
 }
 
-std::vector<std::string> words_of(const cli::Command& c, const SweepOptions& o,
-                                  const std::vector<cli::Setting>& shared, const SweepList& list,
-                                  const SweepCell& cell) {
+std::vector<std::string> words_of(const cli::Command& c, const std::vector<cli::Entry>& entries,
+                                  const SweepOptions& o, const std::vector<cli::Setting>& shared,
+                                  const SweepList& list, const SweepCell& cell) {
   std::vector<std::string> words, last;
-  for (const cli::Setting& setting : shared) add_words(setting.key, setting.value, c, words, last);
+  for (const cli::Setting& setting : shared)
+    add_words(setting.key, setting.value, entries, words, last);
   for (std::size_t i = 0; i < list.keys.size(); ++i)
-    add_words(list.keys[i], cell.values[i], c, words, last);
+    add_words(list.keys[i], cell.values[i], entries, words, last);
   for (std::string& word : commands::thread_words(c, o.cells)) words.push_back(std::move(word));
   words.insert(words.end(), {"--seed", fmt::format("{}", cell.seed), "-o",
                              join(o.output, cell.name), "--resume"});
@@ -241,21 +244,28 @@ void check_cell(const std::vector<std::string>& words, const SweepList& list,
 cli::ExitCode sweep(const SweepOptions& o, const cli::Command& c, cli::Session& session) {
   session.configure(o.common);
   commands::check_cells(o.cells);
+  commands::check_values(c);
   const SweepList list = list_of(o);
   if (!c.is_set("text") && std::ranges::find(list.keys, "text") == list.keys.end()) {
     throw UsageError(fmt::format("no TEXT, as in: {} (see '{} --help')", c.examples().front().first,
                                  c.full_name()));
   }
   const std::vector<cli::Setting> shared = shared_settings(c, list);
+  const std::vector<cli::Entry> entries = c.entries();
   std::vector<std::string> lines;
   for (const SweepCell& cell : list.cells) {
-    std::vector<std::string> words = words_of(c, o, shared, list, cell);
+    throw_if_interrupted();
+    std::vector<std::string> words = words_of(c, entries, o, shared, list, cell);
     // A seed changes nothing in what is checked.
     if (cell.seed == o.common.seed) check_cell(words, list, cell);
     words.insert(words.begin(), "lm-train");
     lines.push_back(commands::shell_line(words));
   }
   write_list(o.output, list);
+  session.say_if_interrupted(
+      fmt::format("{} has the list of the sweep, but not all of it is "
+                  "printed: repeat the command",
+                  escape(o.output)));
   commands::print_cells("lm-train", lines, o.cells, session);
   return cli::ExitCode::kDone;
 }

@@ -7,9 +7,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/digest_line.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
+#include "base/interrupt.hpp"
 #include "base/output_file.hpp"
 #include "base/output_folder.hpp"
 #include "base/parse_number.hpp"
@@ -58,6 +60,7 @@ std::string list_text(const SweepList& list) {
   for (const std::string& key : list.keys) text += key + '\t';
   text += "seed\n";
   for (const SweepCell& cell : list.cells) {
+    throw_if_interrupted();
     text += cell.name + '\t';
     for (const std::string& value : cell.values) text += value + '\t';
     text += fmt::format("{}\n", cell.seed);
@@ -66,6 +69,7 @@ std::string list_text(const SweepList& list) {
 }
 
 SweepList parse_list(std::string_view text, const std::string& path) {
+  text = without_digest_line(text, path);
   if (!text.ends_with('\n')) refuse_list(path);
   text.remove_suffix(1);
   const std::vector<std::string_view> lines = split(text, '\n');
@@ -97,7 +101,8 @@ void write_list(const std::string& folder, const SweepList& list) {
   make_folder(folder);
   const std::string text = list_text(list);
   if (exists(path)) {
-    const std::string before = read_text(path, kMostListBytes);
+    const std::string written = read_text(path, kMostListBytes);
+    const std::string_view before = without_digest_line(written, path);
     if (before == text) return;
     const auto old_lines = split(before, '\n'), lines = split(text, '\n');
     if (old_lines.front() != lines.front()) {
@@ -118,7 +123,7 @@ void write_list(const std::string& folder, const SweepList& list) {
                                    escape(split_at_first(*lost, '\t').first)));
     }
   }
-  replace_text(path, text);
+  replace_text(path, with_digest_line(text));
 }
 
 SweepList read_list(const std::string& folder) {

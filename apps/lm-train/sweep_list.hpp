@@ -33,13 +33,14 @@ std::string cell_name(const std::vector<std::string>& keys, const std::vector<st
 /// for a folder with other things, and for the list of a sweep with other runs.
 void write_list(const std::string& folder, const SweepList& list);
 
-/// Reads it again. Throws InputError for a folder without a list, and for what no sweep wrote.
+/// Reads it again. Throws InputError for a folder without a list, for what no sweep wrote, and for
+/// a list that was changed since.
 SweepList read_list(const std::string& folder);
 
 /// The list in `text`, the content of the file `path`. Throws InputError.
 SweepList parse_list(std::string_view text, const std::string& path);
 
-/// `list` as the content of its file.
+/// `list` as the content of its file, but for the last line, its digest. Throws Interrupted.
 std::string list_text(const SweepList& list);
 
 }  // namespace masque::lm_train

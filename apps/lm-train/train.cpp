@@ -1,6 +1,7 @@
 // The loop of a training run: steps, what is reported of them, checkpoints.
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <optional>
 
 #include <fmt/format.h>
@@ -9,10 +10,13 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/output_folder.hpp"
+#include "base/parallel.hpp"
+#include "base/shortage.hpp"
 #include "base/work_lock.hpp"
 #include "budget.hpp"
 #include "commands/corpus_notes.hpp"
 #include "commands/model_notes.hpp"
+#include "commands/sequences.hpp"
 #include "kernel/parallel.hpp"
 #include "log.hpp"
 #include "probe/score/sentence.hpp"
@@ -102,7 +106,7 @@ class Loop {
     run_.resume(options_.output, planned);
     log_.go_on(join(options_.output, train::kMetricsName));
     saved_ = true;
-    const std::int64_t done = trainer().done();
+    const std::int64_t done = saved_step_ = trainer().done();
     if (done == trainer().steps()) {
       session_.note(fmt::format("{} finished after step {}; {} MORE continues", options_.output,
                                 done, field("steps")));
@@ -132,12 +136,15 @@ class Loop {
       session_.say_if_interrupted(
           fmt::format("{} is at step {}; --resume continues", options_.output, trainer().done()));
     };
-    run_steps(trainer(), loop, ranks_);
-    if (ranks_.is_first() && log_.has_only_empty_steps()) {
-      throw InputError(options_.output,
-                       "no token was predicted in any step, so the model is as it began: expected "
-                       "longer texts or a higher rate");
-    }
+    const std::exception_ptr failed = caught([&] {
+      run_steps(trainer(), loop, ranks_);
+      if (ranks_.is_first() && log_.has_only_empty_steps()) {
+        throw InputError(options_.output,
+                         "no token was predicted in any step, so the model is as it began: "
+                         "expected longer texts or a higher rate");
+      }
+    });
+    if (failed) end_failed(failed);
     if (plan_.time_budget)
       session_.note(
           fmt::format("to reproduce this exact run: --steps @{}, the plan {} in its folder",
@@ -159,6 +166,19 @@ class Loop {
       log_.evaluation(done, run_.evaluate(*eval_, options_.eval_sequences));
     if (run_.has_never_selected() && !log_.has_never_selected(done))
       log_.never_selected(done, run_.evaluate_never_selected(options_.eval_sequences));
+  }
+
+  /// Of a run that an error ended nothing stays that looks like a trained model; rethrows the
+  /// error.
+  [[noreturn]] void end_failed(const std::exception_ptr& failed) {
+    if (ranks_.is_first() && !is_unfinished(failed)) {
+      if (began_here_ && saved_step_ == 0) {
+        remove_tree(open_folder(folder_of(options_.output)).get(), base_name(options_.output));
+      } else {
+        session_.note(fmt::format("{} has the model of step {}", options_.output, saved_step_));
+      }
+    }
+    std::rethrow_exception(failed);
   }
 
   /// Asks the time budget, with the clock of the first rank.
@@ -198,7 +218,9 @@ class Loop {
     if (moments) files.moments = &*moments;
     if (plan_.time_budget && trainer().done() < steps()) files.spent_seconds = spent();
     run_.save(options_.output, saved_, files);
+    began_here_ = began_here_ || !saved_;
     saved_ = true;
+    saved_step_ = trainer().done();
     save_seconds_ = seconds_since(start);
   }
 
@@ -212,6 +234,8 @@ class Loop {
   Log log_;
   double save_seconds_ = 0;
   bool saved_ = false;
+  bool began_here_ = false;      ///< this process made the folder
+  std::int64_t saved_step_ = 0;  ///< of the checkpoint in the folder
 };
 
 [[noreturn]] void refuse_taken(const TrainOptions& o) {
@@ -311,7 +335,10 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   const text::Tokenizer tokenizer =
       text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.init, {.model = o.init.value_or("")});
   for (const std::string& warning : tokenizer.warnings()) session.note(warning);
-  if (o.start) check_vocabulary(tokenizer, o.tokenizer.value_or(*o.init), *o.start);
+  if (o.start) {
+    check_vocabulary(tokenizer, o.tokenizer.value_or(*o.init), *o.start);
+    reading.positions = commands::position_rule(o.start->design());
+  }
   const records::SimilarTokens similar = similar_of(o, tokenizer, session);
   if (o.objective == "univae") check_univae(tokenizer);
   // What a causal model reads in front of a line, where the template has nothing.

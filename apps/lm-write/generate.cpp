@@ -169,6 +169,7 @@ cli::ExitCode run(const GenerateOptions& o, const cli::Command& command, cli::Se
   if (!o.masked()) kernel::choose_product(kernel::ProductChoice::kFewRows);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
   check_model(o, opened);
+  check_generation_config(o, opened, session);
   std::optional<Sources> sources;
   if (o.source) sources.emplace(*o.source);
   Prompts prompts(opened, o.kind, sources ? &*sources : nullptr, begins_texts(o, opened));

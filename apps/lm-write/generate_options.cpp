@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/json_writer.hpp"
+#include "commands/number_list.hpp"
 #include "model/checkpoint/save.hpp"
 #include "store/config.hpp"
 
@@ -33,6 +37,9 @@ void check_kind(const GenerateOptions& o) {
   need(o.max_new_tokens.has_value(), !masked, "--max-new-tokens",
        "--kind causal or unilm; --kind masked has --length");
   need(o.num_beams.has_value(), !masked, "--num-beams", "--kind causal or unilm");
+  need(o.eos_token_id.has_value(), !masked, "--eos-token-id", "--kind causal or unilm");
+  need(o.ignore_generation_config, o.kind == Continuation::kCausal, "--ignore-generation-config",
+       "--kind causal");
   need(o.how.has_value(), masked, "--how", "--kind masked");
   need(o.length.has_value(), masked, "--length", "--kind masked");
   need(o.lead_out.has_value(), masked && o.way() == MaskedWay::kLeftToRight, "--lead-out",
@@ -93,6 +100,50 @@ probe::SamplingOptions sampling_options(const GenerateOptions& o) {
   return out;
 }
 
+/// The tokens that end a text: those that are requested, else those of the model's files, else the
+/// tokenizer's.
+std::vector<TokenId> ends_of(const GenerateOptions& o, const commands::OpenedModel& opened) {
+  std::vector<TokenId> ends;
+  if (o.eos_token_id) {
+    const Index last = opened.model->design().vocab_size - 1;
+    for (const double id :
+         commands::parse_numbers("eos_token_id", *o.eos_token_id, 0, static_cast<double>(last))) {
+      if (id != std::floor(id))
+        throw UsageError(fmt::format("--eos-token-id {}: expected ids", *o.eos_token_id));
+      ends.push_back(static_cast<TokenId>(id));
+    }
+    return ends;
+  }
+  if (const auto stated = probe::read_generation_config(opened.path).ends) {
+    for (const TokenId id : *stated) {
+      if (id < opened.model->design().vocab_size && std::ranges::find(ends, id) == ends.end())
+        ends.push_back(id);
+    }
+  }
+  if (!ends.empty()) return ends;
+  const text::Roles& roles = opened.tokenizer->roles();
+  for (const std::optional<TokenId>& end : {roles.eos, roles.sep}) {
+    if (end && std::ranges::find(ends, *end) == ends.end()) ends.push_back(*end);
+  }
+  return ends;
+}
+
+/// Whether the command line sets what `name` of generation_config.json sets.
+bool is_given(const GenerateOptions& o, std::string_view name) {
+  return (name == "do_sample" && o.do_sample) || (name == "temperature" && o.temperature) ||
+         (name == "top_k" && o.top_k) || (name == "top_p" && o.top_p) ||
+         (name == "num_beams" && o.num_beams) || (name == "length_penalty" && o.length_penalty) ||
+         (name == "early_stopping" && o.early_stopping) ||
+         (name == "num_return_sequences" && o.num_return_sequences > 1) ||
+         ((name == "max_new_tokens" || name == "max_length") && o.max_new_tokens);
+}
+
+std::string listed(const std::vector<probe::GenerationSetting>& settings) {
+  return comma_list(settings, [](const probe::GenerationSetting& setting) {
+    return setting.name + " " + setting.text;
+  });
+}
+
 void add_way(JsonWriter& json, const GenerateOptions& o,
              const probe::MaskedGenerateOptions& options) {
   json.member("how", name_in(probe::masked_way_names(), options.how));
@@ -119,8 +170,11 @@ void add_way(JsonWriter& json, const GenerateOptions& o,
 
 void declare_text_options(cli::Command& c, GenerateOptions& o) {
   c.option("--max-new-tokens", "N", o.max_new_tokens, cli::AllowedRange{1, 1e9},
-           "maximum number of new tokens; eos, sep or the model's last position ends a text "
+           "maximum number of new tokens; an end token or the model's last position ends a text "
            "earlier [20]");
+  c.option("--eos-token-id", "IDS", o.eos_token_id,
+           "ids of the end tokens, as 2,3 [eos_token_id of generation_config.json or config.json; "
+           "else the tokenizer's eos and sep]");
   c.flag("--do-sample", o.do_sample, "sample tokens from the softmax instead of greedy decoding");
   c.option("--temperature", "X", o.temperature, cli::AllowedRange{1e-6, 1e6},
            "divide the logits by X [1]");
@@ -151,6 +205,9 @@ void declare_generate_options(cli::Command& c, GenerateOptions& o) {
          "put the bos (or eos) token in front if the template has no first token [if lm-train "
          "trained the model with it]; empty lines always get it");
   c.flag("--no-bos", o.no_bos, "do not put it in front");
+  c.flag("--ignore-generation-config", o.ignore_generation_config,
+         "accept settings of generation_config.json that would change the tokens and are not "
+         "supported, such as repetition_penalty");
   c.choice("--how", o.how, probe::masked_way_names(),
            "how --kind masked fills its masks [left-to-right]");
   c.option("--length", "N", o.length, cli::AllowedRange{1, 1e6},
@@ -179,6 +236,61 @@ void check_generate_options(const GenerateOptions& options) {
 
 void check_text_options(const GenerateOptions& options) { check_choice(options, ""); }
 
+void check_generation_config(const GenerateOptions& o, const commands::OpenedModel& opened,
+                             cli::Session& session) {
+  if (o.kind != Continuation::kCausal) return;
+  const probe::GenerationConfig config = probe::read_generation_config(opened.path);
+  // What is in force: by the command, or by the file that asks for it.
+  const auto applies = [&](const probe::GenerationSetting& setting, bool in_file) {
+    switch (setting.scope) {
+      case probe::GenerationScope::kSampling: return o.samples() || (in_file && config.do_sample);
+      case probe::GenerationScope::kBeams: return o.beams() || (in_file && config.beams);
+      case probe::GenerationScope::kAlways: break;
+    }
+    return true;
+  };
+  std::vector<probe::GenerationSetting> unsupported, others;
+  for (const probe::GenerationSetting& setting : config.unsupported) {
+    if (applies(setting, false)) unsupported.push_back(setting);
+  }
+  for (const probe::GenerationSetting& setting : config.defaults) {
+    if (applies(setting, true) && !is_given(o, setting.name)) others.push_back(setting);
+  }
+  if (!unsupported.empty() && !o.ignore_generation_config) {
+    throw InputError(config.path, fmt::format("{} would change the tokens and is not supported; "
+                                              "--ignore-generation-config generates without it",
+                                              listed(unsupported)));
+  }
+  const std::string path = escape(config.path);
+  if (!unsupported.empty()) session.note(fmt::format("{}: ignored: {}", path, listed(unsupported)));
+  if (!others.empty()) {
+    session.note(
+        fmt::format("{}: not applied: {}; options of these names set them", path, listed(others)));
+  }
+  if (!config.unknown.empty()) {
+    session.note(fmt::format(
+        "{}: not used: {}", path,
+        comma_list(config.unknown, [](const std::string& name) { return escape(name); })));
+  }
+  if (o.eos_token_id) return;
+  if (!config.ends) {
+    // transformers' generate has no end then.
+    if (!config.path.ends_with("generation_config.json") || ends_of(o, opened).empty()) return;
+    session.note(fmt::format("{}: no eos_token_id; the tokenizer's eos and sep end a text", path));
+    return;
+  }
+  std::vector<std::string> beyond;
+  for (const TokenId id : *config.ends) {
+    if (id >= opened.model->design().vocab_size) beyond.push_back(std::to_string(id));
+  }
+  if (!beyond.empty()) {
+    session.note(fmt::format(
+        "{}: eos_token_id {}: not in the vocabulary of {} tokens{}", path, comma_list(beyond),
+        opened.model->design().vocab_size,
+        beyond.size() == config.ends->size() ? "; the tokenizer's eos and sep end a text" : ""));
+  }
+}
+
 probe::GenerateOptions generate_options(const GenerateOptions& o,
                                         const commands::OpenedModel& opened) {
   probe::GenerateOptions options;
@@ -190,11 +302,7 @@ probe::GenerateOptions generate_options(const GenerateOptions& o,
   options.beams.num_beams = o.num_beams.value_or(1);
   options.beams.length_penalty = o.length_penalty.value_or(1);
   options.beams.early_stopping = o.early_stopping.value_or(probe::EarlyStopping::kFalse);
-  const text::Roles& roles = opened.tokenizer->roles();
-  for (const std::optional<TokenId>& end : {roles.eos, roles.sep}) {
-    if (end && std::ranges::find(options.ends, *end) == options.ends.end())
-      options.ends.push_back(*end);
-  }
+  options.ends = ends_of(o, opened);
   probe::check_beams(options, opened.model->design().vocab_size);
   return options;
 }
@@ -250,6 +358,7 @@ std::string generate_provenance(const GenerateOptions& o, const commands::Opened
     add_way(json, o, masked_options(o, opened));
   } else {
     json.member("max_new_tokens", o.new_tokens());
+    if (o.eos_token_id) json.key("eos_token_id").array(ends_of(o, opened));
   }
   const probe::SamplingOptions sampling = sampling_options(o);
   json.member("do_sample", o.samples());

@@ -9,6 +9,7 @@
 #include "commands/text_stream.hpp"
 #include "probe/write/beam_search.hpp"
 #include "probe/write/generation.hpp"
+#include "probe/write/generation_config.hpp"
 #include "probe/write/masked_generation.hpp"
 #include "prompts.hpp"
 
@@ -38,6 +39,8 @@ struct GenerateOptions {
   std::optional<std::int64_t> burn_in;
   std::optional<std::int64_t> iterations;
   std::optional<std::int64_t> block_size;
+  std::optional<std::string> eos_token_id;
+  bool ignore_generation_config = false;
 
   bool masked() const { return kind == Continuation::kMasked; }
   bool beams() const { return num_beams.value_or(1) > 1; }
@@ -71,6 +74,11 @@ void check_generate_options(const GenerateOptions& options);
 
 /// The same of a command that has only declare_text_options' of them.
 void check_text_options(const GenerateOptions& options);
+
+/// Says what the model's files ask for and the command does not do. Throws InputError for settings
+/// that would change the tokens, unless they are to be ignored.
+void check_generation_config(const GenerateOptions& options, const commands::OpenedModel& opened,
+                             cli::Session& session);
 
 /// Of the kinds causal and unilm. Throws UsageError for beams that the vocabulary is too small for.
 probe::GenerateOptions generate_options(const GenerateOptions& options,

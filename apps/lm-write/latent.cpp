@@ -63,21 +63,19 @@ cli::ExitCode encode(const Options& o, const cli::Command& command, cli::Session
   const model::LatentDesign& latent = latent_of(opened);
   const auto number = commands::ResultFormat::of(opened.model->precision(), g.open.digits);
   std::optional<commands::VectorFile> file;
-  if (o.output)
-    file.emplace(*o.output, "latents", latent.layers * latent.size, opened.model->precision());
+  const Index width = latent.layers * latent.size;
+  if (o.output) file.emplace(*o.output, "latents", width, opened.model->precision());
   const cli::CommonOptions& common = g.open.common;
-  commands::print_vector_header(latent.layers * latent.size, commands::has_header(common, g.stream),
-                                common, session);
+  commands::print_vector_header(width, commands::has_header(common, g.stream), common, session);
   LatentLines lines(opened, g.open.batch_tokens, 1,
                     [&](std::uint64_t id, std::vector<probe::LatentPoints>&& all) {
-                      const probe::LatentPoints& points = all.front();
-                      if (file) return file->add(points);
+                      if (file) return file->add(all.front());
                       if (!common.json)
-                        return session.print(commands::vector_line(points, number, common));
+                        return session.print(commands::vector_line(all.front(), number, common));
                       std::string out;
                       JsonWriter json(out);
                       json.begin_object().member("id", id);
-                      add_points(json, number, latent, points);
+                      add_points(json, number, latent, all.front());
                       json.end_object();
                       session.print(out + "\n");
                     });
@@ -318,17 +316,14 @@ cli::ExitCode swap(const Options& o, const cli::Command& command, cli::Session& 
       session);
 }
 
-/// What the lines of a command are.
-enum class LatentInput { kNone, kText, kPoints };
-
-/// The options of all commands that read `lines`; `writes`: of those that write texts.
-void declare_common(cli::Command& c, Options& o, LatentInput lines, bool writes) {
+/// The options of all commands; `text`: of those that read lines, whether these are text, else they
+/// are points; `writes`: of those that write texts.
+void declare_common(cli::Command& c, Options& o, std::optional<bool> text, bool writes) {
   commands::add_open_options(c, o.generate.open);
   commands::add_batch_tokens(c, o.generate.open);
   if (writes) declare_text_options(c, o.generate);
   commands::add_digits(c, o.generate.open.digits);
-  if (lines != LatentInput::kNone)
-    commands::add_stream(c, o.generate.stream, {.text = lines == LatentInput::kText});
+  if (text) commands::add_stream(c, o.generate.stream, {.text = *text});
   c.flag("--json", o.generate.open.common.json, "print one JSON object per text instead of TSV");
   writes ? cli::add_csv(c, o.generate.open.common)
          : commands::add_vector_csv(c, o.generate.open.common);
@@ -351,7 +346,7 @@ void declare_latent(cli::Command& tool) {
     c.option("-o,--output", "FILE", o->output,
              "write a matrix to FILE: .npy, or .safetensors with the tensor latents");
     c.writes({"output"});
-    declare_common(c, *o, LatentInput::kText, false);
+    declare_common(c, *o, true, false);
     set_action(c, o, encode);
   }
   {
@@ -363,7 +358,7 @@ void declare_latent(cli::Command& tool) {
               "beam search: the best text for each row");
     c.option("--latents", "FILE", o->latents,
              "read the points from this .npy or .safetensors instead of standard input");
-    declare_common(c, *o, LatentInput::kPoints, true);
+    declare_common(c, *o, false, true);
     set_action(c, o, decode);
   }
   {
@@ -371,7 +366,7 @@ void declare_latent(cli::Command& tool) {
     cli::Command& c = parent.subcommand("sample", "writes texts from random points");
     c.example("lm-write latent sample univae/ --count 10", "ten texts");
     c.option("-n,--count", "N", o->count, cli::AllowedRange{1, 1e9}, "number of points");
-    declare_common(c, *o, LatentInput::kNone, true);
+    declare_common(c, *o, std::nullopt, true);
     set_action(c, o, sample);
   }
   {
@@ -381,7 +376,7 @@ void declare_latent(cli::Command& tool) {
     c.example(R"(printf 'a man sleeps\tthe dogs run\n' | lm-write latent interpolate univae/)",
               "five texts; the first and the last reconstruct the two inputs");
     c.option("--steps", "N", o->steps, cli::AllowedRange{2, 1e6}, "points, including both ends");
-    declare_common(c, *o, LatentInput::kText, true);
+    declare_common(c, *o, true, true);
     set_action(c, o, interpolate);
   }
   {
@@ -394,7 +389,7 @@ void declare_latent(cli::Command& tool) {
              "bottleneck to swap, counted from 1 [each in turn]");
     c.option("--function-words", "FILE", o->function_words,
              "list of words whose changes are counted separately");
-    declare_common(c, *o, LatentInput::kText, true);
+    declare_common(c, *o, true, true);
     set_action(c, o, swap);
   }
 }

@@ -63,54 +63,69 @@ std::size_t trim_common(Text& a, Text& b) {
   return begin + end;
 }
 
-/// Hyyrö's names: column j of the table of distances as differences between neighbours.
+// What a block of rows hands to the one below in a column of the table: the distance is one more
+// than in the column before, or one less; the first half of an exchange of neighbours.
+constexpr unsigned kHandsMore = 1, kHandsLess = 2, kHandsExchange = 4;
+
+/// `size` bytes of `value`, on the stack if they are few.
+class ColumnBytes {
+ public:
+  ColumnBytes(std::size_t size, std::uint8_t value) {
+    if (size > few_.size()) many_.resize(size, value);
+    if (many_.empty()) few_.fill(value);
+    all_ = many_.empty() ? few_.data() : many_.data();
+  }
+  ColumnBytes(const ColumnBytes&) = delete;
+  ColumnBytes& operator=(const ColumnBytes&) = delete;
+  ~ColumnBytes() = default;
+  std::uint8_t& operator[](std::size_t i) { return all_[i]; }
+
+ private:
+  std::array<std::uint8_t, kWordBits> few_{};
+  std::vector<std::uint8_t> many_;
+  std::uint8_t* all_ = nullptr;
+};
+
+/// The table of distances in blocks of 64 rows, its rows being `a`: of a block the columns from
+/// left to right, as differences between neighbours, in Hyyrö's names. Every block goes on from
+/// what the one above it has handed down in each column.
 template <class Text>
 int distance_by_bits(Text a, Text b, Exchanges how) {
-  const PlaceBits<Text> places(a);
-  const std::uint64_t last = std::uint64_t{1} << (a.size() - 1);
-  std::uint64_t vp = ~std::uint64_t{0};
-  std::uint64_t vn = 0;
-  std::uint64_t d0 = 0;
-  std::uint64_t matches_before = 0;
-  int distance = static_cast<int>(a.size());
-  for (const auto c : b) {
-    const std::uint64_t matches = places.of(c);
-    const std::uint64_t exchanged =
-        how == Exchanges::kOneEdit ? (((~d0 & matches) << 1) & matches_before) : 0;
-    d0 = ((((matches & vp) + vp) ^ vp) | matches | vn) | exchanged;
-    const std::uint64_t hp = vn | ~(d0 | vp);
-    const std::uint64_t hn = d0 & vp;
-    if ((hp & last) != 0) ++distance;
-    if ((hn & last) != 0) --distance;
-    const std::uint64_t hp_shifted = (hp << 1) | 1;
-    vp = (hn << 1) | ~(d0 | hp_shifted);
-    vn = hp_shifted & d0;
-    matches_before = matches;
-  }
-  return distance;
-}
-
-template <class Text>
-int distance_by_rows(Text a, Text b, Exchanges how) {
-  std::vector<int> before_last(b.size() + 1);
-  std::vector<int> last(b.size() + 1);
-  std::vector<int> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
+  ColumnBytes handed(b.size(), kHandsMore);
+  auto distance = static_cast<int>(a.size());
+  for (; !a.empty(); a.remove_prefix(std::min(a.size(), kWordBits))) {
     throw_if_interrupted();
-    std::swap(before_last, last);
-    std::swap(last, row);
-    row[0] = static_cast<int>(i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      row[j] =
-          std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (how == Exchanges::kOneEdit && i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
-          a[i - 2] == b[j - 1]) {
-        row[j] = std::min(row[j], before_last[j - 2] + 1);
-      }
+    const Text block = a.substr(0, kWordBits);
+    const bool ends = block.size() == a.size();
+    const PlaceBits<Text> places(block);
+    const std::size_t last = block.size() - 1;
+    std::uint64_t vp = ~std::uint64_t{0};
+    std::uint64_t vn = 0;
+    std::uint64_t d0 = 0;
+    std::uint64_t matches_before = 0;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const unsigned from_above = handed[j];
+      const std::uint64_t more = from_above & kHandsMore;
+      const std::uint64_t less = (from_above & kHandsLess) / kHandsLess;
+      const std::uint64_t matches = places.of(b[j]);
+      const std::uint64_t half = how == Exchanges::kOneEdit ? ~d0 & matches : 0;
+      const std::uint64_t exchanged =
+          ((half << 1) | ((from_above & kHandsExchange) / kHandsExchange)) & matches_before;
+      const std::uint64_t same = matches | less;
+      d0 = ((((same & vp) + vp) ^ vp) | same | vn) | exchanged;
+      const std::uint64_t hp = vn | ~(d0 | vp);
+      const std::uint64_t hn = d0 & vp;
+      const auto bit = [&](std::uint64_t bits) { return static_cast<unsigned>(bits >> last) & 1U; };
+      if (ends) distance += static_cast<int>(bit(hp)) - static_cast<int>(bit(hn));
+      handed[j] = static_cast<std::uint8_t>(bit(hp) * kHandsMore | bit(hn) * kHandsLess |
+                                            bit(half) * kHandsExchange);
+      const std::uint64_t hp_shifted = (hp << 1) | more;
+      vp = (hn << 1) | less | ~(d0 | hp_shifted);
+      vn = hp_shifted & d0;
+      matches_before = matches;
     }
   }
-  return row[b.size()];
+  return distance;
 }
 
 template <class Text>
@@ -118,19 +133,7 @@ int distance_of(Text a, Text b, Exchanges how) {
   trim_common(a, b);
   if (a.size() > b.size()) std::swap(a, b);
   if (a.empty()) return static_cast<int>(b.size());
-  return a.size() <= kWordBits ? distance_by_bits(a, b, how) : distance_by_rows(a, b, how);
-}
-
-std::size_t subsequence_by_rows(std::u32string_view a, std::u32string_view b) {
-  std::vector<std::size_t> last(b.size() + 1);
-  std::vector<std::size_t> row(b.size() + 1);
-  for (const char32_t c : a) {
-    throw_if_interrupted();
-    std::swap(last, row);
-    for (std::size_t j = 1; j <= b.size(); ++j)
-      row[j] = c == b[j - 1] ? last[j - 1] + 1 : std::max(last[j], row[j - 1]);
-  }
-  return row[b.size()];
+  return distance_by_bits(a, b, how);
 }
 
 }  // namespace
@@ -147,16 +150,26 @@ std::size_t common_subsequence(std::u32string_view a, std::u32string_view b) {
   const std::size_t common = trim_common(a, b);
   if (a.size() > b.size()) std::swap(a, b);
   if (a.empty()) return common;
-  if (a.size() > kWordBits) return common + subsequence_by_rows(a, b);
-  const PlaceBits<std::u32string_view> places(a);
-  // A bit that is 0: the length of the common sequence grows there.
-  std::uint64_t steps = ~std::uint64_t{0};
-  for (const char32_t c : b) {
-    const std::uint64_t found = steps & places.of(c);
-    steps = (steps + found) | (steps - found);
+  // What an addition in a block of 64 rows carries to the next one, in each column.
+  ColumnBytes carried(b.size(), 0);
+  std::size_t length = common;
+  for (; !a.empty(); a.remove_prefix(std::min(a.size(), kWordBits))) {
+    throw_if_interrupted();
+    const std::u32string_view block = a.substr(0, kWordBits);
+    const PlaceBits<std::u32string_view> places(block);
+    // A bit that is 0: the length of the common sequence grows there.
+    std::uint64_t steps = ~std::uint64_t{0};
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::uint64_t found = steps & places.of(b[j]);
+      const std::uint64_t sum = steps + found;
+      const std::uint64_t carry = carried[j];
+      carried[j] = static_cast<std::uint8_t>(sum < steps || sum + carry < sum);
+      steps = (sum + carry) | (steps - found);
+    }
+    const std::uint64_t unused = block.size() == kWordBits ? 0 : ~std::uint64_t{0} << block.size();
+    length += static_cast<std::size_t>(std::popcount(~(steps | unused)));
   }
-  const std::uint64_t unused = a.size() == kWordBits ? 0 : ~std::uint64_t{0} << a.size();
-  return common + static_cast<std::size_t>(std::popcount(~(steps | unused)));
+  return length;
 }
 
 int edit_distance(std::u32string_view a, std::u32string_view b, int most) {

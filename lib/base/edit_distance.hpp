@@ -16,10 +16,10 @@ enum class Exchanges {
 };
 
 /// Returns the edit distance of `a` and `b` over bytes, with exchanges of neighbours counted as
-/// `how` says. What both have at their begin and end costs O(1) a character; of the rest, O(|b|) if
-/// the shorter, a, has at most 64 characters (bits in a word: Hyyrö 2003, "A bit-vector algorithm
-/// for computing Levenshtein and Damerau edit distances"), else O(|a|·|b|) with memory O(|b|).
-/// Throws Interrupted.
+/// `how` says. What both have at their begin and end costs O(1) a character; the rest costs
+/// O(⌈|a| / 64⌉·|b|), a being the shorter one, with memory O(|b|) (bits in a word: Hyyrö 2003, "A
+/// bit-vector algorithm for computing Levenshtein and Damerau edit distances"; blocks of words:
+/// Myers 1999). Throws Interrupted.
 int edit_distance(std::string_view a, std::string_view b, Exchanges how = Exchanges::kOneEdit);
 /// Returns the same of `a` and `b` over code points, or the numbers of words, `how` as above.
 int edit_distance(std::u32string_view a, std::u32string_view b,

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/hidden_characters.hpp"
+
 namespace masque {
 
 int decode_utf8(std::string_view text, char32_t& code_point) {
@@ -33,16 +35,24 @@ bool is_bidirectional_control(char32_t c) {
          (c >= 0x2066 && c <= 0x2069);
 }
 
-namespace {
-
-bool is_hidden(char32_t c) {
+bool is_hidden_character(char32_t c) {
   return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 || c == 0xFEFF ||
          is_bidirectional_control(c);
 }
 
-}  // namespace
+bool has_hidden_characters(std::string_view text) {
+  while (!text.empty()) {
+    char32_t c = 0;
+    const int length = decode_utf8(text, c);
+    if (length == 0 || is_hidden_character(c)) return true;
+    text.remove_prefix(static_cast<std::size_t>(length));
+  }
+  return false;
+}
 
-std::string escape(std::string_view text) {
+namespace {
+
+std::string spelled_out(std::string_view text, std::string_view backslash) {
   if (std::all_of(text.begin(), text.end(),
                   [](char c) { return c >= 0x20 && c < 0x7F && c != '\\'; })) {
     return std::string(text);  // nearly always
@@ -58,12 +68,12 @@ std::string escape(std::string_view text) {
       continue;
     }
     if (c == '\\') {
-      out += "\\\\";
+      out += backslash;
     } else if (c == '\n') {
       out += "\\n";
     } else if (c == '\t') {
       out += "\\t";
-    } else if (!is_hidden(c)) {
+    } else if (!is_hidden_character(c)) {
       out += text.substr(0, static_cast<std::size_t>(length));
     } else if (c < 0x80) {
       fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned>(c));
@@ -74,5 +84,11 @@ std::string escape(std::string_view text) {
   }
   return out;
 }
+
+}  // namespace
+
+std::string escape(std::string_view text) { return spelled_out(text, "\\\\"); }
+
+std::string escape_hidden_characters(std::string_view text) { return spelled_out(text, "\\"); }
 
 }  // namespace masque

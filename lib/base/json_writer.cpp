@@ -9,16 +9,19 @@
 
 #include "base/decimal.hpp"
 #include "base/escape.hpp"
+#include "base/hidden_characters.hpp"
 
 namespace masque {
 
 namespace {
 
-/// Of the characters with these first bytes a few are bidirectional controls.
-bool may_reorder(char c) { return c == '\xE2' || c == '\xD8'; }
+/// Of the characters with these first bytes a few are hidden ones beyond JSON's own.
+bool may_hide(char c) {
+  return c == '\xE2' || c == '\xC2' || c == '\xD8' || c == '\xEF' || c == '\x7F';
+}
 
 bool needs_escape(char c) {
-  return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || may_reorder(c);
+  return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || may_hide(c);
 }
 
 }  // namespace
@@ -30,10 +33,10 @@ void append_json_string(std::string_view text, std::string& out, JsonControls co
     if (!needs_escape(text[i])) continue;
     char32_t code_point = static_cast<unsigned char>(text[i]);
     int length = 1;
-    if (may_reorder(text[i])) {
+    if (may_hide(text[i])) {
       if (controls == JsonControls::kKeep) continue;
       length = decode_utf8(text.substr(i), code_point);
-      if (length == 0 || !is_bidirectional_control(code_point)) continue;
+      if (length == 0 || !is_hidden_character(code_point)) continue;
     }
     out += text.substr(done, i - done);
     done = i + static_cast<std::size_t>(length);

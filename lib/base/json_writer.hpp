@@ -11,15 +11,15 @@
 
 namespace masque {
 
-/// What becomes of bidirectional controls, after which a terminal shows text in another order.
+/// What becomes of hidden characters (hidden_characters.hpp), which a terminal obeys.
 enum class JsonControls {
   kEscape,  ///< written as `\uNNNN`
   kKeep,    ///< in files that must have the bytes of another library's
 };
 
 /// Appends `text` (UTF-8, which is not checked) to `out` as a JSON string, quotes included. Escaped
-/// are `"`, `\`, control characters below U+0020 and, where `controls` is kEscape, bidirectional
-/// controls; nothing else.
+/// are `"`, `\`, control characters below U+0020 and, where `controls` is kEscape, all others that
+/// is_hidden_character() names; nothing else.
 void append_json_string(std::string_view text, std::string& out,
                         JsonControls controls = JsonControls::kEscape);
 

@@ -177,7 +177,7 @@ std::uint64_t filter_lines(const std::string& path, const LineFilter& filter) {
       errors[at] = caught([&] { filter.work(pieces[at], outputs[at]); });
     });
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      if (!is_shortage(errors[i])) filter.sink(outputs[i]);
+      if (!is_unfinished(errors[i])) filter.sink(outputs[i]);
       if (errors[i]) std::rethrow_exception(errors[i]);
     }
   }

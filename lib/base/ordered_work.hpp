@@ -30,7 +30,7 @@ struct OrderedSteps {
 
 /// Reads items, works on them with `threads` threads (≤ 0: default_threads()), and writes them in
 /// the order of reading, as `steps` say. Holds a few items per thread. An item whose work throws is
-/// still written, unless by is_shortage() it may be half done; then the error is rethrown and
+/// still written, unless by is_unfinished() it may be half done; then the error is rethrown and
 /// nothing after it is written. An error of read() is rethrown when all items before it are
 /// written: output does not depend on the number of threads.
 template <class Item>
@@ -108,7 +108,7 @@ class Ring {
       changed_.wait(lock, [&] { return next.done; });
     }
     ++written_;
-    if (!is_shortage(next.error)) steps_.write(next.item);
+    if (!is_unfinished(next.error)) steps_.write(next.item);
     if (next.error) std::rethrow_exception(next.error);
   }
 
@@ -162,7 +162,7 @@ void ordered_work(int threads, const OrderedSteps<Item>& steps) {
     } catch (...) {  // rethrown below
       failed = std::current_exception();
     }
-    if (!is_shortage(failed)) steps.write(item);
+    if (!is_unfinished(failed)) steps.write(item);
     if (failed) std::rethrow_exception(failed);
   }
 }

@@ -83,6 +83,17 @@ bool is_shortage(const std::exception_ptr& error) noexcept {
   }
 }
 
+bool is_unfinished(const std::exception_ptr& error) noexcept {
+  if (!error) return false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const Interrupted&) {
+    return true;
+  } catch (...) {  // the caller has it
+    return is_shortage(error);
+  }
+}
+
 std::exception_ptr caught(const std::function<void()>& work) {
   try {
     work();

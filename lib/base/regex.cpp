@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/interrupt.hpp"
+#include "base/signals_kill.hpp"
 #include "base/utf8.hpp"
 
 namespace masque {
@@ -25,9 +26,15 @@ constexpr unsigned kMostDepth = 500;
 // Steps back in a match from one place: Oniguruma's own limit, which Hugging Face's tokenizers
 // keep.
 constexpr unsigned long kMostRetries = 10'000'000;
-// Steps back, and remembered places, in a search through a text.
-constexpr unsigned long kRetriesOfSearch = 100'000'000;
+// Steps back, and remembered places, in all searches through a text together.
+constexpr unsigned long kRetriesOfText = 100'000'000;
 constexpr unsigned long kRetriesPerByte = 256;
+// Steps back that one search may take before it is counted, and how much more each further try may.
+constexpr unsigned long kFreeRetries = kRetriesPerByte;
+constexpr unsigned long kMoreRetries = 4;
+// A step back may look at as many remembered places as the text has bytes. A search that may take
+// more than this many looks, about 0.1 s, can be ended by a signal.
+constexpr unsigned long kShortSearch = 1UL << 26;
 constexpr unsigned kPlacesOfSearch = 1U << 20;
 constexpr unsigned kPlacesPerByte = 4;
 // Oniguruma's positions are of type int.
@@ -110,6 +117,7 @@ Regex::Regex(std::string_view expression, RegexDialect dialect, Refuse refuse) {
 Regex::~Regex() = default;
 
 struct RegexSearch::State {
+  unsigned long retries_left = 0;  ///< steps back that searches through the text may still take
   OnigRegion region{};
   OnigMatchParam* limits = onig_new_match_param();
 
@@ -138,20 +146,35 @@ RegexSearch::RegexSearch(const Regex& regex, std::string_view text)
       std::min<unsigned long>(kPlacesOfSearch + kPlacesPerByte * size, 1UL << 30);
   onig_initialize_match_param(state_->limits);
   onig_set_retry_limit_in_match_of_match_param(state_->limits, kMostRetries);
-  onig_set_retry_limit_in_search_of_match_param(state_->limits,
-                                                kRetriesOfSearch + kRetriesPerByte * size);
+  state_->retries_left = kRetriesOfText + kRetriesPerByte * size;
   onig_set_match_stack_limit_size_of_match_param(state_->limits, static_cast<unsigned>(places));
 }
 
 RegexSearch::~RegexSearch() = default;
 
+int RegexSearch::search(std::size_t from, unsigned long retries) {
+  onig_set_retry_limit_in_search_of_match_param(state_->limits, retries);
+  const OnigUChar* first = onig_bytes(text_);
+  const OnigUChar* last = first + text_.size();
+  std::optional<SignalsKill> long_call;
+  if (retries > kShortSearch / (text_.size() + 1)) long_call.emplace();
+  return onig_search_with_param(regex_.compiled_->regex, first, last, first + from, last,
+                                &state_->region, ONIG_OPTION_NONE, state_->limits);
+}
+
 bool RegexSearch::find(std::size_t from) {
   MASQUE_CHECK(from <= text_.size());
   throw_if_interrupted();
-  const OnigUChar* first = onig_bytes(text_);
-  const OnigUChar* last = first + text_.size();
-  const int at = onig_search_with_param(regex_.compiled_->regex, first, last, first + from, last,
-                                        &state_->region, ONIG_OPTION_NONE, state_->limits);
+  // Oniguruma does not say how many steps a search took: with more and more of them at each try,
+  // the last limit is at most a few times that number.
+  int at = search(from, kFreeRetries);
+  for (unsigned long retries = kFreeRetries * kMoreRetries;
+       at == ONIGERR_RETRY_LIMIT_IN_SEARCH_OVER && state_->retries_left > 0;
+       retries *= kMoreRetries) {
+    retries = std::min(retries, state_->retries_left);
+    at = search(from, retries);
+    state_->retries_left -= retries;
+  }
   if (at == ONIG_MISMATCH) return false;
   throw_without_memory(at);
   if (at < 0) refuse_code(at);

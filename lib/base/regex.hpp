@@ -48,9 +48,11 @@ class RegexSearch {
   ~RegexSearch();
 
   /// Goes to the first match that begins at byte `from` (at most the size of the text) or after it;
-  /// false if there is none. Calls `refuse` if that takes more steps or memory than a text of this
-  /// size may cost (an expression may need time exponential in its length), or if the match begins
-  /// before `from` or ends before it begins (`\K` in what only looks). Throws Interrupted.
+  /// false if there is none. Calls `refuse` if all calls together take more steps, or this one more
+  /// memory, than a text of this size may cost (an expression may need time exponential in its
+  /// length), or if the match begins before `from` or ends before it begins (`\K` in what only
+  /// looks). Throws Interrupted; while one search takes long, a signal ends the process
+  /// (SignalsKill).
   bool find(std::size_t from);
 
   /// First byte of the last match in the text. This and what follows: only after a find() that
@@ -65,6 +67,7 @@ class RegexSearch {
   std::optional<std::string_view> group(std::size_t number) const;
 
  private:
+  int search(std::size_t from, unsigned long retries);
   void refuse_code(int code) const;
 
   struct State;

@@ -28,4 +28,9 @@ int errno_of(const Work& work) noexcept {
 /// and must neither be used nor written.
 bool is_shortage(const std::exception_ptr& error) noexcept;
 
+/// Whether what was in the making when `error` was thrown may be half done, and must neither be
+/// used nor written: is_shortage(), or Interrupted, which comes between any two steps; false for
+/// nullptr.
+bool is_unfinished(const std::exception_ptr& error) noexcept;
+
 }  // namespace masque

@@ -10,6 +10,7 @@
 #include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/hidden_characters.hpp"
 #include "base/parse_number.hpp"
 #include "cli/command.hpp"
 #include "cli/option_values.hpp"
@@ -31,7 +32,8 @@ std::string with_options(std::string_view message) { return spell_fields(message
 std::string message_line(const std::string& tool, std::string_view message) {
   constexpr std::size_t kMost = 2000;
   constexpr std::size_t kEnd = 300;
-  std::string text = with_options(message);
+  // A last defence: what a file says is escaped where the message is made.
+  std::string text = escape_hidden_characters(with_options(message));
   if (text.size() > kMost) {
     const auto starts_character = [&](std::size_t at) { return (text[at] & 0xC0) != 0x80; };
     std::size_t begin = kMost - kEnd;

@@ -146,7 +146,8 @@ Table::Table(Session& session, const CommonOptions& options, std::vector<std::st
       columns_(std::move(columns)) {
   if (options.json || options.no_header) return;
   if (aligned_) {
-    held_.push_back(columns_);
+    std::vector<std::string>& shown = held_.emplace_back();
+    for (const std::string& column : columns_) shown.push_back(escape(column));
     tones_.push_back(Tone::kDim);
   } else {
     print_line(header_line(session_, options_, columns_), Tone::kDim);

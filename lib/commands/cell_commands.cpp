@@ -7,6 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/hidden_characters.hpp"
+#include "base/interrupt.hpp"
 #include "cli/completion.hpp"
 
 namespace masque::commands {
@@ -15,6 +17,8 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kCellKeys = {"print-slurm", "slurm-time", "slurm-memory",
                                                        "slurm-cpus"};
+// A list has one command on each line, and those who read it divide it at the ends of lines only.
+constexpr std::string_view kPlainText = "expected text without control characters";
 constexpr std::string_view kDigitsOfNumber = "0123456789";
 
 std::string shell_word(const std::string& word) {
@@ -75,8 +79,10 @@ std::string script_of(std::string_view tool, const std::vector<std::string>& lin
   text +=
       "#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH --signal=B:USR1@60\n"
       "case ${SLURM_ARRAY_TASK_ID:?submit this file with sbatch} in\n";
-  for (std::size_t i = 0; i < lines.size(); ++i)
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    throw_if_interrupted();
     text += fmt::format("{}) set -- {} ;;\n", i + 1, lines[i]);
+  }
   text += "*) echo \"no cell $SLURM_ARRAY_TASK_ID\" >&2; exit 2 ;;\nesac\n";
   text += kRun;
   return text;
@@ -86,8 +92,27 @@ std::string script_of(std::string_view tool, const std::vector<std::string>& lin
 
 std::string shell_line(std::span<const std::string> words) {
   std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
+  for (const std::string& word : words) {
+    if (has_hidden_characters(word))
+      throw UsageError(fmt::format("found '{}', {}", escape(word), kPlainText));
+    line += (line.empty() ? "" : " ") + shell_word(word);
+  }
   return line;
+}
+
+void check_values(const cli::Command& command) {
+  const std::vector<cli::Entry> entries = command.entries();
+  for (const cli::Setting& setting : command.settings()) {
+    if (!has_hidden_characters(setting.value)) continue;
+    const auto entry =
+        std::ranges::find(entries, setting.key, [](const cli::Entry& e) { return cli::key_of(e); });
+    std::string name = setting.key;
+    std::ranges::replace(name, '-', '_');
+    throw UsageError(
+        fmt::format("{}: found '{}', {}",
+                    entry != entries.end() && entry->positional ? entry->names : field(name),
+                    escape(setting.value), kPlainText));
+  }
 }
 
 std::span<const std::string_view> cell_keys() { return kCellKeys; }
@@ -127,7 +152,10 @@ void print_cells(std::string_view tool, const std::vector<std::string>& lines,
     session.print(script_of(tool, lines, options));
     return;
   }
-  for (const std::string& line : lines) session.print(line + "\n");
+  for (const std::string& line : lines) {
+    throw_if_interrupted();
+    session.print(line + "\n");
+  }
 }
 
 }  // namespace masque::commands

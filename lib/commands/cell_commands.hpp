@@ -14,7 +14,8 @@
 
 namespace masque::commands {
 
-/// Returns `words` as a shell reads them, with blanks between.
+/// Returns `words` as a shell reads them, with blanks between, in one line. Throws UsageError for a
+/// word with hidden characters (base/hidden_characters.hpp), such as the end of a line.
 std::string shell_line(std::span<const std::string> words);
 
 /// How the cells of a sweep are printed.
@@ -35,13 +36,17 @@ void declare_cells(cli::Command& command, CellOptions& options);
 /// take.
 void check_cells(const CellOptions& options);
 
+/// Throws UsageError that names the first option or argument of `command`, a sweep, with hidden
+/// characters in its value: its lines would be no lines.
+void check_values(const cli::Command& command);
+
 /// Returns the words that give a cell of the sweep `command` its threads: as many as the processors
 /// of `options`, unless threads are given.
 std::vector<std::string> thread_words(const cli::Command& command, const CellOptions& options);
 
 /// Prints `lines`, the commands of a sweep of `tool`, to `session`: one a line, or as a script with
 /// the resources of `options` that runs line $SLURM_ARRAY_TASK_ID. Before the time of a cell is
-/// over the script lets the command save and queues the cell again.
+/// over the script lets the command save and queues the cell again. Throws Interrupted.
 void print_cells(std::string_view tool, const std::vector<std::string>& lines,
                  const CellOptions& options, cli::Session& session);
 

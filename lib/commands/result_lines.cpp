@@ -7,6 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
+#include "base/hash.hpp"
 #include "base/json_writer.hpp"
 #include "base/line_filter.hpp"
 #include "base/parallel.hpp"
@@ -61,6 +63,19 @@ std::string own_members(const ProvenanceMembers& some, const ProvenanceMembers& 
   return text;
 }
 
+constexpr std::string_view kLineDigest = ",\"xxh3\":\"";
+
+/// The object of a line of with_line_digest(); another line as it is. Throws InputError for a line
+/// that was changed since.
+std::string without_line_digest(std::string_view line) {
+  const std::size_t begin = line.rfind(kLineDigest);
+  if (begin == std::string_view::npos) return std::string(line);
+  std::string object = fmt::format("{}}}", line.substr(0, begin));
+  if (with_line_digest(object) != line)
+    throw InputError("was changed since it was written: it does not have the digest xxh3");
+  return object;
+}
+
 }  // namespace
 
 ProvenanceMembers provenance_of(const JsonValue& root, std::span<const std::string_view> results) {
@@ -96,6 +111,12 @@ void check_provenance(std::string_view what, const ProvenanceMembers& found,
                                own_members(found, expected), what, own_members(expected, found)));
 }
 
+std::string with_line_digest(std::string_view object) {
+  MASQUE_CHECK(object.ends_with('}'));
+  return fmt::format("{}{}{}\"}}", object.substr(0, object.size() - 1), kLineDigest,
+                     xxh3_of(as_bytes(object)));
+}
+
 void for_each_result(std::string_view text, const std::string& path,
                      const std::function<void(const JsonValue& root)>& use) {
   std::uint64_t number = 0;
@@ -103,7 +124,8 @@ void for_each_result(std::string_view text, const std::string& path,
     ++number;
     if (line.empty()) return;
     const auto problem = input_error_message([&] {
-      const auto parsed = read_json(line);
+      const std::string object = without_line_digest(line);
+      const auto parsed = read_json(object);
       if (const auto* error = std::get_if<JsonError>(&parsed))
         throw InputError(fmt::format("byte {}: {}", error->offset, error->message));
       use(std::get<JsonValue>(parsed));

@@ -53,9 +53,13 @@ kernel::Precision precision_of(const ProvenanceMembers& members);
 void check_provenance(std::string_view what, const ProvenanceMembers& found,
                       const ProvenanceMembers& expected);
 
+/// Returns `object`, JSON in one line without its end, with a last member "xxh3": the digest of
+/// `object`, which for_each_result() compares.
+std::string with_line_digest(std::string_view object);
+
 /// Calls `use` with the value of every line of `text`, the content of a file, that is not empty.
-/// Throws InputError "path: line N: …" with this `path` for what is not JSON and for an InputError
-/// of `use`.
+/// Throws InputError "path: line N: …" with this `path` for what is not JSON, for a line of
+/// with_line_digest() that was changed since, and for an InputError of `use`.
 void for_each_result(std::string_view text, const std::string& path,
                      const std::function<void(const JsonValue& root)>& use);
 

@@ -1,5 +1,6 @@
 #include "commands/sequences.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -36,14 +37,35 @@ void check(const probe::Sequence& item, const model::Design& design) {
   if (design.type_vocab_size > 0) all_below("seg", item.segments, 0, design.type_vocab_size);
   const Index longest = design.max_position_embeddings;
   const Index unlimited = std::numeric_limits<Index>::max();
-  all_below("pos", item.positions, -design.position_offset, longest > 0 ? longest : unlimited);
+  // Padding that positions do not count has −1.
+  all_below("pos", item.positions, design.position_offset > 0 ? -1 : 0,
+            longest > 0 ? longest : unlimited);
   if (longest > 0 && item.positions.empty() && std::ssize(item.ids) > longest)
     throw InputError(fmt::format("{} ids, expected at most {}, the positions of the model",
                                  item.ids.size(), longest));
 }
 
-probe::Sequence item_of(const records::Record& record, std::uint64_t number,
+/// Throws InputError for tokens that attention_mask hides between others, where a model counts them
+/// in distances between tokens that its positions do not give.
+void check_hidden(const records::Record& record, const model::Design& design) {
+  if (record.hidden.empty() || record.pos.values.empty()) return;
+  const std::int32_t first = *std::ranges::min_element(record.pos.values);
+  const bool between = std::ranges::any_of(
+      record.hidden, [&](const records::DroppedToken& token) { return token.pos > first; });
+  const bool windows = std::ranges::any_of(
+      design.layers, [](const model::LayerDesign& layer) { return layer.window.has_value(); });
+  const bool counts = windows || design.position == model::PositionType::kDisentangled ||
+                      (design.position == model::PositionType::kT5 && design.position_offset > 0);
+  if (between && counts)
+    throw InputError(
+        "attention_mask hides tokens between others, which counts in the distances of this model; "
+        "expected padding in front or at the end");
+}
+
+probe::Sequence item_of(records::Record& record, std::uint64_t number,
                         const model::Design& design) {
+  check_hidden(record, design);
+  records::number_positions(record, position_rule(design));
   probe::Sequence item{.number = number,
                        .ids = record.ids,
                        .segments = indexes(record.seg),
@@ -125,6 +147,12 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
 }
 
 }  // namespace
+
+records::PositionRule position_rule(const model::Design& design) {
+  records::PositionRule rule{.offset = static_cast<std::int32_t>(design.position_offset)};
+  if (design.pad_token_id) rule.pad = static_cast<TokenId>(*design.pad_token_id);
+  return rule;
+}
 
 probe::Sequence sequence_of(probe::Sentence sentence, std::uint64_t number,
                             const OpenedModel& opened) {

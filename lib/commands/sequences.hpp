@@ -12,6 +12,7 @@
 #include "commands/text_stream.hpp"
 #include "probe/score/sentence.hpp"
 #include "probe/score/sequence.hpp"
+#include "records/record.hpp"
 
 namespace masque::commands {
 
@@ -25,6 +26,9 @@ struct SequenceOptions {
   bool offers_skip_long = false;       ///< set by add_skip_long: messages name the option
   bool skip_empty = false;             ///< text without a token is left out; else it is refused
 };
+
+/// How a model of `design` numbers the positions of records.
+records::PositionRule position_rule(const model::Design& design);
 
 /// Declares --records, --no-special, --bos, --no-bos and the options of the stream of `command`,
 /// with `options` as their targets. Without `masks` the help does not offer records with masks: the

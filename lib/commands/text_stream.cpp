@@ -70,7 +70,7 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
       session.flush();
     }
   });
-  if (!is_shortage(failed)) work.flush();
+  if (!is_unfinished(failed)) work.flush();
   session.clear_progress();
   if (failed) {
     // What was printed before it is good, whatever kind of error it is.

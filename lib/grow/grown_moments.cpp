@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "base/file.hpp"
-#include "base/parallel.hpp"
 #include "model/checkpoint/training_state.hpp"
 
 namespace masque::grow {
@@ -63,7 +62,9 @@ GrownMoments::GrownMoments(const std::string& folder, const model::ModelPlan& be
                            const model::ModelPlan& after, const WidthSettings& settings)
     : before_(before), after_(after), settings_(settings) {
   const std::string path = join(folder, model::kTrainingStateName);
-  if (exists(path)) problem_ = input_error_message([&] { state_ = store::open_checkpoint(path); });
+  if (!exists(path)) return;
+  state_ = store::open_checkpoint(path);
+  model::check_state(*state_, path);
 }
 
 void GrownMoments::add(const model::PlacedTensor& from, const model::PlacedTensor& to, bool anew) {
@@ -108,7 +109,6 @@ void GrownMoments::add(const model::PlacedTensor& from, const model::PlacedTenso
 }
 
 std::string GrownMoments::summary() const {
-  if (problem_) return *problem_ + ": left out";
   std::size_t all = 0;
   for (const store::TensorInfo& tensor : state_->tensors())
     if (tensor.name.starts_with(model::state_tensor_name(model::kStateFirst, ""))) ++all;
@@ -123,6 +123,7 @@ std::optional<store::OutputWeights> GrownMoments::take() {
   if (weights_.tensors.empty()) return std::nullopt;
   weights_.name = model::kTrainingStateName;
   std::ranges::sort(weights_.tensors, {}, [](const auto& tensor) { return tensor.info.name; });
+  model::add_state_digests(weights_);
   return std::move(weights_);
 }
 

@@ -22,9 +22,10 @@ namespace masque::grow {
 /// they grow as if all copies of a weight had equal gradients.
 class GrownMoments {
  public:
-  /// `folder` is that of the small model and may have a state; what this does not have is left out,
-  /// and all of one that cannot be read. The plans of both models, `before` and `after`, must
-  /// outlive it. `settings` are the growth's.
+  /// `folder` is that of the small model and may have a state; what this does not have is left out.
+  /// The plans of both models, `before` and `after`, must outlive it. `settings` are the growth's.
+  /// Throws InputError for a state that cannot be read or was changed since it was written, and
+  /// Interrupted.
   GrownMoments(const std::string& folder, const model::ModelPlan& before,
                const model::ModelPlan& after, const WidthSettings& settings);
 
@@ -42,14 +43,13 @@ class GrownMoments {
   std::optional<store::OutputWeights> take();
 
   /// Whether the folder has a state.
-  bool has_state() const { return state_ || problem_; }
+  bool has_state() const { return state_.has_value(); }
 
  private:
   const model::ModelPlan& before_;
   const model::ModelPlan& after_;
   WidthSettings settings_;
   std::optional<store::Checkpoint> state_;
-  std::optional<std::string> problem_;  ///< of one that cannot be read
   std::set<std::string> used_, added_;  ///< parameters of both models
   store::OutputWeights weights_;
 };

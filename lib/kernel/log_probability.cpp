@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "kernel/exp_sum_rows.hpp"
+#include "kernel/log_sum.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/scalar.hpp"
 
@@ -21,14 +22,14 @@ constexpr Index kChunk = 8 * Linear<float>::kColumnBlock;  // columns whose logi
 Index parts(Index n, Index size) { return (n + size - 1) / size; }
 
 /// log Σ exp of all chunks of a row, added in their order.
-double log_sum(std::span<const ExpSum> chunks) {
+LogSum log_sum(std::span<const ExpSum> chunks) {
   double largest = chunks[0].largest;
   for (const ExpSum& chunk : chunks) {
     if (!(chunk.largest <= largest)) largest = chunk.largest;
   }
   double sum = 0;
   for (const ExpSum& chunk : chunks) sum += chunk.sum * std::exp(chunk.largest - largest);
-  return largest + std::log(sum);
+  return {largest, std::log(sum)};
 }
 
 }  // namespace
@@ -64,7 +65,8 @@ void log_probability_forward(MatrixView<const T> x, const Linear<T>& head, doubl
     }
   });
   for (Index i = 0; i < rows; ++i) {
-    out[static_cast<std::size_t>(i)] -= log_sum(std::as_const(sums).view().row_span(i));
+    double& target = out[static_cast<std::size_t>(i)];
+    target = target - log_sum(std::as_const(sums).view().row_span(i));
   }
 }
 

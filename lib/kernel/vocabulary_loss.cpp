@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "kernel/log_sum.hpp"
 #include "kernel/norm_rows.hpp"
 #include "kernel/panel_product.hpp"
 #include "kernel/parallel.hpp"
@@ -180,8 +181,8 @@ class VocabularyChunk {
     }
     VocabularyLoss<float> result;
     for (std::size_t r = 0; r < total_.size(); ++r) {
-      const double loss = static_cast<double>(most_[r]) + std::log(total_[r]) -
-                          static_cast<double>(target_logits_[r]);
+      const LogSum all{static_cast<double>(most_[r]), std::log(total_[r])};
+      const double loss = -(static_cast<double>(target_logits_[r]) - all);
       result.sum += task_.row_weights[r] * loss;
       if (!losses.empty()) losses[r] = loss;
       if (best[r] == task_.targets[r]) ++result.correct;

@@ -12,6 +12,7 @@
 #include "base/interrupt.hpp"
 #include "mask/builtin.hpp"
 #include "mask/expression.hpp"
+#include "model/checkpoint/training_state.hpp"
 #include "model/masks.hpp"
 #include "store/checkpoint.hpp"
 #include "store/checkpoint_writer.hpp"
@@ -65,8 +66,9 @@ class Cell {
     double loss = std::numeric_limits<double>::quiet_NaN();
     const std::int64_t steps = options_.trainer.schedule.steps;
     if (exists(files_.checkpoint)) {
-      train::read_trainer_state(store::open_checkpoint(files_.checkpoint), files_.checkpoint,
-                                trainer, learner_->parameters());
+      const store::Checkpoint state = store::open_checkpoint(files_.checkpoint);
+      model::check_state(state, files_.checkpoint);
+      train::read_trainer_state(state, files_.checkpoint, trainer, learner_->parameters());
       request_.note(fmt::format("{}: continues after step {}", name(), trainer.done()));
       if (trainer.done() == steps) return;
     }
@@ -78,8 +80,9 @@ class Cell {
     };
     // What comes after the last step has no checkpoint of its own.
     loop.save = [&] {
-      store::write_checkpoint_file(files_.checkpoint,
-                                   train::trainer_state(trainer, learner_->parameters()), {});
+      store::OutputWeights state = train::trainer_state(trainer, learner_->parameters());
+      model::add_state_digests(state);
+      store::write_checkpoint_file(files_.checkpoint, state, {});
     };
     train::run_steps(trainer, loop);
     request_.note(fmt::format("{}: {} steps, {} tokens, last loss {:.4f}, {:.0f} s", name(),

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/digest_line.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
@@ -154,11 +155,12 @@ std::optional<std::vector<LengthRow>> LengthStore::find(const LengthSubject::Set
                                                         std::size_t arm, std::uint64_t seed) const {
   const std::string path = join(join(folder_, "cells"), settings_digest(settings) + ".tsv");
   if (!exists(path)) return std::nullopt;
-  const std::string text = read_text(path, kMostBytes);
+  const std::string written = read_text(path, kMostBytes);
+  const std::string_view text = without_digest_line(written, path);
   const std::string head = text_of(settings) + columns_of(settings);
   if (!text.starts_with(head) || !text.ends_with('\n')) throw InputError(path, kDamaged);
   std::vector<LengthRow> rows;
-  for_each_line(std::string_view(text).substr(head.size()), [&](std::string_view line) {
+  for_each_line(text.substr(head.size()), [&](std::string_view line) {
     Fields fields(line, path);
     LengthRow row;
     row.arm = arm;
@@ -185,7 +187,8 @@ void LengthStore::keep(const LengthSubject::Settings& settings,
                         row.whole, row.targets);
     text += has_finetuning(settings) ? fmt::format("\t{:d}\n", row.finetuned) : "\n";
   }
-  replace_text(join(join(folder_, "cells"), settings_digest(settings) + ".tsv"), text);
+  replace_text(join(join(folder_, "cells"), settings_digest(settings) + ".tsv"),
+               with_digest_line(text));
 }
 
 std::string LengthStore::checkpoint(const LengthSubject::Settings& settings) const {
@@ -217,8 +220,9 @@ std::string LengthStore::model(const LengthSubject::Settings& settings,
 std::optional<std::int64_t> LengthStore::steps(const std::string& request) const {
   const std::string path = join(join(folder_, "cells"), request + ".steps");
   if (!exists(path)) return std::nullopt;
-  const std::string text = read_text(path, kMostBytes);
-  const auto number = parse_number<std::int64_t>(std::string_view(text).substr(0, text.find('\n')));
+  const std::string written = read_text(path, kMostBytes);
+  const std::string_view text = without_digest_line(written, path);
+  const auto number = parse_number<std::int64_t>(text.substr(0, text.find('\n')));
   if (!number || !text.ends_with('\n')) {
     throw InputError(path,
                      "expected a number of steps; remove the file to measure it again, which "
@@ -228,7 +232,8 @@ std::optional<std::int64_t> LengthStore::steps(const std::string& request) const
 }
 
 void LengthStore::keep_steps(const std::string& request, std::int64_t steps) const {
-  replace_text(join(join(folder_, "cells"), request + ".steps"), fmt::format("{}\n", steps));
+  replace_text(join(join(folder_, "cells"), request + ".steps"),
+               with_digest_line(fmt::format("{}\n", steps)));
 }
 
 }  // namespace masque::length

@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/digest_line.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/output_folder.hpp"
+#include "base/parallel.hpp"
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
 #include "length/store.hpp"
@@ -259,7 +261,9 @@ std::string collect_parts(const std::vector<std::string>& folders) {
     for (const std::string& name : list_files(folder)) {
       const auto place = place_of(name);
       if (!place) continue;
-      Part part{join(folder, name), read_text(join(folder, name), kMostTableBytes)};
+      const std::string path = join(folder, name);
+      const std::string written = read_text(path, kMostTableBytes);
+      Part part{path, std::string(without_digest_line(written, path))};
       if (cells == 0) cells = place->second;
       if (cells != place->second) {
         throw InputError(part.path,

@@ -275,7 +275,8 @@ struct Design {
   std::vector<LayerDesign> layers;        ///< num_hidden_layers of them
 
   // T5 and MPNet
-  Index relative_buckets = 0;       ///< of distances, half of them for each sign; rows of the table
+  Index relative_buckets = 0;       ///< of distances, half of them for each sign: rows of the table
+  Index unused_relative_rows = 0;   ///< of the table, after those of the buckets
   Index relative_max_distance = 0;  ///< tokens; beyond it all share the last bucket
   Index distance_clamp = 0;         ///< XLNet's clamp_len: distances beyond it count as it; 0: none
   // DeBERTa

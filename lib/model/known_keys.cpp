@@ -91,15 +91,16 @@ constexpr std::string_view kAny = "*";
 constexpr KnownKeys kKnown[] = {
     // Read by some families only.
     {"gpt2 gpt_neox llama t5 xlnet", "is_decoder", kAny},
-    {"", "is_decoder", "false", "a mask that hides later tokens"},
-    {"gpt2 gpt_neox llama", "is_causal", "true", "a mask that shows later tokens, too"},
-    {"", "is_causal", "false", "a mask that hides later tokens"},
-    {"", "use_bidirectional_attention", "false", "a mask that shows later tokens, too"},
-    {"", "add_cross_attention", "false", "attention to another model's states"},
+    {"", "is_decoder", "false", "whether tokens read later ones"},
+    {"gpt2 gpt_neox llama", "is_causal", "true", "whether tokens read later ones"},
+    {"", "is_causal", "false", "whether tokens read later ones"},
+    {"", "use_bidirectional_attention", "false", "whether tokens read later ones"},
+    {"", "add_cross_attention", "false", "whether another model's states are read"},
     {"t5 xlnet", "max_position_embeddings", kAny},
     {"t5", "tie_word_embeddings num_decoder_layers scale_decoder_outputs", kAny},
     {"t5", "dense_act_fn", "", "another activation than feed_forward_proj", is_own_activation},
     {"t5", "is_gated_act", "", "another feed-forward layer than feed_forward_proj", is_own_gate},
+    {"distilbert", "sinusoidal_pos_embds", kAny},  // the file has the table
     {"deberta_v2",
      "position_buckets max_relative_positions share_att_key norm_rel_ebd conv_act conv_groups "
      "padding_idx",
@@ -124,11 +125,11 @@ constexpr KnownKeys kKnown[] = {
     {"albert", "net_structure_type num_memory_blocks gap_size", "0", "ALBERT's memory blocks"},
     {"albert", "down_scale_factor", "1", "ALBERT's memory blocks"},
     {"albert", "layers_to_keep", kAny},
-    {"bert tta", "directionality", "bidi", "a mask that hides tokens"},
+    {"bert tta", "directionality", "bidi", "whether tokens read later ones"},
 
     // Numbers of quantised weights.
     {"", "quantization_config quantization compression_config", "{}",
-     "how the stored numbers are to be read: their scales are not applied"},
+     "how the stored numbers are scaled"},
     {"", "transformers_weights", "", "which file has the weights"},
 
     // What other families compute.
@@ -154,6 +155,7 @@ constexpr KnownKeys kKnown[] = {
      is_number_of_heads},
     {"", "multi_query", "false", "heads that share keys and values"},
     {"", "partial_rotary_factor rotary_pct", "1", "how much of each head is rotated"},
+    {"", "rope_interleaved rope_interleave", "false", "the layout of rotary positions"},
     {"", "rotary_dim", "", "how much of each head is rotated"},
     {"", "no_rope_layers no_rope_layer_interval", "[]", "layers without positions"},
     {"", "position_embedding_type", "absolute rope rotary", "the kind of positions"},
@@ -167,7 +169,8 @@ constexpr KnownKeys kKnown[] = {
     {"",
      "architectures auto_map custom_pipelines dtype finetuning_task language license model_type "
      "name_or_path prefix processor_class task_specific_params tokenizer_class torch_dtype "
-     "torchscript transformers_version unsloth_fixed unsloth_version base_model_type changes",
+     "torchscript is_llama_config transformers.js_config transformers_version unsloth_fixed "
+     "unsloth_version base_model_type changes",
      kAny},
     // How programs compute the same.
     {"",
@@ -281,16 +284,13 @@ std::vector<std::string> check_unused_keys(const FamilyConfig& config, const Fam
   std::vector<std::string> unknown;
   for (const UnusedKey& key : config.unused_keys()) {
     if (key.name.starts_with('_')) continue;  // transformers' notes to itself
-    const std::size_t dot = key.name.rfind('.');
-    if (dot != std::string::npos) {
-      const bool rotary = key.name.starts_with("rope_");
-      if (rotary && key.value.is(JsonKind::kObject))
-        refuse(key, "no value", "the rotary positions of some layers");
-      if (!rotary || !has_word(kRotaryKeys, std::string_view(key.name).substr(dot + 1)))
-        unknown.push_back(key.name);
-      continue;
-    }
     const KnownKeys* known = find_known(name, key.name);
+    const std::size_t dot = key.name.rfind('.');
+    if (known == nullptr && dot != std::string::npos && key.name.starts_with("rope_")) {
+      if (key.value.is(JsonKind::kObject))
+        refuse(key, "no value", "the rotary positions of some layers");
+      if (has_word(kRotaryKeys, std::string_view(key.name).substr(dot + 1))) continue;
+    }
     if (known == nullptr) {
       unknown.push_back(key.name);
       continue;
@@ -308,13 +308,13 @@ std::string unknown_keys_note(const std::vector<std::string>& unknown) {
   std::string names;
   for (const std::string& name : unknown)
     names += fmt::format("{}{}", names.empty() ? "" : ", ", escape(name));
-  return fmt::format("unknown keys of config.json are not used: {}", names);
+  return fmt::format("unknown keys are not used: {}", names);
 }
 
 ModelPlan read_plan(const Family& family, const FamilyConfig& config) {
   ModelPlan plan = family.plan(config);
   const std::vector<std::string> unknown = check_unused_keys(config, family, plan.design);
-  if (!unknown.empty()) plan.design.notes.push_back(unknown_keys_note(unknown));
+  if (!unknown.empty()) plan.design.notes.push_back("config.json: " + unknown_keys_note(unknown));
   return plan;
 }
 

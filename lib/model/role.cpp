@@ -19,7 +19,8 @@ Index decoder_rows(const Design& design) {
 
 /// Rows of DeBERTa's table of relative positions.
 Index relative_rows(const Design& design) {
-  if (design.position != PositionType::kDisentangled) return design.relative_buckets;
+  if (design.position != PositionType::kDisentangled)
+    return design.relative_buckets + design.unused_relative_rows;
   return 2 *
          (design.position_buckets > 0 ? design.position_buckets : design.max_relative_positions);
 }

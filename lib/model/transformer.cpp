@@ -149,8 +149,10 @@ Batch Transformer<T>::checked(const Batch& batch, const KeyValues<T>* cache) con
   MASQUE_CHECK(batch.segments.empty() || batch.segments.size() == batch.ids.size());
   Batch result = batch;
   for (const Index position : batch.positions) {
-    if (position < 0 && position != Batch::kNoPosition) {
-      fail(fmt::format("position {}, expected at least 0", position));
+    // Padding that positions do not count stands in front of them.
+    const Index least = design.position_offset > 0 ? -1 : 0;
+    if (position < least && position != Batch::kNoPosition) {
+      fail(fmt::format("position {}, expected at least {}", position, least));
     }
   }
   for (const TokenId id : batch.ids) {

@@ -100,6 +100,8 @@ class Drop final : public Corruption {
     take_out(record, scratch.flags, options_.min_keep, tally);
     if (!options_.renumber) return;
     std::iota(record.pos.values.begin(), record.pos.values.end(), 0);
+    record.position_ids = false;
+    record.hidden.clear();
   }
 
  private:

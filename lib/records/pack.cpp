@@ -34,6 +34,11 @@ void check_packable(const Record& document) {
     throw InputError(fmt::format("has the mask '{}', which cannot be packed: pack documents first",
                                  escape(*document.mask)));
   }
+  if (document.pos.present && !document.hidden.empty()) {
+    throw InputError(
+        "has tokens in front of others that attention_mask hides, which cannot be packed: put "
+        "padding at the end");
+  }
   // Without labels the original is a target of its own (bart), not one id for each token.
   if (document.original.present &&
       (!document.labels.present || document.original.values.size() != document.size()))
@@ -49,6 +54,7 @@ void Packer::check(const Record& document) {
     fields_.emplace();
     for (const auto& [name, list] : kLists) ((*fields_).*list).present = (document.*list).present;
     fields_->has_dropped = document.has_dropped;
+    fields_->position_ids = document.position_ids;
   }
   const auto refuse = [](const char* name) {
     throw InputError(fmt::format("only some records have {}, expected all or none", name));
@@ -57,6 +63,7 @@ void Packer::check(const Record& document) {
     if (((*fields_).*list).present != (document.*list).present) refuse(name);
   }
   if (fields_->has_dropped != document.has_dropped) refuse("dropped");
+  if (fields_->position_ids != document.position_ids) refuse("position_ids");
   const auto check_position = [&](std::int32_t pos) {
     if (pos > std::numeric_limits<std::int32_t>::max() - options_.pos_start)
       throw InputError(fmt::format("position {}, expected a smaller one", pos));
@@ -101,6 +108,7 @@ void Packer::append(const Record& document, std::size_t begin, std::size_t end) 
   if (open_.ids.empty()) {
     for (Numbers* list : {&open_.pos, &open_.doc, &open_.cu_seqlens}) list->present = true;
     open_.cu_seqlens.values.push_back(0);
+    open_.position_ids = document.position_ids;
   }
   append_lists(document, begin, end);
   if (document.words.present) append_words(document, begin, end);

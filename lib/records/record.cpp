@@ -1,5 +1,6 @@
 #include "records/record.hpp"
 
+#include <algorithm>
 #include <array>
 #include <variant>
 
@@ -37,9 +38,15 @@ void add_text(const NoisyText& noisy, JsonWriter& json) {
   json.end_array();
 }
 
+void add_tokens(std::string_view key, const std::vector<DroppedToken>& tokens, JsonWriter& json) {
+  json.key(key).begin_array();
+  for (const DroppedToken& token : tokens) json.array(std::array{token.pos, token.id});
+  json.end_array();
+}
+
 void add_ids(const Record& record, JsonWriter& json) {
   json.key("ids").array(record.ids);
-  add_if("pos", record.pos, json);
+  add_if(record.position_ids ? "position_ids" : "pos", record.pos, json);
   add_if("seg", record.seg, json);
   add_if("doc", record.doc, json);
   add_if("words", record.words, json);
@@ -47,11 +54,9 @@ void add_ids(const Record& record, JsonWriter& json) {
   if (record.has_weights) json.key("weights").array(record.weights);
   if (record.mask) json.member("mask", *record.mask);
   add_if("cu_seqlens", record.cu_seqlens, json);
-  if (record.has_dropped) {
-    json.key("dropped").begin_array();
-    for (const DroppedToken& token : record.dropped) json.array(std::array{token.pos, token.id});
-    json.end_array();
-  }
+  if (record.has_dropped) add_tokens("dropped", record.dropped, json);
+  if (record.pos.present && !record.hidden.empty())
+    add_tokens("hidden_tokens", record.hidden, json);
   add_if("original", record.original, json);
 }
 
@@ -74,9 +79,43 @@ void Record::clear() {
   weights.clear();
   has_dropped = false;
   dropped.clear();
+  hidden.clear();
+  position_ids = false;
   mask.reset();
   noisy.reset();
   other.clear();
+}
+
+void number_positions(Record& record, const PositionRule& rule) {
+  const bool counted = record.pos.present && !record.hidden.empty() && rule.offset > 0 && rule.pad;
+  if (record.pos.present && record.position_ids) {
+    for (std::int32_t& position : record.pos.values) position -= rule.offset;
+    for (DroppedToken& token : record.dropped) token.pos -= rule.offset;
+  } else if (counted) {
+    // Padding does not count, whether it is hidden or not.
+    std::vector<std::int32_t> padding;
+    for (const DroppedToken& token : record.hidden)
+      if (token.id == *rule.pad) padding.push_back(token.pos);
+    for (std::size_t i = 0; i < record.size(); ++i)
+      if (record.ids[i] == *rule.pad) padding.push_back(record.pos.values[i]);
+    std::ranges::sort(padding);
+    const auto moved = [&](std::int32_t position) {
+      return static_cast<std::int32_t>(
+          position - (std::ranges::lower_bound(padding, position) - padding.begin()));
+    };
+    bool usual = true;
+    std::int32_t next = 0;
+    for (std::size_t i = 0; i < record.size(); ++i) {
+      std::int32_t& position = record.pos.values[i];
+      const bool pad = record.ids[i] == *rule.pad;
+      position = pad ? -1 : moved(position);
+      usual = usual && (pad || position == next++);
+    }
+    for (DroppedToken& token : record.dropped) token.pos = moved(token.pos);
+    if (usual && !record.has_dropped) record.pos.clear();
+  }
+  record.position_ids = false;
+  record.hidden.clear();
 }
 
 std::optional<std::string> length_problem(const Record& record) {

@@ -93,8 +93,10 @@ struct Record {
   /// When training takes it, counted from 0 over all epochs; none: it is not known.
   std::optional<std::uint64_t> place;
 
-  std::vector<TokenId> ids;           ///< the tokens
-  Numbers pos;                        ///< positions; absent: 0, 1, 2 …
+  std::vector<TokenId> ids;  ///< the tokens
+  Numbers pos;               ///< positions; absent: 0, 1, 2 …
+  /// `pos` was written as position_ids: those of RoBERTa's family begin at the padding id + 1.
+  bool position_ids = false;
   Numbers seg;                        ///< segments, for `unilm` and the like
   Numbers doc;                        ///< packed documents, from 0
   Numbers words;                      ///< the same number for the tokens of a word
@@ -105,9 +107,11 @@ struct Record {
   Numbers original;                   ///< ids before corruption, where labels do not hold them
   bool has_dropped = false;           ///< `dropped` counts
   std::vector<DroppedToken> dropped;  ///< tokens that were removed
-  std::optional<std::string> mask;    ///< an expression of the mask language
-  std::optional<NoisyText> noisy;     ///< of a record that is text, and has no ids
-  std::vector<OtherField> other;      ///< views of the line that was parsed
+  /// Tokens that attention_mask hid in front of others; `pos` counts them, as most models do.
+  std::vector<DroppedToken> hidden;
+  std::optional<std::string> mask;  ///< an expression of the mask language
+  std::optional<NoisyText> noisy;   ///< of a record that is text, and has no ids
+  std::vector<OtherField> other;    ///< views of the line that was parsed
 
   /// Removes everything but number and epoch; keeps the memory.
   void clear();
@@ -124,6 +128,17 @@ struct Record {
   /// value a token. `pos` is made first if it was absent, so that the rest keep their positions.
   void keep_tokens(const std::vector<std::uint8_t>& keep);
 };
+
+/// How a model numbers the positions of a sequence.
+struct PositionRule {
+  std::int32_t offset = 0;  ///< the number that transformers gives the first token; 0: counts all
+  std::optional<TokenId> pad;  ///< with an offset: the token that is not counted
+};
+
+/// Makes `record.pos` what a model with `rule` reads: without the offset of position_ids, and
+/// without padding that attention_mask hid, where the model does not count it. Padding that is
+/// visible gets −1. Absent, if these are the positions without any.
+void number_positions(Record& record, const PositionRule& rule);
 
 /// What is wrong with the lengths of the lists of `record` that have a value for each token;
 /// nothing if they fit.

@@ -72,17 +72,16 @@ Problem read_weights(od::value value, Record& record) {
   return std::nullopt;
 }
 
-Problem read_dropped(od::value value, Record& record) {
+Problem read_tokens(od::value value, std::string_view key, std::vector<DroppedToken>& tokens) {
   od::array array;
   constexpr std::string_view kExpected = "a list of [position, id]";
-  if (value.get_array().get(array) != simdjson::SUCCESS) return wrong("dropped", kExpected);
-  record.has_dropped = true;
+  if (value.get_array().get(array) != simdjson::SUCCESS) return wrong(key, kExpected);
   std::vector<std::int32_t> pair;
   for (auto item : array) {
     od::value element;
-    if (item.get(element) != simdjson::SUCCESS) return wrong("dropped", kExpected);
-    if (read_list(element, "dropped", pair) || pair.size() != 2) return wrong("dropped", kExpected);
-    record.dropped.push_back({pair[0], pair[1]});
+    if (item.get(element) != simdjson::SUCCESS) return wrong(key, kExpected);
+    if (read_list(element, key, pair) || pair.size() != 2) return wrong(key, kExpected);
+    tokens.push_back({pair[0], pair[1]});
   }
   return std::nullopt;
 }
@@ -145,7 +144,11 @@ class MemberReader {
       return read_numbers(value, key, *list);
     }
     if (key == "weights") return read_weights(value, record_);
-    if (key == "dropped") return read_dropped(value, record_);
+    if (key == "dropped") {
+      record_.has_dropped = true;
+      return read_tokens(value, key, record_.dropped);
+    }
+    if (key == "hidden_tokens") return read_tokens(value, key, record_.hidden);
     if (key == "schema") return read_schema(value);
     if (key == "mask") return read_mask(value);
     return read_other(key, value);
@@ -155,6 +158,7 @@ class MemberReader {
   /// tokens that attention_mask hides.
   Problem finish() {
     if (auto problem = length_problem(record_)) return problem;
+    record_.position_ids = pos_name_ == "position_ids";
     if (!attention_.present) return std::nullopt;
     if (record_.mask) return "has both mask and attention_mask, expected one of them";
     const std::vector<std::int32_t>& seen = attention_.values;
@@ -172,8 +176,17 @@ class MemberReader {
     if (std::ranges::find(keep, 0) == keep.end()) return std::nullopt;
     if (record_.cu_seqlens.present)
       return "has both cu_seqlens and an attention_mask that hides tokens, expected one of them";
+    if (!record_.hidden.empty())
+      return "has both hidden_tokens and an attention_mask that hides tokens, expected one of them";
     // Tokens that are followed by padding alone have their usual positions.
     const bool usual = !record_.pos.present && std::ranges::is_sorted(keep, std::greater<>());
+    if (!usual && !record_.pos.present) {
+      const auto last = std::find(keep.rbegin(), keep.rend(), 1);
+      const auto end = static_cast<std::size_t>(keep.rend() - last);
+      for (std::size_t i = 0; i < end; ++i) {
+        if (keep[i] == 0) record_.hidden.push_back({static_cast<std::int32_t>(i), record_.ids[i]});
+      }
+    }
     record_.keep_tokens(keep);
     if (usual) record_.pos.clear();
     return std::nullopt;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/checked.hpp"
+#include "base/digest_line.hpp"
 #include "base/error.hpp"
 #include "base/file_kind.hpp"
 #include "base/interrupt.hpp"
@@ -93,16 +94,16 @@ InputFile open_part(const std::string& folder, const char* name, std::uint64_t b
 }  // namespace
 
 std::string TokenFolderInfo::json() const {
-  return json_text(
-             [&](JsonWriter& json) {
-               json.begin_object().member("format", kFormat).member("version", kTokenFolderVersion);
-               json.member("id_bytes", id_bytes).member("vocab_size", vocab_size);
-               json.member("tokenizer", tokenizer).member("sequences", sequences);
-               json.member("tokens", tokens).member("lines", lines).member("digest", digest);
-               json.end_object();
-             },
-             JsonLayout::kLines) +
-         "\n";
+  const std::string text = json_text(
+      [&](JsonWriter& json) {
+        json.begin_object().member("format", kFormat).member("version", kTokenFolderVersion);
+        json.member("id_bytes", id_bytes).member("vocab_size", vocab_size);
+        json.member("tokenizer", tokenizer).member("sequences", sequences);
+        json.member("tokens", tokens).member("lines", lines).member("digest", digest);
+        json.end_object();
+      },
+      JsonLayout::kLines);
+  return with_digest_member(text + "\n");
 }
 
 TokenFolderInfo TokenFolderInfo::read(const std::string& folder) {
@@ -117,13 +118,15 @@ TokenFolderInfo TokenFolderInfo::read(const std::string& folder) {
   }
   const InputFile file = InputFile::open(join(folder, kTokenInfoName));
   const std::string& path = file.path();
-  const JsonValue json = parse_json_file(file.read_all(kLongestInfo), path);
+  const std::string text = file.read_all(kLongestInfo);
+  const JsonValue json = parse_json_file(text, path);
   if (json.text_of("format") != kFormat)
     throw InputError(path, fmt::format("no token folder, expected \"format\": \"{}\"", kFormat));
   if (const Index version = count_of(json, "version", path);
       version != static_cast<Index>(kTokenFolderVersion)) {
     throw InputError(path, fmt::format("version {}, expected {}", version, kTokenFolderVersion));
   }
+  check_digest_member(text, path);
   TokenFolderInfo info;
   info.id_bytes = static_cast<int>(std::min<Index>(count_of(json, "id_bytes", path), 8));
   info.vocab_size = count_of(json, "vocab_size", path);
@@ -250,7 +253,8 @@ void TokenFolder::read(Index begin, std::span<TokenId> out) const {
   read_ids({ids_, 0, info_.id_bytes, info_.vocab_size}, begin, out);
 }
 
-std::optional<std::string> TokenFolder::find_damage() const {
+std::optional<std::string> TokenFolder::find_damage(
+    const std::function<void(std::span<const TokenId>)>& visit) const {
   const auto message = [&](const char* file, std::string_view problem) {
     return InputError(join(path_, file), problem).message();
   };
@@ -268,6 +272,7 @@ std::optional<std::string> TokenFolder::find_damage() const {
     digest.add(ids);
     lengths.add(length);
     begin += length;
+    if (visit) visit(ids);
   }
   if (lengths.counts() != lengths_)
     return message(kTokenLengthsName, "other lengths than those of the sequences");

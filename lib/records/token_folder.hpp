@@ -1,6 +1,7 @@
 // Token ids in files: token folders, and the files of nanoGPT and llm.c.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,9 +68,11 @@ class TokenFolder final : public TokenSource {
   /// What tokens.json says. O(1).
   std::string digest() const override { return info_.digest; }
   /// Reads everything: boundaries, ids, counts of lengths, digest. Returns the first thing that is
-  /// wrong, in one line with the file; nothing if all is right. O(tokens), memory of the longest
-  /// sequence. Throws InputError if a file cannot be read, and Interrupted.
-  std::optional<std::string> find_damage() const;
+  /// wrong, in one line with the file; nothing if all is right. Before that it calls `visit` with
+  /// the ids of each sequence that it reads. O(tokens), memory of the longest sequence. Throws
+  /// InputError if a file cannot be read, Interrupted, and what `visit` throws.
+  std::optional<std::string> find_damage(
+      const std::function<void(std::span<const TokenId>)>& visit = {}) const;
 
  private:
   std::uint64_t end_of(Index sequence) const;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/digest_line.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/hash.hpp"
@@ -32,14 +33,25 @@ constexpr std::string_view kIsThere = "is there, expected a new folder";
 
 std::string progress_json(const TokenFolderInfo& info, const std::string& settings,
                           const TokenDigest& digest, const TokenProgress& progress) {
-  return json_text([&](JsonWriter& json) {
-           json.begin_object().member("version", kTokenFolderVersion);
-           json.member("vocab_size", info.vocab_size).member("tokenizer", info.tokenizer);
-           json.member("sequences", progress.sequences).member("tokens", progress.tokens);
-           json.member("lines", progress.lines).member("text", progress.text);
-           json.member("settings", settings).member("digest", digest.digest()).end_object();
-         }) +
-         "\n";
+  const std::string text = json_text(
+      [&](JsonWriter& json) {
+        json.begin_object().member("version", kTokenFolderVersion);
+        json.member("vocab_size", info.vocab_size).member("tokenizer", info.tokenizer);
+        json.member("sequences", progress.sequences).member("tokens", progress.tokens);
+        json.member("lines", progress.lines).member("text", progress.text);
+        json.member("settings", settings).member("digest", digest.digest()).end_object();
+      },
+      JsonLayout::kLines);
+  return with_digest_member(text + "\n");
+}
+
+/// Whether `path` is still the name of the open file `fd`.
+bool has_name(int fd, const std::string& path) {
+  struct stat opened = {}, named = {};
+  if (os::stat_fd(fd, opened) != 0 ||
+      (os::stat_at(AT_FDCWD, path.c_str(), named, 0) != 0 && errno != ENOENT))
+    throw system_error(path, "cannot be read", errno);
+  return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
 /// Opens a file to write, or makes it, and locks it.
@@ -47,7 +59,9 @@ Descriptor open_part(const std::string& path) {
   const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_CREAT;
   Descriptor fd(os::open_at(AT_FDCWD, path.c_str(), flags, 0666));
   if (!fd) throw system_error(path, "cannot be opened", errno);
-  if (os::lock_exclusive(fd.get()) != 0 && errno == EWOULDBLOCK)
+  const bool locked = os::lock_exclusive(fd.get()) == 0;
+  // Who had the lock before may have removed the folder.
+  if ((!locked && errno == EWOULDBLOCK) || !has_name(fd.get(), path))
     throw InputError(path, "another process is writing it");
   return fd;
 }
@@ -80,31 +94,47 @@ TokenFolderWriter::TokenFolderWriter(std::string path, Index vocab_size, std::st
   const Descriptor parent = open_folder(folder_of(path_));
   const bool new_folder = os::mkdir_at(parent.get(), base_name(path_).c_str(), 0777) == 0;
   if (!new_folder && errno != EEXIST) throw system_error(path_, "cannot be made", errno);
-  const bool begins = new_folder || has_nothing_saved(path_);
-  if (!new_folder && start == TokenFolderStart::kNew && is_taken(path_))
-    throw InputError(path_, fmt::format("{}, or {}", kIsThere, field("resume")));
+  if (!new_folder && start == TokenFolderStart::kNew && is_taken(path_)) refuse_taken();
   if (!new_folder && exists(join(path_, kTokenInfoName))) {
     open_complete();
     return;
   }
-  if (!begins && !exists(join(path_, kTokenProgressName))) {
-    throw InputError(path_, fmt::format("has no {}, expected a folder that an interrupted run left",
-                                        kTokenProgressName));
-  }
+  if (!new_folder && !has_nothing_saved(path_)) check_progress();
+  // Until ids.bin is locked, another process may begin the folder, complete it or leave it.
+  bool is_mine = false;
   const std::exception_ptr failed = caught([&] {
     if (new_folder) sync_part(parent, path_);
     // The files first: what the progress says is in them.
     ids_ = open_part(join(path_, kTokenIdsName));
-    ends_ = open_part(join(path_, kTokenEndsName));
-    if (begins) {
-      save(0, {});
-    } else {
-      restore();
+    const bool begins = has_nothing_saved(path_);
+    is_mine = new_folder && begins;
+    if (!begins && start == TokenFolderStart::kNew) refuse_taken();
+    if (exists(join(path_, kTokenInfoName))) {
+      ids_ = Descriptor();
+      return open_complete();
     }
+    ends_ = open_part(join(path_, kTokenEndsName));
+    if (begins) return save(0, {});
+    check_progress();
+    restore();
   });
   if (!failed) return;
-  if (new_folder) remove_folder(path_);
+  if (is_mine) {
+    remove_folder(path_);
+  } else if (new_folder) {
+    os::rmdir_at(parent.get(), base_name(path_).c_str());  // if it is still empty
+  }
   std::rethrow_exception(failed);
+}
+
+void TokenFolderWriter::refuse_taken() const {
+  throw InputError(path_, fmt::format("{}, or {}", kIsThere, field("resume")));
+}
+
+void TokenFolderWriter::check_progress() const {
+  if (exists(join(path_, kTokenProgressName))) return;
+  throw InputError(path_, fmt::format("has no {}, expected a folder that an interrupted run left",
+                                      kTokenProgressName));
 }
 
 void TokenFolderWriter::open_complete() {
@@ -120,7 +150,9 @@ void TokenFolderWriter::check_tokenizer(const std::string& path, Index vocab_siz
 
 void TokenFolderWriter::restore() {
   const InputFile file = InputFile::open(join(path_, kTokenProgressName));
-  const JsonValue json = parse_json_file(file.read_all(kLongestProgress), file.path());
+  const std::string text = file.read_all(kLongestProgress);
+  const JsonValue json = parse_json_file(text, file.path());
+  check_digest_member(text, file.path());
   const auto number = [&](std::string_view name) {
     const JsonValue* value = json.find(name);
     const auto found = value != nullptr ? value->integer() : std::nullopt;
@@ -259,7 +291,6 @@ void merge_token_folders(const std::vector<std::string>& folders, const std::str
   TokenFolderWriter writer(output, first.vocab_size, first.tokenizer, TokenFolderStart::kResume,
                            fmt::format("merge {}", xxh3_of(std::as_bytes(std::span(digests)))));
   const std::exception_ptr failed = caught([&] {
-    std::vector<TokenId> ids;
     Index lines = 0;
     const Index saved = writer.saved().sequences;
     Index sequences = 0;
@@ -269,21 +300,17 @@ void merge_token_folders(const std::vector<std::string>& folders, const std::str
         lines += part->info().lines;
         continue;
       }
-      Index begin = 0;
-      for (Index i = 0; i < part->sequences(); ++i) {
-        if (i % 1024 == 0) throw_if_interrupted();
-        ids.resize(static_cast<std::size_t>(part->length(i)));
-        part->read(begin, ids);
-        writer.add(ids);
-        begin += std::ssize(ids);
-      }
+      // The new folder's digest would be right for wrong ids.
+      const auto damage = part->find_damage([&](std::span<const TokenId> ids) { writer.add(ids); });
+      if (damage) throw InputError(*damage);
       lines += part->info().lines;
       writer.save(lines, {});
     }
     writer.commit(lines);
   });
   if (!failed) return;
-  remove_folder(output);
+  // Another process may have completed it.
+  if (!writer.complete()) remove_folder(output);
   std::rethrow_exception(failed);
 }
 

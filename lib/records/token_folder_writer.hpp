@@ -53,6 +53,8 @@ class TokenFolderWriter {
   void commit(Index lines);
 
  private:
+  [[noreturn]] void refuse_taken() const;
+  void check_progress() const;
   void open_complete();
   void restore();
   void check_tokenizer(const std::string& path, Index vocab_size, std::string_view tokenizer) const;
@@ -73,8 +75,8 @@ class TokenFolderWriter {
 /// Writes the sequences of the token folders `folders`, one after the other, as the new folder
 /// `output`: as if their texts had been one. Goes on with what a killed process left of the same
 /// merge, from the last folder that it had finished. Constant memory. Throws InputError if one is
-/// no token folder or was made with another tokenizer than the first, `output` is there, or writing
-/// fails; and Interrupted. Then there is no new folder.
+/// no token folder, is damaged (TokenFolder::find_damage) or was made with another tokenizer than
+/// the first, `output` is there, or writing fails; and Interrupted. Then there is no new folder.
 void merge_token_folders(const std::vector<std::string>& folders, const std::string& output);
 
 }  // namespace masque::records

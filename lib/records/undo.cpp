@@ -87,6 +87,7 @@ class Undo final : public Corruption {
 
  private:
   static void drop_plain_positions(Record& record) {
+    if (record.position_ids) return;  // which model counts from 0 is not known
     for (std::size_t i = 0; i < record.size(); ++i) {
       if (record.pos.values[i] != static_cast<std::int32_t>(i)) return;
     }

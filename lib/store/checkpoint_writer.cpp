@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/interrupt.hpp"
 #include "base/output_file.hpp"
 #include "base/output_group.hpp"
 #include "base/roll_back.hpp"
@@ -239,18 +240,26 @@ std::vector<std::string> other_bundle_notes(const std::vector<std::string>& file
   return {fmt::format("{} files of other TensorFlow checkpoints are left out", files.size())};
 }
 
-void insert_tensor(OutputWeights& weights, OutputTensor tensor, const std::string& after) {
+void insert_tensors(OutputWeights& weights, std::vector<InsertedTensor> inserted) {
   auto& tensors = weights.tensors;
   const auto before = [](const OutputTensor& a, const OutputTensor& b) {
     return safetensors_before(a.info, b.info);
   };
-  auto place = std::upper_bound(tensors.begin(), tensors.end(), tensor, before);
-  if (!std::is_sorted(tensors.begin(), tensors.end(), before)) {
-    place = std::find_if(tensors.begin(), tensors.end(),
-                         [&](const OutputTensor& other) { return other.info.name == after; });
-    if (place != tensors.end()) ++place;
+  if (std::is_sorted(tensors.begin(), tensors.end(), before)) {
+    const auto middle = std::ssize(tensors);
+    for (InsertedTensor& one : inserted) tensors.push_back(std::move(one.tensor));
+    std::stable_sort(tensors.begin() + middle, tensors.end(), before);
+    std::inplace_merge(tensors.begin(), tensors.begin() + middle, tensors.end(), before);
+    return;
   }
-  tensors.insert(place, std::move(tensor));
+  for (InsertedTensor& one : inserted) {
+    throw_if_interrupted();
+    auto place = std::find_if(tensors.begin(), tensors.end(), [&](const OutputTensor& other) {
+      return other.info.name == one.after;
+    });
+    if (place != tensors.end()) ++place;
+    tensors.insert(place, std::move(one.tensor));
+  }
 }
 
 std::vector<OutputExtra> other_files(const std::string& folder,
@@ -268,7 +277,7 @@ std::vector<OutputExtra> other_files(const std::string& folder,
     if (!follow_links) {
       throw InputError(
           join(folder, name),
-          fmt::format("is a link to outside of the folder, refused with {}", field("no_follow")));
+          fmt::format("is a link to outside of the folder; {} copies the file", field("follow")));
     }
     notes.push_back(
         fmt::format("'{}' is a link to outside of the folder: the file is copied", escape(name)));

@@ -73,9 +73,15 @@ std::vector<std::string> other_bundle_files(const Checkpoint& checkpoint);
 /// there are none.
 std::vector<std::string> other_bundle_notes(const std::vector<std::string>& files);
 
-/// Adds `tensor` to `weights`: at its place if the tensors are in the reference writer's order,
-/// else after the one called `after`, at the end if there is none.
-void insert_tensor(OutputWeights& weights, OutputTensor tensor, const std::string& after);
+/// A tensor that is added to a file of weights, and the one that it stands after.
+struct InsertedTensor {
+  OutputTensor tensor;
+  std::string after;  ///< the name of a tensor of the file, or of one inserted before
+};
+
+/// Adds each of `inserted` to `weights`: at its place if the tensors are in the reference writer's
+/// order, else after the one that it names, at the end if there is none. Throws Interrupted.
+void insert_tensors(OutputWeights& weights, std::vector<InsertedTensor> inserted);
 
 /// Every file of `folder` except those in `except`, as copies, and the tokenizer_config.json of a
 /// folder that has it in its name only (text/google_folder.hpp). The files are kept open in

@@ -98,7 +98,10 @@ TokenizerParts assemble(const JsonValue& json, std::shared_ptr<const TokenModel>
 }
 
 TokenizerParts read_tokenizer_json(std::string_view text, const std::string& path) {
-  const JsonValue json = parse_json_file(text, path);
+  return read_tokenizer_json(parse_json_file(text, path), path);
+}
+
+TokenizerParts read_tokenizer_json(const JsonValue& json, const std::string& path) {
   if (!json.is(JsonKind::kObject)) refuse_json(json, path, "no object, expected a tokenizer.json");
   const std::string version = text_field(json, "version", "1.0", path);
   if (version != "1.0")

@@ -1,11 +1,16 @@
 // What the conversions of vocabularies to whole tokenizers share.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "text/model.hpp"
+#include "text/tokenizer_files.hpp"
 
 namespace masque::text {
 
@@ -22,6 +27,57 @@ std::string added_json(const TokenModel& model, const std::vector<std::string_vi
 /// "$B" and special tokens (without spaces), each with its type, as in "[CLS]:0 $A:0 [SEP]:0".
 /// "null" if `model` lacks one of the tokens.
 std::string template_json(const TokenModel& model, std::string_view single, std::string_view pair);
+
+/// The id of a token by its spelling; nothing if there is none.
+using TokenFinder = std::function<std::optional<TokenId>(std::string_view)>;
+
+/// As template_json() above, with templates of one piece an item ("[CLS]:0", which may contain
+/// spaces) and ids by `find`.
+std::string template_json(const TokenFinder& find, const std::vector<std::string>& single,
+                          const std::vector<std::string>& pair);
+
+/// RobertaProcessing around a text with the tokens `cls` and `sep`, or "null" if `find` lacks one.
+std::string roberta_json(const TokenFinder& find, std::string_view cls, std::string_view sep,
+                         bool trim_offsets, bool prefix);
+
+/// The type "ByteLevel" with these flags, as a pre-tokenizer, a post-processor or a decoder.
+std::string byte_level_json(bool add_prefix_space, bool trim_offsets, bool use_regex = true);
+
+/// The pre-tokenizer that cuts at `regex`, as `behavior` and `invert` say, and then, by the
+/// pre-tokenizer `bytes`, into bytes.
+std::string cut_bytes_json(std::string_view regex, std::string_view behavior, bool invert,
+                           const std::string& bytes);
+
+/// Metaspace with the mark of SentencePiece, as a pre-tokenizer or a decoder.
+std::string metaspace_json(std::string_view scheme, bool split);
+
+/// Replace with a `pattern`, which `kind` says is a "String" or a "Regex", by `content`.
+std::string replace_json(std::string_view kind, std::string_view pattern, std::string_view content);
+
+/// A Sequence of `steps`, whose list is called `list`.
+std::string sequence_json(std::string_view list, const std::vector<std::string>& steps);
+
+/// The normalizer Precompiled of the bytes `charsmap`, or "null" if there are none.
+std::string precompiled_json(std::string_view charsmap);
+
+/// A role of a class and the token that has it unless the folder says otherwise.
+struct ClassRole {
+  std::string_view role;   ///< "mask"
+  std::string_view token;  ///< "<mask>"
+};
+
+/// `config` with those of `defaults` whose role its files neither name nor set to null.
+FolderConfig with_class_roles(FolderConfig config, std::span<const ClassRole> defaults);
+/// The token that has `role` in `config`; nothing if none.
+std::optional<std::string> role_of(const FolderConfig& config, std::string_view role);
+
+/// The template of transformers' "add_bos_token" and "add_eos_token" in `config`, which are `bos`
+/// and `eos` where it does not say; ids by `find`.
+std::string bos_eos_json(const TokenFinder& find, const FolderConfig& config, bool bos, bool eos);
+
+/// The ids that `tokens` get next to `model`, and those of `model`.
+TokenFinder finder_with(const std::shared_ptr<const TokenModel>& model,
+                        const std::vector<AddedToken>& tokens);
 
 /// The parts of a tokenizer.json as JSON.
 struct TokenizerText {

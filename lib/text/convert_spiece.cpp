@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/json_writer.hpp"
 #include "text/convert.hpp"
 #include "text/spiece_model.hpp"
@@ -12,21 +13,6 @@
 namespace masque::text {
 
 namespace {
-
-std::string base64(std::string_view bytes) {
-  static constexpr char kDigits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t word = 0;
-    const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
-    for (std::size_t k = 0; k < 3; ++k)
-      word = word << 8 | (k < n ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    for (std::size_t k = 0; k < 4; ++k) out += k <= n ? kDigits[word >> (18 - 6 * k) & 63] : '=';
-  }
-  return out;
-}
 
 bool has(const SpieceModel& spiece, std::size_t id, std::string_view text) {
   return id < spiece.pieces.size() && spiece.pieces[id].text == text;
@@ -65,10 +51,7 @@ std::string normalizer_json(const SpieceModel& spiece, const std::string& kind,
   }
   if (lower && kind != "t5") json.raw(R"({"type":"Lowercase"})");
   if (kind == "deberta-v2") strip(true);
-  if (!spiece.precompiled_charsmap.empty()) {
-    json.begin_object().member("type", "Precompiled");
-    json.member("precompiled_charsmap", base64(spiece.precompiled_charsmap)).end_object();
-  }
+  if (!spiece.precompiled_charsmap.empty()) json.raw(precompiled_json(spiece.precompiled_charsmap));
   if (kind == "t5") strip(false);
   replace("Regex", " {2,}", kind == "t5" ? "\xE2\x96\x81" : " ");
   json.end_array().end_object();
@@ -116,6 +99,19 @@ std::string all_added_json(const SpieceModel& spiece, const TokenModel& model,
   return out;
 }
 
+/// T5's sentinels that the file lacks.
+std::int64_t extra_ids(const FolderConfig& config) {
+  constexpr std::int64_t kMost = 1 << 16;
+  const JsonValue* value = config.settings.find("extra_ids");
+  if (value == nullptr || value->is(JsonKind::kNull)) return 100;
+  const auto number = value->integer();
+  if (!number || *number > kMost) {
+    throw InputError(config.path, fmt::format("extra_ids: found {}, expected 0 to {}",
+                                              escape(value->text), kMost));
+  }
+  return static_cast<std::int64_t>(*number);
+}
+
 /// DeBERTa's [MASK], which its vocabulary lacks, after the others.
 void add_mask(std::vector<AddedToken>& tokens) {
   if (std::any_of(tokens.begin(), tokens.end(),
@@ -133,21 +129,22 @@ TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
                            const FolderConfig& config, Flavor flavor) {
   SpieceModel spiece = read_spiece_model(bytes, path);
   std::string kind = config.architecture;
-  if (kind != "albert" && kind != "xlnet" && kind != "t5" && kind != "deberta-v2")
-    kind = guess(spiece);
+  if (kind.empty()) kind = guess(spiece);
   if (flavor == Flavor::kSentencePiece || (flavor == Flavor::kAuto && kind.empty()))
     return read_spiece_by_its_rules(spiece, path);
   if (kind.empty()) {
-    throw InputError(
-        path, fmt::format("the architecture of the vocabulary is not known, expected ALBERT, "
-                          "XLNet, T5 or DeBERTa-v2 (or {} spm)",
-                          field("flavor")));
+    throw InputError(path,
+                     fmt::format("the architecture of the vocabulary is not known, expected a "
+                                 "tokenizer_class in tokenizer_config.json (or {} spm)",
+                                 field("flavor")));
   }
+  if (kind != "albert" && kind != "xlnet" && kind != "t5" && kind != "deberta-v2")
+    return read_spiece_of_class(std::move(spiece), path, config, kind);
   if (kind == "albert" || kind == "xlnet") {
     for (ScoredPiece& piece : spiece.pieces) piece.score -= is_number_comma(piece.text) ? 100 : 0;
   }
   if (kind == "t5") {
-    for (int i = 99; i >= 0; --i)
+    for (std::int64_t i = extra_ids(config) - 1; i >= 0; --i)
       spiece.pieces.push_back({fmt::format("<extra_id_{}>", i), 0, PieceType::kControl});
   }
   const TokenId unknown = spiece.unk_id;

@@ -8,6 +8,8 @@
 #include "text/convert.hpp"
 #include "text/original_bert.hpp"
 #include "text/tokenizer_files.hpp"
+#include "text/unicode/unicode.hpp"
+#include "text/unicode/utf8.hpp"
 #include "text/vocabulary_file.hpp"
 
 namespace masque::text {
@@ -27,6 +29,18 @@ std::string normalizer_json(const FolderConfig& config, bool lower) {
   json.member("handle_chinese_chars", setting(config, "tokenize_chinese_chars", true));
   json.raw_member("strip_accents", strip_accents(config)).member("lowercase", lower).end_object();
   return out;
+}
+
+/// RoFormer's tokenizer looks words up that jieba's dictionary finds; without such words in the
+/// vocabulary each character is one, as for BERT.
+void refuse_chinese_words(const TokenModel& model, const FolderConfig& config,
+                          const std::string& path) {
+  if (!has_chinese_words(model)) return;
+  throw InputError(
+      path,
+      fmt::format("{} finds Chinese words with jieba's dictionary, which is not built in, and "
+                  "the vocabulary has such words: expected one without (or {} google)",
+                  config.tokenizer.named, field("flavor")));
 }
 
 /// The token with a role: the one that the folder names if the vocabulary has it, else `usual`.
@@ -69,8 +83,21 @@ void add_bert_tokens(const TokenModel& model, const FolderConfig& config, std::s
 
 }  // namespace
 
+bool has_chinese_words(const TokenModel& model) {
+  for (TokenId id = 0; static_cast<std::size_t>(id) < model.size(); ++id) {
+    const std::string_view token = model.token(id);
+    std::size_t characters = 0;
+    bool chinese = false;
+    for (std::size_t i = 0; i < token.size(); ++characters)
+      chinese = is(next_char(token, i), kChinese) || chinese;
+    if (chinese && characters > 1 && !token.starts_with("##")) return true;
+  }
+  return false;
+}
+
 TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
                               const FolderConfig& config, Flavor flavor) {
+  if (config.architecture == "esm") return read_esm(text, path, config);
   VocabLines lines = read_vocab_txt(text, path);
   const bool original = flavor == Flavor::kGoogle || flavor == Flavor::kBert4Keras;
   WordPieceOptions options;
@@ -88,6 +115,7 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
     return std::find(lines.tokens.begin(), lines.tokens.end(), token) != lines.tokens.end();
   });
   const auto model = make_wordpiece(std::move(lines.tokens), options);
+  if (!original && config.architecture == "roformer") refuse_chinese_words(*model, config, path);
   const bool lower = setting(config, "do_lower_case", true);
   const auto has_both = [&](std::string_view begin, std::string_view end) {
     return model->find(begin) && model->find(end);

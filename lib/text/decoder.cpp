@@ -1,5 +1,8 @@
 #include "text/decoder.hpp"
 
+#include <array>
+#include <utility>
+
 #include "base/registry.hpp"
 #include "text/json_fields.hpp"
 
@@ -25,6 +28,22 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
   out.append(text, done);
   text = std::move(out);
+}
+
+void clean_up_spaces(std::string& text) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kRules{
+      {{" .", "."},
+       {" ?", "?"},
+       {" !", "!"},
+       {" ,", ","},
+       {" ' ", "'"},
+       {" n't", "n't"},
+       {" 'm", "'m"},
+       {" do not", " don't"},
+       {" 's", "'s"},
+       {" 've", "'ve"},
+       {" 're", "'re"}}};
+  for (const auto& [from, to] : kRules) replace_all(text, from, to);
 }
 
 }  // namespace masque::text

@@ -44,4 +44,8 @@ std::unique_ptr<Decoder> make_decoder(const JsonValue& json, const std::string& 
 /// Replaces every occurrence in `text` of `from`, which is not empty, by `to`, from the left.
 void replace_all(std::string& text, std::string_view from, std::string_view to);
 
+/// Removes the spaces of `text` in front of punctuation and of English endings ("n't"), as the
+/// "cleanup" of tokenizers does.
+void clean_up_spaces(std::string& text);
+
 }  // namespace masque::text

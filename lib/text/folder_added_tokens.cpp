@@ -1,5 +1,10 @@
 // Tokens that the files next to a vocabulary add.
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -13,11 +18,6 @@
 namespace masque::text {
 
 namespace {
-
-auto find_token(std::vector<AddedToken>& tokens, std::string_view content) {
-  return std::find_if(tokens.begin(), tokens.end(),
-                      [&](const AddedToken& token) { return token.content == content; });
-}
 
 bool has_role(const FolderConfig& config, std::string_view content) {
   return content == "[MASK]" || content == "<mask>" ||
@@ -63,6 +63,75 @@ std::vector<AddedToken> read_ids(const FolderConfig& config) {
   return out;
 }
 
+// The order in which transformers adds them.
+constexpr std::array<std::string_view, 7> kRoleOrder{"bos", "eos", "unk", "sep",
+                                                     "pad", "cls", "mask"};
+
+AddedToken special_token(std::string content) {
+  AddedToken token;
+  token.content = std::move(content);
+  token.special = true;
+  return token;
+}
+
+/// What the files say of the token `content` of `role` where they do not only name it.
+std::optional<AddedToken> role_flags(const FolderConfig& config, std::string_view role,
+                                     std::string_view content) {
+  for (const JsonValue* json : {&config.token_map, &config.settings}) {
+    const JsonValue* value = json->find(fmt::format("{}_token", role));
+    if (value == nullptr || !value->is(JsonKind::kObject) || value->text_of("content") != content)
+      continue;
+    AddedToken token = read_added_token(*value, config.path);
+    token.normalized = bool_field(*value, "normalized", false, config.path);
+    token.special = true;
+    return token;
+  }
+  return std::nullopt;
+}
+
+bool is_role(std::string_view name) {
+  return std::ranges::any_of(kRoleOrder, [&](std::string_view role) {
+    return name.starts_with(role) && name.substr(role.size()) == "_token";
+  });
+}
+
+void add_text_or_token(const JsonValue& json, const std::string& path,
+                       std::vector<AddedToken>& out) {
+  if (json.is(JsonKind::kString)) {
+    out.push_back(special_token(json.text));
+  } else {
+    out.push_back(read_added_token(json, path));
+    out.back().special = true;
+  }
+}
+
+/// Special tokens besides those with roles: those that a model has names of its own for
+/// ("image_token"), then a list.
+std::vector<AddedToken> further_tokens(const FolderConfig& config) {
+  std::vector<AddedToken> named;
+  std::vector<AddedToken> listed;
+  for (const JsonValue* json : {&config.token_map, &config.settings}) {
+    const JsonValue* list = json->find("extra_special_tokens");
+    const bool empty = list == nullptr || (list->items.empty() && list->members.empty());
+    if (empty) list = json->find("additional_special_tokens");
+    if (list != nullptr) {
+      for (const JsonValue& item : list->items) add_text_or_token(item, config.path, listed);
+      for (const JsonMember& item : list->members)
+        add_text_or_token(item.value, config.path, named);
+    }
+    if (const JsonValue* own = json->find("model_specific_special_tokens")) {
+      for (const JsonMember& item : own->members) add_text_or_token(item.value, config.path, named);
+    }
+    for (const JsonMember& member : json->members) {
+      if (member.name.ends_with("_token") && !is_role(member.name) &&
+          member.value.is(JsonKind::kString) && json == &config.settings)
+        named.push_back(special_token(member.value.text));
+    }
+  }
+  std::ranges::move(listed, std::back_inserter(named));
+  return named;
+}
+
 }  // namespace
 
 AddedToken read_added_token(const JsonValue& json, const std::string& path) {
@@ -77,24 +146,37 @@ AddedToken read_added_token(const JsonValue& json, const std::string& path) {
 }
 
 void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& tokens) {
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < tokens.size(); ++i) places.emplace(tokens[i].content, i);
+  const auto add = [&](AddedToken token, bool replace) {
+    const auto [place, is_new] = places.emplace(token.content, tokens.size());
+    if (is_new) {
+      tokens.push_back(std::move(token));
+    } else if (replace) {
+      tokens[place->second] = std::move(token);
+    }
+  };
   const JsonValue* decoder =
       find_field(config.settings, "added_tokens_decoder", JsonKind::kObject, config.path);
+  std::unordered_set<std::string> listed;  // with flags that count
   for (AddedToken& token :
        decoder != nullptr ? read_decoder(*decoder, config.path) : read_ids(config)) {
-    const auto known = find_token(tokens, token.content);
-    if (known == tokens.end()) {
-      tokens.push_back(std::move(token));
-    } else if (decoder != nullptr) {
-      *known = std::move(token);
+    if (decoder != nullptr) listed.insert(token.content);
+    add(std::move(token), decoder != nullptr);
+  }
+  for (const std::string_view role : kRoleOrder) {
+    for (const auto& [name, content] : config.roles) {
+      if (name != role) continue;
+      const auto flags = role_flags(config, role, content);
+      AddedToken token = flags.value_or(special_token(content));
+      if (!flags && role == "mask") {
+        token.lstrip = config.mask_takes_space;
+        token.normalized = config.mask_is_normalized;
+      }
+      add(std::move(token), flags.has_value() && !listed.contains(content));
     }
   }
-  for (const auto& [role, content] : config.roles) {
-    if (find_token(tokens, content) != tokens.end()) continue;
-    AddedToken token;
-    token.content = content;
-    token.special = true;
-    tokens.push_back(std::move(token));
-  }
+  for (AddedToken& token : further_tokens(config)) add(std::move(token), false);
 }
 
 }  // namespace masque::text

@@ -1,9 +1,12 @@
 #include <algorithm>
-#include <array>
+
+#include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/file.hpp"
 #include "text/google_folder.hpp"
+#include "text/tokenizer_class.hpp"
 #include "text/tokenizer_files.hpp"
 
 namespace masque::text {
@@ -19,46 +22,71 @@ JsonValue read_optional(const std::string& folder, const char* name) {
   return parse_json_file(InputFile::open(path).read_all(kMaxConfig), path);
 }
 
-/// A family of models, by what transformers calls it.
-struct TokenizerFamily {
-  std::string_view model_type;       ///< of config.json
-  std::string_view tokenizer_class;  ///< what reads its tokenizer; empty: not known
-  std::string_view architecture;     ///< whose rules its vocabulary follows
-};
+/// The string that is the member `name`; nullptr if there is none.
+const std::string* text_member(const JsonValue& json, const char* name) {
+  const JsonValue* value = json.find(name);
+  return value != nullptr && value->is(JsonKind::kString) && !value->text.empty() ? &value->text
+                                                                                  : nullptr;
+}
 
-// The first of an architecture has the class that tokenizer_class_of() says.
-constexpr std::array<TokenizerFamily, 17> kTokenizerFamilies{
-    {{"albert", "AlbertTokenizer", "albert"},
-     {"bert", "BertTokenizer", "bert"},
-     {"camembert", "CamembertTokenizer", "camembert"},
-     {"deberta", "DebertaTokenizer", "deberta"},
-     {"deberta-v2", "DebertaV2Tokenizer", "deberta-v2"},
-     {"distilbert", "DistilBertTokenizer", "bert"},
-     {"electra", "ElectraTokenizer", "bert"},
-     {"gpt2", "GPT2Tokenizer", "gpt2"},
-     {"mpnet", "MPNetTokenizer", "mpnet"},
-     {"roberta", "RobertaTokenizer", "roberta"},
-     {"roformer", "RoFormerTokenizer", "bert"},
-     {"t5", "T5Tokenizer", "t5"},
-     {"xlm-roberta", "XLMRobertaTokenizer", "xlm-roberta"},
-     {"xlnet", "XLNetTokenizer", "xlnet"},
-     {"distilroberta", "", "roberta"},
-     {"macbert", "", "bert"},
-     {"mt5", "", "t5"}}};
+/// The class of its own that "auto_map" of tokenizer_config.json names; nullptr if none.
+const JsonValue* own_code(const JsonValue& settings) {
+  const JsonValue* map = settings.find("auto_map");
+  if (map == nullptr) return nullptr;
+  const JsonValue* classes = map->is(JsonKind::kObject) ? map->find("AutoTokenizer") : map;
+  if (classes == nullptr) return nullptr;
+  if (classes->is(JsonKind::kString)) return classes;
+  const auto named = std::ranges::find_if(
+      classes->items, [](const JsonValue& item) { return item.is(JsonKind::kString); });
+  return named == classes->items.end() ? nullptr : &*named;
+}
 
-/// "BertTokenizerFast" or "bert" → "bert".
-std::string architecture_of(const JsonValue& settings, const JsonValue& config) {
-  std::string name;
-  if (const JsonValue* type = config.find("model_type")) name = type->text;
+TokenizerName by_class(std::string_view name, const char* file) {
+  TokenizerName out;
+  out.named = fmt::format("tokenizer_class '{}' in {}", escape(name), file);
+  if (name == "BertJapaneseTokenizer") out.named += " (words by MeCab)";
+  if (const TokenizerClass* known = find_tokenizer_class(name)) {
+    out.architecture = known->architecture;
+    out.file = known->file;
+  }
+  return out;
+}
+
+TokenizerName by_type(std::string_view type) {
+  TokenizerName out;
+  if (is_own_type(type)) return out;
+  out.named = fmt::format("model_type '{}' in config.json", escape(type));
+  out.is_type = true;
+  if (const TokenizerClass* known = tokenizer_class_of_type(type)) {
+    out.architecture = known->architecture;
+    out.file = known->file;
+  }
+  return out;
+}
+
+/// What a folder with these tokenizer_config.json and config.json means, as transformers'
+/// AutoTokenizer takes it.
+TokenizerName tokenizer_name(const JsonValue& settings, const JsonValue& config) {
+  const std::string* type = text_member(config, "model_type");
   // A family with changes: what it was is what its tokenizer is for.
-  if (const JsonValue* base = config.find("base_model_type")) name = base->text;
-  if (const JsonValue* type = settings.find("tokenizer_class")) name = type->text;
-  if (name.ends_with("Fast")) name.resize(name.size() - 4);
-  if (name.empty()) return name;
-  const auto* known = std::ranges::find_if(kTokenizerFamilies, [&](const TokenizerFamily& family) {
-    return family.model_type == name || family.tokenizer_class == name;
-  });
-  return known == kTokenizerFamilies.end() ? name : std::string(known->architecture);
+  if (const std::string* base = text_member(config, "base_model_type")) type = base;
+  const char* file = "tokenizer_config.json";
+  const std::string* name = text_member(settings, "tokenizer_class");
+  if (name == nullptr) {
+    name = text_member(config, "tokenizer_class");
+    file = "config.json";
+  }
+  const bool general = name != nullptr && is_general_class(*name);
+  const bool overruled = type != nullptr && overrules_class(*type);
+  TokenizerName out;
+  if (type != nullptr && (name == nullptr || general || overruled)) {
+    out = by_type(*type);
+  } else if (name != nullptr && !general) {
+    out = by_class(*name, file);
+  }
+  out.spiece_by_rules =
+      (general && !overruled) || (type != nullptr && reads_any_spiece(*type, name != nullptr));
+  return out;
 }
 
 }  // namespace
@@ -69,33 +97,64 @@ FolderConfig read_folder_config(const std::string& folder) {
   out.settings = read_optional(folder, "tokenizer_config.json");
   if (const auto text = tokenizer_config_by_name(folder))
     out.settings = parse_json_file(*text, out.path);
-  out.architecture = architecture_of(out.settings, read_optional(folder, "config.json"));
+  out.model = read_optional(folder, "config.json");
+  out.tokenizer = tokenizer_name(out.settings, out.model);
   out.added_ids = read_optional(folder, "added_tokens.json");
-  read_role_names(out.settings, out.roles);
-  read_role_names(read_optional(folder, "special_tokens_map.json"), out.roles);
+  // As transformers: with added_tokens_decoder the map is an old copy, else it goes first.
+  JsonValue map = read_optional(folder, "special_tokens_map.json");
+  if (out.settings.find("added_tokens_decoder") == nullptr) {
+    read_role_names(map, out.roles);
+    out.token_map = std::move(map);
+    read_role_names(out.settings, out.roles);
+  } else {
+    read_role_names(out.settings, out.roles);
+    read_role_names(map, out.roles);
+  }
   return out;
 }
 
-std::string model_architecture(const std::string& model) {
-  return architecture_of({},
-                         read_optional(is_folder(model) ? model : folder_of(model), "config.json"));
+TokenizerName model_tokenizer(const std::string& model, const JsonValue& settings) {
+  const std::string folder = is_folder(model) ? model : folder_of(model);
+  return tokenizer_name(settings, read_optional(folder, "config.json"));
 }
 
-std::string config_architecture(const std::string& text) {
-  return architecture_of({}, parse_json_file(text, "config.json"));
+TokenizerName config_tokenizer(const std::string& text, const JsonValue& settings) {
+  return tokenizer_name(settings, parse_json_file(text, "config.json"));
+}
+
+void choose_rules(FolderConfig& config, VocabularyFile file, const std::string& path) {
+  const TokenizerName& name = config.tokenizer;
+  const auto refuse = [&](std::string_view message) {
+    const std::string way =
+        file == VocabularyFile::kSpiece ? fmt::format(" (or {} spm)", field("flavor")) : "";
+    throw InputError(path,
+                     fmt::format("{} {}, expected tokenizer.json{}", name.named, message, way));
+  };
+  config.architecture.clear();
+  if (file == VocabularyFile::kSpiece && name.spiece_by_rules) {
+    config.architecture = "sentencepiece";
+  } else if (const JsonValue* own = own_code(config.settings); own != nullptr) {
+    throw InputError(path, fmt::format("tokenizer_config.json names code of its own ('{}'), "
+                                       "expected tokenizer.json",
+                                       escape(own->text)));
+  } else if (name.named.empty()) {
+    return;
+  } else if (name.architecture.empty()) {
+    refuse("has no reader here, and the rules of another class give other ids");
+  } else if (name.file == file) {
+    config.architecture = name.architecture;
+  } else if (!name.is_type) {
+    refuse("does not read this file");
+  }
 }
 
 std::string tokenizer_class_of(std::string_view architecture) {
-  const auto* found =
-      std::ranges::find(kTokenizerFamilies, architecture, &TokenizerFamily::architecture);
-  MASQUE_CHECK(found != kTokenizerFamilies.end());
-  return std::string(found->tokenizer_class);
+  return std::string(first_tokenizer_class(architecture).name);
 }
 
 std::string tokenizer_class_of_model(std::string_view model_type) {
-  const auto* found =
-      std::ranges::find(kTokenizerFamilies, model_type, &TokenizerFamily::model_type);
-  return found == kTokenizerFamilies.end() ? "" : std::string(found->tokenizer_class);
+  const TokenizerClass* found = tokenizer_class_of_type(model_type);
+  return found == nullptr || is_general_class(found->name) ? "" : std::string(found->name);
 }
 
 bool setting(const FolderConfig& config, std::string_view name, bool missing) {

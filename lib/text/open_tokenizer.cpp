@@ -15,19 +15,33 @@ constexpr std::uint64_t kMaxFile = 1U << 30;
 
 std::string read(const std::string& path) { return InputFile::open(path).read_all(kMaxFile); }
 
-/// Adds what the folder says about roles.
+bool is_original(Flavor flavor) {
+  return flavor == Flavor::kGoogle || flavor == Flavor::kBert4Keras;
+}
+
+/// Adds what the folder says about roles, and that special tokens are text.
 TokenizerParts with_roles(TokenizerParts parts, const FolderConfig& config) {
   parts.role_names = config.roles;
+  if (setting(config, "split_special_tokens", false)) {
+    for (AddedToken& token : parts.added) token.found = token.found && !token.special;
+  }
   return parts;
+}
+
+/// As with_roles(), for a vocabulary whose rules the files next to it state.
+TokenizerParts with_settings(TokenizerParts parts, const FolderConfig& config) {
+  note_unknown_settings(config, parts);
+  return with_roles(std::move(parts), config);
 }
 
 /// What the folder says, and of the other roles what the caller says.
 FolderConfig read_config(const std::string& folder, const TokenizerOptions& options) {
   FolderConfig config = read_folder_config(folder);
-  if (!options.config.empty() && config.settings.find("tokenizer_class") == nullptr)
-    config.architecture = config_architecture(options.config);
-  if (config.architecture.empty() && !options.model.empty())
-    config.architecture = model_architecture(options.model);
+  if (!options.config.empty()) {
+    config.tokenizer = config_tokenizer(options.config, config.settings);
+  } else if (config.tokenizer.named.empty() && !options.model.empty()) {
+    config.tokenizer = model_tokenizer(options.model, config.settings);
+  }
   for (const auto& entry : options.roles) {
     const bool named = std::any_of(config.roles.begin(), config.roles.end(),
                                    [&](const auto& other) { return other.first == entry.first; });
@@ -38,44 +52,78 @@ FolderConfig read_config(const std::string& folder, const TokenizerOptions& opti
 
 TokenizerParts open_json(const std::string& folder, const std::string& path,
                          const TokenizerOptions& options) {
-  return with_roles(read_tokenizer_json(read(path), path), read_config(folder, options));
+  const FolderConfig config = read_config(folder, options);
+  const JsonValue json = parse_json_file(read(path), path);
+  TokenizerParts parts = read_tokenizer_json(json, path);
+  if (base_name(path) == "tokenizer.json") note_tokenizer_json(json, config, parts);
+  return with_roles(std::move(parts), config);
 }
 
 TokenizerParts open_vocab_txt(const std::string& folder, const std::string& path,
                               const TokenizerOptions& options) {
-  const FolderConfig config = read_config(folder, options);
-  return with_roles(read_wordpiece(read(path), path, config, options.flavor), config);
+  FolderConfig config = read_config(folder, options);
+  if (!is_original(options.flavor)) choose_rules(config, VocabularyFile::kVocabTxt, path);
+  return with_settings(read_wordpiece(read(path), path, config, options.flavor), config);
 }
 
 TokenizerParts open_vocab_json(const std::string& folder, const TokenizerOptions& options) {
+  FolderConfig config = read_config(folder, options);
+  const std::string path = join(folder, "vocab.json");
+  choose_rules(config, VocabularyFile::kVocabJson, path);
+  return with_settings(read_byte_level(path, join(folder, "merges.txt"), config), config);
+}
+
+TokenizerParts open_tekken(const std::string& folder, const std::string& path,
+                           const TokenizerOptions& options) {
   const FolderConfig config = read_config(folder, options);
-  return with_roles(read_byte_level(join(folder, "vocab.json"), join(folder, "merges.txt"), config),
-                    config);
+  return with_roles(read_tekken(read(path), path, config), config);
+}
+
+TokenizerParts open_tiktoken(const std::string& folder, const std::string& path,
+                             const TokenizerOptions& options) {
+  const FolderConfig config = read_config(folder, options);
+  return with_roles(read_tiktoken(read(path), path, config), config);
 }
 
 TokenizerParts open_spiece(const std::string& folder, const std::string& path,
                            const TokenizerOptions& options) {
-  const FolderConfig config = read_config(folder, options);
-  return with_roles(read_spiece(read(path), path, config, options.flavor), config);
+  FolderConfig config = read_config(folder, options);
+  const std::string bytes = read(path);
+  if (is_tiktoken(bytes)) return with_roles(read_tiktoken(bytes, path, config), config);
+  if (options.flavor != Flavor::kSentencePiece) choose_rules(config, VocabularyFile::kSpiece, path);
+  return with_settings(read_spiece(bytes, path, config, options.flavor), config);
 }
 
 TokenizerParts open_folder_parts(const std::string& folder, const TokenizerOptions& options) {
   const Flavor flavor = options.flavor;
   const auto has = [&](const char* name) { return exists(join(folder, name)); };
-  const bool original = flavor == Flavor::kGoogle || flavor == Flavor::kBert4Keras;
+  const bool original = is_original(flavor);
   if (has("tokenizer.json") && !original && flavor != Flavor::kSentencePiece)
     return open_json(folder, join(folder, "tokenizer.json"), options);
-  if (has("vocab.txt") && flavor != Flavor::kSentencePiece)
-    return open_vocab_txt(folder, join(folder, "vocab.txt"), options);
-  if (has("vocab.json") && has("merges.txt") && !original && flavor != Flavor::kSentencePiece)
-    return open_vocab_json(folder, options);
-  for (const char* name : kSpieceFiles)
-    if (has(name) && !original) return open_spiece(folder, join(folder, name), options);
+  const bool spm = flavor == Flavor::kSentencePiece;
+  const auto* spiece = std::ranges::find_if(kSpieceFiles, has);
+  // By VocabularyFile.
+  const std::array<bool, 3> found{has("vocab.txt") && !spm,
+                                  has("vocab.json") && has("merges.txt") && !original && !spm,
+                                  spiece != kSpieceFiles.end() && !original};
+  std::size_t file = static_cast<std::size_t>(std::ranges::find(found, true) - found.begin());
+  if (std::ranges::count(found, true) > 1) {  // that of the class which the folder names
+    const TokenizerName name = read_config(folder, options).tokenizer;
+    const auto wanted = static_cast<std::size_t>(name.file);
+    if (!name.architecture.empty() && found.at(wanted)) file = wanted;
+  }
+  if (file == 0) return open_vocab_txt(folder, join(folder, "vocab.txt"), options);
+  if (file == 1) return open_vocab_json(folder, options);
+  if (has("tekken.json") && !original && !spm)
+    return open_tekken(folder, join(folder, "tekken.json"), options);
+  if (file == 2) return open_spiece(folder, join(folder, *spiece), options);
+  for (const char* name : {"tiktoken.model", "cl100k_base.tiktoken", "o200k_base.tiktoken",
+                           "p50k_base.tiktoken", "r50k_base.tiktoken"})
+    if (has(name) && !original && !spm) return open_tiktoken(folder, join(folder, name), options);
   throw InputError(folder, original ? "no vocab.txt, expected one"
-                           : flavor == Flavor::kSentencePiece
-                               ? "no spiece.model, expected one"
-                               : "no tokenizer, expected tokenizer.json, vocab.txt, vocab.json "
-                                 "and merges.txt, or spiece.model");
+                           : spm    ? "no spiece.model, expected one"
+                                 : "no tokenizer, expected tokenizer.json, vocab.txt, vocab.json "
+                                   "and merges.txt, or spiece.model");
 }
 
 /// Whether a model is meant: a file of weights, or TensorFlow's name of several.
@@ -91,14 +139,16 @@ TokenizerParts open_file_parts(const std::string& path, const TokenizerOptions& 
   const std::string folder = folder_of(path);
   if (is_weights(path)) return open_folder_parts(folder, options);
   const std::string name = base_name(path);
-  const bool original = flavor == Flavor::kGoogle || flavor == Flavor::kBert4Keras;
+  const bool original = is_original(flavor);
   if ((original && !name.ends_with(".txt")) ||
       (flavor == Flavor::kSentencePiece && !name.ends_with(".model"))) {
     throw InputError(path, original ? "not a vocabulary that this flavor reads, expected vocab.txt"
                                     : "not a model that this flavor reads, expected spiece.model");
   }
   if (name == "vocab.json" || name == "merges.txt") return open_vocab_json(folder, options);
+  if (name == "tekken.json") return open_tekken(folder, path, options);
   if (name.ends_with(".json")) return open_json(folder, path, options);
+  if (name.ends_with(".tiktoken")) return open_tiktoken(folder, path, options);
   if (name.ends_with(".txt")) return open_vocab_txt(folder, path, options);
   if (name.ends_with(".model")) return open_spiece(folder, path, options);
   if (!exists(path)) {
@@ -106,7 +156,7 @@ TokenizerParts open_file_parts(const std::string& path, const TokenizerOptions& 
                      fmt::format("no such file or folder, expected {}",
                                  path == options.model ? "a checkpoint folder" : "a tokenizer"));
   }
-  throw InputError(path, "unknown kind of tokenizer, expected .json, .txt or .model");
+  throw InputError(path, "unknown kind of tokenizer, expected .json, .txt, .model or .tiktoken");
 }
 
 }  // namespace
@@ -115,6 +165,10 @@ std::optional<std::string> needed_tokenizer_class(const Tokenizer& tokenizer,
                                                   const std::string& config) {
   const TokenizerParts& parts = tokenizer.parts();
   if (parts.kind.empty()) return std::nullopt;
+  const FolderConfig folder = read_folder_config(folder_of(parts.path));
+  if (parts.format == "vocab.txt" && has_chinese_words(*parts.steps.model) &&
+      config_tokenizer(config, folder.settings).architecture == "roformer")
+    return tokenizer_class_of(parts.kind);
   const Tokenizer again = Tokenizer::open(parts.path, {.config = config});
   if (again.parts().kind == parts.kind) return std::nullopt;
   return tokenizer_class_of(parts.kind);

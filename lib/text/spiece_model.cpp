@@ -130,6 +130,7 @@ void read_trainer(Message message, SpieceModel& out) {
       case 41: out.bos_id = message.id(); break;
       case 42: out.eos_id = message.id(); break;
       case 43: out.pad_id = message.id(); break;
+      case 44: out.unk_surface = message.bytes(); break;
       default: break;
     }
   }

@@ -24,12 +24,13 @@ struct SpieceModel {
   Type type = Type::kUnigram;               ///< make_spiece() knows the first two
   bool treat_whitespace_as_suffix = false;  ///< the mark of a space ends a word
   bool byte_fallback = false;               ///< unknown characters become the pieces of their bytes
-  TokenId unk_id = 0;      ///< of the one piece of type kUnknown; the trainer's id is not obeyed
-  TokenId bos_id = 1;      ///< -1: none; the trainer's ids, as the file says
-  TokenId eos_id = 2;      ///< as bos_id
-  TokenId pad_id = -1;     ///< as bos_id
-  std::string normalizer;  ///< its name, as "nmt_nfkc"
-  std::string precompiled_charsmap;      ///< bytes of a Charsmap; empty: none
+  TokenId unk_id = 0;   ///< of the one piece of type kUnknown; the trainer's id is not obeyed
+  TokenId bos_id = 1;   ///< -1: none; the trainer's ids, as the file says
+  TokenId eos_id = 2;   ///< as bos_id
+  TokenId pad_id = -1;  ///< as bos_id
+  std::string unk_surface = " \xE2\x81\x87 ";  ///< what the unknown piece is decoded to
+  std::string normalizer;                      ///< its name, as "nmt_nfkc"
+  std::string precompiled_charsmap;            ///< bytes of a Charsmap; empty: none
   bool add_dummy_prefix = true;          ///< a space in front of a text (behind it as a suffix)
   bool remove_extra_whitespaces = true;  ///< no spaces at the ends, one between words
   bool escape_whitespaces = true;        ///< spaces become U+2581

@@ -1,7 +1,11 @@
 // Tokenizers by the rules of libsentencepiece.
 #include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "text/charsmap.hpp"
 #include "text/convert.hpp"
 #include "text/tokenizer_files.hpp"
@@ -86,12 +90,76 @@ class SpieceNormalizer final : public Normalizer {
   std::string_view space_;
 };
 
-/// The mark back to a space, and bytes back to characters.
-std::string decoder_json(bool bytes) {
-  if (!bytes) return R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"always"})";
-  return R"({"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},"content":" "},)"
-         R"({"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]})";
-}
+/// SentencePiece's Decode: control pieces are nothing, the unknown piece is its surface, pieces of
+/// bytes are characters, and the mark in front of the text goes.
+class SpieceDecoder final : public Decoder {
+ public:
+  explicit SpieceDecoder(const SpieceModel& spiece)
+      : surface_(spiece.unk_surface),
+        drops_space_(spiece.add_dummy_prefix || spiece.remove_extra_whitespaces),
+        drops_all_(spiece.remove_extra_whitespaces),
+        suffix_(spiece.treat_whitespace_as_suffix) {
+    for (const ScoredPiece& piece : spiece.pieces) {
+      if (piece.type == PieceType::kControl || piece.type == PieceType::kUnknown)
+        types_.emplace(piece.text, piece.type);
+      if (piece.type == PieceType::kByte) bytes_.emplace(piece.text, 0);
+    }
+    for (int byte = 0; byte < 256; ++byte) {
+      const auto piece = bytes_.find(fmt::format("<0x{:02X}>", byte));
+      if (piece != bytes_.end()) piece->second = static_cast<char>(byte);
+    }
+  }
+
+  void decode(std::vector<std::string>& tokens) const override {
+    std::string text;
+    std::string bytes;
+    bool dropped = false;  // the mark in front of the text
+    for (const std::string& token : tokens) {
+      if (const auto byte = bytes_.find(token); byte != bytes_.end()) {
+        bytes += byte->second;
+        continue;
+      }
+      flush(bytes, text);
+      const auto found = types_.find(token);
+      const PieceType type = found == types_.end() ? PieceType::kNormal : found->second;
+      if (type == PieceType::kControl) continue;
+      if (type == PieceType::kUnknown) {
+        text += surface_;
+        continue;
+      }
+      std::string_view rest = token;
+      if (text.empty() && !dropped && drops_space_ && !suffix_ && rest.starts_with(kSpaceMark)) {
+        rest.remove_prefix(kSpaceMark.size());
+        dropped = !drops_all_;
+      }
+      std::string part(rest);
+      replace_all(part, kSpaceMark, " ");
+      text += part;
+    }
+    flush(bytes, text);
+    tokens.assign(1, std::move(text));
+  }
+
+ private:
+  /// Adds the characters of `bytes`; each byte that belongs to none is U+FFFD.
+  static void flush(std::string& bytes, std::string& text) {
+    std::string_view rest = bytes;
+    while (!rest.empty()) {
+      char32_t c = 0;
+      const int size = decode_utf8(rest, c);
+      text += size > 0 ? rest.substr(0, static_cast<std::size_t>(size)) : "\xEF\xBF\xBD";
+      rest.remove_prefix(static_cast<std::size_t>(std::max(size, 1)));
+    }
+    bytes.clear();
+  }
+
+  std::string surface_;
+  bool drops_space_;
+  bool drops_all_;
+  bool suffix_;
+  std::unordered_map<std::string, PieceType> types_;  ///< of those that are no text
+  std::unordered_map<std::string, char> bytes_;
+};
 
 }  // namespace
 
@@ -110,11 +178,12 @@ TokenizerParts read_spiece_by_its_rules(const SpieceModel& spiece, const std::st
     added.push_back(std::move(token));
   }
   const bool unigram = spiece.type == SpieceModel::Type::kUnigram;
-  const std::string json = tokenizer_json({.decoder = decoder_json(spiece.byte_fallback)});
+  const std::string json = tokenizer_json({});
   auto model = make_spiece(spiece, PieceRules::kSentencePiece, path);
   TokenizerParts parts =
       assemble(parse_json_file(json, path), std::move(model), unigram ? "Unigram" : "BPE", path);
   parts.steps.normalizer = normalizer;
+  parts.decoder = std::make_shared<SpieceDecoder>(spiece);
   parts.added = std::move(added);
   parts.unknown_as_text = unknown;
   parts.word_mark = WordMark::kSpace;

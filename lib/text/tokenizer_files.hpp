@@ -7,12 +7,15 @@
 #include "text/find_roles.hpp"
 #include "text/spiece_model.hpp"
 #include "text/tokenizer.hpp"
+#include "text/tokenizer_class.hpp"
 
 namespace masque::text {
 
 /// The parts of a tokenizer.json with the contents `text`. Throws InputError naming `path`. Its
 /// truncation and padding are not applied.
 TokenizerParts read_tokenizer_json(std::string_view text, const std::string& path);
+/// The same of `json`, the document in `path`.
+TokenizerParts read_tokenizer_json(const JsonValue& json, const std::string& path);
 
 /// Everything but the model: "normalizer", "pre_tokenizer", "post_processor", "decoder",
 /// "added_tokens" of `json`, which `path` is the file of. `model` and its `model_type`, as in
@@ -23,22 +26,39 @@ TokenizerParts assemble(const JsonValue& json, std::shared_ptr<const TokenModel>
 /// Sets parts.make_fast if the steps of `json`, of which `parts` are made, allow a fast encoder.
 void choose_fast_path(const JsonValue& json, TokenizerParts& parts);
 
+/// Which tokenizer the files of a folder name.
+struct TokenizerName {
+  std::string named;         ///< "tokenizer_class 'X' in FILE", for messages; empty: nothing
+  std::string architecture;  ///< whose rules: "bert", "roberta", …; empty: no reader, or nothing
+  VocabularyFile file = VocabularyFile::kVocabTxt;  ///< what these rules read
+  bool is_type = false;                             ///< only the type of the model is named
+  bool spiece_by_rules = false;  ///< a SentencePiece file is read by the rules that it states
+};
+
 /// What config.json, tokenizer_config.json and special_tokens_map.json of a folder say, as far as
 /// they are there; all of them may be wrong.
 struct FolderConfig {
-  std::string architecture;  ///< "bert", "roberta", …: of tokenizer_class, else of model_type
+  TokenizerName tokenizer;
+  std::string architecture;  ///< whose rules count, by choose_rules(); empty: those of the file
   std::string path;          ///< of tokenizer_config.json
   JsonValue settings;        ///< tokenizer_config.json; null if there is none
+  JsonValue model;           ///< config.json; null if there is none
   JsonValue added_ids;       ///< added_tokens.json; null if there is none
-  RoleNames roles;           ///< of tokenizer_config.json, else of special_tokens_map.json
+  JsonValue token_map;       ///< special_tokens_map.json; null if there is none, or not in use
+  RoleNames roles;           ///< of these two
+  bool mask_takes_space = false;    ///< the class's mask token takes the space before it
+  bool mask_is_normalized = false;  ///< and is found in normalised text
 };
 /// Reads these files in `folder`. Throws InputError for one that is no JSON.
 FolderConfig read_folder_config(const std::string& folder);
-/// FolderConfig::architecture by the config.json of `model` alone: in that folder, or next to that
-/// file; empty if there is none.
-std::string model_architecture(const std::string& model);
+/// FolderConfig::tokenizer by the config.json of `model` and `settings`, a tokenizer_config.json:
+/// that in this folder, or next to this file.
+TokenizerName model_tokenizer(const std::string& model, const JsonValue& settings);
 /// The same by `text`, that of a config.json. Throws InputError if it is no JSON.
-std::string config_architecture(const std::string& text);
+TokenizerName config_tokenizer(const std::string& text, const JsonValue& settings);
+/// Sets config.architecture for the vocabulary `path`, which is a `file`. Throws InputError naming
+/// `path` if `config` names a tokenizer that is not read here, or a class that reads other files.
+void choose_rules(FolderConfig& config, VocabularyFile file, const std::string& path);
 /// What transformers calls the tokenizer of `architecture`, a known one: "RobertaTokenizer".
 std::string tokenizer_class_of(std::string_view architecture);
 /// What transformers reads the tokenizer of a model with, by the `model_type` of its config.json;
@@ -47,6 +67,15 @@ std::string tokenizer_class_of_model(std::string_view model_type);
 /// The flag `name` of the tokenizer_config.json of `config`; `missing` if it is not there or no
 /// flag.
 bool setting(const FolderConfig& config, std::string_view name, bool missing);
+
+/// Adds a warning to `parts` with the settings of `config` that are neither read nor known to
+/// change no id.
+void note_unknown_settings(const FolderConfig& config, TokenizerParts& parts);
+
+/// Adds warnings to `parts`, which were read from the tokenizer.json `json`, about what the files
+/// next to it say otherwise, and transformers' warning of Mistral's wrong expression. Throws
+/// InputError if tokenizer_config.json has that corrected ("fix_mistral_regex").
+void note_tokenizer_json(const JsonValue& json, const FolderConfig& config, TokenizerParts& parts);
 
 /// The entry `json` of added_tokens or added_tokens_decoder, but for its id. Throws InputError
 /// naming `path` for what is none.
@@ -63,8 +92,26 @@ void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& toke
 /// `path`.
 TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
                               const FolderConfig& config, Flavor flavor);
+/// The parts of ESM's vocab.txt `text`: each line is a token wherever it stands. Throws InputError
+/// naming `path`.
+TokenizerParts read_esm(std::string_view text, const std::string& path, const FolderConfig& config);
+/// The parts of a tekken.json, Mistral's, with the contents `text`, and of what the folder of
+/// `config` adds. Throws InputError naming `path`.
+TokenizerParts read_tekken(std::string_view text, const std::string& path,
+                           const FolderConfig& config);
+/// Whether `text` begins as a file of tiktoken's: a token in base64 and its rank.
+bool is_tiktoken(std::string_view text);
+/// The parts of such a file: by its name, an encoding that tiktoken publishes
+/// ("cl100k_base.tiktoken"), else by the pattern of Llama 3 with what the folder of `config` adds,
+/// as transformers reads it. Throws InputError naming `path`.
+TokenizerParts read_tiktoken(std::string_view text, const std::string& path,
+                             const FolderConfig& config);
+/// Whether `model` has Chinese words of several characters, which RoFormer's tokenizer finds with
+/// jieba's dictionary.
+bool has_chinese_words(const TokenModel& model);
 /// The parts of the vocab.json at `vocab_path` and the merges.txt at `merges_path`, as transformers
-/// converts them for GPT-2, RoBERTa and DeBERTa with `config`. Throws InputError.
+/// converts them for GPT-2, RoBERTa and DeBERTa, and its classes read them for GPT-NeoX, Qwen2,
+/// CLIP and Whisper, with `config`. Throws InputError.
 TokenizerParts read_byte_level(const std::string& vocab_path, const std::string& merges_path,
                                const FolderConfig& config);
 /// The parts of a spiece.model of these `bytes`: ALBERT, XLNet, T5, DeBERTa-v2 and v3 as
@@ -72,6 +119,12 @@ TokenizerParts read_byte_level(const std::string& vocab_path, const std::string&
 /// InputError naming `path`.
 TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
                            const FolderConfig& config, Flavor flavor);
+
+/// The parts of `spiece`, of the file `path`, as the class of the architecture `kind` of
+/// transformers 5 reads it with `config`: XLM-R, CamemBERT, mBART, NLLB, Llama, Gemma, or
+/// "sentencepiece" (any model, by the settings in it). Throws InputError naming `path`.
+TokenizerParts read_spiece_of_class(SpieceModel spiece, const std::string& path,
+                                    const FolderConfig& config, const std::string& kind);
 
 /// The parts of `spiece`, of the file `path`, by the rules of libsentencepiece, without a template.
 /// Throws InputError naming `path`.

@@ -165,4 +165,27 @@ CASES = [
     Case("modernbert_headless", tr.ModernBertModel, MODERNBERT),
     Case("mpnet", tr.MPNetForMaskedLM, MPNET, pos=True),
     Case("mpnet_headless", tr.MPNetModel, MPNET),
+    # What the others leave as it is: each option of each family has a value that is not the default.
+    Case("bert_decoder", tr.BertLMHeadModel, grown(BERT, num_hidden_layers=1, is_decoder=True)),
+    Case("roberta_decoder", tr.RobertaForCausalLM, grown(
+        ROBERTA, num_hidden_layers=1, is_decoder=True, pad_token_id=3, max_position_embeddings=24, hidden_act="relu")),
+    Case("gpt2_unscaled", tr.GPT2LMHeadModel, grown(
+        GPT2, n_layer=1, scale_attn_weights=False, layer_norm_epsilon=1e-2, tie_word_embeddings=False)),
+    Case("gpt_neox_epsilon", tr.GPTNeoXForCausalLM, grown(NEOX, num_hidden_layers=1, layer_norm_eps=1e-2)),
+    Case("llama_linear", tr.LlamaForCausalLM, grown(
+        LLAMA, num_hidden_layers=1, rms_norm_eps=1e-2, hidden_act="gelu",
+        rope_parameters=dict(rope_type="linear", rope_theta=500.0, factor=3.0)), config_edit=hub_llama),
+    Case("llama_yarn", tr.LlamaForCausalLM, grown(
+        LLAMA, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1, rope_parameters=dict(
+            rope_type="yarn", rope_theta=500.0, factor=4.0, original_max_position_embeddings=8, beta_fast=8.0,
+            beta_slow=2.0, mscale=0.7, mscale_all_dim=1.3, truncate=False))),
+    Case("t5_silu", tr.T5EncoderModel, grown(T5, num_layers=1, feed_forward_proj="gated-silu", layer_norm_epsilon=1e-2)),
+    Case("deberta_v2_p2c", tr.DebertaV2ForMaskedLM, grown(
+        DEBERTA, num_hidden_layers=1, position_buckets=4, norm_rel_ebd="none", share_att_key=False, pos_att_type=["p2c"],
+        position_biased_input=False, max_relative_positions=16, hidden_act="relu", layer_norm_eps=1e-2)),
+    Case("modernbert_options", tr.ModernBertForMaskedLM, grown(
+        MODERNBERT, num_hidden_layers=2, norm_eps=1e-2, decoder_bias=False, local_attention=2,
+        layer_types=["full_attention", "sliding_attention"])),
+    Case("xlnet_epsilon", tr.XLNetLMHeadModel, grown(XLNET, n_layer=1, layer_norm_eps=1e-2, ff_activation="gelu_new")),
+    Case("mpnet_buckets", tr.MPNetForMaskedLM, grown(MPNET, num_hidden_layers=1, relative_attention_num_buckets=48)),
 ]

@@ -157,6 +157,11 @@ def parts():
     for scheme in ("always", "first", "never"):
         yield f"Metaspace {scheme}", None, metaspace(scheme), ["random"]
     yield "Metaspace whole", None, metaspace("always", False), ["random"]
+    yield "UnicodeScripts", None, one("UnicodeScripts"), every
+    for length in (1, 3):
+        yield f"FixedLength {length}", None, dict(type="FixedLength", length=length), ["random"]
+    for delimiter in ("a", "\u3000"):
+        yield f"CharDelimiterSplit {delimiter}", None, dict(type="CharDelimiterSplit", delimiter=delimiter), ["random"]
     yield "words, then first", None, dict(type="Sequence", pretokenizers=[
         one("WhitespaceSplit"), metaspace("first")]), ["random"]
 

@@ -73,7 +73,9 @@ std::size_t table_of_subsequences(std::u32string_view a, std::u32string_view b) 
   return d[a.size()][b.size()];
 }
 
-TEST_CASE("distances and common sequences are those of the table, around 64 characters, too") {
+TEST_CASE(
+    "distances and common sequences are those of the table, around multiples of 64 characters, "
+    "too") {
   Draw draw(5, "edit distance test");
   const auto text = [&](Index length, Index letters) {
     std::u32string out;
@@ -81,7 +83,7 @@ TEST_CASE("distances and common sequences are those of the table, around 64 char
       out += U"abcdefghij\U0001F600\u4e2d\u0439\u00e9xyzuvw"[draw.below(letters)];
     return out;
   };
-  const std::array<Index, 10> lengths = {0, 1, 2, 7, 31, 63, 64, 65, 66, 150};
+  const std::array<Index, 13> lengths = {0, 1, 2, 7, 31, 63, 64, 65, 66, 128, 129, 150, 200};
   for (int round = 0; round < 12; ++round) {
     for (const Index m : lengths) {
       for (const Index n : lengths) {

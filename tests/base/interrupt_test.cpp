@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "base/signals_kill.hpp"
 #include "support/child.hpp"
 
 namespace masque {
@@ -80,6 +81,33 @@ TEST_CASE("a second signal of the same kind kills") {
     return 0;
   });
   CHECK(child.wait() == 128 + SIGINT);
+}
+
+TEST_CASE("during a long call of another library a signal kills") {
+  test::Child child([](const Ready&) {
+    catch_interrupts();
+    { const SignalsKill over; }
+    const SignalsKill call;
+    std::raise(SIGTERM);
+    return 0;
+  });
+  CHECK(child.wait() == 128 + SIGTERM);
+  test::Child earlier([](const Ready&) {
+    catch_interrupts();
+    std::raise(SIGINT);
+    return interrupted_by([] { const SignalsKill call; });
+  });
+  CHECK(earlier.wait() == SIGINT);
+  test::Child later([](const Ready&) {
+    catch_interrupts();
+    {
+      const InterruptsPutOff together;
+      const SignalsKill call;
+      std::raise(SIGINT);
+    }
+    return interrupted_by(throw_if_interrupted);
+  });
+  CHECK(later.wait() == SIGINT);
 }
 
 TEST_CASE("a signal that was ignored stays ignored") {

@@ -66,5 +66,32 @@ TEST_CASE("a search ends") {
         "x: takes too long on a text of 41 bytes (retry-limit-in-match over)");
 }
 
+TEST_CASE("all searches through a text together end") {
+  // Half a million steps for each word, which a search alone may take.
+  const Regex slow("(?:(a+)+b|a+c)", kPerl, refuse);
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += std::string(18, 'a') + "c ";
+  RegexSearch search(slow, text);
+  std::size_t found = 0;
+  const std::string message = test::message_of<InputError>([&] {
+    for (std::size_t at = 0; search.find(at); at = search.end()) ++found;
+  });
+  CHECK(message == "x: takes too long on a text of 8000 bytes (retry-limit-in-search over)");
+  CHECK(found > 10);
+  CHECK(found < 400);
+  RegexSearch other(slow, text);
+  CHECK(other.find(0));
+}
+
+TEST_CASE("searches that need few steps are not limited by their number") {
+  const Regex words(R"(\w+|\s+?(?!\S)| )", kOniguruma, refuse);
+  std::string text;
+  for (int i = 0; i < 200'000; ++i) text += i % 7 == 0 ? "   " : "ab ";
+  RegexSearch search(words, text);
+  std::size_t at = 0;
+  while (at < text.size() && search.find(at)) at = search.end();
+  CHECK(at == text.size());
+}
+
 }  // namespace
 }  // namespace masque

@@ -99,6 +99,7 @@ out lm-score rescore model nbest.tsv --weight 0.3 -o out.tsv
 print lm-score rescore model new.tsv --weight 0.3
 print lm-score compare text right.txt --against old.txt --samples 20 --trials 20
 print lm-score compare - right.txt --per-line < text
+print lm-score compare long reversed --samples 20
 print lm-write fill model < masked
 print lm-write fill model --joint gibbs --sweeps 3 --json < masked
 print lm-write correct model --edit-distance 2 < text
@@ -153,6 +154,7 @@ print ckpt check torch
 print ckpt diff torch in
 print ckpt diff in.npz in
 out ckpt rename in --map names.tsv -o out
+out ckpt merge-adapter in adapter -o out
 print tok info in
 print tok info tokens
 print tok check tokens
@@ -170,7 +172,7 @@ out tok train -o out --size 300 --model bpe < text
 
 # make_inputs DATA: fills the folder that it is called in.
 make_inputs() {
-  cp -r "$1/model/bert" in && cp -r "$1/model/gpt2" causal && chmod -R u+w . || return
+  cp -r "$1/model/bert" in && cp -r "$1/model/gpt2" causal && cp -r "$1/surgery/adapters/bert" adapter && chmod -R u+w . || return
   rm in/expected.safetensors causal/expected.safetensors in/records.jsonl causal/records.jsonl
   { printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' the cat; seq -f w%g 7 44; } >in/vocab.txt
   cp in/vocab.txt causal/vocab.txt && cp -r in model && cp in/vocab.txt vocab.txt
@@ -212,6 +214,8 @@ make_inputs() {
   printf 'the cat w8\nw8 w9 the\ncat w10 w12\n' >right.txt
   printf 'the cat\nw9 the\ncat w10 w12\n' >old.txt
   printf 'bert.embeddings.LayerNorm.weight\tx\n' >names.tsv
+  # More than a block of an edit distance.
+  seq 200 | tr '\n' ' ' >long && seq 200 -1 1 | tr '\n' ' ' >reversed
 }
 
 # use_tools BIN_DIR WHY: the tools of BIN_DIR are first in PATH, $work is a folder that goes at the end, with all inputs in it. A build

@@ -28,6 +28,7 @@ numbers() { yes '0 1 0 1 1 0 1 0'; }
 records() { yes '{"ids":[1,5,6,7,8,9,10,11,12,13,2]}'; }
 ids() { yes '5 6 7 8 9 10 11'; }
 one_line() { tr '\0' 'a' </dev/zero; }
+letters() { head -c 200000 /dev/zero | tr '\0' a && echo b; }
 
 byte() { printf '%b' "\\0$(printf %o $(($1 & 255)))"; }
 # A safetensors file whose data is a hole: hole PATH HEADER BYTES
@@ -42,6 +43,13 @@ hole large.safetensors "{\"embeddings.word_embeddings.weight\":{\"dtype\":\"F32\
 { words | head -n 2000; } >text
 cp -r "$data/model/bert" bert
 { echo '[PAD]'; echo '[CLS]'; echo '[SEP]'; echo '[MASK]'; echo '[UNK]'; printf '%s\n' the cat sat on mat and dog ran after it; } >vocab.txt
+
+# An expression that needs many steps for a line of one letter.
+sed 's/"normalizer": *{[^}]*}/"normalizer": {"type": "Replace", "pattern": {"Regex": "((((((((((a*)*)*)*)*)*)*)*)*)*)*$"}, "content": "x"}/' \
+  "$data/text/tokenizers/bert.json" >slow.json
+grep -q 'a\*' slow.json || { echo "bert.json has no normalizer to replace" && exit 1; }
+seq 1 90000 | tr '\n' ' ' >right
+seq 90000 -1 1 | tr '\n' ' ' >wrong
 
 echo '{"model_type": "masque", "vocab_size": 45, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 1, "type_vocab_size": 2, "max_position_embeddings": 64, "latent": {"num_hidden_layers": 1, "size": 3}}' >latent.json
 ckpt new latent.json -o latent -q
@@ -114,6 +122,9 @@ for ((turn = 0; turn < turns; ++turn)); do
   interrupt words tok encode "$data/text/tokenizers/bert.json"
   interrupt one_line tok encode "$data/text/tokenizers/bert.json" --max-line 1000000000000
   interrupt words tok encode "$data/text/tokenizers/bert.json" --to output
+  interrupt letters tok encode slow.json
+  interrupt - lm-score compare wrong right
+  interrupt - lm-train sweep text -o output --tokenizer vocab.txt --seeds 1000000
   interrupt words tok count "$data/text/tokenizers/bert.json"
   interrupt words tok train -o output --size 1000
   interrupt ids tok decode "$data/text/tokenizers/bert.json"

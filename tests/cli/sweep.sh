@@ -149,5 +149,48 @@ code=0
 SLURM_ARRAY_TASK_ID=3 bash short 2>script.err || code=$?
 [ $code = 2 ] && grep -q 'no cell 3' script.err || fail "a cell that is not there: exit code $code, $(cat script.err)"
 
+# Names with what a shell, xargs or parallel may read as something else: each command of the list gives the program the words that it
+# was made of, whoever reads the list.
+unset SLURM_ARRAY_JOB_ID
+mkdir fake
+# shellcheck disable=SC2016  # the words of the program that is run
+printf '%s\n' '#!/bin/sh' 'for word; do printf "%s\\0" "$word"; done >>"$WORDS"' >fake/lm-train
+cp fake/lm-train fake/length-gen
+chmod +x fake/*
+readers=(sh "xargs -d '\n' -I {} sh -c {}" slurm)
+if command -v parallel >/dev/null; then
+  readers+=('parallel --will-cite -j 1 -k')
+else
+  echo "sweep: left out GNU parallel: not installed"
+fi
+printf 'task = copy\ntrain-length = 3\neval-lengths = 3\nsteps = 1\nseeds = 1\nposition = rope\n' >lengths.conf
+# shellcheck disable=SC2016,SC2088  # as they are
+for name in 'a b' "it's" 'a"b' '$(touch PWNED)' '`touch PWNED`' 'a;touch PWNED' 'a&touch PWNED' 'a|touch PWNED' 'a>PWNED' '{}' 'a{}b' 'a{1}b' \
+  '{= `touch PWNED` =}' '{#}' '{%}' 'a\b' 'a\nb' '*' '~' '~root' '#a' ' a' 'a ' '!a' 'größe' '%1' '{a,b}' '$HOME' '\' '"' "'" '-x' '--' ':::'; do
+  mkdir -p "./$name"
+  for list in sweep lengths; do
+    if [ $list = sweep ]; then
+      command=(lm-train sweep --tokenizer bytes --steps 1 -o "./$name/o" -- "$name")
+    else
+      command=(length-gen sweep lengths.conf "-o./$name")
+    fi
+    "${command[@]}" >list 2>err || fail "sweep of '$name': $(cat err)"
+    [ "$(wc -l <list)" = 1 ] || fail "sweep of '$name': $(wc -l <list) lines"
+    "${command[@]}" --print-slurm >script 2>err || "${command[@]:0:2}" --print-slurm "${command[@]:2}" >script 2>err || fail "script of '$name': $(cat err)"
+    for reader in "${readers[@]}"; do
+      rm -f words
+      if [ "$reader" = slurm ]; then
+        PATH=$work/fake:$PATH WORDS=$work/words SLURM_ARRAY_TASK_ID=1 bash script >out 2>err </dev/null
+      else
+        PATH=$work/fake:$PATH WORDS=$work/words sh -c "$reader" <list >out 2>err
+      fi
+      if [ "$reader" = sh ]; then mv words expected; else cmp -s expected words || fail "'$name' as $reader reads it: $(tr '\0' ' ' <words)"; fi
+    done
+    tr '\0' '\n' <expected | grep -qxF -e "$name" -e "./$name" -e "-o./$name" || fail "'$name' is not a word of its command: $(cat list)"
+    [ ! -e PWNED ] || fail "'$name' was run"
+  done
+  rm -rf "./$name"
+done
+
 [ $failures = 0 ] && echo "sweep: all as it should be"
 [ $failures = 0 ]

@@ -22,6 +22,18 @@ TEST_CASE("words are quoted as a shell needs it") {
   CHECK(shell_line({}).empty());
 }
 
+TEST_CASE("no word ends its line, and none has what a terminal obeys") {
+  for (const char* bad : {"n\ntouch PWNED\nm", "a\r", "a\tb", "\x1b[31m", "\x7f", "a\u009b",
+                          "\u202e", "\u2028", "\xff", "\xc3"}) {
+    CAPTURE(bad);
+    const std::vector<std::string> words{"lm-train", bad};
+    CHECK(test::contains(test::message_of<UsageError>([&] { shell_line(words); }),
+                         "expected text without control characters"));
+  }
+  const std::vector<std::string> odd{"größe", "a\\b", "a{}b", "$(x)", "*", "埋"};
+  CHECK(shell_line(odd) == "'größe' 'a\\b' 'a{}b' '$(x)' '*' '埋'");
+}
+
 TEST_CASE("resources are those of a script, and nothing in them ends its line") {
   CHECK(refusal({.slurm_time = "1:00:00"}) == "slurm_time needs print_slurm");
   CHECK(refusal({.slurm_memory = "1G"}) == "slurm_memory needs print_slurm");

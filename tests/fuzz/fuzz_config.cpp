@@ -24,7 +24,7 @@ void plan(const store::ModelConfig& config) {
 
 void check(std::string_view input) {
   test::accepts([&] { plan(store::ModelConfig::parse(std::string(input), "config.json")); });
-  test::accepts([&] { text::config_architecture(std::string(input)); });
+  test::accepts([&] { text::config_tokenizer(std::string(input), {}); });
 }
 
 }  // namespace

@@ -77,6 +77,7 @@ TEST_CASE("an unused tensor next to those that are used is refused") {
            {"bert", "bert.encoder.layer.1.output.adapter.weight"},
            {"bert_headless", "encoder.layer.0.crossattention.self.query.weight"},
            {"gpt2", "transformer.h.0.attn.c_attn.lora_A.default.weight"},
+           {"gpt2", "lm_head.bias"},
            {"gpt_neox", "gpt_neox.layers.0.attention.q_norm.weight"},
            {"t5_encoder", "encoder.block.0.layer.2.weight"},
            {"xlnet", "transformer.layer.0.rel_attn.extra"},
@@ -167,7 +168,7 @@ TEST_CASE("a prefix of a training program is named with the way to remove it") {
       CHECK(contains(ChangedCase(name).put_before_names(prefix).message(),
                      "; names begin with '" + prefix + "', which \"ckpt rename "));
       CHECK(contains(ChangedCase(name).put_before_names(prefix).message(),
-                     " -o OUTPUT 's/^" + pattern + "//'\" removes"));
+                     " OUTPUT 's/^" + pattern + "//'\" removes"));
     }
   }
   // Another family's prefix is none of these.
@@ -200,7 +201,7 @@ TEST_CASE("unknown keys of config.json are named in one note") {
                          .set("qux", "{}")
                          .load();
   REQUIRE(model.design.notes.size() == 1);
-  CHECK(model.design.notes[0] == "unknown keys of config.json are not used: foo, qux");
+  CHECK(model.design.notes[0] == "config.json: unknown keys are not used: foo, qux");
 }
 
 TEST_CASE("other heads are not read as a head for texts") {

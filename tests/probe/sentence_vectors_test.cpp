@@ -1,6 +1,8 @@
 // Pooling, and folders of sentence-transformers.
 #include "probe/states/sentence_vectors.hpp"
 
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 #include "fake_model.hpp"
@@ -49,6 +51,49 @@ TEST_CASE("poolings of states that are known") {
   CHECK(cosine(unit, V{44, 0, 8}) == doctest::Approx(1).epsilon(1e-14));
 }
 
+TEST_CASE("tokens of a prompt are not pooled, and a vector is cut after its normalisation") {
+  using V = std::vector<double>;
+  const auto one = [](const VectorOptions& options) { return vectors(options, {sentence()})[0]; };
+  CHECK(one({.unpooled = 2}) == V{24.5, 2.5, 22.5});
+  CHECK(one({.pooling = SentencePooling::kCls, .unpooled = 2}) == V{26, 2, 36});
+  CHECK(one({.pooling = SentencePooling::kTta, .unpooled = 2}) == V{26, 2, 36});
+  CHECK(one({.pooling = SentencePooling::kFirstLast, .unpooled = 3}) == V{18, 3, 9});
+  // Nothing is left: zero, but for the first token.
+  CHECK(one({.unpooled = 4}) == V{0, 0, 0});
+  CHECK(one({.pooling = SentencePooling::kCls, .unpooled = 4}) == V{22, 0, 4});
+  const V unit = one({.normalize = true});
+  CHECK(one({.normalize = true, .dim = 2}) == V{unit[0], unit[1]});
+  CHECK(one({.dim = 9}) == V{24, 1.5, 18.5});
+  const V kept = one({.dim = 2, .normalize_kept = true});
+  CHECK(kept.size() == 2);
+  CHECK(kept[0] * kept[0] + kept[1] * kept[1] == doctest::Approx(1).epsilon(1e-14));
+}
+
+TEST_CASE("similarities of sentence-transformers") {
+  const std::vector<double> x{1, 2, 2}, y{2, 0, 1};
+  CHECK(similarity(Similarity::kDot, x, y) == 4);
+  CHECK(similarity(Similarity::kManhattan, x, y) == -4);
+  CHECK(similarity(Similarity::kEuclidean, x, y) == doctest::Approx(-std::sqrt(6)).epsilon(1e-15));
+  CHECK(similarity(Similarity::kCosine, x, y) == cosine(x, y));
+}
+
+TEST_CASE("the longest text of a tokenizer") {
+  const test::TempFolder temp;
+  const auto limit = [&](const std::string& text) {
+    test::write_file(temp / "tokenizer_config.json", text);
+    return read_tokenizer_limit(temp.path());
+  };
+  CHECK(read_tokenizer_limit(temp.path()).max_length == 0);
+  CHECK(limit("{}").max_length == 0);
+  CHECK(limit(R"({"model_max_length":32})").max_length == 32);
+  CHECK(limit(R"({"model_max_length":null,"max_len":5})").max_length == 5);
+  CHECK(limit(R"({"model_max_length":1000000000000000019884624838656})").max_length == 0);
+  CHECK(limit(R"({"truncation_side":"left"})").keep_last);
+  for (const char* bad : {R"({"model_max_length":"32"})", R"({"model_max_length":0})",
+                          R"({"model_max_length":1.5})", R"({"truncation_side":"middle"})", "[]"})
+    CHECK(!message_of<InputError>([&] { limit(bad); }).empty());
+}
+
 TEST_CASE("a vector does not depend on its batch") {
   Sentence other = sentence();
   other.ids[1] = 9;
@@ -71,6 +116,8 @@ TEST_CASE("long sentences are refused or cut") {
         "4 tokens, expected at most 3 (policy truncate reads only the first tokens)");
   const auto cut = vectors({.truncate = true, .max_length = 3}, {sentence()});
   CHECK(cut == vectors({}, {part_of(sentence(), 0, 1)}));
+  const auto last = vectors({.truncate = true, .keep_last = true, .max_length = 3}, {sentence()});
+  CHECK(last == vectors({}, {part_of(sentence(), 1, 2)}));
 }
 
 TEST_CASE("folders of sentence-transformers") {
@@ -92,7 +139,8 @@ TEST_CASE("folders of sentence-transformers") {
   CHECK(folder.pooling == SentencePooling::kMean);
   CHECK(folder.normalize);
   CHECK(folder.max_length == 17);
-  CHECK(folder.notes.size() == 1);
+  CHECK(folder.lower_case);
+  CHECK(folder.notes.empty());
   test::write_file(path + "/sentence_bert_config.json",
                    R"({"max_seq_length":9223372036854775808})");
   CHECK(message_of<InputError>([&] {
@@ -101,10 +149,12 @@ TEST_CASE("folders of sentence-transformers") {
   test::write_file(path + "/sentence_bert_config.json", "{}");
   test::write_file(path + "/config.json", R"({"pooling_mode":"cls"})");
   CHECK(read_sentence_folder(path).pooling == SentencePooling::kCls);
+  // A file of weights is part of its folder.
+  CHECK(read_sentence_folder(path + "/model.safetensors").pooling == SentencePooling::kCls);
   test::write_file(path + "/config.json", R"({"pooling_mode_max_tokens":true})");
   CHECK(message_of<InputError>([&] {
           read_sentence_folder(path);
-        }).ends_with("pooling 'max_tokens' is not supported, expected mean or cls"));
+        }).ends_with("pooling 'max' is not supported, expected mean or cls"));
   test::write_file(modules, "[" + type("Dense", "2_Dense") + "]");
   CHECK(test::contains(message_of<InputError>([&] { read_sentence_folder(path); }),
                        "module 'sentence_transformers.models.Dense' is not supported"));

@@ -29,7 +29,7 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 std::vector<double> log_probabilities(std::vector<double> logits) {
   logits[kBlank] = kNever;
-  const double whole = log_sum(logits);
+  const kernel::LogSum whole = log_sum(logits);
   for (double& x : logits) x -= whole;
   return logits;
 }

@@ -105,16 +105,52 @@ TEST_CASE("what is wrong with a record is said") {
   CHECK(read_ids("99999999999", record));
 }
 
+TEST_CASE("positions follow the family") {
+  using Positions = std::vector<std::int32_t>;
+  const auto numbered = [](const std::string& line, const PositionRule& rule) {
+    JsonRecordReader reader;
+    Record record;
+    const std::string text = padded(line);
+    CHECK_FALSE(reader.read(text, record));
+    number_positions(record, rule);
+    CHECK(record.hidden.empty());
+    CHECK_FALSE(record.position_ids);
+    return record.pos.values;
+  };
+  // As BERT, and as RoBERTa, whose padding is 1: by create_position_ids_from_input_ids of
+  // transformers, less its offset.
+  const PositionRule bert, roberta{.offset = 2, .pad = 1};
+  const std::string left = R"({"input_ids":[1,1,7,8],"attention_mask":[0,0,1,1]})";
+  CHECK(numbered(left, bert) == Positions{2, 3});
+  CHECK(numbered(left, roberta).empty());
+  // A hidden token that is no padding is counted; visible padding is not.
+  const std::string mixed = R"({"input_ids":[1,5,7,1,8,1,9],"attention_mask":[0,0,1,1,1,0,1]})";
+  CHECK(numbered(mixed, bert) == Positions{2, 3, 4, 6});
+  CHECK(numbered(mixed, roberta) == Positions{1, -1, 2, 3});
+  const std::string right = R"({"input_ids":[7,8,1],"attention_mask":[1,1,0]})";
+  CHECK(numbered(right, bert).empty());
+  CHECK(numbered(right, roberta).empty());
+  // position_ids have the offset in them, pos has not.
+  CHECK(numbered(R"({"input_ids":[7,8],"position_ids":[2,5]})", bert) == Positions{2, 5});
+  CHECK(numbered(R"({"input_ids":[7,8],"position_ids":[2,5]})", roberta) == Positions{0, 3});
+  CHECK(numbered(R"({"ids":[7,8],"pos":[2,5]})", roberta) == Positions{2, 5});
+}
+
 TEST_CASE("Hugging Face's names, and padding that goes away") {
   CHECK(round_trip(R"({"input_ids":[1,2],"token_type_ids":[0,1],"position_ids":[4,5]})") ==
-        "{\"schema\":1,\"ids\":[1,2],\"pos\":[4,5],\"seg\":[0,1]}\n");
+        "{\"schema\":1,\"ids\":[1,2],\"position_ids\":[4,5],\"seg\":[0,1]}\n");
   CHECK(round_trip(R"({"attention_mask":[1,1],"input_ids":[1,2],"labels":[-100,3]})") ==
         "{\"schema\":1,\"ids\":[1,2],\"labels\":[-100,3]}\n");
   CHECK(round_trip(R"({"input_ids":[1,2,0,0],"attention_mask":[1,1,0,0]})") ==
         "{\"schema\":1,\"ids\":[1,2]}\n");
   // Padding in front keeps the positions that the tokens had.
   CHECK(round_trip(R"({"input_ids":[0,1,2],"attention_mask":[0,1,1],"labels":[-100,-100,3]})") ==
-        "{\"schema\":1,\"ids\":[1,2],\"pos\":[1,2],\"labels\":[-100,3]}\n");
+        "{\"schema\":1,\"ids\":[1,2],\"pos\":[1,2],\"labels\":[-100,3],"
+        "\"hidden_tokens\":[[0,0]]}\n");
+  const std::string hidden =
+      R"({"schema":1,"ids":[7,8],"pos":[1,3],"hidden_tokens":[[0,0],[2,5]]})";
+  CHECK(round_trip(R"({"input_ids":[0,7,5,8,0],"attention_mask":[0,1,0,1,0]})") == hidden + "\n");
+  CHECK(round_trip(hidden) == hidden + "\n");
   const std::vector<std::pair<const char*, const char*>> cases = {
       {R"({"ids":[1],"input_ids":[1]})", "ids and input_ids: two names of the same field"},
       {R"({"input_ids":[1],"input_ids":[1]})", "input_ids: given twice"},

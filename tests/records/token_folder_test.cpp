@@ -172,6 +172,46 @@ TEST_CASE("an interrupted folder goes on from what was saved, and ends the same"
                  "has no progress.json"));
 }
 
+TEST_CASE("an interrupted folder goes on from no flipped bit") {
+  const TempFolder folder;
+  const auto sequences = some_sequences(100);
+  write(folder / "whole", sequences, 100);
+  {
+    TokenFolderWriter writer(folder / "part", 100, kTokenizer, TokenFolderStart::kNew, "settings");
+    for (std::size_t i = 0; i < 3; ++i) writer.add(sequences[i]);
+    writer.save(3, "text");
+  }
+  int refused = 0;
+  for (const std::string& name : test::names_in(folder / "part")) {
+    const std::string good = read_file(folder / "part/" + name);
+    for (std::size_t at = 0; at < good.size(); ++at) {
+      std::filesystem::remove_all(folder / "bad");
+      std::filesystem::copy(folder / "part", folder / "bad");
+      std::string bad = good;
+      bad[at] = static_cast<char>(bad[at] ^ (1 << at % 8));
+      write_file(folder / "bad/" + name, bad);
+      CAPTURE(name);
+      CAPTURE(at);
+      const std::string message = message_of([&] {
+        TokenFolderWriter writer(folder / "bad", 100, kTokenizer, TokenFolderStart::kResume,
+                                 "settings");
+        CHECK(writer.saved().lines == 3);
+        CHECK(writer.saved().text == "text");
+        for (std::size_t i = 3; i < sequences.size(); ++i) writer.add(sequences[i]);
+        writer.commit(7);
+      });
+      if (message != "(nothing thrown)") {
+        ++refused;
+        CHECK(contains(message, "/bad"));
+        continue;
+      }
+      for (const std::string& file : test::names_in(folder / "whole"))
+        CHECK(read_file(folder / "bad/" + file) == read_file(folder / "whole/" + file));
+    }
+  }
+  CHECK(refused > 200);
+}
+
 TEST_CASE("nothing to write leaves nothing") {
   const TempFolder folder;
   TokenFolderWriter writer(folder / "none", 100, kTokenizer, TokenFolderStart::kNew);
@@ -248,6 +288,42 @@ TEST_CASE("merged folders are that of the whole text") {
                  }),
                  "ids.bin: id 32512 of token 1, expected an id from 0 to 99"));
   CHECK_FALSE(exists(folder / "e"));
+}
+
+TEST_CASE("a merge refuses every flipped bit of a part, or none of it counts") {
+  const TempFolder folder;
+  const auto sequences = some_sequences(100);
+  write(folder / "a", {sequences[0], sequences[1]}, 100);
+  write(folder / "b", {sequences[2], sequences[3]}, 100);
+  const std::vector<std::string> parts{folder / "a", folder / "b"};
+  merge_token_folders(parts, folder / "whole");
+  int refused = 0, harmless = 0;
+  for (const std::string& name : test::names_in(folder / "b")) {
+    const std::string path = folder / "b/" + name;
+    const std::string good = read_file(path);
+    for (std::size_t at = 0; at < good.size(); ++at) {
+      std::string bad = good;
+      bad[at] = static_cast<char>(bad[at] ^ (1 << at % 8));
+      write_file(path, bad);
+      CAPTURE(name);
+      CAPTURE(at);
+      const std::string message =
+          message_of([&] { merge_token_folders(parts, folder / "merged"); });
+      if (message != "(nothing thrown)") {
+        ++refused;
+        CHECK(contains(message, "/b"));
+        CHECK_FALSE(exists(folder / "merged"));
+        continue;
+      }
+      ++harmless;
+      for (const std::string& file : test::names_in(folder / "whole"))
+        CHECK(read_file(folder / "merged/" + file) == read_file(folder / "whole/" + file));
+      std::filesystem::remove_all(folder / "merged");
+    }
+    write_file(path, good);
+  }
+  CHECK(refused > 300);
+  CHECK(harmless < 20);  // letters of the name of the digest
 }
 
 /// A folder of the sequences, damaged: what find_damage() and open() say.

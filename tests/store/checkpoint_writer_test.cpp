@@ -112,17 +112,19 @@ TEST_CASE("a header with fields that would be lost is not copied") {
                  "'strides' is not a field of safetensors and would be lost"));
 }
 
-TEST_CASE("a new tensor goes to its place in the reference order or after its neighbour") {
+TEST_CASE("new tensors go to their places in the reference order or after their neighbours") {
   OutputWeights sorted{.tensors = {tensor("a", "1"), tensor("c", "2")}};
-  insert_tensor(sorted, tensor("b", "3"), "c");
-  CHECK(names_of(sorted) == std::vector<std::string>{"a", "b", "c"});
-  insert_tensor(sorted, {{.name = "z", .dtype = DType::kF32, .shape = {0}}, Literal{}}, "a");
-  CHECK(names_of(sorted) == std::vector<std::string>{"z", "a", "b", "c"});
+  insert_tensors(sorted, {{tensor("d", "4"), "a"},
+                          {tensor("b", "3"), "c"},
+                          {{{.name = "z", .dtype = DType::kF32, .shape = {0}}, Literal{}}, "a"}});
+  CHECK(names_of(sorted) == std::vector<std::string>{"z", "a", "b", "c", "d"});
+  insert_tensors(sorted, {});
+  CHECK(names_of(sorted).size() == 5);
   OutputWeights unsorted{.tensors = {tensor("c", "1"), tensor("a", "2")}};
-  insert_tensor(unsorted, tensor("b", "3"), "c");
-  CHECK(names_of(unsorted) == std::vector<std::string>{"c", "b", "a"});
-  insert_tensor(unsorted, tensor("d", "4"), "nowhere");
+  insert_tensors(unsorted, {{tensor("b", "3"), "c"}, {tensor("d", "4"), "nowhere"}});
   CHECK(names_of(unsorted) == std::vector<std::string>{"c", "b", "a", "d"});
+  insert_tensors(unsorted, {{tensor("e", "5"), "b"}, {tensor("f", "6"), "e"}});
+  CHECK(names_of(unsorted) == std::vector<std::string>{"c", "b", "e", "f", "a", "d"});
 }
 
 TEST_CASE("an output that fails its verification is discarded") {

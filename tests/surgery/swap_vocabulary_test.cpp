@@ -180,9 +180,13 @@ TEST_CASE("a tokenizer_config.json without a class gets that of the new model") 
   };
   CHECK(config_of("", plain) == with("BertTokenizer"));
   CHECK(config_of(R"({"model_type": "electra"})", plain) == with("ElectraTokenizer"));
-  CHECK(config_of(R"({"model_type": "unheard-of"})", plain) == with("BertTokenizer"));
-  CHECK(config_of(R"({"model_type": "bert", "tokenizer_class": "BertJapaneseTokenizer"})", plain) ==
-        with("BertJapaneseTokenizer"));
+  CHECK(config_of(R"({"model_type": "bert", "tokenizer_class": "MPNetTokenizer"})", plain) ==
+        with("MPNetTokenizer"));
+  // A name without a reader is refused.
+  CHECK_THROWS_AS(config_of(R"({"model_type": "unheard-of"})", plain), InputError);
+  CHECK_THROWS_AS(
+      config_of(R"({"model_type": "bert", "tokenizer_class": "BertJapaneseTokenizer"})", plain),
+      InputError);
   CHECK(config_of(R"({"model_type": "electra"})", with("MPNetTokenizer")) ==
         with("MPNetTokenizer"));
 }

@@ -22,8 +22,11 @@ std::string error_of(const std::string& normalizer, const std::string& pre_token
 
 TEST_CASE("unknown types and wrong fields are named") {
   CHECK(error_of(R"({"type":"Magic"})") == "n: normalizer 'Magic' is not supported");
-  CHECK(error_of("null", R"({"type":"UnicodeScripts"})") ==
-        "p: pre-tokenizer 'UnicodeScripts' is not supported");
+  CHECK(error_of("null", R"({"type":"Chunks"})") == "p: pre-tokenizer 'Chunks' is not supported");
+  CHECK(error_of("null", R"({"type":"FixedLength","length":0})") ==
+        "p: pre-tokenizer 'FixedLength': 'length' is no positive number");
+  CHECK(error_of("null", R"({"type":"CharDelimiterSplit","delimiter":"ab"})") ==
+        "p: pre-tokenizer 'CharDelimiterSplit': 'delimiter' is not one character");
   CHECK(error_of(R"({"lowercase":true})") == "n: a normalizer without its type");
   CHECK(error_of("[]") == "n: a normalizer without its type");
   CHECK(error_of(R"({"type":"Strip","strip_left":true})") ==

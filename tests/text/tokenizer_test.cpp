@@ -88,9 +88,79 @@ TEST_CASE("a folder with vocab.txt may name the tokens of the template") {
   const Tokenizer tokenizer = Tokenizer::open(folder.path());
   CHECK(tokenizer.encode_pair("a", "a", {.special = true}).ids == Ids{3, 7, 1, 7, 1});
   CHECK(tokenizer.roles().cls == 3);
-  // What the vocabulary lacks stands in no template.
+  // special_tokens_map.json goes first, but for a tokenizer_config.json with the flags of all.
   write("tokenizer_config.json", R"({"cls_token":"[NONE]"})");
+  CHECK(ids() == named);
+  // What the vocabulary lacks stands in no template.
+  write("tokenizer_config.json", R"({"cls_token":"[NONE]","added_tokens_decoder":{}})");
   CHECK(ids() == Ids{5, 7, 5, 2, 1});
+}
+
+TEST_CASE("a decoder of CTC joins repeated tokens") {
+  // tokenizers 0.23.3: decoders.CTC().decode(…)
+  const auto decoded = [](const std::string& fields) {
+    const Tokenizer tokenizer(read_tokenizer_json(
+        R"({"decoder":{"type":"CTC")" + fields +
+            R"(},"model":{"type":"WordLevel","unk_token":"a","vocab":{"a":0,"|":1,"<pad>":2,"b":3,"<p>":4}}})",
+        "t"));
+    return tokenizer.decode({0, 0, 2, 2, 0, 1, 1, 3, 2, 4}, false);
+  };
+  CHECK(decoded("") == "aa b<p>");
+  CHECK(decoded(R"(,"cleanup":false)") == "aa|b<p>");
+  CHECK(decoded(R"(,"pad_token":"<p>","word_delimiter_token":"b")") == "a<pad>a| <pad>");
+}
+
+TEST_CASE("a folder that names a tokenizer without a reader is refused, not read by another") {
+  test::TempFolder folder;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder.path() + "/" + name) << text;
+  };
+  const auto refused = [&](const TokenizerOptions& options = {}) -> std::string {
+    const std::string message = test::message_of([&] { Tokenizer::open(folder.path(), options); });
+    return message == "(nothing thrown)" ? "" : message;
+  };
+  write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n\xE4\xBB\x8A\xE5\xA4\xA9\n");
+  CHECK(refused().empty());
+  write("tokenizer_config.json", R"({"tokenizer_class":"BertJapaneseTokenizer"})");
+  CHECK(refused().find("tokenizer_class 'BertJapaneseTokenizer' in tokenizer_config.json (words "
+                       "by MeCab) has no reader here") != std::string::npos);
+  CHECK(refused({.flavor = Flavor::kGoogle}).empty());
+  write("tokenizer_config.json", R"({"tokenizer_class":"RobertaTokenizerFast"})");
+  CHECK(refused().find("'RobertaTokenizerFast' in tokenizer_config.json does not read this file") !=
+        std::string::npos);
+  write("tokenizer_config.json", R"({"auto_map":{"AutoTokenizer":["own.Own",null]}})");
+  CHECK(refused().find("code of its own ('own.Own')") != std::string::npos);
+  write("tokenizer_config.json", "{}");
+  write("config.json", R"({"model_type":"bert","tokenizer_class":"PhobertTokenizer"})");
+  CHECK(refused().find("'PhobertTokenizer' in config.json has no reader") != std::string::npos);
+  write("config.json", R"({"model_type":"unheard-of"})");
+  CHECK(refused().find("model_type 'unheard-of' in config.json has no reader") !=
+        std::string::npos);
+  // Only jieba's dictionary finds words of two Chinese characters.
+  write("config.json", R"({"model_type":"roformer"})");
+  CHECK(refused().find("jieba") != std::string::npos);
+  write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n\xE4\xBB\x8A\n");
+  CHECK(refused().empty());
+  // A type whose class reads other files says nothing about this one.
+  write("config.json", R"({"model_type":"roberta"})");
+  CHECK(Tokenizer::open(folder.path()).parts().kind == "bert");
+  // tokenizer.json says all.
+  write("config.json", R"({"model_type":"unheard-of"})");
+  write("tokenizer.json", R"({"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"}})");
+  CHECK(refused().empty());
+}
+
+TEST_CASE("SentencePiece's decoding: the unknown piece has a surface, control pieces have none") {
+  const std::string path = MASQUE_TEST_DATA "/text/classes/llama.model";
+  const Tokenizer tokenizer = Tokenizer::open(path, {.flavor = Flavor::kSentencePiece});
+  const auto id = [&](std::string_view token) { return tokenizer.find(token).value(); };
+  // sentencepiece 0.2.3: SentencePieceProcessor.decode(…)
+  const TokenId the = id("\u2581the");
+  CHECK(tokenizer.decode({0, the}, false) == " \u2047  the");
+  CHECK(tokenizer.decode({the, 0}, false) == "the \u2047 ");
+  CHECK(tokenizer.decode({1, the, 2}, false) == "the");
+  CHECK(tokenizer.decode({id("<0xC3>"), id("<0xA9>"), id("<0xFF>"), the}, false) ==
+        "\u00E9\uFFFD the");
 }
 
 TEST_CASE("what a tokenizer's folder does not say the model's says") {
@@ -183,7 +253,7 @@ TEST_CASE("unsupported parts are refused by name") {
   const std::string model = R"("model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"})";
   CHECK(refuse("{" + model + "}") == "accepted");
   CHECK(refuse(R"({"version":"2.0",)" + model + "}") == "t: version '2.0', expected '1.0'");
-  CHECK(refuse("{" + model + R"(,"decoder":{"type":"CTC"}})").find("decoder 'CTC'") !=
+  CHECK(refuse("{" + model + R"(,"decoder":{"type":"RNN"}})").find("decoder 'RNN'") !=
         std::string::npos);
   CHECK(refuse("{" + model + R"(,"post_processor":{"type":"X"}})").find("post-processor 'X'") !=
         std::string::npos);

@@ -1,8 +1,63 @@
 #include "model/checkpoint/training_state.hpp"
 
+#include <algorithm>
+#include <memory>
+
 #include <fmt/format.h>
 
+#include "base/error.hpp"
+#include "base/hash.hpp"
+#include "store/tensors_digest.hpp"
+
 namespace masque::model {
+
+namespace {
+
+constexpr std::string_view kDigestOfTensors = "masque.xxh3.tensors";
+constexpr std::string_view kDigestOfFacts = "masque.xxh3.facts";
+
+/// Of all metadata of a state but this digest itself.
+std::string facts_digest(store::Metadata metadata) {
+  std::erase_if(metadata, [](const auto& fact) {
+    return !fact.first.starts_with(kStateFacts) || fact.first == kDigestOfFacts;
+  });
+  std::ranges::sort(metadata);
+  const std::unique_ptr<Hasher> hasher = make_xxh3();
+  for (const auto& [key, value] : metadata)
+    hasher->add(as_bytes(fmt::format("{}:{}={}:{}\n", key.size(), key, value.size(), value)));
+  return hasher->digest();
+}
+
+const store::Metadata& metadata_of(const store::Checkpoint& state) {
+  return state.files().front().content.metadata;
+}
+
+}  // namespace
+
+void add_state_digests(store::OutputWeights& state) {
+  state.metadata.emplace_back(kDigestOfTensors, store::tensors_digest(state));
+  state.metadata.emplace_back(kDigestOfFacts, facts_digest(state.metadata));
+  std::ranges::sort(state.metadata);
+}
+
+void check_state_facts(const store::Checkpoint& state, const std::string& path) {
+  const store::Metadata& metadata = metadata_of(state);
+  const std::string* stated = store::find_metadata(metadata, kDigestOfFacts);
+  if (stated == nullptr || *stated == facts_digest(metadata)) return;
+  throw InputError(
+      path,
+      fmt::format("was changed since it was written: the metadata does not have the digest {}",
+                  kDigestOfFacts));
+}
+
+void check_state(const store::Checkpoint& state, const std::string& path) {
+  check_state_facts(state, path);
+  const std::string* stated = store::find_metadata(metadata_of(state), kDigestOfTensors);
+  if (stated == nullptr || *stated == store::tensors_digest(state)) return;
+  throw InputError(
+      path, fmt::format("was changed since it was written: the tensors do not have the digest {}",
+                        kDigestOfTensors));
+}
 
 std::string state_tensor_name(std::string_view what, std::string_view parameter) {
   return fmt::format("{}.{}", what, parameter);

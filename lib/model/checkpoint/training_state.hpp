@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "model/checkpoint/placed.hpp"
+#include "store/checkpoint.hpp"
+#include "store/weights_writer.hpp"
 
 namespace masque::model {
 
@@ -20,6 +22,20 @@ inline constexpr std::string_view kStateFirst = "first";
 inline constexpr std::string_view kStateSecond = "second";
 /// Of a trained parameter: one number, how many updates these means have had.
 inline constexpr std::string_view kStateUpdates = "updates";
+
+/// The prefix of the metadata of a state.
+inline constexpr std::string_view kStateFacts = "masque.";
+
+/// Adds the digests `masque.xxh3.tensors` and `masque.xxh3.facts` to the metadata of `state`, which
+/// is complete otherwise: of all tensors, and of all other metadata of a state. Sorts the metadata.
+/// Reads the sources of all tensors once. Throws what they throw, and Interrupted.
+void add_state_digests(store::OutputWeights& state);
+/// Throws InputError, which begins with `path`, if the metadata of `state` does not have the digest
+/// that it states; a state of an earlier version states none. Reads no tensor.
+void check_state_facts(const store::Checkpoint& state, const std::string& path);
+/// The same of the metadata and the tensors of `state`, which are read once. Throws InputError that
+/// begins with `path`, and Interrupted.
+void check_state(const store::Checkpoint& state, const std::string& path);
 
 /// The name in a state of `what`, one of the above, of `parameter`:
 /// "first.embeddings.word_embeddings.weight".

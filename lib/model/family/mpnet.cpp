@@ -1,9 +1,13 @@
 // MPNet: BERT without token types, with learned positions and a bias by distance that all layers
 // share. Song 2020, arXiv:2004.09297.
+#include <fmt/format.h>
+
 #include "model/encoder_family.hpp"
 
 namespace masque::model {
 namespace {
+
+constexpr Index kMostRows = 1 << 20;
 
 ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
@@ -13,13 +17,18 @@ ModelPlan make_plan(const FamilyConfig& config) {
                           {.vocab_size = 30527, .type_vocab_size = 0, .pad_token_id = 1});
   design.type_vocab_size = 0;
   design.position = PositionType::kT5;
-  design.relative_buckets = config.size({"relative_attention_num_buckets"}, 32);
+  // The class sorts distances into 32 buckets, whatever the config says: that is the table's size.
+  design.relative_buckets = 32;
   design.relative_max_distance = 128;
   design.position_offset = 2;  // whatever pad_token_id says, as in transformers
   design.pad_token_id = 1;
-  if (design.relative_buckets < 4 || design.relative_buckets > 128) {
-    config.refuse("relative_attention_num_buckets", "4 to 128");
+  const Index rows = config.size({"relative_attention_num_buckets"}, design.relative_buckets);
+  if (rows < design.relative_buckets || rows > kMostRows) {
+    config.refuse("relative_attention_num_buckets",
+                  fmt::format("{} to {}: the model reads {} rows of the table",
+                              design.relative_buckets, kMostRows, design.relative_buckets));
   }
+  design.unused_relative_rows = rows - design.relative_buckets;
   if (design.max_position_embeddings <= design.position_offset) {
     config.refuse("max_position_embeddings", "more than 2");
   }

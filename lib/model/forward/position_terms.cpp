@@ -54,6 +54,8 @@ std::unique_ptr<nn::PositionTerms<T>> position_terms(const Design& design,
   if (inputs.scheme != nullptr) return scheme_terms(inputs);
   switch (design.position) {
     case PositionType::kT5:
+      inputs.table.rows = design.relative_buckets;
+      inputs.d_table.rows = design.relative_buckets;
       return nn::t5_terms<T>(inputs.table, inputs.d_table, design.relative_max_distance, true,
                              inputs.positions);
     case PositionType::kXlnet: return nn::xlnet_terms(xlnet_of(design, inputs), inputs.positions);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "kernel/log_sum.hpp"
 #include "model/model.hpp"
 
 namespace masque::probe {
@@ -28,12 +29,9 @@ TokenDistribution predict(std::span<const T> logits) {
   TokenDistribution p;
   p.logarithm.assign(logits.begin(), logits.end());
   p.probability.resize(logits.size());
-  const double largest = *std::max_element(p.logarithm.begin(), p.logarithm.end());
-  double sum = 0;
-  for (const double x : p.logarithm) sum += std::exp(x - largest);
-  const double whole = largest + std::log(sum);
+  const kernel::LogSum whole = kernel::log_sum(p.logarithm);
   for (std::size_t v = 0; v < p.logarithm.size(); ++v) {
-    p.logarithm[v] -= whole;
+    p.logarithm[v] = p.logarithm[v] - whole;
     p.probability[v] = std::exp(p.logarithm[v]);
   }
   return p;

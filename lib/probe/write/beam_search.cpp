@@ -63,7 +63,7 @@ std::vector<NextToken> likeliest_tokens(std::span<const double> logits, Index co
     const double x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
     return x != y ? x > y : a < b;
   });
-  const double whole = log_sum(logits);
+  const kernel::LogSum whole = log_sum(logits);
   std::vector<NextToken> out;
   for (auto id = ids.begin(); id != middle; ++id)
     out.push_back({*id, logits[static_cast<std::size_t>(*id)] - whole});

@@ -85,7 +85,7 @@ void Corrector::Word::choose(std::span<const double> logits) {
       if (candidate.begins_word == begins_word && candidate.text != own) look_at({candidate.id, 0});
     }
   }
-  if (best) best_log_probability -= log_sum(logits);
+  if (best) best_log_probability = best_log_probability - log_sum(logits);
 }
 
 Corrector::Corrector(const model::Model& model, const text::Tokenizer& tokenizer,

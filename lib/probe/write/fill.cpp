@@ -38,7 +38,7 @@ std::vector<Filling> likeliest(std::span<const double> logits, const FillOptions
   std::ranges::partial_sort(ids, middle, [&](TokenId a, TokenId b) {
     return logit(a) != logit(b) ? logit(a) > logit(b) : a < b;
   });
-  const double whole = log_sum(logits);
+  const kernel::LogSum whole = log_sum(logits);
   std::vector<Filling> out;
   for (auto id = ids.begin(); id != middle; ++id)
     out.push_back({*id, std::exp(logit(*id) - whole)});

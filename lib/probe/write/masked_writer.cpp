@@ -35,7 +35,7 @@ ChosenToken choose(std::span<const double> given, Index mask, const MaskedPass& 
   constexpr double kOut = -std::numeric_limits<double>::infinity();
   std::vector<double> logits(given.begin(), given.end());
   if (options.excluded) logits[static_cast<std::size_t>(*options.excluded)] = kOut;
-  const double whole = log_sum(logits);
+  const kernel::LogSum whole = log_sum(logits);
   if (!options.targets.empty()) {
     std::vector<double> targets(logits.size(), kOut);
     for (const TokenId id : options.targets)

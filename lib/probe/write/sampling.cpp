@@ -47,20 +47,13 @@ void scale_to_one(std::vector<double>& probabilities) {
 
 }  // namespace
 
-double log_sum(std::span<const double> x) {
-  const double largest = *std::ranges::max_element(x);
-  double sum = 0;
-  for (const double value : x) sum += std::exp(value - largest);
-  return largest + std::log(sum);
-}
-
 std::vector<double> sampling_probabilities(std::span<const double> logits,
                                            const SamplingOptions& options) {
   MASQUE_CHECK(!logits.empty() && options.temperature > 0 && options.top_k >= 0);
   std::vector<double> out(logits.begin(), logits.end());
   for (double& x : out) x /= options.temperature;
   keep_top_k(options.top_k, out);
-  const double total = log_sum(out);
+  const kernel::LogSum total = log_sum(out);
   for (double& x : out) x = std::exp(x - total);
   keep_top_p(options.top_p, out);
   scale_to_one(out);

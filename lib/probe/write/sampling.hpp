@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "kernel/log_sum.hpp"
 
 namespace masque::probe {
 
@@ -17,8 +18,7 @@ struct SamplingOptions {
   double top_p = 1;        ///< then only the most probable tokens with this probability are kept
 };
 
-/// log Σ exp `x`; x may hold −∞, but not alone.
-double log_sum(std::span<const double> x);
+using kernel::log_sum;
 
 /// The probability that each token is drawn with: softmax of `logits` / temperature, without the
 /// tokens that top_k and top_p of `options` take out. They sum to 1. O(V log V).

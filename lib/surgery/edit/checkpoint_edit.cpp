@@ -194,10 +194,12 @@ store::OutputWeights CheckpointEdit::changed(store::OutputWeights weights,
       store::erase_metadata(weights.metadata, marker.key);
     }
   }
+  std::vector<store::InsertedTensor> inserted;
   for (Addition& addition : added_) {
     if (holds(checkpoint_->get(addition.neighbour).file))
-      store::insert_tensor(weights, std::move(addition.tensor), addition.neighbour);
+      inserted.push_back({std::move(addition.tensor), addition.neighbour});
   }
+  store::insert_tensors(weights, std::move(inserted));
   return weights;
 }
 

@@ -84,6 +84,7 @@ text::Steps steps_of(const VocabularyJob& job, const std::optional<JsonText>& js
   text::FolderConfig config = text::read_folder_config(job.edit.checkpoint().folder());
   if (const auto settings = read_json_text(job, "tokenizer_config.json"))
     config.settings = settings->root;
+  text::choose_rules(config, text::VocabularyFile::kVocabTxt, job.path("vocab.txt"));
   return text::read_wordpiece(*lines, job.path("vocab.txt"), config, text::Flavor::kAuto).steps;
 }
 

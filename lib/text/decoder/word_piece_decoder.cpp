@@ -1,29 +1,11 @@
 // WordPiece: pieces without "prefix" ("##") begin a word; with "cleanup" (true) spaces before
 // punctuation go.
-#include <array>
-
 #include "text/decoder.hpp"
 #include "text/json_fields.hpp"
 
 namespace masque::text {
 
 namespace {
-
-void clean_up(std::string& token) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kRules{
-      {{" .", "."},
-       {" ?", "?"},
-       {" !", "!"},
-       {" ,", ","},
-       {" ' ", "'"},
-       {" n't", "n't"},
-       {" 'm", "'m"},
-       {" do not", " don't"},
-       {" 's", "'s"},
-       {" 've", "'ve"},
-       {" 're", "'re"}}};
-  for (const auto& [from, to] : kRules) replace_all(token, from, to);
-}
 
 class WordPieceDecoder final : public Decoder {
  public:
@@ -38,7 +20,7 @@ class WordPieceDecoder final : public Decoder {
           tokens[i].insert(0, " ");
         }
       }
-      if (clean_) clean_up(tokens[i]);
+      if (clean_) clean_up_spaces(tokens[i]);
     }
   }
 

@@ -52,6 +52,12 @@ extern const char32_t kCased[];
 extern const std::size_t kCaseIgnorableCount;
 /// Characters that are ignored where case depends on its surroundings (final sigma).
 extern const char32_t kCaseIgnorable[];
+/// Number of ranges in kScriptRange.
+extern const std::size_t kScriptCount;
+/// Characters of one script.
+extern const char32_t kScriptRange[];
+/// The number of the script of each range, from 1.
+extern const std::uint8_t kScript[];
 
 }  // namespace tables
 }  // namespace masque::text

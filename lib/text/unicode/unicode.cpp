@@ -28,6 +28,22 @@ bool is_case_ignorable(char32_t c) {
   return in_ranges(tables::kCaseIgnorable, tables::kCaseIgnorableCount, c);
 }
 
+unsigned script_of(char32_t c) {
+  const auto* ranges = tables::kScriptRange;
+  // The first range that ends at or after c.
+  std::size_t low = 0;
+  std::size_t high = tables::kScriptCount;
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (ranges[2 * middle + 1] < c) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < tables::kScriptCount && ranges[2 * low] <= c ? tables::kScript[low] : 0;
+}
+
 std::u32string_view lower_case(char32_t c) {
   return mapping(tables::kLowerBlock, tables::kLowerOffset, c);
 }

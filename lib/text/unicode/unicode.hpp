@@ -71,6 +71,9 @@ inline const CharProperties& properties(char32_t c) {
 /// Whether `c` has any of the flags `any`.
 inline bool is(char32_t c, std::uint32_t any) { return properties(c).has(any); }
 
+/// The number of the script of `c`, from 1, as the pre-tokenizer UnicodeScripts of tokenizers has
+/// it (Han, Hiragana and Katakana are one); 0 for a space and what goes with any script.
+unsigned script_of(char32_t c);
 /// Whether `c` is of upper, lower or title case, and none of the next; as Python 3.11's str.lower
 /// has it.
 bool is_cased(char32_t c);

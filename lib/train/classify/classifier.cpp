@@ -42,7 +42,7 @@ T softmax_loss(std::span<T> row, std::size_t target, bool& right) {
     sum += x;
   }
   for (T& x : row) x /= sum;
-  return log(sum) + largest - logit;
+  return log(sum) + (largest - logit);  // large logits keep their difference
 }
 
 }  // namespace

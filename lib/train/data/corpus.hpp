@@ -11,6 +11,7 @@
 
 #include "base/utf8.hpp"
 #include "records/corruption.hpp"
+#include "records/record.hpp"
 #include "records/token_source.hpp"
 #include "text/tokenizer.hpp"
 #include "train/data/cut_sequences.hpp"
@@ -159,8 +160,7 @@ struct CorpusOptions {
   /// JSON is a text, too: otherwise lines and blocks of what is JSON (JsonDetector) are refused.
   bool json_is_text = false;
   /// What the message about JSON says to do.
-  std::string json_advice =
-      "make a token folder of its text: tok encode with --field NAME and --to";
+  std::string json_advice = "tok encode makes a token folder of it, which can be read here";
   /// Most tokens of a sequence, those of the template included; longer lines lose their end.
   Index length = 128;
   /// Put before a line where the template puts nothing: what a causal model reads first. Of kLines
@@ -175,6 +175,8 @@ struct CorpusOptions {
   bool dropped = false;
   /// Pairs are a text with errors and what it should be, token for token.
   bool corrections = false;
+  /// How the model numbers positions of records.
+  records::PositionRule positions = {};
   int threads = 0;  ///< that encode; 0: default_threads()
 };
 
@@ -193,7 +195,8 @@ struct CorpusOptions {
 ///         target, the same token. With `corrections` a sequence is the source alone, and its
 ///         labels are the target's tokens, none where that is unknown (roles().unk) or the template
 ///         stands; pairs of different numbers of tokens are left out, and counted.
-/// Records ids, `pos` from 0 to less than `length`, `seg` and `mask` as they are; with `labels`
+/// Records ids, positions as number_positions(), from 0 to less than `length`, `seg` and `mask` as
+///         they are; with `labels`
 ///         those, too, and `weights`. A record of `original` and no labels (droptoken bart) becomes
 ///         a source, its ids, and a target, the original: the target's tokens are predicted under
 ///         the mask unilm. Labels next to `original` (droptoken electra) are 1 for replaced tokens.

@@ -28,6 +28,7 @@ class RecordTaker {
 
   void take(records::Record& record) {
     if (record.ids.empty()) return;
+    records::number_positions(record, options_.positions);
     if (options_.labels && record.original.present && !record.labels.present) join(record);
     check_length(record.size() + (options_.dropped ? record.dropped.size() : 0));
     check_places(record);

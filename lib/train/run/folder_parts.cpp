@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include <fmt/format.h>
 
 #include "base/file.hpp"
+#include "base/hash.hpp"
+#include "base/interrupt.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
+#include "store/tensors_digest.hpp"
 #include "text/google_folder.hpp"
 #include "text/spiece_model.hpp"
 
@@ -76,21 +80,6 @@ std::vector<store::OutputExtra> tokenizer_files(const text::Tokenizer& tokenizer
   return extras;
 }
 
-namespace {
-
-/// Reads bytes of a source, from `offset`, a multiple of its chunk_bytes if it is computed.
-void read_source(const store::Source& source, std::uint64_t offset, MutableBytes out) {
-  if (const auto* computed = std::get_if<store::Computed>(&source)) {
-    computed->fill(offset, out);
-  } else if (const auto* copied = std::get_if<store::CopyFrom>(&source)) {
-    copied->file->read(copied->begin + offset, out);
-  } else {
-    std::memcpy(out.data(), std::get<store::Literal>(source).text.data() + offset, out.size());
-  }
-}
-
-}  // namespace
-
 bool are_saved(const store::OutputWeights& weights, const store::Checkpoint& saved) {
   if (weights.tensors.size() != saved.tensors().size()) return false;
   std::vector<std::byte> ours, theirs;
@@ -104,7 +93,7 @@ bool are_saved(const store::OutputWeights& weights, const store::Checkpoint& sav
       const auto count = static_cast<std::size_t>(std::min(step, other->bytes() - at));
       ours.resize(count);
       theirs.resize(count);
-      read_source(tensor.source, at, ours);
+      store::read_source(tensor.source, at, ours);
       saved.read(*other, at, theirs);
       if (std::memcmp(ours.data(), theirs.data(), count) != 0) return false;
     }
@@ -114,6 +103,37 @@ bool are_saved(const store::OutputWeights& weights, const store::Checkpoint& sav
 
 store::OutputExtra text_file(const std::string& name, const std::string& text) {
   return {name, store::Literal{text}, text.size(), 0644};
+}
+
+namespace {
+
+/// The XXH3 of `size` bytes, which `read` gives from an offset on.
+template <class Read>
+std::string digest_of_bytes(std::uint64_t size, const Read& read) {
+  constexpr std::uint64_t kAtOnce = 1 << 20;
+  const std::unique_ptr<Hasher> hasher = make_xxh3();
+  std::vector<std::byte> bytes;
+  for (std::uint64_t at = 0; at < size; at += bytes.size()) {
+    bytes.resize(std::min(kAtOnce, size - at));
+    read(at, MutableBytes(bytes));
+    hasher->add(bytes);
+  }
+  return hasher->digest();
+}
+
+}  // namespace
+
+std::string metrics_digest(const ScratchFile& metrics) {
+  return digest_of_bytes(
+      metrics.size(), [&](std::uint64_t offset, MutableBytes out) { metrics.read(offset, out); });
+}
+
+std::string metrics_digest(const std::string& folder) {
+  const InputFile file = InputFile::open(join(folder, kMetricsName));
+  return digest_of_bytes(file.size(), [&](std::uint64_t offset, MutableBytes out) {
+    throw_if_interrupted();
+    file.read(offset, out);
+  });
 }
 
 store::OutputExtra metrics_file(const ScratchFile& metrics) {

@@ -31,6 +31,8 @@ namespace {
 using model::kTrainingStateName;
 
 constexpr std::uint64_t kMostConfigBytes = std::uint64_t{1} << 30;
+/// In the metadata of a state: the digest of the run's metrics.
+constexpr const char* kMetricsDigest = "xxh3.metrics";
 
 /// Floats in a row.
 store::OutputTensor row_tensor(const std::string& name, std::span<const float> values) {
@@ -168,7 +170,9 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
   for (const auto& [name, value] : facts()) state.metadata.emplace_back("masque." + name, value);
   if (files.spent_seconds)
     state.metadata.emplace_back("masque.spent", fmt::format("{}", *files.spent_seconds));
-  std::ranges::sort(state.metadata);
+  state.metadata.emplace_back(fmt::format("masque.{}", kMetricsDigest),
+                              metrics_digest(files.metrics));
+  model::add_state_digests(state);
   std::deque<InputFile> opened;
   model::SaveOptions options = save_options(opened);
   const std::optional<model::ModelWeights<float>> second = other_weights();
@@ -208,13 +212,24 @@ std::optional<std::string> TrainingRun::saved_setting(const std::string& folder,
                                                       const std::string& name) {
   const std::string path = join(folder, kTrainingStateName);
   const store::Checkpoint state = store::open_checkpoint(path);
+  model::check_state_facts(state, path);
   const std::string* found = state_fact(state, name);
   return found == nullptr ? std::nullopt : std::optional(*found);
+}
+
+void TrainingRun::check_metrics(const std::string& folder) {
+  const std::optional<std::string> stated = saved_setting(folder, kMetricsDigest);
+  if (!stated || *stated == metrics_digest(folder)) return;
+  throw InputError(join(folder, kMetricsName),
+                   fmt::format("was changed since the run wrote it: it does not have the digest "
+                               "that {} states",
+                               kTrainingStateName));
 }
 
 void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
   const std::string path = join(folder, kTrainingStateName);
   const store::Checkpoint state = store::open_checkpoint(path);
+  model::check_state_facts(state, path);
   // Without the same kind of start, other differences say little.
   const bool had_start = state_fact(state, "init") != nullptr;
   if (had_start != (options_.init != nullptr)) {
@@ -252,6 +267,8 @@ void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
                                        field(name), escape(start.path())));
   }
   if (const auto changed = changed_settings(settings, saved)) throw InputError(path, *changed);
+  model::check_state(state, path);
+  check_metrics(folder);
   read_trainer_state(state, path, *trainer_, parameters_);
   check_unedited(folder);
 }
@@ -305,6 +322,7 @@ std::vector<std::string> TrainingRun::take_moments() {
   }
   const std::string path = join(options_.init->path(), kTrainingStateName);
   const store::Checkpoint state = store::open_checkpoint(path);
+  model::check_state(state, path);
   const std::string second = other().design != nullptr ? other().name + "." : std::string();
   // What starts anew has nothing to do with moments of its name.
   const auto takes = [&](const std::string& name) {

@@ -169,9 +169,12 @@ class TrainingRun {
   void save_model(const std::string& folder, Index positions) const;
   /// Whether `folder` holds the state of a run.
   static bool has_state(const std::string& folder);
-  /// The setting `name` of the run in `folder`; `nullopt` if absent. Throws InputError.
+  /// The setting `name` of the run in `folder`; `nullopt` if absent. Throws InputError, also if the
+  /// settings were changed since the run wrote them.
   static std::optional<std::string> saved_setting(const std::string& folder,
                                                   const std::string& name);
+  /// Throws InputError if the metrics in `folder` were changed since the run wrote them.
+  static void check_metrics(const std::string& folder);
   /// RunFiles::spent_seconds of the checkpoint in `folder`. Throws InputError.
   static std::optional<double> spent_of(const std::string& folder);
   /// Trainer::set_steps with `steps`, and the setting "steps".
@@ -180,12 +183,11 @@ class TrainingRun {
   /// moments in the checkpoint's folder (read_moments), but for what starts anew and a second
   /// network. Returns what there is to say, one line each. Throws InputError.
   std::vector<std::string> take_moments();
-  /// Goes on from `folder`: values, optimizer and step are as they were saved. Its metrics are not
-  /// read. Throws InputError if its settings, vocabulary, corpus or design (the text of its
-  /// config.json) are others, by name, and if its
-  /// model has other weights than the run wrote; with
-  /// `steps` kOthers the setting "steps" may be another one, and the schedule is the own from here
-  /// on.
+  /// Goes on from `folder`: values, optimizer and step are as they were saved. Its metrics are
+  /// only compared with their digest. Throws InputError if its settings, vocabulary, corpus or
+  /// design (the text of its config.json) are others, by name, and if its state, its metrics or its
+  /// model are not those that the run wrote; with `steps` kOthers the setting "steps" may be
+  /// another one, and the schedule is the own from here on.
   void resume(const std::string& folder, PlannedSteps steps = PlannedSteps::kSame);
 
  private:

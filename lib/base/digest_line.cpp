@@ -1,0 +1,51 @@
+#include "base/digest_line.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/hash.hpp"
+
+namespace masque {
+
+namespace {
+
+constexpr std::string_view kDigestBegins = "# xxh3 ";
+constexpr std::string_view kMemberBegins = ",\n  \"xxh3\": \"";
+constexpr std::string_view kObjectEnds = "\n}\n";
+
+[[noreturn]] void refuse_change(const std::string& path) {
+  throw InputError(path,
+                   "was changed since it was written: its text does not have the digest xxh3");
+}
+
+}  // namespace
+
+std::string with_digest_line(std::string_view text) {
+  return fmt::format("{}{}{}\n", text, kDigestBegins, xxh3_of(as_bytes(text)));
+}
+
+std::string_view without_digest_line(std::string_view text, const std::string& path) {
+  if (!text.ends_with('\n')) return text;
+  const std::string_view lines = text.substr(0, text.size() - 1);
+  const std::size_t begin = lines.rfind('\n') + 1;  // 0 if there is one line
+  if (!lines.substr(begin).starts_with(kDigestBegins)) return text;
+  const std::string_view content = text.substr(0, begin);
+  if (lines.substr(begin + kDigestBegins.size()) == xxh3_of(as_bytes(content))) return content;
+  refuse_change(path);
+}
+
+std::string with_digest_member(std::string_view json) {
+  MASQUE_CHECK(json.ends_with(kObjectEnds));
+  return fmt::format("{}{}{}\"{}", json.substr(0, json.size() - kObjectEnds.size()), kMemberBegins,
+                     xxh3_of(as_bytes(json)), kObjectEnds);
+}
+
+void check_digest_member(std::string_view json, const std::string& path) {
+  const std::size_t begin = json.rfind(kMemberBegins);
+  if (begin == std::string_view::npos) return;
+  const std::string content = fmt::format("{}{}", json.substr(0, begin), kObjectEnds);
+  if (with_digest_member(content) != json) refuse_change(path);
+}
+
+}  // namespace masque

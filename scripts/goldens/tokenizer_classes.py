@@ -1,0 +1,382 @@
+#!/usr/bin/env python3
+"""Tries every tokenizer class of transformers on tiny vocabularies: the ids of AutoTokenizer.from_pretrained for folders that have
+the class's vocabulary files and no tokenizer.json.
+
+usage: tokenizer_classes.py             writes tests/data/text/classes/ (vocabularies, cases.jsonl)
+       tokenizer_classes.py --compare BIN [NAME…]   compares with the `tok` in the folder BIN: equal ids, or refused; exit code 1 if not
+       tokenizer_classes.py --show NAME…  prints the parts of transformers' tokenizers
+
+Ran with transformers 5.24.0, tokenizers 0.23.3, sentencepiece 0.2.3, Python 3.11. Needs no network.
+"""
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
+import transformers
+from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES
+
+OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "text" / "classes"
+
+LINES = [
+    "the cats sat on the mat", "  The  CAT sat ", "year 2024, 12 cats", "cafe\u0301 café É", "a<mask>b <mask> [MASK] c", "<s> the </s> <pad><unk>x",
+    "don't I'll we've", "中国 今天天气 が", "zebra 😀 \u2028x", "the\tcat\u00a0sat", "▁the ▁▁", "[CLS] the [SEP]", "<|endoftext|> the cat", "<extra_id_0> cat <extra_id_99>",
+    "", " ", "``the'' - (cat)", "<new>the<new>", "en_XX the eng_Latn", "１２ ﬁ", "x  ", "\u0301a Straße", "the<bos>cat<eos>", "M K T A <cls> <eos> MKTB",
+]
+TEXT = ("the cat sat on the mat in a hat and the cats don't I'll we've café cafe naïve the year 2024 12 1990 , . - ( ) ' \" The CAT ON x y z "
+        "b c d e f g h i j k l m n o p q r s t u v w 0 1 2 3 4 5 6 7 8 9 中 国 中国 が É é [ ] < > _ /").split()
+
+
+def sentences():
+    """Words in a fixed order."""
+    state, out = 7, []
+    for _ in range(400):
+        words = []
+        for _ in range(9):
+            state = (state * 1103515245 + 12345) % 2**31
+            words.append(TEXT[state // 65536 % len(TEXT)])
+        out.append(" ".join(words))
+    return out
+
+
+def spiece(mode, specials, extra=(), size=170, byte_fallback=False, rules=True):
+    """A SentencePiece model that begins with `specials` (piece, type) and ends with `extra`."""
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as tsv:
+        tsv.write("".join(f"{a}\t{b}\n" for a, b in [("A0", "20"), ("9", "20"), ("2028", "20"), ("FF11", "31"), ("FF12", "32"), ("65 301", "E9"), ("FB01", "66 69")]))
+        tsv.flush()
+        model = io.BytesIO()
+        options = {"normalization_rule_tsv": tsv.name} if rules else {"normalization_rule_name": "identity"}
+        sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(sentences()), model_writer=model, model_type=mode, vocab_size=size, hard_vocab_limit=False,
+                                                 num_threads=1, minloglevel=2, character_coverage=1.0, unk_id=0, bos_id=1, eos_id=2, pad_id=-1, **options)
+    proto = sentencepiece_model_pb2.ModelProto()
+    proto.ParseFromString(model.getvalue())
+    normal = [(p.piece, p.score) for p in proto.pieces if p.type == 1]
+    del proto.pieces[:]
+    for piece, kind in specials:
+        proto.pieces.add(piece=piece, score=0.0, type=kind)
+    if byte_fallback:
+        proto.trainer_spec.byte_fallback = True
+        for b in range(256):
+            proto.pieces.add(piece=f"<0x{b:02X}>", score=0.0, type=6)
+    known = {piece for piece, _ in specials}
+    for i, (piece, score) in enumerate(n for n in normal if n[0] not in known):
+        proto.pieces.add(piece=piece, score=-float(i) if mode == "bpe" else score, type=1)
+    for piece, kind in extra:
+        proto.pieces.add(piece=piece, score=-20.0 if kind == 1 else 0.0, type=kind)
+    ids = {p.piece: i for i, p in enumerate(proto.pieces)}
+    spec = proto.trainer_spec
+    spec.unk_id = next(i for i, p in enumerate(proto.pieces) if p.type == 2)
+    spec.unk_piece = proto.pieces[spec.unk_id].piece
+    for name, options in (("bos", ("<s>", "<bos>", "[CLS]")), ("eos", ("</s>", "<eos>", "[SEP]")), ("pad", ("<pad>", "[PAD]"))):
+        piece = next((o for o in options if o in ids), None)
+        setattr(spec, name + "_id", ids[piece] if piece else -1)
+        if piece:
+            setattr(spec, name + "_piece", piece)
+    del spec.input[:]
+    proto.normalizer_spec.ClearField("normalization_rule_tsv")
+    return proto.SerializeToString(deterministic=True)
+
+
+def byte_level():
+    """vocab.json and merges.txt, with the special tokens of many classes."""
+    kept = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    alphabet = [chr(b) for b in kept] + [chr(0x100 + i) for i in range(256 - len(kept))]
+    merges = [("Ġ", "t"), ("h", "e"), ("Ġt", "he"), ("t", "he"), ("a", "t"), ("c", "at"), ("Ġ", "cat"), ("cat", "s"), ("Ġcat", "s"), ("i", "n"), ("Ġ", "Ġ"), ("Ã", "©"), ("l", "l"), ("'", "ll"),
+              ("2", "0"), ("20", "2"), ("202", "4"), ("Ġ", "202"), ("Ġ", "2024"), ("1", "2"), ("Ġ", "12"), ("ä", "¸"), ("ä¸", "Ń"), ("'", "s"), ("'", "t"), ("s", "at"), ("Ġ", "sat")]
+    names = ["<s>", "<pad>", "</s>", "<unk>", "<|endoftext|>", "[CLS]", "[SEP]", "[PAD]", "[UNK]"]
+    vocab = {t: i for i, t in enumerate([*names, *alphabet, *(a + b for a, b in merges), "<mask>", "[MASK]"])}
+    return (json.dumps(vocab, ensure_ascii=False, separators=(",", ":")) + "\n").encode(), ("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in merges)).encode()
+
+
+def end_of_word():
+    """vocab.json and merges.txt of a BPE that marks the ends of words."""
+    kept = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    alphabet = [chr(b) for b in kept] + [chr(0x100 + i) for i in range(256 - len(kept))]
+    alphabet = [*alphabet, *(c + "</w>" for c in alphabet), "É", "é</w>", "中", "国</w>"]
+    merges = [("t", "h"), ("th", "e</w>"), ("a", "t"), ("c", "at"), ("cat", "s</w>"), ("c", "at</w>"), ("a", "t</w>"), ("s", "at</w>"), ("o", "n</w>"), ("1", "2</w>")]
+    names = ["<s>", "<pad>", "</s>", "<unk>"]
+    vocab = {t: i for i, t in enumerate(dict.fromkeys([*names, *alphabet, *(a + b for a, b in merges), "<mask>", "<|startoftext|>", "<|endoftext|>"]))}
+    return (json.dumps(vocab, ensure_ascii=False, separators=(",", ":")) + "\n").encode(), ("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in merges)).encode()
+
+
+def words(han=True):
+    """vocab.txt"""
+    tokens = ("[PAD] [UNK] [CLS] [SEP] [MASK] <s> <pad> </s> <unk> <mask> <cls> <eos> <sep> the cat ##s cats sat on mat in a b c x y the year 2024 20 ##24 12 cafe café ##e ##\u0301 don ' t i ll we ve "
+              ", . - ( ) [ ] < > mask ` \" 中 国 今 天 气 が か The CAT ##AT C ##a ##b z ##e ##b ##r ##ra É 1 2 fi ﬁ str ##a ##ß ##e M K T A B MK s . new ##en").split()
+    tokens += ["中国", "今天", "天气"] if han else []
+    return ("\n".join(dict.fromkeys(tokens)) + "\n").encode()
+
+
+def esm():
+    return ("\n".join("<cls> <pad> <eos> <unk> L A G V S E R T I D P K Q N F Y M H W C X B U Z O . - <null_1> <mask>".split()) + "\n").encode()
+
+
+def ranked():
+    """Bytes and a few longer tokens, in the order in which BPE makes them."""
+    longer = "th the \u0120the at cat \u0120cat \u0120t 20 202 2024 ll 'll \u00c3\u00a9 caf ca ab aba bab sat \u0120sat".split()
+    kept = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    byte = {chr(b): b for b in kept} | {chr(0x100 + i): b for i, b in enumerate(b for b in range(256) if b not in kept)}
+    return [bytes([b]) for b in range(256)] + [bytes(byte[c] for c in token) for token in sorted(longer, key=len)]
+
+
+def tekken():
+    import base64
+    tokens = ranked()
+    listed = ["<unk>", "<s>", "</s>", "[INST]", "<pad>"]
+    pattern = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    return json.dumps({
+        "config": {"pattern": pattern, "num_vocab_tokens": len(tokens), "default_vocab_size": len(tokens) + 8 - 2, "default_num_special_tokens": 8, "version": "v3"},
+        "vocab": [{"rank": i, "token_bytes": base64.b64encode(t).decode(), "token_str": None} for i, t in enumerate(tokens)],
+        "special_tokens": [{"rank": i, "token_str": t, "is_control": True} for i, t in enumerate(listed)]}).encode()
+
+
+def tiktoken_file():
+    import base64
+    return b"".join(base64.b64encode(t) + b" %d\n" % i for i, t in enumerate(ranked()))
+
+
+def vocabularies():
+    c, u, s = 3, 2, 1
+    json_, merges = byte_level()
+    ends, end_merges = end_of_word()
+    return {
+        "unigram.model": spiece("unigram", [("<unk>", u), ("<s>", c), ("</s>", c)]),
+        "plain.model": spiece("unigram", [("<unk>", u), ("<s>", c), ("</s>", c)], rules=False),
+        "camembert.model": spiece("unigram", [("<unk>", u), ("<s>", c), ("</s>", c)], [("<unk>NOTUSED", s)]),
+        "t5.model": spiece("unigram", [("<pad>", c), ("</s>", c), ("<unk>", u)]),
+        "mt5.model": spiece("unigram", [("<pad>", c), ("</s>", c), ("<unk>", u)], [(f"▁<extra_id_{i}>", 4) for i in range(99, -1, -1)]),
+        "albert.model": spiece("unigram", [("<pad>", c), ("<unk>", u), ("[CLS]", c), ("[SEP]", c), ("[MASK]", c), ("(", 4), (")", 4)]),
+        "xlnet.model": spiece("unigram", [("<unk>", u), ("<s>", c), ("</s>", c), ("<cls>", c), ("<sep>", c), ("<pad>", c), ("<mask>", c), ("<eod>", 4), ("<eop>", 4)]),
+        "deberta.model": spiece("unigram", [("[PAD]", c), ("[CLS]", c), ("[SEP]", c), ("[UNK]", u)]),
+        "barthez.model": spiece("unigram", [("<s>", c), ("<pad>", c), ("</s>", c), ("<unk>", u)], [("<mask>", c)]),
+        "llama.model": spiece("bpe", [("<unk>", u), ("<s>", c), ("</s>", c)], byte_fallback=True, rules=False),
+        "gemma.model": spiece("bpe", [("<pad>", c), ("<eos>", c), ("<bos>", c), ("<unk>", u), ("<mask>", 4), ("<start_of_turn>", 4)], byte_fallback=True, rules=False),
+        "bpe.model": spiece("bpe", [("<unk>", u), ("<s>", c), ("</s>", c)]),
+        "tekken.json": tekken(), "tiktoken.model": tiktoken_file(),
+        "vocab.json": json_, "merges.txt": merges, "ends.json": ends, "ends_merges.txt": end_merges, "vocab.txt": words(), "latin.txt": words(False), "esm.txt": esm(),
+    }
+
+
+# Which of these the vocabulary files of a class are filled with, where it is not the usual one.
+CLASSES = {
+    "AlbertTokenizer": "albert.model", "XLNetTokenizer": "xlnet.model", "T5Tokenizer": "t5.model", "DebertaV2Tokenizer": "deberta.model", "UdopTokenizer": "t5.model",
+    "BarthezTokenizer": "barthez.model", "CamembertTokenizer": "camembert.model", "LlamaTokenizer": "llama.model", "CodeLlamaTokenizer": "llama.model", "GemmaTokenizer": "gemma.model",
+    "NllbTokenizer": "bpe.model", "ReformerTokenizer": "bpe.model", "FNetTokenizer": "albert.model", "RemBertTokenizer": "albert.model", "PegasusTokenizer": "t5.model", "BigBirdTokenizer": "albert.model",
+    "CLIPTokenizer": "ends.json", "OpenAIGPTTokenizer": "ends.json", "HerbertTokenizer": "ends.json", "EsmTokenizer": "esm.txt", "CpmTokenizerFast": "llama.model",
+    "TokenizersBackend": "llama.model", "PreTrainedTokenizerFast": "llama.model", "ParakeetTokenizer": "llama.model",
+}
+EXTRA_NAMES = ["XLMRobertaTokenizer", "ElectraTokenizer", "DistilBertTokenizer", "RoFormerTokenizer", "LongformerTokenizer", "LEDTokenizer", "MvpTokenizer", "LxmertTokenizer", "RetriBertTokenizer", "LayoutLMTokenizer",
+               "BloomTokenizer", "PhobertTokenizer", "QWenTokenizer", "ChatGLMTokenizer", "InternLMTokenizer", "BaichuanTokenizer", "Xyz", "TokenizersBackend"]
+
+
+# Classes that tok reads; it refuses the others by name.
+READ = {"AlbertTokenizer", "BartTokenizer", "BertTokenizer", "CLIPTokenizer", "CamembertTokenizer", "ConvBertTokenizer", "DPRContextEncoderTokenizer",
+        "DPRQuestionEncoderTokenizer", "DebertaTokenizer", "DebertaV2Tokenizer", "DistilBertTokenizer", "ElectraTokenizer", "EsmTokenizer", "GPT2Tokenizer", "GPTNeoXTokenizer",
+        "GemmaTokenizer", "LEDTokenizer", "LayoutLMTokenizer", "LlamaTokenizer", "LongformerTokenizer", "LxmertTokenizer", "MBart50Tokenizer", "MBartTokenizer", "MPNetTokenizer",
+        "MobileBertTokenizer", "MvpTokenizer", "NllbTokenizer", "PreTrainedTokenizer", "PreTrainedTokenizerFast", "Qwen2Tokenizer", "RetriBertTokenizer", "RobertaTokenizer",
+        "SqueezeBertTokenizer", "T5Tokenizer", "TokenizersBackend", "WhisperTokenizer", "XLMRobertaTokenizer", "XLNetTokenizer", "T5"}
+# These are read as transformers' converters (convert_slow_tokenizer) read them, which keep the model's own normalization and the space before a mask;
+# the classes give other ids for other texts than plain words. text_conversions.py compares with the converters.
+CONVERTED = {"BartTokenizer", "DebertaTokenizer", "DebertaV2Tokenizer", "LEDTokenizer", "LongformerTokenizer", "MvpTokenizer", "RobertaTokenizer", "T5Tokenizer", "XLNetTokenizer", "T5"}
+PLAIN = re.compile(r"[^\s<\[▁]+( [^\s<\[▁]+)*")
+
+
+def class_names():
+    names = {n.removesuffix("Fast") if n != "PreTrainedTokenizerFast" and n != "CpmTokenizerFast" else n for n in dir(transformers)
+             if n.endswith("Tokenizer") or n.endswith("TokenizerFast")}
+    names |= {n for n in TOKENIZER_MAPPING_NAMES.values() if n}
+    names -= {"AutoTokenizer", "BasicTokenizer", "WordpieceTokenizer", "CharacterTokenizer", "MecabTokenizer"}
+    return sorted(names | set(EXTRA_NAMES))
+
+
+def files_of(name, vocabulary):
+    """File in the folder → name in vocabularies()."""
+    try:
+        wanted = getattr(transformers, name).vocab_files_names
+    except BaseException:  # no such class, or one that lacks a package
+        wanted = {}
+    names = [n for n in (wanted or {}).values() if n not in ("tokenizer.json", "tokenizer_config.json")]
+    if name in ("GemmaTokenizer", "XGLMTokenizer", "Siglip2Tokenizer"):
+        names = ["tokenizer.model" if name != "XGLMTokenizer" else "sentencepiece.bpe.model"]
+    names = names or ["vocab.txt"]
+    own = CLASSES.get(name)
+    out = {}
+    for file in names:
+        if file.endswith(".model"):
+            out[file] = own if own and own.endswith(".model") else "unigram.model"
+        elif file == "vocab.json":
+            out[file] = own if own and own.endswith(".json") else "vocab.json"
+        elif file == "merges.txt":
+            out[file] = "ends_merges.txt" if own == "ends.json" else "merges.txt"
+        elif file == "vocab.txt":
+            out[file] = own if own and own.endswith(".txt") else "vocab.txt"
+    return out
+
+
+def cases():
+    """(name, files, tokenizer_config.json, config.json)"""
+    out = []
+    for name in class_names():
+        files = files_of(name, None)
+        out.append((name, files, {"tokenizer_class": name}, None))
+    def more(name, cls, files, settings=None, config=None):
+        out.append((name, files, None if cls is None and settings is None else {**({"tokenizer_class": cls} if cls else {}), **(settings or {})}, config))
+    bpe, ends = {"vocab.json": "vocab.json", "merges.txt": "merges.txt"}, {"vocab.json": "ends.json", "merges.txt": "ends_merges.txt"}
+    for cls in ("GPT2Tokenizer", "GPTNeoXTokenizer", "Qwen2Tokenizer", "WhisperTokenizer"):
+        more(f"{cls} bos eos", cls, bpe, {"add_bos_token": True, "add_eos_token": True, "bos_token": "<s>", "eos_token": "</s>"})
+        more(f"{cls} prefix", cls, bpe, {"add_prefix_space": True})
+    more("GPT2Tokenizer no bos", "GPT2Tokenizer", bpe, {"add_bos_token": False, "bos_token": "<s>"})
+    more("RobertaTokenizer prefix", "RobertaTokenizer", bpe, {"add_prefix_space": True})
+    more("RobertaTokenizer bos", "RobertaTokenizer", bpe, {"add_bos_token": True})
+    for cls, model in (("LlamaTokenizer", "llama.model"), ("GemmaTokenizer", "gemma.model"), ("TokenizersBackend", "llama.model")):
+        file = {"tokenizer.model": model}
+        more(f"{cls} bos eos", cls, file, {"add_bos_token": True, "add_eos_token": True})
+        more(f"{cls} bos", cls, file, {"add_bos_token": True, "add_eos_token": False})
+        more(f"{cls} legacy", cls, file, {"legacy": True, "add_bos_token": True})
+        more(f"{cls} new", cls, file, {"legacy": False, "add_bos_token": True})
+        more(f"{cls} no prefix", cls, file, {"add_prefix_space": False, "legacy": False})
+        more(f"{cls} no prefix, legacy", cls, file, {"add_prefix_space": False, "legacy": True})
+    more("T5 0", "T5Tokenizer", {"spiece.model": "mt5.model"}, {"extra_ids": 0})
+    more("T5 20", "T5Tokenizer", {"spiece.model": "t5.model"}, {"extra_ids": 20})
+    more("T5 384", "T5Tokenizer", {"spiece.model": "t5.model"}, {"extra_ids": 384})
+    new = {"content": "<new>", "lstrip": False, "rstrip": True, "normalized": False, "single_word": False, "special": True}
+    for cls, files in (("XLMRobertaTokenizer", {"sentencepiece.bpe.model": "unigram.model"}), ("BertTokenizer", {"vocab.txt": "vocab.txt"}), ("GPT2Tokenizer", bpe), ("LlamaTokenizer", {"tokenizer.model": "llama.model"})):
+        more(f"{cls} extra", cls, files, {"additional_special_tokens": ["<new>"]})
+        more(f"{cls} extra 2", cls, files, {"extra_special_tokens": ["<new>"]})
+        more(f"{cls} decoder", cls, files, {"added_tokens_decoder": {"900": new}})
+        more(f"{cls} own token", cls, files, {"image_token": "<new>"})
+        more(f"{cls} mask object", cls, files, {"mask_token": {"__type": "AddedToken", "content": "<mask>", "lstrip": True, "rstrip": False, "normalized": False, "single_word": False}})
+        more(f"{cls} split", cls, files, {"split_special_tokens": True})
+    last = {"content": "<|eot|>", "lstrip": False, "rstrip": False, "normalized": False, "single_word": False, "special": True}
+    for cls in ("PreTrainedTokenizerFast", "TokenizersBackend"):
+        more(f"{cls} tekken", cls, {"tekken.json": "tekken.json"})
+        more(f"{cls} tekken bos", cls, {"tekken.json": "tekken.json"}, {"add_bos_token": True, "add_eos_token": True, "bos_token": "<s>", "eos_token": "</s>"})
+        more(f"{cls} tekken new", cls, {"tekken.json": "tekken.json"}, {"additional_special_tokens": ["<new>"]})
+        more(f"{cls} tiktoken", cls, {"tokenizer.model": "tiktoken.model"})
+        more(f"{cls} tiktoken name", cls, {"tiktoken.model": "tiktoken.model"}, {"add_bos_token": True, "bos_token": "<s>"})
+        more(f"{cls} tiktoken added", cls, {"tokenizer.model": "tiktoken.model"}, {"added_tokens_decoder": {"280": last}})
+    more("model_type mistral tekken", None, {"tekken.json": "tekken.json"}, None, {"model_type": "mistral"})
+    # What config.json says counts where tokenizer_config.json names no class.
+    for kind in sorted(TOKENIZER_MAPPING_NAMES) + ["llama", "modernbert", "mistral", "t5gemma", "unheard-of"]:
+        cls = TOKENIZER_MAPPING_NAMES.get(kind) or "BertTokenizer"
+        more(f"model_type {kind}", None, files_of(cls, None), None, {"model_type": kind})
+    for cls in ("BertJapaneseTokenizer", "XLMRobertaTokenizer", "BertTokenizer"):
+        more(f"config.json {cls}", None, files_of(cls, None), None, {"model_type": "bert", "tokenizer_class": cls})
+    return out
+
+
+def write_folder(folder, files, settings, config, store):
+    for name, source in files.items():
+        (folder / name).write_bytes(store[source])
+    if settings is not None:
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    if config is not None:
+        (folder / "config.json").write_text(json.dumps(config))
+
+
+def reference(folder):
+    """The ids with and without special tokens; a message if transformers cannot read the folder."""
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder))
+        return [[tokenizer(t)["input_ids"], tokenizer(t, add_special_tokens=False)["input_ids"]] for t in LINES], tokenizer
+    except BaseException as error:  # whatever a class may raise
+        return f"{type(error).__name__}: {error}".split("\n")[0][:200], None
+
+
+def tok(binary, folder):
+    out = []
+    for options in (["--special"], []):
+        run = subprocess.run([binary, "encode", str(folder), *options, "--jsonl"], input="".join(t + "\n" for t in LINES).encode(), capture_output=True)
+        if run.returncode:
+            return f"{run.returncode} {run.stderr.decode().strip()}"
+        out.append([json.loads(line)["ids"] for line in run.stdout.decode().splitlines()])
+    return [list(pair) for pair in zip(*out)]
+
+
+def class_of(name, settings, config, tokenizer):
+    """The class that a case is about."""
+    named = (settings or {}).get("tokenizer_class") or (config or {}).get("tokenizer_class")
+    return named or (type(tokenizer).__name__ if tokenizer else TOKENIZER_MAPPING_NAMES.get(config["model_type"]) or "none")
+
+
+def golden_case(name, files, settings, config, ids, tokenizer):
+    """What the test reads: ids for each text (null: not compared), or that the folder is refused; neither where transformers cannot read it."""
+    case = {"name": name, "files": files, "settings": settings, "config": config}
+    known = class_of(name, settings, config, tokenizer)
+    if known.removesuffix("Fast") not in READ and known not in READ:
+        case["refused"] = True
+    elif not isinstance(ids, str):
+        texts = 3 if name.startswith("model_type") else len(LINES)
+        case["ids"] = [ids[i][0] if known not in CONVERTED or PLAIN.fullmatch(LINES[i]) else None for i in range(texts)]
+    return case
+
+
+def main():
+    import logging
+    logging.disable(logging.CRITICAL)
+    arguments = sys.argv[1:]
+    store = vocabularies()
+    chosen = arguments[2:] if arguments[:1] == ["--compare"] else arguments[1:]
+    equal = refused = bad = unread = 0
+    golden = []
+    for name, files, settings, config in cases():
+        if chosen and not any(c in name for c in chosen):
+            continue
+        folder = pathlib.Path(tempfile.mkdtemp())
+        write_folder(folder, files, settings, config, store)
+        ids, tokenizer = reference(folder)
+        if arguments[:1] == ["--show"]:
+            print("==", name, files, ids if isinstance(ids, str) else type(tokenizer).__name__)
+            if tokenizer is not None and hasattr(tokenizer, "backend_tokenizer"):
+                parts = json.loads(tokenizer.backend_tokenizer.to_str())
+                model = parts["model"]
+                vocab = list(model["vocab"])
+                print("  model", {k: v for k, v in model.items() if k not in ("vocab", "merges")}, len(vocab), vocab[:6], vocab[-3:])
+                for part in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
+                    print(" ", part, str(json.dumps(parts[part], ensure_ascii=False))[:1500])
+                for token in parts["added_tokens"][:14]:
+                    print("   ", token["id"], token["content"], *(k for k, v in token.items() if v is True))
+        elif arguments[:1] == ["--compare"]:
+            mine = tok(arguments[1] + "/tok", folder)
+            if isinstance(mine, str):
+                refused += 1
+                print(f"refused  {name:40} {'' if isinstance(ids, str) else '(transformers reads it) '}{mine[:230].replace(str(folder), '')}")
+            elif isinstance(ids, str):
+                unread += 1
+                print(f"ONLY TOK {name:40} {ids[:120]}")
+            elif mine == ids or class_of(name, settings, config, tokenizer) in CONVERTED and all(a == b for a, b, t in zip(mine, ids, LINES) if PLAIN.fullmatch(t)):
+                equal += 1
+                print(f"equal    {name}")
+            else:
+                bad += 1
+                k = next(i for i in range(len(ids)) if ids[i] != mine[i])
+                print(f"OTHER    {name:40} {sum(a != b for a, b in zip(ids, mine))} of {len(ids)} lines, {LINES[k]!r}: {ids[k]} not {mine[k]}")
+        else:
+            golden.append(golden_case(name, files, settings, config, ids, tokenizer))
+        shutil.rmtree(folder)
+    if not arguments:
+        OUT.mkdir(parents=True, exist_ok=True)
+        for file, content in store.items():
+            (OUT / file).write_bytes(content)
+        (OUT / "texts.json").write_text(json.dumps(LINES, ensure_ascii=False) + "\n")
+        with open(OUT / "cases.jsonl", "w") as out:
+            for case in golden:
+                print(json.dumps(case, ensure_ascii=False, separators=(",", ":")), file=out)
+    if arguments[:1] == ["--compare"]:
+        print(f"{equal} equal, {refused} refused, {unread} that only tok reads, {bad} OTHER")
+        return 1 if bad else 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

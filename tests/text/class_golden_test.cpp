@@ -1,0 +1,74 @@
+// Every tokenizer class of transformers on tiny vocabularies: its ids, or a refusal:
+// scripts/goldens/tokenizer_classes.py.
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
+#include "base/split.hpp"
+#include "support/temp_folder.hpp"
+#include "text/tokenizer.hpp"
+
+namespace masque::text {
+namespace {
+
+const std::string kClasses = MASQUE_TEST_DATA "/text/classes/";
+
+std::string read(const std::string& name) {
+  return InputFile::open(kClasses + name).read_all(1U << 24);
+}
+
+/// Makes the folder of the case `json`, which is `line`.
+void make_folder(const test::TempFolder& folder, const JsonValue& json, const std::string& line) {
+  for (const JsonMember& file : json.find("files")->members)
+    test::write_file(folder / file.name, read(file.value.text));
+  const auto write = [&](const char* member, const char* name) {
+    const JsonValue& value = *json.find(member);
+    if (value.is(JsonKind::kObject))
+      test::write_file(folder / name, line.substr(value.begin, value.end - value.begin));
+  };
+  write("settings", "tokenizer_config.json");
+  write("config", "config.json");
+}
+
+TEST_CASE("each class of transformers gives its ids or is refused") {
+  const JsonValue texts = parse_json_file(read("texts.json"), "texts.json");
+  std::size_t equal = 0;
+  std::size_t refused = 0;
+  const std::string all = read("cases.jsonl");
+  for (const std::string_view view : split_terminated(all, '\n')) {
+    const std::string line(view);
+    const JsonValue json = parse_json_file(line, "cases.jsonl");
+    CAPTURE(json.find("name")->text);
+    test::TempFolder folder;
+    make_folder(folder, json, line);
+    if (json.find("refused") != nullptr) {
+      CHECK_THROWS_AS(Tokenizer::open(folder.path()), InputError);
+      ++refused;
+    }
+    const JsonValue* ids = json.find("ids");
+    if (ids == nullptr) continue;
+    const Tokenizer tokenizer = Tokenizer::open(folder.path());
+    for (std::size_t i = 0; i < ids->items.size(); ++i) {
+      if (!ids->items[i].is(JsonKind::kArray)) continue;
+      std::vector<TokenId> expected;
+      for (const JsonValue& id : ids->items[i].items)
+        expected.push_back(static_cast<TokenId>(id.integer().value()));
+      const std::string& text = texts.items[i].text;
+      CAPTURE(text);
+      CHECK(tokenizer.encode(text, {.special = true}).ids == expected);
+      std::vector<TokenId> fast;
+      tokenizer.id_encoder({.special = true}).encode(text, fast);
+      CHECK(fast == expected);
+    }
+    ++equal;
+  }
+  CHECK(equal > 250);
+  CHECK(refused > 100);
+}
+
+}  // namespace
+}  // namespace masque::text
