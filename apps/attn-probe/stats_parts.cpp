@@ -163,7 +163,7 @@ void StatsMerger::add_line(const JsonValue& root) {
     commands::ProvenanceMembers provenance = commands::provenance_of(root, kSizes);
     const AttentionTotals sizes(static_cast<Index>(layers), static_cast<Index>(heads));
     if (any_) {
-      commands::check_provenance("stats with", provenance, provenance_);
+      commands::check_provenance("stats", provenance, provenance_);
       if (sizes.layers != totals_.layers || sizes.heads != totals_.heads) {
         throw InputError(
             fmt::format("stats of {} layers of {} heads, expected {} of {} as in the parts before",

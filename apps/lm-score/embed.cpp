@@ -113,7 +113,7 @@ void declare_embed(cli::Command& tool) {
             "pooled as the folder's modules.json specifies");
   c.example("lm-score embed bert-base-uncased/ --pooling first-last --whiten --dim 256 < text",
             "whitened to 256 dimensions, as tab-separated numbers");
-  add_vectors(c, o->vectors, true);
+  add_vectors(c, o->vectors);
   c.option("-o,--output", "FILE", o->output,
            "writes a matrix: .npy, or .safetensors with the tensor 'embeddings'");
   commands::add_digits(c, o->vectors.open.digits);

@@ -105,7 +105,7 @@ void Merger::add_line(const JsonValue& root) {
         fmt::format("{}, expected {} as in the parts before", escape(command), command_));
   }
   commands::ProvenanceMembers provenance = commands::provenance_of(root, kResults);
-  if (!command_.empty()) commands::check_provenance(command + " with", provenance, provenance_);
+  if (!command_.empty()) commands::check_provenance(command, provenance, provenance_);
   command_ = command;
   provenance_ = std::move(provenance);
   add_shard(root);

@@ -48,20 +48,22 @@ class PairScorer {
                 [this](probe::ScoredSentence&& s) { take(s.score); }) {}
 
   /// Throws InputError for a sentence that is too long.
+  void check(const probe::MinimalPair& pair) const {
+    for (const std::string* text : {&pair.good, &pair.bad}) {
+      if (const auto problem = scorer_.length_problem(encode(*text))) throw InputError(*problem);
+    }
+  }
+  /// For a pair that check() accepts.
   void add(const probe::MinimalPair& pair) {
-    probe::Sentence good = encode(pair.good);
-    probe::Sentence bad = encode(pair.bad);
     waiting_.push_back(pair);
-    scorer_.add(0, std::move(good));
-    scorer_.add(0, std::move(bad));
+    scorer_.add(0, encode(pair.good));
+    scorer_.add(0, encode(pair.bad));
   }
   void flush() { scorer_.flush(); }
 
  private:
   probe::Sentence encode(const std::string& text) const {
-    probe::Sentence sentence = encode_sentence(*opened_.tokenizer, text, scoring_.sentence);
-    if (const auto problem = scorer_.length_problem(sentence)) throw InputError(*problem);
-    return sentence;
+    return encode_sentence(*opened_.tokenizer, text, scoring_.sentence);
   }
 
   /// Scores come in the order of the sentences: good, bad, good, bad …
@@ -100,30 +102,35 @@ Scored open(const Options& o, const std::string& folder,
   return {std::move(opened), std::move(scoring)};
 }
 
-/// Gives each pair of the files to every scorer.
-void score_files(const Options& o, const std::vector<PairScorer*>& scorers, cli::Session& session) {
+/// Gives each pair of the files to every scorer; kInput if some were left out.
+cli::ExitCode score_files(const Options& o, const std::vector<PairScorer*>& scorers,
+                          cli::Session& session) {
   RepairedLines surrogates;
   const auto add = [&](const commands::FileLine& line) {
     const probe::MinimalPair pair = probe::parse_minimal_pair(line.text);
     surrogates.add_line(pair.lone_surrogates);
+    for (const PairScorer* scorer : scorers) scorer->check(pair);
     for (PairScorer* scorer : scorers) scorer->add(pair);
   };
-  commands::each_line_of(o.files, o.shard, add, session);
+  const auto bad = o.scoring.policy == "skip" ? cli::BadLines::kSkip : cli::BadLines::kError;
+  const cli::ExitCode code = commands::each_line_of(o.files, o.shard, add, session, bad);
   for (PairScorer* scorer : scorers) scorer->flush();
   session.clear_progress();
   cli::note_surrogates(surrogates, input_name(o.files.front()), session);
+  return code;
 }
 
-void tell_accuracy(const Options& o, const Scored& scored, cli::Session& session) {
+cli::ExitCode tell_accuracy(const Options& o, const Scored& scored, cli::Session& session) {
   probe::PairTally tally;
   PairScorer scorer(scored.opened, scored.scoring,
                     [&](ScoredPair&& p) { tally.add(p.pair, p.right()); });
-  score_files(o, {&scorer}, session);
+  const cli::ExitCode code = score_files(o, {&scorer}, session);
   print_pairs(tally, with_shard(commands::provenance_json(scored.scoring, scored.opened), o.shard),
               o.open.common, session);
+  return code;
 }
 
-void print_each(const Options& o, const Scored& scored, cli::Session& session) {
+cli::ExitCode print_each(const Options& o, const Scored& scored, cli::Session& session) {
   const auto number = commands::ResultFormat::of(scored.opened.model->precision(), o.open.digits);
   cli::Table table(session, o.open.common,
                    {"paradigm", "good", "bad", "difference", "correct", "sentence_good"});
@@ -131,11 +138,13 @@ void print_each(const Options& o, const Scored& scored, cli::Session& session) {
     table.row({p.pair.uid, number.cell(p.good), number.cell(p.bad), number.cell(p.good - p.bad),
                std::uint64_t{p.right()}, p.pair.good});
   });
-  score_files(o, {&scorer}, session);
+  const cli::ExitCode code = score_files(o, {&scorer}, session);
   table.finish();
+  return code;
 }
 
-void compare(const Options& o, const Scored& first, const Scored& second, cli::Session& session) {
+cli::ExitCode compare(const Options& o, const Scored& first, const Scored& second,
+                      cli::Session& session) {
   probe::PairComparison comparison;
   // Each model has its own batches, so one of them is ahead.
   std::deque<bool> ahead_first;
@@ -156,10 +165,11 @@ void compare(const Options& o, const Scored& first, const Scored& second, cli::S
     comparison.add(p.pair, ahead_first.front(), p.right());
     ahead_first.pop_front();
   });
-  score_files(o, {&scorer, &other}, session);
+  const cli::ExitCode code = score_files(o, {&scorer, &other}, session);
   print_comparison(comparison, commands::provenance_json(first.scoring, first.opened),
                    commands::provenance_json(second.scoring, second.opened), o.open.common,
                    session);
+  return code;
 }
 
 cli::ExitCode run(Options& o, cli::Session& session) {
@@ -174,18 +184,12 @@ cli::ExitCode run(Options& o, cli::Session& session) {
     throw UsageError(
         "--per-pair and --shard cannot be combined: the parts have no header of their own");
   if (o.open.digits && !o.per_pair) throw UsageError("--digits needs --per-pair");
-  commands::refuse_skip(o.scoring);
   commands::print_part_as_json(common, o.shard);
   const Scored scored = open(o, o.open.model, o.scoring.kind, session);
-  if (o.per_pair) {
-    print_each(o, scored, session);
-  } else if (o.against) {
-    const auto kind = o.against_kind ? o.against_kind : o.scoring.kind;
-    compare(o, scored, open(o, *o.against, kind, session), session);
-  } else {
-    tell_accuracy(o, scored, session);
-  }
-  return cli::ExitCode::kDone;
+  if (o.per_pair) return print_each(o, scored, session);
+  if (!o.against) return tell_accuracy(o, scored, session);
+  const auto kind = o.against_kind ? o.against_kind : o.scoring.kind;
+  return compare(o, scored, open(o, *o.against, kind, session), session);
 }
 
 }  // namespace
@@ -205,11 +209,7 @@ void declare_pairs(cli::Command& tool) {
   c.arguments("FILE", o->files,
               "JSON lines with BLiMP's keys (sentence_good, sentence_bad, UID, field, "
               "linguistics_term) or with good, bad, uid; - is standard input");
-  commands::add_scoring(
-      c, o->scoring,
-      {.policy =
-           "what to do with a text that is too long: error, chunk, slide:STRIDE, first or last "
-           "[error]"});
+  commands::add_scoring(c, o->scoring);
   commands::add_file_shard(c, o->shard);
   commands::add_digits(c, o->open.digits);
   c.option("--against", "MODEL", o->against,

@@ -86,13 +86,15 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   for (const std::string& path : o.files) files.push_back({path, {}, {}});
   PairVectors vectors(opened, files);
   const auto add = [&](const commands::FileLine& line) { vectors.add(line); };
-  commands::each_line_of(o.files, o.shard, add, session);
+  const auto bad =
+      o.vectors.long_texts == LongTexts::kSkip ? cli::BadLines::kSkip : cli::BadLines::kError;
+  const cli::ExitCode code = commands::each_line_of(o.files, o.shard, add, session, bad);
   vectors.finish();
   session.clear_progress();
   print_sim(files, with_shard(opened.provenance, o.shard), o.shard.has_value(),
             commands::ResultFormat::of(opened.opened.model->precision(), o.vectors.open.digits),
             common, session);
-  return cli::ExitCode::kDone;
+  return code;
 }
 
 }  // namespace
@@ -105,7 +107,7 @@ void declare_sim(cli::Command& tool) {
             "Pearson and Spearman correlations, by file and over all");
   c.example("lm-score sim bert-base-uncased/ sts/*.tsv --pooling first-last --whiten",
             "the same, with whitened vectors");
-  add_vectors(c, o->vectors, false);
+  add_vectors(c, o->vectors);
   c.choice("--similarity", o->similarity, probe::similarity_names(),
            "how vectors are compared: by cosine, dot product, or minus a distance [the folder's; "
            "else cosine]");

@@ -83,7 +83,7 @@ void set_prompt(const std::string& prompt, const probe::SentenceFolder& folder,
 
 }  // namespace
 
-void add_vectors(cli::Command& command, VectorCommand& options, bool skip) {
+void add_vectors(cli::Command& command, VectorCommand& options) {
   commands::add_open_options(command, options.open);
   commands::add_batch_tokens(command, options.open);
   command.choice("--pooling", options.pooling, kPoolings,
@@ -97,12 +97,9 @@ void add_vectors(cli::Command& command, VectorCommand& options, bool skip) {
                "transforms the input's vectors to identity covariance; keeps them all in memory");
   command.option("--dim", "K", options.dim, cli::AllowedRange{1, 1e6},
                  "with --whiten: keeps the K directions of largest variance [all]");
-  command.choice("--policy", options.long_texts,
-                 NameTable<LongTexts>(kLongTexts).first(skip ? 3 : 2),
-                 skip ? "for a text that is too long: stop with an error, read only the first "
-                        "tokens, or skip its line and continue (exit code 3)"
-                      : "for a text that is too long: stop with an error, or read only the first "
-                        "tokens");
+  command.choice("--policy", options.long_texts, NameTable<LongTexts>(kLongTexts),
+                 "for a text that is too long: stop with an error, read only the first tokens, or "
+                 "skip its line and continue (exit code 3); skip also for other bad lines");
   commands::add_max_length(command, options.max_length, "read", "the folder's or model's");
   command.option("--prompt", "TEXT", options.prompt,
                  "put TEXT in front of each text; '' for nothing [the folder's default prompt]");

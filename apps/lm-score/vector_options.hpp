@@ -31,8 +31,8 @@ struct VectorCommand {
 };
 
 /// MODEL and the options that open it, --pooling, --normalize, --whiten, --dim, --policy,
-/// --max-length, --prompt, --prompt-name; `skip`: with --policy skip.
-void add_vectors(cli::Command& command, VectorCommand& options, bool skip);
+/// --max-length, --prompt, --prompt-name.
+void add_vectors(cli::Command& command, VectorCommand& options);
 
 /// A model and how it makes vectors.
 struct OpenedVectors {

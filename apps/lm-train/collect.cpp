@@ -215,7 +215,9 @@ cli::ExitCode collect(const CollectOptions& o, cli::Session& session) {
   if (o.output) {
     const std::vector<RunGroup> groups = groups_of(list, folders, states);
     if (groups.empty()) throw InputError(o.folders.front(), "no run has begun: nothing to draw");
-    draw::write_picture(*o.output, runs_chart(groups));
+    draw::Chart chart = runs_chart(groups);
+    if (!list.keys.empty()) chart.title += fmt::format(" by {}", fmt::join(list.keys, ", "));
+    draw::write_picture(*o.output, chart);
   }
   std::vector<std::string> columns = list.keys;
   if (o.means) {

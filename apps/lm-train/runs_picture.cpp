@@ -54,7 +54,7 @@ draw::Curve mean_curve(const std::string& name, const std::vector<draw::Curve>& 
 
 draw::Chart runs_chart(const std::vector<RunGroup>& groups) {
   if (groups.size() > kMostCurves) {
-    throw UsageError(fmt::format("{}: {} curves, expected at most {}, which look different",
+    throw UsageError(fmt::format("{}: {} curves, expected at most {}: more would look alike",
                                  field("output"), groups.size(), kMostCurves));
   }
   std::vector<std::vector<RunCurves>> all;

@@ -316,17 +316,14 @@ cli::ExitCode swap(const Options& o, const cli::Command& command, cli::Session& 
       session);
 }
 
-/// What the lines of a command are.
-enum class LatentInput { kNone, kText, kPoints };
-
-/// The options of all commands that read `lines`; `writes`: of those that write texts.
-void declare_common(cli::Command& c, Options& o, LatentInput lines, bool writes) {
+/// The options of all commands; `text`: of those that read lines, whether these are text, else they
+/// are points; `writes`: of those that write texts.
+void declare_common(cli::Command& c, Options& o, std::optional<bool> text, bool writes) {
   commands::add_open_options(c, o.generate.open);
   commands::add_batch_tokens(c, o.generate.open);
   if (writes) declare_text_options(c, o.generate);
   commands::add_digits(c, o.generate.open.digits);
-  if (lines != LatentInput::kNone)
-    commands::add_stream(c, o.generate.stream, {.text = lines == LatentInput::kText});
+  if (text) commands::add_stream(c, o.generate.stream, {.text = *text});
   c.flag("--json", o.generate.open.common.json, "print one JSON object per text instead of TSV");
   writes ? cli::add_csv(c, o.generate.open.common)
          : commands::add_vector_csv(c, o.generate.open.common);
@@ -349,7 +346,7 @@ void declare_latent(cli::Command& tool) {
     c.option("-o,--output", "FILE", o->output,
              "write a matrix to FILE: .npy, or .safetensors with the tensor latents");
     c.writes({"output"});
-    declare_common(c, *o, LatentInput::kText, false);
+    declare_common(c, *o, true, false);
     set_action(c, o, encode);
   }
   {
@@ -361,7 +358,7 @@ void declare_latent(cli::Command& tool) {
               "beam search: the best text for each row");
     c.option("--latents", "FILE", o->latents,
              "read the points from this .npy or .safetensors instead of standard input");
-    declare_common(c, *o, LatentInput::kPoints, true);
+    declare_common(c, *o, false, true);
     set_action(c, o, decode);
   }
   {
@@ -369,7 +366,7 @@ void declare_latent(cli::Command& tool) {
     cli::Command& c = parent.subcommand("sample", "writes texts from random points");
     c.example("lm-write latent sample univae/ --count 10", "ten texts");
     c.option("-n,--count", "N", o->count, cli::AllowedRange{1, 1e9}, "number of points");
-    declare_common(c, *o, LatentInput::kNone, true);
+    declare_common(c, *o, std::nullopt, true);
     set_action(c, o, sample);
   }
   {
@@ -379,7 +376,7 @@ void declare_latent(cli::Command& tool) {
     c.example(R"(printf 'a man sleeps\tthe dogs run\n' | lm-write latent interpolate univae/)",
               "five texts; the first and the last reconstruct the two inputs");
     c.option("--steps", "N", o->steps, cli::AllowedRange{2, 1e6}, "points, including both ends");
-    declare_common(c, *o, LatentInput::kText, true);
+    declare_common(c, *o, true, true);
     set_action(c, o, interpolate);
   }
   {
@@ -392,7 +389,7 @@ void declare_latent(cli::Command& tool) {
              "bottleneck to swap, counted from 1 [each in turn]");
     c.option("--function-words", "FILE", o->function_words,
              "list of words whose changes are counted separately");
-    declare_common(c, *o, LatentInput::kText, true);
+    declare_common(c, *o, true, true);
     set_action(c, o, swap);
   }
 }

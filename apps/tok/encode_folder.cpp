@@ -48,15 +48,12 @@ class HashedInput {
   explicit HashedInput(const EncodeCommand& o)
       : input_(cli::open_lines(STDIN_FILENO, kStandardInput, o.input)) {
     if (o.shard) input_.cut(parse_shard(*o.shard));
+    // What is no text is refused here.
+    input_.read(waiting_);
   }
 
   bool read(FolderBatch& batch) {
-    if (!waiting_.text.empty()) {
-      std::swap(batch.lines, waiting_);
-      waiting_.text.clear();
-    } else if (!input_.read(batch.lines)) {
-      return false;
-    }
+    if (!next(batch.lines)) return false;
     hasher_->add(as_bytes(batch.lines.text));
     lines_ += count_lines(batch.lines.text);
     batch.bytes = batch.lines.text.size();
@@ -69,7 +66,7 @@ class HashedInput {
   /// Passes over as many lines as were `done`. Throws InputError if they are not the same.
   void skip(const records::TokenProgress& done) {
     LineBatch batch;
-    while (lines_ < done.lines && input_.read(batch)) {
+    while (lines_ < done.lines && next(batch)) {
       std::string_view text = batch.text;
       std::size_t end = 0;
       for (; lines_ < done.lines && end < text.size(); ++lines_)
@@ -87,8 +84,15 @@ class HashedInput {
   }
 
  private:
+  bool next(LineBatch& batch) {
+    if (waiting_.text.empty()) return input_.read(batch);
+    std::swap(batch, waiting_);
+    waiting_.text.clear();
+    return true;
+  }
+
   LineInput input_;
-  LineBatch waiting_;  ///< read while skipping, not skipped
+  LineBatch waiting_;  ///< read ahead: the first lines, and what was not skipped
   std::unique_ptr<Hasher> hasher_ = make_xxh3();
   Index lines_ = 0;
 };

@@ -13,7 +13,7 @@
 #include "base/interrupt.hpp"
 #include "base/json.hpp"
 #include "base/os.hpp"
-#include "base/text_source.hpp"
+#include "base/text_encoding.hpp"
 #include "base/unpack.hpp"
 
 namespace masque {

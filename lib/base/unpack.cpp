@@ -108,7 +108,7 @@ class ZstdUnpacker final : public Unpacker {
       if (error == ZSTD_error_frameParameter_windowTooLarge)
         throw InputError(name_,
                          "zstd data with a window of more than 128 MiB, expected a smaller "
-                         "one (zstd --long=27)");
+                         "one");
       throw InputError(name_, "damaged zstd data, expected what zstd wrote");
     }
     // Without input and output nothing was asked: the code then says what a new frame needs.

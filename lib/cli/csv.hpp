@@ -13,8 +13,8 @@ namespace masque::cli {
 /// spelled, too. Cost O(n).
 std::string csv_text(std::string_view text, bool terminal);
 
-/// Returns `name`, that of a column, as a field: as it is, or as csv_text() if it holds anything
-/// that needs quotes or is spelled there.
+/// Returns `name`, that of a column, as a field: as it is, or as csv_text() with `terminal` if it
+/// holds anything that needs quotes or is spelled there.
 std::string csv_name(std::string_view name, bool terminal);
 
 }  // namespace masque::cli

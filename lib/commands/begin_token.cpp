@@ -38,7 +38,7 @@ std::optional<TokenId> begin_token_of(const BeginOptions& options, bool by_defau
                                  opened.tokenizer->parts().path));
   }
   if (token && probe::encode_sentence(*opened.tokenizer, "a", {}).prefix == 0) {
-    session.detail(fmt::format("{}: '{}' stands in front of each text", opened.path,
+    session.detail(fmt::format("{}: '{}' is put in front of each text", opened.path,
                                escape(opened.tokenizer->token(*token))));
   }
   return token;

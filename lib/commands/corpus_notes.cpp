@@ -14,11 +14,11 @@ void note_corpus(const train::Corpus& corpus, cli::Session& session, bool offers
   if (cut.left_out == 0) return;
   const std::string_view what = corpus.pairs() ? "pair" : "line";
   session.note(fmt::format(
-      "{}: {} {}{} cut to {} tokens, {} tokens of text ({:.1f} %) left out; a larger {} reads "
+      "{}: {} {}{} cut to {} tokens, {} token{} of text ({:.1f} %) left out; a larger {} reads "
       "more{}",
       corpus.source(), cut.sequences, what, cut.sequences == 1 ? "" : "s", corpus.longest(),
-      cut.left_out, 100 * static_cast<double>(cut.left_out) / static_cast<double>(cut.tokens),
-      field("length"),
+      cut.left_out, cut.left_out == 1 ? "" : "s",
+      100 * static_cast<double>(cut.left_out) / static_cast<double>(cut.tokens), field("length"),
       offers_blocks && !corpus.pairs() ? fmt::format(", {} blocks reads all", field("format"))
                                        : ""));
 }

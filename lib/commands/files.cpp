@@ -10,7 +10,6 @@
 #include "base/parallel.hpp"
 #include "base/split.hpp"
 #include "base/utf8.hpp"
-#include "cli/input_lines.hpp"
 
 namespace masque::commands {
 
@@ -30,8 +29,11 @@ void add_file_shard(cli::Command& command, std::optional<std::string>& shard) {
   cli::add_shard(command, shard, "each file; prints JSON");
 }
 
-void each_line_of(const std::vector<std::string>& files, const std::optional<std::string>& shard,
-                  const std::function<void(const FileLine&)>& use, cli::Session& session) {
+cli::ExitCode each_line_of(const std::vector<std::string>& files,
+                           const std::optional<std::string>& shard,
+                           const std::function<void(const FileLine&)>& use, cli::Session& session,
+                           cli::BadLines bad) {
+  cli::ExitCode code = cli::ExitCode::kDone;
   std::optional<Shard> part;
   if (shard) part = parse_shard(*shard);
   const auto progress = session.progress("scoring");
@@ -46,6 +48,9 @@ void each_line_of(const std::vector<std::string>& files, const std::optional<std
     }
     const std::size_t all = text.size();
     bool some = false;
+    cli::InputOptions options;
+    options.bad = bad;
+    cli::InputLines lines(options, input_name(files[f]));
     for_each_line(text, [&](std::string_view line) {
       const auto end = static_cast<std::size_t>(line.data() - text.data()) + line.size();
       ++number;
@@ -56,14 +61,15 @@ void each_line_of(const std::vector<std::string>& files, const std::optional<std
         check(line);
         use({f, line});
       });
-      if (problem)
-        throw InputError(input_name(files[f]), fmt::format("line {}: {}", number, *problem));
+      if (problem) lines.refuse(number, *problem);
       // Files count alike; the bytes of one are spread over a thousand steps.
       if (progress) progress(f * 1000 + std::min(end + 1, all) * 1000 / all, files.size() * 1000);
     });
     // A part may have none.
     if (!some && !part) throw InputError(input_name(files[f]), "no lines, expected some");
+    if (const cli::ExitCode end = lines.finish(session); end != cli::ExitCode::kDone) code = end;
   }
+  return code;
 }
 
 }  // namespace masque::commands

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/input_lines.hpp"
 #include "cli/session.hpp"
 
 namespace masque::commands {
@@ -24,10 +25,13 @@ void add_file_shard(cli::Command& command, std::optional<std::string>& shard);
 /// Calls `use` for every line that is not empty of `files` ("-" is standard input), or of the part
 /// `shard` ("I/N") of each, in order, with a progress line on `session`. The text of a line is
 /// valid during the call; a carriage return at its end is no part of it. An InputError of `use` is
-/// thrown again with path and line; text that is not UTF-8 is one. Throws UsageError for a `shard`
-/// that is none. Memory: one file of at most 1 GiB.
-void each_line_of(const std::vector<std::string>& files, const std::optional<std::string>& shard,
-                  const std::function<void(const FileLine&)>& use, cli::Session& session);
+/// thrown again with path and line, or its line is left out and counted, as `bad` says; text that
+/// is not UTF-8 is one. Returns kInput if lines were left out, else kDone. Throws UsageError for a
+/// `shard` that is none. Memory: one file of at most 1 GiB.
+cli::ExitCode each_line_of(const std::vector<std::string>& files,
+                           const std::optional<std::string>& shard,
+                           const std::function<void(const FileLine&)>& use, cli::Session& session,
+                           cli::BadLines bad = cli::BadLines::kError);
 
 /// The content of the file at `path` ("-": standard input). Throws InputError if it cannot be read
 /// or has more than 1 GiB.

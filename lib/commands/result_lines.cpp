@@ -47,7 +47,7 @@ probe::Moments ResultReader::moments(const JsonValue& root) const {
 
 namespace {
 
-/// What of `some` the `others` do not have; the names of what only these have follow "without".
+/// 'with "a":1' of what `some` have and the `others` do not, 'without b' of what only these have.
 std::string own_members(const ProvenanceMembers& some, const ProvenanceMembers& others) {
   ProvenanceMembers own;
   std::string without;
@@ -58,8 +58,9 @@ std::string own_members(const ProvenanceMembers& some, const ProvenanceMembers& 
     if (std::ranges::find(some, name, [](const auto& m) { return m.first; }) == some.end())
       without += fmt::format("{}{}", without.empty() ? "" : ", ", escape(name));
   }
-  if (without.empty()) return provenance_text(own);
-  return fmt::format("{}{}without {}", provenance_text(own), own.empty() ? "" : " and ", without);
+  std::string text = own.empty() ? "" : "with " + provenance_text(own);
+  if (!without.empty()) text += (own.empty() ? "without " : " and without ") + without;
+  return text;
 }
 
 constexpr std::string_view kLineDigest = ",\"xxh3\":\"";
@@ -106,8 +107,8 @@ kernel::Precision precision_of(const ProvenanceMembers& members) {
 void check_provenance(std::string_view what, const ProvenanceMembers& found,
                       const ProvenanceMembers& expected) {
   if (std::ranges::is_permutation(found, expected)) return;
-  throw InputError(fmt::format("{} {}, expected {} as in the parts before", what,
-                               own_members(found, expected), own_members(expected, found)));
+  throw InputError(fmt::format("{} {}, expected {} {} as in the parts before", what,
+                               own_members(found, expected), what, own_members(expected, found)));
 }
 
 std::string with_line_digest(std::string_view object) {

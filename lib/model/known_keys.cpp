@@ -100,6 +100,7 @@ constexpr KnownKeys kKnown[] = {
     {"t5", "tie_word_embeddings num_decoder_layers scale_decoder_outputs", kAny},
     {"t5", "dense_act_fn", "", "another activation than feed_forward_proj", is_own_activation},
     {"t5", "is_gated_act", "", "another feed-forward layer than feed_forward_proj", is_own_gate},
+    {"distilbert", "sinusoidal_pos_embds", kAny},  // the file has the table
     {"deberta_v2",
      "position_buckets max_relative_positions share_att_key norm_rel_ebd conv_act conv_groups "
      "padding_idx",

@@ -3,6 +3,7 @@
 #include <array>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -40,22 +41,23 @@ struct PublishedEncoding {
   std::vector<std::pair<std::string_view, TokenId>> special;
 };
 
-constexpr std::string_view kGpt2 =
-    R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)";
-constexpr std::string_view kLlama3 =
+// In the syntax of Oniguruma: \z is the end of the text, and {1,3}+ would repeat.
+constexpr std::string_view kTiktokenGpt2 =
+    R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++\z|\s+(?!\S)|\s)";
+constexpr std::string_view kTiktokenLlama3 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr std::string_view kO200k =
+constexpr std::string_view kTiktokenO200k =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr std::string_view kCl100k =
-    R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s)";
+constexpr std::string_view kTiktokenCl100k =
+    R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++\z|\s*[\r\n]|\s+(?!\S)|\s)";
 
 /// The encoding that `name`, that of a file, stands for; nothing if none.
 std::optional<PublishedEncoding> published_encoding(std::string_view name) {
   if (name == "r50k_base.tiktoken" || name == "p50k_base.tiktoken")
-    return PublishedEncoding{name, kGpt2, {{"<|endoftext|>", 50256}}};
+    return PublishedEncoding{name, kTiktokenGpt2, {{"<|endoftext|>", 50256}}};
   if (name == "cl100k_base.tiktoken") {
     return PublishedEncoding{name,
-                             kCl100k,
+                             kTiktokenCl100k,
                              {{"<|endoftext|>", 100257},
                               {"<|fim_prefix|>", 100258},
                               {"<|fim_middle|>", 100259},
@@ -64,7 +66,7 @@ std::optional<PublishedEncoding> published_encoding(std::string_view name) {
   }
   if (name == "o200k_base.tiktoken")
     return PublishedEncoding{
-        name, kO200k, {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}};
+        name, kTiktokenO200k, {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}};
   return std::nullopt;
 }
 
@@ -126,21 +128,23 @@ TokenizerParts ranked_parts(const Ranks& ranks, std::string_view pattern,
                             const std::vector<std::pair<std::string, TokenId>>& special,
                             const std::string& path, const FolderConfig& config) {
   check_ranks(ranks, path);
-  std::vector<VocabEntry> vocab;
-  for (const auto& [bytes, id] : ranks) vocab.emplace_back(spelled(bytes), id);
+  std::unordered_map<std::string, TokenId> ids;  // a special token goes before one of text
+  for (const auto& [bytes, id] : ranks) ids.emplace(spelled(bytes), id);
   std::vector<AddedToken> tokens;
+  std::unordered_set<std::string> names;
   for (const auto& [name, id] : special) {
     const bool taken = std::ranges::binary_search(ranks, id, {}, &RankedToken::id);
-    const bool known = std::ranges::find(tokens, name, &AddedToken::content) != tokens.end();
+    const bool known = !names.insert(name).second;
     if (taken || known) {
       throw InputError(path, fmt::format("the special token '{}' has the {} of another",
                                          escape(name), taken ? "id" : "name"));
     }
-    vocab.emplace_back(name, id);
+    ids.insert_or_assign(name, id);
     AddedToken& token = tokens.emplace_back();
     token.content = name;
     token.special = true;
   }
+  std::vector<VocabEntry> vocab(ids.begin(), ids.end());
   std::ranges::sort(vocab, {}, &VocabEntry::second);
   const auto model =
       make_bpe(std::move(vocab), merges_of_ranks(ranks, path), {.ignore_merges = true}, path);
@@ -275,8 +279,8 @@ TokenizerParts read_tiktoken(std::string_view text, const std::string& path,
   } else {
     special = decoder_special(ranks.empty() ? 0 : ranks.back().id + 1, folder);
   }
-  TokenizerParts parts = ranked_parts(ranks, known ? known->pattern : kLlama3, special, path,
-                                      known ? FolderConfig{} : folder);
+  TokenizerParts parts = ranked_parts(ranks, known ? known->pattern : kTiktokenLlama3, special,
+                                      path, known ? FolderConfig{} : folder);
   parts.format = "tiktoken";
   return parts;
 }

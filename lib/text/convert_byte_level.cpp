@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = 1U << 30;
 
-std::string joined(const std::vector<std::string>& items) {
+std::string joined_items(const std::vector<std::string>& items) {
   std::string out;
   JsonWriter list(out);
   for (const std::string& item : items) list.raw(item);
@@ -133,12 +133,12 @@ TokenizerParts read_converted(std::vector<VocabEntry> vocab,
   std::string added = added_json(*model, {"<|endoftext|>"});
   if (kind == "roberta") {
     processor = roberta_json(find, "<s>", "</s>", true, prefix);
-    added = joined({added_json(*model, {"<s>", "</s>", "<unk>", "<pad>"}),
-                    added_json(*model, "<mask>", true, true)});
+    added = joined_items({added_json(*model, {"<s>", "</s>", "<unk>", "<pad>"}),
+                          added_json(*model, "<mask>", true, true)});
   } else if (kind == "deberta") {
     processor = template_json(*model, "[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1");
-    added = joined({added_json(*model, {"[CLS]", "[SEP]", "[UNK]", "[PAD]"}),
-                    added_json(*model, "[MASK]", true, true)});
+    added = joined_items({added_json(*model, {"[CLS]", "[SEP]", "[UNK]", "[PAD]"}),
+                          added_json(*model, "[MASK]", true, true)});
   } else if (setting(config, "add_bos_token", false) || setting(config, "add_eos_token", false)) {
     std::vector<AddedToken> tokens;
     const FolderConfig with_roles = with_class_roles(config, kGpt2Roles);

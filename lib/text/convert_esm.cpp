@@ -1,6 +1,6 @@
 // ESM's vocab.txt: amino acids, one token a line, found wherever they stand.
-#include <algorithm>
 #include <array>
+#include <unordered_set>
 
 #include "base/split.hpp"
 #include "text/convert.hpp"
@@ -23,12 +23,11 @@ TokenizerParts read_esm(std::string_view text, const std::string& path,
   VocabLines lines = read_vocab_txt(text, path);
   std::vector<AddedToken> tokens;
   add_folder_tokens(config, tokens);
+  std::unordered_set<std::string> known;
+  for (const AddedToken& token : tokens) known.insert(token.content);
   for (std::string& line : lines.tokens) {
     line = std::string(trim(line, " \t\r\v\f"));
-    AddedToken token;
-    token.content = line;
-    if (std::ranges::find(tokens, line, &AddedToken::content) == tokens.end())
-      tokens.push_back(std::move(token));
+    if (known.insert(line).second) tokens.emplace_back().content = line;
   }
   const auto model =
       make_word_level(numbered(std::move(lines.tokens)), role_of(config, "unk").value_or("<unk>"));

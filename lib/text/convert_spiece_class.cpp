@@ -4,6 +4,7 @@
 #include <array>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -51,7 +52,8 @@ struct RankedMerge {
 /// All pairs of pieces that make a piece, each piece once. With `by_score` only normal pieces, by
 /// descending score, id and spelling, as transformers builds a model by its own settings; else by
 /// id and length of the left part.
-Merges merges_of(const std::vector<ScoredPiece>& pieces, bool by_score, const std::string& path) {
+Merges piece_merges(const std::vector<ScoredPiece>& pieces, bool by_score,
+                    const std::string& path) {
   constexpr double kMostSteps = 1e10;  // that hostile pieces cannot exceed: the square of lengths
   double steps = 0;
   std::unordered_map<std::string_view, std::size_t> ids;
@@ -169,7 +171,7 @@ ClassModel unigram_class(SpieceModel& spiece, const std::string& path, const Fol
 }
 
 ClassModel nllb_class(SpieceModel& spiece, const std::string& path, const FolderConfig& config) {
-  const Merges merges = merges_of(spiece.pieces, false, path);
+  const Merges merges = piece_merges(spiece.pieces, false, path);
   renumber(spiece.pieces, config, false, {});
   ClassModel out;
   out.model_type = "BPE";
@@ -190,7 +192,7 @@ ClassModel llama_class(const SpieceModel& spiece, const std::string& path,
   const bool llama = kind == "llama";
   ClassModel out;
   out.model_type = "BPE";
-  out.model = make_bpe(vocabulary_of(spiece.pieces), merges_of(spiece.pieces, false, path),
+  out.model = make_bpe(vocabulary_of(spiece.pieces), piece_merges(spiece.pieces, false, path),
                        {.unk_token = llama ? std::nullopt : role_of(config, "unk"),
                         .fuse_unk = true,
                         .byte_fallback = true},
@@ -244,7 +246,7 @@ ClassModel any_model(const SpieceModel& spiece, const std::string& path,
         spiece.pieces, {.unk_id = spiece.unk_id, .byte_fallback = spiece.byte_fallback}, path);
   } else {
     out.model_type = "BPE";
-    out.model = make_bpe(vocabulary_of(spiece.pieces), merges_of(spiece.pieces, true, path),
+    out.model = make_bpe(vocabulary_of(spiece.pieces), piece_merges(spiece.pieces, true, path),
                          {.unk_token = unknown,
                           .fuse_unk = true,
                           .byte_fallback = spiece.byte_fallback,
@@ -273,10 +275,12 @@ ClassModel any_model(const SpieceModel& spiece, const std::string& path,
 
 /// Control pieces are found in text, and pieces that the model's author `defined`.
 void add_file_pieces(const SpieceModel& spiece, bool defined, std::vector<AddedToken>& tokens) {
+  std::unordered_set<std::string> known;
+  for (const AddedToken& token : tokens) known.insert(token.content);
   for (const ScoredPiece& piece : spiece.pieces) {
     const bool control = piece.type == PieceType::kControl;
     if (!control && !(defined && piece.type == PieceType::kUserDefined)) continue;
-    if (std::ranges::find(tokens, piece.text, &AddedToken::content) != tokens.end()) continue;
+    if (!known.insert(piece.text).second) continue;
     AddedToken token;
     token.content = piece.text;
     token.special = control;

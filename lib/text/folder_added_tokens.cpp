@@ -3,6 +3,8 @@
 #include <array>
 #include <iterator>
 #include <optional>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -16,11 +18,6 @@
 namespace masque::text {
 
 namespace {
-
-auto find_token(std::vector<AddedToken>& tokens, std::string_view content) {
-  return std::find_if(tokens.begin(), tokens.end(),
-                      [&](const AddedToken& token) { return token.content == content; });
-}
 
 bool has_role(const FolderConfig& config, std::string_view content) {
   return content == "[MASK]" || content == "<mask>" ||
@@ -149,27 +146,24 @@ AddedToken read_added_token(const JsonValue& json, const std::string& path) {
 }
 
 void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& tokens) {
-  const JsonValue* decoder =
-      find_field(config.settings, "added_tokens_decoder", JsonKind::kObject, config.path);
-  std::vector<std::string> listed;  // with flags that count
-  for (AddedToken& token :
-       decoder != nullptr ? read_decoder(*decoder, config.path) : read_ids(config)) {
-    if (decoder != nullptr) listed.push_back(token.content);
-    const auto known = find_token(tokens, token.content);
-    if (known == tokens.end()) {
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < tokens.size(); ++i) places.emplace(tokens[i].content, i);
+  const auto add = [&](AddedToken token, bool replace) {
+    const auto [place, is_new] = places.emplace(token.content, tokens.size());
+    if (is_new) {
       tokens.push_back(std::move(token));
-    } else if (decoder != nullptr) {
-      *known = std::move(token);
-    }
-  }
-  const auto add = [&](AddedToken token, bool has_flags) {
-    const auto known = find_token(tokens, token.content);
-    if (known == tokens.end()) {
-      tokens.push_back(std::move(token));
-    } else if (has_flags && std::ranges::find(listed, token.content) == listed.end()) {
-      *known = std::move(token);
+    } else if (replace) {
+      tokens[place->second] = std::move(token);
     }
   };
+  const JsonValue* decoder =
+      find_field(config.settings, "added_tokens_decoder", JsonKind::kObject, config.path);
+  std::unordered_set<std::string> listed;  // with flags that count
+  for (AddedToken& token :
+       decoder != nullptr ? read_decoder(*decoder, config.path) : read_ids(config)) {
+    if (decoder != nullptr) listed.insert(token.content);
+    add(std::move(token), decoder != nullptr);
+  }
   for (const std::string_view role : kRoleOrder) {
     for (const auto& [name, content] : config.roles) {
       if (name != role) continue;
@@ -179,7 +173,7 @@ void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& toke
         token.lstrip = config.mask_takes_space;
         token.normalized = config.mask_is_normalized;
       }
-      add(std::move(token), flags.has_value());
+      add(std::move(token), flags.has_value() && !listed.contains(content));
     }
   }
   for (AddedToken& token : further_tokens(config)) add(std::move(token), false);

@@ -45,7 +45,7 @@ bool is_known_setting(std::string_view name) {
          std::ranges::find(kKnown, name) != kKnown.end();
 }
 
-std::string quoted(const std::vector<std::string>& names) {
+std::string quoted_list(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 5;
   std::vector<std::string> shown;
   for (const std::string& name : names) {
@@ -98,17 +98,17 @@ void note_tokens(FolderConfig config, TokenizerParts& parts) {
   };
   std::vector<std::string> added;
   std::vector<std::string> changed;
-  for (const AddedToken& token : tokens) {
-    const auto known = std::ranges::find(parts.added, token.content, &AddedToken::content);
-    if (known == parts.added.end()) {
-      added.push_back(token.content);
-    } else if (flags(*known) != flags(token)) {
-      changed.push_back(token.content);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {  // those of the file keep their places
+    if (i >= parts.added.size()) {
+      added.push_back(tokens[i].content);
+    } else if (flags(parts.added[i]) != flags(tokens[i])) {
+      changed.push_back(tokens[i].content);
     }
   }
   const auto warn = [&](const std::vector<std::string>& names, const char* what) {
     if (!names.empty())
-      parts.warnings.push_back(fmt::format("{} {}: tokenizer.json counts", what, quoted(names)));
+      parts.warnings.push_back(
+          fmt::format("{} {}: tokenizer.json counts", what, quoted_list(names)));
   };
   warn(added, "the files next to tokenizer.json add tokens that it lacks,");
   warn(changed, "tokenizer_config.json has other flags for tokens of tokenizer.json,");

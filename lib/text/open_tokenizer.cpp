@@ -88,8 +88,10 @@ TokenizerParts open_tiktoken(const std::string& folder, const std::string& path,
 TokenizerParts open_spiece(const std::string& folder, const std::string& path,
                            const TokenizerOptions& options) {
   FolderConfig config = read_config(folder, options);
+  const std::string bytes = read(path);
+  if (is_tiktoken(bytes)) return with_roles(read_tiktoken(bytes, path, config), config);
   if (options.flavor != Flavor::kSentencePiece) choose_rules(config, VocabularyFile::kSpiece, path);
-  return with_settings(read_spiece(read(path), path, config, options.flavor), config);
+  return with_settings(read_spiece(bytes, path, config, options.flavor), config);
 }
 
 TokenizerParts open_folder_parts(const std::string& folder, const TokenizerOptions& options) {

@@ -28,7 +28,7 @@ const TokenizerClass& first_tokenizer_class(std::string_view architecture);
 /// Whether `name` is a class that any tokenizer.json is loaded with, and so names no rules:
 /// "PreTrainedTokenizerFast", "TokenizersBackend" and others.
 bool is_general_class(std::string_view name);
-/// Whether transformers takes the class of `model_type` in place of one that tokenizer_config.json
+/// Whether transformers takes the class of `model_type` instead of one that tokenizer_config.json
 /// names: published folders of these models name a wrong one.
 bool overrules_class(std::string_view model_type);
 /// Whether transformers reads a SentencePiece file of a model of `model_type` by the rules that the

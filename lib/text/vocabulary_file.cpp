@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/split.hpp"
-#include "base/text_source.hpp"
+#include "base/text_encoding.hpp"
 #include "base/utf8.hpp"
 #include "text/vocabulary.hpp"
 

@@ -74,7 +74,12 @@ std::string gzip(const std::string& text) {
 
 std::string zstd(const std::string& text) {
   std::string out(ZSTD_compressBound(text.size()), ' ');
-  out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3));
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  REQUIRE(context != nullptr);
+  // As the command zstd does: only then damage is sure to be found.
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+  out.resize(ZSTD_compress2(context, out.data(), out.size(), text.data(), text.size()));
+  ZSTD_freeCCtx(context);
   return out;
 }
 
@@ -164,7 +169,8 @@ TEST_CASE("other encodings are refused by name") {
   for (const std::u32string& text :
        {U"the cat sat\non the mat\n"s, U"привет мир\nещё одна\n"s, U"κόσμε\nδύο\n"s,
         U"中文字符上下文\n第二行文字\n第三\n"s, U"한국어 문장\n둘째 줄\n"s,
-        U"日本語のテキスト\nふたつめ\n"s, U"שלום עולם\nשורה\n"s}) {
+        U"日本語のテキスト\nふたつめ\n"s, U"שלום עולם\nשורה\n"s, U"नमस्ते दुनिया\nपंक्ति\n"s,
+        U"ਸਤ ਸ੍ਰੀ ਅਕਾਲ\nਦੂਜੀ\n"s, U"😀 hello 😀\nworld 🎉\n"s}) {
     CHECK(text_of("\xFF\xFE"s + encoded(text, 2, true)) == refused("UTF-16", ""));
     CHECK(text_of("\xFE\xFF"s + encoded(text, 2, false)) == refused("UTF-16", ""));
     CHECK(text_of("\xFF\xFE\0\0"s + encoded(text, 4, true)) == refused("UTF-32", ""));
@@ -219,7 +225,7 @@ TEST_CASE("all readers of text read the same") {
   CHECK(read_bytes(folder / "gz", 1 << 20) == kinds[2].second);
 }
 
-TEST_CASE("what is packed has no shards; of other text every shard is the file's") {
+TEST_CASE("what is packed has no shards, and a shard of other text is what its file is") {
   test::TempFolder folder;
   const std::string text = "\xEF\xBB\xBF{\"text\":\"a\"}\n{\"text\":\"b\"}\n";
   const auto lines_of = [](const std::string& path, std::uint64_t index, bool text_alone) {

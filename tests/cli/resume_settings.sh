@@ -28,12 +28,14 @@ new() {  # FOLDER OPTION…: a small model
   run "$to" --num-hidden-layers 2 --hidden-size 16 "$@"
 }
 
-# START CONTEXT OPTION: START is new or run; both runs have CONTEXT, one of them OPTION.
+# START CONTEXT OPTION [GIVEN]: START is new or run; both runs have CONTEXT, one of them OPTION. GIVEN: only the second
+# one, since a run that goes on keeps what the first one said.
 check() {
-  local start=$1 context option way
+  local start=$1 context option way ways="given missing"
+  [ $# -lt 4 ] || ways=missing
   eval "context=($2)"
   eval "option=($3)"
-  for way in given missing; do
+  for way in $ways; do
     rm -rf out
     local first=("${context[@]}") then=("${context[@]}")
     if [ $way = given ]; then first+=("${option[@]}"); else then+=("${option[@]}"); fi
@@ -85,7 +87,7 @@ check new '--talking-heads both' '--value-heads 2'
 check new '' '--largest-keys 3'
 check new '' '--previous-scores one_layer'
 check new '' '--untied'
-check new '' '--mask causal'
+check new '' "--mask 'window(2)'"
 # Of a checkpoint: its own design, whatever it is.
 "$lm_train" text -o start --tokenizer vocab.txt --steps 1 --length 16 --batch-size 2 -j 1 -q --num-hidden-layers 2 \
   --hidden-size 16 --position alibi --normalizer 'log_n(base=4)'
@@ -100,7 +102,7 @@ check run '--init start' '--init-moments'
 # Training.
 check new '' '--optimizer lamb'
 check new '' '--learning-rate 0.1'
-check new '' '--warmup 1'
+check new '' '--warmup 1' given
 check new '' '--decay constant'
 check new '' '--decay-floor 0.5'
 check new '' '--weight-decay 0.1'
@@ -119,7 +121,7 @@ check new '' '--rate-of head=2'
 check new '' '--layer-decay 0.5'
 check new '' '--chunk-tokens 4'
 check new '' '--gradient-precision bf16'
-check new '' '--seed 3'
+check new '--rate 0.5' '--seed 3'
 check new '' '--batch-size 3'
 check new '' '--length 12'
 check new '' '--format blocks'
@@ -142,7 +144,7 @@ check new '--objective plm' '--perm-size 4'
 check new '--objective plm' '--alpha 3'
 check new '--objective plm' '--beta 2'
 check new '--objective plm' '--no-spans'
-check new '--objective plm --memory 4' '--causal-blocks'
+check new '--objective plm --memory 4 --perm-size 4' '--causal-blocks'
 check new '--objective unilm' '--source 0.5'
 check new '--objective unilm' '--mix 1:1:1:1'
 check new '--objective mae-mask' '--mae-ratio 0.5'
@@ -167,7 +169,7 @@ check new '--objective mae' '--decoder-layers 2'
 # have.
 known="--output --init --init-generator --tokenizer --pairs --steps --budget --replace --streams --eval --eval-every
 --eval-sequences --checkpoint-every --timing --resume --shard-optimizer --recompute --threads --quiet --experiment
---print-experiment --allow-leak --switch --detector-size --detector-layers --correction-weight --help --version --man
+--print-experiment --field --allow-leak --switch --detector-size --detector-layers --correction-weight --help --version --man
 --completion"
 for option in $("$lm_train" --help | grep -oE '^ +(-[a-z],)?--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+' | sort -u); do
   case " $tested $(echo $known) " in

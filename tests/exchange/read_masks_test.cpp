@@ -127,8 +127,8 @@ TEST_CASE("additive masks are recognized") {
     std::memcpy(out.data(), reinterpret_cast<const std::byte*>(cells.data()) + offset, out.size());
   });
   CHECK(contains(message_of<InputError>([&] { read_mask(path); }),
-                 "expected 0 or 1; if these numbers are added to scores, mask-viz convert from hf "
-                 "to allow makes that of them"));
+                 "expected 0 or 1; mask-viz convert from hf to allow changes numbers that are "
+                 "added to scores into such a mask"));
 }
 
 }  // namespace

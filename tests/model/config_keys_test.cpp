@@ -1,6 +1,8 @@
 // One key of config.json changed: the numbers of transformers, or a refusal, never other numbers.
 // The numbers are of scripts/goldens/config_keys.py (transformers 5.24, float64).
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <string>

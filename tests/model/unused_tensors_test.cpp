@@ -168,7 +168,7 @@ TEST_CASE("a prefix of a training program is named with the way to remove it") {
       CHECK(contains(ChangedCase(name).put_before_names(prefix).message(),
                      "; names begin with '" + prefix + "', which \"ckpt rename "));
       CHECK(contains(ChangedCase(name).put_before_names(prefix).message(),
-                     " -o OUTPUT 's/^" + pattern + "//'\" removes"));
+                     " OUTPUT 's/^" + pattern + "//'\" removes"));
     }
   }
   // Another family's prefix is none of these.

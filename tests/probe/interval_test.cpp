@@ -133,10 +133,10 @@ TEST_CASE("Wilson's interval contains the probability in 95 % of cases on averag
   }
 }
 
-// The 2.5 % and 97.5 % quantiles of the replicates contain the value in 86 % of cases with 8 lines,
-// in 91 % with 20.
-TEST_CASE("bootstrap intervals over lines contain the rate of all lines in 92 to 96 % of cases") {
-  constexpr int kRepetitions = 1500;
+// The 2.5 % and 97.5 % quantiles of the replicates contain the value in 87 % of cases with 8 lines;
+// the expanded ones in 92 %, and in 94 and 95 % with 20 and 60.
+TEST_CASE("bootstrap intervals over lines contain the rate of all lines in 90 to 97 % of cases") {
+  constexpr int kRepetitions = 1000;
   for (const Index lines : {kFewestSampledRows, Index{20}, Index{60}}) {
     CAPTURE(lines);
     const double found = coverage(kRepetitions, 1.0 / 7, [&](std::uint64_t repetition) {
@@ -147,8 +147,8 @@ TEST_CASE("bootstrap intervals over lines contain the rate of all lines in 92 to
       for (std::size_t r = 0; r < sums.size(); r += 2) rates.push_back(sums[r] / sums[r + 1]);
       return bootstrap_interval(std::move(rates), lines);
     });
-    CHECK(found > 0.92);
-    CHECK(found < 0.96);
+    CHECK(found > 0.90);
+    CHECK(found < 0.97);
   }
 }
 

@@ -69,7 +69,7 @@ std::optional<bool> bias(double value) {
 std::string hint_for(double value, Meaning meaning) {
   if (meaning == bias || !bias(value)) return "";
   return fmt::format(
-      "; if these numbers are added to scores, mask-viz convert {} hf {} allow makes that of them",
+      "; mask-viz convert {} hf {} allow changes numbers that are added to scores into such a mask",
       field("from"), field("to"));
 }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parse_number.hpp"
@@ -26,6 +27,11 @@ bool is_saved_buffer(std::string_view name) {
       {"rotary_emb.inv_freq", "rotary_emb.cos_cached", "rotary_emb.sin_cached",
        "embeddings.position_ids", "embeddings.token_type_ids", "embed_positions.weight"});
   return std::ranges::any_of(kEndings, [&](std::string_view end) { return name.ends_with(end); });
+}
+
+/// Whether a shell and a regular expression take a character as it is, a dot escaped.
+bool is_plain(char c) {
+  return is_ascii_small(ascii_small(c)) || (c >= '0' && c <= '9') || c == '_' || c == '.';
 }
 
 /// Whether a prefix is of programs that wrap a model for training, not of a family.
@@ -104,12 +110,13 @@ std::string prefix_hint(const store::Checkpoint& checkpoint, const std::string& 
     for (const store::TensorInfo& info : checkpoint.tensors()) {
       if (!hint.empty() || !info.name.ends_with("." + ending)) continue;
       const std::string prefix = info.name.substr(0, info.name.size() - ending.size());
-      if (is_bare && !is_wrapper_prefix(prefix)) continue;
+      if ((is_bare && !is_wrapper_prefix(prefix)) || !std::ranges::all_of(prefix, is_plain))
+        continue;
       std::string pattern;
       for (const char c : prefix) pattern += c == '.' ? std::string("\\.") : std::string(1, c);
       hint = fmt::format(
-          "; names begin with '{}', which \"ckpt rename {} -o OUTPUT 's/^{}//'\" removes",
-          escape(prefix), escape(checkpoint.path()), escape(pattern));
+          "; names begin with '{}', which \"ckpt rename {} {} OUTPUT 's/^{}//'\" removes", prefix,
+          escape(checkpoint.path()), field("output"), pattern);
     }
   };
   for_spellings(names, [&](std::string_view spelling) {

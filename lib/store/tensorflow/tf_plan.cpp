@@ -210,8 +210,10 @@ std::optional<ModelConfig> find_config(const Checkpoint& checkpoint) {
 
 std::string missing_config(const Checkpoint& checkpoint) {
   if (exists(join(checkpoint.folder(), "adapter_config.json"))) {
-    return "a PEFT adapter, expected a model: 'ckpt merge-adapter BASE ADAPTER -o OUTPUT' adds it "
-           "to its base";
+    return fmt::format(
+        "a PEFT adapter, expected a model: 'ckpt merge-adapter BASE ADAPTER {} OUTPUT' adds it to "
+        "its base",
+        field("output"));
   }
   return "no config.json next to the weights";
 }

@@ -22,7 +22,8 @@ struct MergeReport {
 /// where the file has a weight as (in, out). Whole tensors replace those of the base. As PEFT's
 /// merge_and_unload, but computed in double and rounded once. Throws InputError for keys of
 /// adapter_config.json that would change the result in another way (DoRA, …), by name, for tensors
-/// of the adapter without a place in the base, for shapes that do not fit, and as write_edit.
+/// of the adapter without a place in the base, for shapes that do not fit, and as write_edit with
+/// these `options`.
 MergeReport merge_adapter(const std::string& base, const std::string& adapter,
                           const std::string& out, const store::WriteOptions& options);
 

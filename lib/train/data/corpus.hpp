@@ -160,8 +160,7 @@ struct CorpusOptions {
   /// JSON is a text, too: otherwise lines and blocks of what is JSON (JsonDetector) are refused.
   bool json_is_text = false;
   /// What the message about JSON says to do.
-  std::string json_advice =
-      "make a token folder of its text: tok encode with --field NAME and --to";
+  std::string json_advice = "tok encode makes a token folder of it, which can be read here";
   /// Most tokens of a sequence, those of the template included; longer lines lose their end.
   Index length = 128;
   /// Put before a line where the template puts nothing: what a causal model reads first. Of kLines

@@ -69,6 +69,9 @@ std::optional<std::string> changed_settings(const Settings& now, const Settings&
 std::optional<std::string> changed_settings(
     const Settings& settings,
     const std::function<std::optional<std::string>(const std::string& name)>& saved) {
+  // A design of another family has other keys throughout.
+  constexpr std::size_t kMostShown = 6;
+  std::size_t count = 0;
   std::string list, others;
   for (const auto& [name, value] : settings) {
     const std::string was = saved(name).value_or("absent");
@@ -77,9 +80,11 @@ std::optional<std::string> changed_settings(
       others += fmt::format("{}another {}", others.empty() ? "" : ", ", name);
       continue;
     }
+    if (++count > kMostShown) continue;
     list += fmt::format("{}{} {} (now {})", list.empty() ? "" : ", ", escape(name),
                         shown_setting(was), shown_setting(value));
   }
+  if (count > kMostShown) list += fmt::format(" and {} more", count - kMostShown);
   // What follows from readable settings needs no word.
   if (list.empty()) list = others;
   if (list.empty()) return std::nullopt;

@@ -1,0 +1,150 @@
+// Settings of the files next to a vocabulary and next to a tokenizer.json; tekken.json and
+// tiktoken's files that are wrong.
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "support/message.hpp"
+#include "support/temp_folder.hpp"
+#include "text/tokenizer.hpp"
+
+namespace masque::text {
+namespace {
+
+using Ids = std::vector<TokenId>;
+
+/// The warnings of the folder's tokenizer, one after the other.
+std::string warnings_of(const test::TempFolder& folder) {
+  std::string out;
+  const Tokenizer tokenizer = Tokenizer::open(folder.path());
+  for (const std::string& warning : tokenizer.warnings()) out += warning + "\n";
+  return out;
+}
+
+TEST_CASE("a setting that is not known is named") {
+  test::TempFolder folder;
+  test::write_file(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  test::write_file(folder / "tokenizer_config.json",
+                   R"({"do_lower_case":true,"model_max_length":512,"extra_ids":3})");
+  CHECK(warnings_of(folder).empty());
+  test::write_file(folder / "tokenizer_config.json", R"({"split_by_moon":true,"phase":1})");
+  CHECK(warnings_of(folder) ==
+        "settings of tokenizer_config.json that are not known here: 'split_by_moon', 'phase'\n");
+}
+
+TEST_CASE("special tokens are text where tokenizer_config.json says so") {
+  test::TempFolder folder;
+  test::write_file(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  test::write_file(folder / "tokenizer_config.json", R"({"split_special_tokens":true})");
+  const Tokenizer tokenizer = Tokenizer::open(folder.path());
+  CHECK(tokenizer.encode("a [MASK]", {.special = true}).ids == Ids{2, 5, 1, 1, 1, 3});
+  CHECK(tokenizer.roles().mask == 4);
+}
+
+TEST_CASE("flags of a special token's object count, where no list has them") {
+  test::TempFolder folder;
+  test::write_file(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  test::write_file(folder / "special_tokens_map.json",
+                   R"({"mask_token":{"content":"[MASK]","lstrip":true}})");
+  const auto begin = [&] {
+    return Tokenizer::open(folder.path()).encode("a  [MASK]", {}).offsets.at(1).begin;
+  };
+  CHECK(begin() == 1);
+  test::write_file(folder / "tokenizer_config.json",
+                   R"({"added_tokens_decoder":{"4":{"content":"[MASK]","special":true}}})");
+  CHECK(begin() == 3);
+}
+
+TEST_CASE("what contradicts tokenizer.json is named") {
+  test::TempFolder folder;
+  test::write_file(
+      folder / "tokenizer.json",
+      R"({"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":false},"pre_tokenizer":{"type":"BertPreTokenizer"},"added_tokens":[{"id":1,"content":"[UNK]","special":true}],"model":{"type":"WordPiece","vocab":{"a":0,"[UNK]":1},"unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100}})");
+  CHECK(warnings_of(folder).empty());
+  test::write_file(
+      folder / "tokenizer_config.json",
+      R"({"tokenizer_class":"BertTokenizer","do_lower_case":true,"additional_special_tokens":["<new>"],"added_tokens_decoder":{"1":{"content":"[UNK]","rstrip":true,"special":true}}})");
+  const std::string warnings = warnings_of(folder);
+  CHECK(test::contains(warnings,
+                       "tokenizer_config.json says do_lower_case true, tokenizer.json "
+                       "false: tokenizer.json counts"));
+  CHECK(test::contains(warnings, "add tokens that it lacks, '<new>': tokenizer.json counts"));
+  CHECK(test::contains(warnings, "has other flags for tokens of tokenizer.json, '[UNK]'"));
+  CHECK(Tokenizer::open(folder.path()).encode("A <new>", {}).ids == Ids{1, 1, 1, 1});
+}
+
+TEST_CASE("Mistral's wrong expression is named") {
+  test::TempFolder folder;
+  const auto write = [&](int tokens) {
+    std::string json =
+        R"({"pre_tokenizer":{"type":"Split","pattern":{"Regex":"\\p{L}+"},"behavior":"Isolated","invert":false},"model":{"type":"WordLevel","unk_token":"a","vocab":{"a":0)";
+    for (int i = 1; i < tokens; ++i) json += ",\"" + std::to_string(i) + "\":" + std::to_string(i);
+    test::write_file(folder / "tokenizer.json", json + "}}}");
+  };
+  const auto is_warned = [&] {
+    return test::contains(warnings_of(folder), "known to be wrong for Mistral's models");
+  };
+  write(100'001);
+  CHECK_FALSE(is_warned());
+  test::write_file(folder / "config.json",
+                   R"({"model_type":"mistral3","transformers_version":"4.57.1"})");
+  CHECK(is_warned());
+  test::write_file(folder / "tokenizer_config.json", R"({"fix_mistral_regex":false})");
+  CHECK_FALSE(is_warned());
+  test::write_file(folder / "tokenizer_config.json", R"({"fix_mistral_regex":true})");
+  CHECK(test::contains(test::message_of([&] { Tokenizer::open(folder.path()); }),
+                       "fix_mistral_regex is set"));
+  test::write_file(folder / "tokenizer_config.json", "{}");
+  test::write_file(folder / "config.json", R"({"model_type":"llama"})");
+  CHECK_FALSE(is_warned());
+  test::write_file(folder / "config.json",
+                   R"({"model_type":"mistral","transformers_version":"5.0.0"})");
+  CHECK_FALSE(is_warned());
+  write(100'000);
+  test::write_file(folder / "config.json", R"({"model_type":"mistral"})");
+  CHECK_FALSE(is_warned());
+}
+
+TEST_CASE("extra_ids of T5 is a number") {
+  test::TempFolder folder;
+  test::write_file(folder / "spiece.model",
+                   InputFile::open(MASQUE_TEST_DATA "/text/classes/t5.model").read_all(1U << 20));
+  test::write_file(folder / "tokenizer_config.json",
+                   R"({"tokenizer_class":"T5Tokenizer","extra_ids":-1})");
+  CHECK(test::contains(test::message_of([&] { Tokenizer::open(folder.path()); }),
+                       "extra_ids: found -1, expected 0 to 65536"));
+}
+
+TEST_CASE("a tekken.json or a file of tiktoken's that is wrong is refused") {
+  test::TempFolder folder;
+  const auto refused = [&](const std::string& name, const std::string& text) {
+    test::write_file(folder / name, text);
+    return test::message_of([&] { Tokenizer::open(folder / name); });
+  };
+  CHECK(test::contains(refused("tekken.json", "{}"), "no 'config'"));
+  CHECK(test::contains(refused("tekken.json", R"({"config":{"pattern":"a"},"vocab":[]})"),
+                       "no 'special_tokens' (an old tekken.json)"));
+  CHECK(test::contains(
+      refused("tekken.json",
+              R"({"config":{"pattern":"a"},"special_tokens":[{"rank":1,"token_str":"b"}]})"),
+      "no special token of rank 0"));
+  CHECK(test::contains(
+      refused("tekken.json",
+              R"({"config":{"pattern":"a"},"special_tokens":[],"vocab":[{"token_bytes":"?"}]})"),
+      "'token_bytes' is not base64"));
+  CHECK(test::contains(
+      refused("tekken.json",
+              R"({"config":{"pattern":"a"},"special_tokens":[],"vocab":[{"token_bytes":"YQ=="}]})"),
+      "no token for byte 0x00, expected all 256"));
+  CHECK(test::contains(refused("own.tiktoken", "YQ== 0\n"), "not a known encoding"));
+  CHECK(test::contains(refused("tiktoken.model", "YQ== 0\nYQ== 0\n"),
+                       "line 2: expected base64, a space and a rank from 1"));
+  CHECK(
+      test::contains(refused("tiktoken.model", "YQ== 0\nYQ== 1\n"), "token 1 ('a') occurs twice"));
+}
+
+}  // namespace
+}  // namespace masque::text
