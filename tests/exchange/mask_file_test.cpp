@@ -163,7 +163,7 @@ TEST_CASE("what is no mask is refused by its first wrong cell") {
   CHECK(message("allow", array_of({4}, {0, 1, 1, 0})) ==
         "f: an array of shape [4], expected queries × keys");
   CHECK(message("allow", array_of({2, 1, 2}, {0, 1, 1, 0})) ==
-        "f: 2 masks in shape [2,1,2], expected one (convert takes one of them)");
+        "f: 2 masks in shape [2,1,2], expected one: choose one with mask-viz convert item ITEM");
   CHECK(
       named("allow").decode(array_of({2, 1, 2}, {0, 0, 1, 0}), {.path = "f", .item = 1}).get(0, 0));
   CHECK(message_of<InputError>([&] {
