@@ -257,14 +257,20 @@ void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
   Settings options = settings;
   std::erase_if(options, [&](const auto& one) { return is_start(one.first); });
   if (const auto changed = changed_settings(options, saved)) throw InputError(path, *changed);
-  check_design(folder);
+  std::string starts;
   for (const auto& [name, value] : settings) {
     if (!is_start(name) || saved(name).value_or(value) == value) continue;
     const model::StartingModel& start = name == "init" ? *options_.init : *options_.init_generator;
-    throw InputError(path, fmt::format("the run started from other values: {} {} has changed "
-                                       "since, or other parts of it start anew; repeat the "
-                                       "options of the run with the original model",
-                                       field(name), escape(start.path())));
+    starts += fmt::format("{}{} {} has changed", starts.empty() ? "" : " or ", field(name),
+                          escape(start.path()));
+  }
+  if (const auto other = input_error_message([&] { check_design(folder); }))
+    throw InputError(starts.empty() ? *other : fmt::format("{}, unless {} since", *other, starts));
+  if (!starts.empty()) {
+    throw InputError(path, fmt::format("the run started from other values: {} since, or other "
+                                       "parts of it start anew; repeat the options of the run with "
+                                       "the original model",
+                                       starts));
   }
   if (const auto changed = changed_settings(settings, saved)) throw InputError(path, *changed);
   model::check_state(state, path);
