@@ -314,7 +314,7 @@ std::string TrainingRun::transformers_hint() const {
   recipe.hidden_act = "gelu_new";
   std::string hint;
   // Not every design can be another one.
-  const auto refused = usage_error_message([&] {
+  const auto find = [&] {
     model::Design design = design_of(recipe);
     design.head = design_.head;
     design.streams = design_.streams;
@@ -326,6 +326,9 @@ std::string TrainingRun::transformers_hint() const {
     if (known == nullptr || !model::in_transformers(*known)) return;
     hint = fmt::format("; with {} pre and {} gelu_new it has, as {}", field("norm_placement"),
                        field("hidden_act"), model::class_name(*known, family, design.head.kind));
+  };
+  const auto refused = usage_error_message([&] {
+    if (input_error_message(find)) hint.clear();
   });
   return refused ? "" : hint;
 }
