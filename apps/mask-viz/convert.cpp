@@ -38,7 +38,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   } else if (o.positions.keys) {
     throw UsageError("--keys needs -n");
   }
-  const mask::Mask mask = mask::from_bits(from.decode(exchange::read_matrix(o.file), request));
+  const mask::Mask mask = mask::from_bits(exchange::read_mask(from, o.file, request));
   if (request.lengths && *request.lengths != mask.lengths()) {
     throw InputError(
         o.file, fmt::format("mask of {} × {}, expected {} × {}", mask.lengths().queries,

@@ -50,8 +50,10 @@ void check(const probe::Sequence& item, const model::Design& design) {
 void check_hidden(const records::Record& record, const model::Design& design) {
   if (record.hidden.empty() || record.pos.values.empty()) return;
   const std::int32_t first = *std::ranges::min_element(record.pos.values);
-  const bool between = std::ranges::any_of(
-      record.hidden, [&](const records::DroppedToken& token) { return token.pos > first; });
+  const bool between = record.position_ids ||
+                       std::ranges::any_of(record.hidden, [&](const records::DroppedToken& token) {
+                         return token.pos > first;
+                       });
   const bool windows = std::ranges::any_of(
       design.layers, [](const model::LayerDesign& layer) { return layer.window.has_value(); });
   const bool counts = windows || design.position == model::PositionType::kDisentangled ||

@@ -29,6 +29,9 @@ struct Convention {
   std::string_view name;    ///< "allow", "cu_seqlens": for find_convention()
   std::string_view what;    ///< one line: shape, meaning, which programs use it
   std::string_view header;  ///< first line of a TSV file; empty for none
+  /// Throws InputError if no array of this `dtype` and `shape` is of this convention, for files
+  /// whose elements are not read yet. decode() calls it, too.
+  void (*check)(DType dtype, const Shape& shape, const DecodeRequest& request);
   /// The mask in an array. Throws InputError if the array is not of this convention, or if the mask
   /// would take more than mask::BitMatrix::kMaxBytes; UsageError without `lengths` that it needs.
   mask::BitMatrix (*decode)(const store::Array& array, const DecodeRequest& request);
@@ -39,6 +42,11 @@ struct Convention {
   /// Whether programs of this convention may take a row without keys for one that reads all.
   bool empty_row_warning = false;
 };
+
+/// The mask in the file `path` of the convention `convention`, as read_matrix() reads it and
+/// `request` says; its shape is checked before its elements are read. Throws InputError.
+mask::BitMatrix read_mask(const Convention& convention, const std::string& path,
+                          const DecodeRequest& request);
 
 /// All conventions, sorted by name; they stay as long as the program.
 std::span<const Convention* const> conventions();

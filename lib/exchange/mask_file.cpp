@@ -68,7 +68,15 @@ void write_tsv(const std::string& path, const MatrixSource& source, const std::s
 }  // namespace
 
 mask::BitMatrix read_mask(const std::string& path) {
-  return find_convention("allow")->decode(read_matrix(path), {.path = input_name(path)});
+  return read_mask(*find_convention("allow"), path, {.path = input_name(path)});
+}
+
+mask::BitMatrix read_mask(const Convention& convention, const std::string& path,
+                          const DecodeRequest& request) {
+  const auto check = [&](DType dtype, const Shape& shape) {
+    convention.check(dtype, shape, request);
+  };
+  return convention.decode(read_matrix(path, check), request);
 }
 
 void check_dense_size(const std::string& path, mask::Lengths lengths, unsigned bits, bool force) {

@@ -116,7 +116,8 @@ store::Array parse_text(std::string_view text, const std::string& path) {
   return NumberReader(text, path).read();
 }
 
-store::Array read_tensor(const std::string& path, const std::string& name) {
+store::Array read_tensor(const std::string& path, const std::string& name,
+                         const store::ShapeCheck& check) {
   const store::Checkpoint checkpoint = store::open_checkpoint(path);
   if (name.empty() && checkpoint.tensors().size() != 1) {
     throw InputError(
@@ -128,6 +129,7 @@ store::Array read_tensor(const std::string& path, const std::string& name) {
     throw InputError(path, fmt::format("tensor of {} bytes, expected at most {}", tensor.bytes(),
                                        kMaxMatrixBytes));
   }
+  if (check) check(tensor.dtype, tensor.shape);
   store::Array array;
   array.name = tensor.name;
   array.dtype = tensor.dtype;
@@ -146,7 +148,7 @@ bool is_weights(const InputFile& file, Bytes first) {
 
 }  // namespace
 
-store::Array read_matrix(const std::string& path) {
+store::Array read_matrix(const std::string& path, const store::ShapeCheck& check) {
   if (path == "-") return parse_text(read_bytes(path, kMaxTextBytes), kStandardInput);
   std::string file_path = path;
   std::string name;
@@ -165,9 +167,9 @@ store::Array read_matrix(const std::string& path) {
   file.read(0, first);
   const std::string_view head(reinterpret_cast<const char*>(first.data()), first.size());
   if (head.starts_with("\x93NUMPY") || head.starts_with("PK\x03\x04")) {
-    return store::read_array(file_path, name, kMaxMatrixBytes);
+    return store::read_array(file_path, name, kMaxMatrixBytes, check);
   }
-  if (is_weights(file, first)) return read_tensor(file_path, name);
+  if (is_weights(file, first)) return read_tensor(file_path, name, check);
   if (!name.empty())
     throw InputError(file_path, "has no named arrays, expected npz or safetensors");
   return parse_text(file.read_all(kMaxTextBytes), file_path);

@@ -18,6 +18,8 @@ inline constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 30;
 /// this and other streams are text and PBM only. "FILE:NAME" is one array of a file with several.
 /// PBM, '#' and '.', and JSON give BOOL `[queries, keys]`; numbers in text F64 `[lines, numbers]`.
 /// Throws InputError for what cannot be read, is larger than the limits above, or is none of these.
-store::Array read_matrix(const std::string& path);
+/// `check` is called before elements are read that may be more than the bytes of the file (npz), or
+/// many; it may throw.
+store::Array read_matrix(const std::string& path, const store::ShapeCheck& check = {});
 
 }  // namespace masque::exchange

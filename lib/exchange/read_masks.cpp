@@ -22,14 +22,19 @@ using mask::MaskExpression;
 
 /// The masks in the file `path`, one for each layer; one: for all.
 std::vector<MaskExpression> masks_of_file(const std::string& path) {
-  const store::Array array = read_matrix(path);
   const std::string name = input_name(path);
-  const std::size_t leading = array.shape.size() < 2 ? 0 : array.shape.size() - 2;
-  if (leading > 2) {
+  const auto leading_of = [](const Shape& shape) {
+    return shape.size() < 2 ? 0 : shape.size() - 2;
+  };
+  const auto check = [&](DType, const Shape& shape) {
+    if (leading_of(shape) <= 2) return;
     throw InputError(name, fmt::format("masks in shape {}, expected [n, n], [layers, n, n] or "
                                        "[layers, heads, n, n]",
-                                       shape_text(array.shape)));
-  }
+                                       shape_text(shape)));
+  };
+  const store::Array array = read_matrix(path, check);
+  check(array.dtype, array.shape);
+  const std::size_t leading = leading_of(array.shape);
   const auto layers = static_cast<Index>(leading > 0 ? array.shape[0] : 1);
   const auto heads = static_cast<Index>(leading > 1 ? array.shape[1] : 1);
   if (layers == 0 || heads == 0)

@@ -88,7 +88,7 @@ constexpr std::string_view kAny = "*";
 
 // The first row that has family and name counts. Sources: the configuration classes of
 // transformers 4 and 5, and what their models read of them; published config.json files.
-constexpr KnownKeys kKnown[] = {
+constexpr KnownKeys kKnownKeys[] = {
     // Read by some families only.
     {"gpt2 gpt_neox llama t5 xlnet", "is_decoder", kAny},
     {"", "is_decoder", "false", "whether tokens read later ones"},
@@ -257,7 +257,7 @@ std::string expected_values(const KnownKeys& known) {
 }
 
 const KnownKeys* find_known(std::string_view family, std::string_view name) {
-  for (const KnownKeys& known : kKnown) {
+  for (const KnownKeys& known : kKnownKeys) {
     if ((known.families.empty() || has_word(known.families, family)) && has_word(known.names, name))
       return &known;
   }

@@ -180,11 +180,13 @@ class MemberReader {
       return "has both hidden_tokens and an attention_mask that hides tokens, expected one of them";
     // Tokens that are followed by padding alone have their usual positions.
     const bool usual = !record_.pos.present && std::ranges::is_sorted(keep, std::greater<>());
-    if (!usual && !record_.pos.present) {
+    if (!usual && (!record_.pos.present || record_.position_ids)) {
+      // With position_ids only those between others count: in distances that go by the index.
+      const auto first = static_cast<std::size_t>(std::ranges::find(keep, 1) - keep.begin());
       const auto last = std::find(keep.rbegin(), keep.rend(), 1);
       const auto end = static_cast<std::size_t>(keep.rend() - last);
-      for (std::size_t i = 0; i < end; ++i) {
-        if (keep[i] == 0) record_.hidden.push_back({static_cast<std::int32_t>(i), record_.ids[i]});
+      for (std::size_t i = record_.position_ids ? first : 0; i < end; ++i) {
+        if (keep[i] == 0) record_.hidden.push_back({record_.position(i), record_.ids[i]});
       }
     }
     record_.keep_tokens(keep);

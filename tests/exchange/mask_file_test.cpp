@@ -94,6 +94,29 @@ std::vector<float> floats(const MatrixSource& source) {
 
 const Convention& named(const char* name) { return *find_convention(name); }
 
+TEST_CASE("a shape is refused before the elements are read") {
+  const TempFolder folder;
+  const std::string path = folder / "many.npz";
+  const auto zeros = [](std::uint64_t, MutableBytes out) {
+    std::fill(out.begin(), out.end(), std::byte{});
+  };
+  write_matrix(path, {DType::kF32, {2, 3, 4}, zeros}, "");
+  CHECK(test::contains(test::message_of([&] { read_mask(path); }), "2 masks in shape [2,3,4]"));
+  // Where they are read, damage is found first.
+  std::string bytes = test::read_file(path);
+  const std::size_t at = bytes.find(std::string(40, '\0'));
+  REQUIRE(at != std::string::npos);
+  bytes[at + 20] = '\1';
+  test::write_file(path, bytes);
+  CHECK(test::contains(test::message_of([&] { read_matrix(path); }), "CRC"));
+  for (const Convention* convention : conventions()) {
+    CAPTURE(convention->name);
+    const DecodeRequest request{.path = path, .lengths = mask::Lengths{3, 4}};
+    CHECK(test::contains(test::message_of([&] { read_mask(*convention, path, request); }),
+                         "shape [2,3,4]"));
+  }
+}
+
 TEST_CASE("each convention writes the numbers that its program expects") {
   const mask::Mask causal = bound("causal", {2, 2});
   CHECK(named("perm_mask").encode(causal, "").shape == Shape{1, 2, 2});
@@ -140,7 +163,7 @@ TEST_CASE("what is no mask is refused by its first wrong cell") {
   CHECK(message("allow", array_of({4}, {0, 1, 1, 0})) ==
         "f: an array of shape [4], expected queries × keys");
   CHECK(message("allow", array_of({2, 1, 2}, {0, 1, 1, 0})) ==
-        "f: 2 masks in shape [2,1,2], expected one (convert takes one of them)");
+        "f: 2 masks in shape [2,1,2], expected one: choose one with mask-viz convert item ITEM");
   CHECK(
       named("allow").decode(array_of({2, 1, 2}, {0, 0, 1, 0}), {.path = "f", .item = 1}).get(0, 0));
   CHECK(message_of<InputError>([&] {

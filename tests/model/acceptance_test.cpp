@@ -339,9 +339,16 @@ TEST_CASE("a sequence without positions next to one with them numbers its own") 
   } first;
   model->run(both, request, &first);
   for (Index i = 0; i < 6; ++i) CHECK(row_distance(alone.last(), i, first.last, i) == 0);
+  // Padding has −1, which is a row of RoBERTa's table and none of BERT's.
+  Batch spelled = batch_of(padded);
+  spelled.positions = {0, -1, 1, 2, -1, 3};
+  const States same = states_of(*model, spelled);
+  for (Index i = 0; i < 6; ++i) CHECK(row_distance(alone.last(), i, same.last(), i) == 0);
   Batch wrong = batch_of({5, 6});
-  wrong.positions = {0, -1};
+  wrong.positions = {0, -2};
   CHECK_THROWS_AS(model->run(wrong, request, &first), InputError);
+  wrong.positions = {0, -1};
+  CHECK_THROWS_AS(open("bert")->run(wrong, request, &first), InputError);
 }
 
 TEST_CASE("another normalizer replaces the model's") {

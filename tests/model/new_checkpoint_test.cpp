@@ -645,12 +645,12 @@ TEST_CASE("a config that is no file, and an output without a folder to be in, ar
 TEST_CASE("a family can be named for a config without a model_type") {
   const TempFolder folder;
   write_file(folder / "c.json",
-             R"({"vocab_size": 7, "n_embd": 4, "n_layer": 1, "n_head": 2, "n_positions": 3,
+             R"({"vocab_size": 7, "n_embd": 12, "n_layer": 1, "n_head": 2, "n_positions": 3,
                  "num_hidden_layers": 1, "hidden_size": 12})");
   NewCheckpointRequest request;
   request.family = "gpt2";
   CHECK(new_checkpoint(folder / "c.json", folder / "out", request).family == "gpt2");
-  CHECK(open_checkpoint(folder / "out").get("transformer.wte.weight").shape == Shape{7, 4});
+  CHECK(open_checkpoint(folder / "out").get("transformer.wte.weight").shape == Shape{7, 12});
   request.family = "xlm-roberta";  // a model_type counts as well
   CHECK(new_checkpoint(folder / "c.json", folder / "out2", request).family == "roberta");
   const ModelConfig config = ModelConfig::read(folder / "out2/config.json");
@@ -677,9 +677,9 @@ TEST_CASE("architectures chooses the head, and names the class that has the tens
                 "cls.predictions.bias", 0},
            Case{R"("model_type": "mt5", "architectures": ["MT5ForConditionalGeneration"],
                    "num_layers": 1, "d_ff": 7, "d_kv": 2)",
-                "MT5EncoderModel", "shared.weight", 1},
+                "MT5EncoderModel", "shared.weight", 2},  // intermediate_size is not its own
            Case{R"("model_type": "xlnet", "n_layer": 1, "n_head": 2, "d_inner": 7)",
-                "XLNetLMHeadModel", "lm_loss.bias", 0},
+                "XLNetLMHeadModel", "lm_loss.bias", 1},
        }) {
     CAPTURE(one.members);
     write_file(folder / "c.json",

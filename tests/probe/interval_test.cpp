@@ -136,13 +136,13 @@ TEST_CASE("Wilson's interval contains the probability in 95 % of cases on averag
 // The 2.5 % and 97.5 % quantiles of the replicates contain the value in 87 % of cases with 8 lines;
 // the expanded ones in 92 %, and in 94 and 95 % with 20 and 60.
 TEST_CASE("bootstrap intervals over lines contain the rate of all lines in 90 to 97 % of cases") {
-  constexpr int kRepetitions = 1000;
+  constexpr int kRepetitions = 2000;
   for (const Index lines : {kFewestSampledRows, Index{20}, Index{60}}) {
     CAPTURE(lines);
     const double found = coverage(kRepetitions, 1.0 / 7, [&](std::uint64_t repetition) {
       const DrawnLines drawn(lines, repetition);
       const std::vector<double> sums =
-          resampled_sums(drawn.rows(), {.replicates = 400, .seed = repetition, .threads = 1});
+          resampled_sums(drawn.rows(), {.replicates = 300, .seed = repetition, .threads = 1});
       std::vector<double> rates;
       for (std::size_t r = 0; r < sums.size(); r += 2) rates.push_back(sums[r] / sums[r + 1]);
       return bootstrap_interval(std::move(rates), lines);

@@ -40,7 +40,7 @@ TEST_CASE("merged adapters are those of PEFT") {
     const store::Checkpoint wanted = store::open_checkpoint(adapter + "/merged.safetensors");
     const store::Checkpoint before = store::open_checkpoint(base);
     const store::Checkpoint after = store::open_checkpoint(folder / "out");
-    CHECK(report.notes.empty());
+    for (const std::string& note : report.notes) CHECK(contains(note, "is copied unchanged"));
     CHECK(report.merged > 0);
     CHECK((name.starts_with("bert") ? report.replaced > 0 : report.replaced == 0));
     CHECK(after.tensors().size() == before.tensors().size());
@@ -91,8 +91,8 @@ TEST_CASE("the keys of adapter_config.json are used, harmless or refused") {
   CHECK(merge("init_lora_weights", "\"gaussian\"") == "(nothing thrown)");
   MergeReport report;
   CHECK(merge("foo", "1", &report) == "(nothing thrown)");
-  CHECK(report.notes ==
-        std::vector<std::string>{"unknown key of adapter_config.json is not used: foo"});
+  CHECK(std::ranges::count(report.notes, "unknown key of adapter_config.json is not used: foo") ==
+        1);
   CHECK(contains(test::message_of([&] {
                    merge_adapter(kData + "/model/bert", folder.path(), folder / "out", {});
                  }),

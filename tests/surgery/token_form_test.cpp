@@ -61,8 +61,8 @@ std::vector<TokenForm> forms(const std::vector<std::string>& texts) {
 
 TEST_CASE("one form for the start of a word, its continuation and bytes in all spellings") {
   const FormsExample llama(tokenizer_file(kPrepend, "null", kLlama));
-  const FormsExample bytes(
-      tokenizer_file("null", R"({"type":"ByteLevel","add_prefix_space":false})", kBytes));
+  const FormsExample bytes(tokenizer_file(
+      "null", R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true})", kBytes));
   const FormsExample words(tokenizer_file("null", R"({"type":"BertPreTokenizer"})", kWords));
   CHECK(llama.of("▁the") == forms({" the"}));
   CHECK(bytes.of("Ġthe") == forms({" the"}));
@@ -101,8 +101,11 @@ TEST_CASE("pieces begin a word only where the text has a space") {
     CHECK(meta.pieces("the") == Tokens{"the"});
   }
   for (const char* prefix : {"true", "false"}) {
-    const FormsExample bytes(tokenizer_file(
-        "null", R"({"type":"ByteLevel","add_prefix_space":)" + std::string(prefix) + "}", kBytes));
+    const FormsExample bytes(
+        tokenizer_file("null",
+                       R"({"type":"ByteLevel","trim_offsets":true,"add_prefix_space":)" +
+                           std::string(prefix) + "}",
+                       kBytes));
     CHECK(bytes.pieces(" the") == Tokens{"Ġthe"});
     CHECK(bytes.pieces("the") == Tokens{"the"});
     CHECK(bytes.pieces("\xC3") == Tokens{"Ã"});
@@ -119,12 +122,13 @@ TEST_CASE("what a new token writes") {
   const FormsExample llama(tokenizer_file(kPrepend, "null", kLlama));
   CHECK(llama.forms->text_of_new("london") == " london");  // found where a word begins
   CHECK(llama.forms->text_of_new("▁london") == " london");
-  const FormsExample meta(
-      tokenizer_file("null", R"({"type":"Metaspace","prepend_scheme":"always"})", kLlama));
+  const FormsExample meta(tokenizer_file(
+      "null", R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"always"})", kLlama));
   CHECK(meta.forms->text_of_new("london") == "london");
   CHECK(meta.forms->text_of_new(" london") == " london");
   CHECK(meta.forms->text_of_new("▁london") == " london");
-  const FormsExample bytes(tokenizer_file("null", R"({"type":"ByteLevel"})", kBytes));
+  const FormsExample bytes(tokenizer_file(
+      "null", R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true})", kBytes));
   CHECK(bytes.forms->text_of_new("é") == "é");
   CHECK(bytes.forms->text_of_new("Ġx") == " x");
   const FormsExample words(tokenizer_file("null", R"({"type":"BertPreTokenizer"})", kWords));

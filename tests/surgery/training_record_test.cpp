@@ -56,7 +56,7 @@ TEST_CASE("rate and split of the training are those of the correction") {
   CHECK(contains(message_of([&] { bad.correct(); }), "masque.rate 'x'"));
 }
 
-TEST_CASE("objectives without [MASK] are noted; those of no single rate need one") {
+TEST_CASE("objectives without [MASK] are noted, and those of no single rate need one") {
   for (const char* objective : {"mae", "electra", "tta"}) {
     const RecordExample example(store::Metadata{{"objective", objective}});
     CHECK(example.notes("no correction is due"));

@@ -17,14 +17,14 @@ namespace {
 
 const std::string kClasses = MASQUE_TEST_DATA "/text/classes/";
 
-std::string read(const std::string& name) {
+std::string read_class_file(const std::string& name) {
   return InputFile::open(kClasses + name).read_all(1U << 24);
 }
 
 /// Makes the folder of the case `json`, which is `line`.
 void make_folder(const test::TempFolder& folder, const JsonValue& json, const std::string& line) {
   for (const JsonMember& file : json.find("files")->members)
-    test::write_file(folder / file.name, read(file.value.text));
+    test::write_file(folder / file.name, read_class_file(file.value.text));
   const auto write = [&](const char* member, const char* name) {
     const JsonValue& value = *json.find(member);
     if (value.is(JsonKind::kObject))
@@ -35,10 +35,10 @@ void make_folder(const test::TempFolder& folder, const JsonValue& json, const st
 }
 
 TEST_CASE("each class of transformers gives its ids or is refused") {
-  const JsonValue texts = parse_json_file(read("texts.json"), "texts.json");
+  const JsonValue texts = parse_json_file(read_class_file("texts.json"), "texts.json");
   std::size_t equal = 0;
   std::size_t refused = 0;
-  const std::string all = read("cases.jsonl");
+  const std::string all = read_class_file("cases.jsonl");
   for (const std::string_view view : split_terminated(all, '\n')) {
     const std::string line(view);
     const JsonValue json = parse_json_file(line, "cases.jsonl");

@@ -47,16 +47,23 @@ std::vector<Index> whole_numbers(const store::Array& array, const std::string& p
   return numbers;
 }
 
+[[noreturn]] void refuse_cu_seqlens(const Shape& shape, const DecodeRequest& request) {
+  throw InputError(
+      request.path,
+      fmt::format("shape {}, expected a list that begins with 0 and rises", shape_text(shape)));
+}
+
+void check_cu_seqlens(DType, const Shape& shape, const DecodeRequest& request) {
+  const auto lengths =
+      shape.size() - static_cast<std::size_t>(std::count(shape.begin(), shape.end(), 1U));
+  if (lengths > 1) refuse_cu_seqlens(shape, request);
+}
+
 mask::BitMatrix decode_cu_seqlens(const store::Array& array, const DecodeRequest& request) {
+  check_cu_seqlens(array.dtype, array.shape, request);
   const std::vector<Index> ends = whole_numbers(array, request.path);
-  const auto lengths = array.shape.size() - static_cast<std::size_t>(std::count(
-                                                array.shape.begin(), array.shape.end(), 1U));
-  if (ends.empty() || ends.front() != 0 || !std::is_sorted(ends.begin(), ends.end()) ||
-      lengths > 1) {
-    throw InputError(request.path,
-                     fmt::format("shape {}, expected a list that begins with 0 and rises",
-                                 shape_text(array.shape)));
-  }
+  if (ends.empty() || ends.front() != 0 || !std::is_sorted(ends.begin(), ends.end()))
+    refuse_cu_seqlens(array.shape, request);
   const Index n = ends.back();
   mask::BitMatrix bits(n, n);
   for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
@@ -100,16 +107,20 @@ const Convention kCuSeqlens{
     "cu_seqlens",
     "[documents + 1], where documents begin and end: FlashAttention's varlen",
     "",
+    check_cu_seqlens,
     decode_cu_seqlens,
     encode_cu_seqlens,
     0};
 const ConventionRegistration kCuSeqlensRegistration{kCuSeqlens};
 
+void check_intervals(DType, const Shape& shape, const DecodeRequest& request) {
+  if (shape.size() == 2 && (shape[1] == 3 || shape[0] == 0)) return;
+  throw InputError(request.path,
+                   fmt::format("shape {}, expected rows of query, begin, end", shape_text(shape)));
+}
+
 mask::BitMatrix decode_intervals(const store::Array& array, const DecodeRequest& request) {
-  if (array.shape.size() != 2 || (array.shape[1] != 3 && array.shape[0] != 0)) {
-    throw InputError(request.path, fmt::format("shape {}, expected rows of query, begin, end",
-                                               shape_text(array.shape)));
-  }
+  check_intervals(array.dtype, array.shape, request);
   const std::vector<Index> numbers = whole_numbers(array, request.path);
   if (!request.lengths)
     throw UsageError(
@@ -141,16 +152,23 @@ MatrixSource encode_intervals(const mask::Mask& mask, const std::string&) {
 }
 
 const Convention kIntervals{
-    "intervals",         "[runs, 3], rows of query, begin, end: runs of visible keys, end excluded",
-    "query\tbegin\tend", decode_intervals,
-    encode_intervals,    0};
+    "intervals",
+    "[runs, 3], rows of query, begin, end: runs of visible keys, end excluded",
+    "query\tbegin\tend",
+    check_intervals,
+    decode_intervals,
+    encode_intervals,
+    0};
 const ConventionRegistration kIntervalsRegistration{kIntervals};
 
+void check_packed(DType, const Shape& shape, const DecodeRequest& request) {
+  if (shape.size() == 2) return;
+  throw InputError(request.path,
+                   fmt::format("shape {}, expected rows of bytes", shape_text(shape)));
+}
+
 mask::BitMatrix decode_packed(const store::Array& array, const DecodeRequest& request) {
-  if (array.shape.size() != 2) {
-    throw InputError(request.path,
-                     fmt::format("shape {}, expected rows of bytes", shape_text(array.shape)));
-  }
+  check_packed(array.dtype, array.shape, request);
   const std::vector<Index> bytes = whole_numbers(array, request.path);
   const auto rows = static_cast<Index>(array.shape[0]);
   const auto width = static_cast<Index>(array.shape[1]);
@@ -197,6 +215,7 @@ const Convention kPacked{
     "packed",
     "[queries, keys / 8], a bit for each key, the first in the lowest bit of a byte",
     "",
+    check_packed,
     decode_packed,
     encode_packed,
     1};

@@ -73,9 +73,13 @@ std::string hint_for(double value, Meaning meaning) {
       field("from"), field("to"));
 }
 
-mask::BitMatrix decode(const store::Array& array, const DecodeRequest& request, Meaning meaning,
-                       bool one_is_visible, const char* expected) {
-  Shape shape = array.shape;
+/// The mask that is wanted of those in the array.
+std::uint64_t item_of(const DecodeRequest& request) {
+  return static_cast<std::uint64_t>(request.item.value_or(0));
+}
+
+/// Throws InputError for a shape or type that has no mask.
+void check(DType dtype, const Shape& shape, const DecodeRequest& request, Meaning meaning) {
   if (shape.size() < 2) {
     throw InputError(request.path, fmt::format("an array of shape {}, expected queries × keys",
                                                shape_text(shape)));
@@ -88,23 +92,30 @@ mask::BitMatrix decode(const store::Array& array, const DecodeRequest& request, 
                                  "convert {} ITEM",
                                  masks, shape_text(shape), field("item")));
   }
-  const auto item = static_cast<std::uint64_t>(request.item.value_or(0));
+  const std::uint64_t item = item_of(request);
   if (item >= masks) {
     throw InputError(request.path, fmt::format("{} masks in shape {}, no item {}", masks,
                                                shape_text(shape), item));
   }
-  if (is_packed(array.dtype) || components(array.dtype) != 1) {
+  if (is_packed(dtype) || components(dtype) != 1) {
     throw InputError(request.path,
-                     fmt::format("an array of {}, expected numbers", dtype_name(array.dtype)));
+                     fmt::format("an array of {}, expected numbers", dtype_name(dtype)));
   }
-  if (meaning == bias && array.dtype == DType::kBool) {
+  if (meaning == bias && dtype == DType::kBool) {
     throw InputError(request.path,
                      "true and false, expected numbers that are added to scores; "
                      "for booleans see the conventions allow and forbid");
   }
+  check_has_cells(shape[shape.size() - 2], shape.back(), request.path);
+}
+
+mask::BitMatrix decode(const store::Array& array, const DecodeRequest& request, Meaning meaning,
+                       bool one_is_visible, const char* expected) {
+  const Shape& shape = array.shape;
+  check(array.dtype, shape, request, meaning);
+  const std::uint64_t item = item_of(request);
   const std::uint64_t queries = shape[shape.size() - 2];
   const std::uint64_t keys = shape.back();
-  check_has_cells(queries, keys, request.path);
   mask::BitMatrix bits(static_cast<Index>(queries), static_cast<Index>(keys));
   const std::size_t element = dtype_bits(array.dtype) / 8;
   // Piece by piece: a row may have billions of keys.
@@ -138,6 +149,7 @@ const Convention kAllow{
     "allow",
     "[queries, keys], 1: the query may read the key; PyTorch's scaled_dot_product_attention, numpy",
     "",
+    [](DType d, const Shape& s, const DecodeRequest& r) { check(d, s, r, zero_or_one); },
     [](const store::Array& a, const DecodeRequest& r) {
       return decode(a, r, zero_or_one, true, kZeroOrOne);
     },
@@ -152,6 +164,7 @@ const Convention kForbid{
     "forbid",
     "[queries, keys], 1: the query may not read the key; PyTorch's nn.MultiheadAttention",
     "",
+    [](DType d, const Shape& s, const DecodeRequest& r) { check(d, s, r, zero_or_one); },
     [](const store::Array& a, const DecodeRequest& r) {
       return decode(a, r, zero_or_one, false, kZeroOrOne);
     },
@@ -166,6 +179,7 @@ const Convention kAdditive{
     "additive",
     "[queries, keys], added to the scores: 0 may be read, -inf may not (input: -10000 or less)",
     "",
+    [](DType d, const Shape& s, const DecodeRequest& r) { check(d, s, r, bias); },
     [](const store::Array& a, const DecodeRequest& r) { return decode(a, r, bias, true, kBias); },
     [](const mask::Mask& m, const std::string&) {
       const float infinity = std::numeric_limits<float>::infinity();
@@ -180,6 +194,7 @@ const Convention kHf{
     "[batch, 1, queries, keys], transformers, added to the scores: 0 may be read, the type's "
     "lowest number may not",
     "",
+    [](DType d, const Shape& s, const DecodeRequest& r) { check(d, s, r, bias); },
     [](const store::Array& a, const DecodeRequest& r) { return decode(a, r, bias, true, kBias); },
     [](const mask::Mask& m, const std::string&) {
       const float least = std::numeric_limits<float>::lowest();
@@ -193,6 +208,7 @@ const Convention kPermMask{
     "perm_mask",
     "[batch, queries, keys], 1: the query may not read the key; XLNet in transformers",
     "",
+    [](DType d, const Shape& s, const DecodeRequest& r) { check(d, s, r, zero_or_one); },
     [](const store::Array& a, const DecodeRequest& r) {
       return decode(a, r, zero_or_one, false, kZeroOrOne);
     },

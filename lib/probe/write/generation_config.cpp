@@ -50,6 +50,9 @@ constexpr std::array kUnsupported{
     Known{"eta_cutoff", Neutral::kZero, GenerationScope::kSampling},
     Known{"repetition_penalty", Neutral::kOne},
     Known{"no_repeat_ngram_size", Neutral::kZero},
+    // The prompt is what these mean by an encoder's input.
+    Known{"encoder_repetition_penalty", Neutral::kOne},
+    Known{"encoder_no_repeat_ngram_size", Neutral::kZero},
     Known{"bad_words_ids", Neutral::kNever},
     Known{"forced_bos_token_id", Neutral::kNever},
     Known{"forced_eos_token_id", Neutral::kNever},
@@ -79,8 +82,6 @@ constexpr std::string_view kWithoutEffect[] = {
     "use_mtp",
     "renormalize_logits",
     "remove_invalid_values",
-    "encoder_repetition_penalty",
-    "encoder_no_repeat_ngram_size",
     "decoder_start_token_id",
     "output_attentions",
     "output_hidden_states",

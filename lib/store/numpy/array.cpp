@@ -18,13 +18,14 @@ namespace {
 /// Reads an npy of `size` bytes; `exact` refuses bytes after the data. Byte offsets in a
 /// violation count from its first byte.
 Checked<Array> read_from(const ByteSource& source, std::uint64_t size, std::uint64_t max_bytes,
-                         bool exact) {
+                         bool exact, const ShapeCheck& check = {}) {
   const NpyLimits limits;
   std::vector<std::byte> first(std::min(size, kNpyPrefixBytes + limits.header_bytes));
   if (auto violation = source(first)) return *std::move(violation);
   auto parsed = parse_npy_header(first, size, limits);
   if (auto* violation = std::get_if<Violation>(&parsed)) return std::move(*violation);
   NpyHeader& header = std::get<NpyHeader>(parsed);
+  if (check) check(header.dtype, header.shape);
   if (header.data_bytes > max_bytes) {
     return Violation{
         "limit-bytes",
@@ -51,12 +52,12 @@ Checked<Array> read_from(const ByteSource& source, std::uint64_t size, std::uint
   return array;
 }
 
-Checked<Array> read_member(const InputFile& file, const ZipMember& member,
-                           std::uint64_t max_bytes) {
+Checked<Array> read_member(const InputFile& file, const ZipMember& member, std::uint64_t max_bytes,
+                           const ShapeCheck& check = {}) {
   ZipStream stream(file, member);
   // Exactly what the npy announces is unpacked, so that max_bytes bounds the time, too.
-  auto array =
-      read_from([&](MutableBytes out) { return stream.read(out); }, member.bytes, max_bytes, true);
+  auto array = read_from([&](MutableBytes out) { return stream.read(out); }, member.bytes,
+                         max_bytes, true, check);
   if (auto* violation = std::get_if<Violation>(&array)) {
     return in_member(std::move(*violation), member);
   }
@@ -93,14 +94,23 @@ Checked<std::vector<Array>> read_npz(const InputFile& file, std::uint64_t max_by
 
 }  // namespace
 
-Checked<Array> read_npy(const InputFile& file, std::uint64_t max_bytes) {
+namespace {
+
+Checked<Array> read_checked_npy(const InputFile& file, std::uint64_t max_bytes,
+                                const ShapeCheck& check) {
   std::uint64_t at = 0;
   const auto source = [&](MutableBytes out) -> std::optional<Violation> {
     file.read(at, out);
     at += out.size();
     return std::nullopt;
   };
-  return in_file(read_from(source, file.size(), max_bytes, false), file);
+  return in_file(read_from(source, file.size(), max_bytes, false, check), file);
+}
+
+}  // namespace
+
+Checked<Array> read_npy(const InputFile& file, std::uint64_t max_bytes) {
+  return read_checked_npy(file, max_bytes, {});
 }
 
 Checked<std::vector<Array>> read_arrays_checked(const InputFile& file, std::uint64_t max_bytes) {
@@ -116,10 +126,11 @@ std::vector<Array> read_arrays(const std::string& path, std::uint64_t max_bytes)
   return value_or_throw(read_arrays_checked(InputFile::open(path), max_bytes));
 }
 
-Array read_array(const std::string& path, std::string_view name, std::uint64_t max_bytes) {
+Array read_array(const std::string& path, std::string_view name, std::uint64_t max_bytes,
+                 const ShapeCheck& check) {
   const InputFile file = InputFile::open(path);
   if (!is_zip(first_bytes(file))) {
-    if (name.empty()) return value_or_throw(read_npy(file, max_bytes));
+    if (name.empty()) return value_or_throw(read_checked_npy(file, max_bytes, check));
     throw InputError(path, fmt::format("holds one array without a name, expected an npz with '{}'",
                                        escape(name)));
   }
@@ -132,7 +143,7 @@ Array read_array(const std::string& path, std::string_view name, std::uint64_t m
   for (const ZipMember& member : members) {
     names.push_back(array_name(member));
     if (name.empty() || names.back() == name) {
-      return value_or_throw(in_file(read_member(file, member, max_bytes), file));
+      return value_or_throw(in_file(read_member(file, member, max_bytes, check), file));
     }
   }
   throw InputError(

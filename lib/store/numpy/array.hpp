@@ -1,6 +1,7 @@
 // NumPy's files: one array (npy), or several by name in a zip file (npz).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,9 @@ struct Array {
   std::vector<std::string> notes = {};  ///< legal but odd things of its file
 };
 
+/// Throws what it has against an array of this type and shape; empty: nothing.
+using ShapeCheck = std::function<void(DType dtype, const Shape& shape)>;
+
 /// Reads the npy file `file`. Column-major and big-endian elements are put in order. Memory: the
 /// array, allocated only where the file has that many bytes, and at most `max_bytes`. Throws
 /// InputError if the file cannot be read; a broken rule is returned.
@@ -37,7 +41,9 @@ std::vector<Array> read_arrays(const std::string& path, std::uint64_t max_bytes)
 /// Reads one array of the file `path`, at most `max_bytes` of data: that of an npy, or the member
 /// `name` of an npz ("embeddings", without ".npy"). With an empty name an npz must have one member;
 /// for an npy it must be empty. Throws InputError, also if there is no such array; it then names
-/// the nearest.
-Array read_array(const std::string& path, std::string_view name, std::uint64_t max_bytes);
+/// the nearest. `check` is called with the type and shape before the data are read, and may throw:
+/// a small npz may have a lot of data.
+Array read_array(const std::string& path, std::string_view name, std::uint64_t max_bytes,
+                 const ShapeCheck& check = {});
 
 }  // namespace masque::store

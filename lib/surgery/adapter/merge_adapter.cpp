@@ -92,10 +92,11 @@ bool is_in_out(const std::optional<store::ModelConfig>& config, const std::strin
   const auto family = config ? store::family_names_of(*config) : nullptr;
   if (family == nullptr) return fallback;
   return std::ranges::any_of(family->in_out.tensors, [&](const std::string& pattern) {
-    // "~h.{x}.attn.c_attn.weight": what stands after the number says which it is.
-    const std::size_t number = pattern.rfind("{x}");
-    return name.ends_with(std::string_view(pattern).substr(
-        number == std::string::npos ? pattern.starts_with('~') : number + 3));
+    // "~h.{x}.attn.c_attn.weight": what is after the number says which it is.
+    const std::size_t number = pattern.rfind('}');
+    const std::size_t begin = pattern.starts_with('~') ? 1 : 0;
+    return name.ends_with(
+        std::string_view(pattern).substr(number == std::string::npos ? begin : number + 1));
   });
 }
 

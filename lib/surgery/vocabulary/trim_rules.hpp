@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "surgery/vocabulary/vocabulary_plan.hpp"
+#include "surgery/vocabulary/vocabulary_state.hpp"
 
 namespace masque::surgery {
 

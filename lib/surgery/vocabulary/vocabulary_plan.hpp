@@ -4,19 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "store/checkpoint.hpp"
-#include "surgery/rows/token_names.hpp"
 #include "surgery/rows/vocabulary_change.hpp"
+#include "surgery/vocabulary/vocabulary_state.hpp"
 
 namespace masque::surgery {
-
-/// What a plan starts from.
-struct VocabularyState {
-  const store::Checkpoint& checkpoint;  ///< before the change
-  const TokenNames& names;              ///< may be empty()
-  std::uint64_t rows = 0;               ///< of the tables
-  std::vector<std::string>& notes;      ///< for people; plans add to them
-};
 
 /// Tokens or ids as a user lists them.
 struct TokenList {
