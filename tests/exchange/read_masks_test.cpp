@@ -113,8 +113,8 @@ TEST_CASE("only a command line names files") {
                             +[](const std::string& t) { mask::parse_mask_layers(t); },
                             +[](const std::string& t) { mask::parse_open_mask_layers(t); }}) {
     CHECK(message_of<UsageError>([&] { parse(text); }) ==
-          "'causal & explicit(m.npy)': column 10: explicit reads a file, which this mask must not "
-          "do");
+          "'causal & explicit(m.npy)': column 10: explicit reads a file, which is not allowed "
+          "here");
   }
   CHECK_NOTHROW(mask::parse_mask(text, mask::MaskFiles::kAllowed));
 }

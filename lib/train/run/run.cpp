@@ -292,10 +292,16 @@ Settings TrainingRun::configs() const {
 }
 
 void TrainingRun::check_design(const std::string& folder) const {
+  const auto design_of_config = [](const std::string& config, const std::string& path) {
+    Settings settings = config_settings(config, path);
+    // What editors have noted of the weights.
+    std::erase_if(settings, [](const auto& one) { return one.first.starts_with("masque."); });
+    return settings;
+  };
   for (const auto& [name, config] : configs()) {
     const std::string path = join(folder, name);
-    const auto changed = changed_settings(config_settings(config, path),
-                                          config_settings(read_text(path, kMostConfigBytes), path));
+    const auto changed = changed_settings(
+        design_of_config(config, path), design_of_config(read_text(path, kMostConfigBytes), path));
     if (changed) throw InputError(path, *changed);
   }
 }

@@ -312,17 +312,25 @@ std::string TrainingRun::transformers_hint() const {
   DesignRecipe recipe = options_.design;
   recipe.norm_placement = "pre";
   recipe.hidden_act = "gelu_new";
-  if (usage_error_message([&] { design_of(recipe); })) return "";
-  model::Design design = design_of(recipe);
-  design.mask = design_.mask;
-  design.variants.mask = design_.variants.mask;
-  design.type_vocab_size = design_.type_vocab_size;
-  objective_->adapt(design);
-  const std::string family = model::config_of(design).family;
-  const model::Family* known = model::find_family(family);
-  if (known == nullptr || !model::in_transformers(*known)) return "";
-  return fmt::format("; with {} pre and {} gelu_new it has, as {}", field("norm_placement"),
-                     field("hidden_act"), model::class_name(*known, family, design.head.kind));
+  std::string hint;
+  // Not every design can be another one.
+  const auto find = [&] {
+    model::Design design = design_of(recipe);
+    design.head = design_.head;
+    design.streams = design_.streams;
+    design.mask = design_.mask;
+    design.variants.mask = design_.variants.mask;
+    design.type_vocab_size = design_.type_vocab_size;
+    const std::string family = model::config_of(design).family;
+    const model::Family* known = model::find_family(family);
+    if (known == nullptr || !model::in_transformers(*known)) return;
+    hint = fmt::format("; with {} pre and {} gelu_new it has, as {}", field("norm_placement"),
+                       field("hidden_act"), model::class_name(*known, family, design.head.kind));
+  };
+  const auto refused = usage_error_message([&] {
+    if (input_error_message(find)) hint.clear();
+  });
+  return refused ? "" : hint;
 }
 
 void TrainingRun::check_leak() {
