@@ -10,6 +10,7 @@
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
 #include "base/word_list.hpp"
+#include "store/markers.hpp"
 
 namespace masque::model {
 
@@ -283,7 +284,8 @@ std::vector<std::string> check_unused_keys(const FamilyConfig& config, const Fam
   };
   std::vector<std::string> unknown;
   for (const UnusedKey& key : config.unused_keys()) {
-    if (key.name.starts_with('_')) continue;  // transformers' notes to itself
+    // Notes of transformers to itself, and ours.
+    if (key.name.starts_with('_') || key.name.starts_with(store::kMarkerPrefix)) continue;
     const KnownKeys* known = find_known(name, key.name);
     const std::size_t dot = key.name.rfind('.');
     if (known == nullptr && dot != std::string::npos && key.name.starts_with("rope_")) {

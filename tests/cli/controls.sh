@@ -27,8 +27,7 @@ mkdir "$hostile" && cp -r in/. "$hostile"
 raw() { LC_ALL=C grep -aP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]|\xef\xbb\xbf' "$1"; }
 # look KIND COMMAND
 look() {
-  run=$work/run
-  rm -rf "$run" && cp -r "$work/start" "$run"
+  fresh "$1"
   (cd "$run" && timeout -k 1 100 sh -c "$2" </dev/null >"$work/run.out" 2>"$work/run.err")
   case $2 in
     'tok decode '* | 'droptoken noise '* | 'droptoken undo '* | *' -o out'* | 'ckpt cat '*) ;;
@@ -52,12 +51,12 @@ while read -r kind command; do
 done <<<"$every_command"
 
 # Tables that are damaged.
-look print 'mkdir bad; printf "cell\tk\033[31m\tseed\nx\033\007\342\200\256\tv\033\t0\n" >bad/sweep.tsv; lm-train collect bad'
-look print 'mkdir bad; printf "cell\tk\033[31m\tseed\nx\033\007\342\200\256\tv\033\t0\n" >bad/sweep.tsv; lm-train collect bad --json'
-look print 'printf "cell\tk\033[31m\tseed\nx\033\007\342\200\256\tv\033\t0\n" >swept/sweep.tsv; lm-train sweep text -o swept --tokenizer vocab.txt'
-look print 'printf "\033[31m\007\tx\n" >cells/cells/$(ls cells/cells); length-gen run --cell 1/1 --task copy --train-length 1-3 --eval-lengths 3,6 --eval-examples 2 --steps 2 --seeds 1 --position rope --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 -o cells'
+look run 'mkdir bad; printf "cell\tk\033[31m\tseed\nx\033\007\342\200\256\tv\033\t0\n" >bad/sweep.tsv; lm-train collect bad'
+look run 'mkdir bad; printf "cell\tk\033[31m\tseed\nx\033\007\342\200\256\tv\033\t0\n" >bad/sweep.tsv; lm-train collect bad --json'
+look run 'printf "cell\tk\033[31m\tseed\nx\033\007\342\200\256\tv\033\t0\n" >swept/sweep.tsv; lm-train sweep text -o swept --tokenizer vocab.txt'
+look run 'printf "\033[31m\007\tx\n" >cells/cells/$(ls cells/cells); length-gen run --cell 1/1 --task copy --train-length 1-3 --eval-lengths 3,6 --eval-examples 2 --steps 2 --seeds 1 --position rope --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 -o cells'
 for field in design task position seed; do
-  look print "for f in cells/parts/*; do sed -i '/^#/d; s/$field/$field'\$(printf '\\033')'/; 2s/rope/ro'\$(printf '\\033')'pe/' \$f; done; length-gen collect cells"
+  look run "for f in cells/parts/*; do sed -i '/^#/d; s/$field/$field'\$(printf '\\033')'/; 2s/rope/ro'\$(printf '\\033')'pe/' \$f; done; length-gen collect cells"
 done
 echo "$runs commands"
 [ $failures = 0 ]

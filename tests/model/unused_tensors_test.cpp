@@ -197,6 +197,7 @@ TEST_CASE("unknown keys of config.json are named in one note") {
   const auto model = ChangedCase("bert")
                          .set("foo", "1")
                          .set("_bar", "2")
+                         .set("masque.mlm_correct", "\"x\"")
                          .set("baz", "null")
                          .set("qux", "{}")
                          .load();

@@ -86,7 +86,8 @@ TEST_CASE("the longest text of a tokenizer") {
   CHECK(read_tokenizer_limit(temp.path()).max_length == 0);
   CHECK(limit("{}").max_length == 0);
   CHECK(limit(R"({"model_max_length":32})").max_length == 32);
-  CHECK(limit(R"({"model_max_length":null,"max_len":5})").max_length == 5);
+  CHECK(limit(R"({"max_len":5})").max_length == 5);
+  CHECK(limit(R"({"model_max_length":null,"max_len":5})").max_length == 0);
   CHECK(limit(R"({"model_max_length":1000000000000000019884624838656})").max_length == 0);
   CHECK(limit(R"({"truncation_side":"left"})").keep_last);
   for (const char* bad : {R"({"model_max_length":"32"})", R"({"model_max_length":0})",

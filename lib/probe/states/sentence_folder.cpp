@@ -297,16 +297,16 @@ TokenizerLimit read_tokenizer_limit(const std::string& path) {
     return limit;
   }
   JsonSettings settings = JsonSettings::read(file);
-  // What model_max_length was called before.
-  for (const std::string_view name : {"model_max_length", "max_len"}) {
-    const JsonValue* value = settings.find(name);
-    if (value == nullptr) continue;
+  // What model_max_length was called before counts only without it, even if it is null.
+  const std::vector<std::string> present = settings.unknown();
+  const bool stated = std::ranges::find(present, "model_max_length") != present.end();
+  const std::string_view name = stated ? "model_max_length" : "max_len";
+  if (const JsonValue* value = settings.find(name)) {
     const std::optional<double> number = value->number();
     if (!number || *number < 1 || *number != std::floor(*number))
       settings.refuse(name, "a whole number of at least 1");
     // No limit is written as 10^30.
     if (*number <= static_cast<double>(kMostTokens)) limit.max_length = static_cast<Index>(*number);
-    break;
   }
   const std::optional<std::string> side = settings.string("truncation_side");
   if (side && *side != "left" && *side != "right")
