@@ -9,9 +9,9 @@
 Maps and states are output_attentions and output_hidden_states; the partition function comes from queries
 and keys, taken by hooks on the layers that make them. A difference is |a - b| / max(1, |b|). Exit 1 if one
 exceeds the tolerance (1e-5; ten times that for standard errors; of `sink` what weights within 1e-5 of its
-threshold can make), or counts differ. `token_3` is the field of the token with the id 3. `make` takes ids divisible by 5 as special and ids
+threshold can make), or counts differ. `token_9` is the field of the token with the id 9. `make` takes ids divisible by 5 as special and ids
 divisible by 7 as punctuation; lines of records.jsonl with `pos` are left out. `compare` runs in float32 as
-people do, with sums in float64, and leaves out lines that are empty or too long (--skip-long). Versions: torch 2.15.0, transformers 5.23.0, numpy 2.4.6. HF_HUB_OFFLINE=1.
+people do, with sums in float64, and leaves out lines that are empty or too long (--skip-long). Versions: torch 2.15.0, transformers 5.24.0, numpy 2.4.6. HF_HUB_OFFLINE=1.
 """
 
 import argparse
@@ -98,7 +98,7 @@ def row_fields(p, ids, special, punctuation, seen):
         "distance": distance, "distance_spread": np.sqrt((p * (away - distance[:, None]) ** 2).sum(-1)),
         "offset": offset, "offset_spread": np.sqrt((p * (step - offset[:, None]) ** 2).sum(-1)),
         "diagonal": np.diagonal(p), "previous": np.diagonal(p, -1), "next": np.diagonal(p, 1), "first": p[:, 0],
-        "last": p[:, -1], "token_3": mass_on(np.broadcast_to(ids == 3, (n, n))),
+        "last": p[:, -1], "token_9": mass_on(np.broadcast_to(ids == 9, (n, n))),
         "special": p @ special, "punctuation": p @ punctuation, "max_weight": p.max(-1),
         "sparsity": p.sum(-1) ** 2 / (visible * (p**2).sum(-1)),
         "induction": mass_on(after), "duplicate": mass_on(same), "near": (p * (away <= NEAR)).sum(-1),
@@ -286,7 +286,7 @@ def compare(o):
     for line in totals.lines():
         other = found[line["layer"], line["head"]]
         for field, value in line.items():
-            if field in ("layer", "head", "token_3"):
+            if field in ("layer", "head", "token_9"):
                 continue
             if field == "js_to":
                 worst[field] = max([worst[field]] + [abs(a - b) for a, b in zip(value, other[field])])
