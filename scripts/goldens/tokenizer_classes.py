@@ -189,7 +189,7 @@ READ = {"AlbertTokenizer", "BartTokenizer", "BertTokenizer", "CLIPTokenizer", "C
 # These are read as transformers' converters (convert_slow_tokenizer) read them, which keep the model's own normalization and the space before a mask;
 # the classes give other ids for other texts than plain words. text_conversions.py compares with the converters.
 CONVERTED = {"AlbertTokenizer", "BartTokenizer", "DebertaTokenizer", "DebertaV2Tokenizer", "LEDTokenizer", "LongformerTokenizer", "MvpTokenizer", "RobertaTokenizer", "T5Tokenizer", "XLNetTokenizer", "T5"}
-PLAIN = re.compile(r"[^\s<\[▁]+( [^\s<\[▁]+)*")
+PLAIN = re.compile(r"[^\s<\[▁(]+( [^\s<\[▁(]+)*")
 
 
 def is_plain(text):
