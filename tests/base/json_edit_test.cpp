@@ -70,7 +70,7 @@ TEST_CASE("a key on the way that is missing or no object is refused") {
 
 TEST_CASE("quoting escapes quotes, backslashes and controls only") {
   CHECK(quote_json("") == "\"\"");
-  CHECK(quote_json("a/b é 🙂 \x7F") == "\"a/b é 🙂 \x7F\"");
+  CHECK(quote_json("a/b é 🙂 \x7F") == "\"a/b é 🙂 \\u007f\"");
   CHECK(quote_json("\"\\") == "\"\\\"\\\\\"");
   CHECK(quote_json("\b\f\n\r\t") == "\"\\b\\f\\n\\r\\t\"");
   CHECK(quote_json("\0\x01\x1f"s) == "\"\\u0000\\u0001\\u001f\"");
