@@ -30,7 +30,7 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 std::vector<double> log_probabilities(std::vector<double> logits) {
   logits[kBlank] = kNever;
   const kernel::LogSum whole = log_sum(logits);
-  for (double& x : logits) x -= whole;
+  for (double& x : logits) x = x - whole;
   return logits;
 }
 
