@@ -28,7 +28,8 @@ TEST_CASE("differences are named in both directions") {
   const Settings before{{"a", "1"}, {"b", "2"}};
   CHECK_FALSE(changed_settings(before, before).has_value());
   CHECK_FALSE(changed_settings({{"b", "2"}, {"a", "1"}}, before).has_value());
-  const std::string rest = "; resume cannot change settings: repeat the options of the run";
+  const std::string rest =
+      "; " + field("resume") + " cannot change settings: repeat the options of the run";
   CHECK(changed_settings({{"a", "1"}, {"b", "3"}}, before) == "the run used b 2 (now 3)" + rest);
   CHECK(changed_settings({{"a", "1"}}, before) == "the run used b 2 (now absent)" + rest);
   CHECK(changed_settings({{"a", "1"}, {"b", "2"}, {"c", "0"}}, before) ==
