@@ -67,8 +67,8 @@ std::string begin_of_text(int fd, const std::string& name);
 /// else kNone. Reads its first bytes and moves nothing. Throws InputError if it cannot be read.
 Packing packing_of_file(int fd, const std::string& name);
 
-/// Returns the bytes of the file or pipe `path`, or of standard input for "-", up to its end,
-/// whatever they are: for formats that need not be text. Throws as read_text() otherwise.
+/// Returns the bytes of the file or pipe `path`, or of standard input for "-", whatever they are:
+/// for formats that need not be text. At most `limit` bytes. Throws as read_text() otherwise.
 std::string read_bytes(const std::string& path, std::uint64_t limit);
 
 }  // namespace masque

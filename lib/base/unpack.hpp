@@ -19,7 +19,7 @@ enum class Packing {
 Packing packing_of(std::string_view first);
 /// Whether more bytes after `first` may change what packing_of() returns.
 bool packing_is_open(std::string_view first);
-/// "gzip", "zstd"; empty for kNone. The text is static.
+/// The name of `packing`, "gzip" or "zstd"; empty for kNone. The text is static.
 std::string_view packing_name(Packing packing);
 
 /// Unpacks a stream. Memory: that of one window, at most 128 MiB for zstd, 32 KiB for gzip; never

@@ -75,8 +75,8 @@ std::vector<std::string> other_bundle_notes(const std::vector<std::string>& file
 
 /// A tensor that is added to a file of weights, and the one that it stands after.
 struct InsertedTensor {
-  OutputTensor tensor;
-  std::string after;  ///< the name of a tensor of the file, or of one inserted before
+  OutputTensor tensor;  ///< the tensor that is added
+  std::string after;    ///< the name of a tensor of the file, or of one inserted before
 };
 
 /// Adds each of `inserted` to `weights`: at its place if the tensors are in the reference writer's

@@ -31,16 +31,18 @@ std::string template_json(const TokenModel& model, std::string_view single, std:
 /// The id of a token by its spelling; nothing if there is none.
 using TokenFinder = std::function<std::optional<TokenId>(std::string_view)>;
 
-/// As template_json() above, with templates of one piece an item ("[CLS]:0", which may contain
-/// spaces) and ids by `find`.
+/// As template_json() above, where `single` and `pair` have one piece in each item ("[CLS]:0",
+/// which may contain spaces), and `find` gives the ids.
 std::string template_json(const TokenFinder& find, const std::vector<std::string>& single,
                           const std::vector<std::string>& pair);
 
-/// RobertaProcessing around a text with the tokens `cls` and `sep`, or "null" if `find` lacks one.
+/// RobertaProcessing around a text with the tokens `cls` and `sep`, or "null" if `find` lacks one;
+/// `trim_offsets` and `prefix` (add_prefix_space) are its flags.
 std::string roberta_json(const TokenFinder& find, std::string_view cls, std::string_view sep,
                          bool trim_offsets, bool prefix);
 
-/// The type "ByteLevel" with these flags, as a pre-tokenizer, a post-processor or a decoder.
+/// The type "ByteLevel" with the flags `add_prefix_space`, `trim_offsets` and `use_regex`, as a
+/// pre-tokenizer, a post-processor or a decoder.
 std::string byte_level_json(bool add_prefix_space, bool trim_offsets, bool use_regex = true);
 
 /// The pre-tokenizer that cuts at `regex`, as `behavior` and `invert` say, and then, by the
@@ -48,7 +50,8 @@ std::string byte_level_json(bool add_prefix_space, bool trim_offsets, bool use_r
 std::string cut_bytes_json(std::string_view regex, std::string_view behavior, bool invert,
                            const std::string& bytes);
 
-/// Metaspace with the mark of SentencePiece, as a pre-tokenizer or a decoder.
+/// Metaspace with the mark of SentencePiece, as a pre-tokenizer or a decoder; `scheme` is its
+/// prepend_scheme, `split` its flag.
 std::string metaspace_json(std::string_view scheme, bool split);
 
 /// Replace with a `pattern`, which `kind` says is a "String" or a "Regex", by `content`.

@@ -38,7 +38,7 @@ struct TokenizerName {
 /// What config.json, tokenizer_config.json and special_tokens_map.json of a folder say, as far as
 /// they are there; all of them may be wrong.
 struct FolderConfig {
-  TokenizerName tokenizer;
+  TokenizerName tokenizer;   ///< which tokenizer the files name
   std::string architecture;  ///< whose rules count, by choose_rules(); empty: those of the file
   std::string path;          ///< of tokenizer_config.json
   JsonValue settings;        ///< tokenizer_config.json; null if there is none
@@ -54,7 +54,7 @@ FolderConfig read_folder_config(const std::string& folder);
 /// FolderConfig::tokenizer by the config.json of `model` and `settings`, a tokenizer_config.json:
 /// that in this folder, or next to this file.
 TokenizerName model_tokenizer(const std::string& model, const JsonValue& settings);
-/// The same by `text`, that of a config.json. Throws InputError if it is no JSON.
+/// The same by `text`, that of a config.json, and `settings`. Throws InputError if it is no JSON.
 TokenizerName config_tokenizer(const std::string& text, const JsonValue& settings);
 /// Sets config.architecture for the vocabulary `path`, which is a `file`. Throws InputError naming
 /// `path` if `config` names a tokenizer that is not read here, or a class that reads other files.
@@ -73,8 +73,8 @@ bool setting(const FolderConfig& config, std::string_view name, bool missing);
 void note_unknown_settings(const FolderConfig& config, TokenizerParts& parts);
 
 /// Adds warnings to `parts`, which were read from the tokenizer.json `json`, about what the files
-/// next to it say otherwise, and transformers' warning of Mistral's wrong expression. Throws
-/// InputError if tokenizer_config.json has that corrected ("fix_mistral_regex").
+/// next to it (`config`) say otherwise, and transformers' warning of Mistral's wrong expression.
+/// Throws InputError if tokenizer_config.json has that corrected ("fix_mistral_regex").
 void note_tokenizer_json(const JsonValue& json, const FolderConfig& config, TokenizerParts& parts);
 
 /// The entry `json` of added_tokens or added_tokens_decoder, but for its id. Throws InputError
@@ -92,8 +92,8 @@ void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& toke
 /// `path`.
 TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
                               const FolderConfig& config, Flavor flavor);
-/// The parts of ESM's vocab.txt `text`: each line is a token wherever it stands. Throws InputError
-/// naming `path`.
+/// The parts of ESM's vocab.txt `text` in the folder of `config`: each line is a token wherever it
+/// is in a text. Throws InputError naming `path`.
 TokenizerParts read_esm(std::string_view text, const std::string& path, const FolderConfig& config);
 /// The parts of a tekken.json, Mistral's, with the contents `text`, and of what the folder of
 /// `config` adds. Throws InputError naming `path`.
@@ -101,7 +101,8 @@ TokenizerParts read_tekken(std::string_view text, const std::string& path,
                            const FolderConfig& config);
 /// Whether `text` begins as a file of tiktoken's: a token in base64 and its rank.
 bool is_tiktoken(std::string_view text);
-/// The parts of such a file: by its name, an encoding that tiktoken publishes
+/// The parts of such a file with the contents `text`: by its name, an encoding that tiktoken
+/// publishes
 /// ("cl100k_base.tiktoken"), else by the pattern of Llama 3 with what the folder of `config` adds,
 /// as transformers reads it. Throws InputError naming `path`.
 TokenizerParts read_tiktoken(std::string_view text, const std::string& path,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/model/config_keys.jsonl: what transformers computes when one key of config.json changes.
+"""Writes tests/data/config_keys/values.jsonl: what transformers computes when one key of config.json changes.
 
 A line is one case of tests/data/model, with its ids and
 
@@ -136,7 +136,7 @@ def main():
     logging.disable(logging.CRITICAL)
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(1)
-    path = DATA / "config_keys.jsonl"
+    path = DATA.parent / "config_keys/values.jsonl"
     lines = {json.loads(line)["case"]: line for line in path.read_text().splitlines()} if path.exists() else {}
     for name in sys.argv[1:] or CASES:
         lines[name] = line_of(name)

@@ -139,7 +139,7 @@ class KeyCase {
 };
 
 TEST_CASE("a changed key of config.json gives the numbers of transformers or is refused") {
-  const std::string path = MASQUE_TEST_DATA "/model/config_keys.jsonl";
+  const std::string path = MASQUE_TEST_DATA "/config_keys/values.jsonl";
   const std::string lines = test::read_file(path);
   std::size_t at = 0;
   int cases = 0;

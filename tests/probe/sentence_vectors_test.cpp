@@ -127,8 +127,8 @@ TEST_CASE("folders of sentence-transformers") {
   CHECK(read_sentence_folder(path).model == path);
   const std::string modules = path + "/modules.json";
   const auto type = [](const char* name, const char* place) {
-    return std::string(R"({"path":")") + place + R"(","type":"sentence_transformers.models.)" +
-           name + "\"}";
+    return std::string(R"({"name":")") + name + R"(","path":")" + place +
+           R"(","type":"sentence_transformers.models.)" + name + "\"}";
   };
   test::write_file(modules, "[" + type("Transformer", "") + "," + type("Pooling", ".") + "," +
                                 type("Normalize", "2_Normalize") + "]");

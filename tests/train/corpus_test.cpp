@@ -129,7 +129,7 @@ TEST_CASE("JSON is no text unless it is said to be") {
   CHECK(corpus.surrogates().sequences == 1);
   CHECK(corpus.item(1).line == 3);
   CHECK(contains(message_of([&] { files.read("{\"text\":\"a\"}\nb\n", options); }),
-                 "line 2: byte 1"));
+                 "line 2: byte 0: not valid JSON"));
   CHECK(contains(message_of([&] { files.read("{\"body\":\"a\"}\n", options); }),
                  "line 1: no field 'text'"));
   options.format = CorpusFormat::kPairs;

@@ -24,22 +24,18 @@ TEST_CASE("a config.json is settings by their places") {
                        "c/config.json: byte "));
 }
 
-/// What an error with that message says; the name of a field is marked before.
-std::string said(const Settings& now, const Settings& before) {
-  return InputError(changed_settings(now, before).value_or("nothing")).what();
-}
-
 TEST_CASE("differences are named in both directions") {
   const Settings before{{"a", "1"}, {"b", "2"}};
   CHECK_FALSE(changed_settings(before, before).has_value());
   CHECK_FALSE(changed_settings({{"b", "2"}, {"a", "1"}}, before).has_value());
-  const std::string rest = "; resume cannot change settings: repeat the options of the run";
-  CHECK(said({{"a", "1"}, {"b", "3"}}, before) == "the run used b 2 (now 3)" + rest);
-  CHECK(said({{"a", "1"}}, before) == "the run used b 2 (now absent)" + rest);
-  CHECK(said({{"a", "1"}, {"b", "2"}, {"c", "0"}}, before) ==
+  const std::string rest =
+      "; " + field("resume") + " cannot change settings: repeat the options of the run";
+  CHECK(changed_settings({{"a", "1"}, {"b", "3"}}, before) == "the run used b 2 (now 3)" + rest);
+  CHECK(changed_settings({{"a", "1"}}, before) == "the run used b 2 (now absent)" + rest);
+  CHECK(changed_settings({{"a", "1"}, {"b", "2"}, {"c", "0"}}, before) ==
         "the run used c absent (now 0)" + rest);
   const std::string mask(1000, 'f');
-  CHECK(said({{"a", mask}, {"b", "2"}}, before) ==
+  CHECK(changed_settings({{"a", mask}, {"b", "2"}}, before) ==
         "the run used a 1 (now " + std::string(80, 'f') + "…)" + rest);
 }
 

@@ -30,7 +30,7 @@ struct LengthPolicy {
 LengthPolicy parse_length_policy(
     std::string_view text,
     std::string_view expected = "error, skip, chunk, slide:STRIDE, first or last");
-/// Whether a text that is too long is refused.
+/// Whether `policy` refuses a text that is too long.
 inline bool refuses_long(const LengthPolicy& policy) {
   return policy.kind == LengthPolicy::Kind::kError || policy.kind == LengthPolicy::Kind::kSkip;
 }

@@ -32,8 +32,8 @@ struct GenerationConfig {
   std::vector<GenerationSetting> unsupported;
   std::vector<std::string> unknown;  ///< names in generation_config.json that nobody understands
 
-  /// Whether sampling, or beam search, is what the file asks for.
-  bool do_sample = false, beams = false;
+  bool do_sample = false;  ///< the file asks for sampling
+  bool beams = false;      ///< the file asks for beam search
 };
 
 /// Reads the settings of the model at `path`: a folder, or a file of weights in it; a GGUF has

@@ -38,9 +38,10 @@ store::OutputExtra text_file(const std::string& name, const std::string& text);
 /// be read.
 bool are_saved(const store::OutputWeights& weights, const store::Checkpoint& saved);
 
-/// Returns the XXH3 of what a run has gathered of its steps; of the file kMetricsName of `folder`.
-/// Throws InputError if it cannot be read, and Interrupted.
+/// Returns the XXH3 of `metrics`, what a run has gathered of its steps. Throws as below.
 std::string metrics_digest(const ScratchFile& metrics);
+/// Returns the XXH3 of the file kMetricsName of `folder`. Throws InputError if it cannot be read,
+/// and Interrupted.
 std::string metrics_digest(const std::string& folder);
 
 /// Returns what a run has gathered of its steps, as the file kMetricsName. `metrics` must stay
