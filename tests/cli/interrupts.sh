@@ -44,8 +44,9 @@ hole large.safetensors "{\"embeddings.word_embeddings.weight\":{\"dtype\":\"F32\
 cp -r "$data/model/bert" bert
 { echo '[PAD]'; echo '[CLS]'; echo '[SEP]'; echo '[MASK]'; echo '[UNK]'; printf '%s\n' the cat sat on mat and dog ran after it; } >vocab.txt
 
-# An expression that needs many steps for a line of one letter.
-sed 's/"normalizer": *{[^}]*}/"normalizer": {"type": "Replace", "pattern": {"Regex": "((((((((((a*)*)*)*)*)*)*)*)*)*)*$"}, "content": "x"}/' \
+# An expression that needs many steps for a line of one letter. It reads added tokens, too, when the tokenizer is opened: none has
+# this letter.
+sed 's/"Bar"/"Bor"/g; s/"normalizer": *{[^}]*}/"normalizer": {"type": "Replace", "pattern": {"Regex": "((((((((((a*)*)*)*)*)*)*)*)*)*)*$"}, "content": "x"}/' \
   "$data/text/tokenizers/bert.json" >slow.json
 grep -q 'a\*' slow.json || { echo "bert.json has no normalizer to replace" && exit 1; }
 seq 1 90000 | tr '\n' ' ' >right

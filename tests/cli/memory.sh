@@ -150,7 +150,7 @@ done
 make_tokens || failures=$((failures + 1))
 limit_kib=100000
 for format in lines blocks; do
-  within lm-train "$work/tokens" -o "$out" --tokenizer "$work/vocab.txt" --format $format --length 64 --steps 2 --hidden-size 16 \
+  within lm-train "$work/tokens" -o "$out" --tokenizer "$work/vocab.txt" --objective clm --format $format --length 64 --steps 2 --hidden-size 16 \
     --num-hidden-layers 1 --num-attention-heads 1 -j 1
 done
 [ $failures = 0 ]
