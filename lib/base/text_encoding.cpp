@@ -18,6 +18,8 @@ using namespace std::string_view_literals;
 
 /// Bytes in which NUL bytes count.
 constexpr std::size_t kFirstBytes = 64 << 10;
+/// The fewest bytes that tell encodings apart: a byte of UTF-16 and UTF-32 may look like a line end.
+constexpr std::size_t kLeastBytes = 64;
 
 struct Mark {
   std::string_view bytes;
@@ -85,8 +87,8 @@ void EncodingCheck::add(std::string_view bytes) {
   if (all || !mark_is_open(first_)) refuse_mark(first_, name_);
   const std::size_t nul = first_.find('\0');
   if (nul != std::string::npos) {
-    // Up to the end of its line, which comes in one piece or in several.
-    const std::size_t end = first_.find('\n', nul);
+    // Up to the end of a line, which comes in one piece or in several.
+    const std::size_t end = first_.find('\n', std::max(nul, kLeastBytes));
     if (end == std::string::npos && !all) return;
     judge(std::string_view(first_).substr(0, end == std::string::npos ? end : end + 1));
   }
@@ -107,7 +109,7 @@ void EncodingCheck::judge(std::string_view text) const {
   if (odd * 8 < text.size() && !alternates) return;
   if (text.substr(std::min<std::size_t>(text.size(), 257)).starts_with("ustar"))
     throw InputError(name_, "a tar archive, expected a text: extract it first");
-  if (const std::string_view encoding = encoding_of(first_); !encoding.empty())
+  if (const std::string_view encoding = encoding_of(text); !encoding.empty())
     refuse_encoding(name_, encoding, " without a byte-order mark");
   throw InputError(name_, "NUL bytes, expected a text in UTF-8");
 }
