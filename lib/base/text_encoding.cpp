@@ -18,7 +18,8 @@ using namespace std::string_view_literals;
 
 /// Bytes in which NUL bytes count.
 constexpr std::size_t kFirstBytes = 64 << 10;
-/// The fewest bytes that tell encodings apart: a byte of UTF-16 and UTF-32 may look like a line end.
+/// The fewest bytes that tell encodings apart: a byte of UTF-16 and UTF-32 may look like a line
+/// end.
 constexpr std::size_t kLeastBytes = 64;
 
 struct Mark {

@@ -20,9 +20,9 @@ class EncodingCheck {
   explicit EncodingCheck(std::string name) : name_(std::move(name)) {}
   /// Takes the next bytes of the input; empty: it has ended. Looks at the first 64 KiB. Throws
   /// InputError that names the encoding: for a byte-order mark other than that of UTF-8, and for
-  /// NUL bytes, if at least an eighth of the bytes up to the end of the first line with one of them
-  /// are control characters or no UTF-8, or of every second byte 85 % are no more than a space. (A
-  /// NUL here and there is text.) The verdict does not depend on how the bytes are cut.
+  /// NUL bytes, if at least an eighth of the bytes up to the end of a line after one of them (of 64
+  /// or more) are control characters or no UTF-8, or of every second byte 85 % are no more than a
+  /// space. (A NUL here and there is text.) The verdict does not depend on how the bytes are cut.
   void add(std::string_view bytes);
 
  private:
