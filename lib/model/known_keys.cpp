@@ -65,7 +65,8 @@ bool is_unused_window(const Judged& judged) {
 
 /// ModernBERT's own window under the name of its class.
 bool is_half_local_attention(const Judged& judged) {
-  return is_number(judged, static_cast<double>(judged.config.size({"local_attention"}, 128) / 2));
+  const Index half = judged.config.size({"local_attention"}, 128) / 2;
+  return is_number(judged, static_cast<double>(half));
 }
 
 bool is_all_full_attention(const Judged& judged) {

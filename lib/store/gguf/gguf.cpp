@@ -20,7 +20,7 @@ constexpr std::uint64_t kLeastMetadata = 13;  ///< bytes of a key, a type and a 
 constexpr std::uint64_t kLeastTensor = 24;    ///< bytes of the description of a tensor
 constexpr std::uint64_t kMostAlignment = 1 << 20;
 constexpr auto kMostSize = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-constexpr std::uint32_t kQ8_1 = 9;  ///< a type that find_ggml_type() leaves out
+constexpr std::uint32_t kQ81 = 9;  ///< a type that find_ggml_type() leaves out
 
 /// The description of a tensor.
 struct Entry {
@@ -178,7 +178,7 @@ class Parser {
     std::uint32_t type = 0;
     if (!cursor_.number(type) || !cursor_.number(entry.offset)) return false;
     entry.type = find_ggml_type(type);
-    if (type == kQ8_1) {
+    if (type == kQ81) {
       return fail("gguf-type",
                   "type 9 is Q8_1, a type of intermediate results, with a size that differs "
                   "between programs; it is not read",
