@@ -35,10 +35,10 @@ MetricsLine read_metrics_line(std::string_view text, std::uint64_t number_of_lin
     const std::optional<double> number = found_value->number();
     if (!number && !found_value->is(JsonKind::kNull)) {
       const bool nested = found_value->is(JsonKind::kArray) || found_value->is(JsonKind::kObject);
-      const std::string text = escape(found_value->text.substr(0, kMostShown));
+      const std::string shown = escape(found_value->text.substr(0, kMostShown));
       throw InputError(fmt::format("{}:{}", path, number_of_line),
                        fmt::format("{}: found {}, expected a number", name,
-                                   nested ? "several values" : fmt::format("'{}'", text)));
+                                   nested ? "several values" : fmt::format("'{}'", shown)));
     }
     value = number.value_or(std::numeric_limits<double>::quiet_NaN());
     return true;

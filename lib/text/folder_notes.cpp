@@ -120,7 +120,7 @@ bool is_wrong_mistral(const JsonValue& model, const TokenizerParts& parts) {
   constexpr std::size_t kLeast = 100'000;
   std::size_t count = parts.steps.model->count();
   for (const AddedToken& token : parts.added)
-    count += parts.steps.model->find(token.content) ? 0 : 1;
+    count += parts.steps.model->find(token.content) ? 0U : 1U;
   if (count <= kLeast || !model.is(JsonKind::kObject)) return false;
   const std::string version = model.text_of("transformers_version");
   const auto major = parse_number<int>(std::string_view(version).substr(0, version.find('.')));

@@ -72,8 +72,7 @@ const std::string kMerges = "#version: 0.2\na b\nab c\nb c\n\u0120 a\n";
 TEST_CASE("keep: bytes and what merges pass through stay, other merges go") {
   const TrimExample example(kVocab, kMerges);
   const VocabularyReport report = example.trim(true, {.entries = {"abc"}});
-  using Tokens = std::vector<std::string>;
-  CHECK(example.left() == Tokens{"a", "b", "c", "ab", "abc", "Ġ", "ê"});
+  CHECK(example.left() == std::vector<std::string>{"a", "b", "c", "ab", "abc", "Ġ", "ê"});
   CHECK(InputFile::open(example.folder / "out/merges.txt").read_all(1000) ==
         "#version: 0.2\na b\nab c\n");
   CHECK(contains(all(report.notes), "5 tokens of single bytes are also kept"));
