@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -39,11 +40,8 @@ std::vector<std::string> pieces_of(std::string_view pattern) {
 
 /// Whether a file sets the role to null.
 bool is_null(const FolderConfig& config, std::string_view role) {
-  for (const JsonValue* json : {&config.token_map, &config.settings}) {
-    const JsonValue* value = json->find(fmt::format("{}_token", role));
-    if (value != nullptr) return value->is(JsonKind::kNull);
-  }
-  return false;
+  const JsonValue* value = config.settings.find(fmt::format("{}_token", role));
+  return value != nullptr && value->is(JsonKind::kNull);
 }
 
 }  // namespace
@@ -179,6 +177,13 @@ FolderConfig with_class_roles(FolderConfig config, std::span<const ClassRole> de
       config.roles.emplace_back(std::string(role), std::string(token));
   }
   return config;
+}
+
+std::vector<ClassRole> known_roles(std::span<const ClassRole> roles, const TokenModel& model) {
+  std::vector<ClassRole> out;
+  std::ranges::copy_if(roles, std::back_inserter(out),
+                       [&](const ClassRole& role) { return model.find(role.token).has_value(); });
+  return out;
 }
 
 std::optional<std::string> role_of(const FolderConfig& config, std::string_view role) {

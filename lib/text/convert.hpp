@@ -1,6 +1,7 @@
 // What the conversions of vocabularies to whole tokenizers share.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -69,8 +70,21 @@ struct ClassRole {
   std::string_view token;  ///< "<mask>"
 };
 
+/// The special tokens of fairseq's models (RoBERTa, XLM-R, mBART).
+inline constexpr std::array kFairseqRoles{ClassRole{"bos", "<s>"},    ClassRole{"eos", "</s>"},
+                                          ClassRole{"unk", "<unk>"},  ClassRole{"sep", "</s>"},
+                                          ClassRole{"pad", "<pad>"},  ClassRole{"cls", "<s>"},
+                                          ClassRole{"mask", "<mask>"}};
+/// The special tokens of DeBERTa.
+inline constexpr std::array kDebertaRoles{ClassRole{"bos", "[CLS]"},  ClassRole{"eos", "[SEP]"},
+                                          ClassRole{"unk", "[UNK]"},  ClassRole{"sep", "[SEP]"},
+                                          ClassRole{"pad", "[PAD]"},  ClassRole{"cls", "[CLS]"},
+                                          ClassRole{"mask", "[MASK]"}};
+
 /// `config` with those of `defaults` whose role its files neither name nor set to null.
 FolderConfig with_class_roles(FolderConfig config, std::span<const ClassRole> defaults);
+/// Those of `roles` whose tokens `model` has.
+std::vector<ClassRole> known_roles(std::span<const ClassRole> roles, const TokenModel& model);
 /// The token that has `role` in `config`; nothing if none.
 std::optional<std::string> role_of(const FolderConfig& config, std::string_view role);
 
@@ -93,9 +107,5 @@ struct TokenizerText {
 
 /// The parts of `text` as a tokenizer.json without its model.
 std::string tokenizer_json(const TokenizerText& text);
-
-/// Whether `piece` ends with a digit (any that Python's isdigit knows) and a comma: ALBERT and
-/// XLNet take 100 off its score.
-bool is_number_comma(std::string_view piece);
 
 }  // namespace masque::text

@@ -1,5 +1,7 @@
-// vocab.json and merges.txt as transformers converts them, and as its classes read them.
+// vocab.json and merges.txt as the classes of transformers 5 read them.
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <span>
 
 #include <fmt/format.h>
@@ -16,13 +18,6 @@ namespace masque::text {
 namespace {
 
 constexpr std::uint64_t kMostBytes = 1U << 30;
-
-std::string joined_items(const std::vector<std::string>& items) {
-  std::string out;
-  JsonWriter list(out);
-  for (const std::string& item : items) list.raw(item);
-  return out;
-}
 
 constexpr std::array kGpt2Roles{ClassRole{"bos", "<|endoftext|>"},
                                 ClassRole{"eos", "<|endoftext|>"},
@@ -62,7 +57,12 @@ std::string whisper_json(const TokenFinder& find, const FolderConfig& config) {
   return template_json(find, single, pair);
 }
 
-/// The steps of GPT-NeoX, Qwen2, CLIP and Whisper.
+std::string deberta_json(const TokenFinder& find, const FolderConfig& config) {
+  const std::string cls = role_of(config, "cls").value_or("") + ":0";
+  const std::string sep = role_of(config, "sep").value_or("") + ":0";
+  return template_json(find, {cls, "$A:0", sep}, {cls, "$A:0", sep, sep, "$B:0", sep});
+}
+
 TokenizerText class_steps(const std::string& kind, const FolderConfig& config,
                           const TokenFinder& find) {
   const bool prefix = setting(config, "add_prefix_space", false);
@@ -70,6 +70,12 @@ TokenizerText class_steps(const std::string& kind, const FolderConfig& config,
   TokenizerText text{.pre_tokenizer = bytes, .decoder = byte_level_json(true, true)};
   if (kind == "whisper") {
     text.post_processor = whisper_json(find, config);
+  } else if (kind == "roberta") {
+    text.post_processor =
+        roberta_json(find, role_of(config, "cls").value_or(""), role_of(config, "sep").value_or(""),
+                     setting(config, "trim_offsets", true), prefix);
+  } else if (kind == "deberta") {
+    text.post_processor = deberta_json(find, config);
   } else if (kind == "clip") {
     text.normalizer =
         R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Replace","pattern":{"Regex":"\\s+"},"content":" "},{"type":"Lowercase"}]})";
@@ -82,7 +88,7 @@ TokenizerText class_steps(const std::string& kind, const FolderConfig& config,
     text.decoder =
         R"({"type":"Sequence","decoders":[{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},{"type":"Replace","pattern":{"String":"</w>"},"content":" "},{"type":"Strip","content":" ","start":1,"stop":1}]})";
   } else {
-    text.normalizer = R"({"type":"NFC"})";
+    if (kind != "gpt2") text.normalizer = R"({"type":"NFC"})";
     text.post_processor = bos_eos_json(find, config, false, false);
     if (kind == "qwen2") {
       text.pre_tokenizer = cut_bytes_json(
@@ -93,79 +99,52 @@ TokenizerText class_steps(const std::string& kind, const FolderConfig& config,
   return text;
 }
 
-/// The parts for GPT-NeoX, Qwen2, CLIP and Whisper.
-TokenizerParts read_class(std::vector<VocabEntry> vocab,
-                          const std::vector<std::pair<std::string, std::string>>& merges,
-                          const std::string& path, const FolderConfig& folder,
-                          const std::string& kind) {
-  std::span<const ClassRole> roles = kGpt2Roles;
-  if (kind == "gpt_neox") roles = kNeoxRoles;
-  if (kind == "qwen2") roles = kQwenRoles;
-  if (kind == "clip") roles = kClipRoles;
-  const FolderConfig config = with_class_roles(folder, roles);
-  BpeOptions options;
-  if (kind == "clip") {
-    options.end_of_word_suffix = kEndOfWord;
-    options.unk_token = role_of(config, "unk");
-  }
-  const auto model = make_bpe(std::move(vocab), merges, options, path);
-  std::vector<AddedToken> tokens;
-  add_folder_tokens(config, tokens);
-  const std::string json = tokenizer_json(class_steps(kind, config, finder_with(model, tokens)));
-  TokenizerParts parts = assemble(parse_json_file(json, path), model, "BPE", path);
-  parts.added = std::move(tokens);
-  if (kind == "clip") {  // the ends of words are marked, not their beginnings
-    parts.word_mark = WordMark::kEveryToken;
-    parts.word_prefix.clear();
-  }
-  return parts;
-}
-
-TokenizerParts read_converted(std::vector<VocabEntry> vocab,
-                              const std::vector<std::pair<std::string, std::string>>& merges,
-                              const std::string& path, const FolderConfig& config,
-                              std::string& kind) {
-  const auto model = make_bpe(std::move(vocab), merges, {}, path);
-  if (kind.empty()) kind = model->find("<s>") && model->find("</s>") ? "roberta" : "gpt2";
-  const auto find = [&](std::string_view token) { return model->find(token); };
-  const bool prefix = setting(config, "add_prefix_space", false);
-  std::string processor = byte_level_json(true, false);
-  std::string added = added_json(*model, {"<|endoftext|>"});
-  if (kind == "roberta") {
-    processor = roberta_json(find, "<s>", "</s>", true, prefix);
-    added = joined_items({added_json(*model, {"<s>", "</s>", "<unk>", "<pad>"}),
-                          added_json(*model, "<mask>", true, true)});
-  } else if (kind == "deberta") {
-    processor = template_json(*model, "[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1");
-    added = joined_items({added_json(*model, {"[CLS]", "[SEP]", "[UNK]", "[PAD]"}),
-                          added_json(*model, "[MASK]", true, true)});
-  } else if (setting(config, "add_bos_token", false) || setting(config, "add_eos_token", false)) {
-    std::vector<AddedToken> tokens;
-    const FolderConfig with_roles = with_class_roles(config, kGpt2Roles);
-    add_folder_tokens(with_roles, tokens);
-    processor = bos_eos_json(finder_with(model, tokens), with_roles, false, false);
-  }
-  const std::string json = tokenizer_json({.pre_tokenizer = byte_level_json(prefix, true),
-                                           .post_processor = processor,
-                                           .decoder = byte_level_json(true, true),
-                                           .added_tokens = added});
-  TokenizerParts parts = assemble(parse_json_file(json, path), model, "BPE", path);
-  add_folder_tokens(config, parts.added);
-  return parts;
+std::span<const ClassRole> class_roles(std::string_view kind) {
+  if (kind == "roberta") return kFairseqRoles;
+  if (kind == "deberta") return kDebertaRoles;
+  if (kind == "gpt_neox") return kNeoxRoles;
+  if (kind == "qwen2") return kQwenRoles;
+  if (kind == "clip") return kClipRoles;
+  return kGpt2Roles;
 }
 
 }  // namespace
 
 TokenizerParts read_byte_level(const std::string& vocab_path, const std::string& merges_path,
-                               const FolderConfig& config) {
+                               const FolderConfig& folder) {
   auto vocab = read_vocab_json(InputFile::open(vocab_path).read_all(kMostBytes), vocab_path);
   const auto merges =
       read_merges_txt(InputFile::open(merges_path).read_all(kMostBytes), merges_path);
-  std::string kind = config.architecture;
-  const bool converted = kind.empty() || kind == "gpt2" || kind == "roberta" || kind == "deberta";
-  TokenizerParts parts = converted
-                             ? read_converted(std::move(vocab), merges, vocab_path, config, kind)
-                             : read_class(std::move(vocab), merges, vocab_path, config, kind);
+  std::string kind = folder.architecture;
+  BpeOptions options;
+  if (kind == "clip") {
+    options.end_of_word_suffix = kEndOfWord;
+    options.unk_token = role_of(with_class_roles(folder, kClipRoles), "unk");
+  }
+  const auto model = make_bpe(std::move(vocab), merges, options, vocab_path);
+  const bool is_guess = kind.empty();
+  if (is_guess) kind = model->find("<s>") && model->find("</s>") ? "roberta" : "gpt2";
+  // A class adds the tokens that its vocabulary lacks; a folder that names none means those it has.
+  const FolderConfig config = is_guess
+                                  ? with_class_roles(folder, known_roles(class_roles(kind), *model))
+                                  : with_class_roles(folder, class_roles(kind));
+  std::vector<AddedToken> tokens;
+  add_folder_tokens(config, tokens);
+  if (kind == "qwen2") {  // its constructor adds them once more, by their names
+    for (AddedToken& token : tokens) {
+      const bool is_role = std::ranges::any_of(
+          config.roles, [&](const auto& role) { return role.second == token.content; });
+      if (token.special && is_role)
+        token = {.id = token.id, .content = token.content, .special = true};
+    }
+  }
+  const std::string json = tokenizer_json(class_steps(kind, config, finder_with(model, tokens)));
+  TokenizerParts parts = assemble(parse_json_file(json, vocab_path), model, "BPE", vocab_path);
+  parts.added = std::move(tokens);
+  if (kind == "clip") {  // the ends of words are marked, not their beginnings
+    parts.word_mark = WordMark::kEveryToken;
+    parts.word_prefix.clear();
+  }
   parts.kind = kind;
   parts.format = "vocab.json and merges.txt";
   parts.summary.emplace_back("read_as", kind);

@@ -2,6 +2,10 @@
 #include <array>
 #include <unordered_set>
 
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/split.hpp"
 #include "text/convert.hpp"
 #include "text/tokenizer_files.hpp"
@@ -15,6 +19,24 @@ constexpr std::array kEsmRoles{ClassRole{"eos", "<eos>"}, ClassRole{"unk", "<unk
                                ClassRole{"pad", "<pad>"}, ClassRole{"cls", "<cls>"},
                                ClassRole{"mask", "<mask>"}};
 
+/// ESM's class is written in Python: it finds only the tokens of its vocabulary in a text, and
+/// gives others the ids that the folder names.
+void refuse_new_tokens(const std::vector<AddedToken>& tokens, const std::vector<std::string>& lines,
+                       const FolderConfig& config) {
+  if (setting(config, "split_special_tokens", false))
+    throw InputError(config.path, "split_special_tokens: not supported for ESM, expected false");
+  for (const AddedToken& token : tokens) {
+    const bool fits = token.id < 0 || (static_cast<std::size_t>(token.id) < lines.size() &&
+                                       lines[static_cast<std::size_t>(token.id)] == token.content);
+    if (!fits) {
+      throw InputError(config.path,
+                       fmt::format("token '{}' with id {} is not that line of vocab.txt, expected "
+                                   "one that is",
+                                   escape(token.content), token.id));
+    }
+  }
+}
+
 }  // namespace
 
 TokenizerParts read_esm(std::string_view text, const std::string& path,
@@ -23,6 +45,7 @@ TokenizerParts read_esm(std::string_view text, const std::string& path,
   VocabLines lines = read_vocab_txt(text, path);
   std::vector<AddedToken> tokens;
   add_folder_tokens(config, tokens);
+  refuse_new_tokens(tokens, lines.tokens, config);
   std::unordered_set<std::string> known;
   for (const AddedToken& token : tokens) known.insert(token.content);
   for (std::string& line : lines.tokens) {

@@ -1,18 +1,151 @@
-// spiece.model as transformers converts it, and by SentencePiece's own rules.
+// SentencePiece's files as the classes of transformers 5 read them: which rules count, the added
+// tokens and the template.
+#include "text/convert_spiece.hpp"
+
 #include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json_writer.hpp"
-#include "text/convert.hpp"
-#include "text/spiece_model.hpp"
 #include "text/tokenizer_files.hpp"
 
 namespace masque::text {
 
 namespace {
+
+constexpr std::array kLlamaRoles{ClassRole{"bos", "<s>"}, ClassRole{"eos", "</s>"},
+                                 ClassRole{"unk", "<unk>"}};
+constexpr std::array kGemmaRoles{ClassRole{"bos", "<bos>"}, ClassRole{"eos", "<eos>"},
+                                 ClassRole{"unk", "<unk>"}, ClassRole{"pad", "<pad>"},
+                                 ClassRole{"mask", "<mask>"}};
+
+/// Whether the folder lists special tokens: then the class adds none of its own.
+bool lists_special_tokens(const FolderConfig& config) {
+  const JsonValue* extra = config.settings.find("extra_special_tokens");
+  return extra != nullptr && !extra->is(JsonKind::kObject);
+}
+
+/// Whether the folder adds the token `content` by its id.
+bool adds_by_id(const FolderConfig& config, std::string_view content) {
+  if (config.added_ids.find(content) != nullptr) return true;
+  const JsonValue* decoder = config.settings.find("added_tokens_decoder");
+  return decoder != nullptr && std::ranges::any_of(decoder->members, [&](const JsonMember& item) {
+           return item.value.text_of("content") == content;
+         });
+}
+
+/// Control pieces are found in text, and pieces that the model's author `defined`, by their
+/// spelling alone, even those with a role.
+void add_file_pieces(const SpieceModel& spiece, bool defined, const FolderConfig& config,
+                     std::vector<AddedToken>& tokens) {
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < tokens.size(); ++i) places.emplace(tokens[i].content, i);
+  for (const ScoredPiece& piece : spiece.pieces) {
+    const bool control = piece.type == PieceType::kControl;
+    if (!control && !(defined && piece.type == PieceType::kUserDefined)) continue;
+    AddedToken token;
+    token.content = piece.text;
+    const auto [place, is_new] = places.emplace(piece.text, tokens.size());
+    token.special = control || !is_new;
+    if (is_new) {
+      tokens.push_back(std::move(token));
+    } else if (!adds_by_id(config, piece.text)) {
+      tokens[place->second] = std::move(token);
+    }
+  }
+}
+
+/// Gives the pieces of `tokens` that the folder adds by id the names that it gives them, unless
+/// another piece has the name.
+void rename_pieces(const std::vector<AddedToken>& tokens, const std::string& path,
+                   std::vector<ScoredPiece>& pieces) {
+  std::unordered_set<std::size_t> ids;
+  for (const AddedToken& token : tokens) {
+    if (token.id >= 0) ids.insert(static_cast<std::size_t>(token.id));
+  }
+  std::unordered_set<std::string> kept;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (!ids.contains(i)) kept.insert(pieces[i].text);
+  }
+  for (const AddedToken& token : tokens) {
+    const auto id = static_cast<std::size_t>(token.id);
+    if (token.id < 0 || id >= pieces.size() || kept.contains(token.content)) continue;
+    if (pieces[id].text != token.content && pieces[id].type == PieceType::kNormal) {
+      throw InputError(path, fmt::format("added_tokens_decoder: {} is '{}', which is '{}' in the "
+                                         "model, expected a piece that is no text",
+                                         id, escape(token.content), escape(pieces[id].text)));
+    }
+    pieces[id].text = token.content;
+  }
+}
+
+/// The template; `find` knows all tokens.
+std::string class_template(const TokenFinder& find, const FolderConfig& config,
+                           const std::string& kind) {
+  const std::string bos = fmt::format("{}:0", role_of(config, "bos").value_or("<s>"));
+  const std::string eos = fmt::format("{}:0", role_of(config, "eos").value_or("</s>"));
+  if (kind == "xlm-roberta" || kind == "camembert")
+    return template_json(find, {bos, "$A:0", eos}, {bos, "$A:0", eos, eos, "$B:0", eos});
+  if (kind == "t5") return template_json(find, {"$A:0", eos}, {"$A:0", eos, "$B:0", eos});
+  // ALBERT's constructor sets its template before that of bos and eos, the others after it.
+  const auto given = [&](const char* name) { return config.settings.find(name) != nullptr; };
+  if (kind == "albert" && (given("add_bos_token") || given("add_eos_token")))
+    return bos_eos_json(find, config, false, false);
+  if (kind == "albert" || kind == "xlnet" || kind == "deberta-v2") {
+    const auto role = [&](const char* name, const char* type) {
+      return role_of(config, name).value_or("") + type;
+    };
+    const std::string cls = role("cls", ":0");
+    const std::string sep = role("sep", ":0");
+    const std::string last = role("sep", ":1");
+    if (kind != "xlnet")
+      return template_json(find, {cls, "$A:0", sep}, {cls, "$A:0", sep, "$B:1", last});
+    const std::string end = role("cls", ":2");
+    return template_json(find, {"$A:0", sep, end}, {"$A:0", sep, "$B:1", last, end});
+  }
+  if (kind != "mbart" && kind != "mbart50" && kind != "nllb")
+    return bos_eos_json(find, config, false, false);
+  const std::string source = config.settings.text_of("src_lang");
+  const std::string language = !source.empty() ? source : kind == "nllb" ? "eng_Latn" : "en_XX";
+  // A language without a token gets the id of the unknown one, as in transformers.
+  const TokenFinder known = [&](std::string_view token) {
+    const auto id = find(token);
+    return id || token != language ? id : find(role_of(config, "unk").value_or("<unk>"));
+  };
+  const std::string name = language + ":0";
+  const bool last =
+      kind == "mbart" || (kind == "nllb" && setting(config, "legacy_behaviour", false));
+  if (last) return template_json(known, {"$A:0", eos, name}, {"$A:0", "$B:0", eos, name});
+  return template_json(known, {name, "$A:0", eos}, {name, "$A:0", "$B:0", eos});
+}
+
+/// The special tokens of the class, and those of the file for any model.
+FolderConfig class_roles(const SpieceModel& spiece, const FolderConfig& config,
+                         const std::string& kind) {
+  if (kind == "llama") return with_class_roles(config, kLlamaRoles);
+  if (kind == "gemma") return with_class_roles(config, kGemmaRoles);
+  if (kind != "sentencepiece") {
+    FolderConfig out =
+        with_class_roles(config, unigram_class_roles(kind == "nllb" ? "mbart" : kind));
+    out.mask_takes_space =
+        kind == "camembert" || kind.starts_with("mbart") || kind == "nllb" || kind == "xlnet";
+    out.mask_is_normalized = kind == "nllb";
+    return out;
+  }
+  std::vector<ClassRole> own;
+  const auto add = [&](std::string_view role, TokenId id) {
+    if (id >= 0 && static_cast<std::size_t>(id) < spiece.pieces.size())
+      own.push_back({role, spiece.pieces[static_cast<std::size_t>(id)].text});
+  };
+  add("bos", spiece.bos_id);
+  add("eos", spiece.eos_id);
+  add("unk", spiece.unk_id);
+  return with_class_roles(config, own);
+}
 
 bool has(const SpieceModel& spiece, std::size_t id, std::string_view text) {
   return id < spiece.pieces.size() && spiece.pieces[id].text == text;
@@ -28,99 +161,59 @@ std::string guess(const SpieceModel& spiece) {
   return {};
 }
 
-std::string normalizer_json(const SpieceModel& spiece, const std::string& kind,
-                            const FolderConfig& config) {
-  std::string out;
-  JsonWriter json(out);
-  json.begin_object().member("type", "Sequence").key("normalizers").begin_array();
-  const auto replace = [&json](std::string_view kind_of_pattern, std::string_view pattern,
-                               std::string_view content) {
-    json.begin_object().member("type", "Replace").key("pattern").begin_object();
-    json.member(kind_of_pattern, pattern).end_object().member("content", content).end_object();
+TokenizerParts read_class(SpieceModel spiece, const std::string& path, const FolderConfig& folder,
+                          const std::string& kind) {
+  const bool unigram = spiece.type == SpieceModel::Type::kUnigram;
+  const bool any = kind == "sentencepiece";
+  const bool pairs = kind == "llama" || kind == "gemma" || kind == "nllb";
+  if ((!unigram && spiece.type != SpieceModel::Type::kBpe) || (!any && unigram == pairs)) {
+    throw InputError(path, fmt::format("is no {} model, expected one for {}",
+                                       any     ? "Unigram or BPE"
+                                       : pairs ? "BPE"
+                                               : "Unigram",
+                                       folder.tokenizer.named));
+  }
+  FolderConfig config = class_roles(spiece, folder, kind);
+  // transformers replaces this list by that of the model.
+  const bool ignored =
+      std::erase_if(config.settings.members, [](const JsonMember& member) {
+        return member.name == "additional_special_tokens" && !member.value.items.empty();
+      }) > 0;
+  std::vector<AddedToken> tokens;
+  add_folder_tokens(config, tokens);
+  const bool listed = lists_special_tokens(config);
+  if (!listed) add_file_pieces(spiece, !any, config, tokens);
+  const auto special = [](const std::string& name) {
+    AddedToken token;
+    token.content = name;
+    token.special = true;
+    return token;
   };
-  const auto strip = [&json](bool left) {
-    json.begin_object().member("type", "Strip").member("strip_left", left);
-    json.member("strip_right", true).end_object();
-  };
-  const bool lower = setting(config, "do_lower_case", kind == "albert");
-  if (kind == "albert" || kind == "xlnet") {
-    replace("String", "``", "\"");
-    replace("String", "''", "\"");
-    if (!setting(config, "keep_accents", false))
-      json.raw(R"({"type":"NFKD"},{"type":"StripAccents"})");
+  if (!listed) {
+    std::ranges::transform(class_tokens(spiece, config, kind), std::back_inserter(tokens), special);
   }
-  if (lower && kind != "t5") json.raw(R"({"type":"Lowercase"})");
-  if (kind == "deberta-v2") strip(true);
-  if (!spiece.precompiled_charsmap.empty()) json.raw(precompiled_json(spiece.precompiled_charsmap));
-  if (kind == "t5") strip(false);
-  replace("Regex", " {2,}", kind == "t5" ? "\xE2\x96\x81" : " ");
-  json.end_array().end_object();
-  return out;
-}
-
-std::string words_json(const std::string& kind, const FolderConfig& config) {
-  std::string out;
-  JsonWriter json(out);
-  const bool sequence = kind == "deberta-v2";
-  if (sequence) {
-    json.begin_object().member("type", "Sequence").key("pretokenizers").begin_array();
-    if (setting(config, "split_by_punct", false))
-      json.raw(R"({"type":"Punctuation","behavior":"Isolated"})");
+  if (any && spiece.add_dummy_prefix) {
+    for (AddedToken& token : tokens)
+      token.normalized = token.normalized && !adds_by_id(config, token.content);
   }
-  json.begin_object().member("type", "Metaspace").member("replacement", "▁");
-  json.member("prepend_scheme", setting(config, "legacy", true) ? "always" : "first");
-  json.member("split", true).end_object();
-  if (sequence) json.end_array().end_object();
-  return out;
-}
-
-std::string processor_json(const TokenModel& model, const std::string& kind) {
-  if (kind == "t5") return template_json(model, "$A:0 </s>:0", "$A:0 </s>:0 $B:0 </s>:0");
-  if (kind == "xlnet") {
-    return template_json(model, "$A:0 <sep>:0 <cls>:2", "$A:0 <sep>:0 $B:1 <sep>:1 <cls>:2");
+  if (any && !unigram) rename_pieces(tokens, config.path, spiece.pieces);
+  ClassModel made = any     ? read_any_model(spiece, path, config)
+                    : pairs ? read_bpe_class(spiece, path, config, kind)
+                            : read_unigram_class(spiece, path, config, kind);
+  made.text.post_processor = class_template(finder_with(made.model, tokens), config, kind);
+  TokenizerParts parts =
+      assemble(parse_json_file(tokenizer_json(made.text), path), made.model, made.model_type, path);
+  parts.added = std::move(tokens);
+  parts.unknown_as_text = made.unknown;
+  parts.kind = kind;
+  parts.format = "spiece.model";
+  if (ignored) {
+    parts.warnings.emplace_back(
+        "additional_special_tokens of special_tokens_map.json do not count for a SentencePiece "
+        "model, as in transformers");
   }
-  return template_json(model, "[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1");
-}
-
-std::string all_added_json(const SpieceModel& spiece, const TokenModel& model,
-                           const std::string& kind) {
-  std::string out;
-  JsonWriter items(out);
-  const auto add = [&](std::string_view content, bool special, bool lstrip) {
-    items.raw(added_json(model, content, special, lstrip));
-  };
-  for (const ScoredPiece& piece : spiece.pieces) {
-    const bool mask = piece.text == "<mask>" || (piece.text == "[MASK]" && kind != "deberta-v2");
-    const bool control = piece.type == PieceType::kControl || piece.type == PieceType::kUnknown;
-    if (control || mask) add(piece.text, true, mask);
-    if (piece.type == PieceType::kUserDefined && !mask)
-      add(piece.text, piece.text == "<eop>" || piece.text == "<eod>", false);
-  }
-  return out;
-}
-
-/// T5's sentinels that the file lacks.
-std::int64_t extra_ids(const FolderConfig& config) {
-  constexpr std::int64_t kMost = 1 << 16;
-  const JsonValue* value = config.settings.find("extra_ids");
-  if (value == nullptr || value->is(JsonKind::kNull)) return 100;
-  const auto number = value->integer();
-  if (!number || *number > kMost) {
-    throw InputError(config.path, fmt::format("extra_ids: found {}, expected 0 to {}",
-                                              escape(value->text), kMost));
-  }
-  return static_cast<std::int64_t>(*number);
-}
-
-/// DeBERTa's [MASK], which its vocabulary lacks, after the others.
-void add_mask(std::vector<AddedToken>& tokens) {
-  if (std::any_of(tokens.begin(), tokens.end(),
-                  [](const AddedToken& token) { return token.content == "[MASK]"; }))
-    return;
-  AddedToken mask;
-  mask.content = "[MASK]";
-  mask.special = true;
-  tokens.push_back(std::move(mask));
+  parts.summary.emplace_back("read_as", kind);
+  return parts;
 }
 
 }  // namespace
@@ -138,32 +231,7 @@ TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
                                  "tokenizer_class in tokenizer_config.json (or {} spm)",
                                  field("flavor")));
   }
-  if (kind != "albert" && kind != "xlnet" && kind != "t5" && kind != "deberta-v2")
-    return read_spiece_of_class(std::move(spiece), path, config, kind);
-  if (kind == "albert" || kind == "xlnet") {
-    for (ScoredPiece& piece : spiece.pieces) piece.score -= is_number_comma(piece.text) ? 100 : 0;
-  }
-  if (kind == "t5") {
-    for (std::int64_t i = extra_ids(config) - 1; i >= 0; --i)
-      spiece.pieces.push_back({fmt::format("<extra_id_{}>", i), 0, PieceType::kControl});
-  }
-  const TokenId unknown = spiece.unk_id;
-  const bool unigram = spiece.type == SpieceModel::Type::kUnigram;
-  const auto model = make_spiece(spiece, PieceRules::kHuggingFace, path);
-  const std::string json = tokenizer_json({.normalizer = normalizer_json(spiece, kind, config),
-                                           .pre_tokenizer = words_json(kind, config),
-                                           .post_processor = processor_json(*model, kind),
-                                           .decoder = words_json("", config),
-                                           .added_tokens = all_added_json(spiece, *model, kind)});
-  TokenizerParts parts =
-      assemble(parse_json_file(json, path), model, unigram ? "Unigram" : "BPE", path);
-  add_folder_tokens(config, parts.added);
-  if (kind == "deberta-v2") add_mask(parts.added);
-  if (unigram) parts.unknown_as_text = unknown;
-  parts.kind = kind;
-  parts.format = "spiece.model";
-  parts.summary.emplace_back("read_as", kind);
-  return parts;
+  return read_class(std::move(spiece), path, config, kind);
 }
 
 }  // namespace masque::text

@@ -1,5 +1,6 @@
 // vocab.txt as transformers converts it, and by Google's and bert4keras' rules.
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,14 @@
 namespace masque::text {
 
 namespace {
+
+constexpr std::array kBertRoles{ClassRole{"unk", "[UNK]"}, ClassRole{"sep", "[SEP]"},
+                                ClassRole{"pad", "[PAD]"}, ClassRole{"cls", "[CLS]"},
+                                ClassRole{"mask", "[MASK]"}};
+constexpr std::array kMpnetRoles{ClassRole{"bos", "<s>"},    ClassRole{"eos", "</s>"},
+                                 ClassRole{"unk", "[UNK]"},  ClassRole{"sep", "</s>"},
+                                 ClassRole{"pad", "<pad>"},  ClassRole{"cls", "<s>"},
+                                 ClassRole{"mask", "<mask>"}};
 
 /// The setting, which may be null.
 std::string strip_accents(const FolderConfig& config) {
@@ -54,16 +63,9 @@ std::string role_token(const FolderConfig& config, std::string_view role, std::s
   return std::string(usual);
 }
 
-void add_mpnet_tokens(const TokenModel& model, std::string& special, std::string& processor) {
-  special.clear();
-  JsonWriter(special)
-      .raw(added_json(model, {"<s>", "<pad>", "</s>", "[UNK]"}))
-      .raw(added_json(model, "<mask>", true, true));
-  processor = template_json(model, "<s>:0 $A:0 </s>:0", "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0");
-}
-
-void add_bert_tokens(const TokenModel& model, const FolderConfig& config, std::string& special,
-                     std::string& processor) {
+/// Google's and bert4keras' special tokens, those that the vocabulary has, and their template.
+void add_original_tokens(const TokenModel& model, const FolderConfig& config, std::string& special,
+                         std::string& processor) {
   const auto token = [&](std::string_view role, std::string_view usual) {
     return role_token(config, role, usual,
                       [&](const auto& name) { return model.find(name).has_value(); });
@@ -81,6 +83,23 @@ void add_bert_tokens(const TokenModel& model, const FolderConfig& config, std::s
                             fmt::format("{0}:0 $A:0 {1}:0 $B:1 {1}:1", cls, sep));
 }
 
+/// The roles of the class whose rules `config` names; of BERT where it names none, those that
+/// `model` has.
+FolderConfig with_word_roles(const FolderConfig& config, const TokenModel& model) {
+  if (config.architecture == "mpnet") return with_class_roles(config, kMpnetRoles);
+  if (!config.architecture.empty()) return with_class_roles(config, kBertRoles);
+  return with_class_roles(config, known_roles(kBertRoles, model));
+}
+
+/// The template of MPNet, or of BERT.
+std::string words_processor(const TokenFinder& find, const FolderConfig& config, bool mpnet) {
+  const std::string cls = role_of(config, "cls").value_or("");
+  const std::string sep = role_of(config, "sep").value_or("");
+  if (mpnet) return roberta_json(find, cls, sep, true, false);
+  return template_json(find, {cls + ":0", "$A:0", sep + ":0"},
+                       {cls + ":0", "$A:0", sep + ":0", "$B:1", sep + ":1"});
+}
+
 }  // namespace
 
 bool has_chinese_words(const TokenModel& model) {
@@ -96,10 +115,11 @@ bool has_chinese_words(const TokenModel& model) {
 }
 
 TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
-                              const FolderConfig& config, Flavor flavor) {
-  if (config.architecture == "esm") return read_esm(text, path, config);
-  VocabLines lines = read_vocab_txt(text, path);
+                              const FolderConfig& folder, Flavor flavor) {
   const bool original = flavor == Flavor::kGoogle || flavor == Flavor::kBert4Keras;
+  const bool mpnet = !original && folder.architecture == "mpnet";
+  if (folder.architecture == "esm") return read_esm(text, path, folder);
+  VocabLines lines = read_vocab_txt(text, path);
   WordPieceOptions options;
   if (original) options.max_input_chars_per_word = 200;
   options.overlong_may_be_token = flavor == Flavor::kBert4Keras;
@@ -111,24 +131,22 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
             "line {} is a duplicate: bert4keras' ids after it are not supported (use {} google)",
             lines.duplicates.front() + 1, field("flavor")));
   }
-  options.unk_token = role_token(config, "unk", options.unk_token, [&](const auto& token) {
+  options.unk_token = role_token(folder, "unk", options.unk_token, [&](const auto& token) {
     return std::find(lines.tokens.begin(), lines.tokens.end(), token) != lines.tokens.end();
   });
   const auto model = make_wordpiece(std::move(lines.tokens), options);
-  if (!original && config.architecture == "roformer") refuse_chinese_words(*model, config, path);
+  if (!original && folder.architecture == "roformer") refuse_chinese_words(*model, folder, path);
+  FolderConfig config = original ? folder : with_word_roles(folder, *model);
+  config.mask_takes_space = mpnet;
   const bool lower = setting(config, "do_lower_case", true);
-  const auto has_both = [&](std::string_view begin, std::string_view end) {
-    return model->find(begin) && model->find(end);
-  };
-  // A vocabulary of BERT's has none of MPNet's template.
-  const bool mpnet = !original && config.architecture == "mpnet" &&
-                     (has_both("<s>", "</s>") || !has_both("[CLS]", "[SEP]"));
   std::string special;
   std::string processor;
-  if (mpnet) {
-    add_mpnet_tokens(*model, special, processor);
+  std::vector<AddedToken> tokens;
+  if (original) {
+    add_original_tokens(*model, config, special, processor);
   } else {
-    add_bert_tokens(*model, config, special, processor);
+    add_folder_tokens(config, tokens);
+    processor = words_processor(finder_with(model, tokens), config, mpnet);
   }
   const std::string json =
       tokenizer_json({.normalizer = original ? "null" : normalizer_json(config, lower),
@@ -137,7 +155,7 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
                       .decoder = R"({"type":"WordPiece","prefix":"##","cleanup":true})",
                       .added_tokens = special});
   TokenizerParts parts = assemble(parse_json_file(json, path), model, "WordPiece", path);
-  if (!original) add_folder_tokens(config, parts.added);
+  if (!original) parts.added = std::move(tokens);
   if (flavor == Flavor::kGoogle) parts.steps.normalizer = make_google_bert(lower);
   if (flavor == Flavor::kBert4Keras) parts.steps.normalizer = make_bert4keras(lower);
   if (original) {

@@ -20,9 +20,14 @@ namespace masque::text {
 namespace {
 
 bool has_role(const FolderConfig& config, std::string_view content) {
-  return content == "[MASK]" || content == "<mask>" ||
-         std::any_of(config.roles.begin(), config.roles.end(),
+  return std::any_of(config.roles.begin(), config.roles.end(),
                      [&](const auto& role) { return role.second == content; });
+}
+
+/// Whether `json`, a text or an object with a "content", is the token `content`.
+bool is_token(const JsonValue& json, std::string_view content) {
+  return json.is(JsonKind::kObject) ? json.text_of("content") == content
+                                    : json.is(JsonKind::kString) && json.text == content;
 }
 
 void sort_by_id(std::vector<AddedToken>& tokens) {
@@ -47,22 +52,6 @@ std::vector<AddedToken> read_decoder(const JsonValue& json, const std::string& p
   return out;
 }
 
-/// {"[MASK]": 128000, …}
-std::vector<AddedToken> read_ids(const FolderConfig& config) {
-  const std::string path = join(folder_of(config.path), "added_tokens.json");
-  std::vector<AddedToken> out;
-  for (const JsonMember& member : config.added_ids.members) {
-    AddedToken token;
-    token.content = member.name;
-    token.id = id_field(config.added_ids, member.name, path);
-    token.special = has_role(config, token.content);
-    token.normalized = !token.special;
-    out.push_back(std::move(token));
-  }
-  sort_by_id(out);
-  return out;
-}
-
 // The order in which transformers adds them.
 constexpr std::array<std::string_view, 7> kRoleOrder{"bos", "eos", "unk", "sep",
                                                      "pad", "cls", "mask"};
@@ -74,25 +63,57 @@ AddedToken special_token(std::string content) {
   return token;
 }
 
-/// What the files say of the token `content` of `role` where they do not only name it.
+/// What the settings say of the token `content` of `role` where they do not only name it.
 std::optional<AddedToken> role_flags(const FolderConfig& config, std::string_view role,
                                      std::string_view content) {
-  for (const JsonValue* json : {&config.token_map, &config.settings}) {
-    const JsonValue* value = json->find(fmt::format("{}_token", role));
-    if (value == nullptr || !value->is(JsonKind::kObject) || value->text_of("content") != content)
-      continue;
-    AddedToken token = read_added_token(*value, config.path);
-    token.normalized = bool_field(*value, "normalized", false, config.path);
-    token.special = true;
-    return token;
-  }
-  return std::nullopt;
+  const JsonValue* value = config.settings.find(fmt::format("{}_token", role));
+  if (value == nullptr || !value->is(JsonKind::kObject) || value->text_of("content") != content)
+    return std::nullopt;
+  AddedToken token = read_added_token(*value, config.path);
+  token.normalized = bool_field(*value, "normalized", false, config.path);
+  token.special = true;
+  return token;
 }
 
 bool is_role(std::string_view name) {
   return std::ranges::any_of(kRoleOrder, [&](std::string_view role) {
     return name.starts_with(role) && name.substr(role.size()) == "_token";
   });
+}
+
+/// The list of special tokens without roles; nullptr if there is none.
+const JsonValue* token_list(const JsonValue& settings) {
+  const JsonValue* list = settings.find("extra_special_tokens");
+  if (list != nullptr && !list->is(JsonKind::kObject)) return list;
+  return settings.find("additional_special_tokens");
+}
+
+/// Whether the settings name the special token `content`: a role or an item of the list; not only
+/// its class.
+bool is_named(const JsonValue& settings, std::string_view content) {
+  const auto fits = [&](const JsonValue& item) { return is_token(item, content); };
+  const JsonValue* list = token_list(settings);
+  return std::ranges::any_of(settings.members,
+                             [&](const JsonMember& member) {
+                               return is_role(member.name) && fits(member.value);
+                             }) ||
+         (list != nullptr && std::ranges::any_of(list->items, fits));
+}
+
+/// {"[MASK]": 128000, …}
+std::vector<AddedToken> read_ids(const FolderConfig& config) {
+  const std::string path = join(folder_of(config.path), "added_tokens.json");
+  std::vector<AddedToken> out;
+  for (const JsonMember& member : config.added_ids.members) {
+    AddedToken token;
+    token.content = member.name;
+    token.id = id_field(config.added_ids, member.name, path);
+    token.special = has_role(config, token.content);
+    token.normalized = !is_named(config.settings, token.content);
+    out.push_back(std::move(token));
+  }
+  sort_by_id(out);
+  return out;
 }
 
 void add_text_or_token(const JsonValue& json, const std::string& path,
@@ -105,31 +126,24 @@ void add_text_or_token(const JsonValue& json, const std::string& path,
   }
 }
 
-/// Special tokens besides those with roles: those that a model has names of its own for
-/// ("image_token"), then a list.
+/// Special tokens without roles: those that a model has names of its own for ("image_token"), then
+/// a list.
 std::vector<AddedToken> further_tokens(const FolderConfig& config) {
-  std::vector<AddedToken> named;
-  std::vector<AddedToken> listed;
-  for (const JsonValue* json : {&config.token_map, &config.settings}) {
-    const JsonValue* list = json->find("extra_special_tokens");
-    const bool empty = list == nullptr || (list->items.empty() && list->members.empty());
-    if (empty) list = json->find("additional_special_tokens");
-    if (list != nullptr) {
-      for (const JsonValue& item : list->items) add_text_or_token(item, config.path, listed);
-      for (const JsonMember& item : list->members)
-        add_text_or_token(item.value, config.path, named);
-    }
-    if (const JsonValue* own = json->find("model_specific_special_tokens")) {
-      for (const JsonMember& item : own->members) add_text_or_token(item.value, config.path, named);
-    }
-    for (const JsonMember& member : json->members) {
-      if (member.name.ends_with("_token") && !is_role(member.name) &&
-          member.value.is(JsonKind::kString) && json == &config.settings)
-        named.push_back(special_token(member.value.text));
-    }
+  std::vector<AddedToken> out;
+  for (const char* name : {"extra_special_tokens", "model_specific_special_tokens"}) {
+    const JsonValue* own = config.settings.find(name);
+    if (own == nullptr) continue;
+    for (const JsonMember& item : own->members) add_text_or_token(item.value, config.path, out);
   }
-  std::ranges::move(listed, std::back_inserter(named));
-  return named;
+  for (const JsonMember& member : config.settings.members) {
+    if (member.name.ends_with("_token") && !is_role(member.name) &&
+        member.value.is(JsonKind::kString))
+      out.push_back(special_token(member.value.text));
+  }
+  if (const JsonValue* list = token_list(config.settings)) {
+    for (const JsonValue& item : list->items) add_text_or_token(item, config.path, out);
+  }
+  return out;
 }
 
 }  // namespace
@@ -158,10 +172,11 @@ void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& toke
   };
   const JsonValue* decoder =
       find_field(config.settings, "added_tokens_decoder", JsonKind::kObject, config.path);
-  std::unordered_set<std::string> listed;  // with flags that count
+  std::unordered_set<std::string> listed;  // whose flags count
+  for (const AddedToken& token : tokens) listed.insert(token.content);
   for (AddedToken& token :
        decoder != nullptr ? read_decoder(*decoder, config.path) : read_ids(config)) {
-    if (decoder != nullptr) listed.insert(token.content);
+    listed.insert(token.content);
     add(std::move(token), decoder != nullptr);
   }
   for (const std::string_view role : kRoleOrder) {
@@ -176,7 +191,10 @@ void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& toke
       add(std::move(token), flags.has_value() && !listed.contains(content));
     }
   }
-  for (AddedToken& token : further_tokens(config)) add(std::move(token), false);
+  for (AddedToken& token : further_tokens(config)) {
+    const bool replace = !listed.contains(token.content);
+    add(std::move(token), replace);
+  }
 }
 
 }  // namespace masque::text

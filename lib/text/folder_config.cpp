@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -89,6 +90,47 @@ TokenizerName tokenizer_name(const JsonValue& settings, const JsonValue& config)
   return out;
 }
 
+/// Whether Python takes `json` for true: a list or an object with items.
+bool is_filled(const JsonValue* json) {
+  return json != nullptr && (!json->items.empty() || !json->members.empty());
+}
+
+void set_member(JsonValue& json, JsonMember member) {
+  const auto found = std::ranges::find(json.members, member.name, &JsonMember::name);
+  if (found == json.members.end()) {
+    json.members.push_back(std::move(member));
+  } else {
+    found->value = std::move(member.value);
+  }
+}
+
+/// Gives additional_special_tokens its name of today, unless that is in use.
+void rename_additional(JsonValue& settings) {
+  if (is_filled(settings.find("extra_special_tokens"))) return;
+  if (settings.find("additional_special_tokens") == nullptr) return;
+  std::erase_if(settings.members,
+                [](const JsonMember& member) { return member.name == "extra_special_tokens"; });
+  std::ranges::find(settings.members, "additional_special_tokens", &JsonMember::name)->name =
+      "extra_special_tokens";
+}
+
+/// Puts the members of special_tokens_map.json into `settings`, where they go first; a list of
+/// special tokens is added to that of `settings`.
+void merge_token_map(JsonValue map, JsonValue& settings) {
+  if (!map.is(JsonKind::kObject)) return;
+  settings.kind = JsonKind::kObject;
+  for (JsonMember& member : map.members) {
+    const JsonValue* own = settings.find(member.name);
+    if (member.name == "extra_special_tokens" && own != nullptr && own->is(JsonKind::kArray) &&
+        member.value.is(JsonKind::kArray)) {
+      JsonValue both = *own;
+      std::ranges::move(member.value.items, std::back_inserter(both.items));
+      member.value = std::move(both);
+    }
+    set_member(settings, std::move(member));
+  }
+}
+
 }  // namespace
 
 FolderConfig read_folder_config(const std::string& folder) {
@@ -100,16 +142,15 @@ FolderConfig read_folder_config(const std::string& folder) {
   out.model = read_optional(folder, "config.json");
   out.tokenizer = tokenizer_name(out.settings, out.model);
   out.added_ids = read_optional(folder, "added_tokens.json");
+  rename_additional(out.settings);
   // As transformers: with added_tokens_decoder the map is an old copy, else it goes first.
   JsonValue map = read_optional(folder, "special_tokens_map.json");
-  if (out.settings.find("added_tokens_decoder") == nullptr) {
-    read_role_names(map, out.roles);
-    out.token_map = std::move(map);
-    read_role_names(out.settings, out.roles);
+  if (out.settings.find("added_tokens_decoder") != nullptr) {
+    read_role_names(map, out.old_roles);
   } else {
-    read_role_names(out.settings, out.roles);
-    read_role_names(map, out.roles);
+    merge_token_map(std::move(map), out.settings);
   }
+  read_role_names(out.settings, out.roles);
   return out;
 }
 

@@ -22,6 +22,11 @@ bool is_original(Flavor flavor) {
 /// Adds what the folder says about roles, and that special tokens are text.
 TokenizerParts with_roles(TokenizerParts parts, const FolderConfig& config) {
   parts.role_names = config.roles;
+  for (const auto& old : config.old_roles) {
+    const bool named = std::ranges::any_of(
+        config.roles, [&](const auto& role) { return role.first == old.first; });
+    if (!named) parts.role_names.push_back(old);
+  }
   if (setting(config, "split_special_tokens", false)) {
     for (AddedToken& token : parts.added) token.found = token.found && !token.special;
   }

@@ -92,7 +92,8 @@ std::optional<std::string> needed_tokenizer_class(const Tokenizer& tokenizer,
 class Tokenizer {
  public:
   /// Opens `path` as `options` say: a folder (tokenizer.json, else vocab.txt, vocab.json and
-  /// merges.txt, or spiece.model, read as transformers converts them), one of these files, a file
+  /// merges.txt, tekken.json, spiece.model or tiktoken.model, read as the class that the folder
+  /// names reads them in transformers 5), one of these files, a FILE.tiktoken, a file
   /// of weights (its folder), or "chars:FILE", "whitespace:FILE" (one token a line) or "bytes".
   /// Throws InputError for what is not there, wrong, or not supported (by name).
   static Tokenizer open(const std::string& path, const TokenizerOptions& options = {});

@@ -41,11 +41,12 @@ struct FolderConfig {
   TokenizerName tokenizer;   ///< which tokenizer the files name
   std::string architecture;  ///< whose rules count, by choose_rules(); empty: those of the file
   std::string path;          ///< of tokenizer_config.json
-  JsonValue settings;        ///< tokenizer_config.json; null if there is none
-  JsonValue model;           ///< config.json; null if there is none
-  JsonValue added_ids;       ///< added_tokens.json; null if there is none
-  JsonValue token_map;       ///< special_tokens_map.json; null if there is none, or not in use
-  RoleNames roles;           ///< of these two
+  /// tokenizer_config.json with special_tokens_map.json where that counts; null if there is none
+  JsonValue settings;
+  JsonValue model;                  ///< config.json; null if there is none
+  JsonValue added_ids;              ///< added_tokens.json; null if there is none
+  RoleNames roles;                  ///< of the settings
+  RoleNames old_roles;              ///< of a special_tokens_map.json that is an old copy
   bool mask_takes_space = false;    ///< the class's mask token takes the space before it
   bool mask_is_normalized = false;  ///< and is found in normalised text
 };
@@ -110,22 +111,15 @@ TokenizerParts read_tiktoken(std::string_view text, const std::string& path,
 /// Whether `model` has Chinese words of several characters, which RoFormer's tokenizer finds with
 /// jieba's dictionary.
 bool has_chinese_words(const TokenModel& model);
-/// The parts of the vocab.json at `vocab_path` and the merges.txt at `merges_path`, as transformers
-/// converts them for GPT-2, RoBERTa and DeBERTa, and its classes read them for GPT-NeoX, Qwen2,
-/// CLIP and Whisper, with `config`. Throws InputError.
+/// The parts of the vocab.json at `vocab_path` and the merges.txt at `merges_path`, as the
+/// classes of transformers 5 for GPT-2, RoBERTa, DeBERTa, GPT-NeoX, Qwen2, CLIP and Whisper read
+/// them with `config`. Throws InputError.
 TokenizerParts read_byte_level(const std::string& vocab_path, const std::string& merges_path,
                                const FolderConfig& config);
-/// The parts of a spiece.model of these `bytes`: ALBERT, XLNet, T5, DeBERTa-v2 and v3 as
-/// transformers converts them with `config`, or by SentencePiece's own rules (`flavor`). Throws
-/// InputError naming `path`.
+/// The parts of a spiece.model of these `bytes`, as the class that `config` names reads it in
+/// transformers 5, or by SentencePiece's own rules (`flavor`). Throws InputError naming `path`.
 TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
                            const FolderConfig& config, Flavor flavor);
-
-/// The parts of `spiece`, of the file `path`, as the class of the architecture `kind` of
-/// transformers 5 reads it with `config`: XLM-R, CamemBERT, mBART, NLLB, Llama, Gemma, or
-/// "sentencepiece" (any model, by the settings in it). Throws InputError naming `path`.
-TokenizerParts read_spiece_of_class(SpieceModel spiece, const std::string& path,
-                                    const FolderConfig& config, const std::string& kind);
 
 /// The parts of `spiece`, of the file `path`, by the rules of libsentencepiece, without a template.
 /// Throws InputError naming `path`.

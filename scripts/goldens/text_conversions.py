@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Makes tests/data/text/conversions/: tiny folders without tokenizer.json, one per architecture, with
-the files that transformers writes, and the ids that its own converters (convert_slow_tokenizer) give
-for lines that are hard. google.json and bert4keras.json hold what the rules of these two give,
+the files that transformers writes, and the ids that its AutoTokenizer gives for lines that are hard. google.json and bert4keras.json hold what the rules of these two give,
 written here from their descriptions: they are no part of transformers.
 
-Ran with transformers 5.23.0, tokenizers 0.23.3, sentencepiece 0.2.3, Python 3.11 (Unicode 14).
+Ran with transformers 5.24.0, tokenizers 0.23.3, sentencepiece 0.2.3, Python 3.11 (Unicode 14).
 Needs no network.
 """
 import io
@@ -12,15 +11,12 @@ import json
 import pathlib
 import random
 import sys
-import types
 import unicodedata
 
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
-from tokenizers import AddedToken
-import transformers.convert_slow_tokenizer  # noqa: F401 (the name alone is a function)
+import transformers
 
-converters = sys.modules["transformers.convert_slow_tokenizer"]
 OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "text" / "conversions"
 
 LINES = [
@@ -76,48 +72,32 @@ def write_json(folder, name, value):
     (folder / name).write_text(json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n")
 
 
-def spiece(name, converter, config, file, specials, **options):
-    """A folder with a SentencePiece model and its converted tokenizer."""
+def opened(folder):
+    return transformers.AutoTokenizer.from_pretrained(str(folder)).backend_tokenizer
+
+
+def spiece(name, config, file, added=None, **options):
+    """A folder with a SentencePiece model and its tokenizer."""
     folder = OUT / name
     folder.mkdir(exist_ok=True)
     commas = [("1,", -3.0), ("▁12,", -3.5), ("0,", -3.2), ("9", -6.0), ("٣,", -3.0), ("٣", -6.0), (",", -5.0), ("▁the▁", -2.0), ("``", -4.0)]
-    proto = pieces(folder / file, "unigram", extra=commas, **options)
+    pieces(folder / file, "unigram", extra=commas, **options)
     write_json(folder, "tokenizer_config.json", config)
-    ids = {p.piece: i for i, p in enumerate(proto.pieces)}
-    slow = types.SimpleNamespace(vocab_file=str(folder / file), convert_tokens_to_ids=ids.get, _extra_ids=100, legacy=config.get("legacy", True),
-                                 do_lower_case=config.get("do_lower_case", name.startswith("albert")), keep_accents=config.get("keep_accents", False),
-                                 split_by_punct=config.get("split_by_punct", False))
-    tokenizer = getattr(converters, converter)(slow).converted()
-    added_from(tokenizer, config)
-    tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False, lstrip=lstrip) for t, lstrip in specials])
-    return tokenizer
+    if added:
+        write_json(folder, "added_tokens.json", added)
+    return opened(folder)
 
 
-def added_from(tokenizer, config):
-    """Tokens of added_tokens_decoder, as PreTrainedTokenizerFast adds them."""
-    for _, entry in sorted(config.get("added_tokens_decoder", {}).items(), key=lambda item: int(item[0])):
-        tokenizer.add_tokens([AddedToken(**entry)])
-
-
-def wordpiece(name, converter, config, names, vocab, lines=None):
+def wordpiece(name, config, vocab):
     """A folder with vocab.txt."""
     folder = OUT / name
     folder.mkdir(exist_ok=True)
     (folder / "vocab.txt").write_text("".join(t + "\n" for t in vocab))
     write_json(folder, "tokenizer_config.json", config)
-    ids = {t: i for i, t in enumerate(vocab)}
-    basic = types.SimpleNamespace(tokenize_chinese_chars=config.get("tokenize_chinese_chars", True), strip_accents=config.get("strip_accents"),
-                                  do_lower_case=config.get("do_lower_case", True))
-    cls, sep, unk = names[0], names[1], "[UNK]"
-    slow = types.SimpleNamespace(vocab=ids, unk_token=unk, basic_tokenizer=basic, cls_token=cls, sep_token=sep, cls_token_id=ids[cls], sep_token_id=ids[sep])
-    tokenizer = getattr(converters, converter)(slow).converted()
-    added_from(tokenizer, config)
-    # MPNet's mask token takes the space before it.
-    tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False, lstrip=t == "<mask>") for t in names])
-    return tokenizer
+    return opened(folder)
 
 
-def byte_level(name, converter, config, names):
+def byte_level(name, config, names):
     """A folder with vocab.json and merges.txt."""
     folder = OUT / name
     folder.mkdir(exist_ok=True)
@@ -129,12 +109,7 @@ def byte_level(name, converter, config, names):
     (folder / "vocab.json").write_text(json.dumps(vocab, ensure_ascii=False, separators=(",", ":")) + "\n")
     (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in merges))
     write_json(folder, "tokenizer_config.json", config)
-    slow = types.SimpleNamespace(encoder=vocab, bpe_ranks={m: i for i, m in enumerate(merges)}, convert_tokens_to_ids=vocab.get, cls_token="<s>",
-                                 sep_token="</s>", cls_token_id=vocab.get("<s>"), sep_token_id=vocab.get("</s>"), add_prefix_space=config.get("add_prefix_space", False))
-    tokenizer = getattr(converters, converter)(slow).converted()
-    added_from(tokenizer, config)
-    tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False, lstrip="mask" in t.lower()) for t in names])
-    return tokenizer
+    return opened(folder)
 
 
 # Google's and bert4keras' rules.
@@ -229,40 +204,27 @@ def main():
     bert = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     albert = {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1, "control_symbols": ["[CLS]", "[SEP]", "[MASK]"],
               "user_defined_symbols": ["(", ")", "-", "£"]}
-    albert_specials = [("<pad>", False), ("<unk>", False), ("[CLS]", False), ("[SEP]", False), ("[MASK]", True)]
     xlnet = {"unk_id": 0, "bos_id": 1, "eos_id": 2, "pad_id": -1, "control_symbols": ["<cls>", "<sep>", "<pad>", "<mask>"],
              "user_defined_symbols": ["<eod>", "<eop>", ".", "(", ")", "-"]}
     t5 = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
     deberta = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3, "pad_piece": "[PAD]", "bos_piece": "[CLS]", "eos_piece": "[SEP]", "unk_piece": "[UNK]"}
-    deberta_specials = [(t, False) for t in ("[CLS]", "[SEP]", "[UNK]", "[PAD]", "[MASK]")]
-    t5_specials = [(t, False) for t in ("</s>", "<unk>", "<pad>", *(f"<extra_id_{i}>" for i in range(100)))]
     made = {
-        "albert": spiece("albert", "AlbertConverter", {"tokenizer_class": "AlbertTokenizer", "do_lower_case": True}, "spiece.model", albert_specials, **albert),
-        "albert_accents": spiece("albert_accents", "AlbertConverter", {"tokenizer_class": "AlbertTokenizer", "do_lower_case": False, "keep_accents": True},
-                                 "spiece.model", albert_specials, **albert),
-        "xlnet": spiece("xlnet", "XLNetConverter", {"tokenizer_class": "XLNetTokenizer", "do_lower_case": False}, "spiece.model",
-                        [(t, t == "<mask>") for t in ("<s>", "</s>", "<unk>", "<sep>", "<pad>", "<cls>", "<mask>", "<eop>", "<eod>")], **xlnet),
-        "t5": spiece("t5", "T5Converter", {"tokenizer_class": "T5Tokenizer", "extra_ids": 100}, "spiece.model", t5_specials, **t5),
-        "t5_first": spiece("t5_first", "T5Converter", {"tokenizer_class": "T5Tokenizer", "legacy": False}, "spiece.model", t5_specials, **t5),
-        "deberta_v3": spiece("deberta_v3", "DebertaV2Converter", {"tokenizer_class": "DebertaV2Tokenizer", "do_lower_case": False}, "spm.model",
-                             deberta_specials, **deberta),
-        "deberta_v2": spiece("deberta_v2", "DebertaV2Converter", {"tokenizer_class": "DebertaV2Tokenizer", "do_lower_case": True, "split_by_punct": True,
-                                                                  "added_tokens_decoder": {"900": new}}, "spm.model", deberta_specials, **deberta),
-        "roberta": byte_level("roberta", "RobertaConverter", {"tokenizer_class": "RobertaTokenizer", "added_tokens_decoder": {"900": new}},
-                              ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]),
-        "roberta_prefix": byte_level("roberta_prefix", "RobertaConverter", {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": True},
-                                     ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]),
-        "deberta": byte_level("deberta", "DebertaConverter", {"tokenizer_class": "DebertaTokenizer"}, ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"]),
-        "mpnet": wordpiece("mpnet", "MPNetConverter", {"tokenizer_class": "MPNetTokenizer", "do_lower_case": True},
-                           ["<s>", "</s>", "[UNK]", "<pad>", "<mask>"], words_vocab(["<s>", "<pad>", "</s>", "[UNK]", "<mask>"])),
-        "distilbert": wordpiece("distilbert", "BertConverter", {"tokenizer_class": "DistilBertTokenizer", "do_lower_case": False, "strip_accents": True,
-                                                                "tokenize_chinese_chars": False}, ["[CLS]", "[SEP]", "[UNK]", "[PAD]", "[MASK]"], words_vocab(bert)),
-        "electra": wordpiece("electra", "BertConverter", {"tokenizer_class": "ElectraTokenizer", "do_lower_case": True, "added_tokens_decoder": {"900": new}},
-                             ["[CLS]", "[SEP]", "[UNK]", "[PAD]", "[MASK]"], words_vocab(bert)),
+        "albert": spiece("albert", {"tokenizer_class": "AlbertTokenizer", "do_lower_case": True}, "spiece.model", **albert),
+        "albert_accents": spiece("albert_accents", {"tokenizer_class": "AlbertTokenizer", "do_lower_case": False, "keep_accents": True}, "spiece.model", **albert),
+        "xlnet": spiece("xlnet", {"tokenizer_class": "XLNetTokenizer", "do_lower_case": False}, "spiece.model", **xlnet),
+        "t5": spiece("t5", {"tokenizer_class": "T5Tokenizer", "extra_ids": 100}, "spiece.model", **t5),
+        "t5_first": spiece("t5_first", {"tokenizer_class": "T5Tokenizer", "legacy": False}, "spiece.model", **t5),
+        # As older versions write it; deberta_v2 has only the default of its class.
+        "deberta_v3": spiece("deberta_v3", {"tokenizer_class": "DebertaV2Tokenizer", "do_lower_case": False}, "spm.model", {"[MASK]": 108}, **deberta),
+        "deberta_v2": spiece("deberta_v2", {"tokenizer_class": "DebertaV2Tokenizer", "do_lower_case": True, "split_by_punct": True, "added_tokens_decoder": {"900": new}}, "spm.model",
+                             **deberta),
+        "roberta": byte_level("roberta", {"tokenizer_class": "RobertaTokenizer", "added_tokens_decoder": {"900": new}}, ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]),
+        "roberta_prefix": byte_level("roberta_prefix", {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": True}, ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]),
+        "deberta": byte_level("deberta", {"tokenizer_class": "DebertaTokenizer"}, ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"]),
+        "mpnet": wordpiece("mpnet", {"tokenizer_class": "MPNetTokenizer", "do_lower_case": True}, words_vocab(["<s>", "<pad>", "</s>", "[UNK]", "<mask>"])),
+        "distilbert": wordpiece("distilbert", {"tokenizer_class": "DistilBertTokenizer", "do_lower_case": False, "strip_accents": True, "tokenize_chinese_chars": False}, words_vocab(bert)),
+        "electra": wordpiece("electra", {"tokenizer_class": "ElectraTokenizer", "do_lower_case": True, "added_tokens_decoder": {"900": new}}, words_vocab(bert)),
     }
-    # As older versions write it; deberta_v2 has only the default of its class.
-    mask = made["deberta_v3"].token_to_id("[MASK]")
-    write_json(OUT / "deberta_v3", "added_tokens.json", {"[MASK]": mask})
     for name, tokenizer in made.items():
         save_converted(name, tokenizer)
     # The originals know no special tokens in text.

@@ -2,8 +2,10 @@
 """Tries every tokenizer class of transformers on tiny vocabularies: the ids of AutoTokenizer.from_pretrained for folders that have
 the class's vocabulary files and no tokenizer.json.
 
-usage: tokenizer_classes.py             writes tests/data/text/classes/ (vocabularies, cases.jsonl)
+usage: tokenizer_classes.py             writes tests/data/text/classes/ (vocabularies, cases.jsonl, settings.jsonl)
        tokenizer_classes.py --compare BIN [NAME…]   compares with the `tok` in the folder BIN: equal ids, or refused; exit code 1 if not
+       tokenizer_classes.py --settings BIN [NAME…]  the same for each setting of the files beside a vocabulary, one at a time
+       tokenizer_classes.py --random BIN COUNT SEED the same for COUNT random combinations of settings of each class
        tokenizer_classes.py --show NAME…  prints the parts of transformers' tokenizers
 
 Ran with transformers 5.24.0, tokenizers 0.23.3, sentencepiece 0.2.3, Python 3.11. Needs no network.
@@ -12,12 +14,11 @@ import io
 import json
 import os
 import pathlib
-import re
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
-import unicodedata
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
@@ -32,7 +33,7 @@ OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "text" / 
 LINES = [
     "the cats sat on the mat", "  The  CAT sat ", "year 2024, 12 cats", "cafe\u0301 café É", "a<mask>b <mask> [MASK] c", "<s> the </s> <pad><unk>x",
     "don't I'll we've", "中国 今天天气 が", "zebra 😀 \u2028x", "the\tcat\u00a0sat", "▁the ▁▁", "[CLS] the [SEP]", "<|endoftext|> the cat", "<extra_id_0> cat <extra_id_99>",
-    "", " ", "``the'' - (cat)", "<new>the<new>", "en_XX the eng_Latn", "１２ ﬁ", "x  ", "\u0301a Straße", "the<bos>cat<eos>", "M K T A <cls> <eos> MKTB",
+    "", " ", "``the'' - (cat) <start_of_turn>", "<new>the<new>", "en_XX the eng_Latn", "１２ ﬁ", "x  ", "\u0301a Straße", "the<bos>cat<eos>", "M K T A <cls> <eos> MKTB",
 ]
 TEXT = ("the cat sat on the mat in a hat and the cats don't I'll we've café cafe naïve the year 2024 12 1990 , . - ( ) ' \" The CAT ON x y z "
         "b c d e f g h i j k l m n o p q r s t u v w 0 1 2 3 4 5 6 7 8 9 中 国 中国 が É é [ ] < > _ /").split()
@@ -187,18 +188,8 @@ READ = {"AlbertTokenizer", "BartTokenizer", "BertTokenizer", "CLIPTokenizer", "C
         "MobileBertTokenizer", "MvpTokenizer", "NllbTokenizer", "PreTrainedTokenizer", "PreTrainedTokenizerFast", "Qwen2Tokenizer", "RetriBertTokenizer", "RobertaTokenizer",
         "SqueezeBertTokenizer", "T5Tokenizer", "TokenizersBackend", "WhisperTokenizer", "XLMRobertaTokenizer", "XLNetTokenizer", "T5"}
 # Model types that tok refuses although transformers reads them with a class that tok reads.
+REFUSED_SETTINGS = ("WhisperTokenizer language", "WhisperTokenizer task", "EsmTokenizer split", "EsmTokenizer added")
 REFUSED_TYPES = {"model_type camembertv2-base", "model_type code_llama", "model_type gpt-sw3"}
-# These are read as transformers' converters (convert_slow_tokenizer) read them, which keep the model's own normalization and the space before a mask;
-# the classes give other ids for other texts than plain words. text_conversions.py compares with the converters.
-CONVERTED = {"AlbertTokenizer", "BartTokenizer", "DebertaTokenizer", "DebertaV2Tokenizer", "LEDTokenizer", "LongformerTokenizer", "MvpTokenizer", "RobertaTokenizer", "T5Tokenizer", "XLNetTokenizer", "T5"}
-PLAIN = re.compile(r"[^\s<\[▁(]+( [^\s<\[▁(]+)*")
-
-
-def is_plain(text):
-    """Words with single spaces, without special tokens and characters that a normalization could replace."""
-    return PLAIN.fullmatch(text) and unicodedata.normalize("NFKC", text) == unicodedata.normalize("NFC", text)
-
-
 def class_names():
     names = {n.removesuffix("Fast") if n != "PreTrainedTokenizerFast" and n != "CpmTokenizerFast" else n for n in dir(transformers)
              if n.endswith("Tokenizer") or n.endswith("TokenizerFast")}
@@ -283,13 +274,70 @@ def cases():
     return out
 
 
-def write_folder(folder, files, settings, config, store):
+# The classes whose settings are changed.
+CHANGED = ["AlbertTokenizer", "XLNetTokenizer", "T5Tokenizer", "DebertaV2Tokenizer", "DebertaTokenizer", "RobertaTokenizer", "BartTokenizer", "XLMRobertaTokenizer", "CamembertTokenizer",
+           "MBartTokenizer", "MBart50Tokenizer", "NllbTokenizer", "GPT2Tokenizer", "GPTNeoXTokenizer", "Qwen2Tokenizer", "CLIPTokenizer", "WhisperTokenizer", "LlamaTokenizer", "GemmaTokenizer",
+           "BertTokenizer", "ElectraTokenizer", "MPNetTokenizer", "RoFormerTokenizer", "EsmTokenizer", "TokenizersBackend", "PreTrainedTokenizerFast"]
+BOTH = [True, False]
+MASK = {"content": "<mask>", "lstrip": True, "rstrip": True, "normalized": True, "single_word": False}
+MASK_OBJECT = {"__type": "AddedToken", **MASK}
+# The values that are tried for each key of tokenizer_config.json.
+SETTINGS = {
+    **dict.fromkeys("add_prefix_space do_lower_case keep_accents tokenize_chinese_chars split_by_punct legacy trim_offsets add_bos_token add_eos_token remove_space clean_up_tokenization_spaces "
+                    "do_basic_tokenize use_default_system_prompt from_slow spaces_between_special_tokens use_fast predict_timestamps normalize legacy_behaviour add_dummy_prefix fuse_unk byte_fallback "
+                    "lowercase normalization fix_mistral_regex".split(), BOTH),
+    "strip_accents": [True, False, None], "extra_ids": [0, 5, 100], "split_special_tokens": [True], "never_split": [["the"], None], "unk_token": ["<unk>", "[UNK]", "zzz"],
+    "mask_token": ["<mask>", "[MASK]", "the", MASK_OBJECT], "cls_token": ["<s>", "[CLS]", "</s>"], "sep_token": ["</s>", "[SEP]"], "bos_token": ["<s>", "<new>", None],
+    "eos_token": ["</s>", "<|endoftext|>"], "pad_token": ["<pad>", "[PAD]", None], "additional_special_tokens": [[], ["<new>"], ["cat"], ["<extra_id_0>"]],
+    "extra_special_tokens": [[], ["<new>"], {"image": "<new>"}], "model_max_length": [5, 512], "sp_model_kwargs": [{}, {"enable_sampling": True, "alpha": 0.1}], "errors": ["replace", "strict"],
+    "truncation_side": ["left"], "padding_side": ["left"], "vocab_type": ["spm"], "src_lang": ["en_XX", "de_DE", "eng_Latn", "zz"], "tgt_lang": ["de_DE"], "language": ["en", None],
+    "task": ["transcribe", None], "unk_id": [0, 5], "_spm_precompiled_charsmap": [None], "vocab_file": ["foo"], "dropout": [0.5], "wordpieces_prefix": ["##", "@@"], "max_input_chars_per_word": [3],
+    "word_tokenizer_type": ["basic"], "additional_special_tokens_ids": [[3]], "backend": ["tokenizers", "sentencepiece"], "max_length": [4], "stride": [0], "truncation_strategy": ["longest_first"],
+    "pad_to_multiple_of": [8],
+    "added_tokens_decoder": [{"900": {**MASK, "content": "<new>", "special": False}}, {"3": {"content": "cat", "lstrip": False, "rstrip": False, "normalized": False, "single_word": True, "special": True}}],
+}
+# The same for special_tokens_map.json, and added_tokens.json as a whole.
+TOKEN_MAP = {"additional_special_tokens": [["<new>"], ["cat"], []], "extra_special_tokens": [["<new>"], {"im": "<new>"}], "mask_token": ["the", MASK], "unk_token": ["<unk>", "zzz"],
+             "cls_token": ["</s>"], **dict.fromkeys(["pad_token", "bos_token", "eos_token", "sep_token"], ["<new>"])}
+ADDED = [{"<new>": 900}, {"cat": 3}, {"[MASK]": 4}]
+
+
+def changed_case(cls, changes):
+    """A case of cls with changes: (file, key, value)."""
+    beside = {"tokenizer_config.json": {"tokenizer_class": cls}}
+    for file, key, value in changes:
+        if key is None:
+            beside[file] = value
+        else:
+            beside.setdefault(file, {})[key] = value
+    settings = beside.pop("tokenizer_config.json")
+    name = " ".join([cls, *(f"{key or file}={json.dumps(value)}" for file, key, value in changes)])
+    return name, files_of(cls, None), settings, None, beside
+
+
+def all_changes():
+    return [*(("tokenizer_config.json", k, v) for k, values in SETTINGS.items() for v in values), *(("special_tokens_map.json", k, v) for k, values in TOKEN_MAP.items() for v in values),
+            *(("added_tokens.json", None, v) for v in ADDED)]
+
+
+def settings_cases():
+    return [changed_case(cls, [change]) for cls in CHANGED for change in all_changes()]
+
+
+def random_cases(count, seed):
+    chance, changes = random.Random(seed), all_changes()
+    return [changed_case(cls, chance.sample(changes, chance.randint(2, 5))) for cls in CHANGED for _ in range(count)]
+
+
+def write_folder(folder, files, settings, config, store, beside=()):
     for name, source in files.items():
         (folder / name).write_bytes(store[source])
     if settings is not None:
         (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     if config is not None:
         (folder / "config.json").write_text(json.dumps(config))
+    for name, value in dict(beside).items():
+        (folder / name).write_text(json.dumps(value))
 
 
 def reference(folder):
@@ -318,7 +366,7 @@ def class_of(name, settings, config, tokenizer):
 
 
 def golden_case(name, files, settings, config, ids, tokenizer):
-    """What the test reads: ids for each text (null: not compared), or that the folder is refused; neither where transformers cannot read it."""
+    """What the test reads: ids for each text, or that the folder is refused; neither where transformers cannot read it."""
     case = {"name": name, "files": files, "settings": settings, "config": config}
     known = class_of(name, settings, config, tokenizer)
     if name in REFUSED_TYPES:
@@ -329,65 +377,100 @@ def golden_case(name, files, settings, config, ids, tokenizer):
         case["refused"] = True
     elif not isinstance(ids, str):
         texts = 3 if name.startswith("model_type") else len(LINES)
-        case["ids"] = [ids[i][0] if known not in CONVERTED or is_plain(LINES[i]) else None for i in range(texts)]
+        case["ids"] = [ids[i][0] for i in range(texts)]
     return case
+
+
+def show(name, files, ids, tokenizer):
+    print("==", name, files, ids if isinstance(ids, str) else type(tokenizer).__name__)
+    if tokenizer is None or not hasattr(tokenizer, "backend_tokenizer"):
+        return
+    parts = json.loads(tokenizer.backend_tokenizer.to_str())
+    model = parts["model"]
+    vocab = list(model["vocab"])
+    print("  model", {k: v for k, v in model.items() if k not in ("vocab", "merges")}, len(vocab), vocab[:6], vocab[-3:])
+    for part in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
+        print(" ", part, str(json.dumps(parts[part], ensure_ascii=False))[:1500])
+    for token in parts["added_tokens"][:14]:
+        print("   ", token["id"], token["content"], *(k for k, v in token.items() if v is True))
+
+
+def compare(name, ids, mine, folder):
+    """Prints how `tok` does and returns it."""
+    if isinstance(mine, str):
+        print(f"refused  {name:40} {'' if isinstance(ids, str) else '(transformers reads it) '}{mine[:230].replace(str(folder), '')}")
+        return "refused"
+    if isinstance(ids, str):
+        print(f"ONLY TOK {name:40} {ids[:120]}")
+        return "that only tok reads"
+    if mine == ids:
+        print(f"equal    {name}")
+        return "equal"
+    k = next(i for i in range(len(ids)) if ids[i] != mine[i])
+    print(f"OTHER    {name:40} {sum(a != b for a, b in zip(ids, mine))} of {len(ids)} lines, {LINES[k]!r}: {ids[k]} not {mine[k]}")
+    return "OTHER"
+
+
+def effect(plain, ids, most=2):
+    """The ids of the first lines that a setting changes; None for the others."""
+    changed = [i for i in range(len(ids)) if ids[i] != plain[i]][:most]
+    return [ids[i][0] if i in changed else None for i in range(max(changed) + 1)] if changed else None
+
+
+def write_goldens(store):
+    OUT.mkdir(parents=True, exist_ok=True)
+    for file, content in store.items():
+        (OUT / file).write_bytes(content)
+    (OUT / "texts.json").write_text(json.dumps(LINES, ensure_ascii=False) + "\n")
+    plain = {}
+    for file, list_of_cases in (("cases.jsonl", cases()), ("settings.jsonl", settings_cases())):
+        with open(OUT / file, "w") as out:
+            for name, files, settings, config, *beside in list_of_cases:
+                ids, tokenizer = read_case(files, settings, config, store, beside)
+                if not beside:
+                    plain[name] = ids
+                    case = golden_case(name, files, settings, config, ids, tokenizer)
+                else:  # only what changes something, and is read
+                    ids = None if isinstance(ids, str) or name.startswith(REFUSED_SETTINGS) else effect(plain[settings["tokenizer_class"]], ids)
+                    case = ids and {"name": name, "files": files, "settings": settings, "config": None, "beside": beside[0], "ids": ids}
+                if case:
+                    print(json.dumps(case, ensure_ascii=False, separators=(",", ":")), file=out)
+
+
+def read_case(files, settings, config, store, beside):
+    folder = pathlib.Path(tempfile.mkdtemp())
+    try:
+        write_folder(folder, files, settings, config, store, *beside)
+        return reference(folder)
+    finally:
+        shutil.rmtree(folder)
 
 
 def main():
     import logging
     logging.disable(logging.CRITICAL)
-    arguments = sys.argv[1:]
+    mode, *arguments = sys.argv[1:] or [""]
     store = vocabularies()
-    chosen = arguments[2:] if arguments[:1] == ["--compare"] else arguments[1:]
-    equal = refused = bad = unread = 0
-    golden = []
-    for name, files, settings, config in cases():
+    if not mode:
+        write_goldens(store)
+        return 0
+    tried = settings_cases() if mode == "--settings" else random_cases(int(arguments[1]), int(arguments[2])) if mode == "--random" else cases()
+    chosen = arguments if mode == "--show" else [] if mode == "--random" else arguments[1:]
+    counts = {}
+    for name, files, settings, config, *beside in tried:
         if chosen and not any(c in name for c in chosen):
             continue
         folder = pathlib.Path(tempfile.mkdtemp())
-        write_folder(folder, files, settings, config, store)
+        write_folder(folder, files, settings, config, store, *beside)
         ids, tokenizer = reference(folder)
-        if arguments[:1] == ["--show"]:
-            print("==", name, files, ids if isinstance(ids, str) else type(tokenizer).__name__)
-            if tokenizer is not None and hasattr(tokenizer, "backend_tokenizer"):
-                parts = json.loads(tokenizer.backend_tokenizer.to_str())
-                model = parts["model"]
-                vocab = list(model["vocab"])
-                print("  model", {k: v for k, v in model.items() if k not in ("vocab", "merges")}, len(vocab), vocab[:6], vocab[-3:])
-                for part in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
-                    print(" ", part, str(json.dumps(parts[part], ensure_ascii=False))[:1500])
-                for token in parts["added_tokens"][:14]:
-                    print("   ", token["id"], token["content"], *(k for k, v in token.items() if v is True))
-        elif arguments[:1] == ["--compare"]:
-            mine = tok(arguments[1] + "/tok", folder)
-            if isinstance(mine, str):
-                refused += 1
-                print(f"refused  {name:40} {'' if isinstance(ids, str) else '(transformers reads it) '}{mine[:230].replace(str(folder), '')}")
-            elif isinstance(ids, str):
-                unread += 1
-                print(f"ONLY TOK {name:40} {ids[:120]}")
-            elif mine == ids or class_of(name, settings, config, tokenizer) in CONVERTED and all(a == b for a, b, t in zip(mine, ids, LINES) if is_plain(t)):
-                equal += 1
-                print(f"equal    {name}")
-            else:
-                bad += 1
-                k = next(i for i in range(len(ids)) if ids[i] != mine[i])
-                print(f"OTHER    {name:40} {sum(a != b for a, b in zip(ids, mine))} of {len(ids)} lines, {LINES[k]!r}: {ids[k]} not {mine[k]}")
+        if mode == "--show":
+            show(name, files, ids, tokenizer)
         else:
-            golden.append(golden_case(name, files, settings, config, ids, tokenizer))
+            kind = compare(name, ids, tok(arguments[0] + "/tok", folder), folder)
+            counts[kind] = counts.get(kind, 0) + 1
         shutil.rmtree(folder)
-    if not arguments:
-        OUT.mkdir(parents=True, exist_ok=True)
-        for file, content in store.items():
-            (OUT / file).write_bytes(content)
-        (OUT / "texts.json").write_text(json.dumps(LINES, ensure_ascii=False) + "\n")
-        with open(OUT / "cases.jsonl", "w") as out:
-            for case in golden:
-                print(json.dumps(case, ensure_ascii=False, separators=(",", ":")), file=out)
-    if arguments[:1] == ["--compare"]:
-        print(f"{equal} equal, {refused} refused, {unread} that only tok reads, {bad} OTHER")
-        return 1 if bad else 0
-    return 0
+    print(", ".join(f"{n} {kind}" for kind, n in counts.items()))
+    return 1 if "OTHER" in counts else 0
 
 
 if __name__ == "__main__":

@@ -32,42 +32,65 @@ void make_folder(const test::TempFolder& folder, const JsonValue& json, const st
   };
   write("settings", "tokenizer_config.json");
   write("config", "config.json");
+  if (const JsonValue* beside = json.find("beside")) {
+    for (const JsonMember& file : beside->members)
+      test::write_file(folder / file.name,
+                       line.substr(file.value.begin, file.value.end - file.value.begin));
+  }
+}
+
+struct CaseCounts {
+  std::size_t equal = 0;
+  std::size_t refused = 0;
+};
+
+/// Compares the ids of the texts of the case `json`, or that it is refused.
+void check_case(const JsonValue& json, const std::string& line, const JsonValue& texts,
+                CaseCounts& counts) {
+  CAPTURE(json.find("name")->text);
+  test::TempFolder folder;
+  make_folder(folder, json, line);
+  if (json.find("refused") != nullptr) {
+    CHECK_THROWS_AS(Tokenizer::open(folder.path()), InputError);
+    ++counts.refused;
+  }
+  const JsonValue* ids = json.find("ids");
+  if (ids == nullptr) return;
+  const Tokenizer tokenizer = Tokenizer::open(folder.path());
+  for (std::size_t i = 0; i < ids->items.size(); ++i) {
+    if (!ids->items[i].is(JsonKind::kArray)) continue;
+    std::vector<TokenId> expected;
+    for (const JsonValue& id : ids->items[i].items)
+      expected.push_back(static_cast<TokenId>(id.integer().value()));
+    const std::string& text = texts.items[i].text;
+    CAPTURE(text);
+    CHECK(tokenizer.encode(text, {.special = true}).ids == expected);
+    std::vector<TokenId> fast;
+    tokenizer.id_encoder({.special = true}).encode(text, fast);
+    CHECK(fast == expected);
+  }
+  ++counts.equal;
+}
+
+CaseCounts check_cases(const std::string& file) {
+  const JsonValue texts = parse_json_file(read_class_file("texts.json"), "texts.json");
+  CaseCounts counts;
+  const std::string all = read_class_file(file);
+  for (const std::string_view view : split_terminated(all, '\n')) {
+    const std::string line(view);
+    check_case(parse_json_file(line, file), line, texts, counts);
+  }
+  return counts;
 }
 
 TEST_CASE("each class of transformers gives its ids or is refused") {
-  const JsonValue texts = parse_json_file(read_class_file("texts.json"), "texts.json");
-  std::size_t equal = 0;
-  std::size_t refused = 0;
-  const std::string all = read_class_file("cases.jsonl");
-  for (const std::string_view view : split_terminated(all, '\n')) {
-    const std::string line(view);
-    const JsonValue json = parse_json_file(line, "cases.jsonl");
-    CAPTURE(json.find("name")->text);
-    test::TempFolder folder;
-    make_folder(folder, json, line);
-    if (json.find("refused") != nullptr) {
-      CHECK_THROWS_AS(Tokenizer::open(folder.path()), InputError);
-      ++refused;
-    }
-    const JsonValue* ids = json.find("ids");
-    if (ids == nullptr) continue;
-    const Tokenizer tokenizer = Tokenizer::open(folder.path());
-    for (std::size_t i = 0; i < ids->items.size(); ++i) {
-      if (!ids->items[i].is(JsonKind::kArray)) continue;
-      std::vector<TokenId> expected;
-      for (const JsonValue& id : ids->items[i].items)
-        expected.push_back(static_cast<TokenId>(id.integer().value()));
-      const std::string& text = texts.items[i].text;
-      CAPTURE(text);
-      CHECK(tokenizer.encode(text, {.special = true}).ids == expected);
-      std::vector<TokenId> fast;
-      tokenizer.id_encoder({.special = true}).encode(text, fast);
-      CHECK(fast == expected);
-    }
-    ++equal;
-  }
-  CHECK(equal > 250);
-  CHECK(refused > 100);
+  const CaseCounts counts = check_cases("cases.jsonl");
+  CHECK(counts.equal > 250);
+  CHECK(counts.refused > 100);
+}
+
+TEST_CASE("each setting beside a vocabulary changes what it changes in transformers") {
+  CHECK(check_cases("settings.jsonl").equal > 300);
 }
 
 }  // namespace
