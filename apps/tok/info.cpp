@@ -1,4 +1,5 @@
 // tok info: what a tokenizer is made of, or what is in a token folder.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -23,7 +24,9 @@ struct Options {
 void print_added(const text::Tokenizer& tokenizer, const Options& o, cli::Session& session) {
   cli::Table table(session, o.common,
                    {"id", "content", "special", "normalized", "single_word", "lstrip", "rstrip"});
-  for (const text::AddedToken& token : tokenizer.added().tokens()) {
+  std::vector<text::AddedToken> tokens = tokenizer.added().tokens();
+  std::ranges::sort(tokens, {}, &text::AddedToken::id);
+  for (const text::AddedToken& token : tokens) {
     table.row({token.id, token.content, token.special, token.normalized, token.single_word,
                token.lstrip, token.rstrip});
   }

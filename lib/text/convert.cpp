@@ -192,6 +192,25 @@ std::optional<std::string> role_of(const FolderConfig& config, std::string_view 
   return found == config.roles.end() ? std::nullopt : std::optional(found->second);
 }
 
+const JsonValue* step_of(const JsonValue& json, const char* member, std::string_view type) {
+  const JsonValue* part = json.find(member);
+  if (part == nullptr) return nullptr;
+  if (part->text_of("type") == type) return part;
+  for (const char* list : {"normalizers", "pretokenizers"}) {
+    const JsonValue* steps = part->find(list);
+    if (steps == nullptr) continue;
+    const auto found = std::ranges::find_if(
+        steps->items, [&](const JsonValue& step) { return step.text_of("type") == type; });
+    if (found != steps->items.end()) return &*found;
+  }
+  return nullptr;
+}
+
+bool takes_space(std::string_view kind) {
+  return kind == "camembert" || kind.starts_with("mbart") || kind == "nllb" || kind == "xlnet" ||
+         kind == "mpnet";
+}
+
 std::string bos_eos_json(const TokenFinder& find, const FolderConfig& config, bool bos, bool eos) {
   const auto first = role_of(config, "bos");
   const auto last = role_of(config, "eos");

@@ -88,6 +88,30 @@ std::vector<ClassRole> known_roles(std::span<const ClassRole> roles, const Token
 /// The token that has `role` in `config`; nothing if none.
 std::optional<std::string> role_of(const FolderConfig& config, std::string_view role);
 
+/// Whether the mask token of the class `kind` takes the space before it.
+bool takes_space(std::string_view kind);
+
+/// The special tokens of BERT's classes, or with `mpnet` of MPNet's.
+std::span<const ClassRole> word_roles(bool mpnet);
+/// The post-processor of BERT, or with `mpnet` of MPNet, with the roles of `config`; "null" if
+/// `find` lacks a token of it.
+std::string words_processor(const TokenFinder& find, const FolderConfig& config, bool mpnet);
+
+/// The special tokens of the class `kind`, which reads vocab.json and merges.txt.
+std::span<const ClassRole> byte_level_roles(std::string_view kind);
+/// The post-processor of such a class, `kind`, with the settings `config`; "null" if `find` lacks a
+/// token of it.
+std::string byte_level_processor(const std::string& kind, const TokenFinder& find,
+                                 const FolderConfig& config);
+
+/// Gives those of `tokens` that are special and have a role in `config` the flags of plain ones:
+/// Qwen2's constructor adds them by their names.
+void reset_role_flags(const FolderConfig& config, std::vector<AddedToken>& tokens);
+
+/// The part `member` of a tokenizer.json, `json`, if it is of the type `type`, else the first such
+/// step of its Sequence; nullptr if there is none.
+const JsonValue* step_of(const JsonValue& json, const char* member, std::string_view type);
+
 /// The template of transformers' "add_bos_token" and "add_eos_token" in `config`, which are `bos`
 /// and `eos` where it does not say; ids by `find`.
 std::string bos_eos_json(const TokenFinder& find, const FolderConfig& config, bool bos, bool eos);

@@ -99,7 +99,9 @@ TokenizerText class_steps(const std::string& kind, const FolderConfig& config,
   return text;
 }
 
-std::span<const ClassRole> class_roles(std::string_view kind) {
+}  // namespace
+
+std::span<const ClassRole> byte_level_roles(std::string_view kind) {
   if (kind == "roberta") return kFairseqRoles;
   if (kind == "deberta") return kDebertaRoles;
   if (kind == "gpt_neox") return kNeoxRoles;
@@ -108,7 +110,19 @@ std::span<const ClassRole> class_roles(std::string_view kind) {
   return kGpt2Roles;
 }
 
-}  // namespace
+void reset_role_flags(const FolderConfig& config, std::vector<AddedToken>& tokens) {
+  for (AddedToken& token : tokens) {
+    const bool is_role = std::ranges::any_of(
+        config.roles, [&](const auto& role) { return role.second == token.content; });
+    if (token.special && is_role)
+      token = {.id = token.id, .content = token.content, .special = true};
+  }
+}
+
+std::string byte_level_processor(const std::string& kind, const TokenFinder& find,
+                                 const FolderConfig& config) {
+  return class_steps(kind, config, find).post_processor;
+}
 
 TokenizerParts read_byte_level(const std::string& vocab_path, const std::string& merges_path,
                                const FolderConfig& folder) {
@@ -125,19 +139,12 @@ TokenizerParts read_byte_level(const std::string& vocab_path, const std::string&
   const bool is_guess = kind.empty();
   if (is_guess) kind = model->find("<s>") && model->find("</s>") ? "roberta" : "gpt2";
   // A class adds the tokens that its vocabulary lacks; a folder that names none means those it has.
-  const FolderConfig config = is_guess
-                                  ? with_class_roles(folder, known_roles(class_roles(kind), *model))
-                                  : with_class_roles(folder, class_roles(kind));
+  const FolderConfig config =
+      is_guess ? with_class_roles(folder, known_roles(byte_level_roles(kind), *model))
+               : with_class_roles(folder, byte_level_roles(kind));
   std::vector<AddedToken> tokens;
   add_folder_tokens(config, tokens);
-  if (kind == "qwen2") {  // its constructor adds them once more, by their names
-    for (AddedToken& token : tokens) {
-      const bool is_role = std::ranges::any_of(
-          config.roles, [&](const auto& role) { return role.second == token.content; });
-      if (token.special && is_role)
-        token = {.id = token.id, .content = token.content, .special = true};
-    }
-  }
+  if (kind == "qwen2") reset_role_flags(config, tokens);
   const std::string json = tokenizer_json(class_steps(kind, config, finder_with(model, tokens)));
   TokenizerParts parts = assemble(parse_json_file(json, vocab_path), model, "BPE", vocab_path);
   parts.added = std::move(tokens);

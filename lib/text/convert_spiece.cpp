@@ -83,46 +83,6 @@ void rename_pieces(const std::vector<AddedToken>& tokens, const std::string& pat
   }
 }
 
-/// The template; `find` knows all tokens.
-std::string class_template(const TokenFinder& find, const FolderConfig& config,
-                           const std::string& kind) {
-  const std::string bos = fmt::format("{}:0", role_of(config, "bos").value_or("<s>"));
-  const std::string eos = fmt::format("{}:0", role_of(config, "eos").value_or("</s>"));
-  if (kind == "xlm-roberta" || kind == "camembert")
-    return template_json(find, {bos, "$A:0", eos}, {bos, "$A:0", eos, eos, "$B:0", eos});
-  if (kind == "t5") return template_json(find, {"$A:0", eos}, {"$A:0", eos, "$B:0", eos});
-  // ALBERT's constructor sets its template before that of bos and eos, the others after it.
-  const auto given = [&](const char* name) { return config.settings.find(name) != nullptr; };
-  if (kind == "albert" && (given("add_bos_token") || given("add_eos_token")))
-    return bos_eos_json(find, config, false, false);
-  if (kind == "albert" || kind == "xlnet" || kind == "deberta-v2") {
-    const auto role = [&](const char* name, const char* type) {
-      return role_of(config, name).value_or("") + type;
-    };
-    const std::string cls = role("cls", ":0");
-    const std::string sep = role("sep", ":0");
-    const std::string last = role("sep", ":1");
-    if (kind != "xlnet")
-      return template_json(find, {cls, "$A:0", sep}, {cls, "$A:0", sep, "$B:1", last});
-    const std::string end = role("cls", ":2");
-    return template_json(find, {"$A:0", sep, end}, {"$A:0", sep, "$B:1", last, end});
-  }
-  if (kind != "mbart" && kind != "mbart50" && kind != "nllb")
-    return bos_eos_json(find, config, false, false);
-  const std::string source = config.settings.text_of("src_lang");
-  const std::string language = !source.empty() ? source : kind == "nllb" ? "eng_Latn" : "en_XX";
-  // A language without a token gets the id of the unknown one, as in transformers.
-  const TokenFinder known = [&](std::string_view token) {
-    const auto id = find(token);
-    return id || token != language ? id : find(role_of(config, "unk").value_or("<unk>"));
-  };
-  const std::string name = language + ":0";
-  const bool last =
-      kind == "mbart" || (kind == "nllb" && setting(config, "legacy_behaviour", false));
-  if (last) return template_json(known, {"$A:0", eos, name}, {"$A:0", "$B:0", eos, name});
-  return template_json(known, {name, "$A:0", eos}, {name, "$A:0", "$B:0", eos});
-}
-
 /// The special tokens of the class, and those of the file for any model.
 FolderConfig class_roles(const SpieceModel& spiece, const FolderConfig& config,
                          const std::string& kind) {
@@ -131,8 +91,7 @@ FolderConfig class_roles(const SpieceModel& spiece, const FolderConfig& config,
   if (kind != "sentencepiece") {
     FolderConfig out =
         with_class_roles(config, unigram_class_roles(kind == "nllb" ? "mbart" : kind));
-    out.mask_takes_space =
-        kind == "camembert" || kind.starts_with("mbart") || kind == "nllb" || kind == "xlnet";
+    out.mask_takes_space = takes_space(kind);
     out.mask_is_normalized = kind == "nllb";
     return out;
   }
@@ -200,7 +159,7 @@ TokenizerParts read_class(SpieceModel spiece, const std::string& path, const Fol
   ClassModel made = any     ? read_any_model(spiece, path, config)
                     : pairs ? read_bpe_class(spiece, path, config, kind)
                             : read_unigram_class(spiece, path, config, kind);
-  made.text.post_processor = class_template(finder_with(made.model, tokens), config, kind);
+  made.text.post_processor = spiece_processor(finder_with(made.model, tokens), config, kind);
   TokenizerParts parts =
       assemble(parse_json_file(tokenizer_json(made.text), path), made.model, made.model_type, path);
   parts.added = std::move(tokens);
@@ -217,6 +176,45 @@ TokenizerParts read_class(SpieceModel spiece, const std::string& path, const Fol
 }
 
 }  // namespace
+
+std::string spiece_processor(const TokenFinder& find, const FolderConfig& config,
+                             const std::string& kind) {
+  const std::string bos = fmt::format("{}:0", role_of(config, "bos").value_or("<s>"));
+  const std::string eos = fmt::format("{}:0", role_of(config, "eos").value_or("</s>"));
+  if (kind == "xlm-roberta" || kind == "camembert")
+    return template_json(find, {bos, "$A:0", eos}, {bos, "$A:0", eos, eos, "$B:0", eos});
+  if (kind == "t5") return template_json(find, {"$A:0", eos}, {"$A:0", eos, "$B:0", eos});
+  // ALBERT's constructor sets its template before that of bos and eos, the others after it.
+  const auto given = [&](const char* name) { return config.settings.find(name) != nullptr; };
+  if (kind == "albert" && (given("add_bos_token") || given("add_eos_token")))
+    return bos_eos_json(find, config, false, false);
+  if (kind == "albert" || kind == "xlnet" || kind == "deberta-v2") {
+    const auto role = [&](const char* name, const char* type) {
+      return role_of(config, name).value_or("") + type;
+    };
+    const std::string cls = role("cls", ":0");
+    const std::string sep = role("sep", ":0");
+    const std::string last = role("sep", ":1");
+    if (kind != "xlnet")
+      return template_json(find, {cls, "$A:0", sep}, {cls, "$A:0", sep, "$B:1", last});
+    const std::string end = role("cls", ":2");
+    return template_json(find, {"$A:0", sep, end}, {"$A:0", sep, "$B:1", last, end});
+  }
+  if (kind != "mbart" && kind != "mbart50" && kind != "nllb")
+    return bos_eos_json(find, config, false, false);
+  const std::string source = config.settings.text_of("src_lang");
+  const std::string language = !source.empty() ? source : kind == "nllb" ? "eng_Latn" : "en_XX";
+  // A language without a token gets the id of the unknown one, as in transformers.
+  const TokenFinder known = [&](std::string_view token) {
+    const auto id = find(token);
+    return id || token != language ? id : find(role_of(config, "unk").value_or("<unk>"));
+  };
+  const std::string name = language + ":0";
+  const bool last =
+      kind == "mbart" || (kind == "nllb" && setting(config, "legacy_behaviour", false));
+  if (last) return template_json(known, {"$A:0", eos, name}, {"$A:0", "$B:0", eos, name});
+  return template_json(known, {name, "$A:0", eos}, {name, "$A:0", "$B:0", eos});
+}
 
 TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
                            const FolderConfig& config, Flavor flavor) {

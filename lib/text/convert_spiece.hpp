@@ -14,26 +14,32 @@ namespace masque::text {
 
 /// What a class reads of a file, before the added tokens and the template.
 struct ClassModel {
-  std::shared_ptr<const TokenModel> model;
-  std::string model_type = "Unigram";
-  std::optional<TokenId> unknown;  ///< of Unigram
-  TokenizerText text;              ///< without template and added tokens
+  std::shared_ptr<const TokenModel> model;  ///< the vocabulary with its algorithm
+  std::string model_type = "Unigram";       ///< or "BPE"
+  std::optional<TokenId> unknown;           ///< of Unigram
+  TokenizerText text;                       ///< without template and added tokens
 };
 
 /// The special tokens of the class `kind`; empty if it reads no Unigram model.
 std::span<const ClassRole> unigram_class_roles(std::string_view kind);
 /// The model and steps of the class `kind`, which reads a Unigram model, for the pieces of
-/// `spiece`, which it renumbers. Throws InputError about `path`.
+/// `spiece`, which it renumbers, with the settings `config`. Throws InputError about `path`.
 ClassModel read_unigram_class(SpieceModel& spiece, const std::string& path,
                               const FolderConfig& config, const std::string& kind);
-/// The same for the class `kind` with a BPE model: "nllb", "llama" or "gemma".
+/// As read_unigram_class() for `spiece`, `path` and `config`, of the class `kind` with a BPE model:
+/// "nllb", "llama" or "gemma".
 ClassModel read_bpe_class(SpieceModel& spiece, const std::string& path, const FolderConfig& config,
                           const std::string& kind);
-/// The same for a model of either type, by the settings in its file.
+/// As read_unigram_class() for `spiece`, `path` and `config`, of either type of model, by the
+/// settings in its file.
 ClassModel read_any_model(const SpieceModel& spiece, const std::string& path,
                           const FolderConfig& config);
+/// The post-processor of the class `kind` with the settings `config`; `find` knows all tokens.
+/// "null" if one is missing.
+std::string spiece_processor(const TokenFinder& find, const FolderConfig& config,
+                             const std::string& kind);
 /// Special tokens of the class `kind` that have no role and that no file lists: mBART's languages,
-/// T5's sentinels. Throws InputError about the settings of `config`.
+/// T5's sentinels unless `spiece` has them. Throws InputError about the settings of `config`.
 std::vector<std::string> class_tokens(const SpieceModel& spiece, const FolderConfig& config,
                                       const std::string& kind);
 

@@ -83,15 +83,32 @@ void add_original_tokens(const TokenModel& model, const FolderConfig& config, st
                             fmt::format("{0}:0 $A:0 {1}:0 $B:1 {1}:1", cls, sep));
 }
 
-/// The roles of the class whose rules `config` names; of BERT where it names none, those that
-/// `model` has.
-FolderConfig with_word_roles(const FolderConfig& config, const TokenModel& model) {
-  if (config.architecture == "mpnet") return with_class_roles(config, kMpnetRoles);
-  if (!config.architecture.empty()) return with_class_roles(config, kBertRoles);
-  return with_class_roles(config, known_roles(kBertRoles, model));
+/// `config` with the roles of MPNet or BERT. A class adds those that its vocabulary lacks; where
+/// only a model says what the vocabulary is for, or nothing does, those count that `model` has.
+FolderConfig with_word_roles(const FolderConfig& config, const TokenModel& model, bool mpnet) {
+  const std::span<const ClassRole> roles = word_roles(mpnet);
+  const bool by_class = !config.architecture.empty() && !config.tokenizer.is_type;
+  return by_class ? with_class_roles(config, roles)
+                  : with_class_roles(config, known_roles(roles, model));
 }
 
-/// The template of MPNet, or of BERT.
+/// Whether MPNet's rules count: a vocabulary of BERT's next to a model of MPNet's has none of its
+/// tokens.
+bool has_mpnet_rules(const FolderConfig& config, const TokenModel& model) {
+  const auto has_both = [&](std::string_view begin, std::string_view end) {
+    return model.find(begin) && model.find(end);
+  };
+  if (config.architecture != "mpnet") return false;
+  return !config.tokenizer.is_type || has_both("<s>", "</s>") || !has_both("[CLS]", "[SEP]");
+}
+
+}  // namespace
+
+std::span<const ClassRole> word_roles(bool mpnet) {
+  if (mpnet) return kMpnetRoles;
+  return kBertRoles;
+}
+
 std::string words_processor(const TokenFinder& find, const FolderConfig& config, bool mpnet) {
   const std::string cls = role_of(config, "cls").value_or("");
   const std::string sep = role_of(config, "sep").value_or("");
@@ -99,8 +116,6 @@ std::string words_processor(const TokenFinder& find, const FolderConfig& config,
   return template_json(find, {cls + ":0", "$A:0", sep + ":0"},
                        {cls + ":0", "$A:0", sep + ":0", "$B:1", sep + ":1"});
 }
-
-}  // namespace
 
 bool has_chinese_words(const TokenModel& model) {
   for (TokenId id = 0; static_cast<std::size_t>(id) < model.size(); ++id) {
@@ -117,7 +132,6 @@ bool has_chinese_words(const TokenModel& model) {
 TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
                               const FolderConfig& folder, Flavor flavor) {
   const bool original = flavor == Flavor::kGoogle || flavor == Flavor::kBert4Keras;
-  const bool mpnet = !original && folder.architecture == "mpnet";
   if (folder.architecture == "esm") return read_esm(text, path, folder);
   VocabLines lines = read_vocab_txt(text, path);
   WordPieceOptions options;
@@ -136,7 +150,8 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
   });
   const auto model = make_wordpiece(std::move(lines.tokens), options);
   if (!original && folder.architecture == "roformer") refuse_chinese_words(*model, folder, path);
-  FolderConfig config = original ? folder : with_word_roles(folder, *model);
+  const bool mpnet = !original && has_mpnet_rules(folder, *model);
+  FolderConfig config = original ? folder : with_word_roles(folder, *model, mpnet);
   config.mask_takes_space = mpnet;
   const bool lower = setting(config, "do_lower_case", true);
   std::string special;

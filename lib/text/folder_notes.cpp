@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include "base/escape.hpp"
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
+#include "text/convert.hpp"
 #include "text/tokenizer_files.hpp"
 
 namespace masque::text {
@@ -45,75 +45,6 @@ bool is_known_setting(std::string_view name) {
          std::ranges::find(kKnown, name) != kKnown.end();
 }
 
-std::string quoted_list(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 5;
-  std::vector<std::string> shown;
-  for (const std::string& name : names) {
-    if (shown.size() == kShown) {
-      shown.push_back(fmt::format("{} more", names.size() - kShown));
-      break;
-    }
-    shown.push_back(fmt::format("'{}'", escape(name)));
-  }
-  return comma_list(shown);
-}
-
-/// The member of `json` that is an object or one in the Sequence there, of the type `type`.
-const JsonValue* step_of(const JsonValue& json, const char* member, std::string_view type) {
-  const JsonValue* part = json.find(member);
-  if (part == nullptr) return nullptr;
-  if (part->text_of("type") == type) return part;
-  for (const char* list : {"normalizers", "pretokenizers"}) {
-    const JsonValue* steps = part->find(list);
-    if (steps == nullptr) continue;
-    const auto found = std::ranges::find_if(
-        steps->items, [&](const JsonValue& step) { return step.text_of("type") == type; });
-    if (found != steps->items.end()) return &*found;
-  }
-  return nullptr;
-}
-
-/// Warns if the flag `setting` of tokenizer_config.json is another than `flag` of `step`.
-void note_flag(const FolderConfig& config, const char* name, const JsonValue* step,
-               const char* flag, TokenizerParts& parts) {
-  if (step == nullptr) return;
-  const JsonValue* said = config.settings.find(name);
-  const JsonValue* is = step->find(flag);
-  if (said == nullptr || is == nullptr || !said->is(JsonKind::kBool) || said->text == is->text)
-    return;
-  parts.warnings.push_back(fmt::format(
-      "tokenizer_config.json says {} {}, tokenizer.json {}: tokenizer.json counts (transformers "
-      "may take the other)",
-      name, said->text, is->text));
-}
-
-/// Warns of tokens that the other files add or change.
-void note_tokens(FolderConfig config, TokenizerParts& parts) {
-  config.roles.clear();
-  std::vector<AddedToken> tokens = parts.added;
-  add_folder_tokens(config, tokens);
-  const auto flags = [](const AddedToken& token) {
-    return std::tuple(token.single_word, token.lstrip, token.rstrip, token.normalized,
-                      token.special);
-  };
-  std::vector<std::string> added;
-  std::vector<std::string> changed;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {  // those of the file keep their places
-    if (i >= parts.added.size()) {
-      added.push_back(tokens[i].content);
-    } else if (flags(parts.added[i]) != flags(tokens[i])) {
-      changed.push_back(tokens[i].content);
-    }
-  }
-  const auto warn = [&](const std::vector<std::string>& names, const char* what) {
-    if (!names.empty())
-      parts.warnings.push_back(
-          fmt::format("{} {}: tokenizer.json counts", what, quoted_list(names)));
-  };
-  warn(added, "the files next to tokenizer.json add tokens that it lacks,");
-  warn(changed, "tokenizer_config.json has other flags for tokens of tokenizer.json,");
-}
-
 /// Whether transformers takes a tokenizer of this size next to `model`, a config.json, for one of
 /// Mistral's with the wrong expression.
 bool is_wrong_mistral(const JsonValue& model, const TokenizerParts& parts) {
@@ -140,16 +71,6 @@ const JsonValue* first_regex(const JsonValue& json) {
 }  // namespace
 
 void note_tokenizer_json(const JsonValue& json, const FolderConfig& config, TokenizerParts& parts) {
-  const std::string& kind = config.tokenizer.architecture;
-  if (kind == "bert" || kind == "mpnet") {
-    const JsonValue* step = step_of(json, "normalizer", "BertNormalizer");
-    note_flag(config, "do_lower_case", step, "lowercase", parts);
-    note_flag(config, "strip_accents", step, "strip_accents", parts);
-    note_flag(config, "tokenize_chinese_chars", step, "handle_chinese_chars", parts);
-  }
-  note_flag(config, "add_prefix_space", step_of(json, "pre_tokenizer", "ByteLevel"),
-            "add_prefix_space", parts);
-  note_tokens(config, parts);
   const JsonValue* regex = first_regex(json);
   if (regex == nullptr || regex->text == kMistralRegex || !is_wrong_mistral(config.model, parts))
     return;

@@ -60,7 +60,10 @@ TokenizerParts open_json(const std::string& folder, const std::string& path,
   const FolderConfig config = read_config(folder, options);
   const JsonValue json = parse_json_file(read(path), path);
   TokenizerParts parts = read_tokenizer_json(json, path);
-  if (base_name(path) == "tokenizer.json") note_tokenizer_json(json, config, parts);
+  if (base_name(path) == "tokenizer.json") {
+    note_tokenizer_json(json, config, parts);
+    apply_class(json, config, parts);
+  }
   return with_roles(std::move(parts), config);
 }
 

@@ -73,6 +73,11 @@ bool setting(const FolderConfig& config, std::string_view name, bool missing);
 /// change no id.
 void note_unknown_settings(const FolderConfig& config, TokenizerParts& parts);
 
+/// Changes `parts`, read from the tokenizer.json `json`, as the class that `folder` names and the
+/// files next to it do in transformers: their special tokens, and the template of the class. Throws
+/// InputError for settings and ids that contradict `json`.
+void apply_class(const JsonValue& json, const FolderConfig& folder, TokenizerParts& parts);
+
 /// Adds warnings to `parts`, which were read from the tokenizer.json `json`, about what the files
 /// next to it (`config`) say otherwise, and transformers' warning of Mistral's wrong expression.
 /// Throws InputError if tokenizer_config.json has that corrected ("fix_mistral_regex").

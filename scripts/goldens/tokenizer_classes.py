@@ -5,6 +5,7 @@ the class's vocabulary files and no tokenizer.json.
 usage: tokenizer_classes.py             writes tests/data/text/classes/ (vocabularies, cases.jsonl, settings.jsonl)
        tokenizer_classes.py --compare BIN [NAME…]   compares with the `tok` in the folder BIN: equal ids, or refused; exit code 1 if not
        tokenizer_classes.py --settings BIN [NAME…]  the same for each setting of the files beside a vocabulary, one at a time
+       tokenizer_classes.py --json BIN [NAME…]      the same for folders that transformers wrote, with a tokenizer.json
        tokenizer_classes.py --random BIN COUNT SEED the same for COUNT random combinations of settings of each class
        tokenizer_classes.py --show NAME…  prints the parts of transformers' tokenizers
 
@@ -324,6 +325,41 @@ def settings_cases():
     return [changed_case(cls, [change]) for cls in CHANGED for change in all_changes()]
 
 
+# The classes of which the tests have a tokenizer.json.
+WITH_JSON = ["BertTokenizer", "RobertaTokenizer", "XLMRobertaTokenizer", "T5Tokenizer"]
+
+
+def saved(cls, store):
+    """tokenizer.json and the settings that transformers writes for the class; None if it does not."""
+    folder, out = pathlib.Path(tempfile.mkdtemp()), pathlib.Path(tempfile.mkdtemp())
+    try:
+        write_folder(folder, files_of(cls, None), {"tokenizer_class": cls}, None, store)
+        transformers.AutoTokenizer.from_pretrained(str(folder)).save_pretrained(str(out))
+        settings = json.loads((out / "tokenizer_config.json").read_text())
+        return json.dumps(json.loads((out / "tokenizer.json").read_text()), ensure_ascii=False, separators=(",", ":")).encode() + b"\n", settings
+    except Exception:  # ESM has none, RoFormer needs a package
+        return None
+    finally:
+        shutil.rmtree(folder)
+        shutil.rmtree(out)
+
+
+def json_cases(store, classes):
+    """Adds the files to store."""
+    out = []
+    for cls in classes:
+        made = saved(cls, store)
+        if made is None:
+            continue
+        name = f"{cls}.json"
+        store[name], settings = made
+        out.append((f"{cls} tokenizer.json", {"tokenizer.json": name}, settings, None, {}))
+        for file, key, value in all_changes():
+            _, _, changed, _, beside = changed_case(cls, [(file, key, value)])
+            out.append((f"{cls} tokenizer.json {key or file}={json.dumps(value)}", {"tokenizer.json": name}, {**settings, **changed}, None, beside))
+    return out
+
+
 def random_cases(count, seed):
     chance, changes = random.Random(seed), all_changes()
     return [changed_case(cls, chance.sample(changes, chance.randint(2, 5))) for cls in CHANGED for _ in range(count)]
@@ -417,6 +453,23 @@ def effect(plain, ids, most=2):
     return [ids[i][0] if i in changed else None for i in range(max(changed) + 1)] if changed else None
 
 
+def write_json_goldens(store):
+    """What the files next to a tokenizer.json change; the test takes a refusal too."""
+    plain = None
+    with open(OUT / "json_settings.jsonl", "w") as out:
+        for name, files, settings, config, beside in json_cases(store, WITH_JSON):
+            ids, _ = read_case(files, settings, config, store, [beside])
+            if name.endswith(" tokenizer.json"):
+                plain, shown = ids, [i[0] for i in ids]
+            else:
+                shown = None if isinstance(ids, str) else effect(plain, ids)
+            if shown:
+                case = {"name": name, "files": files, "settings": settings, "config": None, "beside": beside, "may_refuse": True, "ids": shown}
+                print(json.dumps(case, ensure_ascii=False, separators=(",", ":")), file=out)
+    for cls in WITH_JSON:
+        (OUT / f"{cls}.json").write_bytes(store[f"{cls}.json"])
+
+
 def write_goldens(store):
     OUT.mkdir(parents=True, exist_ok=True)
     for file, content in store.items():
@@ -435,6 +488,7 @@ def write_goldens(store):
                     case = ids and {"name": name, "files": files, "settings": settings, "config": None, "beside": beside[0], "ids": ids}
                 if case:
                     print(json.dumps(case, ensure_ascii=False, separators=(",", ":")), file=out)
+    write_json_goldens(store)
 
 
 def read_case(files, settings, config, store, beside):
@@ -454,7 +508,7 @@ def main():
     if not mode:
         write_goldens(store)
         return 0
-    tried = settings_cases() if mode == "--settings" else random_cases(int(arguments[1]), int(arguments[2])) if mode == "--random" else cases()
+    tried = settings_cases() if mode == "--settings" else json_cases(store, CHANGED) if mode == "--json" else random_cases(int(arguments[1]), int(arguments[2])) if mode == "--random" else cases()
     chosen = arguments if mode == "--show" else [] if mode == "--random" else arguments[1:]
     counts = {}
     for name, files, settings, config, *beside in tried:

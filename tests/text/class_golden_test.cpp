@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/parallel.hpp"
 #include "base/split.hpp"
 #include "support/temp_folder.hpp"
 #include "text/tokenizer.hpp"
@@ -44,6 +45,10 @@ struct CaseCounts {
   std::size_t refused = 0;
 };
 
+bool is_refused(const std::string& folder) {
+  return input_error_message([&] { Tokenizer::open(folder); }).has_value();
+}
+
 /// Compares the ids of the texts of the case `json`, or that it is refused.
 void check_case(const JsonValue& json, const std::string& line, const JsonValue& texts,
                 CaseCounts& counts) {
@@ -56,6 +61,10 @@ void check_case(const JsonValue& json, const std::string& line, const JsonValue&
   }
   const JsonValue* ids = json.find("ids");
   if (ids == nullptr) return;
+  if (json.find("may_refuse") != nullptr && is_refused(folder.path())) {
+    ++counts.refused;
+    return;
+  }
   const Tokenizer tokenizer = Tokenizer::open(folder.path());
   for (std::size_t i = 0; i < ids->items.size(); ++i) {
     if (!ids->items[i].is(JsonKind::kArray)) continue;
@@ -91,6 +100,12 @@ TEST_CASE("each class of transformers gives its ids or is refused") {
 
 TEST_CASE("each setting beside a vocabulary changes what it changes in transformers") {
   CHECK(check_cases("settings.jsonl").equal > 300);
+}
+
+TEST_CASE("each setting beside a tokenizer.json changes what it changes, or is refused") {
+  const CaseCounts counts = check_cases("json_settings.jsonl");
+  CHECK(counts.equal > 90);
+  CHECK(counts.refused < 40);
 }
 
 }  // namespace

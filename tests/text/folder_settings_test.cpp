@@ -58,22 +58,34 @@ TEST_CASE("flags of a special token's object count, where no list has them") {
   CHECK(begin() == 3);
 }
 
-TEST_CASE("what contradicts tokenizer.json is named") {
+TEST_CASE("the files next to tokenizer.json add tokens, what contradicts it is refused") {
   test::TempFolder folder;
   test::write_file(
       folder / "tokenizer.json",
       R"({"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":false},"pre_tokenizer":{"type":"BertPreTokenizer"},"added_tokens":[{"id":1,"content":"[UNK]","special":true}],"model":{"type":"WordPiece","vocab":{"a":0,"[UNK]":1},"unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100}})");
   CHECK(warnings_of(folder).empty());
-  test::write_file(
-      folder / "tokenizer_config.json",
-      R"({"tokenizer_class":"BertTokenizer","do_lower_case":true,"additional_special_tokens":["<new>"],"added_tokens_decoder":{"1":{"content":"[UNK]","rstrip":true,"special":true}}})");
-  const std::string warnings = warnings_of(folder);
-  CHECK(test::contains(warnings,
-                       "tokenizer_config.json says do_lower_case true, tokenizer.json "
-                       "false: tokenizer.json counts"));
-  CHECK(test::contains(warnings, "add tokens that it lacks, '<new>': tokenizer.json counts"));
-  CHECK(test::contains(warnings, "has other flags for tokens of tokenizer.json, '[UNK]'"));
-  CHECK(Tokenizer::open(folder.path()).encode("A <new>", {}).ids == Ids{1, 1, 1, 1});
+  const auto configure = [&](const std::string& members) {
+    test::write_file(folder / "tokenizer_config.json",
+                     R"({"tokenizer_class":"BertTokenizer",)" + members + "}");
+  };
+  const auto ids = [&](const std::string& text) {
+    return Tokenizer::open(folder.path()).encode(text, {.special_in_text = true}).ids;
+  };
+  const auto refused = [&](const std::string& members) {
+    configure(members);
+    CHECK_THROWS_AS(Tokenizer::open(folder.path()), InputError);
+  };
+  // As BertTokenizer of transformers 5.24.
+  configure(R"("do_lower_case":false,"mask_token":"[M]","additional_special_tokens":["<new>"])");
+  CHECK(ids("A <new>[M]a") == Ids{1, 6, 5, 0});
+  configure(R"("cls_token":"a","sep_token":"[S]")");
+  CHECK(Tokenizer::open(folder.path()).encode("b", {.special = true}).ids == Ids{0, 1, 2});
+  refused(R"("do_lower_case":true)");
+  refused(R"("strip_accents":true)");
+  refused(R"("unk_token":"a")");
+  refused(R"("added_tokens_decoder":{"0":{"content":"[UNK]"}})");
+  test::write_file(folder / "added_tokens.json", R"({"b":1})");
+  refused(R"("do_lower_case":false)");
 }
 
 TEST_CASE("Mistral's wrong expression is named") {

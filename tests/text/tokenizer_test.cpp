@@ -91,7 +91,7 @@ TEST_CASE("a folder with vocab.txt may name the tokens of the template") {
   // special_tokens_map.json goes first, but for a tokenizer_config.json with the flags of all.
   write("tokenizer_config.json", R"({"cls_token":"[NONE]"})");
   CHECK(ids() == named);
-  // What the vocabulary lacks is added; the map is an old copy then.
+  // The map is an old copy then.
   write("tokenizer_config.json", R"({"cls_token":"[NONE]","added_tokens_decoder":{}})");
   CHECK(ids() == Ids{8, 7, 2, 2, 2, 2, 6});
 }
@@ -184,12 +184,12 @@ TEST_CASE("what a tokenizer's folder does not say the model's says") {
     std::filesystem::copy_file(alone, written + "/vocab.txt");
     CHECK(ids(written, "") == std::vector<TokenId>{0, 5, 2});
   }
-  // As MPNetTokenizer of transformers 5.24: what a vocabulary of BERT's lacks is added.
+  // A vocabulary of BERT's has no template but BERT's.
   std::ofstream(alone) << "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n";
-  CHECK(ids(alone, model) == std::vector<TokenId>{6, 5, 7});
+  CHECK(ids(alone, model) == std::vector<TokenId>{2, 5, 3});
   std::filesystem::remove(model + "/vocab.txt");
   std::filesystem::copy_file(alone, model + "/vocab.txt");
-  CHECK(ids(model, "") == std::vector<TokenId>{6, 5, 7});
+  CHECK(ids(model, "") == std::vector<TokenId>{2, 5, 3});
 }
 
 /// A tokenizer of the word "a" with a normalizer and a decoder.

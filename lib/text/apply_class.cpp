@@ -1,0 +1,197 @@
+// What the class that a folder names, and the files next to a tokenizer.json, change in it.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "text/convert_spiece.hpp"
+#include "text/json_fields.hpp"
+#include "text/post_processor.hpp"
+#include "text/tokenizer_files.hpp"
+
+namespace masque::text {
+
+namespace {
+
+bool is_one_of(std::string_view kind, std::initializer_list<std::string_view> kinds) {
+  return std::ranges::find(kinds, kind) != kinds.end();
+}
+
+/// The special tokens of the class `kind`.
+std::span<const ClassRole> roles_of(std::string_view kind) {
+  if (is_one_of(kind, {"bert", "roformer"})) return word_roles(false);
+  if (kind == "mpnet") return word_roles(true);
+  if (kind == "nllb") return kFairseqRoles;
+  if (is_one_of(kind, {"roberta", "deberta", "gpt2", "gpt_neox", "qwen2", "clip", "whisper"}))
+    return byte_level_roles(kind);
+  return unigram_class_roles(kind);
+}
+
+/// The post-processor that the constructor of the class `kind` sets, whatever tokenizer.json has;
+/// empty if it sets none.
+std::string processor_of(std::string_view kind, const TokenFinder& find,
+                         const FolderConfig& config) {
+  if (is_one_of(kind, {"bert", "roformer", "mpnet"}))
+    return words_processor(find, config, kind == "mpnet");
+  if (is_one_of(kind, {"roberta", "deberta", "clip", "whisper"}))
+    return byte_level_processor(std::string(kind), find, config);
+  if (is_one_of(kind, {"t5", "deberta-v2", "xlnet", "xlm-roberta", "camembert", "mbart", "mbart50",
+                       "nllb"}))
+    return spiece_processor(find, config, std::string(kind));
+  return {};
+}
+
+/// Refuses a setting of tokenizer_config.json that the class takes although tokenizer.json has
+/// another: with both, the ids would be those of neither.
+class SettingCheck {
+ public:
+  SettingCheck(const FolderConfig& config, const JsonValue& json) : config_(config), json_(json) {}
+
+  /// A flag of the step `type` of `part`; where that is null, the flag `otherwise` counts.
+  void flag(const char* name, const char* part, const char* type, const char* member,
+            const char* otherwise = "") const {
+    const JsonValue* step = step_of(json_, part, type);
+    const JsonValue* is = step == nullptr ? nullptr : step->find(member);
+    if (is != nullptr && is->is(JsonKind::kNull)) is = step->find(otherwise);
+    if (is != nullptr && is->is(JsonKind::kBool)) same(name, is->text == "true");
+  }
+
+  /// Whether `part` has a step of `type`, or has none with `inverse`.
+  void step(const char* name, const char* part, const char* type, bool inverse = false) const {
+    const bool is = (step_of(json_, part, type) != nullptr) != inverse;
+    same(name, is);
+  }
+
+  /// The prepend_scheme that stands for true and for false.
+  void scheme(const char* name, std::string_view yes, std::string_view no) const {
+    const JsonValue* step = step_of(json_, "pre_tokenizer", "Metaspace");
+    const std::string is = step == nullptr ? "" : step->text_of("prepend_scheme");
+    if (is == yes || is == no) same(name, is == yes);
+  }
+
+  /// A number.
+  void number(const char* name, TokenId is) const {
+    const JsonValue* said = config_.settings.find(name);
+    if (said != nullptr && said->is(JsonKind::kNumber) && said->text != std::to_string(is))
+      refuse(name, said->text, std::to_string(is));
+  }
+
+  /// What must not be an object, which would replace the languages.
+  void list(const char* name) const {
+    const JsonValue* said = config_.settings.find(name);
+    if (said != nullptr && said->is(JsonKind::kObject)) refuse(name, "an object", "a list");
+  }
+
+  /// The token that stands for what is unknown.
+  void unknown(const std::string& is) const {
+    const auto said = role_of(config_, "unk");
+    if (said && !is.empty() && *said != is) refuse("unk_token", *said, is);
+  }
+
+ private:
+  void same(const char* name, bool is) const {
+    const JsonValue* said = config_.settings.find(name);
+    if (said == nullptr || !said->is(JsonKind::kBool) || (said->text == "true") == is) return;
+    refuse(name, said->text, is ? "true" : "false");
+  }
+
+  void refuse(const char* name, std::string_view said, std::string_view is) const {
+    throw InputError(config_.path,
+                     fmt::format("{} is {}, but {} in tokenizer.json: {} of transformers takes the "
+                                 "first; expected the same in both",
+                                 name, escape(said), escape(is), config_.tokenizer.named));
+  }
+
+  const FolderConfig& config_;
+  const JsonValue& json_;
+};
+
+void check_settings(const FolderConfig& config, const JsonValue& json, std::string_view kind,
+                    const TokenizerParts& parts) {
+  const SettingCheck check(config, json);
+  if (is_one_of(kind, {"bert", "mpnet", "roformer"})) {
+    check.flag("do_lower_case", "normalizer", "BertNormalizer", "lowercase");
+    check.flag("strip_accents", "normalizer", "BertNormalizer", "strip_accents", "lowercase");
+    check.flag("tokenize_chinese_chars", "normalizer", "BertNormalizer", "handle_chinese_chars");
+    if (const JsonValue* model = json.find("model")) check.unknown(model->text_of("unk_token"));
+  }
+  if (is_one_of(kind, {"gpt2", "gpt_neox", "qwen2", "roberta", "deberta", "whisper"}))
+    check.flag("add_prefix_space", "pre_tokenizer", "ByteLevel", "add_prefix_space");
+  if (is_one_of(kind, {"albert", "xlm-roberta", "camembert"}))
+    check.scheme("add_prefix_space", "always", "never");
+  if (kind == "deberta-v2") check.scheme("add_prefix_space", "always", "first");
+  if (kind == "llama") {
+    check.scheme("legacy", "always", "first");
+    check.scheme("add_prefix_space", "first", "never");
+    check.scheme("add_prefix_space", "always", "never");
+  }
+  if (is_one_of(kind, {"albert", "xlnet", "deberta-v2"}))
+    check.step("do_lower_case", "normalizer", "Lowercase");
+  if (kind == "albert") check.step("keep_accents", "normalizer", "StripAccents", true);
+  if (kind == "deberta-v2") check.step("split_by_punct", "pre_tokenizer", "Punctuation");
+  if (kind == "xlnet") check.number("unk_id", parts.unknown_as_text.value_or(0));
+  if (kind == "nllb") check.list("extra_special_tokens");
+  if (kind == "camembert" && parts.unknown_as_text)
+    check.unknown(std::string(parts.steps.model->token(*parts.unknown_as_text)));
+}
+
+/// Refuses tokens that the files next to tokenizer.json number otherwise.
+void check_ids(const FolderConfig& config, const TokenizerParts& parts) {
+  const TokenFinder find = finder_with(parts.steps.model, parts.added);
+  const auto taken = [&](TokenId id) {
+    return (id >= 0 && static_cast<std::size_t>(id) < parts.steps.model->size()) ||
+           std::ranges::any_of(parts.added,
+                               [&](const AddedToken& token) { return token.id == id; });
+  };
+  std::vector<AddedToken> listed;
+  FolderConfig ids = config;
+  ids.roles.clear();
+  std::erase_if(ids.settings.members,
+                [](const JsonMember& member) { return member.name != "added_tokens_decoder"; });
+  add_folder_tokens(ids, listed);
+  const bool replaces = !ids.settings.members.empty();
+  for (const AddedToken& token : parts.added) {
+    const bool kept =
+        parts.steps.model->find(token.content) ||
+        std::ranges::find(listed, token.content, &AddedToken::content) != listed.end();
+    if (!replaces || kept) continue;
+    throw InputError(config.path,
+                     fmt::format("added_tokens_decoder lacks '{}' of tokenizer.json, which its "
+                                 "vocabulary lacks too; expected all added tokens",
+                                 escape(token.content)));
+  }
+  for (const AddedToken& token : listed) {
+    const auto own = find(token.content);
+    if (own ? *own == token.id : !taken(token.id)) continue;
+    throw InputError(config.path, fmt::format("the token '{}' has id {} next to tokenizer.json, in "
+                                              "which {}; expected the same in both",
+                                              escape(token.content), token.id,
+                                              own ? fmt::format("it has id {}", *own)
+                                                  : std::string("another token has it")));
+  }
+}
+
+}  // namespace
+
+void apply_class(const JsonValue& json, const FolderConfig& folder, TokenizerParts& parts) {
+  check_ids(folder, parts);
+  const std::string& kind = folder.tokenizer.architecture;
+  if (kind.empty() || folder.tokenizer.is_type) {
+    add_folder_tokens(folder, parts.added);
+    return;
+  }
+  check_settings(folder, json, kind, parts);
+  FolderConfig config = with_class_roles(folder, roles_of(kind));
+  config.mask_takes_space = takes_space(kind);
+  config.mask_is_normalized = kind == "nllb";
+  add_folder_tokens(config, parts.added);
+  if (kind == "qwen2") reset_role_flags(config, parts.added);
+  const std::string processor =
+      processor_of(kind, finder_with(parts.steps.model, parts.added), config);
+  if (processor.empty() || processor == "null") return;
+  parts.post_processor = make_post_processor(parse_json_file(processor, parts.path), parts.path);
+}
+
+}  // namespace masque::text
