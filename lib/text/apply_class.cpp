@@ -23,10 +23,9 @@ bool is_one_of(std::string_view kind, std::initializer_list<std::string_view> ki
 std::span<const ClassRole> roles_of(std::string_view kind) {
   if (is_one_of(kind, {"bert", "roformer"})) return word_roles(false);
   if (kind == "mpnet") return word_roles(true);
-  if (kind == "nllb") return kFairseqRoles;
   if (is_one_of(kind, {"roberta", "deberta", "gpt2", "gpt_neox", "qwen2", "clip", "whisper"}))
     return byte_level_roles(kind);
-  return unigram_class_roles(kind);
+  return spiece_class_roles(kind);
 }
 
 /// The post-processor that the constructor of the class `kind` sets, whatever tokenizer.json has;
@@ -73,35 +72,35 @@ class SettingCheck {
 
   /// A number.
   void number(const char* name, TokenId is) const {
-    const JsonValue* said = config_.settings.find(name);
-    if (said != nullptr && said->is(JsonKind::kNumber) && said->text != std::to_string(is))
-      refuse(name, said->text, std::to_string(is));
+    const JsonValue* value = config_.settings.find(name);
+    if (value != nullptr && value->is(JsonKind::kNumber) && value->text != std::to_string(is))
+      refuse(name, value->text, std::to_string(is));
   }
 
   /// What must not be an object, which would replace the languages.
   void list(const char* name) const {
-    const JsonValue* said = config_.settings.find(name);
-    if (said != nullptr && said->is(JsonKind::kObject)) refuse(name, "an object", "a list");
+    const JsonValue* value = config_.settings.find(name);
+    if (value != nullptr && value->is(JsonKind::kObject)) refuse(name, "an object", "a list");
   }
 
   /// The token that stands for what is unknown.
   void unknown(const std::string& is) const {
-    const auto said = role_of(config_, "unk");
-    if (said && !is.empty() && *said != is) refuse("unk_token", *said, is);
+    const auto value = role_of(config_, "unk");
+    if (value && !is.empty() && *value != is) refuse("unk_token", *value, is);
   }
 
  private:
   void same(const char* name, bool is) const {
-    const JsonValue* said = config_.settings.find(name);
-    if (said == nullptr || !said->is(JsonKind::kBool) || (said->text == "true") == is) return;
-    refuse(name, said->text, is ? "true" : "false");
+    const JsonValue* value = config_.settings.find(name);
+    if (value == nullptr || !value->is(JsonKind::kBool) || (value->text == "true") == is) return;
+    refuse(name, value->text, is ? "true" : "false");
   }
 
-  void refuse(const char* name, std::string_view said, std::string_view is) const {
+  void refuse(const char* name, std::string_view value, std::string_view is) const {
     throw InputError(config_.path,
                      fmt::format("{} is {}, but {} in tokenizer.json: {} of transformers takes the "
                                  "first; expected the same in both",
-                                 name, escape(said), escape(is), config_.tokenizer.named));
+                                 name, escape(value), escape(is), config_.tokenizer.named));
   }
 
   const FolderConfig& config_;
@@ -139,6 +138,8 @@ void check_settings(const FolderConfig& config, const JsonValue& json, std::stri
 
 /// Refuses tokens that the files next to tokenizer.json number otherwise.
 void check_ids(const FolderConfig& config, const TokenizerParts& parts) {
+  const bool replaces = config.settings.find("added_tokens_decoder") != nullptr;
+  if (!replaces && config.added_ids.members.empty()) return;
   const TokenFinder find = finder_with(parts.steps.model, parts.added);
   const auto taken = [&](TokenId id) {
     return (id >= 0 && static_cast<std::size_t>(id) < parts.steps.model->size()) ||
@@ -151,7 +152,6 @@ void check_ids(const FolderConfig& config, const TokenizerParts& parts) {
   std::erase_if(ids.settings.members,
                 [](const JsonMember& member) { return member.name != "added_tokens_decoder"; });
   add_folder_tokens(ids, listed);
-  const bool replaces = !ids.settings.members.empty();
   for (const AddedToken& token : parts.added) {
     const bool kept =
         parts.steps.model->find(token.content) ||
@@ -184,8 +184,7 @@ void apply_class(const JsonValue& json, const FolderConfig& folder, TokenizerPar
   }
   check_settings(folder, json, kind, parts);
   FolderConfig config = with_class_roles(folder, roles_of(kind));
-  config.mask_takes_space = takes_space(kind);
-  config.mask_is_normalized = kind == "nllb";
+  set_mask_flags(config, kind);
   add_folder_tokens(config, parts.added);
   if (kind == "qwen2") reset_role_flags(config, parts.added);
   const std::string processor =

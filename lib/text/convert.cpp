@@ -46,28 +46,16 @@ bool is_null(const FolderConfig& config, std::string_view role) {
 
 }  // namespace
 
-std::string added_json(const TokenModel& model, std::string_view content, bool special,
-                       bool lstrip) {
-  const auto id = model.find(content);
-  if (!id) return {};
-  std::string out;
-  JsonWriter(out)
-      .begin_object()
-      .member("id", *id)
-      .member("content", content)
-      .member("single_word", false)
-      .member("lstrip", lstrip)
-      .member("rstrip", false)
-      .member("normalized", false)
-      .member("special", special)
-      .end_object();
-  return out;
-}
-
 std::string added_json(const TokenModel& model, const std::vector<std::string_view>& contents) {
   std::string out;
   JsonWriter items(out);
-  for (const std::string_view content : contents) items.raw(added_json(model, content, true));
+  for (const std::string_view content : contents) {
+    const auto id = model.find(content);
+    if (!id) continue;
+    items.begin_object().member("id", *id).member("content", content);
+    items.member("single_word", false).member("lstrip", false).member("rstrip", false);
+    items.member("normalized", false).member("special", true).end_object();
+  }
   return out;
 }
 
@@ -206,9 +194,17 @@ const JsonValue* step_of(const JsonValue& json, const char* member, std::string_
   return nullptr;
 }
 
-bool takes_space(std::string_view kind) {
-  return kind == "camembert" || kind.starts_with("mbart") || kind == "nllb" || kind == "xlnet" ||
-         kind == "mpnet";
+void set_mask_flags(FolderConfig& config, std::string_view kind) {
+  config.mask_takes_space = kind == "camembert" || kind.starts_with("mbart") || kind == "nllb" ||
+                            kind == "xlnet" || kind == "mpnet";
+  config.mask_is_normalized = kind == "nllb";
+}
+
+std::string cls_sep_json(const TokenFinder& find, const FolderConfig& config) {
+  const std::string cls = role_of(config, "cls").value_or("") + ":0";
+  const std::string sep = role_of(config, "sep").value_or("");
+  return template_json(find, {cls, "$A:0", sep + ":0"},
+                       {cls, "$A:0", sep + ":0", "$B:1", sep + ":1"});
 }
 
 std::string bos_eos_json(const TokenFinder& find, const FolderConfig& config, bool bos, bool eos) {

@@ -15,11 +15,6 @@
 
 namespace masque::text {
 
-/// The added token `content` with the flags `special` and `lstrip` and its id in `model`, as an
-/// item of "added_tokens"; empty if the model lacks it.
-std::string added_json(const TokenModel& model, std::string_view content, bool special,
-                       bool lstrip = false);
-
 /// Items of "added_tokens", special ones, for those of `contents` that `model` has, separated by
 /// commas.
 std::string added_json(const TokenModel& model, const std::vector<std::string_view>& contents);
@@ -88,8 +83,11 @@ std::vector<ClassRole> known_roles(std::span<const ClassRole> roles, const Token
 /// The token that has `role` in `config`; nothing if none.
 std::optional<std::string> role_of(const FolderConfig& config, std::string_view role);
 
-/// Whether the mask token of the class `kind` takes the space before it.
-bool takes_space(std::string_view kind);
+/// Sets in `config` how the class `kind` finds its mask token.
+void set_mask_flags(FolderConfig& config, std::string_view kind);
+/// The template of BERT, ALBERT and DeBERTa-v2 with the roles of `config`; "null" if `find` lacks a
+/// token of it.
+std::string cls_sep_json(const TokenFinder& find, const FolderConfig& config);
 
 /// The special tokens of BERT's classes, or with `mpnet` of MPNet's.
 std::span<const ClassRole> word_roles(bool mpnet);

@@ -63,6 +63,7 @@ std::string deberta_json(const TokenFinder& find, const FolderConfig& config) {
   return template_json(find, {cls, "$A:0", sep}, {cls, "$A:0", sep, sep, "$B:0", sep});
 }
 
+/// The steps of the class `kind`.
 TokenizerText class_steps(const std::string& kind, const FolderConfig& config,
                           const TokenFinder& find) {
   const bool prefix = setting(config, "add_prefix_space", false);
@@ -112,9 +113,7 @@ std::span<const ClassRole> byte_level_roles(std::string_view kind) {
 
 void reset_role_flags(const FolderConfig& config, std::vector<AddedToken>& tokens) {
   for (AddedToken& token : tokens) {
-    const bool is_role = std::ranges::any_of(
-        config.roles, [&](const auto& role) { return role.second == token.content; });
-    if (token.special && is_role)
+    if (token.special && has_role(config, token.content))
       token = {.id = token.id, .content = token.content, .special = true};
   }
 }

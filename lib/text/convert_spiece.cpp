@@ -89,10 +89,8 @@ FolderConfig class_roles(const SpieceModel& spiece, const FolderConfig& config,
   if (kind == "llama") return with_class_roles(config, kLlamaRoles);
   if (kind == "gemma") return with_class_roles(config, kGemmaRoles);
   if (kind != "sentencepiece") {
-    FolderConfig out =
-        with_class_roles(config, unigram_class_roles(kind == "nllb" ? "mbart" : kind));
-    out.mask_takes_space = takes_space(kind);
-    out.mask_is_normalized = kind == "nllb";
+    FolderConfig out = with_class_roles(config, spiece_class_roles(kind));
+    set_mask_flags(out, kind);
     return out;
   }
   std::vector<ClassRole> own;
@@ -140,16 +138,10 @@ TokenizerParts read_class(SpieceModel spiece, const std::string& path, const Fol
       }) > 0;
   std::vector<AddedToken> tokens;
   add_folder_tokens(config, tokens);
-  const bool listed = lists_special_tokens(config);
-  if (!listed) add_file_pieces(spiece, !any, config, tokens);
-  const auto special = [](const std::string& name) {
-    AddedToken token;
-    token.content = name;
-    token.special = true;
-    return token;
-  };
-  if (!listed) {
-    std::ranges::transform(class_tokens(spiece, config, kind), std::back_inserter(tokens), special);
+  if (!lists_special_tokens(config)) {
+    add_file_pieces(spiece, !any, config, tokens);
+    for (std::string& name : class_tokens(spiece, config, kind))
+      tokens.push_back({.content = std::move(name), .special = true});
   }
   if (any && spiece.add_dummy_prefix) {
     for (AddedToken& token : tokens)
@@ -188,17 +180,12 @@ std::string spiece_processor(const TokenFinder& find, const FolderConfig& config
   const auto given = [&](const char* name) { return config.settings.find(name) != nullptr; };
   if (kind == "albert" && (given("add_bos_token") || given("add_eos_token")))
     return bos_eos_json(find, config, false, false);
-  if (kind == "albert" || kind == "xlnet" || kind == "deberta-v2") {
-    const auto role = [&](const char* name, const char* type) {
-      return role_of(config, name).value_or("") + type;
-    };
-    const std::string cls = role("cls", ":0");
-    const std::string sep = role("sep", ":0");
-    const std::string last = role("sep", ":1");
-    if (kind != "xlnet")
-      return template_json(find, {cls, "$A:0", sep}, {cls, "$A:0", sep, "$B:1", last});
-    const std::string end = role("cls", ":2");
-    return template_json(find, {"$A:0", sep, end}, {"$A:0", sep, "$B:1", last, end});
+  if (kind == "albert" || kind == "deberta-v2") return cls_sep_json(find, config);
+  if (kind == "xlnet") {
+    const std::string sep = role_of(config, "sep").value_or("");
+    const std::string cls = role_of(config, "cls").value_or("") + ":2";
+    return template_json(find, {"$A:0", sep + ":0", cls},
+                         {"$A:0", sep + ":0", "$B:1", sep + ":1", cls});
   }
   if (kind != "mbart" && kind != "mbart50" && kind != "nllb")
     return bos_eos_json(find, config, false, false);

@@ -71,7 +71,7 @@ std::string piece_of(const FolderConfig& config, std::string_view role) {
 }
 
 /// Puts the special pieces of the class `kind` in front of all but the first `pieces`, and `tail`
-/// behind them.
+/// after them.
 void put_fairseq_pieces(std::vector<ScoredPiece>& pieces, const FolderConfig& config,
                         std::string_view kind, const std::vector<std::string>& tail) {
   const bool camembert = kind == "camembert";
@@ -146,13 +146,13 @@ std::vector<std::string> normalizers(const SpieceModel& spiece, const FolderConf
 
 }  // namespace
 
-std::span<const ClassRole> unigram_class_roles(std::string_view kind) {
+std::span<const ClassRole> spiece_class_roles(std::string_view kind) {
   if (kind == "albert") return kAlbertRoles;
   if (kind == "xlnet") return kXlnetRoles;
   if (kind == "t5") return kT5Roles;
   if (kind == "deberta-v2") return kDebertaRoles;
   if (kind == "mbart50") return std::span(kFairseqRoles).subspan(1);  // it has no begin token
-  if (is_fairseq(kind)) return kFairseqRoles;
+  if (is_fairseq(kind) || kind == "nllb") return kFairseqRoles;
   return {};
 }
 

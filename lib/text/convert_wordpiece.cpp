@@ -1,4 +1,4 @@
-// vocab.txt as transformers converts it, and by Google's and bert4keras' rules.
+// vocab.txt as the classes of transformers 5 read it, and by Google's and bert4keras' rules.
 #include <algorithm>
 #include <array>
 
@@ -110,11 +110,9 @@ std::span<const ClassRole> word_roles(bool mpnet) {
 }
 
 std::string words_processor(const TokenFinder& find, const FolderConfig& config, bool mpnet) {
-  const std::string cls = role_of(config, "cls").value_or("");
-  const std::string sep = role_of(config, "sep").value_or("");
-  if (mpnet) return roberta_json(find, cls, sep, true, false);
-  return template_json(find, {cls + ":0", "$A:0", sep + ":0"},
-                       {cls + ":0", "$A:0", sep + ":0", "$B:1", sep + ":1"});
+  if (!mpnet) return cls_sep_json(find, config);
+  return roberta_json(find, role_of(config, "cls").value_or(""),
+                      role_of(config, "sep").value_or(""), true, false);
 }
 
 bool has_chinese_words(const TokenModel& model) {
@@ -152,7 +150,7 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
   if (!original && folder.architecture == "roformer") refuse_chinese_words(*model, folder, path);
   const bool mpnet = !original && has_mpnet_rules(folder, *model);
   FolderConfig config = original ? folder : with_word_roles(folder, *model, mpnet);
-  config.mask_takes_space = mpnet;
+  if (mpnet) set_mask_flags(config, "mpnet");
   const bool lower = setting(config, "do_lower_case", true);
   std::string special;
   std::string processor;

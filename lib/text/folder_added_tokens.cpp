@@ -19,11 +19,6 @@ namespace masque::text {
 
 namespace {
 
-bool has_role(const FolderConfig& config, std::string_view content) {
-  return std::any_of(config.roles.begin(), config.roles.end(),
-                     [&](const auto& role) { return role.second == content; });
-}
-
 /// Whether `json`, a text or an object with a "content", is the token `content`.
 bool is_token(const JsonValue& json, std::string_view content) {
   return json.is(JsonKind::kObject) ? json.text_of("content") == content
@@ -147,6 +142,11 @@ std::vector<AddedToken> further_tokens(const FolderConfig& config) {
 }
 
 }  // namespace
+
+bool has_role(const FolderConfig& config, std::string_view content) {
+  return std::any_of(config.roles.begin(), config.roles.end(),
+                     [&](const auto& role) { return role.second == content; });
+}
 
 AddedToken read_added_token(const JsonValue& json, const std::string& path) {
   AddedToken token;

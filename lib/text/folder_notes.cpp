@@ -1,5 +1,5 @@
-// What people should know of the files next to a vocabulary: settings that are not known, or that
-// tokenizer.json contradicts.
+// What people should know of the files next to a vocabulary: settings that are not known, and
+// Mistral's wrong expression.
 #include <algorithm>
 #include <array>
 #include <string>

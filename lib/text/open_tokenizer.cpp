@@ -19,14 +19,19 @@ bool is_original(Flavor flavor) {
   return flavor == Flavor::kGoogle || flavor == Flavor::kBert4Keras;
 }
 
+/// Adds to `roles` those of `more` that it lacks.
+void add_missing(const RoleNames& more, RoleNames& roles) {
+  for (const auto& entry : more) {
+    const bool named =
+        std::ranges::any_of(roles, [&](const auto& role) { return role.first == entry.first; });
+    if (!named) roles.push_back(entry);
+  }
+}
+
 /// Adds what the folder says about roles, and that special tokens are text.
 TokenizerParts with_roles(TokenizerParts parts, const FolderConfig& config) {
   parts.role_names = config.roles;
-  for (const auto& old : config.old_roles) {
-    const bool named = std::ranges::any_of(
-        config.roles, [&](const auto& role) { return role.first == old.first; });
-    if (!named) parts.role_names.push_back(old);
-  }
+  add_missing(config.old_roles, parts.role_names);
   if (setting(config, "split_special_tokens", false)) {
     for (AddedToken& token : parts.added) token.found = token.found && !token.special;
   }
@@ -47,11 +52,7 @@ FolderConfig read_config(const std::string& folder, const TokenizerOptions& opti
   } else if (config.tokenizer.named.empty() && !options.model.empty()) {
     config.tokenizer = model_tokenizer(options.model, config.settings);
   }
-  for (const auto& entry : options.roles) {
-    const bool named = std::any_of(config.roles.begin(), config.roles.end(),
-                                   [&](const auto& other) { return other.first == entry.first; });
-    if (!named) config.roles.push_back(entry);
-  }
+  add_missing(options.roles, config.roles);
   return config;
 }
 

@@ -78,10 +78,13 @@ void note_unknown_settings(const FolderConfig& config, TokenizerParts& parts);
 /// InputError for settings and ids that contradict `json`.
 void apply_class(const JsonValue& json, const FolderConfig& folder, TokenizerParts& parts);
 
-/// Adds warnings to `parts`, which were read from the tokenizer.json `json`, about what the files
-/// next to it (`config`) say otherwise, and transformers' warning of Mistral's wrong expression.
-/// Throws InputError if tokenizer_config.json has that corrected ("fix_mistral_regex").
+/// Adds transformers' warning of Mistral's wrong expression to `parts`, which were read from the
+/// tokenizer.json `json` next to the files of `config`. Throws InputError if tokenizer_config.json
+/// has that corrected ("fix_mistral_regex").
 void note_tokenizer_json(const JsonValue& json, const FolderConfig& config, TokenizerParts& parts);
+
+/// Whether the token `content` has a role in `config`.
+bool has_role(const FolderConfig& config, std::string_view content);
 
 /// The entry `json` of added_tokens or added_tokens_decoder, but for its id. Throws InputError
 /// naming `path` for what is none.

@@ -4,7 +4,7 @@ the class's vocabulary files and no tokenizer.json.
 
 usage: tokenizer_classes.py             writes tests/data/text/classes/ (vocabularies, cases.jsonl, settings.jsonl)
        tokenizer_classes.py --compare BIN [NAME…]   compares with the `tok` in the folder BIN: equal ids, or refused; exit code 1 if not
-       tokenizer_classes.py --settings BIN [NAME…]  the same for each setting of the files beside a vocabulary, one at a time
+       tokenizer_classes.py --settings BIN [NAME…]  the same for each setting of the files next to a vocabulary, one at a time
        tokenizer_classes.py --json BIN [NAME…]      the same for folders that transformers wrote, with a tokenizer.json
        tokenizer_classes.py --random BIN COUNT SEED the same for COUNT random combinations of settings of each class
        tokenizer_classes.py --show NAME…  prints the parts of transformers' tokenizers

@@ -98,11 +98,11 @@ TEST_CASE("each class of transformers gives its ids or is refused") {
   CHECK(counts.refused > 100);
 }
 
-TEST_CASE("each setting beside a vocabulary changes what it changes in transformers") {
+TEST_CASE("each setting next to a vocabulary changes what it changes in transformers") {
   CHECK(check_cases("settings.jsonl").equal > 300);
 }
 
-TEST_CASE("each setting beside a tokenizer.json changes what it changes, or is refused") {
+TEST_CASE("each setting next to a tokenizer.json changes what it changes, or is refused") {
   const CaseCounts counts = check_cases("json_settings.jsonl");
   CHECK(counts.equal > 90);
   CHECK(counts.refused < 40);

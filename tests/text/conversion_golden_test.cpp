@@ -1,4 +1,4 @@
-// Folders without tokenizer.json against transformers' converters, and Google's and bert4keras'
+// Folders without tokenizer.json against transformers' AutoTokenizer, and Google's and bert4keras'
 // rules: scripts/goldens/text_conversions.py.
 #include <string>
 #include <utility>
@@ -68,7 +68,7 @@ void check_file(const std::string& name, const Tokenizer& tokenizer, bool specia
   CHECK(count > 60);
 }
 
-TEST_CASE("folders without tokenizer.json give the ids and offsets of transformers' converters") {
+TEST_CASE("folders without tokenizer.json give the ids and offsets of transformers") {
   for (const char* name :
        {"albert", "albert_accents", "xlnet", "t5", "t5_first", "deberta_v3", "deberta_v2",
         "roberta", "roberta_prefix", "deberta", "mpnet", "distilbert", "electra"})
