@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "commands.hpp"
 #include "commands/number_list.hpp"
 #include "commands/result_format.hpp"
@@ -14,6 +15,7 @@
 #include "commands/selection_options.hpp"
 #include "commands/sequences.hpp"
 #include "probe/attention/masked_ablation.hpp"
+#include "probe/score/length_policy.hpp"
 
 namespace masque::attn_probe {
 
@@ -26,10 +28,11 @@ struct Options {
   std::optional<std::string> rates;
   std::optional<std::string> split;
   std::optional<std::uint64_t> seed;
-  bool skip_long = false;
 };
 
 constexpr const char* kSplit = "0.8:0.1:0.1";
+/// Of --policy with --rates: a shortened text would be measured as another one.
+constexpr const char* kPolicies = "error or skip";
 
 const char* name_of(model::AttentionOverride attention) {
   switch (attention) {
@@ -65,16 +68,16 @@ std::array<double, 3> split_of(const std::string& list) {
 
 void check_options(const Options& o) {
   const commands::ScoringOptions& s = o.scoring;
-  if (!o.rates && (o.split || o.seed || o.skip_long)) {
+  if (!o.rates && (o.split || o.seed)) throw UsageError("--split and --seed need --rates");
+  if (!o.rates) return;
+  if (s.kind || s.max_length || s.begin.given() || s.no_special_in_text || s.draws) {
     throw UsageError(
-        "--split, --seed and --skip-long need --rates; for scored text there is --policy");
+        "--rates cannot be combined with --kind, --max-length, --bos, --no-bos, --draws and "
+        "--no-special-in-text");
   }
-  if (o.rates &&
-      (s.kind || s.policy || s.max_length || s.begin.given() || s.no_special_in_text || s.draws)) {
-    throw UsageError(
-        "--rates cannot be combined with --kind, --policy, --max-length, --bos, --no-bos, --draws "
-        "and --no-special-in-text");
-  }
+  if (s.policy && !probe::refuses_long(probe::parse_length_policy(*s.policy, kPolicies)))
+    throw UsageError(fmt::format("--policy {}: not supported with --rates, expected {}",
+                                 escape(*s.policy), kPolicies));
 }
 
 cli::ExitCode run_scored(const Options& o, const commands::OpenedModel& opened,
@@ -94,6 +97,7 @@ cli::ExitCode run_scored(const Options& o, const commands::OpenedModel& opened,
   work.flush = [&] { ablation.flush(); };
   const cli::ExitCode code =
       commands::run_lines(commands::scored_stream(o.stream, scoring), command, work, session);
+  commands::note_shortened(ablation.shortened(), session);
   const auto has_tokens = [](const probe::AblationRow& row) { return row.loss.counts > 0; };
   commands::refuse_empty(std::ranges::any_of(ablation.rows(), has_tokens), code, o.stream);
   const auto format = commands::ResultFormat::of(opened.model->precision(), o.open.digits);
@@ -116,8 +120,9 @@ cli::ExitCode run_masked(const Options& o, const probe::MaskedAblationRequest& r
   commands::SequenceOptions sequences;
   sequences.stream = o.stream;
   sequences.skip_empty = true;
-  sequences.skip_long = o.skip_long;
-  sequences.offers_skip_long = true;
+  if (o.scoring.policy &&
+      probe::parse_length_policy(*o.scoring.policy).kind == probe::LengthPolicy::Kind::kSkip)
+    sequences.stream.input.bad = cli::BadLines::kSkip;
   commands::SequenceWork work;
   work.use = [&](const probe::Sequence& sequence, std::string_view) { ablation.add(sequence); };
   work.flush = [&] { ablation.flush(); };
@@ -177,7 +182,6 @@ void declare_ablate(cli::Command& tool) {
   c.option("--split", "M:K:R", o->split,
            "with --rates: shares of the selected tokens that are masked, kept, and replaced by "
            "random tokens [0.8:0.1:0.1]");
-  c.flag("--skip-long", o->skip_long, "with --rates: skip text that is too long for the model");
   cli::add_seed(c, o->seed, "with --rates: seed of the random numbers");
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream, {.policy = false});

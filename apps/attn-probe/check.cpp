@@ -223,7 +223,6 @@ cli::ExitCode run_sane(const Options& o, const cli::Command& command, cli::Sessi
 void add_common(cli::Command& command, Options& options, const std::string& tolerance) {
   commands::add_open_options(command, options.open);
   commands::add_sequences(command, options.sequences);
-  commands::add_skip_long(command, options.sequences);
   options.sequences.skip_empty = true;
   command.option("--tolerance", "X", options.tolerance, cli::AllowedRange{0, 1e9}, tolerance);
   cli::add_table(command, options.open.common);

@@ -217,7 +217,6 @@ void declare_consistency(cli::Command& tool) {
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   commands::add_sequences(c, o->sequences);
-  commands::add_skip_long(c, o->sequences);
   c.option("--rates", "LIST", o->rates, "shares of the tokens to corrupt");
   c.option("--corruptions", "LIST", o->corruptions,
            "kinds of corruption: mask, drop, random, none [mask,drop,random]");

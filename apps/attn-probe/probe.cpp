@@ -109,7 +109,6 @@ void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget t
   }
   commands::add_open_options(c, o->open);
   commands::add_sequences(c, o->sequences);
-  commands::add_skip_long(c, o->sequences);
   c.choice("--at", o->request.at_mask, {{"all", false}, {"mask", true}},
            "probe the states of all tokens, or only of tokens replaced by the mask token");
   c.option(

@@ -135,7 +135,6 @@ void declare_stats(cli::Command& tool) {
            "times for several tokens");
   add_output(c, o->output);
   commands::add_sequences(c, o->input);
-  commands::add_skip_long(c, o->input);
   c.flag("--json", o->open.common.json,
          "one JSON object a line instead of TSV; --shard always prints JSON");
   cli::add_csv(c, o->open.common);

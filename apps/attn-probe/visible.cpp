@@ -99,7 +99,6 @@ void declare_visible(cli::Command& tool) {
   cli::add_seed(c, o->seed, "seed of the random orders");
   commands::add_digits(c, o->open.digits);
   commands::add_sequences(c, o->sequences, false);
-  commands::add_skip_long(c, o->sequences);
   cli::add_table(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });
 }

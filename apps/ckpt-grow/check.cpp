@@ -43,8 +43,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     const text::Encoding encoding = first.tokenizer->encode(line, {.special = true});
     const std::vector<Index> segments(encoding.type_ids.begin(), encoding.type_ids.end());
     const std::vector<TokenId>& ids = encoding.ids;
-    if (limit && std::ssize(ids) > *limit)
-      return fmt::format("{} tokens, expected at most {}", ids.size(), *limit);
+    if (limit && std::ssize(ids) > *limit) return probe::too_long(std::ssize(ids), *limit);
     comparison.add(ids, has_segments ? segments : std::vector<Index>());
     return std::nullopt;
   };

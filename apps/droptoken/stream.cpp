@@ -26,12 +26,12 @@ void add_input(cli::Command& command, RecordStreamOptions& options) {
   command.option("--input", "FILE", options.input, "file of records; -: standard input");
 }
 
-/// --shard, --first-record, --max-line, --strict, -j, -q.
+/// --shard, --first-record, --max-line, --policy, -j, -q.
 void add_lines(cli::Command& command, RecordStreamOptions& options) {
   cli::add_shard(command, options.shard);
   commands::add_first_record(command, options.first_record);
   cli::add_max_line(command, options.max_line);
-  command.flag("--strict", options.strict, "stop at the first bad record");
+  cli::add_policy(command, options.bad);
   add_threads(command, options.common);
   add_quiet(command, options.common);
 }
@@ -91,7 +91,7 @@ void add_binary(cli::Command& command, RecordStreamOptions& options) {
   command.read_only_if(
       {"layout", "length"}, [&] { return options.binary != 0; }, "without --binary");
   command.read_only_if(
-      {"format", "special", "max-line", "strict"}, [&] { return options.binary == 0; },
+      {"format", "special", "max-line", "policy"}, [&] { return options.binary == 0; },
       "with --binary, which reads plain ids");
 }
 
@@ -230,7 +230,7 @@ records::RecordFilter filter_of(const RecordStreamOptions& options, const Tokens
   }
   filter.epochs = options.epochs;
   filter.copies = options.copies;
-  filter.strict = options.strict;
+  filter.strict = options.bad == cli::BadLines::kError;
   filter.tokens = tokens.table();
   filter.sink = [&session](std::string_view out) { session.print(out); };
   return filter;

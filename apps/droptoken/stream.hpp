@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/input_lines.hpp"
 #include "cli/session.hpp"
 #include "commands/similar_tokens.hpp"
 #include "records/binary_filter.hpp"
@@ -36,7 +37,7 @@ struct RecordStreamOptions {
   std::uint64_t copies = 1;
   std::uint64_t first_record = 0;
   std::optional<std::string> shard;
-  bool strict = false;
+  cli::BadLines bad = cli::BadLines::kSkip;  ///< a filter in the middle of a pipe goes on
   std::optional<std::string> stats;
   std::uint64_t max_line = 64 << 20;
   int binary = 0;  ///< bytes of an id in binary files; 0: none is read
@@ -46,7 +47,7 @@ struct RecordStreamOptions {
   cli::CommonOptions common;
 };
 
-/// Options of reading: FILE, --input, --tokenizer, --strict …
+/// Options of reading: FILE, --input, --tokenizer, --policy …
 void add_reading(cli::Command& command, RecordStreamOptions& options);
 /// The same for text that stays text.
 void add_text_reading(cli::Command& command, RecordStreamOptions& options);

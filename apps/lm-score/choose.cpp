@@ -159,6 +159,7 @@ cli::ExitCode choose_labels(const ChooseOptions& o, const commands::OpenedModel&
                                      : fmt::format("{} tokens", chooser.words.most_tokens),
       scorer.one_pass() ? "one pass per text" : "separate passes for each word"));
   if (!o.summary) printer.header();
+  probe::ShortenedTexts shortened;
   commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view text) -> std::optional<std::string> {
     std::vector<probe::ClozeSentence> sentences;
@@ -168,12 +169,15 @@ cli::ExitCode choose_labels(const ChooseOptions& o, const commands::OpenedModel&
       golds.push_back(line.gold);
     });
     if (problem) return problem;
+    // A text is cut at the same token for all words.
+    shortened.add(sentences.front().left_out);
     scorer.add(id, std::move(sentences));
     return std::nullopt;
   };
   work.flush = [&] { scorer.flush(); };
   const cli::ExitCode code = commands::run_lines(commands::scored_stream(o.stream, chooser.scoring),
                                                  command, work, session);
+  commands::note_shortened(shortened, session);
   if (o.summary) {
     commands::refuse_empty(choices.confusion.total() > 0, code, o.stream, std::nullopt,
                            "no lines, expected labelled texts");
@@ -201,10 +205,12 @@ cli::ExitCode write_records(const ChooseOptions& o, const commands::OpenedModel&
   const std::optional<TokenId> mask = opened.tokenizer->roles().mask;
   if (probe::is_masked(kind) && !mask)
     throw InputError(opened.path, "the tokenizer has no mask token, expected one");
+  probe::ShortenedTexts shortened;
   const auto print = [&](Index label, const std::vector<std::string>& texts) {
     const std::string& word = chooser.words.labels[static_cast<std::size_t>(label)].words.front();
     const probe::ClozeSentence cloze =
         chooser.encoder.encode(texts, word, chooser.words.most_tokens);
+    shortened.add(cloze.left_out);
     std::string out;
     for (const records::Record& record : cloze_records(cloze, kind, mask.value_or(0)))
       append_record(record, out);
@@ -226,11 +232,13 @@ cli::ExitCode write_records(const ChooseOptions& o, const commands::OpenedModel&
   };
   const cli::ExitCode code = commands::run_lines(commands::scored_stream(o.stream, chooser.scoring),
                                                  command, work, session);
+  if (!shots) commands::note_shortened(shortened, session);
   if (!shots) return code;
   std::vector<probe::Shot> drawn;
   const auto problem = input_error_message([&] { drawn = shots->drawn(chooser.words.labels); });
   if (problem) throw InputError(input_name(o.stream.file), *problem);
   for (const probe::Shot& shot : drawn) of_line(o, shot.id, [&] { print(shot.label, shot.texts); });
+  commands::note_shortened(shortened, session);
   return code;
 }
 

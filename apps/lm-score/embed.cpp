@@ -8,6 +8,7 @@
 #include "base/json_writer.hpp"
 #include "commands.hpp"
 #include "commands/result_format.hpp"
+#include "commands/scoring.hpp"
 #include "commands/text_stream.hpp"
 #include "commands/vector_file.hpp"
 #include "vector_options.hpp"
@@ -95,6 +96,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   commands::StreamOptions stream = o.stream;
   if (o.vectors.long_texts == LongTexts::kSkip) stream.input.bad = cli::BadLines::kSkip;
   const cli::ExitCode code = commands::run_lines(stream, command, work, session);
+  commands::note_shortened(maker.shortened(), session);
   if (opened.whiten) {
     whitened.fit();
     for (Index i = 0; i < whitened.count(); ++i)

@@ -60,6 +60,7 @@ class PairScorer {
     scorer_.add(0, encode(pair.bad));
   }
   void flush() { scorer_.flush(); }
+  const probe::ShortenedTexts& shortened() const { return scorer_.shortened(); }
 
  private:
   probe::Sentence encode(const std::string& text) const {
@@ -116,6 +117,7 @@ cli::ExitCode score_files(const Options& o, const std::vector<PairScorer*>& scor
   const cli::ExitCode code = commands::each_line_of(o.files, o.shard, add, session, bad);
   for (PairScorer* scorer : scorers) scorer->flush();
   session.clear_progress();
+  for (const PairScorer* scorer : scorers) commands::note_shortened(scorer->shortened(), session);
   cli::note_surrogates(surrogates, input_name(o.files.front()), session);
   return code;
 }

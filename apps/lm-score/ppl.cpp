@@ -50,6 +50,7 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   work.flush = [&] { scorer.flush(); };
   const cli::ExitCode code =
       commands::run_lines(commands::scored_stream(o.stream, scoring), command, work, session);
+  commands::note_shortened(scorer.shortened(), session);
   commands::refuse_empty(
       sum.tokens.n > 0, code, o.stream, std::nullopt,
       sum.lines == 0 ? "no lines, expected a text" : "no tokens to score, expected a text");

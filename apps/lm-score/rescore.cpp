@@ -69,6 +69,7 @@ void score_lists(std::vector<Utterance>& utterances, const std::string& path,
   }
   scorer.flush();
   session.clear_progress();
+  commands::note_shortened(scorer.shortened(), session);
 }
 
 /// Rows of word errors.

@@ -156,7 +156,10 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     return std::nullopt;
   };
   work.flush = [&] { scorer.flush(); };
-  return commands::run_lines(commands::scored_stream(o.stream, scoring), command, work, session);
+  const cli::ExitCode code =
+      commands::run_lines(commands::scored_stream(o.stream, scoring), command, work, session);
+  commands::note_shortened(scorer.shortened(), session);
+  return code;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/result_format.hpp"
+#include "commands/scoring.hpp"
 #include "commands/text_stream.hpp"
 #include "probe/states/similarity_pair.hpp"
 #include "vector_options.hpp"
@@ -43,6 +44,8 @@ class PairVectors {
     for (const std::string_view text : {pair.first, pair.second})
       maker_.add(0, opened_.sentence_of(text));
   }
+
+  const probe::ShortenedTexts& shortened() const { return maker_.shortened(); }
 
   void finish() {
     maker_.flush();
@@ -91,6 +94,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   const cli::ExitCode code = commands::each_line_of(o.files, o.shard, add, session, bad);
   vectors.finish();
   session.clear_progress();
+  commands::note_shortened(vectors.shortened(), session);
   print_sim(files, with_shard(opened.provenance, o.shard), o.shard.has_value(),
             commands::ResultFormat::of(opened.opened.model->precision(), o.vectors.open.digits),
             common, session);

@@ -119,7 +119,7 @@ class Lines {
   }
   std::optional<std::string> problem(const probe::Line& line) const {
     if (!limit_ || line.sentence.size() <= *limit_) return std::nullopt;
-    return fmt::format("{} tokens, expected at most {}", line.sentence.size(), *limit_);
+    return probe::too_long(line.sentence.size(), *limit_);
   }
 
  private:

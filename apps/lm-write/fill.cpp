@@ -255,7 +255,7 @@ std::optional<std::string> problem_of(const probe::MaskedText& text,
   if (text.places.empty()) return fmt::format("no {}, expected one", opened.tokenizer->token(mask));
   const auto limit = probe::token_limit(opened.model->design(), 0);
   if (!limit || text.sentence.size() <= *limit) return std::nullopt;
-  return fmt::format("{} tokens, expected at most {}", text.sentence.size(), *limit);
+  return probe::too_long(text.sentence.size(), *limit);
 }
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {

@@ -142,7 +142,7 @@ class LinesToWrite {
 
   std::optional<std::string> size_problem(Index size) const {
     if (limit() <= 0 || size <= limit()) return std::nullopt;
-    return fmt::format("{} tokens, expected at most {}", size, limit());
+    return probe::too_long(size, limit());
   }
 
   void make_room(Index own) {

@@ -23,11 +23,11 @@ namespace {
 /// What stands in front of a note about an input.
 std::string prefix_of(const std::string& name) { return name == kStandardInput ? "" : name + ": "; }
 
+}  // namespace
+
 std::string counted(std::uint64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
-
-}  // namespace
 
 void note_repaired(const RepairedLines& repaired, const std::string& name, Session& session) {
   if (repaired.sequences == 0) return;

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
+#include "cli/input_lines.hpp"
 #include "cli/shared_options.hpp"
 #include "model/masks.hpp"
 #include "probe/score/model_kinds.hpp"
@@ -115,6 +116,12 @@ StreamOptions scored_stream(const StreamOptions& stream, const Scoring& scoring)
   if (scoring.options.policy.kind == probe::LengthPolicy::Kind::kSkip)
     out.input.bad = cli::BadLines::kSkip;
   return out;
+}
+
+void note_shortened(const probe::ShortenedTexts& shortened, cli::Session& session) {
+  if (shortened.texts == 0) return;
+  session.note(fmt::format("{} shortened, {} not read ({})", cli::counted(shortened.texts, "text"),
+                           cli::counted(shortened.tokens, "token"), field("policy")));
 }
 
 std::string provenance_json(const Scoring& scoring, const OpenedModel& opened) {

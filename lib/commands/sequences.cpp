@@ -11,6 +11,7 @@
 #include "base/line_filter.hpp"
 #include "base/parallel.hpp"
 #include "commands/files.hpp"
+#include "probe/score/length_policy.hpp"
 #include "probe/score/sentence.hpp"
 #include "records/record_mask.hpp"
 #include "records/record_reader.hpp"
@@ -123,18 +124,10 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
                         cli::Session& session) {
   const Index longest = opened.model->design().max_position_embeddings;
   const probe::SentenceOptions how = sentence_options(o, opened, session);
-  std::uint64_t skipped = 0;
   LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
     probe::Sentence sentence = probe::encode_sentence(*opened.tokenizer, line, how);
-    if (longest != 0 && sentence.size() > longest) {
-      if (o.skip_long) {
-        ++skipped;
-        return std::nullopt;
-      }
-      return fmt::format("{} tokens, expected at most {}{}", sentence.size(), longest,
-                         o.offers_skip_long ? " (--skip-long leaves such text out)" : "");
-    }
+    if (longest != 0 && sentence.size() > longest) return probe::too_long(sentence.size(), longest);
     if (sentence.size() == 0 && o.skip_empty) return std::nullopt;
     if (sentence.size() == 0) return "no tokens, expected at least one";
     sequences.use(sequence_of(std::move(sentence), id, opened), line);
@@ -142,10 +135,7 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
   };
   work.flush = sequences.flush;
   work.enough = sequences.enough;
-  const cli::ExitCode code = run_lines(o.stream, command, work, session);
-  if (skipped > 0)
-    session.note(fmt::format("skipped lines of more than {} tokens: {}", longest, skipped));
-  return code;
+  return run_lines(o.stream, command, work, session);
 }
 
 }  // namespace
@@ -185,7 +175,6 @@ probe::SentenceOptions sentence_options(const SequenceOptions& options, const Op
 std::vector<Given> given_sequences(const SequenceOptions& options) {
   std::vector<Given> given = given_begin(options.begin);
   if (options.no_special) given.push_back({"no_special", "true", false});
-  if (options.skip_long) given.push_back({"skip_long", "true", false});
   if (options.stream.input.bad == cli::BadLines::kSkip) given.push_back({"policy", "skip"});
   const std::vector<Given> input = given_input(options.stream.input);
   given.insert(given.end(), input.begin(), input.end());
@@ -203,11 +192,6 @@ void add_sequences(cli::Command& command, SequenceOptions& options, bool masks) 
   add_stream(command, options.stream);
 }
 
-void add_skip_long(cli::Command& command, SequenceOptions& options) {
-  options.offers_skip_long = true;
-  command.flag("--skip-long", options.skip_long, "skip text that is too long for the model");
-}
-
 void check_sequences(const SequenceOptions& o, const cli::Command& command) {
   if (o.records.value_or("-") == "-") cli::need_stream(command);
   if (!o.records) return;
@@ -218,8 +202,6 @@ void check_sequences(const SequenceOptions& o, const cli::Command& command) {
         "--no-special, --bos, --no-bos, --invalid, --crlf, --format and --field apply to text and "
         "cannot be combined with --records");
   }
-  if (o.skip_long)
-    throw UsageError("--skip-long applies to text and cannot be combined with --records");
 }
 
 cli::ExitCode each_sequence(const SequenceOptions& options, const OpenedModel& opened,

@@ -22,8 +22,6 @@ struct SequenceOptions {
   std::optional<std::string> records;  ///< a path of JSON lines ("-": standard input); none: text
   bool no_special = false;             ///< text without the tokens of the tokenizer's template
   BeginOptions begin;                  ///< the token in front of text; by default begins_texts()
-  bool skip_long = false;              ///< of commands that declare it: add_skip_long
-  bool offers_skip_long = false;       ///< set by add_skip_long: messages name the option
   bool skip_empty = false;             ///< text without a token is left out; else it is refused
 };
 
@@ -34,10 +32,6 @@ records::PositionRule position_rule(const model::Design& design);
 /// with `options` as their targets. Without `masks` the help does not offer records with masks: the
 /// command refuses them.
 void add_sequences(cli::Command& command, SequenceOptions& options, bool masks = true);
-
-/// Declares --skip-long of `command` in `options`: text that is longer than the model has positions
-/// is left out, and a note tells how many lines; else it is an error.
-void add_skip_long(cli::Command& command, SequenceOptions& options);
 
 /// Before the model is opened: throws UsageError for `options` that do not fit each other, and
 /// where standard input is to be read and is a terminal; the message names the --help of `command`.
@@ -54,7 +48,7 @@ probe::SentenceOptions sentence_options(const SequenceOptions& options, const Op
                                         cli::Session& session);
 
 /// The options of text that change numbers, as members of a result: bos, no_bos, no_special,
-/// skip_long, policy and those of given_input.
+/// policy and those of given_input.
 std::vector<Given> given_sequences(const SequenceOptions& options);
 
 /// What is done with sequences.

@@ -71,6 +71,9 @@ masque() {
   "$@" ${MASQUE_THREADS:+-j "$MASQUE_THREADS"}
 }
 
+# skipping TOOL ARGUMENT...: runs the tool without the lines that are too long for the model; the exit code 3 says that there were some.
+skipping() { masque "$@" --policy skip || [ $? -eq 3 ]; }
+
 # note TOOL ARGUMENT...: a command line of this cell, for the report.
 note() {
   local line='' word

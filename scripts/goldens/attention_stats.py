@@ -11,7 +11,7 @@ and keys, taken by hooks on the layers that make them. A difference is |a - b| /
 exceeds the tolerance (1e-5; ten times that for standard errors; of `sink` what weights within 1e-5 of its
 threshold can make), or counts differ. `token_9` is the field of the token with the id 9. `make` takes ids divisible by 5 as special and ids
 divisible by 7 as punctuation; lines of records.jsonl with `pos` are left out. `compare` runs in float32 as
-people do, with sums in float64, and leaves out lines that are empty or too long (--skip-long). Versions: torch 2.15.0, transformers 5.24.0, numpy 2.4.6. HF_HUB_OFFLINE=1.
+people do, with sums in float64, and leaves out lines that are empty or too long (--policy skip). Versions: torch 2.15.0, transformers 5.24.0, numpy 2.4.6. HF_HUB_OFFLINE=1.
 """
 
 import argparse

@@ -114,7 +114,7 @@ TEST_CASE("long sentences are refused or cut") {
   const FakeModel model(model::HeadKind::kNone);
   const VectorMaker strict(model, {.max_length = 3}, [](std::uint64_t, std::vector<double>&&) {});
   CHECK(spell_fields(strict.length_problem(sentence()).value_or("")) ==
-        "4 tokens, expected at most 3 (policy truncate reads only the first tokens)");
+        "4 tokens, expected at most 3 (see policy)");
   const auto cut = vectors({.truncate = true, .max_length = 3}, {sentence()});
   CHECK(cut == vectors({}, {part_of(sentence(), 0, 1)}));
   const auto last = vectors({.truncate = true, .keep_last = true, .max_length = 3}, {sentence()});

@@ -61,6 +61,8 @@ class Ablation {
   void add(std::uint64_t id, const Sentence& sentence);
   /// Runs the waiting sentences: rows() then have every sentence.
   void flush();
+  /// What the policy left out of the sentences that were added.
+  const ShortenedTexts& shortened() const { return scorers_.front()->shortened(); }
   /// Those of ablation_rows, over the sentences that have run.
   const std::vector<AblationRow>& rows() const { return rows_; }
 

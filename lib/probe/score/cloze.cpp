@@ -104,6 +104,7 @@ void shorten(const ClozePattern::Filled& filled, LengthPolicy::Kind policy, Inde
   erase_places(sentence.segments, gone);
   erase_places(sentence.words, gone);
   erase_places(sentence.spans, gone);
+  cloze.left_out = excess;
   cloze.begin -= before;
   cloze.end -= before;
 }
@@ -238,10 +239,7 @@ ClozeSentence ClozeEncoder::encode(const ClozePattern::Filled& filled,
   const Index size = cloze.sentence.size() - cloze.tokens() + std::max(room, cloze.tokens());
   const Index excess = size - *options_.longest;
   if (excess <= 0) return cloze;
-  if (refuses_long(options_.policy)) {
-    throw InputError(fmt::format("{} tokens, expected at most {} (see {})", size, *options_.longest,
-                                 field("policy")));
-  }
+  if (refuses_long(options_.policy)) throw InputError(too_long(size, *options_.longest));
   shorten(filled, options_.policy.kind, excess, cloze);
   return cloze;
 }

@@ -62,9 +62,10 @@ std::vector<VerbalizedLabel> parse_verbalizer(std::string_view text);
 /// A filled pattern as tokens; [begin, end) of the ids are the word's. `sentence` treats them as
 /// one word, even if the tokenizer does not.
 struct ClozeSentence {
-  Sentence sentence;  ///< the whole pattern, with the tokens of the template
-  Index begin = 0;    ///< first token of the word, among the ids
-  Index end = 0;      ///< after its last one
+  Sentence sentence;   ///< the whole pattern, with the tokens of the template
+  Index begin = 0;     ///< first token of the word, among the ids
+  Index end = 0;       ///< after its last one
+  Index left_out = 0;  ///< tokens of the texts that the policy removed
 
   /// Tokens of the word.
   Index tokens() const { return end - begin; }

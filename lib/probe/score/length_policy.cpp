@@ -47,6 +47,10 @@ LengthPolicy parse_length_policy(std::string_view text, std::string_view expecte
       fmt::format("{}: found '{}', expected {}", field("policy"), escape(text), expected));
 }
 
+std::string too_long(Index tokens, Index limit) {
+  return fmt::format("{} tokens, expected at most {} (see {})", tokens, limit, field("policy"));
+}
+
 std::string policy_text(const LengthPolicy& policy) {
   switch (policy.kind) {
     case LengthPolicy::Kind::kError: return "error";

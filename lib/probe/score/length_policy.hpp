@@ -1,6 +1,7 @@
 // How texts that are longer than the model's maximum length are treated.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,8 @@ struct LengthPolicy {
 LengthPolicy parse_length_policy(
     std::string_view text,
     std::string_view expected = "error, skip, chunk, slide:STRIDE, first or last");
+/// What is said of a text of `tokens` tokens where `limit` are read; the field `policy` is named.
+std::string too_long(Index tokens, Index limit);
 /// Whether `policy` refuses a text that is too long.
 inline bool refuses_long(const LengthPolicy& policy) {
   return policy.kind == LengthPolicy::Kind::kError || policy.kind == LengthPolicy::Kind::kSkip;
@@ -43,6 +46,18 @@ std::optional<Index> token_limit(const model::Design& design, Index max_length);
 
 /// Throws UsageError about `policy` if windows of `capacity` (≥ 1) tokens would skip some tokens.
 void check_stride(const LengthPolicy& policy, Index capacity);
+
+/// Texts of which kFirst and kLast read only a part.
+struct ShortenedTexts {
+  std::uint64_t texts = 0;   ///< that are not read whole
+  std::uint64_t tokens = 0;  ///< of them, not read
+
+  /// Counts a text of which `left_out` tokens are not read; 0: it is read whole.
+  void add(Index left_out) {
+    texts += left_out > 0 ? 1 : 0;
+    tokens += static_cast<std::uint64_t>(left_out);
+  }
+};
 
 /// Tokens [begin, end) of a text that are read together; those in [score_begin, score_end) are
 /// scored with them.

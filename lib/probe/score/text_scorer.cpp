@@ -90,10 +90,7 @@ std::optional<std::string> TextScorer::length_problem(const Sentence& sentence) 
       return "the text has a mask token, expected none: masked diffusion gives it probability 0";
   }
   if (!longest_ || sentence.size() <= *longest_) return std::nullopt;
-  if (refuses_long(options_.policy)) {
-    return fmt::format("{} tokens, expected at most {} (see {})", sentence.size(), *longest_,
-                       field("policy"));
-  }
+  if (refuses_long(options_.policy)) return too_long(sentence.size(), *longest_);
   if (*longest_ <= sentence.prefix + sentence.suffix) {
     return fmt::format("the limit is {} tokens, expected more than the {} of the template",
                        *longest_, sentence.prefix + sentence.suffix);
@@ -116,6 +113,7 @@ void TextScorer::add(std::uint64_t id, Sentence sentence, Index begin, Index end
   // What a bound is given stands in front of it.
   const bool left_only = options_.kind == ScoreKind::kCausal || options_.kind == ScoreKind::kMdlm;
   const std::vector<Window> windows = cut_windows(tokens, capacity, options_.policy, left_only);
+  if (!windows.empty()) shortened_.add(windows.front().begin + tokens - windows.back().end);
   Pending& pending = pending_.emplace_back();
   pending.scored.id = id;
   pending.scored.sentence = std::move(sentence);

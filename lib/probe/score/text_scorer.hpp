@@ -84,6 +84,9 @@ class TextScorer {
   /// Runs the waiting sentences. Every sentence has then been given to the sink.
   void flush();
 
+  /// What the policy left out of the sentences that were added.
+  const ShortenedTexts& shortened() const { return shortened_; }
+
  private:
   /// A draw of kMdlm in a window: places in the text, weights, log-probabilities.
   struct BoundDraw {
@@ -107,6 +110,7 @@ class TextScorer {
   void deliver();
 
   ScoreOptions options_;
+  ShortenedTexts shortened_;
   std::optional<Index> longest_;
   bool two_streams_;
   Sink sink_;

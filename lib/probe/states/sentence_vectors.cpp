@@ -121,17 +121,14 @@ std::optional<std::string> VectorMaker::length_problem(const Sentence& sentence)
   if (longest_ == 0 || sentence.size() <= longest_) return std::nullopt;
   const Index fits = longest_ - sentence.prefix - sentence.suffix;
   if (options_.truncate && fits >= 1) return std::nullopt;
-  return fmt::format("{} tokens, expected at most {}{}", sentence.size(), longest_,
-                     fits < 1
-                         ? ""
-                         : fmt::format(" ({} truncate reads only the {} tokens)", field("policy"),
-                                       options_.keep_last ? "last" : "first"));
+  return too_long(sentence.size(), longest_);
 }
 
 void VectorMaker::add(std::uint64_t id, Sentence sentence) {
   MASQUE_CHECK(!length_problem(sentence));
   if (longest_ != 0 && sentence.size() > longest_) {
     const Index kept = longest_ - sentence.prefix - sentence.suffix;
+    shortened_.add(sentence.tokens() - kept);
     const Index begin = options_.keep_last ? sentence.tokens() - kept : 0;
     sentence = part_of(sentence, begin, begin + kept);
   }

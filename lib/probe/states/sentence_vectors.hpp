@@ -10,6 +10,7 @@
 
 #include "base/name_table.hpp"
 #include "model/model.hpp"
+#include "probe/score/length_policy.hpp"
 #include "probe/score/sentence.hpp"
 
 namespace masque::probe {
@@ -60,9 +61,13 @@ class VectorMaker {
   /// Runs the waiting sentences. Every vector has then been given to the sink.
   void flush();
 
+  /// What was left out of the sentences that were added.
+  const ShortenedTexts& shortened() const { return shortened_; }
+
  private:
   const model::Model& model_;
   VectorOptions options_;
+  ShortenedTexts shortened_;
   Index longest_;  ///< 0: no limit
   Sink sink_;
   model::Batch batch_;

@@ -78,7 +78,7 @@ std::optional<std::string> LatentEncoder::length_problem(const Sentence& sentenc
   const Index longest = model_.design().max_position_embeddings;
   if (sentence.size() == 0) return "no token, expected at least one";
   if (longest == 0 || sentence.size() <= longest) return std::nullopt;
-  return fmt::format("{} tokens, expected at most {}", sentence.size(), longest);
+  return too_long(sentence.size(), longest);
 }
 
 void LatentEncoder::add(std::uint64_t id, const Sentence& sentence) {
