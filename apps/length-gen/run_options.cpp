@@ -83,14 +83,16 @@ Requested requested_of(const RunOptions& o) {
   train::DesignRecipe design = commands::design_with_sizes(o);
   design.position = o.position.value_or(design.position);
   if (o.scale) design.normalizer = normalizers_of(o, requested.train_lengths);
-  requested.arms = length::make_arms(design, o.several_heads, o.mask.value_or(length::kOwn));
+  requested.arms = length::make_arms(design, o.several_heads,
+                                     masks_with_files_read(o.mask.value_or(length::kOwn)));
   request.arms = requested.arms.size();
   for (const length::LengthArm& arm : requested.arms) {
-    if (o.windows && !arm.mask.empty() && mask::parse_mask_layers(arm.mask).size() > 1) {
-      throw UsageError(
-          fmt::format("{}: {} '{}' is a list by layer, expected one mask for all layers",
-                      field("window"), field("mask"), escape(arm.mask)));
-    }
+    if (!o.windows || arm.mask.empty()) continue;
+    const std::vector<mask::MaskLayer> masks = mask::parse_mask_layers(arm.mask);
+    if (masks.size() == 1 && masks.front().mask.heads().empty()) continue;
+    throw UsageError(
+        fmt::format("{}: {} '{}' is a list, expected one mask for all layers and heads",
+                    field("window"), field("mask"), mask::shown_layers(masks)));
   }
   return requested;
 }

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "base/split.hpp"
+#include "exchange/read_masks.hpp"
+#include "length/arms.hpp"
+
 namespace masque::length_gen {
 
 void add_eval_lengths(cli::Command& command, std::string& lengths, const std::string& help) {
@@ -17,6 +21,16 @@ void add_windows(cli::Command& command, std::optional<std::string>& windows,
 void add_eval_tokens(cli::Command& command, std::int64_t& tokens, const std::string& text) {
   command.option("--eval-tokens", "N", tokens, cli::AllowedRange{0, 1e12},
                  fmt::format("use only the first N tokens of {}; 0: all", text));
+}
+
+std::string masks_with_files_read(const std::string& list) {
+  std::string out;
+  for (const std::string_view part : split(list, ';')) {
+    const std::string mask(trim(part));
+    if (!out.empty()) out += "; ";
+    out += mask == length::kOwn ? mask : exchange::with_files_read(mask);
+  }
+  return out;
 }
 
 }  // namespace masque::length_gen

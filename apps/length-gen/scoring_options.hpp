@@ -18,4 +18,9 @@ void add_windows(cli::Command& command, std::optional<std::string>& windows,
 /// --eval-tokens of the text of the option `text`.
 void add_eval_tokens(cli::Command& command, std::int64_t& tokens, const std::string& text);
 
+/// Masks separated by semicolons, as people type them: each explicit(FILE) in `list` becomes what
+/// the file holds. Throws UsageError for what is no mask, InputError for a file that cannot be
+/// read.
+std::string masks_with_files_read(const std::string& list);
+
 }  // namespace masque::length_gen

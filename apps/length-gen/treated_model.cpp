@@ -71,7 +71,9 @@ void declare_treated_model(cli::Command& c, TreatedModelOptions& o) {
 TreatedModel open_treated_model(const TreatedModelOptions& o, cli::Session& session) {
   TreatedModel opened;
   length::TreatmentGrid& grid = opened.grid;
-  grid.treatments = length::make_treatments(o.treatments);
+  length::TreatmentLists treatments = o.treatments;
+  if (treatments.masks) treatments.masks = masks_with_files_read(*treatments.masks);
+  grid.treatments = length::make_treatments(treatments);
   grid.lengths = length::parse_lengths("eval_lengths", o.eval_lengths);
   kernel::set_threads(o.common.threads);
   opened.tokenizer = std::make_unique<const text::Tokenizer>(

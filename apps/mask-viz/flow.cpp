@@ -99,7 +99,7 @@ std::vector<mask::Mask> bind_layers(const std::vector<mask::MaskLayer>& list,
   if (total > 100000) throw UsageError("more than 100000 layers, expected at most 100000");
   std::vector<mask::Mask> masks;
   for (const mask::MaskLayer& layer : list) {
-    const mask::Mask mask = layer.mask.bind(lengths);
+    const mask::Mask mask = layer.mask.any_head().bind(lengths);
     masks.insert(masks.end(), static_cast<std::size_t>(repeat ? layers.value_or(1) : layer.count),
                  mask);
   }

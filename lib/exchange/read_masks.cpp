@@ -20,8 +20,32 @@ namespace {
 
 using mask::MaskExpression;
 
-/// The masks in the file `path`, one for each layer; one: for all.
-std::vector<MaskExpression> masks_of_file(const std::string& path) {
+/// Those of a file, head by head of the first layer, then of the next.
+struct FileMasks {
+  std::vector<MaskExpression> masks;
+  Index layers = 1;  ///< 1: for all
+  Index heads = 1;   ///< of each layer; 1: for all, also where those of each layer are equal
+
+  const MaskExpression& at(Index layer, Index head) const {
+    const Index own = layers == 1 ? 0 : layer;
+    return masks[static_cast<std::size_t>(own * heads + (heads == 1 ? 0 : head))];
+  }
+};
+
+/// One mask a layer, if its heads have equal ones in all layers.
+void join_equal_heads(FileMasks& file) {
+  for (Index layer = 0; layer < file.layers; ++layer) {
+    for (Index head = 1; head < file.heads; ++head) {
+      if (file.at(layer, head) != file.at(layer, 0)) return;
+    }
+  }
+  std::vector<MaskExpression> first;
+  for (Index layer = 0; layer < file.layers; ++layer) first.push_back(file.at(layer, 0));
+  file.masks = std::move(first);
+  file.heads = 1;
+}
+
+FileMasks masks_of_file(const std::string& path) {
   const std::string name = input_name(path);
   const auto leading_of = [](const Shape& shape) {
     return shape.size() < 2 ? 0 : shape.size() - 2;
@@ -35,73 +59,89 @@ std::vector<MaskExpression> masks_of_file(const std::string& path) {
   const store::Array array = read_matrix(path, check);
   check(array.dtype, array.shape);
   const std::size_t leading = leading_of(array.shape);
-  const auto layers = static_cast<Index>(leading > 0 ? array.shape[0] : 1);
-  const auto heads = static_cast<Index>(leading > 1 ? array.shape[1] : 1);
-  if (layers == 0 || heads == 0)
+  FileMasks file;
+  file.layers = static_cast<Index>(leading > 0 ? array.shape[0] : 1);
+  file.heads = static_cast<Index>(leading > 1 ? array.shape[1] : 1);
+  if (file.layers == 0 || file.heads == 0)
     throw InputError(name, fmt::format("no mask in shape {}", shape_text(array.shape)));
   const Convention& allow = *find_convention("allow");
-  std::vector<MaskExpression> masks;
-  for (Index layer = 0; layer < layers; ++layer) {
-    const auto mask_of = [&](Index head) {
-      return allow.decode(array, {.path = name, .item = layer * heads + head});
-    };
-    const mask::BitMatrix bits = mask_of(0);
+  for (Index item = 0; item < file.layers * file.heads; ++item) {
+    const mask::BitMatrix bits = allow.decode(array, {.path = name, .item = item});
     if (bits.rows() != bits.columns()) {
       throw InputError(name, fmt::format("a mask of {} × {}, expected as many queries as keys",
                                          bits.rows(), bits.columns()));
     }
-    for (Index head = 1; head < heads; ++head) {
-      if (mask_of(head) == bits) continue;
-      throw InputError(name, fmt::format("the masks of heads 0 and {} of layer {} differ, expected "
-                                         "one mask for all heads of a layer",
-                                         head, layer));
-    }
-    masks.push_back(mask::matrix_mask(bits));
+    file.masks.push_back(mask::matrix_mask(bits));
   }
-  return masks;
+  join_equal_heads(file);
+  return file;
 }
 
 /// Reads the files of expressions, each once.
 class FileReader {
  public:
-  /// The most masks in a file that `mask` names; nothing if it names none.
-  std::optional<Index> count(const MaskExpression& mask) {
+  /// The most layers and heads of a file that `mask` names; 1 if it names none.
+  struct Count {
+    Index layers = 1;
+    Index heads = 1;
+  };
+  Count count(const MaskExpression& mask) {
     if (mask.kind() == MaskExpression::Kind::kName) {
-      const std::vector<MaskExpression>* masks = masks_of(mask);
-      return masks == nullptr ? std::nullopt : std::optional(std::ssize(*masks));
+      const FileMasks* file = masks_of(mask);
+      return file == nullptr ? Count{} : Count{file->layers, file->heads};
     }
-    std::optional<Index> most;
-    for (const MaskExpression& operand : mask.operands()) most = std::max(most, count(operand));
+    Count most;
+    for (const MaskExpression& operand : mask.operands()) {
+      const Count own = count(operand);
+      most = {std::max(most.layers, own.layers), std::max(most.heads, own.heads)};
+    }
     return most;
   }
 
-  /// `mask` for the layer `layer`: what its files have for that layer, or for all.
-  MaskExpression of_layer(const MaskExpression& mask, Index layer, Index layers) {
-    if (mask.kind() == MaskExpression::Kind::kName) {
-      const std::vector<MaskExpression>* masks = masks_of(mask);
-      if (masks == nullptr) return mask;
-      if (masks->size() == 1) return masks->front();
-      if (std::ssize(*masks) != layers) {
-        throw InputError(
-            fmt::format("{}: {} masks, expected {} as in another file of the "
-                        "expression",
-                        path_of(mask), masks->size(), layers));
-      }
-      return (*masks)[static_cast<std::size_t>(layer)];
+  /// `mask` for the layer `layer` of `count`: what its files have for that layer, or for all.
+  MaskExpression of_layer(const MaskExpression& mask, Index layer, const Count& count) {
+    if (count.heads == 1 && mask.kind() != MaskExpression::Kind::kHeads)
+      return of_head(mask, layer, 0, count);
+    std::vector<MaskExpression> heads;
+    if (mask.kind() == MaskExpression::Kind::kHeads) {
+      for (const MaskExpression& head : mask.operands())
+        heads.push_back(of_head(head, layer, 0, count));
+    } else {
+      for (Index head = 0; head < count.heads; ++head)
+        heads.push_back(of_head(mask, layer, head, count));
     }
-    std::optional<MaskExpression> second;
-    if (mask.operands().size() > 1) second = of_layer(mask.operands()[1], layer, layers);
-    return {mask.kind(), of_layer(mask.operands()[0], layer, layers), std::move(second)};
+    return MaskExpression(std::move(heads));
   }
 
  private:
+  /// `mask`, which is not kHeads, for the head `head` of a layer.
+  MaskExpression of_head(const MaskExpression& mask, Index layer, Index head, const Count& count) {
+    if (mask.kind() == MaskExpression::Kind::kName) {
+      const FileMasks* file = masks_of(mask);
+      if (file == nullptr) return mask;
+      check(path_of(mask), "layers", file->layers, count.layers);
+      check(path_of(mask), "heads", file->heads, count.heads);
+      return file->at(layer, head);
+    }
+    std::optional<MaskExpression> second;
+    if (mask.operands().size() > 1) second = of_head(mask.operands()[1], layer, head, count);
+    return {mask.kind(), of_head(mask.operands()[0], layer, head, count), std::move(second)};
+  }
+
+  static void check(const std::string& path, std::string_view what, Index own, Index others) {
+    if (own == 1 || own == others) return;
+    throw InputError(input_name(path),
+                     fmt::format("masks of {} {}, expected {} as in another file of the expression",
+                                 own, what, others));
+  }
+
   static std::string path_of(const MaskExpression& mask) {
     return mask::open_part(mask.named()) == mask::Open::kWords
                ? std::string()
                : mask::mask_values(mask.named()).file();
   }
 
-  const std::vector<MaskExpression>* masks_of(const MaskExpression& mask) {
+  const FileMasks* masks_of(const MaskExpression& mask) {
     const std::string path = path_of(mask);
     if (path.empty()) return nullptr;
     const auto found = files_.find(path);
@@ -109,7 +149,7 @@ class FileReader {
                                  : &files_.emplace(path, masks_of_file(path)).first->second;
   }
 
-  std::map<std::string, std::vector<MaskExpression>> files_;
+  std::map<std::string, FileMasks> files_;
 };
 
 }  // namespace
@@ -118,14 +158,20 @@ std::vector<mask::MaskLayer> read_files(const std::vector<mask::MaskLayer>& give
   FileReader files;
   std::vector<mask::MaskLayer> layers;
   for (const mask::MaskLayer& one : given) {
-    const Index count = files.count(one.mask).value_or(1);
-    if (count > 1 && (given.size() > 1 || one.count > 1)) {
+    const FileReader::Count count = files.count(one.mask);
+    if (count.layers > 1 && (given.size() > 1 || one.count > 1)) {
       throw UsageError(
           fmt::format("'{}': a file with {} masks, one for each layer, expected one "
                       "mask in a list",
-                      one.mask.shown(), count));
+                      one.mask.shown(), count.layers));
     }
-    for (Index layer = 0; layer < count; ++layer) {
+    if (count.heads > 1 && !one.mask.heads().empty()) {
+      throw UsageError(
+          fmt::format("'{}': a file with {} masks, one for each head, expected one "
+                      "mask in a list",
+                      one.mask.shown(), count.heads));
+    }
+    for (Index layer = 0; layer < count.layers; ++layer) {
       const mask::MaskExpression mask = files.of_layer(one.mask, layer, count);
       if (layer > 0 && layers.back().mask == mask) {
         ++layers.back().count;

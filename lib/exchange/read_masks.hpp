@@ -10,10 +10,11 @@
 namespace masque::exchange {
 
 /// `layers` with what each explicit(FILE) reads in its place: `matrix(…)`, which config.json can
-/// hold. A file `[layers, n, n]` or `[layers, heads, n, n]` gives one mask for each layer; it
-/// stands in an expression that is the whole list. Throws UsageError for such a file in a longer
-/// list, InputError for a file that cannot be read, or whose masks are not square, differ between
-/// the heads of a layer, or are as many as those of no other file of the expression.
+/// hold. A file `[layers, n, n]` or `[layers, heads, n, n]` gives one mask for each layer and,
+/// where they differ, for each head; it stands in an expression that is the whole list of layers,
+/// or of heads. Throws UsageError for such a file in a longer list, InputError for a file that
+/// cannot be read, whose masks are not square, or are as many as those of no other file of the
+/// expression.
 std::vector<mask::MaskLayer> read_files(const std::vector<mask::MaskLayer>& layers);
 
 /// The same of the list in `text`, which may leave words to each text. Throws as read_files, and

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "model/masks.hpp"
 #include "model/variants.hpp"
 
 namespace masque::grow {
@@ -281,6 +282,9 @@ Design wider_design(const Design& design, double factor, WidthRule rule) {
   if (!design.variants.mixer.empty())
     refuse(fmt::format("mixer {}, expected attention", design.variants.mixer));
   if (design.variants.detector) refuse("a detector, expected a model without");
+  if (std::ranges::any_of(model::own_masks(design),
+                          [](const mask::MaskLayer& layer) { return !layer.mask.heads().empty(); }))
+    refuse("masks that differ between heads, expected one mask for all heads");
   static_cast<void>(divided_norm(design));
   Design wider = design;
   wider.hidden_size = wider_size(design.hidden_size, factor, "hidden size");

@@ -51,11 +51,12 @@ std::vector<std::string> names_of(const std::vector<std::vector<mask::MaskLayer>
 }
 
 /// As set_mask takes it; empty: the objective's.
-std::string mask_of(const std::string& name, Index layers) {
+std::string mask_of(const std::string& name, const train::DesignRecipe& recipe) {
   const std::vector<mask::MaskLayer> masks = parse_masks(name).front();
   if (masks.empty()) return "";
   model::Design design;
-  design.num_hidden_layers = layers;
+  design.num_hidden_layers = recipe.num_hidden_layers;
+  design.num_attention_heads = recipe.num_attention_heads;
   train::set_given_masks(name, design);
   if (std::ranges::any_of(masks, [](const mask::MaskLayer& one) { return one.mask.open(); })) {
     throw UsageError(fmt::format(
@@ -72,7 +73,7 @@ void choose(const Choice& choice, const std::string& name, LengthArm& arm) {
   } else if (choice.name == kHeads) {
     arm.recipe.num_attention_heads = heads_of(name);
   } else {
-    arm.mask = mask_of(name, arm.recipe.num_hidden_layers);
+    arm.mask = mask_of(name, arm.recipe);
   }
 }
 

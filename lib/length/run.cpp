@@ -234,7 +234,8 @@ void check_masks(const LengthRequest& request) {
     if (options.mask.empty()) continue;
     for (const mask::MaskLayer& layer : mask::parse_mask_layers(options.mask)) {
       for (const Index length : lengths) {
-        if (const auto problem = usage_error_message([&] { layer.mask.bind_sequence(length); }))
+        const mask::MaskExpression any = layer.mask.any_head();
+        if (const auto problem = usage_error_message([&] { any.bind_sequence(length); }))
           throw UsageError(fmt::format("{} {}", field("mask"), *problem));
       }
     }

@@ -134,6 +134,12 @@ BlockMap::BlockMap(const Mask& mask) : lengths_(mask.lengths()) {
   }
 }
 
+BlockMap::BlockMap(const Mask& any, std::vector<BlockMap> heads) : BlockMap(any) {
+  for (const BlockMap& head : heads)
+    MASQUE_CHECK(head.lengths() == lengths_ && head.heads_.empty());
+  heads_ = std::move(heads);
+}
+
 std::span<const BlockEntry> BlockMap::row(Index block) const {
   const auto at = static_cast<std::size_t>(block);
   return std::span(entries_).subspan(row_begin_[at], row_begin_[at + 1] - row_begin_[at]);
@@ -163,8 +169,10 @@ std::vector<std::vector<BlockEntry>> BlockMap::transposed() const {
 }
 
 std::uint64_t BlockMap::bytes() const {
-  return entries_.size() * sizeof(BlockEntry) + tiles_.size() * sizeof(Tile) +
-         row_begin_.size() * sizeof(std::size_t);
+  std::uint64_t own = entries_.size() * sizeof(BlockEntry) + tiles_.size() * sizeof(Tile) +
+                      row_begin_.size() * sizeof(std::size_t);
+  for (const BlockMap& head : heads_) own += head.bytes();
+  return own;
 }
 
 }  // namespace masque::mask

@@ -36,6 +36,19 @@ class BlockMap {
   /// The blocks of `mask`, which need not outlive them. Cost as visit_tiles.
   explicit BlockMap(const Mask& mask);
 
+  /// The blocks of a mask for each head, of one size: `heads`, at least one. What does not ask for
+  /// a head reads those of `any`, the mask of what any of them lets through.
+  BlockMap(const Mask& any, std::vector<BlockMap> heads);
+
+  /// Whether each head has a mask of its own.
+  bool by_head() const { return !heads_.empty(); }
+  /// The number of heads that have a mask of their own; 0: there is one mask for all.
+  Index heads() const { return static_cast<Index>(heads_.size()); }
+  /// The blocks of `head`: this, if there is one mask for all heads. Valid as long as the map.
+  const BlockMap& of_head(Index head) const {
+    return heads_.empty() ? *this : heads_[static_cast<std::size_t>(head)];
+  }
+
   /// Those of the mask.
   Lengths lengths() const { return lengths_; }
   /// Number of block rows.
@@ -58,7 +71,7 @@ class BlockMap {
   Index visible(Index i) const;
   /// For each key block the query blocks that read it, ascending: what dK and dV walk. Made anew.
   std::vector<std::vector<BlockEntry>> transposed() const;
-  /// Memory of the lists and tiles in bytes.
+  /// Memory of the lists and tiles of all heads in bytes.
   std::uint64_t bytes() const;
 
  private:
@@ -67,6 +80,12 @@ class BlockMap {
   std::vector<BlockEntry> entries_;
   std::vector<Tile> tiles_;
   std::size_t partial_blocks_ = 0;
+  std::vector<BlockMap> heads_;
 };
+
+/// The blocks of `head` in `blocks`; nullptr, where everything is visible, stays nullptr.
+inline const BlockMap* blocks_of_head(const BlockMap* blocks, Index head) {
+  return blocks == nullptr ? nullptr : &blocks->of_head(head);
+}
 
 }  // namespace masque::mask

@@ -1,6 +1,7 @@
 // The mask language: names with parameters, & | ~ and parentheses, lists of layers.
 //
-//   layers     := layer ("," layer)*            layer := [count "*"] mask
+//   layers     := layer ("," layer)*            layer := [count "*"] (mask | heads)
+//   heads      := "[" head ("," head)* "]"       head  := [count "*"] mask
 //   mask       := and ("|" and)*                and := unary ("&" unary)*
 //   unary      := "~" unary | "(" mask ")" | name ["(" argument ("," argument)* ")"]
 //   argument   := [name "="] value              value := number | a-b | a@b | "text" | word
@@ -21,15 +22,17 @@ namespace masque::mask {
 /// A parsed mask, not yet bound to lengths. Immutable; copies share.
 class MaskExpression {
  public:
-  /// A name with its arguments, or an operator.
-  enum class Kind { kName, kAnd, kOr, kNot };
+  /// A name with its arguments, an operator, or a list with one mask for each head of a layer.
+  enum class Kind { kName, kAnd, kOr, kNot, kHeads };
 
   /// The mask `name` with `arguments`, not checked; `column` is where it stands in a text, from 1,
   /// or 0.
   MaskExpression(std::string name, std::vector<MaskArgument> arguments, std::size_t column = 0);
-  /// `kind`, which is not kName, of `a` and, but for kNot, `b`; `column` as above.
+  /// `kind`, an operator, of `a` and, but for kNot, `b`; `column` as above.
   MaskExpression(Kind kind, MaskExpression a, std::optional<MaskExpression> b,
                  std::size_t column = 0);
+  /// kHeads: the masks of the heads of a layer, at least one and none of them kHeads.
+  explicit MaskExpression(std::vector<MaskExpression> heads);
 
   /// What it is.
   Kind kind() const;
@@ -39,16 +42,20 @@ class MaskExpression {
   const std::string& name() const { return named().name; }
   /// The arguments of kName, as they were written.
   const std::vector<MaskArgument>& arguments() const { return named().arguments; }
-  /// Operands: one of kNot, two of kAnd and kOr.
+  /// Operands: one of kNot, two of kAnd and kOr, one a head of kHeads.
   const std::vector<MaskExpression>& operands() const;
+  /// The masks of the heads of kHeads; empty for what is one mask for all heads.
+  std::span<const MaskExpression> heads() const;
+  /// What any of the heads() may read, as one mask; without heads the expression itself.
+  MaskExpression any_head() const;
 
   /// The expression in the language, with as few parentheses as it needs: parse(text()) equals it.
   std::string text() const;
   bool operator==(const MaskExpression& other) const;
 
   /// The mask for `lengths`. Names and arguments must have passed check_mask, as those of a parsed
-  /// text have. Throws UsageError "NAME: …" for values or lengths that do not fit and for words
-  /// that are left to a text, InputError for files that cannot be read.
+  /// text have. Throws UsageError "NAME: …" for values or lengths that do not fit, for words that
+  /// are left to a text and for kHeads, InputError for files that cannot be read.
   Mask bind(Lengths lengths) const;
 
   /// Throws UsageError "'MASK' for a sequence of N tokens: the mask is for n × m tokens" if
@@ -95,8 +102,8 @@ MaskExpression parse_mask(std::string_view text, MaskFiles files = MaskFiles::kR
 /// Parses `text` in the same way; words may be left to each text: "tta_word".
 MaskExpression parse_open_mask(std::string_view text);
 
-/// Parses `text` as a list of layers: "3*window(128), full". Throws as parse_mask, with the same
-/// meaning of `files`.
+/// Parses `text` as a list of layers: "3*window(128), full", where a layer may have one mask a
+/// head: "[2*causal, 6*window(128)]". Throws as parse_mask, with the same meaning of `files`.
 std::vector<MaskLayer> parse_mask_layers(std::string_view text,
                                          MaskFiles files = MaskFiles::kRefused);
 

@@ -1,8 +1,11 @@
 // A named mask with its arguments, as written in an expression.
 #pragma once
 
+#include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace masque::mask {
@@ -26,5 +29,12 @@ struct NamedMask {
   std::vector<MaskArgument> arguments;  ///< in the order in which they were written
   std::size_t column = 0;  ///< where the name begins in the expression, from 1; 0: unknown
 };
+
+/// Whether `text` needs no quotes as an argument: letters, digits and `_.-@+`, at least one.
+inline bool is_mask_word(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '.' || c == '-' || c == '@' || c == '+';
+  });
+}
 
 }  // namespace masque::mask

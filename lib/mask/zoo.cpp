@@ -202,6 +202,12 @@ std::span<const MaskKind* const> mask_kinds() { return MaskKinds::of_process().a
 
 const MaskKind* find_mask_kind(std::string_view name) { return MaskKinds::of_process().find(name); }
 
+bool has_mask_parameter(std::string_view name, MaskParameterKind kind) {
+  const MaskKind* known = find_mask_kind(name);
+  return known != nullptr &&
+         std::ranges::any_of(known->parameters, [&](const auto& p) { return p.kind == kind; });
+}
+
 std::optional<MaskProblem> check_mask(const NamedMask& named, bool open) {
   const MaskKind* kind = find_mask_kind(named.name);
   if (kind == nullptr) {

@@ -117,6 +117,8 @@ std::span<const MaskKind* const> mask_kinds();
 
 /// The mask `name`; nullptr if there is none.
 const MaskKind* find_mask_kind(std::string_view name);
+/// Whether the mask `name`, if there is one, has a parameter of `kind`.
+bool has_mask_parameter(std::string_view name, MaskParameterKind kind);
 
 /// Registers a mask: a static object in the mask's file.
 struct MaskRegistration {

@@ -49,6 +49,40 @@ mask::Mask window_of(std::span<const Index> places, Index window) {
   return mask::from_bits(std::move(bits));
 }
 
+/// `mask` of some `rows`; empty: of all.
+mask::Mask of_rows(mask::Mask mask, std::span<const Index> rows) {
+  if (rows.empty()) return mask;
+  const mask::Lengths lengths{std::ssize(rows), mask.lengths().keys};
+  return {std::make_shared<const SomeQueries>(std::move(mask), rows), lengths};
+}
+
+void check_heads(const Design& design, std::span<const mask::MaskExpression> heads) {
+  if (heads.empty()) return;
+  if (std::ssize(heads) != design.num_attention_heads) {
+    throw UsageError(fmt::format("a layer has {} masks, expected 1 or {}, one a head", heads.size(),
+                                 design.num_attention_heads));
+  }
+  const VariantDesign& variants = design.variants;
+  const bool talks = variants.talking_heads != TalkingHeads::kNone;
+  if (talks || !variants.mixer.empty()) {
+    throw UsageError(fmt::format("masks that differ between heads cannot be combined with {}",
+                                 field(talks ? "talking_heads" : "mixer")));
+  }
+}
+
+/// Throws UsageError for `layers` that do not fit the layers and heads of `design`.
+void check_list(const Design& design, std::span<const mask::MaskLayer> layers) {
+  Index count = 0;
+  for (const mask::MaskLayer& layer : layers) {
+    count += layer.count;
+    check_heads(design, layer.mask.heads());
+  }
+  if (count == 1 || count == design.num_hidden_layers) return;
+  throw UsageError(
+      fmt::format("the mask list has {} layers, expected 1 or {}, the model's number of layers",
+                  count, design.num_hidden_layers));
+}
+
 }  // namespace
 
 mask::Mask first_key(mask::Lengths lengths) {
@@ -72,13 +106,7 @@ mask::MaskExpression default_mask(DefaultMask mask) {
 
 void set_mask(std::string_view masks, Design& design) {
   const std::vector<mask::MaskLayer> layers = mask::parse_open_mask_layers(masks);
-  Index count = 0;
-  for (const mask::MaskLayer& layer : layers) count += layer.count;
-  if (count != 1 && count != design.num_hidden_layers) {
-    throw UsageError(
-        fmt::format("the mask list has {} layers, expected 1 or {}, the model's number of layers",
-                    count, design.num_hidden_layers));
-  }
+  check_list(design, layers);
   design.variants.mask = layers_text(layers);
   design.mask = DefaultMask::kFull;
   for (const DefaultMask usual : {DefaultMask::kFull, DefaultMask::kCausal, DefaultMask::kOthers}) {
@@ -120,7 +148,8 @@ std::vector<mask::Mask> bind_layers(const Design& design, std::span<const mask::
   std::vector<mask::Mask> masks;
   for (const mask::MaskLayer& layer : list) {
     const Index count = list.size() == 1 ? design.num_hidden_layers : layer.count;
-    masks.insert(masks.end(), static_cast<std::size_t>(count), layer.mask.bind_sequence(length));
+    masks.insert(masks.end(), static_cast<std::size_t>(count),
+                 layer.mask.any_head().bind_sequence(length));
   }
   for (Index l = first_latent_layer(design); l < std::ssize(masks); ++l) {
     mask::Mask& own = masks[static_cast<std::size_t>(l)];
@@ -145,7 +174,7 @@ std::optional<mask::MaskExpression> open_mask(const Design& design,
       given.empty() ? own_masks(design) : std::vector(given.begin(), given.end());
   const auto is_open = [](const mask::MaskLayer& layer) { return layer.mask.open(); };
   if (std::ranges::none_of(layers, is_open)) return std::nullopt;
-  if (layers.size() == 1) return layers.front().mask;
+  if (layers.size() == 1 && layers.front().mask.heads().empty()) return layers.front().mask;
   throw UsageError(fmt::format(
       "{} '{}': a mask of words cannot be part of a list, expected one mask for all layers",
       field("mask"), mask::shown_layers(layers)));
@@ -165,17 +194,13 @@ std::optional<Index> causal_block_size(const Design& design,
 LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given) {
   std::vector<mask::MaskLayer> own;
   if (given.empty() && !design.variants.mask.empty()) own = own_masks(design);
+  const std::vector<mask::MaskLayer>& list = own.empty() ? given : own;
+  if (!list.empty()) check_list(design, list);
   std::vector<const mask::MaskExpression*> of_layer;
-  for (const mask::MaskLayer& layer : own.empty() ? given : own) {
+  for (const mask::MaskLayer& layer : list)
     of_layer.insert(of_layer.end(), static_cast<std::size_t>(layer.count), &layer.mask);
-  }
   const auto layers = static_cast<std::size_t>(design.num_hidden_layers);
   if (of_layer.size() == 1) of_layer.resize(layers, of_layer.front());
-  if (!of_layer.empty() && of_layer.size() != layers) {
-    throw UsageError(
-        fmt::format("the mask list has {} layers, expected 1 or {}, the model's number of layers",
-                    of_layer.size(), layers));
-  }
   std::optional<mask::MaskExpression> usual;
   if (design.mask != DefaultMask::kFull) usual = default_mask(design.mask);
   kinds_.reserve(layers);
@@ -195,23 +220,30 @@ LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>&
   }
 }
 
-std::optional<mask::Mask> LayerMasks::bind(const Kind& kind, Index length,
-                                           const std::optional<mask::Mask>& own,
-                                           std::span<const Index> places, OwnMask how) const {
+mask::BlockMap LayerMasks::bind(const Kind& kind, Index length, std::span<const Index> rows,
+                                const std::optional<mask::Mask>& own, std::span<const Index> places,
+                                OwnMask how) const {
   const mask::Lengths lengths{length, length};
-  std::optional<mask::Mask> mask = own;
-  if (kind.mask && (!own || how == OwnMask::kJoins)) {
-    if (const auto problem = usage_error_message([&] { mask = kind.mask->bind_sequence(length); }))
-      throw UsageError("mask " + *problem);
-    if (own) mask = *mask & *own;
-  }
-  if (kind.window) {
-    const mask::Mask window = places.empty() ? mask::band(lengths, -*kind.window, *kind.window)
-                                             : window_of(places, *kind.window);
-    mask = mask ? *mask & window : window;
-  }
-  if (kind.latent && mask) mask = *mask | first_key(lengths);
-  return mask;
+  const auto bound = [&](const std::optional<mask::MaskExpression>& of_layer) {
+    std::optional<mask::Mask> mask = own;
+    if (of_layer) {
+      if (const auto problem = usage_error_message([&] { mask = of_layer->bind_sequence(length); }))
+        throw UsageError("mask " + *problem);
+      if (own) mask = *mask & *own;
+    }
+    if (kind.window) {
+      const mask::Mask window = places.empty() ? mask::band(lengths, -*kind.window, *kind.window)
+                                               : window_of(places, *kind.window);
+      mask = mask ? *mask & window : window;
+    }
+    if (kind.latent && mask) mask = *mask | first_key(lengths);
+    return of_rows(*std::move(mask), rows);
+  };
+  if (!kind.mask || (own && how == OwnMask::kReplaces)) return mask::BlockMap(bound(std::nullopt));
+  if (kind.mask->heads().empty()) return mask::BlockMap(bound(kind.mask));
+  std::vector<mask::BlockMap> heads;
+  for (const mask::MaskExpression& head : kind.mask->heads()) heads.emplace_back(bound(head));
+  return {bound(kind.mask->any_head()), std::move(heads)};
 }
 
 std::shared_ptr<const mask::BlockMap> LayerMasks::blocks(std::size_t kind, Index length,
@@ -225,22 +257,18 @@ std::shared_ptr<const mask::BlockMap> LayerMasks::blocks(std::size_t kind, Index
     throw UsageError(fmt::format("the mask is {} × {}, but the sequence has {} tokens",
                                  own->lengths().queries, own->lengths().keys, length));
   }
-  if (!rows.empty()) {
-    const mask::Mask mask = *bind(what, length, own, places, how);
-    return std::make_shared<const mask::BlockMap>(
-        mask::Mask(std::make_shared<const SomeQueries>(mask, rows),
-                   {static_cast<Index>(rows.size()), length}));
-  }
+  const auto made_anew = [&] {
+    return std::make_shared<const mask::BlockMap>(bind(what, length, rows, own, places, how));
+  };
   const bool by_places = what.window && !places.empty();
-  if (own || by_places)
-    return std::make_shared<const mask::BlockMap>(*bind(what, length, own, places, how));
+  if (!rows.empty() || own || by_places) return made_anew();
   const std::pair key{kind, length};
   {
     const std::lock_guard lock(mutex_);
     const auto found = known_.find(key);
     if (found != known_.end()) return found->second;
   }
-  auto made = std::make_shared<const mask::BlockMap>(*bind(what, length, own, places, how));
+  auto made = made_anew();
   const std::lock_guard lock(mutex_);
   if (known_bytes_ > kKnownBytes) {
     known_.clear();

@@ -21,8 +21,9 @@ std::string_view default_mask_name(DefaultMask mask);
 mask::MaskExpression default_mask(DefaultMask mask);
 
 /// Gives `design` the masks `masks`, one for all layers or a list with one entry a layer, instead
-/// of its own. Throws UsageError for what is no mask, for masks that read files, or do not fit its
-/// layers.
+/// of its own; a layer may have one for each head. Throws UsageError for what is no mask, for masks
+/// that read files, or do not fit its layers and heads, and for masks by head with talking heads or
+/// mixers.
 void set_mask(std::string_view masks, Design& design);
 
 /// Makes two towers of the layers of `design` (Streams::kTowers), under the masks `causal` and
@@ -34,12 +35,12 @@ void set_towers(Design& design);
 /// Windows of layers come on top.
 std::vector<mask::MaskLayer> own_masks(const Design& design);
 /// One mask for each layer of `design`, for `length` tokens, from such a `list`; empty: full.
-/// Layers with a latent bottleneck read the first token besides. Windows of layers are left out.
-/// Throws UsageError for masks that do not fit.
+/// Layers with a latent bottleneck read the first token besides. Windows of layers are left out. A
+/// layer with masks by head reads what any head reads. Throws UsageError for masks that do not fit.
 std::vector<mask::Mask> bind_layers(const Design& design, std::span<const mask::MaskLayer> list,
                                     Index length);
-/// The one mask for all layers of `design`, for `length` tokens. Throws UsageError for a list, and
-/// for masks that do not fit.
+/// The one mask for all layers and heads of `design`, for `length` tokens. Throws UsageError for a
+/// list, and for masks that do not fit.
 mask::Mask own_mask(const Design& design, Index length);
 
 /// The mask of `design`, or the one of `given` in its place if there is any, that leaves words or a
@@ -69,7 +70,7 @@ class LayerMasks {
  public:
   /// The masks of `design`, of which nothing is borrowed. `given`: one for all layers or a list
   /// with one entry a layer; replaces the design's, windows of layers included. Throws UsageError
-  /// if the list does not fit.
+  /// if the list does not fit, as set_mask does.
   LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given);
 
   /// The number of the masks of layer `layer`; layers with the same number share their masks.
@@ -93,9 +94,9 @@ class LayerMasks {
     std::optional<Index> window;
     bool latent = false;  ///< every query also reads the first key
   };
-  std::optional<mask::Mask> bind(const Kind& kind, Index length,
-                                 const std::optional<mask::Mask>& own,
-                                 std::span<const Index> places, OwnMask how) const;
+  mask::BlockMap bind(const Kind& kind, Index length, std::span<const Index> rows,
+                      const std::optional<mask::Mask>& own, std::span<const Index> places,
+                      OwnMask how) const;
 
   std::vector<Kind> different_;
   std::vector<std::size_t> kinds_;

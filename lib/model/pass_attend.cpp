@@ -11,7 +11,7 @@
 namespace masque::model {
 namespace {
 
-/// Keys that each query may read.
+/// Keys that each query of a head may read.
 std::vector<Index> visible_of(const mask::BlockMap* blocks, Index queries, Index keys) {
   std::vector<Index> visible(static_cast<std::size_t>(queries), keys);
   for (Index i = 0; i < queries && blocks != nullptr; ++i)
@@ -116,21 +116,24 @@ void Pass<T>::attend_sequence(Index layer, const StreamRows& stream, const HeadS
   nn::WeightsVisitor<T> visit;
   Matrix<T> log_divisors;
   Matrix<T> scores;
-  std::vector<Index> visible;
+  std::vector<std::vector<Index>> visible;  // one for all heads, or one a head
   if (request_.attentions && observer_ != nullptr && stream.kind != StreamKind::kQuery) {
     if (request_.attention_rows) {
       log_divisors = Matrix<T>(heads.heads, queries);
       if (request_.attention_scores) scores = Matrix<T>(heads.heads * queries, keys);
-      visible = visible_of(blocks, queries, keys);
-      if (const Index most = design_.variants.largest_keys; most > 0 && !mean) {
-        for (Index& count : visible) count = std::min(count, most);
+      const Index most = mean ? 0 : design_.variants.largest_keys;
+      const Index different = blocks == nullptr ? 1 : std::max<Index>(blocks->heads(), 1);
+      for (Index head = 0; head < different; ++head) {
+        visible.push_back(visible_of(mask::blocks_of_head(blocks, head), queries, keys));
+        for (Index& count : visible.back()) count = most > 0 ? std::min(count, most) : count;
       }
     }
     problem.log_divisors = log_divisors.view();
     problem.scores = scores.view();
     visit = [&, number = chunk_.first_sequence + sequence](Index head, MatrixView<const T> seen) {
       if (request_.attention_rows) {
-        AttentionRows<T> rows{log_divisors.view().row_span(head), visible, {}};
+        const std::size_t own = visible.size() == 1 ? 0 : static_cast<std::size_t>(head);
+        AttentionRows<T> rows{log_divisors.view().row_span(head), visible[own], {}};
         if (!problem.scores.empty())
           rows.scores = problem.scores.middle_rows(head * queries, queries);
         observer_->attention_rows(number, layer, head, rows);

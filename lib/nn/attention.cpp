@@ -68,6 +68,8 @@ void check_problem(const AttentionProblem<T>& problem, MatrixView<T> context) {
                context.columns % heads == 0);
   MASQUE_CHECK(problem.blocks == nullptr ||
                problem.blocks->lengths() == (mask::Lengths{problem.query.rows, problem.key.rows}));
+  MASQUE_CHECK(problem.blocks == nullptr || !problem.blocks->by_head() ||
+               problem.blocks->heads() == heads);
   MASQUE_CHECK(problem.log_divisors.empty() || (problem.log_divisors.rows == heads &&
                                                 problem.log_divisors.columns == context.rows));
   MASQUE_CHECK(problem.scores.empty() || (problem.scores.rows == heads * context.rows &&

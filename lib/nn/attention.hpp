@@ -49,7 +49,7 @@ struct AttentionProblem {
   double scale = 1;               ///< of q·k, before position terms
   const AttentionNormalizer* normalizer = nullptr;  ///< required; must outlive the call
   const ScoreBias<T>* bias = nullptr;               ///< position terms; nullptr: none
-  /// (T × S); nullptr: everything is visible.
+  /// (T × S), one for all heads or one a head; nullptr: everything is visible.
   const mask::BlockMap* blocks = nullptr;
   /// Operands of both products (queries and keys, weights and values) are rounded to bfloat16,
   /// sums are not. A weight may be rounded before or after its division; position terms and what a

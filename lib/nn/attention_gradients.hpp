@@ -73,8 +73,8 @@ void attention_reference_backward(const AttentionProblem<T>& given, MatrixView<c
   Matrix<T> scores(queries, keys);
   Matrix<T> weights(queries, keys);
   Matrix<T> d_scores(queries, keys);
-  RowMask mask(problem.blocks, keys);
   for (Index head = 0; head < heads; ++head) {
+    RowMask mask(mask::blocks_of_head(problem.blocks, head), keys);
     const reference::Head<T> x = reference::head_of(problem, head);
     const Index group = reference::group_of(head, heads, groups);
     const MatrixView<const T> d_out = reference::columns_of(d_context, head, heads);

@@ -155,8 +155,8 @@ void attention_reference(const AttentionProblem<T>& given, MatrixView<T> context
   const Index queries = problem.query.rows;
   const Index keys = problem.key.rows;
   Matrix<T> weights(queries, keys);
-  RowMask mask(problem.blocks, keys);
   for (Index head = 0; head < problem.num_heads; ++head) {
+    RowMask mask(mask::blocks_of_head(problem.blocks, head), keys);
     const reference::Operand<T> value(reference::head_of(problem, head).value, problem.bf16);
     const MatrixView<T> out = reference::columns_of(context, head, problem.num_heads);
     const MatrixView<T> a = weights.view();

@@ -127,7 +127,8 @@ class Backward {
   }
 
   HeadOperands<T> operands() const {
-    return {&problem_, &s_.query, &s_.key_transposed, bias_.get()};
+    return {&problem_, &s_.query, &s_.key_transposed, bias_.get(),
+            mask::blocks_of_head(problem_.blocks, head_)};
   }
 
   void run_tiles() {

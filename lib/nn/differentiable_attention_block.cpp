@@ -59,19 +59,19 @@ template <class T>
 void QueryBlock<T>::begin(const HeadOperands<T>& head, Index block) {
   const AttentionProblem<T>& problem = *head.problem;
   const MatrixView<const T> query = head.query->product();
-  blocks_ = problem.blocks;
+  blocks_ = head.blocks;
   keys_ = head.keys();
   first_ = block * mask::BlockMap::kBlock;
   const Index count = std::min(mask::BlockMap::kBlock, query.rows - first_);
   query_view_ = query_.shape(count, query.columns);
-  list_entries(problem.blocks, block, head.keys(), entries_);
+  list_entries(blocks_, block, head.keys(), entries_);
   visible_.clear();
   factors_.clear();
   temperatures_.clear();
   const double scale = product_scale(problem);
   const bool pairs = operands_of(problem) == Operands::kPairs;
   for (Index r = 0; r < count; ++r) {
-    const Index n = problem.blocks == nullptr ? head.keys() : problem.blocks->visible(first_ + r);
+    const Index n = blocks_ == nullptr ? head.keys() : blocks_->visible(first_ + r);
     const double temperature = problem.normalizer->temperature(n);
     // The temperature also belongs to position terms: they come after the product.
     const bool later = head.bias != nullptr;

@@ -99,6 +99,7 @@ struct HeadOperands {
   /// Keys of its key head, packed by pack_transposed.
   const PackedMatrix<T>* key_transposed = nullptr;
   const HeadBias<T>* bias = nullptr;                ///< position terms of the head; nullptr: none
+  const mask::BlockMap* blocks = nullptr;           ///< of the head; nullptr: everything is visible
   Index keys() const { return problem->key.rows; }  ///< number of keys
 };
 

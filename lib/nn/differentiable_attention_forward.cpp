@@ -55,7 +55,8 @@ class Forward {
     if (problem_.bias != nullptr) {
       bias = problem_.bias->head(head, s_.query.plain(), s_.key.plain());
     }
-    const HeadOperands<T> operands{&problem_, &s_.query, &s_.key_transposed, bias.get()};
+    const HeadOperands<T> operands{&problem_, &s_.query, &s_.key_transposed, bias.get(),
+                                   mask::blocks_of_head(problem_.blocks, head)};
     out_ = reference::columns_of(f_.context, head, problem_.num_heads);
     const Index queries = problem_.query.rows;
     const Index keys = problem_.key.rows;

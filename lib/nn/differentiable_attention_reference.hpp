@@ -19,8 +19,8 @@ void differentiable_attention_reference(const DifferentiableAttention<T>& attent
   const Index keys = problem.key.rows;
   Matrix<T> weights(queries, keys);
   const MatrixView<T> a = weights.view();
-  RowMask mask(problem.blocks, keys);
   for (Index head = 0; head < problem.num_heads; ++head) {
+    RowMask mask(mask::blocks_of_head(problem.blocks, head), keys);
     const reference::Operand<T> value(reference::head_of(problem, head).value, problem.bf16);
     const MatrixView<T> out = reference::columns_of(context, head, problem.num_heads);
     reference::scores(problem, head, a);

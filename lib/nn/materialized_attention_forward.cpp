@@ -35,9 +35,9 @@ template <class T>
 std::vector<Matrix<T>> normalize(const MaterializedAttention<T>& attention, const Heads& heads,
                                  const std::vector<Matrix<T>>& scores) {
   const AttentionProblem<T>& problem = attention.problem;
-  RowMask mask(problem.blocks, problem.key.rows);
   std::vector<Matrix<T>> out = materialized::talk(attention.talking_before, scores);
   for (Index head = 0; head < heads.weights; ++head) {
+    RowMask mask(mask::blocks_of_head(problem.blocks, head), problem.key.rows);
     const MatrixView<T> weights = out[static_cast<std::size_t>(head)].view();
     for (Index i = 0; i < weights.rows; ++i) {
       const std::span<T> row = weights.row_span(i);
@@ -88,7 +88,7 @@ void materialized_attention_forward(const MaterializedAttention<T>& attention,
     const MatrixView<T> out = reference::columns_of(context, head, heads.values);
     multiply_values<T>(weights.view(),
                        reference::columns_of(attention.problem.value, group, heads.value_groups),
-                       attention.problem.blocks, out);
+                       mask::blocks_of_head(attention.problem.blocks, head), out);
     if (attention.value_terms != nullptr) attention.value_terms->add(head, weights.view(), out);
   }
   if (saved != nullptr) *saved = std::move(parts);

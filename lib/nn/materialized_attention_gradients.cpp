@@ -96,11 +96,11 @@ std::vector<Matrix<T>> normalizer_backward(const MaterializedAttention<T>& atten
                                            std::vector<Matrix<T>> d_normalized,
                                            const MaterializedGradients<T>& gradients) {
   const AttentionProblem<T>& problem = attention.problem;
-  RowMask mask(problem.blocks, problem.key.rows);
   const bool talks = attention.talking_before.data != nullptr;
   const std::vector<Matrix<T>> all_mixed =
       talks ? materialized::talk(attention.talking_before, scores) : std::vector<Matrix<T>>();
   for (Index head = 0; head < heads.weights; ++head) {
+    RowMask mask(mask::blocks_of_head(problem.blocks, head), problem.key.rows);
     const Matrix<T>& mixed = (talks ? all_mixed : scores)[static_cast<std::size_t>(head)];
     const MatrixView<T> d = d_normalized[static_cast<std::size_t>(head)].view();
     Matrix<T> weights = Matrix<T>::copy(mixed.view());

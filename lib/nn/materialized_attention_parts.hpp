@@ -53,6 +53,10 @@ Heads heads_of(const MaterializedAttention<T>& attention, Index context_rows,
                                           problem.scores.columns == problem.key.rows));
   MASQUE_CHECK(problem.blocks == nullptr ||
                problem.blocks->lengths() == (mask::Lengths{problem.query.rows, problem.key.rows}));
+  // Where heads are mixed, pairs are those of no head.
+  const bool by_head = problem.blocks != nullptr && problem.blocks->by_head();
+  MASQUE_CHECK(!by_head || (before.data == nullptr && after.data == nullptr &&
+                            problem.blocks->heads() == out.scores));
   return out;
 }
 

@@ -129,6 +129,7 @@ void check_problem(const Mixer& mixer, const MixerProblem<T>& problem, MatrixVie
   }
   if (problem.blocks == nullptr) return;
   MASQUE_CHECK(problem.blocks->lengths() == (mask::Lengths{tokens, tokens}));
+  MASQUE_CHECK(!problem.blocks->by_head());
   if (info.masks == MaskSupport::kAny || is_full(problem.blocks)) return;
   if (info.masks == MaskSupport::kCausal && is_causal(problem.blocks)) return;
   throw UsageError(fmt::format("{} does not support this mask, expected one of: {}", info.name,

@@ -65,8 +65,8 @@ void row_context(const T* weights, const T* value, RowHeads h, T* context) {
 template <class T>
 bool fits_row_attention(const AttentionProblem<T>& p) {
   const Index keys = p.key.rows;
-  if (p.query.rows != 1 || keys == 0 || (p.blocks != nullptr && p.blocks->visible(0) != keys))
-    return false;
+  if (p.query.rows != 1 || keys == 0) return false;
+  if (p.blocks != nullptr && (p.blocks->by_head() || p.blocks->visible(0) != keys)) return false;
   const AttentionNormalizer& n = *p.normalizer;
   const bool softmax = n.map() == ScoreMap::kExp && n.divisor() == Divisor::kSum && n.scaled() &&
                        n.unit_length() == UnitLength::kNeither && n.temperature(keys) == 1;

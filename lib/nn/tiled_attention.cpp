@@ -159,7 +159,7 @@ class TiledAttention {
     row.scale = problem_.scale;
     row.normalizer = problem_.normalizer;
     row.bias = bias;
-    row.blocks = problem_.blocks;
+    row.blocks = mask::blocks_of_head(problem_.blocks, head);
     row.context =
         context_.middle_columns(head * value_size_, value_size_).middle_rows(first, count);
     if (!weights.empty()) {

@@ -90,13 +90,29 @@ TEST_CASE("a file has one mask, or one for each layer") {
     return message_of<InputError>([&] { read(text); });
   };
   const std::string unlike = write_masks(folder / "unlike.npy", {2, 2, 5, 5}, {a, a, a, b});
-  CHECK(refusal(explicit_mask(unlike)) ==
-        unlike +
-            ": the masks of heads 0 and 1 of layer 1 differ, expected one mask for all heads "
-            "of a layer");
+  const std::vector<mask::MaskLayer> by_head = read("causal & " + explicit_mask(unlike));
+  REQUIRE(counts(by_head) == std::vector<Index>{1, 1});
+  for (std::size_t layer = 0; layer < 2; ++layer) {
+    REQUIRE(by_head[layer].mask.heads().size() == 2);
+    for (std::size_t head = 0; head < 2; ++head) {
+      CHECK(mask::to_bits(by_head[layer].mask.heads()[head].bind({5, 5})) ==
+            bits_of(layer == 1 && head == 1 ? "causal & tta" : "causal", 5));
+    }
+  }
+  const std::string text = with_files_read(explicit_mask(unlike));
+  CHECK_FALSE(contains(text, "explicit"));
+  CHECK(mask::parse_mask_layers(text) == read(explicit_mask(unlike)));
+  const std::vector<mask::MaskLayer> listed = read("2*[" + explicit_mask(one) + ", tta], [3*full]");
+  CHECK(counts(listed) == std::vector<Index>{2, 1});
+  CHECK(mask::to_bits(listed[0].mask.heads()[0].bind({5, 5})) == a);
+  const std::string three = write_masks(folder / "three.npy", {1, 3, 5, 5}, {a, b, a});
+  CHECK(contains(refusal(explicit_mask(unlike) + " & " + explicit_mask(three)),
+                 "masks of 2 heads, expected 3 as in another file of the expression"));
+  CHECK(contains(message_of<UsageError>([&] { read("[" + explicit_mask(three) + ", full]"); }),
+                 "a file with 3 masks, one for each head, expected one mask in a list"));
   const std::string two = write_masks(folder / "two.npy", {2, 5, 5}, {a, b});
   CHECK(contains(refusal(explicit_mask(layers) + " & " + explicit_mask(two)),
-                 "masks, expected 3 as in another file of the expression"));
+                 "masks of 2 layers, expected 3 as in another file of the expression"));
   CHECK(contains(message_of<UsageError>([&] { read(explicit_mask(layers) + ", full"); }),
                  "a file with 3 masks, one for each layer, expected one mask in a list"));
   const std::string wide = write_masks(folder / "wide.npy", {1, 25}, {a});

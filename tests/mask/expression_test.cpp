@@ -114,5 +114,39 @@ TEST_CASE("lists of layers") {
   CHECK(contains(message("full,"), "column 6: found the end, expected a mask"));
 }
 
+TEST_CASE("masks by head") {
+  const auto layers = parse_mask_layers("2*[causal, 3 * window(2)|tta,full] , full");
+  REQUIRE(layers.size() == 2);
+  CHECK(layers[0].count == 2);
+  REQUIRE(layers[0].mask.heads().size() == 5);
+  CHECK(layers[0].mask.heads()[0].text() == "causal");
+  CHECK(layers[0].mask.heads()[3].text() == "window(2) | tta");
+  CHECK(layers[1].mask.heads().empty());
+  CHECK(layers_text(layers) == "2*[causal, 3*window(2) | tta, full], full");
+  CHECK(parse_mask_layers(layers_text(layers)) == layers);
+  CHECK(layers[1].mask.any_head() == layers[1].mask);
+  CHECK(parse_mask_layers("[2*causal, tta]").front().mask.any_head().text() == "causal | tta");
+  CHECK(parse_mask_layers("[causal]") != parse_mask_layers("causal"));
+  CHECK(parse_mask_layers("[document(2,3), full]").front().mask.own_lengths() == Lengths{5, 5});
+  const auto open = parse_open_mask_layers("[tta_word, causal]").front().mask;
+  CHECK(open.open());
+  const std::vector<Index> words{1, 2};
+  CHECK(open.closed(words, 0).text() == "[tta_word(1,2), causal]");
+  CHECK(message_of<UsageError>([&] {
+          layers[0].mask.bind({4, 4});
+        }) == "masks that differ between heads, expected one mask for all heads");
+  const auto message = [](const std::string& text) {
+    return message_of<UsageError>([&] { parse_mask_layers(text); });
+  };
+  CHECK(contains(message("[]"), "column 2: found ']', expected a mask"));
+  CHECK(contains(message("[full"), "column 6: found the end, expected &, |, a comma or ]"));
+  CHECK(contains(message("[full] & causal"), "column 8: found '&', expected"));
+  CHECK(contains(message("[[full]]"), "column 2: found '[', expected a mask"));
+  CHECK(contains(message("~[full]"), "column 2: found '[', expected a mask"));
+  CHECK(contains(message("[0*full]"), "a number of heads from 1"));
+  CHECK(contains(message("[90000*full, 90000*causal]"), "more than 100000 heads"));
+  CHECK(contains(message_of<UsageError>([&] { parse_mask("[full]"); }), "expected a mask"));
+}
+
 }  // namespace
 }  // namespace masque::mask

@@ -2,6 +2,8 @@
 // whatever shares the batch, for any number of threads.
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -11,6 +13,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "base/json.hpp"
 #include "kernel/parallel.hpp"
 #include "mask/builtin.hpp"
 #include "model/model.hpp"
@@ -241,6 +244,40 @@ TEST_CASE("asking for some rows gives the same bits as asking for all") {
         REQUIRE(found.size() == 1);
         CHECK(found[0] == expected[row]);
       }
+    }
+  }
+}
+
+TEST_CASE("under masks that differ between heads models compute what transformers computes") {
+  std::ifstream in(MASQUE_TEST_DATA "/probe/head_masks.json");
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  const JsonValue cases = parse_json_file(text, "head_masks.json");
+  REQUIRE(cases.items.size() == 4);
+  for (const JsonValue& one : cases.items) {
+    const std::string name = one.find("model")->text;
+    CAPTURE(name);
+    for (const bool written : {false, true}) {
+      ModelOptions options;
+      options.precision = Precision::kF64;
+      options.masks = mask::parse_mask_layers(one.find("mask")->text);
+      REQUIRE(options.masks.front().mask.heads().size() > 1);
+      // As a list with an entry a layer, too.
+      if (written) options.masks.push_back(options.masks.front());
+      const auto model = open_model(MASQUE_TEST_DATA "/model/" + name, options);
+      std::vector<TokenId> ids;
+      for (const JsonValue& id : one.find("ids")->items)
+        ids.push_back(static_cast<TokenId>(id.integer().value()));
+      Batch batch;
+      batch.add(ids);
+      Request request;
+      request.all_rows = true;
+      request.targets = ids;
+      const std::vector<double> found = model->run(batch, request);
+      const std::vector<JsonValue>& expected = one.find("log_p")->items;
+      REQUIRE(found.size() == expected.size());
+      for (std::size_t i = 0; i < found.size(); ++i)
+        // Angles of Llama are rounded to float.
+        CHECK(std::abs(found[i] - expected[i].number().value()) < 1e-8);
     }
   }
 }

@@ -328,6 +328,19 @@ std::vector<NetworkCase> network_cases() {
     d.normalizer = "softmax, log_n(base=4)";
     set_mask("causal & window(1), causal", d);
   });
+  add("masks by head", [](Design& d) {
+    scheme(d, "rope");
+    d.normalizer = "log_n(base=4)";
+    set_mask("[causal & window(1), causal], [2*full]", d);
+  });
+  add("masks by head, joined layers", [](Design& d) {
+    d.variants.previous_scores = PreviousScores::kAccumulated;
+    set_mask("[tta, causal], [window(2), tta]", d);
+  });
+  add("masks by head, learned scales", [](Design& d) {
+    d.normalizer = "ssmax_learned";
+    set_mask("[causal, window(1)]", d);
+  });
   add("gau with lists", [](Design& d) {
     make_gated(d);
     scheme(d, "none, rope");

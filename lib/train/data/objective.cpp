@@ -47,7 +47,7 @@ Objective::Objective(const ObjectiveOptions& options) : options_(options) {
   drop_ = make_dropping(options.drop, options.seed, options.tokens);
   if (options.mask.empty()) return;
   const std::vector<mask::MaskLayer> layers = mask::parse_open_mask_layers(options.mask);
-  if (layers.size() != 1 || layers.front().count != 1)
+  if (layers.size() != 1 || layers.front().count != 1 || !layers.front().mask.heads().empty())
     throw UsageError(
         fmt::format("{} {}: a list cannot be combined with masks of sequences; use one mask",
                     field("mask"), options.mask));

@@ -66,18 +66,17 @@ void scale_queries_backward(MatrixView<const T> s, double offset, const mask::Bl
                             Index keys, MatrixView<const T> scaled, MatrixView<T> d_query,
                             MatrixView<T> d_s) {
   const Index size = scaled.columns / s.columns;
-  for (Index i = 0; i < scaled.rows; ++i) {
-    const double log_n = model::log_visible(blocks, keys, i);
-    for (Index h = 0; h < s.columns; ++h) {
-      const T scale = model::score_scale(s.at(0, h), log_n, offset);
-      T sum{};
-      for (Index c = h * size; c < (h + 1) * size; ++c) {
-        sum += d_query.at(i, c) * scaled.at(i, c);
-        d_query.at(i, c) *= scale;
-      }
-      if (d_s.data != nullptr && scale != T{}) d_s.at(0, h) += sum * static_cast<T>(log_n) / scale;
-    }
-  }
+  model::each_log_visible(blocks, keys, scaled.rows, s.columns,
+                          [&](Index i, Index h, double log_n) {
+                            const T scale = model::score_scale(s.at(0, h), log_n, offset);
+                            T sum{};
+                            for (Index c = h * size; c < (h + 1) * size; ++c) {
+                              sum += d_query.at(i, c) * scaled.at(i, c);
+                              d_query.at(i, c) *= scale;
+                            }
+                            if (d_s.data != nullptr && scale != T{})
+                              d_s.at(0, h) += sum * static_cast<T>(log_n) / scale;
+                          });
 }
 
 }  // namespace masque::train

@@ -193,7 +193,7 @@ bool ends_with_itself(std::string_view masks) {
   const auto unread = usage_error_message([&] {
     for (const mask::MaskLayer& layer : mask::parse_open_mask_layers(masks)) {
       const std::vector<Index> words(static_cast<std::size_t>(kStandsForAll), 1);
-      const mask::MaskExpression closed = layer.mask.closed(words, 0);
+      const mask::MaskExpression closed = layer.mask.any_head().closed(words, 0);
       const mask::Lengths usual{kStandsForAll, kStandsForAll};
       const mask::Mask bound = closed.bind(closed.own_lengths().value_or(usual));
       const Index n = bound.lengths().queries;
@@ -214,7 +214,7 @@ void check_mask_lengths(const model::Design& design, const Corpus& corpus, bool 
   for (const mask::MaskLayer& layer : model::own_masks(design)) {
     for (const Index length : lengths) {
       const std::vector<Index> words(static_cast<std::size_t>(length), 1);
-      const mask::MaskExpression mask = layer.mask.closed(words, 0);
+      const mask::MaskExpression mask = layer.mask.any_head().closed(words, 0);
       if (const auto problem = usage_error_message([&] { mask.bind_sequence(length); }))
         throw UsageError(fmt::format("{} {}", field("mask"), *problem));
     }

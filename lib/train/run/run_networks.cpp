@@ -207,7 +207,7 @@ void TrainingRun::join_memory() {
   std::string mask = design_.variants.mask;
   if (mask.empty()) mask = model::default_mask_name(design_.mask);
   const std::vector<mask::MaskLayer> layers = mask::parse_open_mask_layers(mask);
-  if (layers.size() != 1 || layers.front().count != 1) {
+  if (layers.size() != 1 || layers.front().count != 1 || !layers.front().mask.heads().empty()) {
     throw UsageError(fmt::format("{} {} is a list; with {} use one mask for all layers",
                                  field("mask"), mask, field("memory")));
   }
