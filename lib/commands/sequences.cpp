@@ -101,7 +101,7 @@ cli::ExitCode each_record(const SequenceOptions& o, const OpenedModel& opened,
     padded.resize(line.size() + kLinePadding);
     record.clear();
     std::optional<probe::Sequence> item;
-    const auto problem = input_error_message([&] {
+    auto problem = input_error_message([&] {
       const auto unread = reader.read(std::string_view(padded).substr(0, line.size()), record);
       surrogates.add_line(reader.lone_surrogates());
       if (unread) throw InputError(*unread);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/error.hpp"
 #include "base/interrupt.hpp"
 #include "base/vectorize.hpp"
 

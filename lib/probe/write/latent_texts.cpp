@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "model/variants.hpp"
+#include "probe/score/length_policy.hpp"
 
 namespace masque::probe {
 
