@@ -24,6 +24,8 @@ class EncodingCheck {
   /// or more) are control characters or no UTF-8, or of every second byte 85 % are no more than a
   /// space. (A NUL here and there is text.) The verdict does not depend on how the bytes are cut.
   void add(std::string_view bytes);
+  /// Whether NUL bytes have come and the verdict has not: it needs more bytes, or the end.
+  bool waits() const { return !done_ && first_.find('\0') != std::string::npos; }
 
  private:
   void judge(std::string_view text) const;

@@ -141,7 +141,13 @@ void TextSource::look(std::string_view bytes) {
 }
 
 std::size_t TextSource::read(char* out, std::size_t size) {
-  if (size == 0 || ended_) return 0;
+  if (size == 0) return 0;
+  if (!held_.empty()) {
+    const std::size_t count = held_.copy(out, size);
+    held_.erase(0, count);
+    return count;
+  }
+  if (ended_) return 0;
   if (!begun_) begin();
   std::size_t count = 0;
   if (!first_.empty()) {
@@ -152,11 +158,19 @@ std::size_t TextSource::read(char* out, std::size_t size) {
   }
   ended_ = count == 0;
   look({out, count});
+  std::string more;
+  while (!ended_ && encoding_.waits()) {
+    more.resize(kBlockBytes);
+    more.resize(read_unpacked(more.data(), more.size()));
+    ended_ = more.empty();
+    look(more);
+    held_ += more;
+  }
   return count;
 }
 
 bool TextSource::ready() const {
-  if (ended_ || used_ < block_.size() || !first_.empty()) return true;
+  if (ended_ || used_ < block_.size() || !first_.empty() || !held_.empty()) return true;
   pollfd entry{fd_, POLLIN, 0};
   return ::poll(&entry, 1, 0) != 0;
 }

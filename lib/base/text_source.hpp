@@ -28,9 +28,10 @@ class TextSource {
   std::string begin_of_file() const;
 
   /// Reads up to `size` bytes into `out`, as they come, and returns how many; 0 at the end only (or
-  /// for size 0). Waits for a descriptor that does not block. Throws InputError if the descriptor
-  /// cannot be read, what is packed is damaged or cut off, the text is in another encoding
-  /// (EncodingCheck) or of another kind (refuse_other_kind); Interrupted.
+  /// for size 0). Nothing is given before EncodingCheck knows that it is text. Waits for a
+  /// descriptor that does not block. Throws InputError if the descriptor cannot be read, what is
+  /// packed is damaged or cut off, the text is in another encoding (EncodingCheck) or of another
+  /// kind (refuse_other_kind); Interrupted.
   std::size_t read(char* out, std::size_t size);
   /// How the input is packed; kNone before the first read().
   Packing packing() const { return packing_; }
@@ -50,6 +51,7 @@ class TextSource {
   std::unique_ptr<Unpacker> unpacker_;  ///< nullptr: nothing is packed
   Packing packing_ = Packing::kNone;
   std::string first_;  ///< of the text, read to look for a mark
+  std::string held_;   ///< read after bytes whose encoding was not yet known
   std::string kind_;   ///< the first bytes, by which other kinds are known
   EncodingCheck encoding_;
   std::optional<std::uint64_t> left_;  ///< bytes of the shard
