@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "text/convert_spiece.hpp"
+#include "text/decoder.hpp"
 #include "text/json_fields.hpp"
 #include "text/post_processor.hpp"
 #include "text/tokenizer_files.hpp"
@@ -136,7 +137,7 @@ void check_settings(const FolderConfig& config, const JsonValue& json, std::stri
     check.unknown(std::string(parts.steps.model->token(*parts.unknown_as_text)));
 }
 
-/// Refuses tokens that the files next to tokenizer.json number otherwise.
+/// Refuses tokens that the files next to tokenizer.json number otherwise, or lack.
 void check_ids(const FolderConfig& config, const TokenizerParts& parts) {
   const bool replaces = config.settings.find("added_tokens_decoder") != nullptr;
   if (!replaces && config.added_ids.members.empty()) return;
@@ -153,13 +154,14 @@ void check_ids(const FolderConfig& config, const TokenizerParts& parts) {
                 [](const JsonMember& member) { return member.name != "added_tokens_decoder"; });
   add_folder_tokens(ids, listed);
   for (const AddedToken& token : parts.added) {
+    // Those of the vocabulary that are not listed are special there.
     const bool kept =
-        parts.steps.model->find(token.content) ||
+        (token.special && parts.steps.model->find(token.content)) ||
         std::ranges::find(listed, token.content, &AddedToken::content) != listed.end();
     if (!replaces || kept) continue;
     throw InputError(config.path,
-                     fmt::format("added_tokens_decoder lacks '{}' of tokenizer.json, which its "
-                                 "vocabulary lacks too; expected all added tokens",
+                     fmt::format("added_tokens_decoder lacks '{}' of tokenizer.json; expected all "
+                                 "added tokens",
                                  escape(token.content)));
   }
   for (const AddedToken& token : listed) {
@@ -187,6 +189,8 @@ void apply_class(const JsonValue& json, const FolderConfig& folder, TokenizerPar
   set_mask_flags(config, kind);
   add_folder_tokens(config, parts.added);
   if (kind == "qwen2") reset_role_flags(config, parts.added);
+  if (kind == "clip")
+    parts.decoder = make_decoder(parse_json_file(clip_decoder(), parts.path), parts.path);
   const std::string processor =
       processor_of(kind, finder_with(parts.steps.model, parts.added), config);
   if (processor.empty() || processor == "null") return;

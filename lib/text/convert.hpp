@@ -101,6 +101,9 @@ std::span<const ClassRole> byte_level_roles(std::string_view kind);
 /// token of it.
 std::string byte_level_processor(const std::string& kind, const TokenFinder& find,
                                  const FolderConfig& config);
+/// The decoder of CLIP, as JSON: the ends of words that it marks are spaces, but for the last. The
+/// class has it whatever tokenizer.json says.
+std::string clip_decoder();
 
 /// Gives those of `tokens` that are special and have a role in `config` the flags of plain ones:
 /// Qwen2's constructor adds them by their names.

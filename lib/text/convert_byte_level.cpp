@@ -86,8 +86,7 @@ TokenizerText class_steps(const std::string& kind, const FolderConfig& config,
     text.post_processor =
         roberta_json(find, role_of(config, "bos").value_or("<|startoftext|>"),
                      role_of(config, "eos").value_or("<|endoftext|>"), false, false);
-    text.decoder =
-        R"({"type":"Sequence","decoders":[{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},{"type":"Replace","pattern":{"String":"</w>"},"content":" "},{"type":"Strip","content":" ","start":1,"stop":1}]})";
+    text.decoder = clip_decoder();
   } else {
     if (kind != "gpt2") text.normalizer = R"({"type":"NFC"})";
     text.post_processor = bos_eos_json(find, config, false, false);
@@ -101,6 +100,10 @@ TokenizerText class_steps(const std::string& kind, const FolderConfig& config,
 }
 
 }  // namespace
+
+std::string clip_decoder() {
+  return R"({"type":"Sequence","decoders":[{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},{"type":"Replace","pattern":{"String":"</w>"},"content":" "},{"type":"Strip","content":" ","start":1,"stop":1}]})";
+}
 
 std::span<const ClassRole> byte_level_roles(std::string_view kind) {
   if (kind == "roberta") return kFairseqRoles;

@@ -30,7 +30,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   text = std::move(out);
 }
 
-void clean_up_spaces(std::string& text) {
+void clean_up_spaces(std::string& text, CleanUp how) {
+  constexpr std::pair<std::string_view, std::string_view> kOneWord{" do not", " don't"};
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kRules{
       {{" .", "."},
        {" ?", "?"},
@@ -39,11 +40,13 @@ void clean_up_spaces(std::string& text) {
        {" ' ", "'"},
        {" n't", "n't"},
        {" 'm", "'m"},
-       {" do not", " don't"},
+       kOneWord,
        {" 's", "'s"},
        {" 've", "'ve"},
        {" 're", "'re"}}};
-  for (const auto& [from, to] : kRules) replace_all(text, from, to);
+  for (const auto& rule : kRules) {
+    if (how == CleanUp::kTokenizers || rule != kOneWord) replace_all(text, rule.first, rule.second);
+  }
 }
 
 }  // namespace masque::text

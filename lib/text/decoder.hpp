@@ -44,8 +44,14 @@ std::unique_ptr<Decoder> make_decoder(const JsonValue& json, const std::string& 
 /// Replaces every occurrence in `text` of `from`, which is not empty, by `to`, from the left.
 void replace_all(std::string& text, std::string_view from, std::string_view to);
 
-/// Removes the spaces of `text` in front of punctuation and of English endings ("n't"), as the
-/// "cleanup" of tokenizers does.
-void clean_up_spaces(std::string& text);
+/// Who cleans up.
+enum class CleanUp {
+  kTokenizers,   ///< the "cleanup" of tokenizers, which also makes "don't" of "do not"
+  kTransformers  ///< the clean_up_tokenization_spaces of transformers
+};
+
+/// Removes the spaces of `text` in front of punctuation and of English endings ("n't"), as `how`
+/// does.
+void clean_up_spaces(std::string& text, CleanUp how = CleanUp::kTokenizers);
 
 }  // namespace masque::text

@@ -103,7 +103,6 @@ std::vector<AddedToken> read_ids(const FolderConfig& config) {
     AddedToken token;
     token.content = member.name;
     token.id = id_field(config.added_ids, member.name, path);
-    token.special = has_role(config, token.content);
     token.normalized = !is_named(config.settings, token.content);
     out.push_back(std::move(token));
   }
@@ -121,9 +120,9 @@ void add_text_or_token(const JsonValue& json, const std::string& path,
   }
 }
 
-/// Special tokens without roles: those that a model has names of its own for ("image_token"), then
-/// a list.
-std::vector<AddedToken> further_tokens(const FolderConfig& config) {
+/// Special tokens that have a name but no role: those that a model has names of its own for
+/// ("image_token").
+std::vector<AddedToken> named_tokens(const FolderConfig& config) {
   std::vector<AddedToken> out;
   for (const char* name : {"extra_special_tokens", "model_specific_special_tokens"}) {
     const JsonValue* own = config.settings.find(name);
@@ -135,6 +134,12 @@ std::vector<AddedToken> further_tokens(const FolderConfig& config) {
         member.value.is(JsonKind::kString))
       out.push_back(special_token(member.value.text));
   }
+  return out;
+}
+
+/// Special tokens of the list, which have no names.
+std::vector<AddedToken> listed_tokens(const FolderConfig& config) {
+  std::vector<AddedToken> out;
   if (const JsonValue* list = token_list(config.settings)) {
     for (const JsonValue& item : list->items) add_text_or_token(item, config.path, out);
   }
@@ -172,11 +177,21 @@ void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& toke
   };
   const JsonValue* decoder =
       find_field(config.settings, "added_tokens_decoder", JsonKind::kObject, config.path);
-  std::unordered_set<std::string> listed;  // whose flags count
-  for (const AddedToken& token : tokens) listed.insert(token.content);
+  std::vector<AddedToken> further = named_tokens(config);
+  std::unordered_set<std::string> special;  // whatever the flags of a numbered token say
+  for (const auto& [role, content] : config.roles) special.insert(content);
+  for (const AddedToken& token : further) special.insert(token.content);
+  for (AddedToken& token : listed_tokens(config)) {
+    // A token of the list alone keeps the flag of added_tokens_decoder.
+    if (decoder == nullptr) special.insert(token.content);
+    further.push_back(std::move(token));
+  }
+  std::unordered_set<std::string> numbered;  // whose other flags count
+  for (const AddedToken& token : tokens) numbered.insert(token.content);
   for (AddedToken& token :
        decoder != nullptr ? read_decoder(*decoder, config.path) : read_ids(config)) {
-    listed.insert(token.content);
+    token.special = token.special || special.contains(token.content);
+    numbered.insert(token.content);
     add(std::move(token), decoder != nullptr);
   }
   for (const std::string_view role : kRoleOrder) {
@@ -188,11 +203,11 @@ void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& toke
         token.lstrip = config.mask_takes_space;
         token.normalized = config.mask_is_normalized;
       }
-      add(std::move(token), flags.has_value() && !listed.contains(content));
+      add(std::move(token), flags.has_value() && !numbered.contains(content));
     }
   }
-  for (AddedToken& token : further_tokens(config)) {
-    const bool replace = !listed.contains(token.content);
+  for (AddedToken& token : further) {
+    const bool replace = !numbered.contains(token.content);
     add(std::move(token), replace);
   }
 }

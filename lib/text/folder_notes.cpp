@@ -22,7 +22,9 @@ namespace {
 // or not at all.
 constexpr std::string_view kKnownSettings =
     "add_bos_token add_eos_token add_prefix_space added_tokens_decoder additional_special_tokens "
-    "auto_map backend chat_template clean_up_tokenization_spaces default_to_notebook device "
+    "auto_map backend chat_template clean_up_tokenization_spaces "
+    "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output default_to_notebook "
+    "device "
     "device_map do_basic_tokenize do_lower_case errors extra_ids extra_special_tokens "
     "fix_mistral_regex from_slow full_tokenizer_file init_inputs is_local keep_accents language "
     "legacy legacy_behaviour local_files_only max_len max_length merges_file "

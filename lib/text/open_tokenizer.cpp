@@ -28,13 +28,27 @@ void add_missing(const RoleNames& more, RoleNames& roles) {
   }
 }
 
-/// Adds what the folder says about roles, and that special tokens are text.
+/// Whether decoding cleans up: transformers does it, for other models than byte-pair encodings.
+bool cleans_up(const FolderConfig& config, const TokenizerParts& parts) {
+  const auto is = [&](const char* name, const char* value) {
+    return std::ranges::find(parts.summary, std::pair<std::string, std::string>(name, value)) !=
+           parts.summary.end();
+  };
+  return setting(config, "clean_up_tokenization_spaces", false) &&
+         !is("read_as", "SentencePiece") &&
+         (!is("model", "BPE") ||
+          setting(config, "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output",
+                  false));
+}
+
+/// Adds what the folder says about roles, that special tokens are text, and how text is decoded.
 TokenizerParts with_roles(TokenizerParts parts, const FolderConfig& config) {
   parts.role_names = config.roles;
   add_missing(config.old_roles, parts.role_names);
   if (setting(config, "split_special_tokens", false)) {
     for (AddedToken& token : parts.added) token.found = token.found && !token.special;
   }
+  parts.cleans_up = cleans_up(config, parts);
   return parts;
 }
 

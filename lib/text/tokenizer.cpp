@@ -181,6 +181,7 @@ std::string Tokenizer::decode(const std::vector<TokenId>& ids, bool skip_special
     if (!parts_.decoder && &token != tokens.data()) out += ' ';
     out += token;
   }
+  if (parts_.cleans_up) clean_up_spaces(out, CleanUp::kTransformers);
   return out;
 }
 

@@ -66,6 +66,8 @@ struct TokenizerParts {
   Steps steps;                                          ///< the model must be there
   std::shared_ptr<const PostProcessor> post_processor;  ///< nullptr: none
   std::shared_ptr<const Decoder> decoder;               ///< nullptr: tokens with spaces between
+  /// Decoded text is cleaned up: CleanUp::kTransformers.
+  bool cleans_up = false;
   std::vector<AddedToken> added;  ///< moved into Tokenizer::added(); empty in a Tokenizer
   /// Which token has a role ("mask"), where a file says so; the others are guessed by usual names.
   std::vector<std::pair<std::string, std::string>> role_names;

@@ -44,6 +44,62 @@ TEST_CASE("special tokens are text where tokenizer_config.json says so") {
   CHECK(tokenizer.roles().mask == 4);
 }
 
+TEST_CASE("a token that has a name is special, whatever added_tokens_decoder says") {
+  test::TempFolder folder;
+  test::write_file(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  const std::string numbered = R"("added_tokens_decoder":{"6":{"content":"<n>","special":false}})";
+  const auto ids = [&](const std::string& members) {
+    test::write_file(folder / "tokenizer_config.json",
+                     R"({"split_special_tokens":true,)" + members + "}");
+    return Tokenizer::open(folder.path()).encode("a<n>", {}).ids;
+  };
+  // As BertTokenizer of transformers 5.24.
+  CHECK(ids(numbered) == Ids{5, 6});
+  for (const char* named : {R"("mask_token":"<n>")", R"("extra_special_tokens":{"image":"<n>"})",
+                            R"("image_token":"<n>")"}) {
+    CAPTURE(named);
+    CHECK(ids(numbered + "," + named) == Ids{5, 1, 1, 1});
+  }
+  // A list gives no names; in added_tokens.json tokens have no flags.
+  CHECK(ids(numbered + R"(,"extra_special_tokens":["<n>"])") == Ids{5, 6});
+  test::write_file(folder / "added_tokens.json", R"({"<n>":6})");
+  CHECK(ids(R"("do_lower_case":true)") == Ids{5, 6});
+  CHECK(ids(R"("extra_special_tokens":["<n>"])") == Ids{5, 1, 1, 1});
+}
+
+TEST_CASE("clean_up_tokenization_spaces is of decoded text, but not of byte-pair encodings") {
+  test::TempFolder folder;
+  test::write_file(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ndo\nnot\n'\nt\n.\n");
+  const auto decoded = [&](const std::string& members) {
+    test::write_file(folder / "tokenizer_config.json", "{" + members + "}");
+    return Tokenizer::open(folder.path()).decode({5, 6, 5, 7, 8, 9}, false);
+  };
+  CHECK(decoded("") == "do not do ' t.");
+  CHECK(decoded(R"("clean_up_tokenization_spaces":true)") == "do not do't.");
+  test::write_file(
+      folder / "tokenizer.json",
+      R"({"model":{"type":"BPE","vocab":{"a":0,"'":1},"merges":[]},"decoder":{"type":"Replace","pattern":{"String":"a"},"content":" "}})");
+  const auto from_json = [&](const std::string& members) {
+    test::write_file(folder / "tokenizer_config.json",
+                     R"({"clean_up_tokenization_spaces":true)" + members + "}");
+    return Tokenizer::open(folder.path()).decode({0, 1, 0}, false);
+  };
+  CHECK(from_json("") == " ' ");
+  CHECK(from_json(
+            R"(,"clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output":true)") ==
+        "'");
+}
+
+TEST_CASE("CLIP's class decodes a tokenizer.json as it does vocab.json") {
+  test::TempFolder folder;
+  test::write_file(
+      folder / "tokenizer.json",
+      R"({"model":{"type":"BPE","vocab":{"a":0,"b</w>":1,"<|startoftext|>":2,"<|endoftext|>":3},"merges":[],"end_of_word_suffix":"</w>"},"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true}})");
+  CHECK(Tokenizer::open(folder.path()).decode({0, 1, 1}, false) == "ab</w>b</w>");
+  test::write_file(folder / "tokenizer_config.json", R"({"tokenizer_class":"CLIPTokenizer"})");
+  CHECK(Tokenizer::open(folder.path()).decode({0, 1, 1}, false) == "ab b");
+}
+
 TEST_CASE("flags of a special token's object count, where no list has them") {
   test::TempFolder folder;
   test::write_file(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
