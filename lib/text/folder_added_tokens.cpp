@@ -76,18 +76,23 @@ bool is_role(std::string_view name) {
   });
 }
 
-/// The list of special tokens without roles; nullptr if there is none.
-const JsonValue* token_list(const JsonValue& settings) {
+/// The list of special tokens without roles under its present name; nullptr if there is none.
+const JsonValue* new_token_list(const JsonValue& settings) {
   const JsonValue* list = settings.find("extra_special_tokens");
-  if (list != nullptr && !list->is(JsonKind::kObject)) return list;
-  return settings.find("additional_special_tokens");
+  return list != nullptr && !list->is(JsonKind::kObject) ? list : nullptr;
+}
+
+/// The same under its old name, too, which is left in special_tokens_map.json alone.
+const JsonValue* token_list(const JsonValue& settings) {
+  const JsonValue* list = new_token_list(settings);
+  return list != nullptr ? list : settings.find("additional_special_tokens");
 }
 
 /// Whether the settings name the special token `content`: a role or an item of the list; not only
 /// its class.
 bool is_named(const JsonValue& settings, std::string_view content) {
   const auto fits = [&](const JsonValue& item) { return is_token(item, content); };
-  const JsonValue* list = token_list(settings);
+  const JsonValue* list = new_token_list(settings);
   return std::ranges::any_of(settings.members,
                              [&](const JsonMember& member) {
                                return is_role(member.name) && fits(member.value);
@@ -182,8 +187,10 @@ void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& toke
   for (const auto& [role, content] : config.roles) special.insert(content);
   for (const AddedToken& token : further) special.insert(token.content);
   for (AddedToken& token : listed_tokens(config)) {
-    // A token of the list alone keeps the flag of added_tokens_decoder.
-    if (decoder == nullptr) special.insert(token.content);
+    // A token of the list alone keeps the flag of added_tokens_decoder; added_tokens.json is read
+    // before the old name of the list.
+    if (decoder == nullptr && new_token_list(config.settings) != nullptr)
+      special.insert(token.content);
     further.push_back(std::move(token));
   }
   std::unordered_set<std::string> numbered;  // whose other flags count
