@@ -153,12 +153,17 @@ void check_ids(const FolderConfig& config, const TokenizerParts& parts) {
   std::erase_if(ids.settings.members,
                 [](const JsonMember& member) { return member.name != "added_tokens_decoder"; });
   add_folder_tokens(ids, listed);
+  std::vector<AddedToken> named;
+  add_folder_tokens(config, named);
+  const auto has = [](const std::vector<AddedToken>& tokens, const AddedToken& token) {
+    return std::ranges::find(tokens, token.content, &AddedToken::content) != tokens.end();
+  };
   for (const AddedToken& token : parts.added) {
-    // Those of the vocabulary that are not listed are special there.
-    const bool kept =
-        (token.special && parts.steps.model->find(token.content)) ||
-        std::ranges::find(listed, token.content, &AddedToken::content) != listed.end();
-    if (!replaces || kept) continue;
+    // One that is not listed, but has a role, is added again: special, and with a new id unless the
+    // vocabulary has it.
+    const bool again =
+        token.special && has(named, token) && parts.steps.model->find(token.content).has_value();
+    if (!replaces || again || has(listed, token)) continue;
     throw InputError(config.path,
                      fmt::format("added_tokens_decoder lacks '{}' of tokenizer.json; expected all "
                                  "added tokens",
@@ -178,17 +183,18 @@ void check_ids(const FolderConfig& config, const TokenizerParts& parts) {
 }  // namespace
 
 void apply_class(const JsonValue& json, const FolderConfig& folder, TokenizerParts& parts) {
-  check_ids(folder, parts);
   const std::string& kind = folder.tokenizer.architecture;
   if (kind.empty() || folder.tokenizer.is_type) {
+    check_ids(folder, parts);
     add_folder_tokens(folder, parts.added);
     return;
   }
-  check_settings(folder, json, kind, parts);
   FolderConfig config = with_class_roles(folder, roles_of(kind));
+  check_ids(config, parts);
+  check_settings(folder, json, kind, parts);
   set_mask_flags(config, kind);
   add_folder_tokens(config, parts.added);
-  if (kind == "qwen2") reset_role_flags(config, parts.added);
+  if (kind == "qwen2") reset_special_flags(config, parts.added);
   if (kind == "clip")
     parts.decoder = make_decoder(parse_json_file(clip_decoder(), parts.path), parts.path);
   const std::string processor =

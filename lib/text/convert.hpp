@@ -105,10 +105,6 @@ std::string byte_level_processor(const std::string& kind, const TokenFinder& fin
 /// class has it whatever tokenizer.json says.
 std::string clip_decoder();
 
-/// Gives those of `tokens` that are special and have a role in `config` the flags of plain ones:
-/// Qwen2's constructor adds them by their names.
-void reset_role_flags(const FolderConfig& config, std::vector<AddedToken>& tokens);
-
 /// The part `member` of a tokenizer.json, `json`, if it is of the type `type`, else the first such
 /// step of its Sequence; nullptr if there is none.
 const JsonValue* step_of(const JsonValue& json, const char* member, std::string_view type);

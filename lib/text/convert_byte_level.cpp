@@ -114,13 +114,6 @@ std::span<const ClassRole> byte_level_roles(std::string_view kind) {
   return kGpt2Roles;
 }
 
-void reset_role_flags(const FolderConfig& config, std::vector<AddedToken>& tokens) {
-  for (AddedToken& token : tokens) {
-    if (token.special && has_role(config, token.content))
-      token = {.id = token.id, .content = token.content, .special = true};
-  }
-}
-
 std::string byte_level_processor(const std::string& kind, const TokenFinder& find,
                                  const FolderConfig& config) {
   return class_steps(kind, config, find).post_processor;
@@ -146,7 +139,7 @@ TokenizerParts read_byte_level(const std::string& vocab_path, const std::string&
                : with_class_roles(folder, byte_level_roles(kind));
   std::vector<AddedToken> tokens;
   add_folder_tokens(config, tokens);
-  if (kind == "qwen2") reset_role_flags(config, tokens);
+  if (kind == "qwen2") reset_special_flags(config, tokens);
   const std::string json = tokenizer_json(class_steps(kind, config, finder_with(model, tokens)));
   TokenizerParts parts = assemble(parse_json_file(json, vocab_path), model, "BPE", vocab_path);
   parts.added = std::move(tokens);

@@ -151,12 +151,13 @@ std::vector<AddedToken> listed_tokens(const FolderConfig& config) {
   return out;
 }
 
-}  // namespace
-
-bool has_role(const FolderConfig& config, std::string_view content) {
-  return std::any_of(config.roles.begin(), config.roles.end(),
-                     [&](const auto& role) { return role.second == content; });
+std::unordered_set<std::string> contents_of_roles(const FolderConfig& config) {
+  std::unordered_set<std::string> out;
+  for (const auto& [role, content] : config.roles) out.insert(content);
+  return out;
 }
+
+}  // namespace
 
 AddedToken read_added_token(const JsonValue& json, const std::string& path) {
   AddedToken token;
@@ -183,8 +184,8 @@ void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& toke
   const JsonValue* decoder =
       find_field(config.settings, "added_tokens_decoder", JsonKind::kObject, config.path);
   std::vector<AddedToken> further = named_tokens(config);
-  std::unordered_set<std::string> special;  // whatever the flags of a numbered token say
-  for (const auto& [role, content] : config.roles) special.insert(content);
+  // Whatever the flags of a numbered token say.
+  std::unordered_set<std::string> special = contents_of_roles(config);
   for (const AddedToken& token : further) special.insert(token.content);
   for (AddedToken& token : listed_tokens(config)) {
     // A token of the list alone keeps the flag of added_tokens_decoder; added_tokens.json is read
@@ -216,6 +217,16 @@ void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& toke
   for (AddedToken& token : further) {
     const bool replace = !numbered.contains(token.content);
     add(std::move(token), replace);
+  }
+}
+
+void reset_special_flags(const FolderConfig& config, std::vector<AddedToken>& tokens) {
+  std::unordered_set<std::string> special = contents_of_roles(config);
+  for (const AddedToken& token : named_tokens(config)) special.insert(token.content);
+  for (const AddedToken& token : listed_tokens(config)) special.insert(token.content);
+  for (AddedToken& token : tokens) {
+    if (special.contains(token.content))
+      token = {.id = token.id, .content = token.content, .special = true};
   }
 }
 

@@ -83,9 +83,6 @@ void apply_class(const JsonValue& json, const FolderConfig& folder, TokenizerPar
 /// has that corrected ("fix_mistral_regex").
 void note_tokenizer_json(const JsonValue& json, const FolderConfig& config, TokenizerParts& parts);
 
-/// Whether the token `content` has a role in `config`.
-bool has_role(const FolderConfig& config, std::string_view content);
-
 /// The entry `json` of added_tokens or added_tokens_decoder, but for its id. Throws InputError
 /// naming `path` for what is none.
 AddedToken read_added_token(const JsonValue& json, const std::string& path);
@@ -95,6 +92,9 @@ AddedToken read_added_token(const JsonValue& json, const std::string& path);
 /// is there already are replaced by those of added_tokens_decoder. Throws InputError for what is no
 /// entry.
 void add_folder_tokens(const FolderConfig& config, std::vector<AddedToken>& tokens);
+/// Gives those of `tokens` that are special tokens of `config` the flags of plain ones: Qwen2's
+/// constructor adds them by what they are called. Throws as add_folder_tokens.
+void reset_special_flags(const FolderConfig& config, std::vector<AddedToken>& tokens);
 
 /// The parts of a vocab.txt with the contents `text`, as transformers converts it for BERT and
 /// MPNet with `config`, or by Google's or bert4keras' rules (`flavor`). Throws InputError naming

@@ -7,6 +7,7 @@ usage: tokenizer_classes.py             writes tests/data/text/classes/ (vocabul
        tokenizer_classes.py --settings BIN [NAME…]  the same for each setting of the files next to a vocabulary, one at a time
        tokenizer_classes.py --json BIN [NAME…]      the same for folders that transformers wrote, with a tokenizer.json
        tokenizer_classes.py --random BIN COUNT SEED the same for COUNT random combinations of settings of each class
+       tokenizer_classes.py --random-json BIN COUNT SEED the same next to a tokenizer.json
        (with --decode after BIN each also compares the texts that ids with special tokens give, with and without these)
        tokenizer_classes.py --show NAME…  prints the parts of transformers' tokenizers
 
@@ -345,8 +346,8 @@ def saved(cls, store):
         shutil.rmtree(out)
 
 
-def json_cases(store, classes):
-    """Adds the files to store."""
+def json_cases(store, classes, draw=None):
+    """Adds the files to store. Each setting alone; or the combinations that draw() gives, lists of changes."""
     out = []
     for cls in classes:
         made = saved(cls, store)
@@ -355,15 +356,21 @@ def json_cases(store, classes):
         name = f"{cls}.json"
         store[name], settings = made
         out.append((f"{cls} tokenizer.json", {"tokenizer.json": name}, settings, None, {}))
-        for file, key, value in all_changes():
-            _, _, changed, _, beside = changed_case(cls, [(file, key, value)])
-            out.append((f"{cls} tokenizer.json {key or file}={json.dumps(value)}", {"tokenizer.json": name}, {**settings, **changed}, None, beside))
+        for changes in draw() if draw else [[change] for change in all_changes()]:
+            shown, _, changed, _, beside = changed_case(cls, changes)
+            out.append((shown.replace(cls, f"{cls} tokenizer.json", 1), {"tokenizer.json": name}, {**settings, **changed}, None, beside))
     return out
 
 
-def random_cases(count, seed):
+def combinations(count, seed):
+    """draw() gives count lists of 2 to 5 changes."""
     chance, changes = random.Random(seed), all_changes()
-    return [changed_case(cls, chance.sample(changes, chance.randint(2, 5))) for cls in CHANGED for _ in range(count)]
+    return lambda: [chance.sample(changes, chance.randint(2, 5)) for _ in range(count)]
+
+
+def random_cases(count, seed):
+    draw = combinations(count, seed)
+    return [changed_case(cls, changes) for cls in CHANGED for changes in draw()]
 
 
 def write_folder(folder, files, settings, config, store, beside=()):
@@ -522,8 +529,8 @@ def main():
     if not mode:
         write_goldens(store)
         return 0
-    tried = settings_cases() if mode == "--settings" else json_cases(store, CHANGED) if mode == "--json" else random_cases(int(arguments[1]), int(arguments[2])) if mode == "--random" else cases()
-    chosen = arguments if mode == "--show" else arguments[3:] if mode == "--random" else arguments[1:]
+    tried = settings_cases() if mode == "--settings" else json_cases(store, CHANGED) if mode == "--json" else json_cases(store, CHANGED, combinations(int(arguments[1]), int(arguments[2]))) if mode == "--random-json" else random_cases(int(arguments[1]), int(arguments[2])) if mode == "--random" else cases()
+    chosen = arguments if mode == "--show" else arguments[3:] if mode.startswith("--random") else arguments[1:]
     decodes = "--decode" in chosen
     chosen = [c for c in chosen if c != "--decode"]
     counts = {}
