@@ -126,6 +126,23 @@ void find_head(const store::Checkpoint& checkpoint, const std::optional<store::M
   }
 }
 
+/// Throws InputError if the table of `family` is there under the name of its head alone, as
+/// safetensors' save_model may write a tied one.
+void refuse_head_name(const store::Checkpoint& checkpoint, const store::NamedTensors& names,
+                      const store::FamilyNames& family) {
+  std::vector<std::string> heads = family.decoder_spellings;
+  heads.push_back(family.decoder_weight);
+  const auto found =
+      std::ranges::find_if(heads, [&](const std::string& name) { return holds(names, name); });
+  if (found == heads.end()) return;
+  throw InputError(
+      checkpoint.path(),
+      fmt::format("the word table is stored under the name of its head: 'ckpt rename {} -o OUT "
+                  "{}={}' gives it its own",
+                  escape(checkpoint.path()), escape(*found),
+                  store::with_prefix(family.input_table, family.prefix)));
+}
+
 /// llama.cpp takes output.weight where it is there, whatever a config says.
 void find_gguf_head(const store::Checkpoint& checkpoint, EmbeddingTable& table) {
   const std::string name(table.family->decoder_weight);
@@ -210,6 +227,7 @@ EmbeddingTable find_embedding_table(const store::Checkpoint& checkpoint,
   const bool gguf = store::has_gguf_names(checkpoint);
   table.names = store::NamedTensors(checkpoint, config);
   if (config) table.of_config = store::family_names_of(*config);
+  const auto of_config = table.of_config;
   if (table.of_config != nullptr && table_of(table.names, *table.of_config) == nullptr)
     table.of_config = nullptr;
   table.family = table.of_config.get();
@@ -228,6 +246,8 @@ EmbeddingTable find_embedding_table(const store::Checkpoint& checkpoint,
     table.input = &named;
   }
   if (table.input == nullptr) refuse_opaque_table(checkpoint);
+  if (table.input == nullptr && of_config != nullptr)
+    refuse_head_name(checkpoint, table.names, *of_config);
   if (table.input == nullptr) {
     throw InputError(checkpoint.path(),
                      fmt::format("no embedding table of a known family found: name it with {}",
