@@ -180,6 +180,86 @@ void check_ids(const FolderConfig& config, const TokenizerParts& parts) {
   }
 }
 
+/// The steps of the class `kind` as its constructor builds them, whatever tokenizer.json has; no
+/// pre-tokenizer: not known here.
+TokenizerText steps_of(const std::string& kind, const FolderConfig& config, const TokenFinder& find,
+                       bool precompiled) {
+  if (is_one_of(kind, {"bert", "mpnet"})) {
+    return {.normalizer = R"({"type":"BertNormalizer"})",
+            .pre_tokenizer = R"({"type":"BertPreTokenizer"})"};
+  }
+  const std::string charsmap = precompiled ? "there" : "";
+  if (is_one_of(kind, {"roberta", "deberta", "gpt2", "gpt_neox", "qwen2", "clip", "whisper"}))
+    return byte_level_steps(kind, config, find);
+  if (is_one_of(kind, {"nllb", "llama", "gemma"})) return spiece_bpe_steps(charsmap, config, kind);
+  if (is_one_of(kind, {"albert", "xlnet", "t5", "deberta-v2", "xlm-roberta", "camembert", "mbart",
+                       "mbart50"}))
+    return unigram_steps(charsmap, config, kind);
+  return {};
+}
+
+/// What a step does: its type, and what of its fields changes ids.
+struct Step {
+  std::string type;
+  std::vector<std::string> fields;
+  bool operator==(const Step&) const = default;
+};
+
+/// The steps of `part`, of Sequences theirs.
+void list_steps(const JsonValue& part, std::vector<Step>& out) {
+  if (!part.is(JsonKind::kObject)) return;
+  for (const char* list : {"normalizers", "pretokenizers"}) {
+    const JsonValue* items = part.find(list);
+    if (items == nullptr) continue;
+    for (const JsonValue& item : items->items) list_steps(item, out);
+    return;
+  }
+  Step step{part.text_of("type"), {part.text_of("content"), part.text_of("behavior")}};
+  if (const JsonValue* pattern = part.find("pattern")) {
+    for (const JsonMember& member : pattern->members)
+      step.fields.insert(step.fields.end(), {member.name, member.value.text});
+  }
+  const auto flag = [&](const char* name, const char* otherwise) {
+    const JsonValue* value = part.find(name);
+    step.fields.push_back(value == nullptr ? otherwise : value->text);
+  };
+  if (step.type == "ByteLevel") {
+    flag("add_prefix_space", "true");
+    flag("use_regex", "true");
+  }
+  if (step.type == "Metaspace") {
+    const JsonValue* prefix = part.find("add_prefix_space");  // of older files
+    flag("prepend_scheme", prefix != nullptr && prefix->text == "false" ? "never" : "always");
+  }
+  out.push_back(std::move(step));
+}
+
+std::string names_of(const std::vector<Step>& steps) {
+  std::string out;
+  for (const Step& step : steps) out += (out.empty() ? "" : ", ") + step.type;
+  return out.empty() ? "none" : out;
+}
+
+/// Notes where tokenizer.json, which is followed, has other steps than the class in transformers.
+void note_other_steps(const JsonValue& json, const FolderConfig& config, const std::string& kind,
+                      TokenizerParts& parts) {
+  const bool precompiled = step_of(json, "normalizer", "Precompiled") != nullptr;
+  const TokenizerText built =
+      steps_of(kind, config, finder_with(parts.steps.model, parts.added), precompiled);
+  if (built.pre_tokenizer == "null") return;
+  for (const auto& [name, text] : {std::pair{"normalizer", &built.normalizer},
+                                   std::pair{"pre_tokenizer", &built.pre_tokenizer}}) {
+    std::vector<Step> own, of_class;
+    if (const JsonValue* part = json.find(name)) list_steps(*part, own);
+    list_steps(parse_json_file(*text, parts.path), of_class);
+    if (own == of_class) continue;
+    parts.warnings.push_back(
+        fmt::format("the {} of tokenizer.json ({}) counts, but transformers 5 builds another ({}) "
+                    "for {}: ids of some texts differ",
+                    name, escape(names_of(own)), names_of(of_class), config.tokenizer.named));
+  }
+}
+
 }  // namespace
 
 void apply_class(const JsonValue& json, const FolderConfig& folder, TokenizerParts& parts) {
@@ -194,6 +274,7 @@ void apply_class(const JsonValue& json, const FolderConfig& folder, TokenizerPar
   check_settings(folder, json, kind, parts);
   set_mask_flags(config, kind);
   add_folder_tokens(config, parts.added);
+  note_other_steps(json, config, kind, parts);
   if (kind == "qwen2") reset_special_flags(config, parts.added);
   if (kind == "clip")
     parts.decoder = make_decoder(parse_json_file(clip_decoder(), parts.path), parts.path);

@@ -95,12 +95,24 @@ std::span<const ClassRole> word_roles(bool mpnet);
 /// `find` lacks a token of it.
 std::string words_processor(const TokenFinder& find, const FolderConfig& config, bool mpnet);
 
+/// The parts of a tokenizer.json as JSON.
+struct TokenizerText {
+  std::string normalizer = "null";      ///< an object or null
+  std::string pre_tokenizer = "null";   ///< an object or null
+  std::string post_processor = "null";  ///< an object or null
+  std::string decoder = "null";         ///< an object or null
+  std::string added_tokens = {};        ///< items with commas between
+};
+
 /// The special tokens of the class `kind`, which reads vocab.json and merges.txt.
 std::span<const ClassRole> byte_level_roles(std::string_view kind);
 /// The post-processor of such a class, `kind`, with the settings `config`; "null" if `find` lacks a
 /// token of it.
 std::string byte_level_processor(const std::string& kind, const TokenFinder& find,
                                  const FolderConfig& config);
+/// The steps of such a class, `kind`, with `config` and `find` as there.
+TokenizerText byte_level_steps(const std::string& kind, const FolderConfig& config,
+                               const TokenFinder& find);
 /// The decoder of CLIP, as JSON: the ends of words that it marks are spaces, but for the last. The
 /// class has it whatever tokenizer.json says.
 std::string clip_decoder();
@@ -116,15 +128,6 @@ std::string bos_eos_json(const TokenFinder& find, const FolderConfig& config, bo
 /// The ids that `tokens` get next to `model`, and those of `model`.
 TokenFinder finder_with(const std::shared_ptr<const TokenModel>& model,
                         const std::vector<AddedToken>& tokens);
-
-/// The parts of a tokenizer.json as JSON.
-struct TokenizerText {
-  std::string normalizer = "null";      ///< an object or null
-  std::string pre_tokenizer = "null";   ///< an object or null
-  std::string post_processor = "null";  ///< an object or null
-  std::string decoder = "null";         ///< an object or null
-  std::string added_tokens = {};        ///< items with commas between
-};
 
 /// The parts of `text` as a tokenizer.json without its model.
 std::string tokenizer_json(const TokenizerText& text);

@@ -63,9 +63,10 @@ std::string deberta_json(const TokenFinder& find, const FolderConfig& config) {
   return template_json(find, {cls, "$A:0", sep}, {cls, "$A:0", sep, sep, "$B:0", sep});
 }
 
-/// The steps of the class `kind`.
-TokenizerText class_steps(const std::string& kind, const FolderConfig& config,
-                          const TokenFinder& find) {
+}  // namespace
+
+TokenizerText byte_level_steps(const std::string& kind, const FolderConfig& config,
+                               const TokenFinder& find) {
   const bool prefix = setting(config, "add_prefix_space", false);
   const std::string bytes = byte_level_json(prefix, setting(config, "trim_offsets", true));
   TokenizerText text{.pre_tokenizer = bytes, .decoder = byte_level_json(true, true)};
@@ -99,8 +100,6 @@ TokenizerText class_steps(const std::string& kind, const FolderConfig& config,
   return text;
 }
 
-}  // namespace
-
 std::string clip_decoder() {
   return R"({"type":"Sequence","decoders":[{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},{"type":"Replace","pattern":{"String":"</w>"},"content":" "},{"type":"Strip","content":" ","start":1,"stop":1}]})";
 }
@@ -116,7 +115,7 @@ std::span<const ClassRole> byte_level_roles(std::string_view kind) {
 
 std::string byte_level_processor(const std::string& kind, const TokenFinder& find,
                                  const FolderConfig& config) {
-  return class_steps(kind, config, find).post_processor;
+  return byte_level_steps(kind, config, find).post_processor;
 }
 
 TokenizerParts read_byte_level(const std::string& vocab_path, const std::string& merges_path,
@@ -140,7 +139,8 @@ TokenizerParts read_byte_level(const std::string& vocab_path, const std::string&
   std::vector<AddedToken> tokens;
   add_folder_tokens(config, tokens);
   if (kind == "qwen2") reset_special_flags(config, tokens);
-  const std::string json = tokenizer_json(class_steps(kind, config, finder_with(model, tokens)));
+  const std::string json =
+      tokenizer_json(byte_level_steps(kind, config, finder_with(model, tokens)));
   TokenizerParts parts = assemble(parse_json_file(json, vocab_path), model, "BPE", vocab_path);
   parts.added = std::move(tokens);
   if (kind == "clip") {  // the ends of words are marked, not their beginnings

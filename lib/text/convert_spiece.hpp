@@ -26,10 +26,17 @@ std::span<const ClassRole> spiece_class_roles(std::string_view kind);
 /// `spiece`, which it renumbers, with the settings `config`. Throws InputError about `path`.
 ClassModel read_unigram_class(SpieceModel& spiece, const std::string& path,
                               const FolderConfig& config, const std::string& kind);
+/// The steps alone, with the Precompiled normalizer `charsmap`, in base64 as tokenizer.json has it;
+/// `config` and `kind` as there.
+TokenizerText unigram_steps(const std::string& charsmap, const FolderConfig& config,
+                            const std::string& kind);
 /// As read_unigram_class() for `spiece`, `path` and `config`, of the class `kind` with a BPE model:
 /// "nllb", "llama" or "gemma".
 ClassModel read_bpe_class(SpieceModel& spiece, const std::string& path, const FolderConfig& config,
                           const std::string& kind);
+/// As unigram_steps() for `charsmap`, `config` and such a `kind`.
+TokenizerText spiece_bpe_steps(const std::string& charsmap, const FolderConfig& config,
+                               const std::string& kind);
 /// As read_unigram_class() for `spiece`, `path` and `config`, of either type of model, by the
 /// settings in its file.
 ClassModel read_any_model(const SpieceModel& spiece, const std::string& path,

@@ -111,13 +111,7 @@ ClassModel nllb_class(SpieceModel& spiece, const std::string& path, const Folder
   out.model_type = "BPE";
   out.model = make_bpe(vocabulary_of(spiece.pieces), merges,
                        {.unk_token = role_of(config, "unk"), .fuse_unk = true}, path);
-  if (!spiece.precompiled_charsmap.empty()) {
-    out.text.normalizer = sequence_json(
-        "normalizers",
-        {precompiled_json(spiece.precompiled_charsmap), replace_json("Regex", " {2,}", " ")});
-  }
-  out.text.pre_tokenizer = metaspace_json("always", true);
-  out.text.decoder = out.text.pre_tokenizer;
+  out.text = spiece_bpe_steps(spiece.precompiled_charsmap, config, "nllb");
   return out;
 }
 
@@ -131,16 +125,7 @@ ClassModel llama_class(const SpieceModel& spiece, const std::string& path,
                         .fuse_unk = true,
                         .byte_fallback = true},
                        path);
-  const bool prefix = llama && setting(config, "add_prefix_space", true);
-  if (llama) {
-    const bool legacy = setting(config, "legacy", false);
-    out.text.pre_tokenizer = metaspace_json(!prefix ? "never" : legacy ? "always" : "first", false);
-  } else {
-    out.text.normalizer = replace_json("String", " ", "▁");
-    out.text.pre_tokenizer =
-        R"({"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious","invert":false})";
-  }
-  out.text.decoder = bytes_decoder_json(true, prefix, true);
+  out.text = spiece_bpe_steps({}, config, kind);
   return out;
 }
 
@@ -167,6 +152,30 @@ std::string any_of_json(std::vector<std::string> texts) {
 }
 
 }  // namespace
+
+TokenizerText spiece_bpe_steps(const std::string& charsmap, const FolderConfig& config,
+                               const std::string& kind) {
+  TokenizerText text;
+  if (kind == "nllb") {
+    if (!charsmap.empty()) {
+      text.normalizer = sequence_json(
+          "normalizers", {precompiled_json(charsmap), replace_json("Regex", " {2,}", " ")});
+    }
+    text.pre_tokenizer = text.decoder = metaspace_json("always", true);
+    return text;
+  }
+  const bool prefix = kind == "llama" && setting(config, "add_prefix_space", true);
+  if (kind == "llama") {
+    const bool legacy = setting(config, "legacy", false);
+    text.pre_tokenizer = metaspace_json(!prefix ? "never" : legacy ? "always" : "first", false);
+  } else {
+    text.normalizer = replace_json("String", " ", "▁");
+    text.pre_tokenizer =
+        R"({"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious","invert":false})";
+  }
+  text.decoder = bytes_decoder_json(true, prefix, true);
+  return text;
+}
 
 ClassModel read_any_model(const SpieceModel& spiece, const std::string& path,
                           const FolderConfig& config) {

@@ -121,7 +121,7 @@ TokenId number_pieces(SpieceModel& spiece, const FolderConfig& config, const std
 }
 
 /// The normalizers of the class, in order.
-std::vector<std::string> normalizers(const SpieceModel& spiece, const FolderConfig& config,
+std::vector<std::string> normalizers(const std::string& charsmap, const FolderConfig& config,
                                      const std::string& kind) {
   std::vector<std::string> steps;
   const bool is_xlnet = kind == "xlnet";
@@ -137,8 +137,8 @@ std::vector<std::string> normalizers(const SpieceModel& spiece, const FolderConf
     steps.insert(steps.end(),
                  {replace_json("Regex", R"(\s{2,}|[\n\r\t])", " "), R"({"type":"NFC"})",
                   R"({"type":"Strip","strip_left":false,"strip_right":true})"});
-  } else if (kind != "mbart" && !spiece.precompiled_charsmap.empty()) {
-    steps.push_back(precompiled_json(spiece.precompiled_charsmap));
+  } else if (kind != "mbart" && !charsmap.empty()) {
+    steps.push_back(precompiled_json(charsmap));
   }
   if (kind == "mbart50") steps.push_back(replace_json("Regex", " {2,}", " "));
   return steps;
@@ -156,6 +156,28 @@ std::span<const ClassRole> spiece_class_roles(std::string_view kind) {
   return {};
 }
 
+TokenizerText unigram_steps(const std::string& charsmap, const FolderConfig& config,
+                            const std::string& kind) {
+  TokenizerText text;
+  const bool prefix = setting(config, "add_prefix_space", true) || kind.starts_with("mbart") ||
+                      kind == "t5" || kind == "xlnet";
+  const std::string without = kind == "deberta-v2" ? "first" : "never";
+  const std::string words = metaspace_json(prefix ? "always" : without, true);
+  const std::vector<std::string> steps = normalizers(charsmap, config, kind);
+  if (!steps.empty()) text.normalizer = sequence_json("normalizers", steps);
+  std::vector<std::string> cuts;
+  if (kind == "deberta-v2") {
+    if (setting(config, "split_by_punct", false))
+      cuts.emplace_back(R"({"type":"Punctuation","behavior":"Isolated"})");
+  } else if (kind != "mbart50") {
+    cuts.emplace_back(R"({"type":"WhitespaceSplit"})");
+  }
+  cuts.push_back(words);
+  text.pre_tokenizer = cuts.size() == 1 ? words : sequence_json("pretokenizers", cuts);
+  text.decoder = words;
+  return text;
+}
+
 ClassModel read_unigram_class(SpieceModel& spiece, const std::string& path,
                               const FolderConfig& config, const std::string& kind) {
   ClassModel out;
@@ -165,22 +187,7 @@ ClassModel read_unigram_class(SpieceModel& spiece, const std::string& path,
                                        spiece.pieces.size(), *out.unknown));
   }
   out.model = make_unigram(spiece.pieces, {.unk_id = *out.unknown}, path);
-  const bool prefix = setting(config, "add_prefix_space", true) || kind.starts_with("mbart") ||
-                      kind == "t5" || kind == "xlnet";
-  const std::string without = kind == "deberta-v2" ? "first" : "never";
-  const std::string words = metaspace_json(prefix ? "always" : without, true);
-  const std::vector<std::string> steps = normalizers(spiece, config, kind);
-  if (!steps.empty()) out.text.normalizer = sequence_json("normalizers", steps);
-  std::vector<std::string> cuts;
-  if (kind == "deberta-v2") {
-    if (setting(config, "split_by_punct", false))
-      cuts.emplace_back(R"({"type":"Punctuation","behavior":"Isolated"})");
-  } else if (kind != "mbart50") {
-    cuts.emplace_back(R"({"type":"WhitespaceSplit"})");
-  }
-  cuts.push_back(words);
-  out.text.pre_tokenizer = cuts.size() == 1 ? words : sequence_json("pretokenizers", cuts);
-  out.text.decoder = words;
+  out.text = unigram_steps(spiece.precompiled_charsmap, config, kind);
   return out;
 }
 

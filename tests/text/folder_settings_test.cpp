@@ -67,6 +67,33 @@ TEST_CASE("a token that has a name is special, whatever added_tokens_decoder say
   CHECK(ids(R"("extra_special_tokens":["<n>"])") == Ids{5, 1, 1, 1});
 }
 
+TEST_CASE("steps of a tokenizer.json that its class does not have in transformers are named") {
+  test::TempFolder folder;
+  const auto warnings = [&](const std::string& steps) {
+    test::write_file(
+        folder / "tokenizer.json",
+        R"({"model":{"type":"BPE","vocab":{"a":0,"<s>":1,"</s>":2,"<unk>":3},"merges":[]},)" +
+            steps + "}");
+    return warnings_of(folder);
+  };
+  test::write_file(
+      folder / "tokenizer_config.json",
+      R"({"tokenizer_class":"RobertaTokenizer","cls_token":"<s>","sep_token":"</s>"})");
+  const std::string bytes =
+      R"("pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})";
+  CHECK(warnings(bytes).empty());
+  CHECK(
+      warnings(bytes + R"(,"normalizer":{"type":"NFC"})") ==
+      "the normalizer of tokenizer.json (NFC) counts, but transformers 5 builds another (none) for "
+      "tokenizer_class 'RobertaTokenizer' in tokenizer_config.json: ids of some texts differ\n");
+  CHECK(warnings(
+            R"("pre_tokenizer":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true})")
+            .starts_with("the pre_tokenizer of tokenizer.json (ByteLevel) counts, but"));
+  test::write_file(folder / "tokenizer_config.json",
+                   R"({"tokenizer_class":"PreTrainedTokenizerFast"})");
+  CHECK(warnings(bytes + R"(,"normalizer":{"type":"NFC"})").empty());
+}
+
 TEST_CASE("clean_up_tokenization_spaces is of decoded text, but not of byte-pair encodings") {
   test::TempFolder folder;
   test::write_file(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ndo\nnot\n'\nt\n.\n");

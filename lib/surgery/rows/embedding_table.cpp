@@ -137,9 +137,9 @@ void refuse_head_name(const store::Checkpoint& checkpoint, const store::NamedTen
   if (found == heads.end()) return;
   throw InputError(
       checkpoint.path(),
-      fmt::format("the word table is stored under the name of its head: 'ckpt rename {} -o OUT "
+      fmt::format("the word table is stored under the name of its head: 'ckpt rename {} {} OUTPUT "
                   "{}={}' gives it its own",
-                  escape(checkpoint.path()), escape(*found),
+                  escape(checkpoint.path()), field("output"), escape(*found),
                   store::with_prefix(family.input_table, family.prefix)));
 }
 
