@@ -120,9 +120,7 @@ cli::ExitCode run_masked(const Options& o, const probe::MaskedAblationRequest& r
   commands::SequenceOptions sequences;
   sequences.stream = o.stream;
   sequences.skip_empty = true;
-  if (o.scoring.policy &&
-      probe::parse_length_policy(*o.scoring.policy).kind == probe::LengthPolicy::Kind::kSkip)
-    sequences.stream.input.bad = cli::BadLines::kSkip;
+  if (o.scoring.policy == "skip") sequences.stream.input.bad = cli::BadLines::kSkip;
   commands::SequenceWork work;
   work.use = [&](const probe::Sequence& sequence, std::string_view) { ablation.add(sequence); };
   work.flush = [&] { ablation.flush(); };

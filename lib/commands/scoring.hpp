@@ -69,10 +69,10 @@ Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open
 /// `stream` with what the policy of `scoring` says of lines that cannot be processed.
 StreamOptions scored_stream(const StreamOptions& stream, const Scoring& scoring);
 
-/// The members that say how a number came about, for JSON, without braces:
-/// Says on `session` what was left out of `shortened` texts; nothing if all were read whole.
+/// Notes on `session` what was left out of `shortened` texts; nothing if all were read whole.
 void note_shortened(const probe::ShortenedTexts& shortened, cli::Session& session);
 
+/// The members that say how a number came about, for JSON, without braces:
 /// "model":"m","kind":"pll","precision":"f32","policy":"error", then what was given, of `opened`
 /// and of `scoring`.
 std::string provenance_json(const Scoring& scoring, const OpenedModel& opened);

@@ -35,7 +35,7 @@ void set_towers(Design& design);
 /// Windows of layers come on top.
 std::vector<mask::MaskLayer> own_masks(const Design& design);
 /// One mask for each layer of `design`, for `length` tokens, from such a `list`; empty: full.
-/// Layers with a latent bottleneck read the first token besides. Windows of layers are left out. A
+/// Layers with a latent bottleneck also read the first token. Windows of layers are left out. A
 /// layer with masks by head reads what any head reads. Throws UsageError for masks that do not fit.
 std::vector<mask::Mask> bind_layers(const Design& design, std::span<const mask::MaskLayer> list,
                                     Index length);

@@ -20,12 +20,15 @@ bool is_one_of(std::string_view kind, std::initializer_list<std::string_view> ki
   return std::ranges::find(kinds, kind) != kinds.end();
 }
 
+bool is_byte_level(std::string_view kind) {
+  return is_one_of(kind, {"roberta", "deberta", "gpt2", "gpt_neox", "qwen2", "clip", "whisper"});
+}
+
 /// The special tokens of the class `kind`.
 std::span<const ClassRole> roles_of(std::string_view kind) {
   if (is_one_of(kind, {"bert", "roformer"})) return word_roles(false);
   if (kind == "mpnet") return word_roles(true);
-  if (is_one_of(kind, {"roberta", "deberta", "gpt2", "gpt_neox", "qwen2", "clip", "whisper"}))
-    return byte_level_roles(kind);
+  if (is_byte_level(kind)) return byte_level_roles(kind);
   return spiece_class_roles(kind);
 }
 
@@ -188,9 +191,9 @@ TokenizerText steps_of(const std::string& kind, const FolderConfig& config, cons
     return {.normalizer = R"({"type":"BertNormalizer"})",
             .pre_tokenizer = R"({"type":"BertPreTokenizer"})"};
   }
-  const std::string charsmap = precompiled ? "there" : "";
-  if (is_one_of(kind, {"roberta", "deberta", "gpt2", "gpt_neox", "qwen2", "clip", "whisper"}))
-    return byte_level_steps(kind, config, find);
+  // Its bytes are not compared.
+  const std::string charsmap = precompiled ? "any" : "";
+  if (is_byte_level(kind)) return byte_level_steps(kind, config, find);
   if (is_one_of(kind, {"nllb", "llama", "gemma"})) return spiece_bpe_steps(charsmap, config, kind);
   if (is_one_of(kind, {"albert", "xlnet", "t5", "deberta-v2", "xlm-roberta", "camembert", "mbart",
                        "mbart50"}))

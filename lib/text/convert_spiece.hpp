@@ -26,7 +26,7 @@ std::span<const ClassRole> spiece_class_roles(std::string_view kind);
 /// `spiece`, which it renumbers, with the settings `config`. Throws InputError about `path`.
 ClassModel read_unigram_class(SpieceModel& spiece, const std::string& path,
                               const FolderConfig& config, const std::string& kind);
-/// The steps alone, with the Precompiled normalizer `charsmap`, in base64 as tokenizer.json has it;
+/// The steps alone, with a Precompiled normalizer of the bytes `charsmap`, unless that is empty;
 /// `config` and `kind` as there.
 TokenizerText unigram_steps(const std::string& charsmap, const FolderConfig& config,
                             const std::string& kind);

@@ -31,8 +31,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 }
 
 void clean_up_spaces(std::string& text, CleanUp how) {
-  constexpr std::pair<std::string_view, std::string_view> kOneWord{" do not", " don't"};
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kRules{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kRules{
       {{" .", "."},
        {" ?", "?"},
        {" !", "!"},
@@ -40,13 +39,11 @@ void clean_up_spaces(std::string& text, CleanUp how) {
        {" ' ", "'"},
        {" n't", "n't"},
        {" 'm", "'m"},
-       kOneWord,
        {" 's", "'s"},
        {" 've", "'ve"},
        {" 're", "'re"}}};
-  for (const auto& rule : kRules) {
-    if (how == CleanUp::kTokenizers || rule != kOneWord) replace_all(text, rule.first, rule.second);
-  }
+  for (const auto& [from, to] : kRules) replace_all(text, from, to);
+  if (how == CleanUp::kTokenizers) replace_all(text, " do not", " don't");
 }
 
 }  // namespace masque::text

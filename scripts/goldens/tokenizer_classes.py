@@ -529,7 +529,9 @@ def main():
     if not mode:
         write_goldens(store)
         return 0
-    tried = settings_cases() if mode == "--settings" else json_cases(store, CHANGED) if mode == "--json" else json_cases(store, CHANGED, combinations(int(arguments[1]), int(arguments[2]))) if mode == "--random-json" else random_cases(int(arguments[1]), int(arguments[2])) if mode == "--random" else cases()
+    drawn = [int(a) for a in arguments[1:3]] if mode.startswith("--random") else []
+    tried = {"--settings": settings_cases, "--json": lambda: json_cases(store, CHANGED), "--random": lambda: random_cases(*drawn),
+             "--random-json": lambda: json_cases(store, CHANGED, combinations(*drawn))}.get(mode, cases)()
     chosen = arguments if mode == "--show" else arguments[3:] if mode.startswith("--random") else arguments[1:]
     decodes = "--decode" in chosen
     chosen = [c for c in chosen if c != "--decode"]

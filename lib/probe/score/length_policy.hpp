@@ -31,7 +31,7 @@ struct LengthPolicy {
 LengthPolicy parse_length_policy(
     std::string_view text,
     std::string_view expected = "error, skip, chunk, slide:STRIDE, first or last");
-/// What is said of a text of `tokens` tokens where `limit` are read; the field `policy` is named.
+/// The message about a text of `tokens` tokens where `limit` are read; it names the field `policy`.
 std::string too_long(Index tokens, Index limit);
 /// Whether `policy` refuses a text that is too long.
 inline bool refuses_long(const LengthPolicy& policy) {
