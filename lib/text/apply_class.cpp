@@ -24,6 +24,11 @@ bool is_byte_level(std::string_view kind) {
   return is_one_of(kind, {"roberta", "deberta", "gpt2", "gpt_neox", "qwen2", "clip", "whisper"});
 }
 
+bool is_unigram(std::string_view kind) {
+  return is_one_of(kind, {"albert", "xlnet", "t5", "deberta-v2", "xlm-roberta", "camembert",
+                          "mbart", "mbart50"});
+}
+
 /// The special tokens of the class `kind`.
 std::span<const ClassRole> roles_of(std::string_view kind) {
   if (is_one_of(kind, {"bert", "roformer"})) return word_roles(false);
@@ -195,9 +200,7 @@ TokenizerText steps_of(const std::string& kind, const FolderConfig& config, cons
   const std::string charsmap = precompiled ? "any" : "";
   if (is_byte_level(kind)) return byte_level_steps(kind, config, find);
   if (is_one_of(kind, {"nllb", "llama", "gemma"})) return spiece_bpe_steps(charsmap, config, kind);
-  if (is_one_of(kind, {"albert", "xlnet", "t5", "deberta-v2", "xlm-roberta", "camembert", "mbart",
-                       "mbart50"}))
-    return unigram_steps(charsmap, config, kind);
+  if (is_unigram(kind)) return unigram_steps(charsmap, config, kind);
   return {};
 }
 
@@ -243,6 +246,30 @@ std::string names_of(const std::vector<Step>& steps) {
   return out.empty() ? "none" : out;
 }
 
+/// The type of model that the class `kind` builds, whatever tokenizer.json has; empty: not known
+/// here.
+std::string_view model_of(std::string_view kind) {
+  if (is_one_of(kind, {"bert", "mpnet", "roformer"})) return "WordPiece";
+  if (is_byte_level(kind) || is_one_of(kind, {"nllb", "llama", "gemma"})) return "BPE";
+  if (is_unigram(kind)) return "Unigram";
+  return {};
+}
+
+/// Whether tokenizer.json, which is followed, has another type of model than the class in
+/// transformers; notes it.
+bool notes_other_model(const JsonValue& json, const FolderConfig& config, std::string_view kind,
+                       TokenizerParts& parts) {
+  const std::string_view built = model_of(kind);
+  const JsonValue* model = json.find("model");
+  const std::string own = model == nullptr ? "" : model->text_of("type");
+  if (built.empty() || own.empty() || own == built) return false;
+  parts.warnings.push_back(
+      fmt::format("the model of tokenizer.json ({}) counts, but transformers 5 builds {} for {}: "
+                  "ids differ",
+                  escape(own), built, config.tokenizer.named));
+  return true;
+}
+
 /// Notes where tokenizer.json, which is followed, has other steps than the class in transformers.
 void note_other_steps(const JsonValue& json, const FolderConfig& config, const std::string& kind,
                       TokenizerParts& parts) {
@@ -267,7 +294,9 @@ void note_other_steps(const JsonValue& json, const FolderConfig& config, const s
 
 void apply_class(const JsonValue& json, const FolderConfig& folder, TokenizerParts& parts) {
   const std::string& kind = folder.tokenizer.architecture;
-  if (kind.empty() || folder.tokenizer.is_type) {
+  const bool by_file = kind.empty() || folder.tokenizer.is_general;
+  const bool other_model = !by_file && notes_other_model(json, folder, kind, parts);
+  if (by_file || other_model) {
     check_ids(folder, parts);
     add_folder_tokens(folder, parts.added);
     return;

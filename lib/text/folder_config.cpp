@@ -61,6 +61,8 @@ TokenizerName by_type(std::string_view type) {
   if (const TokenizerClass* known = tokenizer_class_of_type(type)) {
     out.architecture = known->architecture;
     out.file = known->file;
+    // transformers has no configuration of the last two types.
+    out.is_general = is_general_class(known->name) || type == "mbart50" || type == "nllb";
   }
   return out;
 }
@@ -82,6 +84,7 @@ TokenizerName tokenizer_name(const JsonValue& settings, const JsonValue& config)
   TokenizerName out;
   if (type != nullptr && (name == nullptr || general || overruled)) {
     out = by_type(*type);
+    out.is_general = out.is_general || (general && !overruled);
   } else if (name != nullptr && !general) {
     out = by_class(*name, file);
   }

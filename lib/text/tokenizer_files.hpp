@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "text/find_roles.hpp"
+#include "text/roles.hpp"
 #include "text/spiece_model.hpp"
 #include "text/tokenizer.hpp"
 #include "text/tokenizer_class.hpp"
@@ -32,6 +32,8 @@ struct TokenizerName {
   std::string architecture;  ///< whose rules: "bert", "roberta", …; empty: no reader, or nothing
   VocabularyFile file = VocabularyFile::kVocabTxt;  ///< what these rules read
   bool is_type = false;                             ///< only the type of the model is named
+  /// A general class is meant (PreTrainedTokenizerFast): of tokenizer.json nothing is changed.
+  bool is_general = false;
   bool spiece_by_rules = false;  ///< a SentencePiece file is read by the rules that it states
 };
 

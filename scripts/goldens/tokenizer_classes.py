@@ -356,6 +356,11 @@ def json_cases(store, classes, draw=None):
         name = f"{cls}.json"
         store[name], settings = made
         out.append((f"{cls} tokenizer.json", {"tokenizer.json": name}, settings, None, {}))
+        # Only the model's type says the class: that counts too, unless a general class is named.
+        unnamed = {key: value for key, value in settings.items() if key != "tokenizer_class"}
+        for kind in [t for t, c in TOKENIZER_MAPPING_NAMES.items() if c == cls][:1]:
+            for how, named in (("", unnamed), (" bare", {}), (" general", {"tokenizer_class": "PreTrainedTokenizerFast"})):
+                out.append((f"{cls} tokenizer.json model_type {kind}{how}", {"tokenizer.json": name}, named, {"model_type": kind}, {}))
         for changes in draw() if draw else [[change] for change in all_changes()]:
             shown, _, changed, _, beside = changed_case(cls, changes)
             out.append((shown.replace(cls, f"{cls} tokenizer.json", 1), {"tokenizer.json": name}, {**settings, **changed}, None, beside))
@@ -482,10 +487,12 @@ def write_json_goldens(store):
             ids, _ = read_case(files, settings, config, store, [beside])
             if name.endswith(" tokenizer.json"):
                 plain, shown = ids, [i[0] for i in ids]
+            elif config:
+                shown = None if isinstance(ids, str) else [i[0] for i in ids[:3]]
             else:
                 shown = None if isinstance(ids, str) else effect(plain, ids)
             if shown:
-                case = {"name": name, "files": files, "settings": settings, "config": None, "beside": beside, "may_refuse": True, "ids": shown}
+                case = {"name": name, "files": files, "settings": settings, "config": config, "beside": beside, "may_refuse": True, "ids": shown}
                 print(json.dumps(case, ensure_ascii=False, separators=(",", ":")), file=out)
     for cls in WITH_JSON:
         (OUT / f"{cls}.json").write_bytes(store[f"{cls}.json"])
