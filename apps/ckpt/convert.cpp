@@ -12,9 +12,9 @@
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "commands/write_flags.hpp"
-#include "store/convert/convert_checkpoint.hpp"
 #include "store/sharding.hpp"
 #include "store/weights_writer.hpp"
+#include "surgery/convert/convert_checkpoint.hpp"
 #include "write_options.hpp"
 
 namespace masque::ckpt {
@@ -27,7 +27,7 @@ struct Options {
   std::string format;
   std::optional<std::string> dtype;
   std::optional<std::string> shard_size;
-  store::NameStyle names = store::NameStyle::kKeep;
+  surgery::NameStyle names = surgery::NameStyle::kKeep;
   bool strict = false;
   bool saturate = false;
   bool skip_opaque = false;
@@ -48,16 +48,16 @@ bool looks_like_file(std::string_view out) {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  store::ConvertRequest request;
+  surgery::ConvertRequest request;
   request.format = o.format;
   request.names = o.names;
   request.strict = o.strict;
   request.skip_opaque = o.skip_opaque;
   if (o.dtype) request.dtype = parse_dtype(*o.dtype);
   if (o.shard_size) request.shard_bytes = store::parse_byte_size(*o.shard_size);
-  if (o.saturate) request.overflow = store::OverflowPolicy::kSaturate;
+  if (o.saturate) request.overflow = surgery::OverflowPolicy::kSaturate;
   request.write = commands::write_options(o.write, o.common, session);
-  const store::ConvertResult result = store::convert_checkpoint(o.in, o.out, request);
+  const surgery::ConvertResult result = surgery::convert_checkpoint(o.in, o.out, request);
   for (const std::string& note : result.notes) session.note(note);
   if (looks_like_file(o.out))
     session.note(
@@ -67,7 +67,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     session.note("--strict: names are unknown, nothing written");
     return cli::ExitCode::kFound;
   }
-  if (o.names != store::NameStyle::kKeep)
+  if (o.names != surgery::NameStyle::kKeep)
     session.note(fmt::format("{} name{} changed", result.renamed, result.renamed == 1 ? "" : "s"));
   session.note(fmt::format("{} tensors, {} with a new dtype, in {} file{}", result.tensors,
                            result.converted, result.files, result.files == 1 ? "" : "s"));
@@ -103,10 +103,10 @@ void declare_convert(cli::Command& tool) {
   add_dtype(c, o->dtype, "new type of floating-point tensors: ");
   add_shard_size(c, o->shard_size);
   c.choice("--names", o->names,
-           {{"keep", store::NameStyle::kKeep},
-            {"hf", store::NameStyle::kHf},
-            {"tf", store::NameStyle::kTf},
-            {"variable", store::NameStyle::kVariable}},
+           {{"keep", surgery::NameStyle::kKeep},
+            {"hf", surgery::NameStyle::kHf},
+            {"tf", surgery::NameStyle::kTf},
+            {"variable", surgery::NameStyle::kVariable}},
            "tensor names; hf: of current transformers; tf: of Google's checkpoints; variable: the "
            "variables' names in a TensorFlow 2 object graph");
   c.flag(

@@ -8,16 +8,24 @@
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
+#include "model/family_names.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
 
 namespace masque::ckpt {
 
 namespace {
 
+/// How tensors of two checkpoints are matched.
+enum class NameMatch {
+  kExact,   ///< by name
+  kFamily,  ///< with or without base prefix, old and new names of layer norms
+};
+
 struct Options {
   std::string a;
   std::string b;
   store::CompareOptions compare;
+  NameMatch names = NameMatch::kExact;
   cli::CommonOptions common;
 };
 
@@ -34,6 +42,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   const store::Checkpoint b = store::open_checkpoint(o.b);
   o.compare.threads = o.common.threads;
   o.compare.progress = session.progress("comparing");
+  if (o.names == NameMatch::kFamily) o.compare.canonical = model::canonical_name;
   const auto changes = store::compare_checkpoints(a, b, o.compare);
   session.clear_progress();
   cli::Table table(session, o.common,
@@ -74,8 +83,7 @@ void declare_diff(cli::Command& tool) {
            "absolute tolerance: values are equal if |a − b| ≤ X + Y·|b|");
   c.option("--rtol", "Y", o->compare.tolerance.relative, cli::AllowedRange{0, infinity},
            "relative tolerance: Y in the same formula");
-  c.choice("--names", o->compare.names,
-           {{"exact", store::NameMatch::kExact}, {"family", store::NameMatch::kFamily}},
+  c.choice("--names", o->names, {{"exact", NameMatch::kExact}, {"family", NameMatch::kFamily}},
            "family: ignores the base prefix (bert.), and LayerNorm.gamma equals LayerNorm.weight");
   add_threads(c, o->common);
   add_table(c, o->common);

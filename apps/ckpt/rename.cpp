@@ -11,7 +11,7 @@
 #include "cli/substitution.hpp"
 #include "commands.hpp"
 #include "commands/write_flags.hpp"
-#include "store/names/rename_tensors.hpp"
+#include "surgery/names/rename_tensors.hpp"
 
 namespace masque::ckpt {
 
@@ -60,7 +60,7 @@ void add(const std::string& change, store::NameMap& names) {
 
 store::NameMap names_of(const store::Checkpoint& checkpoint, const Options& o) {
   store::NameMap names;
-  if (o.map) names = store::parse_name_map(read_text(*o.map, kMostMapBytes), *o.map);
+  if (o.map) names = surgery::parse_name_map(read_text(*o.map, kMostMapBytes), *o.map);
   for (const std::string& change : o.changes) {
     if (!cli::Substitution::is_one(change)) add(change, names);
   }
@@ -76,7 +76,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   const store::Checkpoint checkpoint = store::open_checkpoint(o.in);
   const store::NameMap names = names_of(checkpoint, o);
   const store::WriteOptions options = commands::write_options(o.write, o.common, session);
-  for (const std::string& note : store::rename_tensors(checkpoint, names, o.out, options))
+  for (const std::string& note : surgery::rename_tensors(checkpoint, names, o.out, options))
     session.note(note);
   std::uint64_t changed = 0;
   for (const auto& [old, now] : names) changed += old != now.name ? 1U : 0U;

@@ -12,7 +12,7 @@
 #include "commands/result_format.hpp"
 #include "commands/result_lines.hpp"
 #include "probe/statistics/correlation.hpp"
-#include "probe/statistics/proportion.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::lm_score {
 

@@ -15,7 +15,7 @@
 #include "commands.hpp"
 #include "commands/result_format.hpp"
 #include "probe/score/few_shots.hpp"
-#include "probe/statistics/proportion.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::lm_score {
 

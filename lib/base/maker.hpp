@@ -1,7 +1,8 @@
-// Registered ways to make variants that are spelled with arguments: positions, treatments, tasks.
+// Ways to make variants that are spelled with arguments: positions, treatments, tasks.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,34 +26,36 @@ struct Maker {
   Make make;              ///< makes the variant of this name
 };
 
-/// All ways to make a T, found by name. They are added before main.
+/// Ways to make a T, found by name.
 template <class T>
 class Makers {
  public:
-  /// Adds the way `make` under `name`, a view of static text that no other way to make a T has: a
-  /// MASQUE_CHECK.
-  static void add(std::string_view name, typename Maker<T>::Make make) {
-    MASQUE_CHECK(all().find(name) == nullptr);
-    all().add(std::make_unique<const Maker<T>>(Maker<T>{name, make}));
+  Makers() = default;
+  /// The ways of `makers`.
+  explicit Makers(std::span<const Maker<T>> makers) {
+    for (const Maker<T>& maker : makers) add(maker);
   }
 
+  /// Adds the `way`, whose name no other way has: a MASQUE_CHECK.
+  void add(const Maker<T>& way) { all_.add(std::make_unique<const Maker<T>>(way)); }
+
   /// The names of all ways, sorted.
-  static std::vector<std::string> names() {
+  std::vector<std::string> names() const {
     std::vector<std::string> names;
-    names.reserve(all().all().size());
-    for (const Maker<T>* maker : all().all()) names.emplace_back(maker->name);
+    names.reserve(all_.all().size());
+    for (const Maker<T>* maker : all_.all()) names.emplace_back(maker->name);
     return names;
   }
 
   /// Makes the variant that `arguments` name and describe. Throws UsageError "there is no WHAT 'x',
   /// only a, b; did you mean 'a'?", with `what` for WHAT, or for a wrong or unknown argument.
-  static std::unique_ptr<T> make(std::string_view what, NamedArguments& arguments) {
-    const Maker<T>* maker = all().find(arguments.name());
+  std::unique_ptr<T> make(std::string_view what, NamedArguments& arguments) const {
+    const Maker<T>* maker = all_.find(arguments.name());
     if (maker == nullptr) {
       std::vector<std::string_view> names;
-      for (const Maker<T>* other : all().all()) names.push_back(other->name);
+      for (const Maker<T>* other : all_.all()) names.push_back(other->name);
       throw UsageError(fmt::format("there is no {} '{}', only {}{}", what, escape(arguments.name()),
-                                   all().names(), did_you_mean(arguments.name(), names)));
+                                   all_.names(), did_you_mean(arguments.name(), names)));
     }
     std::unique_ptr<T> made = maker->make(arguments);
     arguments.check_all_known();
@@ -60,7 +63,7 @@ class Makers {
   }
 
  private:
-  static Registry<Maker<T>>& all() { return Registry<Maker<T>>::of_process(); }
+  Registry<Maker<T>> all_;
 };
 
 }  // namespace masque

@@ -37,4 +37,18 @@ std::string TextSplice::apply(const std::string& text, std::size_t begin, std::s
   return out;
 }
 
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  std::size_t at = text.find(from);
+  if (at == std::string::npos) return;
+  std::string out;
+  std::size_t done = 0;
+  for (; at != std::string::npos; at = text.find(from, done)) {
+    out.append(text, done, at - done);
+    out += to;
+    done = at + from.size();
+  }
+  out.append(text, done);
+  text = std::move(out);
+}
+
 }  // namespace masque

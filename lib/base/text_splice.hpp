@@ -1,13 +1,14 @@
-// Replacements in a text, collected and then made at once: every other byte stays.
+// Replacements in a text: of one piece by another, or collected and then made at once.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace masque {
 
-/// Edits of one text. Cost of apply(): O(text + edits · log edits).
+/// Edits of one text; every other byte stays. Cost of apply(): O(text + edits · log edits).
 class TextSplice {
  public:
   /// Bytes [`begin`, `end`) become `with`. Ranges must not overlap: a MASQUE_CHECK of apply(). An
@@ -29,5 +30,8 @@ class TextSplice {
   };
   std::vector<Edit> edits_;
 };
+
+/// Replaces every occurrence in `text` of `from`, which is not empty, by `to`, from the left.
+void replace_all(std::string& text, std::string_view from, std::string_view to);
 
 }  // namespace masque

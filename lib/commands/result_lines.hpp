@@ -11,7 +11,7 @@
 
 #include "base/json.hpp"
 #include "kernel/precision.hpp"
-#include "probe/statistics/moments.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::commands {
 

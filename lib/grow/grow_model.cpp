@@ -1,23 +1,40 @@
 #include "grow/grow_model.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
-#include "grow/grown_config.hpp"
+#include "base/json_writer.hpp"
+#include "base/parallel.hpp"
+#include "grow/depth_rules.hpp"
 #include "grow/grown_elements.hpp"
-#include "grow/grown_moments.hpp"
-#include "grow/sameness.hpp"
-#include "grow/spelled_name.hpp"
+#include "grow/width_rules.hpp"
 #include "model/checkpoint/load.hpp"
 #include "model/checkpoint/training_state.hpp"
+#include "model/design.hpp"
+#include "model/family.hpp"
 #include "model/known_keys.hpp"
+#include "model/layer_list.hpp"
+#include "model/masks.hpp"
+#include "store/checkpoint.hpp"
+#include "store/checkpoint_writer.hpp"
+#include "store/config.hpp"
 #include "store/gguf/gguf_names.hpp"
+#include "store/names/named_tensors.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
@@ -25,6 +42,346 @@
 namespace masque::grow {
 
 namespace {
+
+// The name of an added layer's tensor in the spelling of the file.
+
+/// The name of `wanted`, a tensor of another layer of the same row, as the file spells `known`:
+/// with or without `prefix_of_base` ("bert."), with old names of norms, as TensorFlow has it.
+/// `names` are those of the file that `known` is from.
+std::string spelled_as(const model::TensorPlan& known, const model::PlacedTensor& wanted,
+                       const std::string& prefix_of_base, const store::NamedTensors& names) {
+  std::vector<std::string> spellings;
+  model::for_spellings(wanted.names, [&](std::string_view name) { spellings.emplace_back(name); });
+  std::size_t at = 0;
+  std::string found;
+  model::for_spellings(known.placed.names, [&](std::string_view name) {
+    const std::string& own = spellings.at(at++);
+    for (const std::string& prefix : {prefix_of_base, std::string()}) {
+      const auto full = [&](std::string_view one) {
+        return one.starts_with('~') ? prefix + std::string(one.substr(1)) : std::string(one);
+      };
+      for (const bool old : {false, true}) {
+        const auto spelled = [&](std::string_view one) {
+          return old ? model::old_norm_name(full(one)) : full(one);
+        };
+        const std::string before = spelled(name);
+        if (!found.empty() || before.empty()) continue;
+        if (names.own_name(before) == known.info->name) found = names.own_name(spelled(own));
+      }
+    }
+  });
+  MASQUE_CHECK(!found.empty());
+  return found;
+}
+
+// Whether a larger model has the function of the small one, by what was done to it.
+
+/// The largest relative error of rounding a number, in the range of normal numbers, to a type.
+double unit_roundoff(DType dtype) {
+  switch (dtype) {
+    case DType::kF64: return 0x1p-53;
+    case DType::kF32: return 0x1p-24;
+    case DType::kF16: return 0x1p-11;
+    case DType::kBF16: return 0x1p-8;
+    case DType::kF8E4M3:
+    case DType::kF8E4M3Fnuz: return 0x1p-4;
+    default: return 0x1p-3;
+  }
+}
+
+/// Whether numbers of ordinary size stay normal ones when they are divided.
+bool has_wide_range(DType dtype) {
+  return dtype == DType::kF64 || dtype == DType::kF32 || dtype == DType::kBF16;
+}
+
+/// Sets `sameness`, `rounded` and `unit_roundoff` of `report`, which has both designs, for a growth
+/// by `request`. `found` are the tensors of the small model, whose types those of the larger one
+/// have.
+void judge(const GrowthRequest& request, const model::LoadPlan& found, GrowthReport& report) {
+  const bool wider = request.factor != 1;
+  const bool deeper = request.layers > 0;
+  bool wide_range = true;
+  for (const model::TensorPlan& tensor : found.tensors) {
+    report.unit_roundoff = std::max(report.unit_roundoff, unit_roundoff(tensor.info->dtype));
+    wide_range = wide_range && has_wide_range(tensor.info->dtype);
+  }
+  const bool whole = request.factor == std::floor(request.factor);
+  const bool halves = whole && std::has_single_bit(static_cast<std::uint64_t>(request.factor));
+  const bool exact = halves && wide_range && request.width != WidthRule::kUnequal &&
+                     report.before.head.scale == report.after.head.scale;
+  report.rounded = wider && !exact;
+  // The strongest change counts.
+  if (report.rounded) report.sameness = Sameness::kRounded;
+  if (deeper && moves_norms(report.before, request.depth)) report.sameness = Sameness::kEpsilon;
+  const bool other_width = wider && (!whole || request.width == WidthRule::kAki);
+  const bool other_depth = deeper && !keeps_function(request.depth);
+  const bool noisy = request.noise > 0 && wider;
+  if (other_width || other_depth || noisy) report.sameness = Sameness::kOther;
+}
+
+// The optimizer's moments of a larger model, from the state of the run that made the small one.
+//
+// A model of exact copies has the small model's loss, so the gradients of all copies of a weight
+// sum to the gradient of that weight, each times the share of it that the copy has; and copies have
+// equal gradients. Of n copies w' = s w each has the gradient g' = g / (n s). The first moment, a
+// mean of gradients, grows as they do, and the second, a mean of squares, by the square of that.
+
+/// Collects the moments of a larger model, tensor by tensor. With other rules than exact copies
+/// they grow as if all copies of a weight had equal gradients.
+class GrownMoments {
+ public:
+  /// `folder` is that of the small model and may have a state; what this does not have is left out.
+  /// The plans of both models, `before` and `after`, must outlive it. `settings` are the growth's.
+  /// Throws InputError for a state that cannot be read or was changed since it was written, and
+  /// Interrupted.
+  GrownMoments(const std::string& folder, const model::ModelPlan& before,
+               const model::ModelPlan& after, const WidthSettings& settings);
+
+  /// The moments of all places of a tensor `to` of the larger model, which is made from `from`.
+  /// anew  what the tensor holds is not what training has made of it: an added layer, or constants.
+  /// Its first moment begins at 0; the second one stays, so that the first steps are no larger
+  /// than others.
+  void add(const model::PlacedTensor& from, const model::PlacedTensor& to, bool anew);
+
+  /// A note on what is kept of the state and what is left out. Requires has_state().
+  std::string summary() const;
+
+  /// The state to write: moments without values, and the updates that they have had. Nothing if
+  /// there are none. This object must outlive the writing. To be called once, last.
+  std::optional<store::OutputWeights> take();
+
+  /// Whether the folder has a state.
+  bool has_state() const { return state_.has_value(); }
+
+ private:
+  const model::ModelPlan& before_;
+  const model::ModelPlan& after_;
+  WidthSettings settings_;
+  std::optional<store::Checkpoint> state_;
+  std::set<std::string> used_, added_;  ///< parameters of both models
+  store::OutputWeights weights_;
+};
+
+/// Gives each of n copies that have the share s of a weight the share 1 / (n s) of its gradient.
+void share_gradients(UnitCopies& units) {
+  std::map<Index, double> copies;
+  for (const Index from : units.from) ++copies[from];
+  if (units.share.empty()) units.share.assign(units.from.size(), 1);
+  for (std::size_t i = 0; i < units.from.size(); ++i)
+    units.share[i] = 1 / (copies[units.from[i]] * units.share[i]);
+}
+
+/// How squares of gradients grow where gradients grow so.
+TensorGrowth squared(TensorGrowth growth) {
+  for (UnitCopies* units : {&growth.rows, &growth.columns}) {
+    for (double& share : units->share) share *= share;
+  }
+  growth.scale *= growth.scale;
+  return growth;
+}
+
+/// How moments of one place grow; `info` is the tensor that has them, as (rows, columns).
+TensorGrowth moments_growth(WidthSettings settings, const model::PlacedTensor& of,
+                            const model::TensorPart& part, const store::TensorInfo& info) {
+  // Unequal shares of a weight say nothing of its gradients, which depend on what reads its
+  // outputs.
+  if (settings.rule == WidthRule::kUnequal) settings.rule = WidthRule::kEqual;
+  model::PlacedTensor one;
+  one.shape = info.shape;
+  one.bias = of.bias;
+  one.vector = of.vector;
+  one.rows = static_cast<Index>(info.shape[0]);
+  one.columns = static_cast<Index>(info.shape[1]);
+  one.parts = {part};
+  TensorGrowth growth = grow_tensor(settings, one, info.name);
+  for (UnitCopies* units : {&growth.rows, &growth.columns}) {
+    units->next = {};
+    share_gradients(*units);
+  }
+  growth.scale = 1 / growth.scale;
+  growth.shape = {static_cast<std::uint64_t>(growth.rows.size()),
+                  static_cast<std::uint64_t>(growth.columns.size())};
+  return growth;
+}
+
+GrownMoments::GrownMoments(const std::string& folder, const model::ModelPlan& before,
+                           const model::ModelPlan& after, const WidthSettings& settings)
+    : before_(before), after_(after), settings_(settings) {
+  const std::string path = join(folder, model::kTrainingStateName);
+  if (!exists(path)) return;
+  state_ = store::open_checkpoint(path);
+  model::check_state(*state_, path);
+}
+
+void GrownMoments::add(const model::PlacedTensor& from, const model::PlacedTensor& to, bool anew) {
+  if (!state_ || from.detector) return;
+  for (std::size_t k = 0; k < std::min(from.parts.size(), to.parts.size()); ++k) {
+    const std::string name = parameter_name(before_, from, from.parts[k]);
+    const std::string larger = parameter_name(after_, to, to.parts[k]);
+    const model::RoleShape shape = parameter_shape(settings_.before, from, from.parts[k]);
+    const Shape expected{static_cast<std::uint64_t>(shape.rows),
+                         static_cast<std::uint64_t>(shape.columns)};
+    const auto find = [&](std::string_view what) {
+      const store::TensorInfo* info = state_->find(model::state_tensor_name(what, name));
+      return info != nullptr && is_float(info->dtype) && info->shape == expected ? info : nullptr;
+    };
+    const store::TensorInfo* updates =
+        state_->find(model::state_tensor_name(model::kStateUpdates, name));
+    const store::TensorInfo* first = find(model::kStateFirst);
+    const store::TensorInfo* second = find(model::kStateSecond);
+    if (updates == nullptr || first == nullptr || second == nullptr ||
+        !added_.insert(larger).second)
+      continue;
+    used_.insert(name);
+    const TensorGrowth growth = moments_growth(settings_, from, from.parts[k], *first);
+    const auto put = [&](std::string_view what, GrownTensor tensor) {
+      store::OutputTensor out;
+      out.info.name = model::state_tensor_name(what, larger);
+      out.info.dtype = DType::kF32;
+      out.info.shape = tensor.growth.shape;
+      out.source = grown_elements(*state_, std::move(tensor), DType::kF32);
+      weights_.tensors.push_back(std::move(out));
+    };
+    GrownTensor of_first{.from = first, .growth = growth};
+    if (anew) of_first.constant = 0;
+    put(model::kStateFirst, std::move(of_first));
+    put(model::kStateSecond, {.from = second, .growth = squared(growth)});
+    store::OutputTensor number;
+    number.info = *updates;
+    number.info.name = model::state_tensor_name(model::kStateUpdates, larger);
+    number.source = store::source_of(state_->files().front().file, *updates);
+    weights_.tensors.push_back(std::move(number));
+  }
+}
+
+std::string GrownMoments::summary() const {
+  std::size_t all = 0;
+  for (const store::TensorInfo& tensor : state_->tensors())
+    if (tensor.name.starts_with(model::state_tensor_name(model::kStateFirst, ""))) ++all;
+  if (added_.empty()) return "no moments of this model: left out";
+  std::string text = fmt::format("the optimizer's moments of {} parameters", added_.size());
+  const std::size_t others = all - std::min(all, used_.size());
+  if (others > 0) text += fmt::format("; those of {} others are left out", others);
+  return text;
+}
+
+std::optional<store::OutputWeights> GrownMoments::take() {
+  if (weights_.tensors.empty()) return std::nullopt;
+  weights_.name = model::kTrainingStateName;
+  std::ranges::sort(weights_.tensors, {}, [](const auto& tensor) { return tensor.info.name; });
+  model::add_state_digests(weights_);
+  return std::move(weights_);
+}
+
+// The larger sizes in config.json, under the names that the family has for them.
+
+/// The keys of config.json that say a size, by all families.
+constexpr std::array<std::string_view, 12> kWidths = {
+    "hidden_size", "n_embd",  "d_model", "dim",        "intermediate_size", "n_inner",
+    "d_ff",        "d_inner", "ffn_dim", "hidden_dim", "n_embed",           "inner_size"};
+constexpr std::array<std::string_view, 5> kHeads = {"num_attention_heads", "n_head", "num_heads",
+                                                    "n_heads", "num_key_value_heads"};
+constexpr std::array<std::string_view, 4> kLayers = {"num_hidden_layers", "n_layer", "n_layers",
+                                                     "num_layers"};
+
+/// What sentence-transformers pools: the hidden size, as a folder of its module says it.
+constexpr const char* kPoolingConfig = "1_Pooling/config.json";
+constexpr const char* kPooledSize = "word_embedding_dimension";
+
+/// Sizes that stand beside the hidden size and are it, by all families.
+constexpr std::array<std::string_view, 2> kAlsoHidden = {"embedding_size", "pooler_hidden_size"};
+
+/// What layers have by a list, their copies have too. `all`: of each layer before.
+void set_deeper_list(std::string_view key, const std::vector<std::string>& all,
+                     std::span<const LayerCopy> copies, surgery::CheckpointEdit& edit) {
+  std::vector<std::string> deep;
+  deep.reserve(copies.size());
+  for (const LayerCopy& layer : copies) deep.push_back(all[static_cast<std::size_t>(layer.from)]);
+  std::string text;
+  JsonWriter(text).value(model::layer_list_text(deep));
+  edit.set_config(key, text);
+}
+
+/// Multiplies hidden size, intermediate size and heads by `factor` in the config.json of `edit`,
+/// and in the pooling module of sentence-transformers; the embedding size too where it is the
+/// hidden size. `config` is the folder's, `before` its design. Throws UsageError as wider_size,
+/// InputError for a size that is no number.
+void set_widths(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
+                const model::Design& before, double factor) {
+  const auto multiply = [&](std::string_view key) {
+    const auto size = config.size(key);
+    if (!size) return;
+    edit.set_config(key, fmt::format("{}", wider_size(static_cast<Index>(*size), factor, key)));
+  };
+  for (const std::string_view key : kWidths) multiply(key);
+  for (const std::string_view key : kAlsoHidden) {
+    if (config.size(key) == static_cast<std::uint64_t>(before.hidden_size)) multiply(key);
+  }
+  if (before.layer_kind == model::LayerKind::kTransformer) {
+    for (const std::string_view key : kHeads) multiply(key);
+  }
+  const auto pooling = edit.file_text(kPoolingConfig);
+  if (!pooling) return;
+  std::optional<std::uint64_t> size;
+  const auto unknown = input_error_message(
+      [&] { size = store::ModelConfig::parse(*pooling, kPoolingConfig).size(kPooledSize); });
+  if (unknown || size != static_cast<std::uint64_t>(before.hidden_size)) return;
+  edit.set_file(
+      kPoolingConfig,
+      set_json_member(*pooling, {kPooledSize},
+                      fmt::format("{}", wider_size(before.hidden_size, factor, kPooledSize))));
+}
+
+/// Sets the number of layers in the config.json of `edit` to that of `copies`; lists with an item
+/// for each layer follow, and with `has_decoder` the decoder keeps its number. `config` is the
+/// folder's, `before` its design. Throws UsageError for a number that the config cannot say, and
+/// InputError for a config without one or with a list of another length.
+void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
+                const model::Design& before, std::span<const LayerCopy> copies, bool has_decoder) {
+  const Index layers = std::ssize(copies);
+  bool stated = false;
+  for (const std::string_view key : kLayers) {
+    const auto count = config.size(key);
+    if (!count) continue;
+    stated = true;
+    // ALBERT's num_hidden_layers counts groups of inner layers.
+    const Index scaled = static_cast<Index>(*count) * layers;
+    if (scaled % before.num_hidden_layers != 0) {
+      throw UsageError(fmt::format("{} {}, expected a multiple of {}", field("layers"), layers,
+                                   before.num_hidden_layers / static_cast<Index>(*count)));
+    }
+    edit.set_config(key, fmt::format("{}", scaled / before.num_hidden_layers));
+  }
+  // transformers takes T5's decoder for as deep as the encoder unless its depth is said.
+  if (config.size("num_layers") && !config.size("num_decoder_layers") && has_decoder)
+    edit.set_config("num_decoder_layers", fmt::format("{}", before.num_hidden_layers));
+  if (!stated)
+    throw InputError(config.path(), "no num_hidden_layers, expected the number of layers");
+  if (const auto types = config.strings("layer_types")) {
+    if (std::ssize(*types) != before.num_hidden_layers) {
+      throw InputError(config.path(), fmt::format("layer_types: {} items, expected {}",
+                                                  types->size(), before.num_hidden_layers));
+    }
+    std::string text;
+    JsonWriter json(text);
+    json.begin_array();
+    for (const LayerCopy& layer : copies)
+      json.value((*types)[static_cast<std::size_t>(layer.from)]);
+    json.end_array();
+    edit.set_config("layer_types", text);
+  }
+  const auto choices = [&](const std::string& list) {
+    return model::layer_choices(list, before.num_hidden_layers);
+  };
+  if (model::is_layer_list(before.variants.position))
+    set_deeper_list("position", choices(before.variants.position), copies, edit);
+  if (model::is_layer_list(before.normalizer))
+    set_deeper_list("normalizer", choices(before.normalizer), copies, edit);
+  std::vector<std::string> masks;
+  for (const mask::MaskLayer& mask : model::own_masks(before))
+    masks.insert(masks.end(), static_cast<std::size_t>(mask.count), mask.mask.text());
+  if (masks.size() > 1) set_deeper_list("mask", masks, copies, edit);
+}
 
 using model::Role;
 

@@ -6,10 +6,10 @@
 
 #include "base/error.hpp"
 #include "kernel/linear.hpp"
+#include "kernel/linear_reference.hpp"
 #include "kernel/panel_product.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/product_rows.hpp"
-#include "kernel/trained_linear_reference.hpp"
 
 namespace masque::kernel {
 namespace {

@@ -10,7 +10,7 @@
 #include "length/stream.hpp"
 #include "length/treatment.hpp"
 #include "model/treatable_model.hpp"
-#include "probe/statistics/ratio_mean.hpp"
+#include "probe/statistics/summary.hpp"
 #include "records/corruption.hpp"
 
 namespace masque::length {

@@ -75,9 +75,9 @@ std::vector<TensorRow> embedding_rows(const Design& design, bool position_table)
   return rows;
 }
 
-std::vector<store::BufferTensor> embedding_buffers(bool type_ids) {
-  using Content = store::BufferTensor::Content;
-  std::vector<store::BufferTensor> buffers{{"embeddings.position_ids", Content::kCount}};
+std::vector<BufferTensor> embedding_buffers(bool type_ids) {
+  using Content = BufferTensor::Content;
+  std::vector<BufferTensor> buffers{{"embeddings.position_ids", Content::kCount}};
   if (type_ids) buffers.push_back({"embeddings.token_type_ids", Content::kZero});
   return buffers;
 }

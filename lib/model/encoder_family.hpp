@@ -51,7 +51,7 @@ void read_is_decoder(Design& design, const FamilyConfig& config);
 std::vector<TensorRow> embedding_rows(const Design& design, bool position_table = true);
 
 /// The buffers embeddings.position_ids, and embeddings.token_type_ids if `type_ids`.
-std::vector<store::BufferTensor> embedding_buffers(bool type_ids = true);
+std::vector<BufferTensor> embedding_buffers(bool type_ids = true);
 
 /// ~encoder.layer.{l}.…: BERT's names, with those of `query`, `key` and `value` after that prefix.
 std::vector<TensorRow> encoder_layer_rows(std::string_view query = "attention.self.query",

@@ -12,10 +12,22 @@
 #include "model/family_config.hpp"
 #include "model/role.hpp"
 #include "model/start_value.hpp"
-#include "store/names/family.hpp"
 #include "tensor/dtype.hpp"
 
 namespace masque::model {
+
+/// A tensor of files that holds no weights: readers make it themselves.
+struct BufferTensor {
+  /// What a buffer holds.
+  enum class Content {
+    kCount,   ///< [1, P] with P positions: 0, 1, 2 …
+    kZero,    ///< [1, P]: 0
+    kCausal,  ///< [1, 1, P, P]: 1 up to the diagonal, 0 after it
+    kOther,   ///< nothing that depends on P
+  };
+  std::string ending;                 ///< of its name: "embeddings.position_ids"
+  Content content = Content::kOther;  ///< how a longer one is made
+};
 
 /// How a tensor lies in the file.
 enum class TensorLayout {
@@ -74,13 +86,13 @@ struct ComputedTensor {
 
 /// A model as config.json describes it.
 struct ModelPlan {
-  Design design;                 ///< without a head: that follows from the tensors
-  std::string prefix;            ///< of the base model's tensors, "bert."; exports may lack it
-  std::vector<TensorRow> rows;   ///< all tensors but those of heads
-  std::vector<HeadPlan> heads;   ///< the first that is there counts
-  bool headless = false;         ///< config.json says that none of them is there
-  std::vector<Skipped> skipped;  ///< noted, not listed as unused
-  std::vector<store::BufferTensor> buffers;  ///< tensors without weights, not listed as unused
+  Design design;                      ///< without a head: that follows from the tensors
+  std::string prefix;                 ///< of the base model's tensors, "bert."; exports may lack it
+  std::vector<TensorRow> rows;        ///< all tensors but those of heads
+  std::vector<HeadPlan> heads;        ///< the first that is there counts
+  bool headless = false;              ///< config.json says that none of them is there
+  std::vector<Skipped> skipped;       ///< noted, not listed as unused
+  std::vector<BufferTensor> buffers;  ///< tensors without weights, not listed as unused
   /// Names, "a|b", under which files may have the word table alone: tables that are tied to it.
   std::string tied_tables;
   std::vector<ComputedTensor> computed;  ///< of new checkpoints, among `buffers` when read
@@ -93,7 +105,7 @@ struct HeadClass {
 };
 
 /// What files of a family hold that its plan does not say, for changes that need no model
-/// (store::FamilyNames).
+/// (FamilyNames).
 struct FamilyFiles {
   /// Configs, members of a JSON object, whose plans have tensors that the class's defaults lack:
   /// together with that of the defaults they name every tensor of the family.
@@ -105,7 +117,7 @@ struct FamilyFiles {
   /// The output matrix of whole models, of which the plan takes a part; else the first head's.
   std::string_view decoder_weight = {};
   std::vector<std::string_view> vocabulary = {};  ///< further tensors with a row for each token
-  bool tied_head_differs = false;                 ///< see store::FamilyNames
+  bool tied_head_differs = false;                 ///< see FamilyNames
 };
 
 /// A family. Strings live as long as the program.

@@ -1,5 +1,5 @@
-// The names of every family for changes to checkpoints that need no model (store::FamilyNames),
-// from the tables that loading and saving read.
+#include "model/family_names.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -14,12 +14,11 @@
 #include "base/parallel.hpp"
 #include "base/split.hpp"
 #include "model/family.hpp"
-#include "store/names/family.hpp"
+#include "store/gguf/gguf_names.hpp"
+#include "store/name_plan.hpp"
 
 namespace masque::model {
 namespace {
-
-using store::FamilyNames;
 
 /// The spelling that is written.
 std::string written(std::string_view names) {
@@ -240,22 +239,69 @@ std::vector<FamilyNames> all_names() {
     std::ranges::move(names.model_types, std::back_inserter(same->model_types));
     std::ranges::move(names.lm_classes, std::back_inserter(same->lm_classes));
   }
+  std::ranges::sort(all, {}, &FamilyNames::name);
   return all;
 }
 
-std::shared_ptr<const FamilyNames> names_of(const store::ModelConfig& config) {
+// The tables by llama.cpp's names.
+const FamilyNames kGgufFamily{
+    .name = "gguf",
+    .model_types = {},
+    .lm_classes = {},
+    .prefix = "",
+    .input_table = store::kGgufTokenTable,
+    .position_table = "position_embd.weight",
+    .segment_table = "token_types.weight",
+    .decoder_weight = "output.weight",
+    .output_bias = "",
+    .head_copies = {},
+    .head_evidence = {"output.weight"},
+    .vocabulary = {"output.bias"},
+};
+
+}  // namespace
+
+std::span<const FamilyNames> family_names() {
+  static const std::vector<FamilyNames> kNames = all_names();
+  return kNames;
+}
+
+const FamilyNames* find_family_names(std::string_view name) {
+  for (const FamilyNames& family : family_names()) {
+    if (family.name == name ||
+        std::ranges::find(family.model_types, name) != family.model_types.end()) {
+      return &family;
+    }
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const FamilyNames> family_names_of(const store::ModelConfig& config) {
   const Family* family = find_family(config.model_type());
   if (family == nullptr) return nullptr;
   std::optional<ModelPlan> own;
   const auto refused = input_error_message([&] { own = family->plan(FamilyConfig(config)); });
   if (refused) {
     // What cannot be run can be changed all the same.
-    return {std::shared_ptr<void>(), store::find_family_names(config.model_type())};
+    return {std::shared_ptr<void>(), find_family_names(config.model_type())};
   }
   return std::make_shared<const FamilyNames>(Collector(*family, std::move(own)).take());
 }
 
-const store::FamilyNamesSource kSource{all_names, names_of};
+const FamilyNames& gguf_family() { return kGgufFamily; }
 
-}  // namespace
+std::string with_prefix(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with('~')) return std::string(name);
+  return std::string(prefix) + std::string(name.substr(1));
+}
+
+std::string canonical_name(std::string_view name) {
+  for (const FamilyNames& family : family_names()) {
+    if (!family.prefix.empty() && name.starts_with(family.prefix)) {
+      name.remove_prefix(family.prefix.size());
+      break;
+    }
+  }
+  return store::with_current_layer_norm(name);
+}
 }  // namespace masque::model

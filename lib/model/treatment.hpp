@@ -1,5 +1,5 @@
 // How a trained model is made to read texts longer than those of its training: treatments of
-// positions, which register themselves under model/treatment/.
+// positions.
 #pragma once
 
 #include <memory>
@@ -84,7 +84,7 @@ class PositionTreatment {
 /// its standard arguments. Throws UsageError that names what is possible.
 std::unique_ptr<const PositionTreatment> parse_position_treatment(std::string_view text);
 
-/// A registered treatment with the standard values of its arguments: a row of a list.
+/// A treatment with the standard values of its arguments: a row of a list.
 struct PositionTreatmentInfo {
   std::string name;        ///< as parse_position_treatment takes it
   std::string parameters;  ///< "beta_fast=32, factor=0"; empty: it has none
@@ -92,13 +92,5 @@ struct PositionTreatmentInfo {
 };
 /// All of them, sorted by name.
 std::vector<PositionTreatmentInfo> position_treatments();
-
-/// Adds a treatment at program start. `make` asks `NamedArguments` for the arguments it knows.
-struct PositionTreatmentRegistration {
-  /// Makes the treatment from its arguments. Throws UsageError for a wrong one.
-  using Make = std::unique_ptr<PositionTreatment> (*)(NamedArguments&);
-  /// Adds the treatment `name`, which `make` makes.
-  PositionTreatmentRegistration(std::string_view name, Make make);
-};
 
 }  // namespace masque::model

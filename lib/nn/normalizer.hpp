@@ -1,4 +1,4 @@
-// From scores to weights: normalizers under nn/normalizer/, one file each or rows of a table.
+// From scores to weights: attention normalizers.
 //
 // A normalizer works on a row of one head: the scores s_ij = scale · q_i·k_j + position terms of
 // the visible keys j of query i, and n_i, their number. It is described by a few numbers, so that
@@ -69,18 +69,12 @@ class AttentionNormalizer {
   virtual std::unique_ptr<const AttentionNormalizer> with(std::span<const double> values) const;
 };
 
-/// All registered normalizers with their default parameters, sorted by name.
+/// All normalizers with their default parameters, sorted by name.
 std::span<const AttentionNormalizer* const> normalizers();
 /// The normalizer called `name`; nullptr if there is none.
 const AttentionNormalizer* find_normalizer(std::string_view name);
 /// The normalizer of `text`: "softmax", "log_n(base=64, clip=16)", a name, and values in place of
 /// the defaults. Throws UsageError that names what is possible.
 std::shared_ptr<const AttentionNormalizer> parse_normalizer(std::string_view text);
-
-/// Adds a normalizer at program start.
-struct NormalizerRegistration {
-  /// Adds `normalizer` to normalizers(); its name must be new.
-  explicit NormalizerRegistration(std::unique_ptr<const AttentionNormalizer> normalizer);
-};
 
 }  // namespace masque::nn

@@ -15,7 +15,10 @@ namespace masque::nn {
 
 namespace {
 
-using PositionMakers = Makers<PositionScheme>;
+Makers<PositionScheme>& position_makers() {
+  static Makers<PositionScheme> all;
+  return all;
+}
 
 const VariantSource kVariants(+[] {
   std::vector<VariantInfo> all;
@@ -29,7 +32,7 @@ const VariantSource kVariants(+[] {
 }  // namespace
 
 PositionRegistration::PositionRegistration(std::string_view name, Make make) {
-  PositionMakers::add(name, make);
+  position_makers().add({name, make});
 }
 
 std::vector<PositionParameter> PositionScheme::parameters(const PositionShape& /*shape*/) const {
@@ -52,18 +55,19 @@ void check_path(std::string_view scheme, Index position, Index steps, Index size
                   size, kMostNumbers));
 }
 
-std::vector<std::string> position_names() { return PositionMakers::names(); }
+std::vector<std::string> position_names() { return position_makers().names(); }
 
 std::shared_ptr<const PositionScheme> parse_position(std::string_view text) {
   NamedArguments arguments(text);
-  std::unique_ptr<PositionScheme> scheme = PositionMakers::make("position scheme", arguments);
+  std::unique_ptr<PositionScheme> scheme = position_makers().make("position scheme", arguments);
   scheme->name_ = arguments.name();
   return scheme;
 }
 
 VariantInfo position_info(std::string_view name) {
   NamedArguments arguments(name);
-  const std::unique_ptr<PositionScheme> scheme = PositionMakers::make("position scheme", arguments);
+  const std::unique_ptr<PositionScheme> scheme =
+      position_makers().make("position scheme", arguments);
   VariantInfo info = scheme->info();
   info.masks = masks_text(scheme->facts().masks);
   info.kind = "position";

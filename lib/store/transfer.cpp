@@ -22,7 +22,7 @@ namespace masque::store {
 namespace {
 
 constexpr std::uint64_t kCopyChunk = 8 << 20;
-constexpr std::uint64_t kBufferBytes = 1 << 20;
+constexpr std::uint64_t kTransferBytes = 1 << 20;
 
 struct Job {
   const OutputRange* piece;
@@ -52,11 +52,11 @@ std::uint64_t chunk_of(const Source& source) {
 std::uint32_t copy_through_buffer(const InputFile& from, std::uint64_t begin, int to,
                                   std::uint64_t offset, std::uint64_t size, const std::string& path,
                                   std::optional<Checksum> kind) {
-  std::vector<std::byte> buffer(std::min(size, kBufferBytes));
+  std::vector<std::byte> buffer(std::min(size, kTransferBytes));
   std::uint32_t crc = 0;
   while (size > 0) {
     const MutableBytes part =
-        MutableBytes(buffer).first(std::min<std::uint64_t>(size, kBufferBytes));
+        MutableBytes(buffer).first(std::min<std::uint64_t>(size, kTransferBytes));
     from.read(begin, part);
     write_at(to, offset, part, path);
     if (kind) crc = sum_of(*kind, part, crc);

@@ -6,16 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/maker.hpp"
-#include "base/named_arguments.hpp"
 
 namespace masque::task {
-
-namespace {
-
-using TaskMakers = Makers<Task>;
-
-}  // namespace
 
 Index Task::longest() const { return Index{1} << 20; }
 
@@ -53,25 +45,6 @@ double Task::chance(Index length) const {
                        static_cast<double>(all);
   constexpr double kDigits = 1000;  // more would be noise
   return std::round(share * kDigits) / kDigits;
-}
-
-TaskRegistration::TaskRegistration(std::string_view name, Make make) {
-  TaskMakers::add(name, make);
-}
-
-std::vector<std::string> task_names() { return TaskMakers::names(); }
-
-std::string task_parameters(std::string_view name) {
-  NamedArguments arguments(name);
-  TaskMakers::make("task", arguments);
-  return arguments.standards();
-}
-
-std::unique_ptr<const Task> parse_task(std::string_view text) {
-  NamedArguments arguments(text);
-  std::unique_ptr<Task> task = TaskMakers::make("task", arguments);
-  task->name_ = arguments.name();
-  return task;
 }
 
 }  // namespace masque::task

@@ -1,5 +1,4 @@
-// Synthetic tasks for length generalisation: one file, or one row of a table, each under
-// task/task/.
+// Synthetic tasks for length generalisation; tasks.cpp has them.
 #pragma once
 
 #include <memory>
@@ -78,25 +77,16 @@ class Task {
   std::string name_;
 };
 
-/// Makes the task that `text` spells: a registered name and values of its parameters, "copy",
+/// Makes the task that `text` spells: a name and values of its parameters, "copy",
 /// "copy(alphabet=26)"; other parameters have their defaults. Throws UsageError that names what is
 /// possible.
 std::unique_ptr<const Task> parse_task(std::string_view text);
 
-/// Names of all registered tasks, sorted.
+/// Names of all tasks, sorted.
 std::vector<std::string> task_names();
 
 /// The parameters of the task `name` with their defaults: "alphabet=16, blanks=false"; empty if it
-/// has none. Throws UsageError if no task of this name is registered.
+/// has none. Throws UsageError if there is no task of this name.
 std::string task_parameters(std::string_view name);
-
-/// Adds a task at program start: a constant of this type in the file of the task.
-struct TaskRegistration {
-  /// Makes the task. Asks the arguments for each parameter that it knows.
-  using Make = std::unique_ptr<Task> (*)(NamedArguments&);
-  /// Registers `make` under `name`, a view of text that lives as long as the program. No other task
-  /// may have this name.
-  TaskRegistration(std::string_view name, Make make);
-};
 
 }  // namespace masque::task

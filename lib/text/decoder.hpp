@@ -1,4 +1,4 @@
-// Decoders of Hugging Face's tokenizer.json, one file each under text/decoder/.
+// Decoders of Hugging Face's tokenizer.json.
 #pragma once
 
 #include <memory>
@@ -23,26 +23,9 @@ class Decoder {
   virtual void decode(std::vector<std::string>& tokens) const = 0;
 };
 
-/// A type of decoder.
-struct DecoderKind {
-  std::string_view name;  ///< its "type" in tokenizer.json
-  /// Makes it of `json`, its object in the file `path`. Throws InputError with `path` and the place
-  /// of a field of another kind.
-  std::unique_ptr<Decoder> (*make)(const JsonValue& json, const std::string& path);
-};
-
-/// Adds a type at program start.
-struct DecoderRegistration {
-  /// Copies `kind` into the registry of the process; its name must be of static lifetime.
-  explicit DecoderRegistration(const DecoderKind& kind);
-};
-
 /// The decoder of the object `json` of tokenizer.json, which is the file `path`. Throws InputError
 /// for an unknown type, by its name.
 std::unique_ptr<Decoder> make_decoder(const JsonValue& json, const std::string& path);
-
-/// Replaces every occurrence in `text` of `from`, which is not empty, by `to`, from the left.
-void replace_all(std::string& text, std::string_view from, std::string_view to);
 
 /// Who cleans up.
 enum class CleanUp {

@@ -1,14 +1,16 @@
 // Members of tokenizer.json, with the place in the file where one is wrong.
 #pragma once
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
-#include "base/registry.hpp"
 
 namespace masque::text {
 
@@ -39,15 +41,18 @@ std::int32_t id_field(const JsonValue& json, std::string_view name, const std::s
 /// The member "type" of `json`. Throws InputError naming `path` if it is missing or no text.
 const std::string& type_field(const JsonValue& json, const std::string& path);
 
-/// The registered Kind that the member "type" of `json` names; `what` is "decoder" or the like.
-/// Throws InputError naming `path` for an unknown one, with all that there are.
+/// The one of `kinds`, which are sorted by name, that the member "type" of `json` names; `what` is
+/// "decoder" or the like. Throws InputError naming `path` for an unknown one, with all that there
+/// are.
 template <class Kind>
-const Kind& kind_of_type(const JsonValue& json, std::string_view what, const std::string& path) {
-  const auto& kinds = Registry<Kind>::of_process();
+const Kind& kind_of_type(std::span<const Kind> kinds, const JsonValue& json, std::string_view what,
+                         const std::string& path) {
   const std::string& type = type_field(json, path);
-  if (const Kind* kind = kinds.find(type); kind != nullptr) return *kind;
+  const auto found = std::ranges::find(kinds, type, &Kind::name);
+  if (found != kinds.end()) return *found;
   refuse_json(json, path,
-              fmt::format("{} '{}', expected one of {}", what, escape(type), kinds.names()));
+              fmt::format("{} '{}', expected one of {}", what, escape(type),
+                          comma_list(kinds, [](const Kind& kind) { return kind.name; })));
 }
 
 }  // namespace masque::text

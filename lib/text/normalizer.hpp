@@ -1,4 +1,4 @@
-// Normalizers of Hugging Face's tokenizer.json, which are under text/normalizer/.
+// Normalizers of Hugging Face's tokenizer.json.
 #pragma once
 
 #include <memory>
@@ -25,21 +25,6 @@ class Normalizer {
   /// Rewrites `text`; the alignment follows. Throws InputError where a pattern exceeds its limits
   /// or a text grows too much (check_growth).
   virtual void apply(AlignedText& text) const = 0;
-};
-
-class PartFields;
-
-/// A type of normalizer.
-struct NormalizerKind {
-  std::string_view name;  ///< its "type" in tokenizer.json
-  /// Makes it of its fields. Throws InputError that names the wrong one.
-  std::shared_ptr<const Normalizer> (*make)(const PartFields& fields);
-};
-
-/// Adds a type at program start.
-struct NormalizerRegistration {
-  /// Copies `kind` into the registry of the process; its name must be of static lifetime.
-  explicit NormalizerRegistration(const NormalizerKind& kind);
 };
 
 /// The normalizer that `json`, of the tokenizer.json at `path`, describes; nullptr for null. Throws

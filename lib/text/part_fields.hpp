@@ -2,7 +2,9 @@
 // that name the part.
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -40,10 +42,17 @@ class PartFields {
 
   /// Throws "path: normalizer 'Strip': message" with this `message`.
   [[noreturn]] void refuse(const std::string& message) const;
-  /// Throws "path: normalizer 'X' is not supported".
-  [[noreturn]] void refuse_type() const;
+  /// The one of `kinds` whose name is the type. Throws "path: normalizer 'X' is not supported".
+  template <class Kind>
+  const Kind& kind_in(std::span<const Kind> kinds) const {
+    const auto found = std::ranges::find(kinds, type_, &Kind::name);
+    if (found != kinds.end()) return *found;
+    refuse_type();
+  }
 
  private:
+  [[noreturn]] void refuse_type() const;
+
   const JsonValue& json_;
   std::string what_;
   const std::string& path_;

@@ -1,4 +1,4 @@
-// Post-processors of Hugging Face's tokenizer.json, one file each under text/post_processor/.
+// Post-processors of Hugging Face's tokenizer.json.
 #pragma once
 
 #include <memory>
@@ -24,20 +24,6 @@ class PostProcessor {
   virtual void process(std::vector<Encoding>& parts, bool special) const = 0;
   /// Number of tokens that process() adds to one text, or with `pair` to two.
   virtual std::size_t added(bool pair) const = 0;
-};
-
-/// A type of post-processor.
-struct PostProcessorKind {
-  std::string_view name;  ///< its "type" in tokenizer.json
-  /// Makes it of `json`, its object in the file `path`. Throws InputError with `path` and the place
-  /// of a field of another kind.
-  std::unique_ptr<PostProcessor> (*make)(const JsonValue& json, const std::string& path);
-};
-
-/// Adds a type at program start.
-struct PostProcessorRegistration {
-  /// Copies `kind` into the registry of the process; its name must be of static lifetime.
-  explicit PostProcessorRegistration(const PostProcessorKind& kind);
 };
 
 /// The post-processor of the object `json` of tokenizer.json, which is the file `path`. Throws

@@ -1,4 +1,4 @@
-// Pre-tokenizers of Hugging Face's tokenizer.json, one file each under text/pre_tokenizer/.
+// Pre-tokenizers of Hugging Face's tokenizer.json.
 #pragma once
 
 #include <memory>
@@ -27,21 +27,6 @@ class PreTokenizer {
   /// `first` says whether words.front() begins at the very start of the user's text (Metaspace's
   /// scheme "first"). Throws InputError where a pattern exceeds its limits.
   virtual void split(std::vector<AlignedText>& words, bool first) const = 0;
-};
-
-class PartFields;
-
-/// A type of pre-tokenizer.
-struct PreTokenizerKind {
-  std::string_view name;  ///< its "type" in tokenizer.json
-  /// Makes it of its fields. Throws InputError that names the wrong one.
-  std::shared_ptr<const PreTokenizer> (*make)(const PartFields& fields);
-};
-
-/// Adds a type at program start.
-struct PreTokenizerRegistration {
-  /// Copies `kind` into the registry of the process; its name must be of static lifetime.
-  explicit PreTokenizerRegistration(const PreTokenizerKind& kind);
 };
 
 /// The pre-tokenizer that `json`, of the tokenizer.json at `path`, describes; nullptr for null.

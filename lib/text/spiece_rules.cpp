@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/text_splice.hpp"
 #include "text/charsmap.hpp"
 #include "text/convert.hpp"
 #include "text/tokenizer_files.hpp"

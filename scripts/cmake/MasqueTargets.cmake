@@ -117,7 +117,7 @@ function(masque_add_layer name)
     add_library(masque_${name}_registry OBJECT ${registered})
     target_include_directories(masque_${name}_registry PRIVATE ${PROJECT_SOURCE_DIR}/lib)
     target_link_libraries(masque_${name}_registry PRIVATE $<BUILD_INTERFACE:masque_options> fmt::fmt)
-    masque_fast_build(masque_${name}_registry BATCH 20 NAMES kFamily kInit kRegistration make_plan read_design read_objective)
+    masque_fast_build(masque_${name}_registry BATCH 20 NAMES kFamily kRegistration kRegistrations make_plan read_design read_objective)
     add_library(masque::${name}_registry ALIAS masque_${name}_registry)
     target_sources(masque_${name} INTERFACE
       $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<TARGET_OBJECTS:masque::${name}_registry>>)

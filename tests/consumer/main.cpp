@@ -5,7 +5,7 @@
 #include "base/version.hpp"
 #include "mask/expression.hpp"
 #include "mask/zoo.hpp"
-#include "store/names/family.hpp"
+#include "model/family_names.hpp"
 
 int main() {
   const masque::mask::Mask mask = masque::mask::parse_mask("causal & window(2)").bind({6, 6});
@@ -14,7 +14,7 @@ int main() {
     std::cout << '\n';
   }
   std::cout << "more than 30 masks: " << (masque::mask::mask_kinds().size() > 30) << '\n';
-  std::cout << "bert is a family: " << (masque::store::find_family_names("bert") != nullptr)
+  std::cout << "bert is a family: " << (masque::model::find_family_names("bert") != nullptr)
             << '\n';
   std::cout << "has a version: " << !std::string_view(masque::kVersion).empty() << '\n';
 }

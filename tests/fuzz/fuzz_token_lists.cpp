@@ -9,11 +9,11 @@
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
 #include "records/confusion_sets.hpp"
-#include "store/names/rename_tensors.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/memory_file.hpp"
 #include "support/temp_folder.hpp"
 #include "surgery/correction/mlm_correction.hpp"
+#include "surgery/names/rename_tensors.hpp"
 #include "surgery/rows/row_expression.hpp"
 #include "text/tokenizer.hpp"
 
@@ -102,7 +102,7 @@ constexpr char kTokenizerJson[] = "tokenizer.json";
 constexpr std::array<test::Kind, 10> kKinds = {
     {{'s', similar},
      {'w', weights},
-     {'n', [](std::string_view text) { store::parse_name_map(text, "fuzz"); }},
+     {'n', [](std::string_view text) { surgery::parse_name_map(text, "fuzz"); }},
      {'f', names<kVocabTxt>},
      {'j', names<kVocabJson>},
      {'t', names<kTokenizerJson>},

@@ -1,7 +1,7 @@
 // Copies of units, and their shares.
-#include "grow/unit_copies.hpp"
-
 #include <doctest/doctest.h>
+
+#include "grow/width_rules.hpp"
 
 namespace masque::grow {
 

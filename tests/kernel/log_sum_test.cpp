@@ -9,10 +9,10 @@
 
 #include <doctest/doctest.h>
 
-#include "kernel/cross_entropy_reference.hpp"
 #include "kernel/linear.hpp"
 #include "kernel/log_probability.hpp"
 #include "kernel/vocabulary_loss.hpp"
+#include "kernel/vocabulary_loss_reference.hpp"
 #include "support/random_matrix.hpp"
 
 namespace masque::test {

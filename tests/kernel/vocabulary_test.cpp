@@ -6,9 +6,9 @@
 #include <doctest/doctest.h>
 
 #include "base/random.hpp"
-#include "kernel/cross_entropy_reference.hpp"
 #include "kernel/linear.hpp"
 #include "kernel/vocabulary_loss.hpp"
+#include "kernel/vocabulary_loss_reference.hpp"
 #include "support/near.hpp"
 #include "support/random_matrix.hpp"
 

@@ -1,12 +1,12 @@
 // What changes to checkpoints know of the families: rules that every one keeps.
+#include "model/family_names.hpp"
+
 #include <algorithm>
 #include <set>
 
 #include <doctest/doctest.h>
 
-#include "store/names/family.hpp"
-
-namespace masque::store {
+namespace masque::model {
 namespace {
 
 bool has_tensor(const FamilyNames& family, std::string_view name) {
@@ -125,4 +125,4 @@ TEST_CASE("a tensor has one name whatever prefix and age its file has") {
 }
 
 }  // namespace
-}  // namespace masque::store
+}  // namespace masque::model

@@ -7,12 +7,12 @@
 
 #include "base/json.hpp"
 #include "model/weights.hpp"
-#include "store/convert/convert_checkpoint.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"
 #include "support/model_cases.hpp"
 #include "support/temp_folder.hpp"
+#include "surgery/convert/convert_checkpoint.hpp"
 
 namespace masque::model {
 namespace {
@@ -27,10 +27,10 @@ constexpr std::array<std::string_view, 14> kModels{
 
 /// The model under TensorFlow's names, with a config that says nothing but sizes.
 void make_google_folder(const std::string& from, const std::string& to, const char* format) {
-  store::ConvertRequest request;
-  request.names = store::NameStyle::kTf;
+  surgery::ConvertRequest request;
+  request.names = surgery::NameStyle::kTf;
   request.format = format;
-  store::convert_checkpoint(from, to, request);
+  surgery::convert_checkpoint(from, to, request);
   const std::string path = store::ModelConfig::find(to)->path();
   std::string text = test::read_file(path);
   for (const char* field : {"model_type", "architectures", "norm_type", "use_bias"}) {

@@ -10,7 +10,7 @@
 #include "base/file.hpp"
 #include "base/random.hpp"
 #include "fake_model.hpp"
-#include "probe/score/word_alignment.hpp"
+#include "probe/score/word_error_rate.hpp"
 #include "probe/write/correction_counts.hpp"
 #include "probe/write/threshold_search.hpp"
 #include "support/temp_folder.hpp"

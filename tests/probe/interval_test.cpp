@@ -1,6 +1,5 @@
 // How often the intervals that tools print contain the true value, in repeated measurements of
 // known distributions; quantiles against R 4.2 (qt, pt, qnorm).
-#include "probe/statistics/interval.hpp"
 
 #include <array>
 #include <cmath>
@@ -11,10 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "base/random.hpp"
-#include "probe/statistics/proportion.hpp"
-#include "probe/statistics/ratio_mean.hpp"
 #include "probe/statistics/resampling.hpp"
-#include "probe/statistics/student.hpp"
 #include "probe/statistics/summary.hpp"
 
 namespace masque::probe {

@@ -10,7 +10,7 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "fake_model.hpp"
-#include "probe/statistics/proportion.hpp"
+#include "probe/statistics/summary.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 

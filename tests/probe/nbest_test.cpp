@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "probe/score/minimal_pairs.hpp"
-#include "probe/statistics/proportion.hpp"
+#include "probe/statistics/summary.hpp"
 #include "support/message.hpp"
 
 namespace masque::probe {

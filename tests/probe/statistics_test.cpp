@@ -9,7 +9,7 @@
 #include "probe/score/perplexity.hpp"
 #include "probe/states/whitening.hpp"
 #include "probe/statistics/correlation.hpp"
-#include "probe/statistics/moments.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::probe {
 namespace {

@@ -12,7 +12,6 @@
 #include "store/inspect/compare_checkpoints.hpp"
 #include "store/tensorflow/bundle_output.hpp"
 #include "store/tensorflow/leveldb_table.hpp"
-#include "store/tensorflow/leveldb_table_writer.hpp"
 #include "store/values.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"

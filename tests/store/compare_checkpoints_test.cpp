@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "model/family_names.hpp"
 #include "store/values.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"
@@ -236,7 +237,7 @@ TEST_CASE("by family names a tensor is found with and without prefix, by old and
                                "values cls.predictions.bias",
                                "only-b embeddings.LayerNorm.weight"});
   CompareOptions options;
-  options.names = NameMatch::kFamily;
+  options.canonical = model::canonical_name;
   const auto found = compare_checkpoints(a, b, options);
   REQUIRE(found.size() == 1);
   CHECK(found[0].name == "cls.predictions.bias");

@@ -6,13 +6,13 @@
 
 #include "base/file.hpp"
 #include "base/json.hpp"
-#include "store/convert/convert_checkpoint.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
 #include "support/gguf_oracle.hpp"
 #include "support/make_gguf.hpp"
 #include "support/message.hpp"
 #include "support/table.hpp"
 #include "support/temp_folder.hpp"
+#include "surgery/convert/convert_checkpoint.hpp"
 
 namespace masque::store {
 namespace {
@@ -119,7 +119,7 @@ TEST_CASE("what is read and written again are the same bytes") {
   const TempFolder folder;
   for (const std::string& name : good_files()) {
     CAPTURE(name);
-    convert_checkpoint(kGood + "/" + name, folder / name, {});
+    surgery::convert_checkpoint(kGood + "/" + name, folder / name, {});
     const std::string written = read_file(folder / name);
     const std::string original = read_file(kGood + "/" + name);
     if (name == "version2.gguf") {
@@ -163,9 +163,9 @@ TEST_CASE("what GGUF cannot hold is not written") {
 TEST_CASE("opaque tensors go along inside of their format and nowhere else") {
   const TempFolder folder;
   const auto convert = [&](const std::string& out, bool skip) {
-    ConvertRequest request;
+    surgery::ConvertRequest request;
     request.skip_opaque = skip;
-    return convert_checkpoint(kGood + "/types.gguf", folder / out, request);
+    return surgery::convert_checkpoint(kGood + "/types.gguf", folder / out, request);
   };
   CHECK(convert("same.gguf", false).notes.empty());
   CHECK_FALSE(different_opaque(open_checkpoint(kGood + "/types.gguf"),
@@ -190,9 +190,9 @@ TEST_CASE("the type of a file's values follows a conversion") {
                      {gguf_tensor("a", {32}, type, 0)}, std::string(type == 8 ? 34 : 128, '\0'));
   };
   const auto convert = [&](const std::string& in, DType dtype) {
-    ConvertRequest request;
+    surgery::ConvertRequest request;
     request.dtype = dtype;
-    const auto result = convert_checkpoint(folder / in, folder / "out.gguf", request);
+    const auto result = surgery::convert_checkpoint(folder / in, folder / "out.gguf", request);
     const Checkpoint out = open_checkpoint(folder / "out.gguf");
     return out.files()[0].content.typed[0].text + (result.notes.empty() ? "" : result.notes[0]);
   };

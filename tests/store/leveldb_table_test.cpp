@@ -13,7 +13,6 @@
 #include <doctest/doctest.h>
 
 #include "base/random.hpp"
-#include "store/tensorflow/leveldb_table_writer.hpp"
 #include "store/values.hpp"
 #include "support/temp_folder.hpp"
 

@@ -3,12 +3,12 @@
 
 #include <doctest/doctest.h>
 
-#include "store/convert/convert_checkpoint.hpp"
 #include "store/numpy/array_writer.hpp"
 #include "store/values.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
+#include "surgery/convert/convert_checkpoint.hpp"
 
 namespace masque::store {
 namespace {
@@ -38,10 +38,10 @@ struct Place {
   }
   std::optional<std::string> convert(const std::string& in, const std::string& out,
                                      const std::string& format = {}) {
-    ConvertRequest request;
+    surgery::ConvertRequest request;
     request.format = format;
     request.write.existing = Existing::kReplace;
-    notes = convert_checkpoint(folder / in, folder / out, request).notes;
+    notes = surgery::convert_checkpoint(folder / in, folder / out, request).notes;
     return find_marker(open_checkpoint(folder / out), "a", kKey);
   }
   std::vector<std::string> notes;
@@ -92,10 +92,11 @@ TEST_CASE("a conversion that fails leaves no marker") {
   write_file(
       p.folder / "big.safetensors",
       make_safetensors({{"a", "F32", {1}, raw<float>({1e30F})}}, R"({"masque.mlm_correct":"x"})"));
-  ConvertRequest request;
+  surgery::ConvertRequest request;
   request.dtype = DType::kF16;
   CHECK(contains(message_of([&] {
-                   convert_checkpoint(p.folder / "big.safetensors", p.folder / "big.npz", request);
+                   surgery::convert_checkpoint(p.folder / "big.safetensors", p.folder / "big.npz",
+                                               request);
                  }),
                  "values overflow F16"));
   CHECK_FALSE(exists(p.folder / "big.npz"));

@@ -162,7 +162,7 @@ TEST_CASE("every rule of the PyTorch sources has a test") {
   for (const BadCase& row : bad_cases()) tested.insert(row.rule);
   std::set<std::string> written = {"zip-crc", "zip-duplicate", "pickle-storage", "pickle-bounds",
                                    "unsupported-format"};
-  for (const char* file : {"torch_state.cpp", "torch_zip.cpp", "torch_legacy.cpp"})
+  for (const char* file : {"torch_state.cpp", "torch_format.cpp", "torch_legacy_format.cpp"})
     written.merge(
         test::rules_in(test::read_file(std::string(MASQUE_SOURCES "/store/torch/") + file)));
   CHECK(written == tested);

@@ -5,16 +5,16 @@
 #include <doctest/doctest.h>
 
 #include "base/crc32c.hpp"
-#include "store/convert/convert_checkpoint.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
-#include "store/names/rename_tensors.hpp"
-#include "store/tensorflow/leveldb_table_writer.hpp"
-#include "store/tensorflow/wire_writer.hpp"
+#include "store/tensorflow/leveldb_table.hpp"
+#include "store/tensorflow/wire.hpp"
 #include "support/faults.hpp"
 #include "support/message.hpp"
+#include "surgery/convert/convert_checkpoint.hpp"
 #include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/edit/edit_in_place.hpp"
 #include "surgery/example.hpp"
+#include "surgery/names/rename_tensors.hpp"
 
 namespace masque::surgery {
 namespace {
@@ -56,9 +56,9 @@ bool sums_are_right(const std::string& path) {
 /// The folder of an ExampleBert as a bundle.
 void write_bundle(const TempFolder& folder, const std::string& name) {
   ExampleBert().write(folder, "plain");
-  store::ConvertRequest request;
+  surgery::ConvertRequest request;
   request.format = "tensorflow";
-  store::convert_checkpoint(folder / "plain", folder / name, request);
+  surgery::convert_checkpoint(folder / "plain", folder / name, request);
 }
 
 /// What an index says of a tensor, or of a slice of one.
@@ -174,8 +174,8 @@ TEST_CASE("of several data files one becomes another in place, and all become on
   }
   correct_checkpoint(folder / "plain", "", request_of(true));
   CHECK(same_tensors(folder / "tf", folder / "plain"));
-  store::rename_tensors(store::open_checkpoint(folder / "tf"), {{"other", {"others", false}}},
-                        folder / "renamed", {});
+  surgery::rename_tensors(store::open_checkpoint(folder / "tf"), {{"other", {"others", false}}},
+                          folder / "renamed", {});
   CHECK(names_in(folder / "renamed") == names_in(folder / "out"));
   CHECK(store::open_checkpoint(folder / "renamed").find("others") != nullptr);
 }

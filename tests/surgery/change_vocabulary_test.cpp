@@ -223,8 +223,8 @@ ExampleBert large() {
 TEST_CASE("every initializer gives the same bytes on any number of threads") {
   const TempFolder folder;
   large().write(folder);
-  for (const RowInit* init : row_inits()) {
-    std::string spec(init->name);
+  for (const RowInit& init : row_inits()) {
+    std::string spec(init.name);
     if (spec == "copy") spec += ":the";
     if (spec == "compound") spec += ":the,of,1000";
     std::string first;

@@ -64,12 +64,12 @@ TEST_CASE("an absent tie_word_embeddings means tied") {
 }
 
 TEST_CASE("without a config the names tell the family") {
-  REQUIRE(store::family_names().size() > 10);
-  for (const store::FamilyNames& family : store::family_names()) {
+  REQUIRE(model::family_names().size() > 10);
+  for (const model::FamilyNames& family : model::family_names()) {
     if (family.prefix.empty()) continue;  // anyone has such names
     CAPTURE(family.name);
     const TempFolder folder;
-    const std::string name = store::with_prefix(family.input_table, family.prefix);
+    const std::string name = model::with_prefix(family.input_table, family.prefix);
     std::vector<ExampleTensor> tensors = {{name, DType::kF32, {4, 2}, numbers(1, 8)}};
     write_file(folder / "headless.safetensors", example_file(tensors));
     const Found headless(folder / "headless.safetensors");

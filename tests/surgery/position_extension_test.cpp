@@ -75,8 +75,8 @@ const std::map<std::string, Formula>& formulas() {
 }
 
 TEST_CASE("every way makes the rows of its formula") {
-  for (const PositionExtensionInfo* info : position_extensions())
-    CHECK_MESSAGE(formulas().contains(std::string(info->name)), info->name);
+  for (const PositionExtensionInfo& info : position_extensions())
+    CHECK_MESSAGE(formulas().contains(std::string(info.name)), info.name);
   for (const auto& entry : formulas()) {
     const auto& name = entry.first;
     const auto& formula = entry.second;
@@ -102,16 +102,16 @@ TEST_CASE("every way makes the rows of its formula") {
 
 TEST_CASE("all but interpolate leave the first rows as they are, interpolate leaves the ends") {
   const PositionTable table = example_table(4);
-  for (const PositionExtensionInfo* info : position_extensions()) {
-    CAPTURE(info->name);
-    const auto way = info->make({});
+  for (const PositionExtensionInfo& info : position_extensions()) {
+    CAPTURE(info.name);
+    const auto way = info.make({});
     const Index length = std::min<Index>(way->most(4), 13);
     for (const Index place : {0, 1, 2, 3}) {
       const bool end = place == 0;
-      if (info->name == "interpolate" && !end) continue;
+      if (info.name == "interpolate" && !end) continue;
       CHECK(made(*way, table, place, length) == table[static_cast<std::size_t>(place)]);
     }
-    if (info->name == "interpolate") CHECK(made(*way, table, length - 1, length) == table.back());
+    if (info.name == "interpolate") CHECK(made(*way, table, length - 1, length) == table.back());
   }
 }
 

@@ -109,19 +109,19 @@ double precision_of(DType dtype) {
 }
 
 TEST_CASE("every way, with and without rows in front, in every type: rows, buffers, sizes") {
-  for (const PositionExtensionInfo* info : position_extensions()) {
+  for (const PositionExtensionInfo& info : position_extensions()) {
     for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
       for (const bool roberta : {false, true}) {
-        CAPTURE(info->name);
+        CAPTURE(info.name);
         CAPTURE(dtype_name(dtype));
         CAPTURE(roberta);
         const TempFolder folder;
         Example example{roberta ? "roberta" : "bert", roberta ? 2ULL : 0ULL, dtype, roberta};
         example.write(folder);
-        const auto way = info->make({});
+        const auto way = info.make({});
         const std::uint64_t positions = way->most(6) < 15 ? 4 : 15;
         const auto report = resize_positions(folder / "in", folder / "out",
-                                             request_of(positions, std::string(info->name)));
+                                             request_of(positions, std::string(info.name)));
         CHECK(report.offset == example.offset);
         CHECK(report.positions_before == 6);
         const store::Checkpoint in = store::open_checkpoint(folder / "in");

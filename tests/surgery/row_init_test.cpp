@@ -128,12 +128,12 @@ init_formulas() {
 }
 
 TEST_CASE("every initializer against a plain formula, for tables and biases of every type") {
-  for (const RowInit* init : row_inits()) {
+  for (const RowInit& init : row_inits()) {
     const auto is_spec = [&](const auto& pair) {
-      return pair.first.substr(0, pair.first.find(':')) == init->name;
+      return pair.first.substr(0, pair.first.find(':')) == init.name;
     };
     const auto formula = std::ranges::find_if(init_formulas(), is_spec);
-    CAPTURE(std::string(init->name));
+    CAPTURE(std::string(init.name));
     REQUIRE(formula != init_formulas().end());
     for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF64}) {
       InitExample example(dtype);

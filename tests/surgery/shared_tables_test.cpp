@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "store/convert/aliases.hpp"
+#include "surgery/convert/aliases.hpp"
 #include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/example.hpp"
 #include "surgery/patch/patch_rows.hpp"
@@ -92,10 +92,10 @@ TEST_CASE("a table and its head stay one in every job that changes both") {
     CAPTURE(name);
     const TiedBert bert;
     const store::Checkpoint before = store::open_checkpoint(bert.folder / "in");
-    REQUIRE(store::share_bytes(before.get(kTable), before.get(kDecoder)));
+    REQUIRE(surgery::share_bytes(before.get(kTable), before.get(kDecoder)));
     job(bert.folder / "in", bert.folder / "out");
     const store::Checkpoint after = bert.after();
-    CHECK(store::share_bytes(after.get(kTable), after.get(kDecoder)));
+    CHECK(surgery::share_bytes(after.get(kTable), after.get(kDecoder)));
     CHECK(values_of(after, kTable) != values_of(before, kTable));
     CHECK(values_of(after, kTable) == values_of(after, kDecoder));
   }
@@ -108,7 +108,7 @@ TEST_CASE("a table that does not change keeps its head") {
   request.how = "truncate";
   resize_positions(bert.folder / "in", bert.folder / "out", request);
   const store::Checkpoint after = bert.after();
-  CHECK(store::share_bytes(after.get(kTable), after.get(kDecoder)));
+  CHECK(surgery::share_bytes(after.get(kTable), after.get(kDecoder)));
 }
 
 TEST_CASE("an untied head is stored on its own") {
@@ -116,7 +116,7 @@ TEST_CASE("an untied head is stored on its own") {
   const auto before = values_of(store::open_checkpoint(bert.folder / "in"), kTable);
   corrects(TiedPolicy::kUntie)(bert.folder / "in", bert.folder / "out");
   const store::Checkpoint after = bert.after();
-  CHECK_FALSE(store::share_bytes(after.get(kTable), after.get(kDecoder)));
+  CHECK_FALSE(surgery::share_bytes(after.get(kTable), after.get(kDecoder)));
   CHECK(values_of(after, kTable) != before);
   CHECK(values_of(after, kDecoder) == before);
 }
@@ -126,13 +126,13 @@ TEST_CASE("a head that the config calls untied gets new rows of its own") {
   const VocabularyPlan adds = [](const VocabularyState& s) { return plan_append(s, 2, 1); };
   changes(adds, "random")(bert.folder / "in", bert.folder / "out");
   store::Checkpoint after = bert.after();
-  CHECK_FALSE(store::share_bytes(after.get(kTable), after.get(kDecoder)));
+  CHECK_FALSE(surgery::share_bytes(after.get(kTable), after.get(kDecoder)));
   CHECK(values_of(after, kTable) != values_of(after, kDecoder));
   std::filesystem::remove_all(bert.folder / "out");
   const VocabularyPlan removes = [](const VocabularyState& s) { return plan_remove(s, {{"3"}}); };
   changes(removes)(bert.folder / "in", bert.folder / "out");
   after = bert.after();
-  CHECK(store::share_bytes(after.get(kTable), after.get(kDecoder)));
+  CHECK(surgery::share_bytes(after.get(kTable), after.get(kDecoder)));
 }
 
 TEST_CASE("without the first of several names the others stay one") {

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "model/detector.hpp"
-#include "store/names/family.hpp"
+#include "model/family_names.hpp"
 
 namespace masque::model {
 
@@ -156,7 +156,7 @@ std::vector<std::string> written_names(const ModelPlan& plan, const PlacedTensor
 }
 
 std::string with_base(const ModelPlan& plan, std::string_view name) {
-  return store::with_prefix(name, plan.prefix);
+  return with_prefix(name, plan.prefix);
 }
 
 const HeadPlan* head_like(const ModelPlan& plan, const HeadDesign& head) {

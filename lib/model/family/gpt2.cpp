@@ -57,7 +57,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   };
   const HeadDesign head = vocabulary_head(plan.design, config);
   plan.heads = {bare_head(head, config, "causal-LM head", "lm_head.weight")};
-  plan.buffers = {{".attn.bias", store::BufferTensor::Content::kCausal}, {".attn.masked_bias"}};
+  plan.buffers = {{".attn.bias", BufferTensor::Content::kCausal}, {".attn.masked_bias"}};
   return plan;
 }
 

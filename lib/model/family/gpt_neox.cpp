@@ -56,7 +56,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   head.tied = config.flag("tie_word_embeddings", false);
   plan.heads = {bare_head(head, config, "causal-LM head", "embed_out.weight|lm_head.weight")};
   plan.heads[0].decoder = "lm_head.weight|embed_out.weight";  // the latter is what files have
-  plan.buffers = {{".attention.bias", store::BufferTensor::Content::kCausal},
+  plan.buffers = {{".attention.bias", BufferTensor::Content::kCausal},
                   {".attention.masked_bias"},
                   {".rotary_emb.inv_freq"}};
   return plan;

@@ -4,15 +4,119 @@
 #include <complex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "kernel/linear.hpp"
 #include "kernel/norm.hpp"
-#include "nn/position/row_products.hpp"
+#include "nn/position/offset_bias.hpp"
+#include "nn/tile.hpp"
 
 namespace masque::nn {
 
 namespace {
+
+// Products of queries or keys with the rows of a position table.
+
+/// Rows w (R, size) of a table, kept for products x · wᵀ with a few x at a time. Thread-safe once
+/// made.
+template <class T>
+class RowProducts {
+ public:
+  /// Packs `table`; std::complex tables are borrowed instead.
+  explicit RowProducts(MatrixView<const T> table) : table_(table) {
+    if constexpr (kPacks) {
+      packed_.resize(kernel::strips_of<T>(table.rows), table.columns * tile::kLanes<T>);
+      tile::pack_transposed(table, tile::Strips<T>{packed_.data(), packed_.columns()});
+    }
+  }
+
+  /// Products of the rows of `x` (any, size) with the rows [`first`, `last`) of the table,
+  /// (x.rows, last − first). Returns them as a part of `out`, which is resized. An element depends
+  /// on its two vectors alone.
+  MatrixView<const T> of(MatrixView<const T> x, Index first, Index last, Matrix<T>& out) const {
+    if constexpr (kPacks) {
+      const Index begin = first / tile::kLanes<T> * tile::kLanes<T>;
+      out.resize(x.rows, tile::round_up(last - begin, tile::kLanes<T>));
+      const tile::Strips<const T> all{packed_.data(), packed_.columns()};
+      tile::multiply<T>(x, all.from_column(begin), out.view(), false);
+      return MatrixView<const T>(out.view()).middle_columns(first - begin, last - first);
+    } else {
+      out.resize(x.rows, last - first);
+      for (Index i = 0; i < x.rows; ++i) {
+        for (Index r = first; r < last; ++r) {
+          T sum{};
+          for (Index d = 0; d < x.columns; ++d) sum += x.at(i, d) * table_.at(r, d);
+          out.view().at(i, r - first) = sum;
+        }
+      }
+      return out.view();
+    }
+  }
+
+ private:
+  static constexpr bool kPacks = !std::is_same_v<T, std::complex<double>>;
+  MatrixView<const T> table_;
+  Matrix<T> packed_;
+};
+
+class DistanceRows final : public PairRows {
+ public:
+  DistanceRows(const PositionIds& positions, std::function<Index(Index)> row)
+      : positions_(positions), row_(std::move(row)) {
+    if (positions.queries.empty() || positions.keys.empty()) return;
+    const OffsetBounds bounds = offset_bounds(positions);
+    if (!worth_a_table(bounds, positions)) return;
+    least_ = bounds.least;
+    table_.reserve(static_cast<std::size_t>(bounds.count()));
+    for (Index offset = bounds.least; offset <= bounds.most; ++offset)
+      table_.push_back(static_cast<std::int32_t>(row_(-offset)));
+  }
+
+  void fill(mask::Range queries, mask::Range keys, std::int32_t* out) const override {
+    for (Index i = queries.begin; i < queries.end; ++i) {
+      const Index query = positions_.queries[static_cast<std::size_t>(i)];
+      const Index* const key = positions_.keys.data() + keys.begin;
+      if (table_.empty()) {
+        for (Index j = 0; j < keys.size(); ++j)
+          out[j] = static_cast<std::int32_t>(row_(query - key[j]));
+      } else {
+        const Index shift = query + least_;
+        for (Index j = 0; j < keys.size(); ++j)
+          out[j] = table_[static_cast<std::size_t>(key[j] - shift)];
+      }
+      out += keys.size();
+    }
+  }
+
+ private:
+  PositionIds positions_;
+  std::function<Index(Index)> row_;
+  Index least_ = 0;
+  std::vector<std::int32_t> table_;  ///< of key − query, from least_ on
+};
+
+class SegmentRows final : public PairRows {
+ public:
+  SegmentRows(std::span<const Index> queries, std::span<const Index> keys)
+      : queries_(queries), keys_(keys) {}
+
+  void fill(mask::Range queries, mask::Range keys, std::int32_t* out) const override {
+    if (queries_.empty()) {
+      std::fill_n(out, queries.size() * keys.size(), 0);
+      return;
+    }
+    for (Index i = queries.begin; i < queries.end; ++i) {
+      const Index segment = queries_[static_cast<std::size_t>(i)];
+      for (Index j = keys.begin; j < keys.end; ++j)
+        *out++ = keys_[static_cast<std::size_t>(j)] == segment ? 0 : 1;
+    }
+  }
+
+ private:
+  std::span<const Index> queries_;
+  std::span<const Index> keys_;
+};
 
 // Products of all keys with the rows in use are kept up to here, else made again for each tile.
 constexpr Index kKeptProducts = Index{4} << 20;
@@ -261,5 +365,15 @@ void PairTableTerms<T>::backward(Index head, MatrixView<const T> query, MatrixVi
 template class PairTableTerms<float>;
 template class PairTableTerms<double>;
 template class PairTableTerms<std::complex<double>>;
+
+std::shared_ptr<const PairRows> distance_rows(const PositionIds& positions,
+                                              std::function<Index(Index distance)> row) {
+  return std::make_shared<const DistanceRows>(positions, std::move(row));
+}
+
+std::shared_ptr<const PairRows> segment_rows(std::span<const Index> queries,
+                                             std::span<const Index> keys) {
+  return std::make_shared<const SegmentRows>(queries, keys);
+}
 
 }  // namespace masque::nn

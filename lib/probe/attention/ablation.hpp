@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "probe/score/text_scorer.hpp"
-#include "probe/statistics/ratio_mean.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::probe {
 

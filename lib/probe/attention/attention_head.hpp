@@ -8,7 +8,7 @@
 
 #include "probe/attention/attention_fields.hpp"
 #include "probe/attention/attention_loops.hpp"
-#include "probe/statistics/moments.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::probe {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "probe/attention/attention_fields.hpp"
-#include "probe/statistics/moments.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::probe {
 

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/json_text.hpp"
-#include "probe/statistics/proportion.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::probe {
 

@@ -8,7 +8,7 @@
 
 #include "base/name_table.hpp"
 #include "probe/score/corrupt.hpp"
-#include "probe/statistics/ratio_mean.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::probe {
 

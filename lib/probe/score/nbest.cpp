@@ -11,8 +11,8 @@
 #include "base/json_text.hpp"
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
+#include "base/text_splice.hpp"
 #include "base/utf8.hpp"
-#include "text/decoder.hpp"
 
 namespace masque::probe {
 
@@ -59,10 +59,9 @@ std::vector<Utterance> read_lines(std::string_view text, const std::string& path
 }
 
 std::string plain_text(std::string raw) {
-  for (const std::string_view token : {"<eos>", "<sos>", "<blank>"})
-    text::replace_all(raw, token, "");
-  text::replace_all(raw, "\u2581", " ");
-  text::replace_all(raw, "<space>", " ");
+  for (const std::string_view token : {"<eos>", "<sos>", "<blank>"}) replace_all(raw, token, "");
+  replace_all(raw, "\u2581", " ");
+  replace_all(raw, "<space>", " ");
   std::string out;
   for (const std::string_view word : split_words(raw)) {
     if (!out.empty()) out += ' ';

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "probe/score/text_scorer.hpp"
-#include "probe/statistics/moments.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::probe {
 

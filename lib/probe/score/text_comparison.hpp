@@ -10,7 +10,7 @@
 
 #include "base/types.hpp"
 #include "probe/score/text_metrics.hpp"
-#include "probe/statistics/interval.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::probe {
 

@@ -1,18 +1,125 @@
 // Metrics of texts against references: counts per line, and the values from their sums.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/name_table.hpp"
-#include "probe/score/metric_tokens.hpp"
-#include "probe/score/ngram_matches.hpp"
+#include "base/regex.hpp"
 
 namespace masque::probe {
+
+// Tokenizers of text metrics: those of sacreBLEU and of rouge_score.
+
+/// sacreBLEU's tokenizers.
+enum class BleuTokenizer {
+  k13a,   ///< mteval-v13a.pl: ASCII punctuation apart, full stops and commas between digits kept
+  kIntl,  ///< mteval-v14.pl: the same by Unicode's categories P, S and N
+  kChar,  ///< code points
+  kNone,  ///< what stands between white space
+};
+/// Their names in sacreBLEU: "13a", "intl", "char", "none".
+NameTable<BleuTokenizer> bleu_tokenizer_names();
+
+/// Whether Python's str.split, str.strip and str.isspace take the code point `c` for white space.
+bool is_python_space(char32_t c);
+
+/// A text between its tokens, which are views into `text`. Reusable: memory is kept.
+struct CutText {
+  std::string text;                      ///< the line, with spaces between tokens
+  std::vector<std::string_view> tokens;  ///< views into `text`, or into the line that was cut
+};
+
+/// Tokenizes lines as sacreBLEU 2.6, after removing white space at the end. For one thread at a
+/// time.
+class BleuCutter {
+ public:
+  /// Cuts as `tokenizer` does.
+  explicit BleuCutter(BleuTokenizer tokenizer);
+
+  /// Writes the tokens of `line`, which is valid UTF-8, to `out`. Cost O(length). `intl` takes the
+  /// categories of characters from the Oniguruma library, sacreBLEU from Python's `regex`: they
+  /// differ for characters newer than either knows (Debian 12: Unicode 14).
+  void cut(std::string_view line, CutText& out);
+
+ private:
+  enum class Category : std::uint8_t { kNumber, kPunctuation, kSymbol, kOther };
+
+  void cut_13a(std::string_view line, CutText& out);
+  void cut_intl(std::string_view line, CutText& out);
+  Category category(char32_t c);
+  Category find_category(char32_t c) const;
+
+  BleuTokenizer tokenizer_;
+  std::string scratch_;
+  std::u32string characters_;
+  std::u32string scratch_characters_;
+  std::unique_ptr<const Regex> categories_;  ///< of intl
+  std::array<Category, 128> ascii_{};
+  std::unordered_map<char32_t, Category> known_;
+};
+
+/// Writes the tokens of `line` to `out`, as rouge_score 0.1.2 without its stemmer: lower case, then
+/// runs of a–z and 0–9. Letters of other scripts separate tokens.
+void cut_for_rouge(std::string_view line, CutText& out);
+
+// Counts the n-grams of a text that occur in reference texts.
+
+/// Gives words the numbers 0, 1 …, equal ones the same, and forgets them. Reusable: memory is kept.
+class WordNumbers {
+ public:
+  /// Forgets everything, and makes room for `words` calls of number().
+  void start(std::size_t words);
+  /// The number of `word`, the next one if it is new. The text of `word` must stay where it is
+  /// until the next start().
+  char32_t number(std::string_view word);
+
+ private:
+  struct Slot {
+    std::string_view word;
+    std::uint64_t round = 0;  ///< of another than the current one: free
+    char32_t number = 0;
+  };
+  std::vector<Slot> slots_;  ///< a power of two, at most half full
+  std::uint64_t round_ = 0;
+  char32_t next_ = 0;
+};
+
+/// Counts n-grams of texts of symbols: code points, or numbers of words. For one thread; reusable.
+class NgramMatcher {
+ public:
+  /// `matches`[n − 1] for n = 1 … matches.size(): Σ over different n-grams of the least of how
+  /// often `hypothesis` has it and how often that of `references` with most of it does (BLEU's
+  /// clipped counts: Papineni 2002, doi:10.3115/1073083.1073135). Exact: n-grams are compared, not
+  /// their hashes. Cost O(orders · symbols).
+  void match(std::u32string_view hypothesis, std::span<const std::u32string_view> references,
+             std::span<std::uint32_t> matches);
+
+ private:
+  struct Slot {
+    std::uint64_t key = 0;
+    std::uint64_t round = 0;
+    std::uint32_t id = 0;
+  };
+  std::size_t slot_of(std::uint64_t key) const;
+  std::uint32_t intern(std::uint64_t key);
+
+  std::vector<Slot> slots_;  ///< a power of two, at most half full
+  std::uint64_t round_ = 0;
+  unsigned shift_ = 0;
+  std::uint32_t next_ = 0;
+  std::vector<std::uint32_t> hypothesis_;  ///< at each place the number of the n-gram there
+  std::vector<std::uint32_t> references_;  ///< of all references, one after the other
+  std::vector<std::uint32_t> most_;        ///< of each n-gram, in one reference
+  std::vector<std::uint32_t> count_;
+};
 
 /// Values are functions of sums over lines, so they can be resampled. With several references per
 /// line, BLEU clips each n-gram by the reference that has most of it and uses the length nearest to

@@ -11,7 +11,7 @@
 #include "probe/score/batching.hpp"
 #include "probe/score/score_kind.hpp"
 #include "probe/score/sequence.hpp"
-#include "probe/statistics/ratio_mean.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::probe {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "probe/score/corrupt.hpp"
-#include "probe/statistics/ratio_mean.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::probe {
 

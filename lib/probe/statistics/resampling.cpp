@@ -12,7 +12,7 @@
 #include "base/parallel.hpp"
 #include "base/random.hpp"
 #include "base/vectorize.hpp"
-#include "probe/statistics/student.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::probe {
 

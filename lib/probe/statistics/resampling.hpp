@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/types.hpp"
-#include "probe/statistics/interval.hpp"
+#include "probe/statistics/summary.hpp"
 
 namespace masque::probe {
 

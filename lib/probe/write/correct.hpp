@@ -14,11 +14,73 @@
 #include "model/model.hpp"
 #include "probe/score/sentence.hpp"
 #include "probe/score/word_scores.hpp"
-#include "probe/write/checked_word.hpp"
-#include "probe/write/word_candidates.hpp"
 #include "records/confusion_sets.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::probe {
+
+// Words of a vocabulary that are one token: what may stand in the place of a word.
+
+/// The words of a vocabulary that are one token. Immutable, thread-safe.
+class WordCandidates {
+ public:
+  /// A word of the vocabulary.
+  struct Candidate {
+    TokenId id = 0;             ///< its token
+    bool begins_word = false;   ///< its token stands at the begin of a word
+    std::u32string text;        ///< without the space that may belong to the token
+    std::uint64_t letters = 0;  ///< a bit for each character modulo 64
+  };
+  /// One that may stand for a word.
+  struct Choice {
+    TokenId id = 0;   ///< its token
+    double cost = 0;  ///< of its edits, in nats
+  };
+
+  /// None.
+  WordCandidates() = default;
+  /// The tokens of `tokenizer` below `size` that are words: with a letter, no piece and no special
+  /// token. With `edit_distance` near() may be called. Cost: a look at every token.
+  WordCandidates(const text::Tokenizer& tokenizer, Index size,
+                 std::optional<int> edit_distance = std::nullopt);
+
+  /// All of them by id: a reference into this object.
+  const std::vector<Candidate>& all() const { return all_; }
+
+  /// Those at most edit_distance edits away from `word`, but not itself, by id; `begins_word` says
+  /// whether its first token stands at the begin of a word, as theirs must. Each edit costs
+  /// `edit_cost` nats. Cost: a look at every candidate of nearly the same length.
+  std::vector<Choice> near(bool begins_word, const std::u32string& word, double edit_cost) const;
+
+ private:
+  std::vector<Candidate> all_;
+  int edit_distance_ = 0;
+  std::vector<std::vector<std::size_t>> by_length_;  ///< numbers of candidates
+};
+
+// A word of a text with the best replacement for it, and the text with the replacements.
+
+/// A word and its replacement with the largest gain. Log-probabilities are in nats, given the rest
+/// of the line. For a word of several pieces it is the sum over the pieces, each given the pieces
+/// before it, with those after it hidden (Kauf and Ivanova 2023, arXiv:2305.10588). With one_pass
+/// each piece is given all others; with a detector it is given the unmasked line, including the
+/// word.
+struct CheckedWord {
+  text::Span span;                         ///< bytes of the line
+  double log_probability = 0;              ///< of the word itself
+  std::string replacement;                 ///< empty: the word has no candidate
+  double replacement_log_probability = 0;  ///< of the replacement in its place
+  double edit_cost = 0;                    ///< of all edits of the replacement
+  /// With a detector: the largest probability that a piece of the word is wrong.
+  std::optional<double> error_probability;
+
+  /// Gain of the replacement in nats, after the cost of edits.
+  double gain() const { return replacement_log_probability - edit_cost - log_probability; }
+};
+
+/// `text` with the replacements that gain more than `threshold` nats. `words`, whose spans are
+/// bytes of it, are from left to right and do not overlap.
+std::string corrected(std::string_view text, std::span<const CheckedWord> words, double threshold);
 
 /// How Corrector checks words.
 struct CorrectOptions {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "probe/score/word_alignment.hpp"
 #include "probe/score/word_error_rate.hpp"
 
 namespace masque::probe {

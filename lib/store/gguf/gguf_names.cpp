@@ -12,21 +12,6 @@ namespace masque::store {
 
 namespace {
 
-const FamilyNames kFamily{
-    .name = "gguf",
-    .model_types = {},
-    .lm_classes = {},
-    .prefix = "",
-    .input_table = "token_embd.weight",
-    .position_table = "position_embd.weight",
-    .segment_table = "token_types.weight",
-    .decoder_weight = "output.weight",
-    .output_bias = "",
-    .head_copies = {},
-    .head_evidence = {"output.weight"},
-    .vocabulary = {"output.bias"},
-};
-
 /// Models that end with hidden states.
 constexpr std::array<std::string_view, 12> kEncoders{
     "bert",     "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3", "modern-bert",
@@ -47,10 +32,8 @@ std::optional<GgufPart> part_of(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-const FamilyNames& gguf_family() { return kFamily; }
-
 bool has_gguf_names(const Checkpoint& checkpoint) {
-  const std::string name(kFamily.input_table);
+  const std::string name(kGgufTokenTable);
   const bool there = checkpoint.find(name) != nullptr || checkpoint.find_opaque(name) != nullptr;
   return there && std::ranges::all_of(checkpoint.files(), [](const WeightsFile& file) {
            return file.content.writer == "gguf";

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "store/checkpoint.hpp"
-#include "store/names/family.hpp"
 
 namespace masque::store {
 
@@ -24,10 +23,8 @@ inline constexpr const char* kGgufScores = "tokenizer.ggml.scores";
 /// The key of the merges of BPE: a STRING[].
 inline constexpr const char* kGgufMerges = "tokenizer.ggml.merges";
 
-/// The tables by llama.cpp's names, which are the same for all its models: token_embd.weight,
-/// position_embd.weight, token_types.weight, output.weight. Not one of family_names(): a model has
-/// a family of its own, of which only these parts are known.
-const FamilyNames& gguf_family();
+/// The table of tokens.
+inline constexpr const char* kGgufTokenTable = "token_embd.weight";
 
 /// Whether `checkpoint` is of GGUF files and has the table of tokens by llama.cpp's name, quantised
 /// or not.

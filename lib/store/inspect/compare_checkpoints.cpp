@@ -13,7 +13,6 @@
 #include "base/hash.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
-#include "store/names/family.hpp"
 
 namespace masque::store {
 
@@ -41,11 +40,10 @@ struct Found {
 
 using ByName = std::map<std::string, Found>;
 
-ByName by_name(const Checkpoint& checkpoint, NameMatch match) {
+ByName by_name(const Checkpoint& checkpoint, const CompareOptions& options) {
   ByName out;
   const auto add = [&](const Found& found) {
-    const std::string name =
-        match == NameMatch::kExact ? found.name() : canonical_name(found.name());
+    const std::string name = options.canonical ? options.canonical(found.name()) : found.name();
     const auto [at, added] = out.emplace(name, found);
     if (!added) {
       throw InputError(checkpoint.path(),
@@ -109,8 +107,8 @@ std::optional<TensorChange> opaque_change(const std::string& name, const Checkpo
 
 std::vector<TensorChange> compare_checkpoints(const Checkpoint& a, const Checkpoint& b,
                                               const CompareOptions& options) {
-  const ByName in_a = by_name(a, options.names);
-  const ByName in_b = by_name(b, options.names);
+  const ByName in_a = by_name(a, options);
+  const ByName in_b = by_name(b, options);
   std::set<std::string> names;
   for (const auto& [name, tensor] : in_a) names.insert(name);
   for (const auto& [name, tensor] : in_b) names.insert(name);

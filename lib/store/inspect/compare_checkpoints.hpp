@@ -1,8 +1,10 @@
 // Two checkpoints side by side, and the hash that tells whether they are the same.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/tensor_stats.hpp"
@@ -18,7 +20,7 @@ const char* change_name(ChangeKind kind);
 
 /// A tensor that is not the same in both.
 struct TensorChange {
-  std::string name;               ///< by which the two were matched: see NameMatch
+  std::string name;               ///< by which the two were matched
   ChangeKind kind;                ///< the first of its differences: shape, dtype, values
   const TensorInfo* a = nullptr;  ///< one of A's, which must live as long; nullptr: not in A
   const TensorInfo* b = nullptr;  ///< the same in B
@@ -27,18 +29,13 @@ struct TensorChange {
   const OpaqueTensor* opaque_b = nullptr;  ///< instead of b, if it has no DType
 };
 
-/// How tensors of two checkpoints are matched.
-enum class NameMatch {
-  kExact,   ///< by name
-  kFamily,  ///< by canonical_name: with or without base prefix, old and new names of layer norms
-};
-
 /// How checkpoints are compared.
 struct CompareOptions {
-  Tolerance tolerance;                  ///< of values; 0: bits of equal types
-  NameMatch names = NameMatch::kExact;  ///< how tensors are matched
-  int threads = 0;                      ///< ≤ 0: default_threads()
-  ProgressFunction progress;            ///< called with the bytes of A compared; may be empty
+  Tolerance tolerance;  ///< of values; 0: bits of equal types
+  /// Tensors are matched by this of their names; empty: by the names.
+  std::function<std::string(std::string_view name)> canonical;
+  int threads = 0;            ///< ≤ 0: default_threads()
+  ProgressFunction progress;  ///< called with the bytes of A compared; may be empty
 };
 
 /// All changes from `a` to `b`, sorted by name, as `options` say. It does not matter in which file

@@ -1,19 +1,234 @@
 #include "store/tensorflow/bundle.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <limits>
 #include <optional>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "base/checked.hpp"
+#include "base/crc32c.hpp"
+#include "base/file.hpp"
+#include "base/interrupt.hpp"
 #include "base/utf8.hpp"
-#include "store/tensorflow/bundle_slices.hpp"
-#include "store/tensorflow/bundle_sums.hpp"
+#include "store/tensorflow/bundle_entry.hpp"
+#include "store/tensorflow/sliced_tensor.hpp"
 #include "store/tensorflow/wire.hpp"
 
 namespace masque::store {
 
 namespace {
+
+// The checksums of a bundle's tensors, which its index has.
+
+constexpr std::uint64_t kVariant = 21;
+constexpr std::uint64_t kResource = 20;
+
+std::uint32_t little_endian_crc(std::uint64_t value, std::size_t bytes, std::uint32_t running) {
+  std::array<std::byte, 8> text{};
+  for (std::size_t i = 0; i < bytes; ++i) text[i] = static_cast<std::byte>(value >> (8 * i));
+  return crc32c(Bytes(text).first(bytes), running);
+}
+
+/// The bytes of one tensor, in order.
+class TensorBytes {
+ public:
+  TensorBytes(const InputFile& file, std::uint64_t begin, std::uint64_t size)
+      : file_(file), at_(begin), left_(size), buffer_(std::min(size, kBuffer)) {}
+
+  std::uint64_t left() const { return left_ + (filled_ - used_); }
+
+  /// The sum of all that is left, running on.
+  std::uint32_t crc_of_rest(std::uint32_t running) {
+    for (; left() > 0; used_ = filled_) {
+      if (used_ == filled_) fill();
+      running = crc32c(Bytes(buffer_).subspan(used_, filled_ - used_), running);
+    }
+    return running;
+  }
+
+  /// The next byte; there must be one.
+  std::byte next() {
+    if (used_ == filled_) fill();
+    return buffer_[used_++];
+  }
+
+ private:
+  static constexpr std::uint64_t kBuffer = 1 << 20;
+
+  void fill() {
+    throw_if_interrupted();
+    filled_ = std::min<std::uint64_t>(buffer_.size(), left_);
+    used_ = 0;
+    file_.read(at_, MutableBytes(buffer_).first(filled_));
+    at_ += filled_;
+    left_ -= filled_;
+  }
+
+  const InputFile& file_;
+  std::uint64_t at_;
+  std::uint64_t left_;
+  std::size_t used_ = 0;
+  std::size_t filled_ = 0;
+  std::vector<std::byte> buffer_;
+};
+
+/// A number as protobuf writes it; nothing if none is left.
+std::optional<std::uint64_t> next_varint(TensorBytes& bytes) {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; shift < 64 && bytes.left() > 0; shift += 7) {
+    const auto byte = std::to_integer<unsigned>(bytes.next());
+    if (shift == 63 && byte > 1) return std::nullopt;
+    value |= std::uint64_t{byte & 0x7FU} << shift;
+    if (byte < 0x80) return value;
+  }
+  return std::nullopt;
+}
+
+/// The sum of strings: lengths, their own sum, the characters. Nothing if they are not laid out so.
+std::optional<std::uint32_t> crc_of_strings(TensorBytes& bytes, std::uint64_t count) {
+  std::uint32_t crc = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto length = next_varint(bytes);
+    if (!length) return std::nullopt;
+    const bool small = *length <= std::numeric_limits<std::uint32_t>::max();
+    crc = little_endian_crc(*length, small ? 4 : 8, crc);
+  }
+  if (bytes.left() < 4) return std::nullopt;
+  std::array<std::byte, 4> own{};
+  std::uint32_t stored = 0;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    own[i] = bytes.next();
+    stored |= std::to_integer<std::uint32_t>(own[i]) << (8 * i);
+  }
+  if (stored != masked_crc32c(crc)) return std::nullopt;
+  return bytes.crc_of_rest(crc32c(own, crc));
+}
+
+/// Compares the tensors of the data file `shard` with the CRC-32C of their `entries`: the first
+/// that differs breaks the rule "bundle-crc". Of strings the sum is over their lengths as numbers,
+/// too; VARIANT and RESOURCE are not compared. Reads each tensor once, 1 MiB at a time. Throws
+/// InputError and Interrupted.
+std::optional<Violation> check_bundle_sums(const InputFile& shard,
+                                           const std::vector<BundleEntry>& entries) {
+  for (const BundleEntry& entry : entries) {
+    if (entry.type == kVariant || entry.type == kResource) continue;
+    TensorBytes bytes(shard, entry.offset, entry.size);
+    const auto crc = entry.type == kTensorflowString
+                         ? crc_of_strings(bytes, element_count(entry.shape).value_or(0))
+                         : std::optional(bytes.crc_of_rest(0));
+    if (crc && masked_crc32c(*crc) == entry.crc) continue;
+    return Violation{"bundle-crc", fmt::format("{} bytes differ from their CRC-32C", entry.size),
+                     entry.name, entry.offset, shard.path()};
+  }
+  return std::nullopt;
+}
+
+// Partitioned variables of a bundle: the entry of the whole names its slices, which have entries of
+// their own.
+
+/// A tensor in slices: a grid, and the entry of each cell, row-major.
+struct SlicedEntry {
+  SliceGrid grid;                         ///< where the cells lie
+  std::vector<const BundleEntry*> cells;  ///< entries that `find` gave; as many as grid.cells
+};
+
+class GridBuilder {
+ public:
+  explicit GridBuilder(const BundleEntry& whole) : whole_(whole) {}
+
+  Checked<SlicedEntry> build(
+      const std::function<const BundleEntry*(const std::string& key)>& find) {
+    const auto dtype = dtype_of_tensorflow(whole_.type);
+    if (!dtype) return fail("unknown-dtype", "slices of a type without numbers");
+    if (!byte_count(*dtype, whole_.shape))
+      return fail("shape-overflow", "a shape of more than 2^64 bytes");
+    SliceGrid& grid = out_.grid;
+    grid.shape = whole_.shape;
+    grid.element_bytes = dtype_bits(*dtype) / 8;
+    if (!cut()) return fail("bundle-slice", "the slices do not tile the tensor");
+    for (const BundleSlice& slice : whole_.slices) {
+      const BundleEntry* entry = find(slice_key(whole_.name, slice));
+      if (entry == nullptr) return fail("bundle-slice", "a slice has no entry");
+      Shape lengths;
+      const auto cell = cell_of(slice, lengths);
+      if (!cell || out_.cells[*cell] != nullptr)
+        return fail("bundle-slice", "the slices do not tile the tensor");
+      if (entry->type != whole_.type || entry->shape != lengths || !entry->slices.empty()) {
+        return Violation{"bundle-slice",
+                         fmt::format("a slice of type {} and shape {}, expected {} and {}",
+                                     tensorflow_type_name(entry->type), shape_text(entry->shape),
+                                     tensorflow_type_name(whole_.type), shape_text(lengths)),
+                         whole_.name, entry->at};
+      }
+      out_.cells[*cell] = entry;
+      grid.cells[*cell] = {entry->shard, entry->offset};
+    }
+    return std::move(out_);
+  }
+
+ private:
+  Violation fail(const char* rule, const char* message) const {
+    return {rule, message, whole_.name, whole_.at};
+  }
+
+  /// Where cells begin in each dimension; false if there are not as many slices as cells.
+  bool cut() {
+    auto& cuts = out_.grid.cuts;
+    cuts.resize(whole_.shape.size());
+    for (const BundleSlice& slice : whole_.slices) {
+      if (slice.size() != cuts.size()) return false;
+      for (std::size_t i = 0; i < cuts.size(); ++i) cuts[i].push_back(slice[i].start);
+    }
+    std::uint64_t cells = 1;
+    for (Shape& starts : cuts) {
+      std::ranges::sort(starts);
+      starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+      const auto product = checked_multiply(cells, starts.size());
+      if (!product || starts.front() != 0) return false;
+      cells = *product;
+    }
+    if (cells != whole_.slices.size()) return false;
+    out_.cells.resize(cells);
+    out_.grid.cells.resize(cells);
+    return true;
+  }
+
+  /// Which cell a slice is, and its shape; nothing if it is none.
+  std::optional<std::size_t> cell_of(const BundleSlice& slice, Shape& lengths) const {
+    std::size_t cell = 0;
+    for (std::size_t i = 0; i < slice.size(); ++i) {
+      const Shape& cuts = out_.grid.cuts[i];
+      const auto at = std::ranges::lower_bound(cuts, slice[i].start);
+      const auto next = std::next(at);
+      const std::uint64_t end = next == cuts.end() ? whole_.shape[i] : *next;
+      if (end < *at) return std::nullopt;
+      const bool whole = !slice[i].length && cuts.size() == 1;
+      if (!whole && slice[i].length != end - *at) return std::nullopt;
+      lengths.push_back(end - *at);
+      cell = cell * cuts.size() + static_cast<std::size_t>(at - cuts.begin());
+    }
+    return cell;
+  }
+
+  const BundleEntry& whole_;
+  SlicedEntry out_;
+};
+
+/// The slices of `whole` as a grid. `find` gives the entry of a key, nullptr if there is none. The
+/// rule "bundle-slice": they do not tile the tensor as a grid does, or an entry is missing or says
+/// something else than the whole one; "shape-overflow"; "unknown-dtype". The entries' places are
+/// not looked at. Cost O(slices · log).
+Checked<SlicedEntry> grid_of_slices(
+    const BundleEntry& whole,
+    const std::function<const BundleEntry*(const std::string& key)>& find) {
+  return GridBuilder(whole).build(find);
+}
 
 /// Whether the value of the empty key is that of a V1 checkpoint: there field 1 is a message.
 bool is_v1(std::string_view message) {

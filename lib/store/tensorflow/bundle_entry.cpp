@@ -64,7 +64,7 @@ constexpr std::array kTypes{
 
 /// References to variables, which are never saved, begin here.
 constexpr std::uint64_t kFirstReference = 100;
-constexpr std::size_t kMaxRank = 64;
+constexpr std::size_t kMaxBundleRank = 64;
 constexpr std::uint64_t kMostInt64 = std::numeric_limits<std::int64_t>::max();
 /// What a reader of our age (1) may read: an index may ask for a newer one.
 constexpr std::uint64_t kVersion = 1;
@@ -150,8 +150,8 @@ class EntryReader {
       if (field->is_number(3) && field->value != 0)
         return fail("bundle-entry", "a shape of unknown rank");
       if (!field->is_bytes(2)) continue;
-      if (entry_.shape.size() == kMaxRank)
-        return fail("limit-rank", fmt::format("more than {} dimensions", kMaxRank));
+      if (entry_.shape.size() == kMaxBundleRank)
+        return fail("limit-rank", fmt::format("more than {} dimensions", kMaxBundleRank));
       std::uint64_t size = 0;
       WireReader dimension(field->bytes);
       while (const auto part = dimension.next()) {
@@ -168,8 +168,8 @@ class EntryReader {
     WireReader reader(message);
     while (const auto field = reader.next()) {
       if (!field->is_bytes(1)) continue;
-      if (slice.size() == kMaxRank)
-        return fail("limit-rank", fmt::format("more than {} dimensions", kMaxRank));
+      if (slice.size() == kMaxBundleRank)
+        return fail("limit-rank", fmt::format("more than {} dimensions", kMaxBundleRank));
       BundleExtent& extent = slice.emplace_back();
       WireReader parts(field->bytes);
       while (const auto part = parts.next()) {

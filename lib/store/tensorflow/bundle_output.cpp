@@ -1,7 +1,7 @@
 #include "store/tensorflow/bundle_output.hpp"
 
-#include "store/tensorflow/leveldb_table_writer.hpp"
-#include "store/tensorflow/wire_writer.hpp"
+#include "store/tensorflow/leveldb_table.hpp"
+#include "store/tensorflow/wire.hpp"
 
 namespace masque::store {
 

@@ -8,15 +8,14 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/interrupt.hpp"
-#include "store/tensorflow/leveldb_table_writer.hpp"
+#include "store/tensorflow/leveldb_table.hpp"
 #include "store/tensorflow/wire.hpp"
-#include "store/tensorflow/wire_writer.hpp"
 
 namespace masque::store {
 
 namespace {
 
-constexpr std::uint64_t kBuffer = 1 << 20;
+constexpr std::uint64_t kPatchBytes = 1 << 20;
 constexpr unsigned kSumField = 6;  // of BundleEntryProto
 
 bool touches(const PatchedFile& file, const BundleEntry& entry) {
@@ -26,12 +25,12 @@ bool touches(const PatchedFile& file, const BundleEntry& entry) {
 }
 
 std::uint32_t new_sum(const PatchedFile& file, const BundleEntry& entry) {
-  std::vector<std::byte> buffer(std::min(kBuffer, entry.size));
+  std::vector<std::byte> buffer(std::min(kPatchBytes, entry.size));
   std::uint32_t before = 0;
   std::uint32_t after = 0;
-  for (std::uint64_t at = 0; at < entry.size; at += kBuffer) {
+  for (std::uint64_t at = 0; at < entry.size; at += kPatchBytes) {
     throw_if_interrupted();
-    const MutableBytes part = MutableBytes(buffer).first(std::min(kBuffer, entry.size - at));
+    const MutableBytes part = MutableBytes(buffer).first(std::min(kPatchBytes, entry.size - at));
     file.file->read(entry.offset + at, part);
     before = crc32c(part, before);
     file.read(entry.offset + at, part);

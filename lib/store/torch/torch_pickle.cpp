@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
-#include "store/torch/pickle_globals.hpp"
 #include "store/zip/zip_layout.hpp"
 
 namespace masque::store {

@@ -2,14 +2,32 @@
 // one, so whatever could be read in two ways is refused.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/file.hpp"
 #include "store/violation.hpp"
-#include "store/zip/zip_member.hpp"
 
 namespace masque::store {
+
+// A member of a zip file: its name, its place and its sizes.
+
+/// How the bytes of a member are packed.
+enum class ZipMethod : std::uint16_t { kStored = 0, kDeflated = 8 };
+
+/// A member whose places and sizes were checked: inside the file and disjoint from all others.
+struct ZipMember {
+  std::string name;                       ///< a relative path of plain components in UTF-8
+  ZipMethod method = ZipMethod::kStored;  ///< how it is packed
+  std::uint32_t crc = 0;                  ///< CRC-32 of the unpacked bytes
+  std::uint64_t bytes = 0;                ///< unpacked
+  std::uint64_t packed_bytes = 0;         ///< in the file
+  std::uint64_t header_begin = 0;         ///< first byte of the local header in the file
+  std::uint64_t data_begin = 0;           ///< first byte of the packed data in the file
+  std::uint64_t end = 0;                  ///< one past the data and its descriptor
+};
 
 /// What a format made of zip files allows, and limits on what one may make us do.
 struct ZipRules {

@@ -9,8 +9,8 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
-#include "store/convert/aliases.hpp"
 #include "store/tensorflow/tf_plan.hpp"
+#include "surgery/convert/aliases.hpp"
 #include "surgery/correction/correction_settings.hpp"
 #include "surgery/edit/edit_in_place.hpp"
 #include "surgery/edit/head.hpp"
@@ -234,7 +234,7 @@ class Correction {
       // A stored copy of the table is computed on its own: threads do not share the sums of moves.
       // What is stored as one with the table is computed once.
       const store::TensorInfo& tensor = checkpoint_.get(name);
-      const bool once = name == table || store::share_bytes(tensor, *table_.input);
+      const bool once = name == table || share_bytes(tensor, *table_.input);
       edit_.replace(name, tensor.shape,
                     source_of(once ? job_ : make_job(checkpoint_, *table_.input, job_->map)));
     }

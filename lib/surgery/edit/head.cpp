@@ -9,9 +9,9 @@
 #include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "store/convert/aliases.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "store/tensor_stats.hpp"
+#include "surgery/convert/aliases.hpp"
 #include "surgery/edit/vocab_size.hpp"
 #include "surgery/rows/row_map.hpp"
 #include "tensor/convert.hpp"
@@ -87,9 +87,9 @@ void compare_rows(const store::Checkpoint& checkpoint, const store::TensorInfo& 
 }
 
 /// Second names of a bias, which only an untied head reads: what they say becomes the bias.
-void remove_copies(EditedCheckpoint& edited, const store::FamilyNames& family, TieReport& report) {
+void remove_copies(EditedCheckpoint& edited, const model::FamilyNames& family, TieReport& report) {
   const store::Checkpoint& checkpoint = edited.checkpoint;
-  for (const store::HeadCopy& copy : family.head_copies) {
+  for (const model::HeadCopy& copy : family.head_copies) {
     const store::TensorInfo* stored = checkpoint.find(copy.name);
     const store::TensorInfo* source = checkpoint.find(copy.source);
     if (stored == nullptr || source == nullptr) continue;
@@ -142,13 +142,13 @@ void separate_twins(CheckpointEdit& edit, const EmbeddingTable& table,
     const store::TensorInfo* a = checkpoint.find(own);
     const store::TensorInfo* b = checkpoint.find(other);
     if (a == nullptr || b == nullptr || edit.replacement(own) != nullptr) return;
-    if (!store::share_bytes(*a, *b)) return;
+    if (!share_bytes(*a, *b)) return;
     edit.replace(own, a->shape, store::source_of(checkpoint.files()[a->file].file, *a));
     names.push_back(fmt::format("'{}'", own));
   };
   separate(table.decoder_weight, table.input->name);
   if (table.family == nullptr) return;
-  for (const store::HeadCopy& copy : table.family->head_copies) separate(copy.name, copy.source);
+  for (const model::HeadCopy& copy : table.family->head_copies) separate(copy.name, copy.source);
 }
 
 }  // namespace

@@ -8,12 +8,12 @@
 
 namespace masque::surgery {
 
-std::vector<std::string> vocab_size_fields(const store::FamilyNames* family) {
+std::vector<std::string> vocab_size_fields(const model::FamilyNames* family) {
   if (family != nullptr && !family->vocab_fields.empty()) return family->vocab_fields;
   return {"vocab_size"};
 }
 
-bool match_vocab_size(CheckpointEdit& edit, const store::FamilyNames* family, std::uint64_t rows,
+bool match_vocab_size(CheckpointEdit& edit, const model::FamilyNames* family, std::uint64_t rows,
                       std::vector<std::string>* notes) {
   if (!edit.checkpoint().is_folder()) return true;
   const std::string file = store::config_name(edit.checkpoint().folder());

@@ -19,7 +19,7 @@ namespace masque::surgery {
 
 namespace {
 
-using Content = store::BufferTensor::Content;
+using Content = model::BufferTensor::Content;
 
 constexpr std::uint64_t kChunkElements = 1 << 17;
 
@@ -108,11 +108,11 @@ void resize_buffer(CheckpointEdit& edit, const store::TensorInfo& tensor, Conten
 
 }  // namespace
 
-void resize_position_buffers(CheckpointEdit& edit, const store::FamilyNames& family,
+void resize_position_buffers(CheckpointEdit& edit, const model::FamilyNames& family,
                              std::uint64_t before, std::uint64_t after,
                              std::vector<std::string>& notes) {
   for (const store::TensorInfo& tensor : edit.checkpoint().tensors()) {
-    const auto ends = [&](const store::BufferTensor& b) { return tensor.name.ends_with(b.ending); };
+    const auto ends = [&](const model::BufferTensor& b) { return tensor.name.ends_with(b.ending); };
     const auto buffer = std::ranges::find_if(family.buffers, ends);
     if (buffer == family.buffers.end() || buffer->content == Content::kOther) continue;
     resize_buffer(edit, tensor, buffer->content, before, after, notes);

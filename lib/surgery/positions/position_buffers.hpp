@@ -14,7 +14,7 @@ namespace masque::surgery {
 /// Gives the buffers of `family` that the checkpoint of `edit` stores for `before` rows a length of
 /// `after`. One of another shape, or of a type that cannot hold its numbers, stays, with a note in
 /// `notes`. Reads the buffers. Throws InputError if one holds anything but what its kind says.
-void resize_position_buffers(CheckpointEdit& edit, const store::FamilyNames& family,
+void resize_position_buffers(CheckpointEdit& edit, const model::FamilyNames& family,
                              std::uint64_t before, std::uint64_t after,
                              std::vector<std::string>& notes);
 

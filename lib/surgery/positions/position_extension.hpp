@@ -1,5 +1,4 @@
-// Ways to make a table of positions longer or shorter: one file per way under
-// surgery/positions/position_extension/.
+// Ways to make a table of positions longer or shorter.
 #pragma once
 
 #include <limits>
@@ -33,24 +32,18 @@ class PositionExtension {
 /// that names what is possible, and for an argument that is no number or that the way refuses.
 std::unique_ptr<const PositionExtension> parse_position_extension(std::string_view text);
 
-/// A registered way: a row of a list.
+/// A way: a row of a list.
 struct PositionExtensionInfo {
-  std::string_view name;      ///< "hierarchical"; a string of static lifetime
+  std::string_view name;      ///< "hierarchical"
   std::string_view argument;  ///< its name in messages; empty: takes none
   /// Makes the way; `argument` is absent if the user gave none. Throws UsageError for a bad one.
   std::unique_ptr<const PositionExtension> (*make)(std::optional<double> argument);
 };
 
 /// All of them, sorted by name.
-std::span<const PositionExtensionInfo* const> position_extensions();
+std::span<const PositionExtensionInfo> position_extensions();
 
 /// "hierarchical[:ALPHA], interpolate, …".
 std::string position_extension_spellings();
-
-/// Adds a way at program start: a static object in the file of the way.
-struct PositionExtensionRegistration {
-  /// Copies `info` into the registry of the process.
-  explicit PositionExtensionRegistration(const PositionExtensionInfo& info);
-};
 
 }  // namespace masque::surgery

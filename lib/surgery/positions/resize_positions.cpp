@@ -25,8 +25,8 @@ constexpr std::array<std::string_view, 3> kUsualFields{"max_position_embeddings"
 
 /// The table of positions, and what is known of it.
 struct Positions {
-  const store::FamilyNames* family = nullptr;
-  std::shared_ptr<const store::FamilyNames> of_config;  ///< owns `family`, see EmbeddingTable
+  const model::FamilyNames* family = nullptr;
+  std::shared_ptr<const model::FamilyNames> of_config;  ///< owns `family`, see EmbeddingTable
   const store::TensorInfo* table = nullptr;
 };
 
@@ -51,13 +51,13 @@ Positions find_positions(const store::Checkpoint& checkpoint,
           fmt::format("belongs to no known family: name the table of positions with {}",
                       field("tensor")));
     }
-    const store::FamilyNames& family = *table.family;
+    const model::FamilyNames& family = *table.family;
     if (family.position_table.empty()) {
       throw InputError(checkpoint.path(), fmt::format("{} has no table of positions: it reads "
                                                       "texts of any length",
                                                       family.name));
     }
-    found.table = &table.names.get(store::with_prefix(family.position_table, table.prefix));
+    found.table = &table.names.get(model::with_prefix(family.position_table, table.prefix));
   }
   check_table(checkpoint, *found.table);
   return found;
@@ -88,7 +88,7 @@ void check_number(const PositionExtension& way, const PositionsRequest& request,
 
 /// The sizes in config.json. Without any of its names the family's default would count: it gets the
 /// first one then.
-void set_sizes(EditedCheckpoint& edited, const store::FamilyNames* family, std::uint64_t before,
+void set_sizes(EditedCheckpoint& edited, const model::FamilyNames* family, std::uint64_t before,
                std::uint64_t after, std::vector<std::string>& notes) {
   std::vector<std::string_view> names(kUsualFields.begin(), kUsualFields.end());
   std::string_view first;

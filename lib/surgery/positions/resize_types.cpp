@@ -32,11 +32,11 @@ const store::TensorInfo& find_types(const store::Checkpoint& checkpoint,
         fmt::format("belongs to no known family: name the table of token types with {}",
                     field("tensor")));
   }
-  const store::FamilyNames& family = *table.family;
+  const model::FamilyNames& family = *table.family;
   report.family = family.name;
   if (family.segment_table.empty())
     throw InputError(checkpoint.path(), fmt::format("{} has no token types", family.name));
-  return table.names.get(store::with_prefix(family.segment_table, table.prefix));
+  return table.names.get(model::with_prefix(family.segment_table, table.prefix));
 }
 
 /// What every new row is: numbers, or the number of a stored row.

@@ -24,23 +24,23 @@ bool holds_any(const store::NamedTensors& names, const std::vector<std::string>&
 }
 
 /// A tensor of the head that can be untied.
-bool has_first_head(const store::NamedTensors& names, const store::FamilyNames& family) {
+bool has_first_head(const store::NamedTensors& names, const model::FamilyNames& family) {
   return holds(names, family.decoder_weight) || holds_any(names, family.decoder_spellings) ||
          holds_any(names, family.head_evidence);
 }
 
-bool has_head_tensor(const store::NamedTensors& names, const store::FamilyNames& family) {
+bool has_head_tensor(const store::NamedTensors& names, const model::FamilyNames& family) {
   return has_first_head(names, family) || holds_any(names, family.tied_head_evidence);
 }
 
 /// The family's table under its prefix, or without it (headless exports).
 const store::TensorInfo* table_of(const store::NamedTensors& names,
-                                  const store::FamilyNames& family) {
+                                  const model::FamilyNames& family) {
   std::vector<std::string> spellings = family.input_spellings;
   spellings.push_back(family.input_table);
   for (const std::string& prefix : {family.prefix, std::string()}) {
     for (const std::string& name : spellings) {
-      const store::TensorInfo* table = names.find(store::with_prefix(name, prefix));
+      const store::TensorInfo* table = names.find(model::with_prefix(name, prefix));
       if (table != nullptr) return table;
     }
   }
@@ -50,17 +50,17 @@ const store::TensorInfo* table_of(const store::NamedTensors& names,
 /// Without a config: the family whose table is there, with its prefix or with its head. A table
 /// without both fits several families, which then do not matter: nothing hangs on it. Families
 /// without a prefix have names that others have, too: they need a config.
-const store::FamilyNames* family_by_names(const store::NamedTensors& names) {
-  for (const store::FamilyNames& family : store::family_names()) {
+const model::FamilyNames* family_by_names(const store::NamedTensors& names) {
+  for (const model::FamilyNames& family : model::family_names()) {
     if (family.prefix.empty()) continue;
-    const bool prefixed = holds(names, store::with_prefix(family.input_table, family.prefix));
+    const bool prefixed = holds(names, model::with_prefix(family.input_table, family.prefix));
     if (prefixed || (table_of(names, family) && has_head_tensor(names, family))) return &family;
   }
   return nullptr;
 }
 
 const store::TensorInfo* bare_table(const store::NamedTensors& names) {
-  for (const store::FamilyNames& family : store::family_names()) {
+  for (const model::FamilyNames& family : model::family_names()) {
     if (const store::TensorInfo* table = table_of(names, family)) return table;
   }
   return nullptr;
@@ -68,20 +68,20 @@ const store::TensorInfo* bare_table(const store::NamedTensors& names) {
 
 /// Throws InputError if a table that a family names has no DType.
 void refuse_opaque_table(const store::Checkpoint& checkpoint) {
-  const auto refuse = [&](const store::FamilyNames& family) {
+  const auto refuse = [&](const model::FamilyNames& family) {
     for (const std::string& prefix : {family.prefix, std::string()}) {
-      const std::string name = store::with_prefix(family.input_table, prefix);
+      const std::string name = model::with_prefix(family.input_table, prefix);
       if (checkpoint.find_opaque(name) != nullptr)
         static_cast<void>(checkpoint.get(name));  // throws, naming its type
     }
   };
-  refuse(store::gguf_family());
-  for (const store::FamilyNames& family : store::family_names()) refuse(family);
+  refuse(model::gguf_family());
+  for (const model::FamilyNames& family : model::family_names()) refuse(family);
 }
 
 void find_head(const store::Checkpoint& checkpoint, const std::optional<store::ModelConfig>& config,
                EmbeddingTable& table) {
-  const store::FamilyNames& family = *table.family;
+  const model::FamilyNames& family = *table.family;
   const store::NamedTensors& names = table.names;
   const bool by_default = table.of_config == nullptr || family.tied_by_default;
   table.config_tied = !config || config->tie_word_embeddings().value_or(by_default);
@@ -111,7 +111,7 @@ void find_head(const store::Checkpoint& checkpoint, const std::optional<store::M
   const auto spelled = std::ranges::find_if(
       family.decoder_spellings, [&](const std::string& name) { return holds(names, name); });
   if (spelled != family.decoder_spellings.end()) table.decoder_weight = *spelled;
-  for (const store::HeadCopy& copy : family.head_copies) {
+  for (const model::HeadCopy& copy : family.head_copies) {
     if (!holds(names, copy.name) && holds(names, copy.source)) {
       table.missing_copies.emplace_back(copy.name, copy.source);
     }
@@ -129,7 +129,7 @@ void find_head(const store::Checkpoint& checkpoint, const std::optional<store::M
 /// Throws InputError if the table of `family` is there under the name of its head alone, as
 /// safetensors' save_model may write a tied one.
 void refuse_head_name(const store::Checkpoint& checkpoint, const store::NamedTensors& names,
-                      const store::FamilyNames& family) {
+                      const model::FamilyNames& family) {
   std::vector<std::string> heads = family.decoder_spellings;
   heads.push_back(family.decoder_weight);
   const auto found =
@@ -140,7 +140,7 @@ void refuse_head_name(const store::Checkpoint& checkpoint, const store::NamedTen
       fmt::format("the word table is stored under the name of its head: 'ckpt rename {} {} OUTPUT "
                   "{}={}' gives it its own",
                   escape(checkpoint.path()), field("output"), escape(*found),
-                  store::with_prefix(family.input_table, family.prefix)));
+                  model::with_prefix(family.input_table, family.prefix)));
 }
 
 /// llama.cpp takes output.weight where it is there, whatever a config says.
@@ -170,7 +170,7 @@ void check_can_untie(const store::Checkpoint& checkpoint, const EmbeddingTable& 
             field("tied"), field("names")));
   }
   if (table.can_untie) return;
-  if (table.family != &store::gguf_family()) {
+  if (table.family != &model::gguf_family()) {
     throw InputError(checkpoint.path(),
                      fmt::format("the output head is tied to the input table and cannot be untied "
                                  "in this layout: {} keep changes both",
@@ -187,7 +187,7 @@ void check_can_untie(const store::Checkpoint& checkpoint, const EmbeddingTable& 
 void check_one_table(const store::Checkpoint& checkpoint, const EmbeddingTable& table) {
   if (table.family == nullptr) return;
   for (const std::string& name : table.family->vocabulary) {
-    const store::TensorInfo* other = table.names.find(store::with_prefix(name, table.prefix));
+    const store::TensorInfo* other = table.names.find(model::with_prefix(name, table.prefix));
     if (other == nullptr || other == table.input || other->shape != table.input->shape) continue;
     throw InputError(
         checkpoint.path(),
@@ -226,16 +226,16 @@ EmbeddingTable find_embedding_table(const store::Checkpoint& checkpoint,
   EmbeddingTable table;
   const bool gguf = store::has_gguf_names(checkpoint);
   table.names = store::NamedTensors(checkpoint, config);
-  if (config) table.of_config = store::family_names_of(*config);
+  if (config) table.of_config = model::family_names_of(*config);
   const auto of_config = table.of_config;
   if (table.of_config != nullptr && table_of(table.names, *table.of_config) == nullptr)
     table.of_config = nullptr;
   table.family = table.of_config.get();
   if (table.family == nullptr) table.family = family_by_names(table.names);
-  if (gguf) table.family = &store::gguf_family();
+  if (gguf) table.family = &model::gguf_family();
   table.input = table.family ? table_of(table.names, *table.family) : bare_table(table.names);
   if (table.family != nullptr &&
-      holds(table.names, store::with_prefix(table.family->input_table, table.family->prefix)))
+      holds(table.names, model::with_prefix(table.family->input_table, table.family->prefix)))
     table.prefix = table.family->prefix;
   if (tensor) {
     const store::TensorInfo& named = checkpoint.get(*tensor);
@@ -255,7 +255,7 @@ EmbeddingTable find_embedding_table(const store::Checkpoint& checkpoint,
   }
   check_table(checkpoint, *table.input);
   store::check_has_no_scale(checkpoint, config, *table.input);
-  if (table.family == &store::gguf_family()) {
+  if (table.family == &model::gguf_family()) {
     find_gguf_head(checkpoint, table);
   } else if (table.family != nullptr) {
     find_head(checkpoint, config, table);
@@ -266,10 +266,10 @@ EmbeddingTable find_embedding_table(const store::Checkpoint& checkpoint,
 std::vector<TableRole> table_roles(const EmbeddingTable& table) {
   std::vector<TableRole> roles = {{"input", table.input->name, table.input, "stored"}};
   if (table.family == nullptr) return roles;
-  const store::FamilyNames& family = *table.family;
+  const model::FamilyNames& family = *table.family;
   const auto add = [&](const char* role, std::string_view pattern, const char* absent) {
     if (pattern.empty()) return;
-    const std::string name = store::with_prefix(pattern, table.prefix);
+    const std::string name = model::with_prefix(pattern, table.prefix);
     const store::TensorInfo* tensor = table.names.find(name);
     const bool opaque = tensor == nullptr && table.names.is_opaque(name);
     roles.push_back({role, table.names.own_name(name), tensor,
@@ -280,7 +280,7 @@ std::vector<TableRole> table_roles(const EmbeddingTable& table) {
   add("position", family.position_table, "missing");
   add("segment", family.segment_table, "missing");
   for (const std::string& name : family.vocabulary) {
-    const store::TensorInfo* tensor = table.names.find(store::with_prefix(name, table.prefix));
+    const store::TensorInfo* tensor = table.names.find(model::with_prefix(name, table.prefix));
     if (tensor != nullptr)
       add(tensor->shape.size() == 1 ? "output_bias" : "input", name, "missing");
   }
@@ -290,7 +290,7 @@ std::vector<TableRole> table_roles(const EmbeddingTable& table) {
   if (table.head == HeadState::kCopy) roles.back().state = "tied";
   add("output_bias", family.output_bias, "missing");
   if (table.names.tf() != nullptr) return roles;  // there is no second name
-  for (const store::HeadCopy& copy : family.head_copies) {
+  for (const model::HeadCopy& copy : family.head_copies) {
     add("output_bias", copy.name, table.config_tied ? "tied" : "missing");
   }
   return roles;

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "model/family_names.hpp"
 #include "store/checkpoint.hpp"
 #include "store/config.hpp"
-#include "store/names/family.hpp"
 #include "store/names/named_tensors.hpp"
 
 namespace masque::surgery {
@@ -33,8 +33,8 @@ enum class HeadState {
 /// The token embeddings of a checkpoint. Pointers to tensors are into the checkpoint, which must
 /// outlive this; `family` points to a static table or to `of_config`.
 struct EmbeddingTable {
-  const store::FamilyNames* family = nullptr;           ///< nullptr if unknown
-  std::shared_ptr<const store::FamilyNames> of_config;  ///< owns `family` if it is the config's own
+  const model::FamilyNames* family = nullptr;           ///< nullptr if unknown
+  std::shared_ptr<const model::FamilyNames> of_config;  ///< owns `family` if it is the config's own
   const store::TensorInfo* input = nullptr;             ///< the table, [rows, hidden_size]
   HeadState head = HeadState::kNone;  ///< how the output matrix relates to the table
   std::string decoder_weight;         ///< the head's matrix, stored or not; empty without a head

@@ -1,5 +1,4 @@
-// Initial values of new rows of a table: a registry of initializers. One file per initializer under
-// surgery/rows/row_init/ registers itself.
+// Initial values of new rows of a table.
 #pragma once
 
 #include <map>
@@ -46,13 +45,7 @@ struct RowInit {
 };
 
 /// All initializers, sorted by name.
-std::span<const RowInit* const> row_inits();
-
-/// Adds an initializer at program start.
-struct RowInitRegistration {
-  /// Adds `init`, an object of static lifetime, to the registry of the process.
-  explicit RowInitRegistration(const RowInit& init);
-};
+std::span<const RowInit> row_inits();
 
 /// An initializer with its argument, settled for a change. For one thread; the RowValues that it
 /// gives are thread-safe and may outlive it, but not the context.

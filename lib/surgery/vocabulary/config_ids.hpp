@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/names/family.hpp"
+#include "model/family_names.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
 #include "surgery/rows/vocabulary_change.hpp"
 
@@ -33,7 +33,7 @@ using RoleIds = std::function<std::optional<std::uint64_t>(std::string_view name
 /// does not know it, or if positions follow an id that moves (RoBERTa's pad). Returns notes for
 /// people: entries of lists whose tokens are gone, ids that are no row, and lists that may hold ids
 /// and stay unchanged.
-std::vector<std::string> change_config_ids(CheckpointEdit& edit, const store::FamilyNames* family,
+std::vector<std::string> change_config_ids(CheckpointEdit& edit, const model::FamilyNames* family,
                                            const VocabularyChange& change, std::uint64_t rows,
                                            const RoleIds& roles = {});
 

@@ -18,7 +18,7 @@
 #include "model/checkpoint/save.hpp"
 #include "model/checkpoint/text_head.hpp"
 #include "model/masks.hpp"
-#include "probe/statistics/moments.hpp"
+#include "probe/statistics/summary.hpp"
 #include "store/names/named_tensors.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 #include "tensor/convert.hpp"

@@ -1,8 +1,12 @@
 // Texts to a corpus: pieces of whole lines are encoded by several threads and joined in order.
+#include <algorithm>
 #include <cerrno>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,14 +16,252 @@
 #include "base/ordered_work.hpp"
 #include "base/os.hpp"
 #include "base/text_source.hpp"
+#include "records/record_filter.hpp"
+#include "records/record_mask.hpp"
 #include "records/token_folder.hpp"
 #include "train/data/corpus.hpp"
-#include "train/data/corpus_records.hpp"
 #include "train/data/line_encoder.hpp"
 
 namespace masque::train {
 
 namespace {
+
+// Records to sequences of a corpus.
+
+// Sums of weights stay finite.
+constexpr double kLargestWeight = 1e30;
+
+constexpr std::int32_t kUnknownSegment = -1;
+
+/// One record after the other into a corpus.
+class RecordTaker {
+ public:
+  RecordTaker(const records::TokenTable& tokens, const CorpusOptions& options)
+      : tokens_(tokens), options_(options) {}
+
+  void take(records::Record& record) {
+    if (record.ids.empty()) return;
+    records::number_positions(record, options_.positions);
+    if (options_.labels && record.original.present && !record.labels.present) join(record);
+    check_length(record.size() + (options_.dropped ? record.dropped.size() : 0));
+    check_places(record);
+    check_labels(record);
+    if (options_.dropped) restore(record);
+    segments_.assign(record.seg.values.begin(), record.seg.values.end());
+    CorpusItem item;
+    item.ids = record.ids;
+    item.segments = segments_;
+    item.positions = record.pos.values;
+    item.labels = record.labels.values;
+    if (record.has_weights) item.weights = record.weights;
+    if (record.mask) item.mask = *record.mask;
+    item.line = static_cast<Index>(record.number) + 1;
+    corpus_.add(item);
+  }
+
+  Corpus finish(const std::string& name) {
+    if (corpus_.size() == 0) throw InputError(name, "no record with tokens, expected JSON lines");
+    if (options_.labels && !learns_)
+      throw InputError(name, "no record has labels, expected some to train on");
+    if (restored_.value_or(false) && !learns_)
+      throw InputError(name, "no record has dropped tokens, expected some to predict");
+    if (options_.labels || restored_.value_or(false)) corpus_.set_labels(kind_);
+    return std::move(corpus_);
+  }
+
+ private:
+  /// What bart hides as a source, the original as its target: read from left to right, each token
+  /// predicted by the row before it.
+  void join(records::Record& record) const {
+    std::vector<std::int32_t>& target = record.original.values;
+    for (const std::int32_t id : target) {
+      if (id < 0 || id >= tokens_.size)
+        throw InputError(
+            fmt::format("original: id {}, expected from 0 to {}", id, tokens_.size - 1));
+    }
+    if (record.mask || record.pos.present || record.seg.present)
+      throw InputError("original without labels cannot be combined with mask, pos or seg");
+    // Both begin with the token that begins a text: as in pairs, the target has none.
+    const bool begins = !target.empty() && target.front() == record.ids.front() &&
+                        tokens_.is_special(target.front());
+    if (begins) target.erase(target.begin());
+    if (target.empty()) throw InputError("original: no tokens, expected at least one");
+    const std::size_t source = record.size();
+    record.ids.insert(record.ids.end(), target.begin(), target.end());
+    const std::size_t n = record.size();
+    std::vector<std::int32_t>& labels = record.labels.make(n);
+    std::vector<std::int32_t>& segments = record.seg.make(n);
+    std::ranges::fill(labels, records::kNoLabel);
+    for (std::size_t i = 0; i < n; ++i) {
+      segments[i] = i < source ? 0 : 1;
+      if (i + 1 >= source && i + 1 < n) labels[i] = record.ids[i + 1];
+    }
+    record.mask = fmt::format("unilm({},{})", source, n - source);
+    record.original.clear();
+  }
+
+  /// Of a record whose dropped tokens are back.
+  struct Token {
+    std::int32_t position, segment, label;
+    TokenId id;
+  };
+
+  /// Puts back what was dropped, with labels there.
+  void restore(records::Record& record) {
+    if (restored_.value_or(record.has_dropped) != record.has_dropped)
+      throw InputError("dropped is present only in some records, expected in all or none");
+    restored_ = record.has_dropped;
+    if (!record.has_dropped) return;
+    kind_ = LabelKind::kHidden;
+    learns_ = learns_ || !record.dropped.empty();
+    std::vector<Token> all;
+    for (std::size_t i = 0; i < record.size(); ++i) {
+      const std::int32_t segment = record.seg.present ? record.seg.values[i] : 0;
+      all.push_back({record.position(i), segment, records::kNoLabel, record.ids[i]});
+    }
+    for (const auto& [position, id] : record.dropped) {
+      if (id < 0 || id >= tokens_.size)
+        throw InputError(
+            fmt::format("dropped: id {}, expected from 0 to {}", id, tokens_.size - 1));
+      check_position("dropped: pos", position);
+      all.push_back({position, kUnknownSegment, id, id});
+    }
+    std::ranges::stable_sort(all, {}, &Token::position);
+    const auto same = std::ranges::adjacent_find(all, {}, &Token::position);
+    if (same != all.end())
+      throw InputError(
+          fmt::format("dropped: two tokens at position {}, expected one", same->position));
+    // What was dropped has no segment of its own: that of the tokens around it.
+    std::int32_t last = kUnknownSegment;
+    for (auto token = all.begin(); token != all.end(); ++token) {
+      if (token->segment != kUnknownSegment) {
+        last = token->segment;
+        continue;
+      }
+      const auto next = std::find_if(
+          token, all.end(), [](const Token& one) { return one.segment != kUnknownSegment; });
+      const std::int32_t after = next == all.end() ? last : next->segment;
+      if (last != kUnknownSegment && last != after)
+        throw InputError(
+            fmt::format("dropped: position {} is between two segments, expected inside "
+                        "one segment",
+                        token->position));
+      token->segment = last = after;
+    }
+    take_tokens(all, record);
+  }
+
+  static void take_tokens(const std::vector<Token>& all, records::Record& record) {
+    const bool segments = record.seg.present;
+    bool counted = true;  // as without positions
+    record.ids.clear();
+    std::vector<std::int32_t>& positions = record.pos.make(0);
+    std::vector<std::int32_t>& labels = record.labels.make(0);
+    record.seg.values.clear();
+    for (const Token& token : all) {
+      counted = counted && token.position == std::ssize(positions);
+      record.ids.push_back(token.id);
+      positions.push_back(token.position);
+      labels.push_back(token.label);
+      if (segments) record.seg.values.push_back(token.segment);
+    }
+    if (counted) record.pos.clear();
+  }
+
+  void check_length(std::size_t tokens) const {
+    if (static_cast<Index>(tokens) > options_.length)
+      throw InputError(fmt::format("{} tokens, expected at most {} ({}; tok encode cuts texts)",
+                                   tokens, options_.length, field("length")));
+  }
+
+  void check_position(std::string_view name, std::int32_t position) const {
+    if (position >= 0 && position < options_.length) return;
+    throw InputError(fmt::format("{} {}, expected from 0 to {} ({})", name, position,
+                                 options_.length - 1, field("length")));
+  }
+
+  /// Segments, positions and mask.
+  void check_places(const records::Record& record) const {
+    for (const std::int32_t segment : record.seg.values) {
+      if (segment != 0 && segment != 1)
+        throw InputError(fmt::format("seg {}, expected 0 or 1", segment));
+    }
+    for (const std::int32_t position : record.pos.values) check_position("pos", position);
+    if (record.mask) records::bind_record_mask(*record.mask, std::ssize(record.ids));
+  }
+
+  void check_labels(const records::Record& record) {
+    if (!options_.labels) {
+      if (!record.labels.present && !record.has_weights && !record.original.present) return;
+      throw InputError(fmt::format("{} in a record, which only {} records can use",
+                                   record.labels.present ? "labels"
+                                   : record.has_weights  ? "weights"
+                                                         : "original",
+                                   field("objective")));
+    }
+    if (!record.labels.present)
+      throw InputError(fmt::format(
+          "no labels, expected an id to predict for each token, -100 for none{}",
+          record.has_dropped
+              ? fmt::format(", or {} mae, which predicts dropped tokens", field("objective"))
+              : ""));
+    const LabelKind kind = record.original.present ? LabelKind::kReplaced : LabelKind::kTokens;
+    if (kind_ == LabelKind::kNone) kind_ = kind;
+    if (kind != kind_)
+      throw InputError(
+          fmt::format("labels {} original, but other records differ; expected records of one kind",
+                      kind == LabelKind::kReplaced ? "with" : "without"));
+    for (std::size_t i = 0; i < record.size(); ++i) {
+      const std::int32_t label = record.labels.values[i];
+      if (label == records::kNoLabel) continue;
+      learns_ = true;
+      // The filter has looked at those that are ids.
+      if (kind == LabelKind::kReplaced && label != 0 && label != 1)
+        throw InputError(
+            fmt::format("labels: {} at token {}, expected from 0 to 1, or -100", label, i));
+    }
+    for (const double weight : record.weights) {
+      if (!(weight >= 0)) throw InputError(fmt::format("weights: {}, expected at least 0", weight));
+      if (weight > kLargestWeight)
+        throw InputError(fmt::format("weights: {}, expected at most {}", weight, kLargestWeight));
+    }
+  }
+
+  const records::TokenTable& tokens_;
+  const CorpusOptions& options_;
+  Corpus corpus_;
+  std::vector<std::uint8_t> segments_;
+  LabelKind kind_ = LabelKind::kNone;
+  bool learns_ = false;
+  std::optional<bool> restored_;  ///< whether records have what was dropped
+};
+
+/// Reads `path` as read_corpus(path, tokenizer, options) does for CorpusFormat::kRecords; messages
+/// name the file `name` and the line. `tokenizer` encodes records that have a text. Throws
+/// InputError for a file without a record or without anything to predict, a line that is no record,
+/// ids and positions out of range, records that are longer than `options.length`, labels that are
+/// missing or not of one kind, and fields that the records of this training cannot have.
+Corpus read_records(const std::string& path, const std::string& name,
+                    const text::Tokenizer& tokenizer, const CorpusOptions& options) {
+  records::RecordFilter filter{.input = path, .format = records::LineFormat::kJson};
+  text::EncodeOptions with_template;
+  with_template.special = true;
+  filter.make_encoder = [&]() -> records::EncodeFunction {
+    const auto encoder = std::make_shared<text::IdEncoder>(tokenizer.id_encoder(with_template));
+    return
+        [encoder](std::string_view line, std::vector<TokenId>& ids) { encoder->encode(line, ids); };
+  };
+  filter.threads = options.threads;
+  filter.strict = true;
+  filter.tokens = token_table(tokenizer);
+  filter.sink = [](std::string_view) {};
+  RecordTaker taker(filter.tokens, options);
+  const records::FilterResult result = records::walk_records(
+      filter, [&](records::Record& record, std::string&) { taker.take(record); });
+  Corpus corpus = taker.finish(name);
+  corpus.add_surrogates(result.surrogates);
+  return corpus;
+}
 
 /// Bytes of a line: of a file, of a stream or what is unpacked, of a device, which may have no end.
 constexpr std::uint64_t kLongestLine = std::uint64_t{1} << 30;

@@ -7,13 +7,23 @@
 #include <string>
 #include <vector>
 
+#include "base/types.hpp"
 #include "model/family.hpp"
 #include "train/network/copy_gate.hpp"
 #include "train/network/encoder.hpp"
 #include "train/network/layer_magnitudes.hpp"
-#include "train/network/sample.hpp"
 
 namespace masque::train {
+
+// Tokens drawn from a model's probabilities.
+
+/// A draw for each wanted row of examples, in their order, by kernel::vocabulary_loss.
+struct Sampling {
+  std::vector<double> uniforms;  ///< in [0, 1), one a row
+  std::vector<TokenId> tokens;   ///< made as long by the network that draws
+  std::vector<double> losses;    ///< −log p of the drawn tokens, where keeps_losses; made as long
+  bool keeps_losses = false;     ///< whether `losses` are wanted
+};
 
 /// What a loss adds for the points of latent bottlenecks that learn their concentration κ, in each
 /// sequence with a row: weight · Σ KL, their divergence from the uniform distribution.

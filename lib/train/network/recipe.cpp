@@ -1,25 +1,66 @@
 #include "train/network/recipe.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/parallel.hpp"
+#include "base/types.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/layer_list.hpp"
 #include "model/masque_names.hpp"
 #include "model/variants.hpp"
-#include "train/network/deepnorm.hpp"
 
 namespace masque::train {
 
 using model::Design;
 
 namespace {
+
+// DeepNorm: the scale of the residual and the gain of initial weights that let deep post-norm
+// models train. x ← norm(α x + f(x)); weights of values, output and feed-forward layers, and
+// the whole input projection of a gated unit, start β times as large; queries and keys keep gain 1.
+
+/// α and β. A gain of 0: the default initialization.
+struct DeepNorm {
+  double residual_scale = 1;  ///< α
+  double gain = 0;            ///< β
+};
+
+/// α = (2L)^scale, β = (gain_layers · L)^gain.
+struct Constants {
+  std::string_view name;
+  double scale;
+  double gain_layers, gain;
+};
+
+constexpr std::array<Constants, 4> kConstants{{{"deepnorm", 0.25, 8, -0.25},
+                                               {"deepnorm_su", 0.5, 2, -0.5},
+                                               {"deepnorm_su_sgd", 0.25, 2, -0.25},
+                                               {"deepnorm_su_lamb", 0, 2, -0.5}}};
+
+/// Returns the constants of `norm_placement` for L = `layers`. "deepnorm": α = (2L)^(1/4), β =
+/// (8L)^(−1/4), of encoders and decoders alone (Wang 2022, arXiv:2203.00555, table 1). Of Su 2022,
+/// https://kexue.fm/archives/8978, by the optimizer: "deepnorm_su_sgd": α = (2L)^(1/4), β =
+/// (2L)^(−1/4); "deepnorm_su", for Adam: α = (2L)^(1/2), β = (2L)^(−1/2); "deepnorm_su_lamb": α =
+/// 1, β = (2L)^(−1/2). Any other placement: 1 and 0.
+DeepNorm deepnorm(std::string_view norm_placement, Index layers) {
+  const auto found = std::ranges::find(kConstants, norm_placement, &Constants::name);
+  if (found == kConstants.end()) return {};
+  const auto count = static_cast<double>(layers);
+  return {std::pow(2 * count, found->scale), std::pow(found->gain_layers * count, found->gain)};
+}
+
+/// Whether `norm_placement` is one of these.
+bool is_deepnorm(std::string_view norm_placement) {
+  return std::ranges::find(kConstants, norm_placement, &Constants::name) != kConstants.end();
+}
 
 [[noreturn]] void refuse(std::string_view name, const std::string& found,
                          std::string_view expected) {

@@ -1,0 +1,616 @@
+#include "surgery/convert/convert_checkpoint.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/comma_list.hpp"
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "store/checkpoint_writer.hpp"
+#include "store/config.hpp"
+#include "store/gguf/gguf_metadata.hpp"
+#include "store/gguf/gguf_names.hpp"
+#include "store/markers.hpp"
+#include "store/names/scaled_weights.hpp"
+#include "store/numpy/npy_elements.hpp"
+#include "store/safetensors/safetensors.hpp"
+#include "store/sharding.hpp"
+#include "store/tensorflow/bundle_place.hpp"
+#include "store/tensorflow/object_graph.hpp"
+#include "store/tensorflow/tf_plan.hpp"
+#include "surgery/convert/aliases.hpp"
+#include "surgery/names/name_rules.hpp"
+#include "surgery/names/rename_tensors.hpp"
+#include "tensor/convert.hpp"
+
+namespace masque::surgery {
+
+namespace {
+
+constexpr std::uint64_t kChunkElements = 1 << 17;
+
+/// Largest finite value of a type that can be encoded.
+double largest_of(DType dtype) {
+  switch (dtype) {
+    case DType::kF8E4M3: return 448;
+    case DType::kF8E4M3Fnuz: return 240;
+    case DType::kF8E5M2:
+    case DType::kF8E5M2Fnuz: return 57344;
+    case DType::kF16: return 65504;
+    case DType::kBF16: return 0x1.FEp127;
+    case DType::kF32: return 0x1.FFFFFEp127;
+    default: return std::numeric_limits<double>::max();
+  }
+}
+
+bool has_infinity(DType dtype) {
+  return dtype != DType::kF8E4M3 && dtype != DType::kF8E4M3Fnuz && dtype != DType::kF8E5M2Fnuz;
+}
+
+/// Doubles into a narrower type; true if a value cannot be held: a finite one that is too large, or
+/// an infinity where the type has none.
+bool encode(DType dtype, std::span<double> values, OverflowPolicy policy, MutableBytes out) {
+  const double largest = largest_of(dtype);
+  const bool infinity = has_infinity(dtype);
+  const auto beyond = [&](double value) {
+    return std::abs(value) > largest && (std::isfinite(value) || !infinity);
+  };
+  const bool suspicious = std::any_of(values.begin(), values.end(), beyond);
+  if (suspicious && policy == OverflowPolicy::kSaturate) {
+    for (double& value : values) {
+      if (beyond(value)) value = std::copysign(largest, value);
+    }
+  }
+  from_double(dtype, values, out);
+  if (!suspicious || policy == OverflowPolicy::kSaturate) return false;
+  // Values just above the largest may still round down to it.
+  std::vector<double> back(values.size());
+  to_double(dtype, out, back);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (beyond(values[i]) && !std::isfinite(back[i])) return true;
+  }
+  return false;
+}
+
+// The files of a converted folder next to its weights.
+
+/// A config that takes the place of the input's.
+struct ConvertedConfig {
+  std::string name;  ///< of its file
+  std::string text;  ///< its content, a JSON object
+};
+
+/// Keeps the files open that it copies: must live until they are written.
+class ConvertedFolder {
+ public:
+  /// `checkpoint` is the input. `config`: instead of the input's; nothing: that one. `dtype` is the
+  /// new floating-point type; nothing: that of the input. `markers` are those that the weights have
+  /// no place for. `follow_links` as in WriteOptions. What is referred to must outlive it.
+  ConvertedFolder(const store::Checkpoint& checkpoint, const std::optional<ConvertedConfig>& config,
+                  std::optional<DType> dtype, const store::Metadata& markers, bool follow_links);
+
+  /// The index of `shards`, the weights of the output, at least one; the config with its new dtype
+  /// and markers, and, if the input is a folder, copies of its other files. Left out, with a note
+  /// in `notes`, are files whose name the weights take and weights that would be opened instead of
+  /// the new ones. Called once. Throws InputError.
+  std::vector<store::OutputExtra> files(const std::vector<store::OutputWeights>& shards,
+                                        std::vector<std::string>& notes);
+
+ private:
+  std::vector<store::OutputExtra> copies(std::vector<std::string>& notes);
+  std::optional<std::string> new_config() const;
+  std::string config_file() const;
+
+  const store::Checkpoint& checkpoint_;
+  const std::optional<ConvertedConfig>& config_;
+  std::optional<DType> dtype_;
+  const store::Metadata& markers_;
+  bool follow_links_;
+  std::deque<InputFile> opened_;
+};
+
+store::OutputExtra text_file(std::string name, std::string text, unsigned mode) {
+  const std::uint64_t size = text.size();
+  return {std::move(name), store::Literal{std::move(text)}, size, mode};
+}
+
+ConvertedFolder::ConvertedFolder(const store::Checkpoint& checkpoint,
+                                 const std::optional<ConvertedConfig>& config,
+                                 std::optional<DType> dtype, const store::Metadata& markers,
+                                 bool follow_links)
+    : checkpoint_(checkpoint),
+      config_(config),
+      dtype_(dtype),
+      markers_(markers),
+      follow_links_(follow_links) {}
+
+/// The name of the output's config.
+std::string ConvertedFolder::config_file() const {
+  return config_ ? config_->name : store::config_name(checkpoint_.folder());
+}
+
+/// The text of the output's config; nothing if it is the input's file.
+std::optional<std::string> ConvertedFolder::new_config() const {
+  const auto before = config_ ? store::ModelConfig::parse(config_->text, config_->name)
+                              : store::ModelConfig::find(checkpoint_.folder());
+  if (!before) return std::nullopt;
+  std::string text =
+      store::with_markers(dtype_ ? store::with_dtype(*before, *dtype_) : before->text(), markers_);
+  const bool same = !config_ && text == before->text();
+  return same ? std::nullopt : std::optional(std::move(text));
+}
+
+std::vector<store::OutputExtra> ConvertedFolder::copies(std::vector<std::string>& notes) {
+  std::vector<std::string> except = {checkpoint_.index_name()};
+  for (const store::WeightsWriter* writer : store::weights_writers()) {
+    if (!writer->shard.empty()) except.push_back(store::index_name(*writer));
+  }
+  for (const store::WeightsFile& file : checkpoint_.files()) {
+    except.push_back(file.name);
+    except.push_back(store::side_path(store::weights_name(checkpoint_, file)));
+  }
+  auto config = new_config();
+  const std::string before = store::config_name(checkpoint_.folder());
+  if (config) {
+    except.push_back(before);
+    except.push_back(config_file());
+  }
+  auto extras = store::other_files(checkpoint_.folder(), except, opened_, follow_links_, notes);
+  if (config) {
+    const auto mode = InputFile::open(join(checkpoint_.folder(), before)).mode() & 0777U;
+    extras.push_back(text_file(config_file(), *std::move(config), mode));
+  }
+  return extras;
+}
+
+std::vector<store::OutputExtra> ConvertedFolder::files(
+    const std::vector<store::OutputWeights>& shards, std::vector<std::string>& notes) {
+  std::vector<store::OutputExtra> extras;
+  if (checkpoint_.is_folder()) extras = copies(notes);
+  const store::WeightsWriter& writer = store::weights_writer(shards.front().writer);
+  // Another bundle would be a choice; a graph and a list would lead to what is not there any more.
+  const std::string prefix =
+      checkpoint_.index_name().substr(0, checkpoint_.index_name().rfind('.'));
+  const bool one_of_many = !store::other_bundle_files(checkpoint_).empty();
+  const auto stale = [&](const std::string& name) {
+    if (!checkpoint_.bundle() || !store::is_bundle_file(name)) return false;
+    if (name == "checkpoint" && one_of_many) return true;
+    return writer.data.empty() || (name != prefix + ".meta" && name != "checkpoint");
+  };
+  std::size_t left_out = 0;
+  std::erase_if(extras, [&](const store::OutputExtra& extra) {
+    const auto takes = [&](const store::OutputWeights& shard) {
+      return extra.name == shard.name ||
+             (!writer.data.empty() && extra.name == store::data_name(writer, shard.name));
+    };
+    const bool taken = std::ranges::any_of(shards, takes);
+    const bool first = store::is_opened_before(extra.name, std::string(writer.single)) ||
+                       (shards.size() > 1 && extra.name == writer.single);
+    if (!taken && !first) {
+      const bool left = stale(extra.name);
+      left_out += left ? 1 : 0;
+      return left;
+    }
+    notes.push_back(fmt::format("'{}' of the input is left out", escape(extra.name)));
+    return true;
+  });
+  if (left_out > 0)
+    notes.push_back(fmt::format("{} other files of TensorFlow checkpoints are left out", left_out));
+  if (shards.size() > 1) extras.push_back(store::index_extra(shards));
+  const bool config =
+      std::ranges::find(extras, config_file(), &store::OutputExtra::name) != extras.end();
+  if (!markers_.empty() && !config) {
+    for (const store::OutputWeights& shard : shards)
+      extras.push_back(
+          text_file(store::side_path(shard.name), store::side_file_text(markers_), 0644));
+  }
+  return extras;
+}
+
+/// Matrices up to here are transposed by each thread for itself.
+constexpr std::uint64_t kMostWholeBytes = 16 << 20;
+
+std::string writer_names() {
+  return comma_list(store::weights_writers(), &store::WeightsWriter::name);
+}
+
+/// The writer that the request asks for by its name; nullptr if by none.
+const store::WeightsWriter* requested_writer(const ConvertRequest& request) {
+  if (request.format.empty()) return nullptr;
+  const auto writers = store::weights_writers();
+  const auto found = std::ranges::find(writers, request.format, &store::WeightsWriter::name);
+  if (found != writers.end()) return *found;
+  throw UsageError(fmt::format("{}: found '{}', expected one of {}", field("format"),
+                               escape(request.format), writer_names()));
+}
+
+void check_request(const std::string& out, const ConvertRequest& request) {
+  const store::WeightsWriter* by_path = store::writer_for_path(out);
+  const store::WeightsWriter* requested = requested_writer(request);
+  if (by_path != nullptr && request.shard_bytes) {
+    throw UsageError(fmt::format("{} needs an output folder, found the file '{}'",
+                                 field("shard_size"), escape(out)));
+  }
+  if (by_path != nullptr && requested != nullptr && requested != by_path) {
+    throw UsageError(fmt::format("{} {}: the name of the file '{}' means {}", field("format"),
+                                 requested->name, escape(out), by_path->name));
+  }
+  if (by_path == nullptr && requested != nullptr && requested->single.empty()) {
+    throw UsageError(fmt::format("{} {} cannot be written to a folder, expected a file like '{}{}'",
+                                 field("format"), requested->name, escape(out),
+                                 requested->extension));
+  }
+  if (requested != nullptr && request.shard_bytes && requested->shard.empty())
+    throw UsageError(
+        fmt::format("{}: {} files cannot be sharded", field("shard_size"), requested->name));
+  if (request.dtype && !can_encode(*request.dtype)) {
+    throw UsageError(fmt::format("{} {}: conversion to this type is not supported", field("dtype"),
+                                 dtype_name(*request.dtype)));
+  }
+  if (request.strict && request.names != NameStyle::kHf && request.names != NameStyle::kTf)
+    throw UsageError(fmt::format("{} needs {} hf or tf", field("strict"), field("names")));
+}
+
+/// The format of the output.
+const store::WeightsWriter& target_of(const store::Checkpoint& checkpoint, const std::string& out,
+                                      const ConvertRequest& request) {
+  if (const store::WeightsWriter* by_path = store::writer_for_path(out)) return *by_path;
+  if (const store::WeightsWriter* requested = requested_writer(request)) return *requested;
+  const store::WeightsWriter& own =
+      store::weights_writer(checkpoint.files().front().content.writer);
+  const bool fits = !own.single.empty() && (!request.shard_bytes || !own.shard.empty());
+  return fits ? own : store::weights_writer("safetensors");
+}
+
+/// All files as one, in order; true in `sorted` if each was in the reference writer's order.
+store::OutputWeights one_file(const store::Checkpoint& checkpoint, bool& sorted,
+                            std::vector<std::string>& notes) {
+  store::OutputWeights all;
+  std::map<std::string, std::string> metadata;
+  sorted = true;
+  for (const store::WeightsFile& file : checkpoint.files()) {
+    store::OutputWeights one = store::copy_of(file);
+    // A bundle has the order of its names, which is nobody's choice.
+    sorted =
+        sorted && (checkpoint.bundle() ||
+                   std::is_sorted(one.tensors.begin(), one.tensors.end(),
+                                  [](const store::OutputTensor& a, const store::OutputTensor& b) {
+                                    return store::safetensors_before(a.info, b.info);
+                                  }));
+    all.mode = one.mode;
+    all.metadata = one.metadata;  // a single file keeps its order; several are merged below
+    // The smallest: a single file may be aligned further by accident.
+    all.alignment = all.tensors.empty() ? one.alignment : std::min(all.alignment, one.alignment);
+    for (const auto& [key, value] : one.metadata) {
+      const auto [at, added] = metadata.emplace(key, value);
+      if (!added && at->second != value) {
+        notes.push_back(
+            fmt::format("metadata '{}' differs between files: the first one is kept", escape(key)));
+      }
+    }
+    for (store::OutputTensor& tensor : one.tensors) {
+      tensor.info = *checkpoint.find(tensor.info.name);
+      all.tensors.push_back(std::move(tensor));
+    }
+    std::ranges::move(one.opaque, std::back_inserter(all.opaque));
+    if (all.typed.empty()) all.typed = std::move(one.typed);
+  }
+  if (checkpoint.files().size() > 1) all.metadata.assign(metadata.begin(), metadata.end());
+  return all;
+}
+
+/// Metadata that are no texts, where the output has no place for their types.
+void drop_typed(store::OutputWeights& weights, std::vector<std::string>& notes) {
+  if (store::weights_writer(weights.writer).has_typed) return;
+  std::erase_if(weights.typed, [&](const store::TypedValue& value) {
+    return store::find_metadata(weights.metadata, value.key) != nullptr;
+  });
+  if (!weights.typed.empty()) {
+    const store::TypedValue& first = weights.typed.front();
+    notes.push_back(fmt::format(
+        "{} metadata values that are not text are lost, the first '{}' of {}: {} has no such types",
+        weights.typed.size(), escape(first.key), escape(first.type), weights.writer));
+  }
+  weights.typed.clear();
+}
+
+/// Metadata of the input in the output, as far as it has a place for them.
+void settle_metadata(store::OutputWeights& weights, const store::Metadata& markers,
+                     const std::optional<store::ModelConfig>& config,
+                     std::vector<std::string>& notes) {
+  drop_typed(weights, notes);
+  if (store::weights_writer(weights.writer).has_typed) {
+    if (weights.typed.empty()) store::erase_metadata(weights.metadata, "format");
+    const std::string type = config ? config->model_type() : "";
+    if (!type.empty() &&
+        store::find_metadata(weights.metadata, store::kGgufArchitecture) == nullptr)
+      weights.metadata.insert(weights.metadata.begin(),
+                              {std::string(store::kGgufArchitecture), type});
+    for (const auto& [key, value] : markers) store::set_metadata(weights.metadata, key, value);
+    return;
+  }
+  if (store::weights_writer(weights.writer).has_metadata) {
+    if (store::find_metadata(weights.metadata, "format") == nullptr)
+      store::set_metadata(weights.metadata, "format", "pt");
+    for (const auto& [key, value] : markers) store::set_metadata(weights.metadata, key, value);
+    return;
+  }
+  for (const auto& [key, value] : weights.metadata) {
+    if (key == "format" || key.starts_with(store::kMarkerPrefix)) continue;
+    notes.push_back(fmt::format("metadata '{}' is lost: {} files have no metadata", escape(key),
+                                weights.writer));
+  }
+  weights.metadata.clear();
+}
+
+/// Lets what a GGUF file says of the type of its values follow a new one. With quantised tensors it
+/// speaks of these.
+void set_file_type(store::OutputWeights& weights, DType dtype, const std::string& path,
+                   std::vector<std::string>& notes) {
+  const auto value =
+      std::ranges::find(weights.typed, store::kGgufFileType, &store::TypedValue::key);
+  if (value == weights.typed.end() || !weights.opaque.empty()) return;
+  if (const auto type = store::gguf_file_type(dtype); type && store::gguf_integer(*value)) {
+    *value = store::make_gguf_integer(*value, *type, path);
+  } else {
+    notes.push_back(fmt::format("metadata '{}' stays {}: there is no number for {}",
+                                store::kGgufFileType, value->text, dtype_name(dtype)));
+  }
+}
+
+/// New types and orders of elements: what the sources of the tensors do.
+class Values {
+ public:
+  Values(const store::Checkpoint& checkpoint, const std::optional<store::ModelConfig>& config,
+         const ConvertRequest& request, const store::NameMap& names)
+      : checkpoint_(checkpoint), config_(config), request_(request), names_(names) {}
+
+  /// The bytes of one tensor, which has its old name and place still. Returns whether its type
+  /// changed.
+  bool settle(store::OutputTensor& tensor) {
+    const store::TensorInfo& source = *checkpoint_.find(tensor.info.name);
+    const auto name = names_.find(source.name);
+    const bool transposed = name != names_.end() && name->second.transposed;
+    // What is the same bytes now stays the same bytes.
+    const store::TensorInfo* first =
+        source.alias_of.empty() ? &source : checkpoint_.find(source.alias_of);
+    const bool converted =
+        request_.dtype && is_float(source.dtype) && source.dtype != *request_.dtype;
+    // Without its scale a weight of 8 bits would look like a whole one in the new type.
+    if (converted && dtype_bits(source.dtype) == 8)
+      store::check_has_no_scale(checkpoint_, config_, source);
+    tensor.info.reader = nullptr;
+    if (!transposed && !converted) return false;
+    ReadFunction read = transposed ? transposed_values(checkpoint_, source, unpacked_)
+                                   : plain_values(checkpoint_, source);
+    if (transposed) std::swap(tensor.info.shape[0], tensor.info.shape[1]);
+    if (!converted) {
+      // Whole, a matrix is transposed where it is written from, and each thread has its own.
+      const bool whole = source.bytes() <= kMostWholeBytes;
+      tensor.source = whole ? store::Computed{std::move(read), source.bytes()}
+                            : store::Computed{std::move(read)};
+      return false;
+    }
+    store::Computed rounded = converted_values(std::move(read), source.dtype, *request_.dtype,
+                                               request_.overflow, source.name, overflow_);
+    if (!transposed) rounded.origin = first;
+    tensor.source = std::move(rounded);
+    tensor.info.dtype = *request_.dtype;
+    return true;
+  }
+
+  const Overflow& overflow() const { return overflow_; }
+
+ private:
+  const store::Checkpoint& checkpoint_;
+  const std::optional<store::ModelConfig>& config_;
+  const ConvertRequest& request_;
+  const store::NameMap& names_;
+  std::shared_ptr<store::UnpackedTensor> unpacked_ = std::make_shared<store::UnpackedTensor>();
+  Overflow overflow_;
+};
+
+/// Throws if the target has no type for a tensor.
+void check_types(const store::OutputWeights& weights, const std::string& in) {
+  const store::WeightsWriter& writer = store::weights_writer(weights.writer);
+  for (const auto& [info, source] : weights.tensors) {
+    if (writer.holds(info.dtype)) continue;
+    const bool convertible = is_float(info.dtype);
+    throw InputError(
+        in, fmt::format("tensor '{}' is {}, for which {} has no type{}", escape(info.name),
+                        dtype_name(info.dtype), writer.name,
+                        convertible ? fmt::format(" ({} F32 converts it)", field("dtype")) : ""));
+  }
+}
+
+/// Keeps opaque tensors, leaves them out, or throws.
+void settle_opaque(store::OutputWeights& weights, const store::Checkpoint& checkpoint, bool skip,
+                   std::vector<std::string>& notes) {
+  if (weights.opaque.empty()) return;
+  if (skip) {
+    for (const store::OutputOpaque& tensor : weights.opaque)
+      notes.push_back(fmt::format("'{}' is left out: {} {}", escape(tensor.info.name),
+                                  escape(tensor.info.type), shape_text(tensor.info.shape)));
+    weights.opaque.clear();
+    return;
+  }
+  const bool same = std::ranges::all_of(checkpoint.files(), [&](const store::WeightsFile& file) {
+    return file.content.writer == weights.writer;
+  });
+  if (same && store::weights_writer(weights.writer).has_opaque) return;
+  const store::OpaqueTensor& first = weights.opaque.front().info;
+  const std::size_t more = weights.opaque.size() - 1;
+  throw InputError(checkpoint.path(),
+                   fmt::format("tensor '{}' is {}, which {} cannot hold{} ({} leaves {} out)",
+                               escape(first.name), escape(first.type), weights.writer,
+                               more == 0 ? "" : fmt::format(", nor {} more", more),
+                               field("skip_opaque"), more == 0 ? "it" : "them"));
+}
+
+/// The new names, checked, and the config that goes with them if it changes.
+struct NewNames {
+  store::NamePlan plan;
+  std::optional<ConvertedConfig> config;
+};
+
+NewNames names_for(const store::Checkpoint& checkpoint,
+                   const std::optional<store::ModelConfig>& config, NameStyle style) {
+  NewNames names;
+  if (style == NameStyle::kKeep) return names;
+  if (style == NameStyle::kVariable) {
+    names.plan = store::variable_names(checkpoint);
+  } else if (style == NameStyle::kHf) {
+    names.plan = hf_names(checkpoint, config);
+    if (config && store::find_tf_family(checkpoint, config) != nullptr)
+      names.config = {"config.json", config->text()};
+  } else {
+    store::TfPlan tf = store::tf_names(checkpoint, config, hf_names(checkpoint, config));
+    names.plan = std::move(tf.plan);
+    if (config && tf.family != nullptr)
+      names.config = {std::string(tf.family->config), store::tf_config(*config)};
+  }
+  check_new_names(checkpoint, names.plan.names);
+  return names;
+}
+
+/// Takes tensors out; what shared its bytes with one of them has its own then.
+void leave_out(store::OutputWeights& weights, const std::vector<std::string>& names) {
+  const std::set<std::string_view> gone(names.begin(), names.end());
+  std::erase_if(weights.tensors,
+                [&](const store::OutputTensor& tensor) { return gone.contains(tensor.info.name); });
+  std::erase_if(weights.opaque,
+                [&](const store::OutputOpaque& tensor) { return gone.contains(tensor.info.name); });
+  for (store::OutputTensor& tensor : weights.tensors)
+    if (gone.contains(tensor.info.alias_of)) tensor.info.alias_of.clear();
+}
+
+}  // namespace
+
+ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
+                                 const ConvertRequest& request) {
+  check_request(out, request);
+  const bool to_file = store::writer_for_path(out) != nullptr;
+  const store::Checkpoint checkpoint = store::open_checkpoint(in);
+  const store::WeightsWriter& writer = target_of(checkpoint, out, request);
+  if (request.dtype && !writer.holds(*request.dtype)) {
+    throw UsageError(fmt::format("{} {}: {} has no such type", field("dtype"),
+                                 dtype_name(*request.dtype), writer.name));
+  }
+  ConvertResult result;
+  result.notes = checkpoint.notes();
+  const auto config = store::find_config(checkpoint);
+  const NewNames new_names = names_for(checkpoint, config, request.names);
+  const store::NameMap& names = new_names.plan.names;
+  result.notes.insert(result.notes.end(), new_names.plan.notes.begin(), new_names.plan.notes.end());
+  result.unknown = new_names.plan.unknown;
+  if (request.strict && !result.unknown.empty()) return result;
+  const store::Metadata markers = store::markers_of(checkpoint);
+  bool sorted = true;
+  store::OutputWeights all = one_file(checkpoint, sorted, result.notes);
+  all.writer = writer.name;
+  leave_out(all, new_names.plan.left_out);
+  settle_metadata(all, markers, config, result.notes);
+  settle_opaque(all, checkpoint, request.skip_opaque, result.notes);
+  Values values(checkpoint, config, request, names);
+  for (store::OutputTensor& tensor : all.tensors) {
+    if (values.settle(tensor)) ++result.converted;
+  }
+  if (request.dtype) set_file_type(all, *request.dtype, in, result.notes);
+  result.renamed = apply_names(all, names);
+  settle_aliases(all, config, result.notes);
+  check_types(all, in);
+  result.tensors = all.tensors.size() + all.opaque.size();
+  store::WriteOptions options = request.write;
+  options.input = in;
+  options.verify = [&](const std::string&) {
+    const std::string& tensor = values.overflow().first();
+    if (tensor.empty()) return;
+    throw InputError(in,
+                     fmt::format("tensor '{}': values overflow {} ({} clips them)", escape(tensor),
+                                 dtype_name(*request.dtype), field("saturate")));
+  };
+  const store::TensorOrder order =
+      sorted ? store::TensorOrder::kReference : store::TensorOrder::kAsGiven;
+  std::vector<store::OutputWeights> shards =
+      store::split_into_shards(std::move(all), request.shard_bytes, order);
+  for (store::OutputWeights& shard : shards) order_aliases(shard);
+  // A bundle keeps its prefix, which other files of the folder may name.
+  if (checkpoint.bundle() && !writer.data.empty()) shards[0].name = checkpoint.index_name();
+  result.files = shards.size();
+  const store::Metadata outside = writer.has_metadata ? store::Metadata{} : markers;
+  if (to_file) {
+    store::write_marked_file(out, shards[0], outside, options);
+    return result;
+  }
+  ConvertedFolder folder(checkpoint, new_names.config, request.dtype, outside,
+                         request.write.follow_links);
+  store::write_checkpoint_folder(out, shards, folder.files(shards, result.notes), options);
+  return result;
+}
+
+void Overflow::note(const std::string& tensor) {
+  const std::lock_guard lock(mutex_);
+  if (first_.empty() || tensor < first_) first_ = tensor;
+}
+
+ReadFunction plain_values(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor) {
+  return [&checkpoint, &tensor](std::uint64_t offset, MutableBytes out) {
+    checkpoint.read(tensor, offset, out);
+  };
+}
+
+ReadFunction transposed_values(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor,
+                               std::shared_ptr<store::UnpackedTensor> last) {
+  MASQUE_CHECK(tensor.shape.size() == 2 && dtype_bits(tensor.dtype) % 8 == 0);
+  const auto fill = [&checkpoint, &tensor](MutableBytes out) {
+    // Its rows are the columns of what is wanted: the order that NumPy calls Fortran's.
+    const store::NpyHeader header{.dtype = tensor.dtype,
+                                  .shape = {tensor.shape[1], tensor.shape[0]},
+                                  .fortran_order = true,
+                                  .big_endian = false,
+                                  .data_begin = 0,
+                                  .data_bytes = tensor.bytes(),
+                                  .notes = {}};
+    std::uint64_t at = 0;
+    const auto source = [&](MutableBytes part) -> std::optional<store::Violation> {
+      checkpoint.read(tensor, at, part);
+      at += part.size();
+      return std::nullopt;
+    };
+    store::read_npy_elements(header, source, out);
+  };
+  return [&tensor, fill, last = std::move(last)](std::uint64_t offset, MutableBytes out) {
+    last->read(&tensor, tensor.bytes(), offset, out, fill);
+  };
+}
+
+store::Computed converted_values(ReadFunction read, DType from, DType to, OverflowPolicy policy,
+                                 const std::string& name, Overflow& overflow) {
+  const std::uint64_t from_bytes = dtype_bits(from) / 8;
+  const std::uint64_t to_bytes = dtype_bits(to) / 8;
+  store::Computed source;
+  source.chunk_bytes = kChunkElements * to_bytes;
+  source.fill = [read = std::move(read), from, to, policy, name, &overflow, from_bytes, to_bytes](
+                    std::uint64_t offset, MutableBytes out) {
+    thread_local std::vector<std::byte> bytes;
+    thread_local std::vector<double> values;
+    bytes.resize(out.size() / to_bytes * from_bytes);
+    values.resize(out.size() / to_bytes);
+    read(offset / to_bytes * from_bytes, bytes);
+    to_double(from, bytes, values);
+    if (encode(to, values, policy, out)) overflow.note(name);
+  };
+  return source;
+}
+
+}  // namespace masque::surgery
