@@ -1,8 +1,13 @@
 // lm-train collect: a table of the runs of a sweep.
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,10 +17,11 @@
 #include "base/file.hpp"
 #include "base/parse_number.hpp"
 #include "cli/table.hpp"
+#include "draw/chart.hpp"
 #include "draw/figure_file.hpp"
+#include "loss_curve.hpp"
 #include "metrics.hpp"
 #include "probe/statistics/summary.hpp"
-#include "runs_picture.hpp"
 #include "sweep.hpp"
 #include "sweep_list.hpp"
 #include "train/run/folder_parts.hpp"
@@ -24,6 +30,93 @@
 namespace masque::lm_train {
 
 namespace {
+
+// Loss curves of several runs in one picture.
+
+/// As many curves as look different.
+constexpr std::size_t kMostCurves = 12;
+
+/// Runs that are one curve: those of the seeds of a combination of options.
+struct RunGroup {
+  std::string name;                  ///< in the legend
+  std::vector<std::string> folders;  ///< of the runs that exist
+};
+
+/// Both losses of a run.
+struct RunCurves {
+  draw::Curve training, held_out;
+};
+
+RunCurves curves_of(const std::string& folder) {
+  LossCurve training;
+  LossCurve held_out;
+  for_each_metrics_line(join(folder, train::kMetricsName), [&](const MetricsLine& line) {
+    if (line.loss) training.add(line.step, *line.loss);
+    if (line.evaluation) held_out.add(line.step, line.eval_loss);
+  });
+  return {training.curve(""), held_out.curve("")};
+}
+
+/// The mean of `runs`, at the steps that all have, with a band if there are several.
+draw::Curve mean_curve(const std::string& name, const std::vector<draw::Curve>& runs) {
+  std::map<double, std::vector<double>> losses;
+  for (const draw::Curve& run : runs) {
+    for (std::size_t i = 0; i < run.x.size(); ++i) losses[run.x[i]].push_back(run.y[i]);
+  }
+  draw::Curve curve{name, {}, {}};
+  for (const auto& [step, values] : losses) {
+    if (values.size() != runs.size()) continue;
+    double sum = 0;
+    for (const double value : values) sum += value;
+    curve.x.push_back(step);
+    curve.y.push_back(sum / static_cast<double>(values.size()));
+    if (runs.size() == 1) continue;
+    curve.low.push_back(*std::ranges::min_element(values));
+    curve.high.push_back(*std::ranges::max_element(values));
+  }
+  return curve;
+}
+
+/// The losses of `groups` over the steps, read from metrics.jsonl of each folder: of the held-out
+/// text if a run has any, else of the training batches. A group of several runs has the mean over
+/// its runs at each step that all of them have, and a band from the lowest to the highest of them.
+/// Throws UsageError for more than kMostCurves groups; InputError as for_each_metrics_line, and if
+/// no run has a loss.
+draw::Chart runs_chart(const std::vector<RunGroup>& groups) {
+  if (groups.size() > kMostCurves) {
+    throw UsageError(fmt::format("{}: {} curves, expected at most {}: more would look alike",
+                                 field("output"), groups.size(), kMostCurves));
+  }
+  std::vector<std::vector<RunCurves>> all;
+  bool evaluated = false;
+  std::size_t most_seeds = 0;
+  for (const RunGroup& group : groups) {
+    std::vector<RunCurves>& runs = all.emplace_back();
+    for (const std::string& folder : group.folders) {
+      runs.push_back(curves_of(folder));
+      evaluated = evaluated || !runs.back().held_out.x.empty();
+    }
+    most_seeds = std::max(most_seeds, runs.size());
+  }
+  draw::Chart chart;
+  chart.title = evaluated ? "loss of held-out text" : "loss of training batches";
+  chart.x.name = "step";
+  chart.y.name = "nats per token";
+  bool some = false;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    std::vector<draw::Curve> runs;
+    for (const RunCurves& run : all[g]) runs.push_back(evaluated ? run.held_out : run.training);
+    chart.curves.push_back(mean_curve(groups[g].name, runs));
+    some = some || !chart.curves.back().x.empty();
+  }
+  if (!some) {
+    throw InputError(
+        groups.front().folders.empty() ? groups.front().name : groups.front().folders.front(),
+        "no losses to draw, expected runs that have trained");
+  }
+  if (most_seeds > 1) chart.note = "mean over seeds, band from the lowest to the highest";
+  return chart;
+}
 
 constexpr std::size_t kMostNamed = 8;  // runs in a message
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();

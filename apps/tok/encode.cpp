@@ -1,20 +1,199 @@
 // tok encode: the ids of each line.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
 #include <memory>
 
+#include <fmt/format.h>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/hash.hpp"
+#include "base/interrupt.hpp"
+#include "base/line_input.hpp"
 #include "base/ordered_work.hpp"
 #include "base/parallel.hpp"
+#include "base/shortage.hpp"
 #include "binary_output.hpp"
 #include "commands.hpp"
-#include "encode_folder.hpp"
 #include "encode_options.hpp"
 #include "input.hpp"
 #include "record.hpp"
+#include "records/token_folder_writer.hpp"
 #include "records/token_lines.hpp"
+#include "text/tokenizer_digest.hpp"
 
 namespace masque::tok {
 
 namespace {
+
+// Standard input as a token folder.
+
+/// What was encoded is made durable this often.
+constexpr double kSaveSeconds = 10;
+
+/// Lines, and what they become.
+struct FolderBatch {
+  LineBatch lines;
+  std::uint64_t bytes = 0;
+  Index last_line = 0;  ///< of the text, from 1
+  std::string text;     ///< the digest of the text up to its end
+  std::vector<TokenId> ids;
+  std::vector<std::size_t> lengths;
+  bool whole = false;  ///< all of its lines are encoded
+};
+
+Index count_lines(std::string_view text) {
+  const auto feeds = std::count(text.begin(), text.end(), '\n');
+  return static_cast<Index>(feeds) + (text.empty() || text.ends_with('\n') ? 0 : 1);
+}
+
+/// The lines of standard input, with the digest of what was read.
+class HashedInput {
+ public:
+  explicit HashedInput(const EncodeCommand& o)
+      : input_(cli::open_lines(STDIN_FILENO, kStandardInput, o.input)) {
+    if (o.shard) input_.cut(parse_shard(*o.shard));
+    // What is no text is refused here.
+    input_.read(waiting_);
+  }
+
+  bool read(FolderBatch& batch) {
+    if (!next(batch.lines)) return false;
+    hasher_->add(as_bytes(batch.lines.text));
+    lines_ += count_lines(batch.lines.text);
+    batch.bytes = batch.lines.text.size();
+    batch.last_line = lines_;
+    batch.text = hasher_->digest();
+    return true;
+  }
+  bool ready() const { return !waiting_.text.empty() || input_.ready(); }
+
+  /// Passes over as many lines as were `done`. Throws InputError if they are not the same.
+  void skip(const records::TokenProgress& done) {
+    LineBatch batch;
+    while (lines_ < done.lines && next(batch)) {
+      std::string_view text = batch.text;
+      std::size_t end = 0;
+      for (; lines_ < done.lines && end < text.size(); ++lines_)
+        end = std::min(text.find('\n', end), text.size() - 1) + 1;
+      hasher_->add(as_bytes(text.substr(0, end)));
+      waiting_.first_line =
+          batch.first_line + static_cast<std::uint64_t>(count_lines(text.substr(0, end)));
+      waiting_.text = text.substr(end);
+    }
+    if (lines_ == done.lines && (done.lines == 0 || hasher_->digest() == done.text)) return;
+    throw InputError(kStandardInput,
+                     fmt::format("other lines than the {} that were encoded before, expected the "
+                                 "same text",
+                                 done.lines));
+  }
+
+ private:
+  bool next(LineBatch& batch) {
+    if (waiting_.text.empty()) return input_.read(batch);
+    std::swap(batch, waiting_);
+    waiting_.text.clear();
+    return true;
+  }
+
+  LineInput input_;
+  LineBatch waiting_;  ///< read ahead: the first lines, and what was not skipped
+  std::unique_ptr<Hasher> hasher_ = make_xxh3();
+  Index lines_ = 0;
+};
+
+/// Besides the tokenizer, what decides the ids.
+std::string settings_of(const EncodeCommand& o) {
+  return fmt::format(
+      "special tokens in text: {}, lines that are not UTF-8: {}{}",
+      o.no_special_in_text ? "no" : "yes",
+      o.input.invalid == cli::Invalid::kSkip ? "skipped" : "repaired",
+      o.input.json() ? fmt::format(", field: {}", o.input.field.value_or("text")) : "");
+}
+
+/// Writes the ids of standard input's lines as the token folder of `options`, with `tokenizer`.
+/// After an interruption, a run with --resume goes on after the lines that were saved. Throws
+/// InputError, also if these lines are not what they were.
+cli::ExitCode encode_to_folder(const EncodeCommand& o, const text::Tokenizer& tokenizer,
+                               cli::Session& session) {
+  EncodeCommand options = o;
+  options.input.crlf = true;  // as training reads text
+  // What it refuses leaves no folder.
+  HashedInput input(options);
+  records::TokenFolderWriter writer(
+      *o.folder, static_cast<Index>(tokenizer.size()), text::tokenizer_digest(tokenizer),
+      o.resume ? records::TokenFolderStart::kResume : records::TokenFolderStart::kNew,
+      settings_of(o));
+  if (!writer.complete())
+    session.say_if_interrupted(fmt::format("{} is incomplete; --resume continues", *o.folder));
+  const int threads = o.common.threads > 0 ? o.common.threads : default_threads();
+  std::vector<std::unique_ptr<LineTokenizer>> encoders;
+  encoders.reserve(static_cast<std::size_t>(threads));
+  for (int i = 0; i < threads; ++i)
+    encoders.push_back(std::make_unique<LineTokenizer>(tokenizer, options));
+  input.skip(writer.saved());
+  if (const Index lines = writer.saved().lines; lines > 0)
+    session.note(fmt::format("resuming after line {}", lines));
+  InputLines lines(options.input);
+  const auto progress = session.progress("encoding");
+  const std::uint64_t total = cli::size_of_input(
+      STDIN_FILENO, o.shard ? std::optional(parse_shard(*o.shard)) : std::nullopt);
+  std::uint64_t bytes = 0;
+  records::TokenProgress done = writer.saved();
+  auto saved = std::chrono::steady_clock::now();
+  OrderedSteps<FolderBatch> steps;
+  steps.read = [&](FolderBatch& batch) { return input.read(batch); };
+  steps.ready = [&] { return input.ready(); };
+  steps.work = [&](FolderBatch& batch, int worker) {
+    batch.ids.clear();
+    batch.lengths.clear();
+    batch.whole = false;
+    lines.each(batch.lines, [&](std::uint64_t /*number*/, std::string_view line) {
+      const auto& ids = encoders[static_cast<std::size_t>(worker)]->ids(line);
+      if (ids.empty()) return;
+      batch.ids.insert(batch.ids.end(), ids.begin(), ids.end());
+      batch.lengths.push_back(ids.size());
+    });
+    batch.whole = true;
+  };
+  bool half = false;  // of a batch is added
+  steps.write = [&](FolderBatch& batch) {
+    if (!batch.whole) return;
+    half = true;
+    std::span<const TokenId> ids = batch.ids;
+    {
+      // A batch is there as a whole: what is saved after a signal ends with it.
+      const InterruptsPutOff whole;
+      for (const std::size_t length : batch.lengths) {
+        writer.add(ids.first(length));
+        ids = ids.subspan(length);
+      }
+      done.lines = batch.last_line;
+      done.text = batch.text;
+      half = false;
+    }
+    bytes += batch.bytes;
+    if (progress && total > 0) progress(std::min(bytes, total), total);
+    if (seconds_since(saved) < kSaveSeconds) return;
+    writer.save(done.lines, done.text);
+    saved = std::chrono::steady_clock::now();
+  };
+  const std::exception_ptr failed = caught([&] { ordered_work(threads, steps); });
+  if (failed) {
+    // Of half a batch, without memory and on a full disk, what was saved before stays.
+    const InterruptsHeld held;
+    if (!half && !is_shortage(failed)) caught([&] { writer.save(done.lines, done.text); });
+    std::rethrow_exception(failed);
+  }
+  writer.commit(done.lines);
+  session.clear_progress();
+  if (writer.complete())
+    session.note(fmt::format("{} was complete and holds the ids of this text", *o.folder));
+  return lines.finish(session);
+}
 
 /// Bytes of output for which a batch keeps its memory.
 constexpr std::size_t kMostKept = std::size_t{16} << 20;

@@ -4,18 +4,225 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <new>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "draw/chart_layout.hpp"
+#include "draw/font.hpp"
 #include "draw/grid_layout.hpp"
-#include "draw/raster.hpp"
+#include "draw/scene.hpp"
+#include "draw/text.hpp"
 
 namespace masque::draw {
 
 namespace {
+
+// A scene as dots, each an ink or an ink thinned by the background.
+
+/// Curves have soft edges: for each of their inks, this many steps from the background to it.
+inline constexpr int kBlends = 8;
+
+/// Number of different dots: the inks, then kBlends steps of each curve's ink.
+inline constexpr int kRasterColors = kInks + kCurveInks * kBlends;
+
+static_assert(kRasterColors <= 256);
+
+/// A picture of dots.
+struct Raster {
+  int width = 0;                   ///< dots of a row
+  int height = 0;                  ///< number of rows
+  std::vector<std::uint8_t> dots;  ///< [height, width], row-major; below kRasterColors
+
+  /// The dot at (`x`, `y`), in the picture, `y` from the top.
+  std::uint8_t at(int x, int y) const {
+    return dots[static_cast<std::size_t>(y) * static_cast<std::size_t>(width) +
+                static_cast<std::size_t>(x)];
+  }
+};
+
+constexpr double kRadius = 1;  ///< of a curve's pen
+constexpr double kDashOn = 7;
+constexpr double kDotOn = 2;
+constexpr double kDashOff = 4;
+
+class Canvas {
+ public:
+  Canvas(const Scene& scene, int scale) : scale_(scale) {
+    raster_.width = scene.width * scale;
+    raster_.height = scene.height * scale;
+    raster_.dots.resize(static_cast<std::size_t>(raster_.width) *
+                        static_cast<std::size_t>(raster_.height));
+  }
+
+  void fill(Box box, Ink ink);
+  void text(const Text& text);
+  void area(const Area& area);
+  void line(const Line& line);
+  Raster take() { return std::move(raster_); }
+
+ private:
+  std::uint8_t* row(int y) {
+    return raster_.dots.data() +
+           static_cast<std::size_t>(y) * static_cast<std::size_t>(raster_.width);
+  }
+  void stroke(Point a, Point b, Ink ink);
+
+  Raster raster_;
+  int scale_;
+};
+
+void Canvas::fill(Box box, Ink ink) {
+  const int left = std::clamp(box.x * scale_, 0, raster_.width);
+  const int right = std::clamp(box.right() * scale_, left, raster_.width);
+  const int top = std::clamp(box.y * scale_, 0, raster_.height);
+  const int bottom = std::clamp(box.bottom() * scale_, top, raster_.height);
+  for (int y = top; y < bottom; ++y) std::fill(row(y) + left, row(y) + right, ink);
+}
+
+void Canvas::text(const Text& text) {
+  const Box box = box_of(text, kPngMetrics);
+  const bool is_bold = text.font == Font::kTitle;
+  const auto advance = static_cast<int>(kPngMetrics.sizes[static_cast<int>(text.font)].column);
+  // The letters' 10 dots in the middle of the line, which is higher.
+  const int top = (kPngMetrics.line(text.font) - kGlyphHeight) / 2;
+  int at = 0;
+  std::string_view rest = text.text;
+  for (Character c; !rest.empty(); rest.remove_prefix(c.bytes.size())) {
+    c = first_character(rest);
+    const int width = glyph_width(c.code_point);
+    for (int y = 0; y < kGlyphHeight; ++y) {
+      for (int x = 0; x <= width; ++x) {
+        if (!glyph_dot(c.code_point, x, y) && !(is_bold && glyph_dot(c.code_point, x - 1, y))) {
+          continue;
+        }
+        if (text.upright) {
+          fill({box.x + top + y, box.bottom() - 1 - at - x, 1, 1}, text.ink);
+        } else {
+          fill({box.x + at + x, box.y + top + y, 1, 1}, text.ink);
+        }
+      }
+    }
+    at += c.columns * advance;
+  }
+}
+
+/// A piece of a curve in dots: each dot takes the ink as far as the pen covers it.
+void Canvas::stroke(Point a, Point b, Ink ink) {
+  const double radius = kRadius * scale_;
+  const double dx = b.x - a.x;
+  const double dy = b.y - a.y;
+  const double length2 = dx * dx + dy * dy;
+  const auto low = [&](double u, double v) {
+    return std::max(0, static_cast<int>(std::floor(std::min(u, v) - radius - 1)));
+  };
+  const auto high = [&](double u, double v, int limit) {
+    return std::min(limit, static_cast<int>(std::ceil(std::max(u, v) + radius + 1)));
+  };
+  const int first = kInks + (ink - kInkCurve) * kBlends;
+  for (int y = low(a.y, b.y); y < high(a.y, b.y, raster_.height); ++y) {
+    for (int x = low(a.x, b.x); x < high(a.x, b.x, raster_.width); ++x) {
+      const double px = x + 0.5 - a.x;
+      const double py = y + 0.5 - a.y;
+      const double along = length2 > 0 ? std::clamp((px * dx + py * dy) / length2, 0.0, 1.0) : 0;
+      const double distance = std::hypot(px - along * dx, py - along * dy);
+      const double cover = std::clamp(radius + 0.5 - distance, 0.0, 1.0);
+      const auto blend = static_cast<int>(std::lround(cover * kBlends));
+      if (blend == 0) continue;
+      std::uint8_t& dot = row(y)[x];
+      const auto thinned = static_cast<std::uint8_t>(first + blend - 1);
+      const bool same_curve = dot >= first && dot < first + kBlends;
+      if (!same_curve || dot < thinned) dot = thinned;
+    }
+  }
+}
+
+/// Dots whose middles are inside; of areas that overlap the last one shows.
+void Canvas::area(const Area& area) {
+  const auto blend = std::max(1L, std::lround(kTint * kBlends));
+  const auto tint = static_cast<std::uint8_t>(kInks + (area.ink - kInkCurve) * kBlends + blend - 1);
+  std::vector<double> crossings;
+  for (int y = 0; y < raster_.height; ++y) {
+    const double middle = (y + 0.5) / scale_;
+    crossings.clear();
+    for (std::size_t i = 0; i < area.points.size(); ++i) {
+      const Point a = area.points[i];
+      const Point b = area.points[(i + 1) % area.points.size()];
+      if ((a.y <= middle) == (b.y <= middle)) continue;
+      crossings.push_back((a.x + (b.x - a.x) * (middle - a.y) / (b.y - a.y)) * scale_);
+    }
+    std::ranges::sort(crossings);
+    for (std::size_t i = 0; i + 1 < crossings.size(); i += 2) {
+      const auto dot = [&](double x) {
+        return std::clamp(static_cast<int>(std::lround(x)), 0, raster_.width);
+      };
+      std::fill(row(y) + dot(crossings[i]), row(y) + dot(crossings[i + 1]), tint);
+    }
+  }
+}
+
+void Canvas::line(const Line& line) {
+  const double on = line.dash == Dash::kDotted ? kDotOn : kDashOn;
+  double walked = 0;
+  const auto scaled = [&](Point p) { return Point{p.x * scale_, p.y * scale_}; };
+  if (line.points.size() == 1) stroke(scaled(line.points[0]), scaled(line.points[0]), line.ink);
+  for (std::size_t i = 1; i < line.points.size(); ++i) {
+    const Point a = line.points[i - 1];
+    const Point b = line.points[i];
+    const double length = std::hypot(b.x - a.x, b.y - a.y);
+    if (line.dash == Dash::kNone) {
+      stroke(scaled(a), scaled(b), line.ink);
+      continue;
+    }
+    const auto point = [&](double at) {
+      return scaled({a.x + (b.x - a.x) * at / length, a.y + (b.y - a.y) * at / length});
+    };
+    for (double at = 0; at < length;) {
+      const double phase = std::fmod(walked + at, on + kDashOff);
+      const double left = phase < on ? on - phase : on + kDashOff - phase;
+      const double end = std::min(length, at + std::max(left, 0.01));
+      if (phase < on) stroke(point(at), point(end), line.ink);
+      at = end;
+    }
+    walked += length;
+  }
+}
+
+/// Draws `scene`, which was laid out with kPngMetrics; a pixel of it becomes `scale` × `scale`
+/// dots.
+Raster rasterize(const Scene& scene, int scale) {
+  Canvas canvas(scene, scale);
+  for (const Cells& cells : scene.cells) {
+    const Grid& grid = *cells.grid;
+    for (Index row = 0; row < grid.rows; ++row) {
+      for (Index column = 0; column < grid.columns; ++column) {
+        canvas.fill({cells.x + static_cast<int>(column) * cells.width,
+                     cells.y + static_cast<int>(row) * cells.height, cells.width, cells.height},
+                    ink_of(grid.heat, grid.at(row, column)));
+      }
+    }
+  }
+  for (const Fill& fill : scene.fills) canvas.fill(fill.box, fill.ink);
+  for (const Area& area : scene.areas) canvas.area(area);
+  for (const Line& line : scene.lines) canvas.line(line);
+  for (const Text& text : scene.texts) canvas.text(text);
+  return canvas.take();
+}
+
+/// The colour of `dot`, from 0 and below kRasterColors, on a light page.
+Color raster_color(int dot) {
+  if (dot < kInks) return color_of(static_cast<Ink>(dot), Theme::kLight);
+  const int blend = (dot - kInks) % kBlends + 1;
+  const Color ink = color_of(static_cast<Ink>(kInkCurve + (dot - kInks) / kBlends), Theme::kLight);
+  const Color page = color_of(kInkBackground, Theme::kLight);
+  const auto mix = [&](std::uint8_t of_page, std::uint8_t of_ink) {
+    return static_cast<std::uint8_t>((of_page * (kBlends - blend) + of_ink * blend) / kBlends);
+  };
+  return {mix(page.red, ink.red), mix(page.green, ink.green), mix(page.blue, ink.blue)};
+}
 
 constexpr int kMaxPixels = 16384;
 

@@ -1,6 +1,7 @@
 #include "mask/flow.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 
@@ -12,17 +13,6 @@
 #include "base/vectorize.hpp"
 
 namespace masque::mask {
-
-Index prediction_offset(Prediction prediction, Index length) {
-  MASQUE_CHECK(prediction != Prediction::kNone);
-  if (prediction == Prediction::kSelf) return 0;
-  if (prediction == Prediction::kNext) return 1;
-  if (length % 2 != 0) {
-    throw UsageError(fmt::format(
-        "{} positions, expected an even number: the first half predicts the second", length));
-  }
-  return length / 2;
-}
 
 namespace {
 
@@ -329,6 +319,17 @@ class Follower {
 
 }  // namespace
 
+Index prediction_offset(Prediction prediction, Index length) {
+  MASQUE_CHECK(prediction != Prediction::kNone);
+  if (prediction == Prediction::kSelf) return 0;
+  if (prediction == Prediction::kNext) return 1;
+  if (length % 2 != 0) {
+    throw UsageError(fmt::format(
+        "{} positions, expected an even number: the first half predicts the second", length));
+  }
+  return length / 2;
+}
+
 namespace {
 
 /// The layers of one tower. What position i must not depend on, row i + offset must not.
@@ -393,6 +394,34 @@ FlowResult follow_towers(const FlowRequest& request) {
 
 FlowResult follow_flow(const FlowRequest& request) {
   return request.towers ? follow_towers(request) : Follower(request).run();
+}
+
+NameTable<KeySource> key_source_names() {
+  static constexpr std::array<std::pair<std::string_view, KeySource>, 2> kNames{
+      {{"layer", KeySource::kLayer}, {"input", KeySource::kInput}}};
+  return kNames;
+}
+
+NameTable<QueryStart> query_start_names() {
+  static constexpr std::array<std::pair<std::string_view, QueryStart>, 2> kNames{
+      {{"token", QueryStart::kToken}, {"position", QueryStart::kPosition}}};
+  return kNames;
+}
+
+std::string path_text(const std::vector<FlowStep>& path, bool two_streams) {
+  std::string out;
+  for (const FlowStep& step : path) {
+    if (step.layer == 0) {
+      out = fmt::format("token {}", step.position);
+    } else {
+      out += fmt::format(" -> layer {} {} {}", step.layer,
+                         !two_streams   ? "position"
+                         : step.content ? "content"
+                                        : "query",
+                         step.position);
+    }
+  }
+  return out;
 }
 
 }  // namespace masque::mask

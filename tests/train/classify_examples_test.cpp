@@ -1,6 +1,4 @@
 // Texts with labels as examples: whole, with tokens dropped, under a mask.
-#include "train/classify/classify_examples.hpp"
-
 #include <algorithm>
 #include <set>
 
@@ -8,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "support/message.hpp"
+#include "train/classify/classify_run.hpp"
 #include "train_case.hpp"
 
 namespace masque::test {

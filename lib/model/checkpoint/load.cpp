@@ -1,19 +1,29 @@
 #include "model/checkpoint/load.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
+#include "base/ascii.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/mapped_file.hpp"
 #include "base/parallel.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 #include "model/checkpoint/text_head.hpp"
-#include "model/checkpoint/unused_tensors.hpp"
+#include "model/family.hpp"
 #include "model/known_keys.hpp"
+#include "store/checkpoint.hpp"
 #include "store/names/scaled_weights.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_names.hpp"
@@ -25,6 +35,150 @@
 namespace masque::model {
 
 namespace {
+
+// Tensors of a checkpoint that no part of its model uses: which of them show that it is another
+// kind of model.
+
+/// Judges names of unused tensors. For one thread.
+class UnusedTensors {
+ public:
+  /// Of a model of `model`, which must outlive this, whose base has the `prefix` in the file, with
+  /// so many different `layers`; `used` are the names of the tensors that it uses.
+  UnusedTensors(const ModelPlan& model, std::string prefix, Index layers,
+                const std::unordered_set<std::string>& used);
+
+  /// Throws InputError for a tensor `name` of the checkpoint at `path` that would change what the
+  /// model computes: one in a part of the model where it has tensors (embeddings, layers), or next
+  /// to a tensor that it uses ("X.bias" of "X.weight"). Buffers of other versions of transformers
+  /// change nothing, nor do layers after the last one of config.json.
+  void check(const std::string& path, const std::string& name);
+
+  /// One line about layers after the last one of `design`, if check() has seen some.
+  std::optional<std::string> note(const Design& design) const;
+
+ private:
+  bool is_of_further_layer(const std::string& name);
+
+  const ModelPlan& model_;
+  std::string prefix_;
+  Index layers_;
+  std::set<std::string, std::less<>> parts_;    ///< "bert.encoder": how names of rows begin
+  std::set<std::string, std::less<>> modules_;  ///< of used tensors: names up to the last dot
+  Index most_layers_ = 0;                       ///< one past the last layer that names have
+};
+
+/// The module of a tensor: its name up to the last dot.
+std::string_view module_of(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
+}
+
+/// Whether a tensor holds positions, ids or angles that some versions of programs save.
+bool is_saved_buffer(std::string_view name) {
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {"rotary_emb.inv_freq", "rotary_emb.cos_cached", "rotary_emb.sin_cached",
+       "embeddings.position_ids", "embeddings.token_type_ids", "embed_positions.weight"});
+  return std::ranges::any_of(kEndings, [&](std::string_view end) { return name.ends_with(end); });
+}
+
+/// Whether a shell and a regular expression take a character as it is, a dot escaped.
+bool is_plain(char c) {
+  return is_ascii_small(ascii_small(c)) || (c >= '0' && c <= '9') || c == '_' || c == '.';
+}
+
+/// Whether a prefix is of programs that wrap a model for training, not of a family.
+bool is_wrapper_prefix(std::string_view prefix) {
+  constexpr auto kWrappers = std::to_array<std::string_view>(
+      {"_orig_mod", "auto_model", "backbone", "base_model", "model", "module", "net", "network"});
+  prefix.remove_suffix(1);  // the dot
+  return std::ranges::all_of(split(prefix, '.'), [&](std::string_view part) {
+    return std::ranges::find(kWrappers, part) != kWrappers.end();
+  });
+}
+
+std::string with_own_prefix(std::string_view name, const std::string& prefix) {
+  return name.starts_with('~') ? prefix + std::string(name.substr(1)) : std::string(name);
+}
+
+UnusedTensors::UnusedTensors(const ModelPlan& model, std::string prefix, Index layers,
+                             const std::unordered_set<std::string>& used)
+    : model_(model), prefix_(std::move(prefix)), layers_(layers) {
+  for (const TensorRow& row : model_.rows) {
+    for_spellings(row.name, [&](std::string_view name) {
+      const std::size_t begin = name.starts_with('~') ? prefix_.size() : 0;
+      const std::string full = with_own_prefix(name, prefix_);
+      parts_.insert(full.substr(0, full.find('.', begin)));
+    });
+  }
+  for (const std::string& name : used) modules_.emplace(module_of(name));
+  // A tied one may be absent.
+  for (const HeadPlan& head : model_.heads)
+    for_spellings(head.decoder, [&](std::string_view name) { modules_.emplace(module_of(name)); });
+}
+
+bool UnusedTensors::is_of_further_layer(const std::string& name) {
+  for (const TensorRow& row : model_.rows) {
+    const std::size_t mark = row.name.find("{l}");
+    if (mark == std::string::npos || row.detector) continue;
+    const std::string before = with_own_prefix(std::string_view(row.name).substr(0, mark), prefix_);
+    if (!name.starts_with(before)) continue;
+    std::string_view rest = std::string_view(name).substr(before.size());
+    const auto layer = take_number<Index>(rest);
+    if (!layer || !rest.starts_with('.') || *layer < layers_) continue;
+    most_layers_ = std::max(most_layers_, *layer + 1);
+    return true;
+  }
+  return false;
+}
+
+void UnusedTensors::check(const std::string& path, const std::string& name) {
+  if (is_saved_buffer(name) || is_of_further_layer(name)) return;
+  std::string dotted = name;
+  std::ranges::replace(dotted, '/', '.');  // TensorFlow's names
+  const auto covers = [&](const std::string& part) {
+    return dotted == part || dotted.starts_with(part + ".");
+  };
+  const std::string_view module = module_of(name);
+  if (std::ranges::none_of(parts_, covers) && (module.empty() || !modules_.contains(module)))
+    return;
+  throw InputError(
+      path, fmt::format("tensor '{}' is not used by family {}, expected none next to the tensors "
+                        "of its embeddings, layers and head: it is of another kind of model",
+                        escape(name), model_.design.family));
+}
+
+std::optional<std::string> UnusedTensors::note(const Design& design) const {
+  if (most_layers_ == 0) return std::nullopt;
+  return fmt::format("layers {} to {} of the weights are ignored: config.json has {} layers",
+                     layers_, most_layers_ - 1, design.num_hidden_layers);
+}
+
+/// What to do about a missing tensor, one of the spellings `names` of TensorRow in a family whose
+/// base model has the prefix `base`, if `checkpoint` has it behind a prefix that programs put
+/// before all names ("module."): the end of a message, with the command; else empty.
+std::string prefix_hint(const store::Checkpoint& checkpoint, const std::string& base,
+                        std::string_view names) {
+  std::string hint;
+  const auto look = [&](const std::string& ending, bool is_bare) {
+    for (const store::TensorInfo& info : checkpoint.tensors()) {
+      if (!hint.empty() || !info.name.ends_with("." + ending)) continue;
+      const std::string prefix = info.name.substr(0, info.name.size() - ending.size());
+      if ((is_bare && !is_wrapper_prefix(prefix)) || !std::ranges::all_of(prefix, is_plain))
+        continue;
+      std::string pattern;
+      for (const char c : prefix) pattern += c == '.' ? std::string("\\.") : std::string(1, c);
+      hint = fmt::format(
+          "; names begin with '{}', which \"ckpt rename {} {} OUTPUT 's/^{}//'\" removes", prefix,
+          escape(checkpoint.path()), field("output"), pattern);
+    }
+  };
+  for_spellings(names, [&](std::string_view spelling) {
+    const std::string bare(spelling.starts_with('~') ? spelling.substr(1) : spelling);
+    look(base + bare, base.empty());
+    look(bare, true);
+  });
+  return hint;
+}
 
 /// The tensor of `checkpoint` that its metadata call the same as `name`, as safetensors' save_model
 /// writes them; nullptr if there is none.

@@ -5,22 +5,152 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "base/ascii.hpp"
 #include "base/edit_distance.hpp"
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/interrupt.hpp"
 #include "probe/score/batching.hpp"
 #include "probe/score/length_policy.hpp"
+#include "probe/score/sentence.hpp"
 #include "probe/score/word_scores.hpp"
 #include "probe/write/fill.hpp"
-#include "probe/write/line_words.hpp"
 #include "probe/write/sampling.hpp"
+#include "text/code_points.hpp"
 #include "text/spaced_words.hpp"
+#include "text/unicode/unicode.hpp"
 
 namespace masque::probe {
 
 namespace {
+
+// Words of a line, with their tokens, and how a tokenizer reads them.
+
+std::string trimmed(std::string_view text) {
+  const text::Stretch place = text::trimmed(text, {0, text.size()});
+  return std::string(text.substr(place.begin, place.end - place.begin));
+}
+
+/// Whether white space stands between byte `from` of a text and a token that ends at `to`, or in
+/// front of its characters.
+bool after_white_space(std::string_view text, std::size_t from, std::size_t to) {
+  return from < to && text::trimmed(text, {from, to}).begin > from;
+}
+
+/// The code points of `text`, up to the first byte that is not UTF-8.
+std::u32string characters(std::string_view text) {
+  std::u32string out;
+  while (!text.empty()) {
+    char32_t c = 0;
+    const int size = decode_utf8(text, c);
+    if (size == 0) break;
+    out.push_back(c);
+    text.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return out;
+}
+
+/// Whether `text` has a character that Unicode calls a letter.
+bool has_letter(std::u32string_view text) {
+  return std::ranges::any_of(text, [](char32_t c) { return text::is(c, text::kLetter); });
+}
+
+/// Whether `text` has white space.
+bool has_white_space(std::u32string_view text) {
+  return std::ranges::any_of(text, text::is_white_space);
+}
+
+/// What the tokens `ids` of `tokenizer` look like in a text, without white space at the ends: that
+/// may belong to the first.
+std::string shown(const text::Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
+  return trimmed(tokenizer.decode(ids, false));
+}
+
+/// `word` of a text as the normalizer of `tokenizer` leaves it, also where its tokens do not show
+/// that ([UNK]).
+std::string normalized(const text::Tokenizer& tokenizer, std::string_view word) {
+  const text::TokenizerParts& parts = tokenizer.parts();
+  if (!parts.steps.normalizer) return std::string(word);
+  text::AlignedText text = text::AlignedText::from(word);
+  parts.steps.normalizer->apply(text);
+  std::string_view out = text.text;
+  // Normalizers of Llama put the mark of spaces in front.
+  if (parts.word_mark == text::WordMark::kSpace && out.starts_with(parts.word_prefix))
+    out.remove_prefix(parts.word_prefix.size());
+  return trimmed(out);
+}
+
+/// The words of `text`, from left to right; none overlap. `sentence` are its tokens, with spans. A
+/// word is a pre-token, cut where white space is in front of a token (pre-tokenizers that do not
+/// split at spaces). Of one character that was read as several words (U+FDFB by NFKC) these are
+/// one. Tokens are numbers of the sentence's ids.
+std::vector<WordTokens> words_apart(const Sentence& s, std::string_view text) {
+  std::vector<WordTokens> words;
+  std::size_t last_end = 0;
+  for (Index t = s.prefix; t < s.size() - s.suffix; ++t) {
+    const auto at = static_cast<std::size_t>(t);
+    const auto [begin, end] = s.spans[at];
+    const bool same = !words.empty() && s.words[at] != text::kNoWord &&
+                      s.words[at] == s.words[at - 1] && !after_white_space(text, last_end, end);
+    if (!same) words.push_back({{begin, end}, t, t});
+    const auto take = [](WordTokens& word, std::size_t from, std::size_t to, Index last) {
+      word.place = {std::min(word.place.begin, from), std::max(word.place.end, to)};
+      word.end = last;
+    };
+    take(words.back(), begin, end, t + 1);
+    last_end = std::max<std::size_t>(last_end, end);
+    while (words.size() > 1 && words.back().place.begin < words[words.size() - 2].place.end) {
+      const WordTokens word = words.back();
+      words.pop_back();
+      take(words.back(), word.place.begin, word.place.end, word.end);
+    }
+  }
+  for (WordTokens& word : words) word.place = text::trimmed(text, word.place);
+  return words;
+}
+
+/// The tokens of `sentence` for the part `place`, in bytes, of its line `text`: those that share a
+/// character with it, and, of the same pre-token, those in front of them that have none. Numbers of
+/// the sentence's ids; perhaps none.
+WordTokens tokens_of(const Sentence& s, std::string_view text, text::Stretch place) {
+  const Index end = s.size() - s.suffix;
+  const auto before = [&](Index t) {
+    return s.spans[static_cast<std::size_t>(t)].end <= place.begin;
+  };
+  const auto touches = [&](Index t) {
+    const auto [from, to] = s.spans[static_cast<std::size_t>(t)];
+    return from < place.end && to > place.begin;
+  };
+  WordTokens out{place, s.prefix, s.prefix};
+  while (out.begin < end && !touches(out.begin)) ++out.begin;
+  for (out.end = out.begin; out.end < end; ++out.end) {
+    if (!touches(out.end) && !before(out.end)) break;
+  }
+  const auto empty = [&](Index t) {
+    const auto [from, to] = s.spans[static_cast<std::size_t>(t)];
+    const text::Stretch shown = text::trimmed(text, {from, to});
+    return shown.begin == shown.end;
+  };
+  while (out.begin < out.end && out.begin > s.prefix && empty(out.begin - 1) &&
+         s.words[static_cast<std::size_t>(out.begin - 1)] ==
+             s.words[static_cast<std::size_t>(out.begin)])
+    --out.begin;
+  return out;
+}
+
+/// `text` with a capital in front where the word `in_line` begins with one (A to Z) and the
+/// tokenizer has lowered it: `as_read`.
+std::string in_case(std::string text, std::string_view in_line, std::string_view as_read) {
+  const bool lowered = !in_line.empty() && !as_read.empty() && is_ascii_capital(in_line[0]) &&
+                       is_ascii_small(as_read[0]);
+  if (lowered && !text.empty()) text[0] = ascii_capital(text[0]);
+  return text;
+}
 
 constexpr char32_t kReplacement = U'\uFFFD';
 

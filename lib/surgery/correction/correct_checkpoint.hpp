@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "surgery/correction/correction_request.hpp"
+#include "surgery/correction/correction_settings.hpp"
 #include "surgery/correction/mlm_correction.hpp"
 #include "surgery/edit/verify_checkpoint.hpp"
 #include "surgery/rows/embedding_table.hpp"

@@ -13,7 +13,6 @@
 #include "model/variants.hpp"
 #include "nn/differentiable_attention.hpp"
 #include "train/network/encoder_run.hpp"
-#include "train/network/scaled_columns.hpp"
 
 namespace masque::train {
 

@@ -7,7 +7,6 @@
 #include "model/forward/layer_forward.hpp"
 #include "model/variants.hpp"
 #include "train/network/encoder_run.hpp"
-#include "train/network/scaled_columns.hpp"
 
 namespace masque::train {
 

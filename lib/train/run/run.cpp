@@ -13,12 +13,15 @@
 #include "base/name_table.hpp"
 #include "base/parallel.hpp"
 #include "base/parse_number.hpp"
+#include "model/checkpoint/placed.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/checkpoint/training_state.hpp"
+#include "model/design.hpp"
 #include "model/detector.hpp"
+#include "model/variants.hpp"
 #include "store/checkpoint.hpp"
 #include "text/tokenizer_digest.hpp"
-#include "train/network/operations.hpp"
+#include "train/network/parameters.hpp"
 #include "train/network/trained_positions.hpp"
 #include "train/run/folder_parts.hpp"
 #include "train/run/settings.hpp"
@@ -27,6 +30,81 @@
 namespace masque::train {
 
 namespace {
+
+// How much a step of training computes.
+
+/// What goes through a network in a step.
+struct Work {
+  double tokens = 0;  ///< of all sequences
+  double length = 0;  ///< of a sequence, on average
+  double rows = 0;    ///< with a loss
+};
+
+/// Returns the operations of products for `work`, forward and backward, as papers count them: 6 for
+/// each weight that a token meets, 6 n for each element of the queries and of the contexts of a
+/// sequence of n tokens (the full square, for masks too), and 6 for each weight of the head and row
+/// with a loss. The model is of `design` at the places `map` of `parameters`. Norms, activations,
+/// mixers, projections of distances, a detector and the optimizer are not counted; of two streams
+/// one is. T is float.
+template <class T>
+double step_operations(const model::Design& design, const ParameterMap& map,
+                       const Parameters<T>& parameters, const Work& work);
+
+using model::Role;
+
+/// Whether a role's weight meets every token.
+bool of_layers(Role role) {
+  switch (role) {
+    case Role::kQuery:
+    case Role::kKey:
+    case Role::kValue:
+    case Role::kOutput:
+    case Role::kUp:
+    case Role::kGate:
+    case Role::kDown:
+    case Role::kGatedInput:
+    case Role::kEmbeddingProjection: return true;
+    default: return false;
+  }
+}
+
+template <class T>
+double step_operations(const model::Design& design, const ParameterMap& map,
+                       const Parameters<T>& parameters, const Work& work) {
+  double layers = 0, head = 0;
+  const auto size = [&](Index parameter) {
+    return static_cast<double>(parameters[parameter].size());
+  };
+  // Layers that share weights use them each.
+  const double uses = static_cast<double>(design.num_hidden_layers) /
+                      static_cast<double>(std::max<Index>(1, model::count_layers(design)));
+  map.for_each([&](Role role, bool bias, Index, Index, Index parameter) {
+    if (bias) return;
+    if (of_layers(role)) {
+      layers += role == Role::kEmbeddingProjection ? size(parameter) : uses * size(parameter);
+    } else if (role == Role::kHeadTransform || role == Role::kDecoder) {
+      head += size(parameter);
+    }
+  });
+  const bool vocabulary =
+      design.head.kind == model::HeadKind::kMasked || design.head.kind == model::HeadKind::kCausal;
+  const Index table = map.weight(Role::kWordTable);
+  if (vocabulary && map.weight(Role::kDecoder) == ParameterMap::kNone &&
+      table != ParameterMap::kNone)
+    head += size(table);
+  const Index query_width = design.layer_kind == model::LayerKind::kGatedAttention
+                                ? design.attention_key_size
+                                : design.num_attention_heads * design.head_size;
+  const double wide = static_cast<double>(query_width + model::context_width(design)) / 2;
+  const double attention =
+      design.variants.mixer.empty()
+          ? 12 * work.length * wide * static_cast<double>(design.num_hidden_layers)
+          : 0;
+  return work.tokens * (6 * layers + attention) + work.rows * 6 * head;
+}
+
+template double step_operations(const model::Design&, const ParameterMap&, const Parameters<float>&,
+                                const Work&);
 
 using model::kTrainingStateName;
 

@@ -1,4 +1,4 @@
-#include "surgery/vocabulary/token_moves.hpp"
+#include "surgery/vocabulary/vocabulary_job.hpp"
 
 #include <algorithm>
 #include <array>
