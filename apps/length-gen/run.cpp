@@ -70,7 +70,6 @@ cli::ExitCode run(Options& o, cli::Session& session) {
     if (o.rate) model.mlm.selection.rate = fmt::format("{}", *o.rate);
     model.design = requested.arms[arm].recipe;
     model.position = model.design.position;
-    model.num_attention_heads = model.design.num_attention_heads;
     train::RunOptions options = commands::run_options(model, steps, seed);
     // A mixer has weights for every position that there may be.
     if (!model.design.mixer.empty())

@@ -80,7 +80,7 @@ Requested requested_of(const RunOptions& o) {
   request.finetuning = finetuning_of(o, request.eval_lengths);
   request.keep_models = o.keep_models;
   request.folder = o.output;
-  train::DesignRecipe design = commands::design_with_sizes(o);
+  train::DesignRecipe design = o.design;
   design.position = o.position.value_or(design.position);
   if (o.scale) design.normalizer = normalizers_of(o, requested.train_lengths);
   requested.arms = length::make_arms(design, o.several_heads,

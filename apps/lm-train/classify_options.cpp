@@ -27,7 +27,7 @@ void check_classify(const ClassifyCommand& o) {
                                  field("seeds"), field("epochs")));
   if (o.resume && !o.output)
     throw UsageError(fmt::format("{}: needs -o DIR, the folder to resume", field("resume")));
-  if (o.untied)
+  if (!o.design.tie_word_embeddings)
     throw UsageError(fmt::format(
         "{} has no effect: a classifier has no output vocabulary; remove it", field("untied")));
   commands::check_drop(o.drop, false);

@@ -499,13 +499,13 @@ Command& Command::choose(const std::string& names, std::vector<std::string> word
               }});
 }
 
-Command& Command::flag(std::string names, bool& target, std::string help) {
+Command& Command::flag(std::string names, bool& target, std::string help, bool value) {
   return add({.names = std::move(names),
               .value = {},
               .help = std::move(help),
               .initial = {},
               .words = {},
-              .set = [&target](const std::string&) { target = true; }});
+              .set = [&target, value](const std::string&) { target = value; }});
 }
 
 }  // namespace masque::cli

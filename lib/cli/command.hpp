@@ -181,9 +181,9 @@ class Command {
         [&target, words](std::size_t i) { target = words[i].second; }, help);
   }
 
-  /// An option without a value: `names` is "--name" or "-n,--name", `target` becomes true, `help`
-  /// is one sentence.
-  Command& flag(std::string names, bool& target, std::string help);
+  /// An option without a value: `names` is "--name" or "-n,--name", `target` becomes `value`,
+  /// `help` is one sentence.
+  Command& flag(std::string names, bool& target, std::string help, bool value = true);
 
   /// Options may come from an experiment file, too, as `how` says; those of the command line
   /// replace the file's. Also declares --print-experiment. With kArgument the command has no other

@@ -1,6 +1,7 @@
 #include "commands/training_options.hpp"
 
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -95,37 +96,12 @@ void add_objective_settings(const TrainingOptions& o, train::RunOptions& run) {
 }
 
 /// The design of a new model.
-void add_design_settings(const TrainingOptions& o, train::RunOptions& run) {
+void add_design_settings(train::RunOptions& run) {
   const auto set = setter_of(run);
-  set("num_hidden_layers", o.num_hidden_layers);
-  set("hidden_size", o.hidden_size);
-  set("num_attention_heads", o.num_attention_heads);
-  set("head_size", run.design.head_size);
-  set("value_size", run.design.value_size);
-  set("intermediate_size", run.design.intermediate_size);
-  set("attention_key_size", o.attention_key_size);
-  set("layer_kind", run.design.layer_kind);
-  set("position", run.design.position);
-  set("position_shared", run.design.position_shared);
-  set("normalizer", run.design.normalizer);
-  set("norm_placement", run.design.norm_placement);
-  set("input_residual", run.design.input_residual);
-  set("late_positions", run.design.late_positions);
-  set("norm", run.design.norm);
-  set("hidden_act", run.design.hidden_act);
-  set("gated", run.design.gated);
-  set("mixer", run.design.mixer);
-  set("mixer_inner_size", run.design.mixer_inner_size);
-  set("mixer_attention_size", run.design.mixer_attention_size);
-  set("mixer_kernel_size", run.design.mixer_kernel_size);
-  set("mixer_dilation", run.design.mixer_dilation);
-  set("mixer_chunk_size", run.design.mixer_chunk_size);
-  set("talking_heads", run.design.talking_heads);
-  set("softmax_heads", run.design.softmax_heads);
-  set("value_heads", run.design.value_heads);
-  set("largest_keys", run.design.largest_keys);
-  set("previous_scores", run.design.previous_scores);
-  set("tie_word_embeddings", run.design.tie_word_embeddings);
+  for (const train::DesignField& one : train::design_fields()) {
+    std::visit([&](auto member) { set(std::string(one.key).c_str(), run.design.*member); },
+               one.member);
+  }
 }
 
 /// Everything that decides the bytes.
@@ -134,7 +110,7 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
   set("objective", o.objective);
   set("steps", steps);
   set("batch_size", o.batch_size);
-  if (!o.design_of_checkpoint) add_design_settings(o, run);
+  if (!o.design_of_checkpoint) add_design_settings(run);
   set("optimizer", name_in(train::optimizer_names(), o.optimizer));
   set("learning_rate", o.learning_rate);
   set("warmup", run.trainer.schedule.warmup);
@@ -157,28 +133,9 @@ void add_settings(const TrainingOptions& o, std::int64_t steps, train::RunOption
 
 }  // namespace
 
-train::DesignRecipe design_with_sizes(const TrainingOptions& o) {
-  train::DesignRecipe design = o.design;
-  design.num_hidden_layers = o.num_hidden_layers;
-  design.hidden_size = o.hidden_size;
-  design.num_attention_heads = o.num_attention_heads;
-  design.head_size = o.head_size.value_or(0);
-  design.value_size = o.value_size.value_or(0);
-  design.softmax_heads = o.softmax_heads.value_or(0);
-  design.value_heads = o.value_heads.value_or(0);
-  design.largest_keys = o.largest_keys.value_or(0);
-  design.mixer_inner_size = o.mixer_inner_size.value_or(design.mixer_inner_size);
-  design.intermediate_size = o.intermediate_size.value_or(0);
-  design.attention_key_size = o.attention_key_size;
-  design.tie_word_embeddings = !o.untied;
-  design.input_residual = !o.no_input_residual;
-  design.late_positions = o.late_positions.value_or(0);
-  return design;
-}
-
 train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std::uint64_t seed) {
   train::RunOptions run;
-  run.design = design_with_sizes(o);
+  run.design = o.design;
   // A query stream sees no positions of the input. With a mixer the objective is refused.
   const bool two_streams =
       (o.objective == "plm" || o.objective == "plm-hf") && o.design.mixer.empty();
@@ -222,72 +179,28 @@ train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std:
 void declare_design(cli::Command& c, TrainingOptions& o, const std::string& several) {
   const std::string lists = several.empty() ? "; or a list, one for each layer: '3*A, B'"
                                             : "; put a list by layer in parentheses";
-  train::DesignRecipe& d = o.design;
-  c.option("--num-hidden-layers", "N", o.num_hidden_layers, cli::AllowedRange{1, 1000},
-           "number of layers");
-  c.option("--hidden-size", "N", o.hidden_size, cli::AllowedRange{1, 1e5}, "hidden size");
-  if (several.empty()) {
-    c.option("--num-attention-heads", "N", o.num_attention_heads, cli::AllowedRange{1, 1e4},
-             "number of attention heads");
-  } else {
-    c.option("--num-attention-heads", "N", o.several_heads, "number of attention heads" + several);
+  for (const train::DesignField& one : train::design_fields()) {
+    const std::string option = "--" + option_of(one);
+    const std::string value(one.value);
+    std::string help(one.help);
+    if (one.varies && !several.empty())
+      help += (one.key == "mixer" ? "; none: attention" : "") + several;
+    if (one.by_layer) help += lists;
+    if (!one.initial.empty()) help += fmt::format(" [{}]", one.initial);
+    if (one.key == "position") {
+      c.option(option, value, o.position, help);
+    } else if (one.key == "num_attention_heads" && !several.empty()) {
+      c.option(option, value, o.several_heads, help);
+    } else if (const auto* number = std::get_if<Index train::DesignRecipe::*>(&one.member)) {
+      c.option(option, value, o.design.**number,
+               cli::AllowedRange{1, static_cast<double>(one.most)}, help);
+    } else if (const auto* flag = std::get_if<bool train::DesignRecipe::*>(&one.member)) {
+      c.flag(option, o.design.**flag, help, !(o.design.**flag));
+    } else {
+      c.option(option, value, o.design.*std::get<std::string train::DesignRecipe::*>(one.member),
+               help);
+    }
   }
-  c.option("--head-size", "N", o.head_size, cli::AllowedRange{1, 1e5},
-           "size of a head's queries and keys [hidden size / heads]");
-  c.option("--value-size", "N", o.value_size, cli::AllowedRange{1, 1e5},
-           "size of a head's values [hidden size / heads]");
-  c.option("--intermediate-size", "N", o.intermediate_size, cli::AllowedRange{1, 1e6},
-           "size of the feed-forward layer [4 × hidden size; gated attention units: 2 ×]");
-  c.option("--attention-key-size", "N", o.attention_key_size, cli::AllowedRange{1, 1e5},
-           "size of queries and keys in gated attention units");
-  c.option("--layer-kind", "KIND", d.layer_kind,
-           "kind of layers: transformer or gated_attention" + several);
-  c.option("--position", "SCHEME", o.position,
-           "positions: learned, sinusoidal, rope, none, or a scheme of attn-probe variants" +
-               several + lists + " [learned; plm: rope]");
-  c.flag("--position-shared", d.position_shared, "all layers share the parameters of --position");
-  c.option("--late-positions", "N", o.late_positions, cli::AllowedRange{1, 1000},
-           "add learned absolute positions also to the states in front of the last N layers");
-  c.option("--normalizer", "NAME", d.normalizer,
-           "function from scores to attention weights; attn-probe variants lists them" + several +
-               lists);
-  c.option(
-      "--norm-placement", "WHERE", d.norm_placement,
-      "where norms stand: post, pre, parallel, sandwich, rezero, normformer, admin, deepnorm, or "
-      "deepnorm with gains for an optimizer: deepnorm_su (Adam), deepnorm_su_sgd, "
-      "deepnorm_su_lamb" +
-          several);
-  c.flag("--no-input-residual", o.no_input_residual,
-         "no residual connection around the first layer's attention");
-  c.option("--norm", "KIND", d.norm, "kind of norms: layer or rms");
-  c.option("--hidden-act", "NAME", d.hidden_act,
-           "activation of the feed-forward layer [gelu; gated: silu]");
-  c.flag("--gated", d.gated, "use gated feed-forward layers");
-  c.option("--mixer", "NAME", d.mixer,
-           "block instead of attention; attn-probe variants lists them" +
-               (several.empty() ? several : "; none: attention" + several));
-  c.option("--mixer-inner-size", "N", o.mixer_inner_size, cli::AllowedRange{1, 1e6},
-           "hidden units, rank or memories of a mixer [see attn-probe variants]");
-  c.option("--mixer-attention-size", "N", d.mixer_attention_size, cli::AllowedRange{1, 1e5},
-           "size of amlp's tiny attention, and of mixed_chunk's queries and keys");
-  c.option("--mixer-kernel-size", "N", d.mixer_kernel_size, cli::AllowedRange{1, 1e5},
-           "kernel size of a mixer's convolution");
-  c.option("--mixer-dilation", "N", d.mixer_dilation, cli::AllowedRange{1, 1e5},
-           "distance between the taps of that convolution");
-  c.option("--mixer-chunk-size", "N", d.mixer_chunk_size, cli::AllowedRange{1, 1e5},
-           "tokens in a chunk of mixed_chunk");
-  c.option(
-      "--talking-heads", "WHERE", d.talking_heads,
-      "mix heads before the softmax, after it, or both: none, before, after or both" + several);
-  c.option("--softmax-heads", "N", o.softmax_heads, cli::AllowedRange{1, 1e4},
-           "--talking-heads both: number of heads in the softmax [the number of heads]");
-  c.option("--value-heads", "N", o.value_heads, cli::AllowedRange{1, 1e4},
-           "--talking-heads after or both: number of heads of values [the number of heads]");
-  c.option("--largest-keys", "K", o.largest_keys, cli::AllowedRange{1, 1e6},
-           "each query reads only the keys with its K largest scores [all]");
-  c.option("--previous-scores", "KIND", d.previous_scores,
-           "add scores of earlier layers (RealFormer): none, one_layer or accumulated" + several);
-  c.flag("--untied", o.untied, "give the output its own vocabulary matrix");
 }
 
 void declare_optimizer(cli::Command& c, TrainingOptions& o) {

@@ -16,25 +16,12 @@ namespace masque::commands {
 /// The options of a model and of its training as a command line gives them; run_options turns them
 /// into what the library takes. Their defaults are those of the tools.
 struct TrainingOptions {
-  std::string objective = "mlm";       ///< of train::objectives(), or one of two networks
-  std::int64_t num_hidden_layers = 4,  ///< number of layers
-      hidden_size = 256,               ///< size of states
-      num_attention_heads = 4;         ///< number of heads, if it is one for all
-  std::string several_heads = "4";     ///< in place of num_attention_heads, where it may be a list
-  std::optional<std::int64_t> head_size,  ///< of queries and keys; none: hidden size / heads
-      value_size,                         ///< of a head; none: hidden size / heads
-      intermediate_size;  ///< none: 4 times the hidden size, 2 times with gated attention units
-  std::optional<std::int64_t> mixer_inner_size,  ///< nn::MixerShape::inner_size; none: the recipe's
-      softmax_heads,                             ///< none: num_attention_heads
-      value_heads,                               ///< none: num_attention_heads
-      largest_keys,                              ///< keys that a query reads; none: all
-      late_positions;                     ///< last layers with positions in front of them; none: 0
-  std::int64_t attention_key_size = 128;  ///< of gated attention units
-  std::optional<std::string> position;    ///< a scheme; none: learned, with plm rope
-  train::DesignRecipe design;             ///< but for what stands above
-  bool design_of_checkpoint = false;      ///< the model has a design: these are no settings of it
-  bool untied = false,                    ///< not DesignRecipe::tie_word_embeddings
-      no_input_residual = false;          ///< not DesignRecipe::input_residual
+  std::string objective = "mlm";  ///< of train::objectives(), or one of two networks
+  std::string several_heads =
+      "4";  ///< in place of design.num_attention_heads, where it may be a list
+  std::optional<std::string> position;  ///< a scheme; none: learned, with plm rope
+  train::DesignRecipe design;           ///< but for `position`
+  bool design_of_checkpoint = false;    ///< the model has a design: these are no settings of it
   train::Optimizer optimizer = train::Optimizer::kAdamW;  ///< of all parameters
   double learning_rate = 1e-3,                            ///< the peak, after the warm-up
       weight_decay = 0.01,                                ///< of matrices and tables
@@ -116,10 +103,6 @@ void declare_optimizer(cli::Command& command, TrainingOptions& options);
 void declare_trained(cli::Command& command, TrainingOptions& options);
 /// Appends which tensors `options` train, and at which rates, to the settings of `run`.
 void add_trained_settings(const TrainingOptions& options, train::RunOptions& run);
-
-/// The design of `options` with the sizes that stand apart from it. The position is
-/// options.design's, not --position.
-train::DesignRecipe design_with_sizes(const TrainingOptions& options);
 
 /// `options` as the library takes them, with their settings, for `steps` steps (known by then) and
 /// this `seed`; --warmup is 5 % of the steps by default. Settings of add_trained_settings are not

@@ -58,6 +58,13 @@ std::vector<UnusedKey> FamilyConfig::unused_keys() const {
   return unused;
 }
 
+FamilyConfig FamilyConfig::of_options(store::ModelConfig config,
+                                      std::function<std::string(std::string_view name)> called) {
+  FamilyConfig options(std::move(config));
+  options.option_ = std::move(called);
+  return options;
+}
+
 FamilyConfig FamilyConfig::with(store::ModelConfig config) const {
   FamilyConfig other(std::move(config));
   other.asked_ = asked_;
@@ -67,8 +74,22 @@ FamilyConfig FamilyConfig::with(store::ModelConfig config) const {
 void FamilyConfig::refuse(std::string_view name, std::string_view expected) const {
   std::string value = config_.has(name) ? config_.spelling(name) : "absent";
   if (value.size() > 60) value = value.substr(0, 60) + "…";
+  if (option_) {
+    if (value.size() > 1 && value.front() == '"') value.front() = value.back() = '\'';
+    fail(name, fmt::format("found {}, expected {}", escape(value), expected));
+  }
   throw InputError(config_.path(),
                    fmt::format("{} is {}, expected {}", name, escape(value), expected));
+}
+
+void FamilyConfig::fail(std::string_view name, std::string_view problem) const {
+  const std::string message = fmt::format("{}: {}", called(name), problem);
+  if (option_) throw UsageError(message);
+  throw InputError(config_.path(), message);
+}
+
+std::string FamilyConfig::called(std::string_view name) const {
+  return option_ ? option_(name) : std::string(name);
 }
 
 std::optional<Index> FamilyConfig::whole(std::string_view name, Index least, Index most) const {

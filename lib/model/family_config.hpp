@@ -36,6 +36,10 @@ class FamilyConfig {
  public:
   /// Reads `config`, of which it keeps a copy.
   explicit FamilyConfig(store::ModelConfig config) : config_(std::move(config)) {}
+  /// Reads a `config` whose members are options of a tool: what is wrong is a UsageError about the
+  /// option, as `called` names that of a member ("OPTION: found 'x', expected …").
+  static FamilyConfig of_options(store::ModelConfig config,
+                                 std::function<std::string(std::string_view name)> called);
 
   /// Names at the top level that no function has asked for, although each is within two edits of
   /// one that was asked for and is not there: the name, and the one that it is near to.
@@ -88,6 +92,10 @@ class FamilyConfig {
 
   /// Throws InputError "path: NAME is VALUE, expected …" of the option `name`; `expected` ends it.
   [[noreturn]] void refuse(std::string_view name, std::string_view expected) const;
+  /// Throws InputError "path: NAME: PROBLEM" about the option `name`, with this `problem`.
+  [[noreturn]] void fail(std::string_view name, std::string_view problem) const;
+  /// The option `name` as messages call it.
+  std::string called(std::string_view name) const;
 
  private:
   /// Names that were asked for, and the same of objects inside.
@@ -103,6 +111,7 @@ class FamilyConfig {
   void ask(std::string_view name) const { asked_->names.emplace(name); }
 
   store::ModelConfig config_;
+  std::function<std::string(std::string_view name)> option_;  ///< empty: of a file
   /// What copies have been asked for, too.
   std::shared_ptr<Asked> asked_ = std::make_shared<Asked>();
 };

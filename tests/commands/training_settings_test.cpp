@@ -140,7 +140,7 @@ TEST_CASE("of a checkpoint's design no option is a setting") {
   options.design_of_checkpoint = true;
   const auto usual = settings_of(options);
   options.design.normalizer = "relu2";
-  options.hidden_size = 48;
+  options.design.hidden_size = 48;
   CHECK(settings_of(options) == usual);
 }
 

@@ -26,9 +26,7 @@ constexpr Index kWidest = 1 << 20;  // some schemes make start values where size
 /// Lets nn judge what a key says: InputError naming the key for what is no such variant.
 void check_variant(const FamilyConfig& config, std::string_view name,
                    const std::function<void()>& use) {
-  if (const auto problem = usage_error_message(use)) {
-    throw InputError(config.raw().path(), fmt::format("{}: {}", name, *problem));
-  }
+  if (const auto problem = usage_error_message(use)) config.fail(name, *problem);
 }
 
 void read_sizes(Design& design, const FamilyConfig& config) {
@@ -62,7 +60,9 @@ void read_own_heads(Design& design, const FamilyConfig& config) {
     config.refuse("num_key_value_heads", "a divisor of num_attention_heads");
   }
   if (!config.has("head_size") && design.hidden_size % design.num_attention_heads != 0) {
-    config.refuse("num_attention_heads", "a divisor of hidden_size, or head_size with it");
+    config.refuse("num_attention_heads",
+                  fmt::format("a divisor of {}, or {} with it", config.called("hidden_size"),
+                              config.called("head_size")));
   }
   design.head_size = config.size(
       {"head_size"}, std::max<Index>(1, design.hidden_size / design.num_attention_heads));
@@ -132,7 +132,9 @@ void read_mixed_heads(Design& design, const FamilyConfig& config) {
     const Index heads = config.count({name}, 0);
     if (heads > kMostHeads) config.refuse(name, fmt::format("0 to {}", kMostHeads));
     if (heads == 0 || heads == design.num_attention_heads) return Index{0};
-    if (!mixed) config.refuse(name, fmt::format("num_attention_heads, or talking_heads {}", where));
+    if (!mixed)
+      config.refuse(name, fmt::format("{}, or {} {}", config.called("num_attention_heads"),
+                                      config.called("talking_heads"), where));
     return heads;
   };
   variants.softmax_heads =
@@ -187,8 +189,9 @@ void read_mixer(Design& design, const FamilyConfig& config) {
   }
   if (needs_materialized_attention(design)) {
     config.refuse("mixer",
-                  "none with talking_heads, largest_keys, previous_scores and position schemes of "
-                  "weights and values");
+                  fmt::format("none with {}, {}, {} and position schemes of weights and values",
+                              config.called("talking_heads"), config.called("largest_keys"),
+                              config.called("previous_scores")));
   }
   if (positions_act_in_attention(design)) {
     config.refuse("mixer", "none with positions that act on queries, keys or scores");
@@ -203,8 +206,7 @@ void read_streams(Design& design, const FamilyConfig& config) {
   const bool towers = design.streams == Streams::kTowers;
   if (towers) check_variant(config, "streams", [&] { set_towers(design); });
   read_mask(config, design);
-  if (const auto problem = input_residual_problem(design))
-    config.refuse("input_residual", "true: " + *problem);
+  if (const auto problem = input_residual_problem(design)) config.fail("input_residual", *problem);
   if (design.streams == Streams::kOne) return;
   if (const auto problem = mixer_problem(design)) config.refuse("streams", "\"one\": " + *problem);
   if (design.streams == Streams::kTwo && adds_position(design)) {
@@ -228,7 +230,9 @@ Design read_design(const FamilyConfig& config) {
   design.use_bias = config.flag("use_bias", true);
   design.activation = config.activation("hidden_act", default_activation(design));
   design.gated = config.flag("gated", false);
-  if (gated_attention && design.gated) config.refuse("gated", "false with gated attention");
+  if (gated_attention && design.gated)
+    config.fail("gated", fmt::format("with {} gated_attention units are gated already",
+                                     config.called("layer_kind")));
   design.embedding_scale = config.positive("embedding_scale", 1);
   read_own_heads(design, config);
   read_norms(design, config);
@@ -242,8 +246,7 @@ Design read_design(const FamilyConfig& config) {
   read_streams(design, config);
   read_detector(config, design);
   design.variants.late_positions = config.count({"late_positions"}, 0);
-  if (const auto problem = late_position_problem(design))
-    throw InputError(config.raw().path(), fmt::format("late_positions: {}", *problem));
+  if (const auto problem = late_position_problem(design)) config.fail("late_positions", *problem);
   read_latent(config, design);
   return design;
 }

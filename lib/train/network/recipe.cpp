@@ -5,16 +5,19 @@
 #include <cmath>
 #include <functional>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/json_writer.hpp"
 #include "base/parallel.hpp"
 #include "base/types.hpp"
 #include "model/checkpoint/save.hpp"
+#include "model/family.hpp"
 #include "model/layer_list.hpp"
-#include "model/masque_names.hpp"
 #include "model/variants.hpp"
 
 namespace masque::train {
@@ -62,22 +65,6 @@ bool is_deepnorm(std::string_view norm_placement) {
   return std::ranges::find(kConstants, norm_placement, &Constants::name) != kConstants.end();
 }
 
-[[noreturn]] void refuse(std::string_view name, const std::string& found,
-                         std::string_view expected) {
-  throw UsageError(
-      fmt::format("{}: found '{}', expected {}", field(name), escape(found), expected));
-}
-
-/// The value of a name. Throws UsageError with the field for another one.
-template <class T>
-T choice(std::string_view what, const std::string& name, std::string_view expected,
-         std::initializer_list<std::pair<std::string_view, T>> values) {
-  for (const auto& [known, value] : values) {
-    if (known == name) return value;
-  }
-  refuse(what, name, expected);
-}
-
 /// Calls work(); what it refuses is reported with the field.
 void about(std::string_view name, const std::function<void()>& work) {
   if (const auto problem = usage_error_message(work))
@@ -106,80 +93,6 @@ void set_normalizer(const std::string& text, Design& design) {
     design.normalizer =
         model::layer_list_text(model::layer_choices(text, design.num_hidden_layers));
   });
-}
-
-void set_norms(const DesignRecipe& recipe, Design& design) {
-  using model::NormPlacement;
-  if (recipe.norm != "layer" && recipe.norm != "rms") refuse("norm", recipe.norm, "layer or rms");
-  design.norm.kind = recipe.norm == "rms" ? kernel::Norm::kRms : kernel::Norm::kLayer;
-  design.norm.epsilon = 1e-12;
-  const std::string& placement = recipe.norm_placement;
-  if (is_deepnorm(placement)) {
-    design.norm_placement = NormPlacement::kPost;
-    design.variants.residual_scale = deepnorm_of(recipe).residual_scale;
-  } else if (const auto found = model::find_word(model::kNormPlacements, placement)) {
-    design.norm_placement = *found;
-  } else {
-    refuse("norm_placement", placement,
-           "post, pre, parallel, sandwich, rezero, normformer, admin, deepnorm, deepnorm_su, "
-           "deepnorm_su_sgd or deepnorm_su_lamb");
-  }
-  if (norms_input(design.norm_placement)) {
-    design.final_norm = true;
-  } else {
-    // ReZero: without it the states would be as small as embeddings start.
-    design.embedding_norm = design.norm;
-  }
-}
-
-/// Refuses parts that no layer has together, by the names of both.
-void check_parts(const DesignRecipe& recipe, const Design& design) {
-  if (const auto problem = model::input_residual_problem(design))
-    throw UsageError(fmt::format("{}: {}", field("no_input_residual"), *problem));
-  if (const auto problem = model::late_position_problem(design))
-    throw UsageError(fmt::format("{}: {}", field("late_positions"), *problem));
-  const auto apart = [](const std::string& one, const std::string& other, std::string_view why) {
-    throw UsageError(fmt::format("{} with {}: {}", one, other, why));
-  };
-  const auto named = [](std::string_view name, const std::string& value) {
-    return fmt::format("{} {}", field(name), value);
-  };
-  const std::string talks = named("talking_heads", recipe.talking_heads);
-  if (design.layer_kind == model::LayerKind::kGatedAttention) {
-    const std::string kind = named("layer_kind", recipe.layer_kind);
-    if (recipe.gated)
-      apart(field("gated"), kind, "its units are gated already; remove one of the options");
-    if (design.norm_placement != model::NormPlacement::kPost &&
-        design.norm_placement != model::NormPlacement::kPre)
-      apart(named("norm_placement", recipe.norm_placement), kind,
-            "a unit is a single block; use post or pre");
-    if (recipe.talking_heads != "none") apart(talks, kind, "a unit has one head; use none");
-    if (!recipe.mixer.empty())
-      apart(named("mixer", recipe.mixer), kind,
-            "a unit contains attention; remove one of the options");
-  }
-  if (recipe.mixer.empty()) return;
-  const std::string mixer = named("mixer", recipe.mixer);
-  const nn::Mixer* own = nullptr;
-  about("mixer", [&] { own = model::mixer_of(design); });
-  // Of the sizes of mixers only this one may not fit the mixer.
-  const nn::MixerShape shape{
-      .tokens = 1, .hidden_size = recipe.hidden_size, .inner_size = recipe.mixer_inner_size};
-  if (const auto problem = usage_error_message([&] { own->parameters(shape); }))
-    apart(fmt::format("{} {}", field("mixer_inner_size"), recipe.mixer_inner_size), mixer,
-          *problem);
-  if (recipe.talking_heads != "none")
-    apart(talks, mixer, "a mixer has no attention weights; use none");
-  if (recipe.largest_keys > 0)
-    apart(fmt::format("{} {}", field("largest_keys"), recipe.largest_keys), mixer,
-          "a mixer has no scores; remove one of the options");
-  if (recipe.previous_scores != "none")
-    apart(named("previous_scores", recipe.previous_scores), mixer,
-          "a mixer has no scores; use none");
-  if (model::positions_act_in_attention(design))
-    apart(named("position", recipe.position), mixer,
-          "a mixer has no queries and keys; use learned, sinusoidal, none or another scheme of the "
-          "input");
 }
 
 /// DesignChanges::position.
@@ -216,46 +129,151 @@ void change_position(const DesignChanges& changes, Design& design) {
   });
 }
 
-/// Where heads are mixed, and how many the mixings give.
-void set_talking_heads(const DesignRecipe& recipe, Design& design) {
-  using model::TalkingHeads;
-  const TalkingHeads talking =
-      choice<TalkingHeads>("talking_heads", recipe.talking_heads, "none, before, after or both",
-                           {{"none", TalkingHeads::kNone},
-                            {"before", TalkingHeads::kBefore},
-                            {"after", TalkingHeads::kAfter},
-                            {"both", TalkingHeads::kBoth}});
-  const auto own = [&](std::string_view name, Index heads, bool mixed, std::string_view where) {
-    if (heads > 0 && !mixed)
-      throw UsageError(fmt::format("{} {} with {} {}: these heads are not mixed; use {}",
-                                   field(name), heads, field("talking_heads"), recipe.talking_heads,
-                                   where));
-    return heads == design.num_attention_heads ? Index{0} : heads;
-  };
-  model::VariantDesign& variants = design.variants;
-  variants.talking_heads = talking;
-  variants.softmax_heads =
-      own("softmax_heads", recipe.softmax_heads, talking == TalkingHeads::kBoth, "both");
-  variants.value_heads =
-      own("value_heads", recipe.value_heads, mixes_weights(talking), "after or both");
-}
-
-void set_mixer(const DesignRecipe& recipe, model::VariantDesign& variants) {
-  variants.mixer = recipe.mixer;
-  variants.mixer_inner_size = recipe.mixer_inner_size;
-  variants.mixer_attention_size = recipe.mixer_attention_size;
-  variants.mixer_kernel_size = recipe.mixer_kernel_size;
-  variants.mixer_dilation = recipe.mixer_dilation;
-  variants.mixer_chunk_size = recipe.mixer_chunk_size;
-}
-
 Index scaled(Index size, double by) {
   return size == 0
              ? 0
              : std::max<Index>(1, static_cast<Index>(std::llround(by * static_cast<double>(size))));
 }
 
+constexpr DesignField kFields[] = {
+    {"num_hidden_layers", &DesignRecipe::num_hidden_layers, "N", "number of layers", "", 1000},
+    {"hidden_size", &DesignRecipe::hidden_size, "N", "hidden size", "", 100000},
+    {"num_attention_heads", &DesignRecipe::num_attention_heads, "N", "number of attention heads",
+     "", 10000, "", true},
+    {"head_size", &DesignRecipe::head_size, "N", "size of a head's queries and keys",
+     "hidden size / heads", 100000},
+    {"value_size", &DesignRecipe::value_size, "N", "size of a head's values", "hidden size / heads",
+     100000},
+    {"intermediate_size", &DesignRecipe::intermediate_size, "N", "size of the feed-forward layer",
+     "4 × hidden size; gated attention units: 2 ×", 1000000},
+    {"attention_key_size", &DesignRecipe::attention_key_size, "N",
+     "size of queries and keys in gated attention units", "", 100000},
+    {"layer_kind", &DesignRecipe::layer_kind, "KIND",
+     "kind of layers: transformer or gated_attention", "", 0, "", true},
+    {"position", &DesignRecipe::position, "SCHEME",
+     "positions: learned, sinusoidal, rope, none, or a scheme of attn-probe variants",
+     "learned; plm: rope", 0, "", true, true},
+    {"position_shared", &DesignRecipe::position_shared, "",
+     "all layers share the parameters of the positions"},
+    {"late_positions", &DesignRecipe::late_positions, "N",
+     "add learned absolute positions also to the states in front of the last N layers", "", 1000},
+    {"normalizer", &DesignRecipe::normalizer, "NAME",
+     "function from scores to attention weights; attn-probe variants lists them", "", 0, "", true,
+     true},
+    {"norm_placement", &DesignRecipe::norm_placement, "WHERE",
+     "where norms stand: post, pre, parallel, sandwich, rezero, normformer, admin, deepnorm, or "
+     "deepnorm with gains for an optimizer: deepnorm_su (Adam), deepnorm_su_sgd, deepnorm_su_lamb",
+     "", 0, "", true},
+    {"input_residual", &DesignRecipe::input_residual, "",
+     "no residual connection around the first layer's attention", "", 0, "no-input-residual"},
+    {"norm", &DesignRecipe::norm, "KIND", "kind of norms: layer or rms"},
+    {"hidden_act", &DesignRecipe::hidden_act, "NAME", "activation of the feed-forward layer",
+     "gelu; gated: silu"},
+    {"gated", &DesignRecipe::gated, "", "use gated feed-forward layers"},
+    {"mixer", &DesignRecipe::mixer, "NAME",
+     "block instead of attention; attn-probe variants lists them", "", 0, "", true},
+    {"mixer_inner_size", &DesignRecipe::mixer_inner_size, "N",
+     "hidden units, rank or memories of a mixer", "see attn-probe variants", 1000000},
+    {"mixer_attention_size", &DesignRecipe::mixer_attention_size, "N",
+     "size of amlp's tiny attention, and of mixed_chunk's queries and keys", "", 100000},
+    {"mixer_kernel_size", &DesignRecipe::mixer_kernel_size, "N",
+     "kernel size of a mixer's convolution", "", 100000},
+    {"mixer_dilation", &DesignRecipe::mixer_dilation, "N",
+     "distance between the taps of that convolution", "", 100000},
+    {"mixer_chunk_size", &DesignRecipe::mixer_chunk_size, "N", "tokens in a chunk of mixed_chunk",
+     "", 100000},
+    {"talking_heads", &DesignRecipe::talking_heads, "WHERE",
+     "mix heads before the softmax, after it, or both: none, before, after or both", "", 0, "",
+     true},
+    {"softmax_heads", &DesignRecipe::softmax_heads, "N",
+     "number of heads in the softmax, between the two mixings of talking heads",
+     "the number of heads", 10000},
+    {"value_heads", &DesignRecipe::value_heads, "N",
+     "number of heads of values, after a mixing of weights by talking heads", "the number of heads",
+     10000},
+    {"largest_keys", &DesignRecipe::largest_keys, "K",
+     "each query reads only the keys with its K largest scores", "all", 1000000},
+    {"previous_scores", &DesignRecipe::previous_scores, "KIND",
+     "add scores of earlier layers (RealFormer): none, one_layer or accumulated", "", 0, "", true},
+    {"tie_word_embeddings", &DesignRecipe::tie_word_embeddings, "",
+     "give the output its own vocabulary matrix", "", 0, "untied"},
+};
+
+/// The members of config.json that `recipe` has other words for, or that do not fit its layers.
+void settle(DesignRecipe& recipe) {
+  const bool gated_units = recipe.layer_kind == "gated_attention";
+  if (gated_units) {
+    recipe.num_attention_heads = 1;
+    recipe.head_size = recipe.value_size = 0;
+    if (recipe.intermediate_size == 0) recipe.intermediate_size = 2 * recipe.hidden_size;
+  } else {
+    const Index heads = recipe.num_attention_heads;
+    const bool own_sizes = recipe.head_size > 0 && recipe.value_size > 0;
+    if (recipe.hidden_size % heads != 0 && !own_sizes) {
+      throw UsageError(fmt::format("{} {} is not a multiple of {} {}", field("hidden_size"),
+                                   recipe.hidden_size, field("num_attention_heads"), heads));
+    }
+    if (recipe.value_size == 0) recipe.value_size = recipe.hidden_size / heads;
+  }
+  const auto canonical = [&](const char* name, std::string& text, auto one) {
+    about(name, [&] {
+      std::vector<std::string> choices = model::layer_choices(text, recipe.num_hidden_layers);
+      for (std::string& choice : choices) choice = one(choice);
+      text = model::layer_list_text(choices);
+    });
+  };
+  canonical("position", recipe.position,
+            [](const std::string& choice) { return model::position_text(choice); });
+  canonical("normalizer", recipe.normalizer, std::identity());
+  if (is_deepnorm(recipe.norm_placement)) recipe.norm_placement = "post";
+}
+
+/// The option for the member `key`, as messages call it.
+std::string called(std::string_view key) {
+  const auto* found = std::ranges::find(kFields, key, &DesignField::key);
+  if (found == std::end(kFields) || found->option.empty()) return field(key);
+  std::string name(found->option);
+  std::ranges::replace(name, '-', '_');
+  return field(name);
+}
+
+/// The config.json of the family `masque` for `recipe`.
+std::string config_text(DesignRecipe recipe) {
+  const double residual_scale = deepnorm_of(recipe).residual_scale;
+  settle(recipe);
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  json.key("model_type").value("masque");
+  json.key("vocab_size").value(recipe.vocab_size);
+  json.key("max_position_embeddings").value(recipe.max_position_embeddings);
+  json.key("residual_scale").value(residual_scale);
+  for (const DesignField& one : kFields) {
+    std::visit(
+        [&](auto member) {
+          const auto& value = recipe.*member;
+          using Value = std::remove_cvref_t<decltype(value)>;
+          // What a recipe leaves open has the default of the family.
+          if constexpr (!std::is_same_v<Value, bool>) {
+            if (value == Value()) return;
+          }
+          json.key(one.key).value(value);
+        },
+        one.member);
+  }
+  json.end_object();
+  return text;
+}
+
 }  // namespace
+
+std::span<const DesignField> design_fields() { return kFields; }
+
+std::string option_of(const DesignField& field) {
+  std::string name(field.option.empty() ? field.key : field.option);
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
 
 DesignRecipe scaled_recipe(const DesignRecipe& recipe, double size) {
   DesignRecipe own = recipe;
@@ -284,64 +302,12 @@ void change_design(const DesignChanges& changes, Design& design) {
 }
 
 Design design_of(const DesignRecipe& recipe) {
-  using model::LayerKind;
-  using model::PreviousScores;
-  Design design;
-  design.family = design.model_type = "masque";
-  design.vocab_size = recipe.vocab_size;
-  design.hidden_size = design.embedding_size = recipe.hidden_size;
-  design.num_hidden_layers = recipe.num_hidden_layers;
-  design.max_position_embeddings = recipe.max_position_embeddings;
-  const bool gated_units = recipe.layer_kind == "gated_attention";
-  if (!gated_units && recipe.layer_kind != "transformer")
-    refuse("layer_kind", recipe.layer_kind, "transformer or gated_attention");
-  const Index heads = gated_units ? 1 : recipe.num_attention_heads;
-  design.num_attention_heads = design.num_key_value_heads = heads;
-  if (gated_units) {
-    design.layer_kind = LayerKind::kGatedAttention;
-    design.attention_key_size = design.head_size = recipe.attention_key_size;
-  } else {
-    const bool own_sizes = recipe.head_size > 0 && recipe.value_size > 0;
-    if (recipe.hidden_size % heads != 0 && !own_sizes) {
-      throw UsageError(fmt::format("{} {} is not a multiple of {} {}", field("hidden_size"),
-                                   recipe.hidden_size, field("num_attention_heads"), heads));
-    }
-    const Index even = recipe.hidden_size / heads;
-    design.head_size = recipe.head_size > 0 ? recipe.head_size : even;
-    const Index value_size = recipe.value_size > 0 ? recipe.value_size : even;
-    if (design.head_size != value_size) design.value_size = value_size;
-  }
-  design.intermediate_size = recipe.intermediate_size > 0
-                                 ? recipe.intermediate_size
-                                 : recipe.hidden_size * (gated_units ? 2 : 4);
-  design.attention_scale = 1 / std::sqrt(static_cast<double>(design.head_size));
-  for (Index l = 0; l < recipe.num_hidden_layers; ++l) {
-    model::LayerDesign layer;
-    layer.weights = l;
-    design.layers.push_back(layer);
-  }
-  const std::string act = !recipe.hidden_act.empty() ? recipe.hidden_act
-                          : gated_units              ? "silu"
-                                                     : "gelu";
-  const auto activation = kernel::find_activation(act);
-  if (!activation) refuse("hidden_act", act, "gelu, gelu_tanh, relu, squared_relu, silu, …");
-  design.activation = *activation;
-  design.gated = recipe.gated;
-  set_normalizer(recipe.normalizer, design);
-  set_norms(recipe, design);
-  design.variants.input_residual = recipe.input_residual;
-  design.variants.late_positions = recipe.late_positions;
-  set_mixer(recipe, design.variants);
-  set_talking_heads(recipe, design);
-  design.variants.largest_keys = recipe.largest_keys;
-  design.variants.previous_scores = choice<PreviousScores>(
-      "previous_scores", recipe.previous_scores, "none, one_layer or accumulated",
-      {{"none", PreviousScores::kNone},
-       {"one_layer", PreviousScores::kOneLayer},
-       {"accumulated", PreviousScores::kAccumulated}});
-  about("position", [&] { set_position(recipe, design); });
-  about("normalizer", [&] { model::check_score_scale(design); });
-  check_parts(recipe, design);
+  const auto family = model::find_family("masque");
+  Design design = family
+                      ->plan(model::FamilyConfig::of_options(
+                          store::ModelConfig::parse(config_text(recipe), ""), called))
+                      .design;
+  about("position", [&] { model::take_own_position(design); });
   design.head.transform = recipe.head_transform;
   if (recipe.head_transform) {
     design.head.norm = design.norm;

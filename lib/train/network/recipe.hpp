@@ -1,7 +1,11 @@
 // A model's design from the few words that people choose it by.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <variant>
 
 #include "model/design.hpp"
 
@@ -43,6 +47,30 @@ struct DesignRecipe {
   bool head_transform = true;              ///< a dense layer in front of the vocabulary
   bool tie_word_embeddings = true;         ///< the output matrix is the input table
 };
+
+/// A field of DesignRecipe: a member of the configuration of the family `masque`, a setting of a
+/// run and an option of the tools, which all have this one description.
+struct DesignField {
+  /// The member: a flag is an option that gives it the other value than it has at first.
+  using Member =
+      std::variant<Index DesignRecipe::*, bool DesignRecipe::*, std::string DesignRecipe::*>;
+  std::string_view key;      ///< as config.json and settings spell it
+  Member member;             ///< where it is
+  std::string_view value;    ///< what the option's help calls its value; empty: a flag
+  std::string_view help;     ///< of the option
+  std::string_view initial;  ///< what counts without the option, where the help has to say it
+  Index most = 0;            ///< of a number: from 1 to this
+  std::string_view option;   ///< its long name without dashes, where that is not the key's
+  bool varies = false;       ///< a comparison of designs may list several
+  bool by_layer = false;     ///< may be a list by layer
+};
+
+/// All of them, in the order of the help: every field of DesignRecipe but those that follow from a
+/// corpus (vocab_size, max_position_embeddings) and head_transform.
+std::span<const DesignField> design_fields();
+
+/// The long name, without dashes, of the option of `field`.
+std::string option_of(const DesignField& field);
 
 /// What becomes another in the design of a starting model; nothing: stays.
 struct DesignChanges {
