@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json_writer.hpp"
@@ -38,7 +39,7 @@ Cell state_cell(Index state, Index layers) { return state > layers ? Cell("outpu
 std::string state_place(Index state, Index layers) {
   return state > layers ? "the output"
          : state == 0   ? "the embeddings"
-                        : fmt::format("the states after {} layer{}", state, state == 1 ? "" : "s");
+                        : "the states after " + counted(state, "layer");
 }
 
 /// Prints a row per layer and one for the output. Returns kFound if something leaks.
@@ -128,6 +129,8 @@ cli::ExitCode print_sane(const std::vector<probe::SaneRow>& rows, double toleran
                            found.empty() ? "sane" : "found " + found, tolerance));
   return found.empty() ? cli::ExitCode::kDone : cli::ExitCode::kFound;
 }
+
+// The command.
 
 struct Options {
   commands::OpenModelOptions open;

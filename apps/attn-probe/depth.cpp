@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "cli/shared_options.hpp"
 #include "cli/table.hpp"
@@ -88,8 +89,8 @@ void probe(const Options& o, train::TrainingRun& run, const commands::ResultForm
            cli::Session& session) {
   const train::DepthReport report =
       train::probe_depth(run, o.optimizer, o.learning_rate, o.sequences);
-  session.note(fmt::format("{} position{}; loss {} before an update, {} after it; gradient {}",
-                           report.rows, report.rows == 1 ? "" : "s", format.text(report.loss),
+  session.note(fmt::format("{}; loss {} before an update, {} after it; gradient {}",
+                           counted(report.rows, "position"), format.text(report.loss),
                            format.text(report.loss_after), format.text(report.gradient)));
   cli::Table table(session, o.common,
                    {"layer", "change", "update", "gradient", "state", "attention_branch",

@@ -103,6 +103,8 @@ draw::Figure page_figure(const std::vector<SmallMap>& maps, Index side, Index zo
   return figure;
 }
 
+// The command.
+
 enum class What { kAttentions, kHiddenStates };
 
 // Cells of a page's panels, and of one head.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "cli/shared_options.hpp"
 #include "commands/open_model.hpp"
@@ -14,9 +15,9 @@ namespace masque::ckpt_grow {
 namespace {
 
 std::string sizes(const model::Design& design) {
-  return fmt::format("{} layers, hidden size {}, {} head{}, intermediate size {}",
-                     design.num_hidden_layers, design.hidden_size, design.num_attention_heads,
-                     design.num_attention_heads == 1 ? "" : "s", design.intermediate_size);
+  return fmt::format("{} layers, hidden size {}, {}, intermediate size {}",
+                     design.num_hidden_layers, design.hidden_size,
+                     counted(design.num_attention_heads, "head"), design.intermediate_size);
 }
 
 /// The rules that were used: "width equal, depth zero".

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "cli/option_values.hpp"
@@ -76,13 +77,12 @@ cli::ExitCode examine(const std::string& path, const Options& o, cli::Session& s
     std::uint64_t opaque_bytes = 0;
     for (const store::OpaqueTensor& tensor : checkpoint->opaque()) opaque_bytes += tensor.bytes();
     const std::size_t opaque = checkpoint->opaque().size();
-    table.row(
-        {path, "ok", "", "", std::uint64_t{0}, "",
-         fmt::format("{} tensors{}, {} bytes in {} file{}", checkpoint->tensors().size() + opaque,
-                     opaque == 0 ? "" : fmt::format(" ({} opaque)", opaque),
-                     checkpoint->tensor_bytes() + opaque_bytes, checkpoint->files().size(),
-                     checkpoint->files().size() == 1 ? "" : "s")},
-        cli::Tone::kGood);
+    table.row({path, "ok", "", "", std::uint64_t{0}, "",
+               fmt::format("{} tensors{}, {} bytes in {}", checkpoint->tensors().size() + opaque,
+                           opaque == 0 ? "" : fmt::format(" ({} opaque)", opaque),
+                           checkpoint->tensor_bytes() + opaque_bytes,
+                           counted(checkpoint->files().size(), "file"))},
+              cli::Tone::kGood);
     return cli::ExitCode::kDone;
   } catch (const InputError& error) {  // the others are still examined
     table.row(

@@ -68,9 +68,9 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     return cli::ExitCode::kFound;
   }
   if (o.names != surgery::NameStyle::kKeep)
-    session.note(fmt::format("{} name{} changed", result.renamed, result.renamed == 1 ? "" : "s"));
-  session.note(fmt::format("{} tensors, {} with a new dtype, in {} file{}", result.tensors,
-                           result.converted, result.files, result.files == 1 ? "" : "s"));
+    session.note(counted(result.renamed, "name") + " changed");
+  session.note(fmt::format("{} tensors, {} with a new dtype, in {}", result.tensors,
+                           result.converted, counted(result.files, "file")));
   session.detail_time();
   return cli::ExitCode::kDone;
 }

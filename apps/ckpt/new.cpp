@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
@@ -35,8 +36,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   request.write = commands::write_options(o.write, o.common, session);
   const model::NewCheckpointResult made = model::new_checkpoint(o.config, o.out, request);
   for (const std::string& note : made.notes) session.note(note);
-  session.note(fmt::format("{}: {} tensors, {} parameters in {} file{}", made.family, made.tensors,
-                           made.parameters, made.files, made.files == 1 ? "" : "s"));
+  session.note(fmt::format("{}: {} tensors, {} parameters in {}", made.family, made.tensors,
+                           made.parameters, counted(made.files, "file")));
   session.detail_time();
   return cli::ExitCode::kDone;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
@@ -248,7 +249,7 @@ cli::ExitCode report_bad(const RecordStreamOptions& options, const records::Filt
   for (const records::BadRecord& bad : result.first_bad) {
     session.error(fmt::format("{}: line {}: {}", escape(name), bad.line, bad.message));
   }
-  session.error(fmt::format("{} bad record{} skipped", result.bad, result.bad == 1 ? "" : "s"));
+  session.error(counted(result.bad, "bad record") + " skipped");
   return cli::ExitCode::kInput;
 }
 

@@ -245,8 +245,8 @@ LabelledLine LabelledColumns::read(std::string_view line,
   const std::vector<std::string_view> columns = split(line, '\t');
   const std::size_t most = std::max(*std::ranges::max_element(texts_), gold_.value_or(0));
   if (columns.size() <= most) {
-    throw InputError(fmt::format("{} column{}, expected at least {}", columns.size(),
-                                 columns.size() == 1 ? "" : "s", most + 1));
+    throw InputError(
+        fmt::format("{}, expected at least {}", counted(columns.size(), "column"), most + 1));
   }
   LabelledLine out;
   for (const std::size_t column : texts_) out.texts.emplace_back(columns[column]);
@@ -276,6 +276,8 @@ std::vector<std::string> content_free_inputs(const ChooseOptions& o) {
   for (const std::string_view input : split(list, ',')) inputs.emplace_back(input);
   return inputs;
 }
+
+// The command.
 
 std::vector<std::string> names_of(const std::vector<probe::VerbalizedLabel>& labels) {
   std::vector<std::string> names;

@@ -175,8 +175,8 @@ class Comparer {
   /// As sacreBLEU's signatures say it.
   std::string description() const {
     const std::size_t n = options_.references.size();
-    std::string text = fmt::format("{} line{}, {} reference{}", comparison_->lines(),
-                                   comparison_->lines() == 1 ? "" : "s", n, n == 1 ? "" : "s");
+    std::string text =
+        fmt::format("{}, {}", counted(comparison_->lines(), "line"), counted(n, "reference"));
     if (has(metrics_, TextMetric::kBleu)) {
       text += fmt::format("; bleu nrefs:{}|case:mixed|eff:{}|tok:{}|smooth:exp", n,
                           options_.per_line ? "yes" : "no",

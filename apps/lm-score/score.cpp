@@ -211,6 +211,8 @@ void WordRows::members(const probe::ScoredSentence& scored, const commands::Resu
        [&](const probe::Region& row) { json.raw(number.cell(score(scored, row.tokens)).json()); });
 }
 
+// The command.
+
 struct Options {
   commands::OpenModelOptions open;
   commands::ScoringOptions scoring;

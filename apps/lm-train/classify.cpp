@@ -226,6 +226,8 @@ void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& sessio
   choose_mask(o, all);
 }
 
+// The command.
+
 constexpr std::int64_t kTimesReported = 10;  // times that the loss is reported
 
 /// Updates of one seed; returns metrics.jsonl.

@@ -118,6 +118,8 @@ draw::Chart runs_chart(const std::vector<RunGroup>& groups) {
   return chart;
 }
 
+// The command.
+
 constexpr std::size_t kMostNamed = 8;  // runs in a message
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 

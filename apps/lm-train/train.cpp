@@ -270,6 +270,8 @@ std::string Log::picture() const {
   return draw::svg(chart);
 }
 
+// The loop.
+
 using Clock = std::chrono::steady_clock;
 
 // Of the time of a training step.

@@ -88,6 +88,8 @@ class Judgement {
   probe::CorrectionCounts counts_;
 };
 
+// The command.
+
 /// The thresholds without --threshold and --dev. The gain of an edit already contains its cost.
 constexpr double kThreshold = 5;
 constexpr double kThresholdOfEdits = 0;

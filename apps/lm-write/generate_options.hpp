@@ -67,6 +67,8 @@ class Prompts {
   std::optional<TokenId> begin_;
 };
 
+// The options.
+
 struct GenerateOptions {
   commands::OpenModelOptions open;
   commands::StreamOptions stream;

@@ -311,6 +311,8 @@ probe::LatentPoints parse_points(std::string_view line, const model::LatentDesig
   return points;
 }
 
+// The command.
+
 struct Options {
   GenerateOptions generate{.kind = Continuation::kUnilm};
   std::optional<std::string> output;          // encode

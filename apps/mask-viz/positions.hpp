@@ -24,6 +24,8 @@ struct RecordMask {
 std::optional<RecordMask> read_record_mask(const std::string& argument,
                                            const std::optional<std::string>& tokenizer);
 
+// The options.
+
 struct PositionOptions {
   std::optional<Index> length;
   std::optional<Index> keys;

@@ -195,6 +195,8 @@ cli::ExitCode encode_to_folder(const EncodeCommand& o, const text::Tokenizer& to
   return lines.finish(session);
 }
 
+// The command.
+
 /// Bytes of output for which a batch keeps its memory.
 constexpr std::size_t kMostKept = std::size_t{16} << 20;
 

@@ -1,8 +1,12 @@
-// Lists in messages: "bert, gpt2, xlnet".
+// Lists and counts in messages: "bert, gpt2, xlnet", "2 lines".
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <string>
+#include <string_view>
+
+#include <fmt/format.h>
 
 namespace masque {
 
@@ -18,6 +22,11 @@ std::string comma_list(const Range& items, const Text& text = {}) {
     separator = ", ";
   }
   return list;
+}
+
+/// "1 line", "2 lines": `count` of `what`, a word that takes an s.
+std::string counted(std::integral auto count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 }  // namespace masque

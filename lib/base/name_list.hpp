@@ -1,4 +1,5 @@
-// Lists of names as people write them: "rope, rope_ntk(factor=8, length=64)".
+// Lists of names in one text: as people write them, "rope, rope_ntk(factor=8, length=64)", and as
+// tables have them.
 #pragma once
 
 #include <string>
@@ -6,8 +7,6 @@
 #include <vector>
 
 namespace masque {
-
-// Tables that name several things in one text.
 
 /// Whether `word`, not empty and without spaces, is one of those of `words`, which have a space
 /// between them. O(words).

@@ -1,4 +1,5 @@
-// Variants that register themselves at program start: formats, families, masks, normalizers …
+// Variants of a kind by name; most register themselves at program start: formats, families, masks,
+// mixers …
 #pragma once
 
 #include <algorithm>
@@ -14,8 +15,8 @@
 namespace masque {
 
 /// All items of a kind, sorted by name. An item has a name: a member `name`, a function `name()`,
-/// or `info().name`. One registry for each T in the process; items are added before main, by the
-/// constructor of a registration object in the item's file, and never removed. Reading is
+/// or `info().name`. That of of_process() gets its items before main, from a registration object in
+/// the item's file; others are filled by their owner. Items are never removed. Reading is
 /// thread-safe after that.
 template <class T>
 class Registry {

@@ -123,8 +123,6 @@ std::string unless_zero(std::int64_t value) {
   return value == 0 ? std::string() : fmt::format("{}", value);
 }
 
-// What every command answers by itself: help, version, manual page, completion.
-
 }  // namespace
 
 std::vector<std::string> Entry::spellings() const {

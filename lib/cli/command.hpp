@@ -15,8 +15,6 @@
 
 namespace masque::cli {
 
-// How every tool ends.
-
 /// Exit codes, the same in all tools. A signal ends with 128 + its number (SIGINT 130, a closed
 /// pipe 141).
 enum class ExitCode {

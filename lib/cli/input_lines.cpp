@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
@@ -24,10 +25,6 @@ namespace {
 std::string prefix_of(const std::string& name) { return name == kStandardInput ? "" : name + ": "; }
 
 }  // namespace
-
-std::string counted(std::uint64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 void note_repaired(const RepairedLines& repaired, const std::string& name, Session& session) {
   if (repaired.sequences == 0) return;
@@ -163,12 +160,12 @@ ExitCode InputLines::finish(Session& session) const {
   note_surrogates({surrogates_, surrogate_lines_}, name_, session);
   if (returns_ > 0) {
     session.note(fmt::format("{}{} end{} in a carriage return, kept as text (--crlf removes it)",
-                             where, counted(returns_, "line"), returns_ == 1 ? "s" : ""));
+                             where, counted(returns_.load(), "line"), returns_ == 1 ? "s" : ""));
   }
   for (const auto& [number, message] : first_bad_)
     session.error(fmt::format("{}: line {}: {}", escape(name_), number, message));
   if (skipped_ > 0) {
-    session.note(fmt::format("{}{} {} not UTF-8 skipped", where, counted(skipped_, "line"),
+    session.note(fmt::format("{}{} {} not UTF-8 skipped", where, counted(skipped_.load(), "line"),
                              skipped_ == 1 ? "that is" : "that are"));
   }
   if (bad_ > 0) session.error(fmt::format("{}{} skipped", where, counted(bad_, "line")));

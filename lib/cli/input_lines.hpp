@@ -78,9 +78,6 @@ std::uint64_t size_of_input(int fd, const std::optional<Shard>& shard);
 /// Throws UsageError if standard input is a terminal; the message names the --help of `command`.
 void need_stream(const Command& command);
 
-/// "1 line", "2 lines": `count` of `what`, a word that takes an s.
-std::string counted(std::uint64_t count, std::string_view what);
-
 /// Notes on `session` what `surrogates` says of the JSON input that messages call `name`: "1 lone
 /// surrogate in 1 line replaced by U+FFFD"; nothing where nothing was replaced.
 void note_surrogates(const RepairedLines& surrogates, const std::string& name, Session& session);

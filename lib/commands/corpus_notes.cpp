@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "cli/input_lines.hpp"
 
@@ -14,10 +15,10 @@ void note_corpus(const train::Corpus& corpus, cli::Session& session, bool offers
   if (cut.left_out == 0) return;
   const std::string_view what = corpus.pairs() ? "pair" : "line";
   session.note(fmt::format(
-      "{}: {} {}{} cut to {} tokens, {} token{} of text ({:.1f} %) left out; a larger {} reads "
+      "{}: {} cut to {} tokens, {} of text ({:.1f} %) left out; a larger {} reads "
       "more{}",
-      corpus.source(), cut.sequences, what, cut.sequences == 1 ? "" : "s", corpus.longest(),
-      cut.left_out, cut.left_out == 1 ? "" : "s",
+      corpus.source(), counted(cut.sequences, what), corpus.longest(),
+      counted(cut.left_out, "token"),
       100 * static_cast<double>(cut.left_out) / static_cast<double>(cut.tokens), field("length"),
       offers_blocks && !corpus.pairs() ? fmt::format(", {} blocks reads all", field("format"))
                                        : ""));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/parallel.hpp"
@@ -120,8 +121,8 @@ StreamOptions scored_stream(const StreamOptions& stream, const Scoring& scoring)
 
 void note_shortened(const probe::ShortenedTexts& shortened, cli::Session& session) {
   if (shortened.texts == 0) return;
-  session.note(fmt::format("{} shortened, {} not read ({})", cli::counted(shortened.texts, "text"),
-                           cli::counted(shortened.tokens, "token"), field("policy")));
+  session.note(fmt::format("{} shortened, {} not read ({})", counted(shortened.texts, "text"),
+                           counted(shortened.tokens, "token"), field("policy")));
 }
 
 std::string provenance_json(const Scoring& scoring, const OpenedModel& opened) {

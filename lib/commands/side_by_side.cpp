@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
@@ -103,8 +104,8 @@ void SideBySide::refuse_lengths() {
   for (const auto& file : files_) {
     if (file->taken == first.taken) continue;
     throw InputError(file->stream.name(),
-                     fmt::format("{} line{}, expected {} as in {}", file->taken,
-                                 file->taken == 1 ? "" : "s", first.taken, first.stream.name()));
+                     fmt::format("{}, expected {} as in {}", counted(file->taken, "line"),
+                                 first.taken, first.stream.name()));
   }
   MASQUE_CHECK(false);
 }

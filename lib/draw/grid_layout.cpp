@@ -15,7 +15,7 @@ namespace {
 // Names or numbers along one side of a grid.
 
 /// Length of a tick mark in pixels.
-inline constexpr int kTickLength = 4;
+constexpr int kTickLength = 4;
 
 /// The labels of one side. Distances are in pixels.
 struct Side {
@@ -153,6 +153,8 @@ void add_columns(Scene& scene, const Side& side, int x, int y) {
                            side.numbers ? kInkQuiet : kInkText});
   }
 }
+
+// Panels.
 
 constexpr int kLargestCell = 22;
 constexpr int kLeastSide = 40;      ///< of a grid, in pixels, where the cells can grow

@@ -24,10 +24,10 @@ namespace {
 // A scene as dots, each an ink or an ink thinned by the background.
 
 /// Curves have soft edges: for each of their inks, this many steps from the background to it.
-inline constexpr int kBlends = 8;
+constexpr int kBlends = 8;
 
 /// Number of different dots: the inks, then kBlends steps of each curve's ink.
-inline constexpr int kRasterColors = kInks + kCurveInks * kBlends;
+constexpr int kRasterColors = kInks + kCurveInks * kBlends;
 
 static_assert(kRasterColors <= 256);
 
@@ -36,12 +36,6 @@ struct Raster {
   int width = 0;                   ///< dots of a row
   int height = 0;                  ///< number of rows
   std::vector<std::uint8_t> dots;  ///< [height, width], row-major; below kRasterColors
-
-  /// The dot at (`x`, `y`), in the picture, `y` from the top.
-  std::uint8_t at(int x, int y) const {
-    return dots[static_cast<std::size_t>(y) * static_cast<std::size_t>(width) +
-                static_cast<std::size_t>(x)];
-  }
 };
 
 constexpr double kRadius = 1;  ///< of a curve's pen
@@ -223,6 +217,8 @@ Color raster_color(int dot) {
   };
   return {mix(page.red, ink.red), mix(page.green, ink.green), mix(page.blue, ink.blue)};
 }
+
+// PNG.
 
 constexpr int kMaxPixels = 16384;
 

@@ -383,6 +383,8 @@ void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
   if (masks.size() > 1) set_deeper_list("mask", masks, copies, edit);
 }
 
+// The growth.
+
 using model::Role;
 
 store::ModelConfig config_of_folder(const store::Checkpoint& checkpoint) {

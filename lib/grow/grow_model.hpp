@@ -11,8 +11,6 @@
 
 namespace masque::grow {
 
-// The request for a larger model, and the report about it.
-
 /// How much larger a model is to become, and by which rules.
 struct GrowthRequest {
   double factor = 1;  ///< of hidden size, heads and intermediate size; 1: the width stays

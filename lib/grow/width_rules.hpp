@@ -62,6 +62,8 @@ void share_equally(UnitCopies& units);
 /// another, in place of former shares: `stream` draws a number for each copy.
 void share_unequally(UnitCopies& units, const RandomStream& stream);
 
+// Wider designs and tensors.
+
 /// Which units there are how often, and how copies share the weight of what they are copies of.
 enum class WidthRule {
   /// All `factor` times, each with 1/factor: their gradients are equal, so they stay copies while

@@ -7,22 +7,6 @@
 
 namespace masque::kernel::reference {
 
-// The definition of the products of training: every element one sum in order.
-
-/// `d_weight` (out, in) += d_yᵀ x and `d_bias` += Σ_r d_y(r, ·) unless it is empty, for `x` (rows,
-/// in) and `d_y` (rows, out).
-template <class T>
-void add_weight_gradient(MatrixView<const T> x, MatrixView<const T> d_y, MatrixView<T> d_weight,
-                         std::span<T> d_bias) {
-  for (Index r = 0; r < x.rows; ++r) {
-    for (Index o = 0; o < d_y.columns; ++o) {
-      const T factor = d_y.at(r, o);
-      for (Index i = 0; i < x.columns; ++i) d_weight.at(o, i) += factor * x.at(r, i);
-      if (!d_bias.empty()) d_bias[static_cast<std::size_t>(o)] += factor;
-    }
-  }
-}
-
 /// `y` (rows, out) = x Wᵀ for `x` (rows, in) and `weight` (out, in).
 template <class T>
 void matmul(MatrixView<const T> x, MatrixView<const T> weight, MatrixView<T> y) {
@@ -45,6 +29,22 @@ void add_product(MatrixView<const T> x, MatrixView<const T> weight, MatrixView<T
       const T* from = weight.row(k);
       T* to = y.row(i);
       for (Index j = 0; j < weight.columns; ++j) to[j] += factor * from[j];
+    }
+  }
+}
+
+// The definition of the products of training: every element one sum in order.
+
+/// `d_weight` (out, in) += d_yᵀ x and `d_bias` += Σ_r d_y(r, ·) unless it is empty, for `x` (rows,
+/// in) and `d_y` (rows, out).
+template <class T>
+void add_weight_gradient(MatrixView<const T> x, MatrixView<const T> d_y, MatrixView<T> d_weight,
+                         std::span<T> d_bias) {
+  for (Index r = 0; r < x.rows; ++r) {
+    for (Index o = 0; o < d_y.columns; ++o) {
+      const T factor = d_y.at(r, o);
+      for (Index i = 0; i < x.columns; ++i) d_weight.at(o, i) += factor * x.at(r, i);
+      if (!d_bias.empty()) d_bias[static_cast<std::size_t>(o)] += factor;
     }
   }
 }

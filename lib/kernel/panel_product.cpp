@@ -60,6 +60,60 @@ void spread_row(const float* row, Index n, float* out, Index stride) {
   }
 }
 
+/// Packs into `out`, as elements of `kind`, the operand whose row k is rows[k]: its columns `first`
+/// … first + `count` − 1, count ≤ kColumns. `rows` has one pointer for each k.
+void pack_panel(Kind kind, std::span<const float* const> rows, Index first, Index count,
+                const Strips<float>& out) {
+  if (kind == Kind::kFloat) return pack_rows<float>(rows, first, count, out);
+  alignas(64) float made[kColumns];
+  const float* const row = made;
+  const std::size_t step = kind == Kind::kPairs ? 2 : 1;
+  for (std::size_t k = 0; k < rows.size(); k += step) {
+    if (kind == Kind::kRounded) {
+      row_as(kind, rows[k] + first, count, made);
+    } else if (k + 1 < rows.size()) {
+      vectorized<pair_rows>(rows[k] + first, rows[k + 1] + first, count, made);
+    } else {
+      vectorized<pair_row>(rows[k] + first, count, made);
+    }
+    pack_rows<float>({&row, 1}, 0, count, out.from_depth(static_cast<Index>(k / step)));
+  }
+}
+
+/// Elements of `kind` from one tile of a left operand of this `depth` to the next. A line of the
+/// cache is left between tiles: at a multiple of 4096 bytes all would share a set.
+Index tile_stride(Kind kind, Index depth) {
+  return kTileRows * elements(kind, depth) + kStripColumns<float>;
+}
+
+/// Packs into `out` a left operand from columns of `x`, as elements of `kind`: element (r,
+/// k) is x(k, r), in tiles of kTileRows that are tile_stride(kind, x.rows) apart: `out`
+/// has that many elements for each. Unless `sums` is nullptr, sums[r] += Σ_k x(k, r), in
+/// the order of k, unrounded.
+void pack_left_transposed(Kind kind, MatrixView<const float> x, float* out, float* sums) {
+  const Index stride = tile_stride(kind, x.rows);
+  thread_local Matrix<float> buffer;
+  if (kind != Kind::kFloat) buffer.resize(1, x.columns);
+  const Index step = kind == Kind::kPairs ? 2 : 1;
+  for (Index k = 0; k < x.rows; k += step, out += kTileRows) {
+    const float* row = x.row(k);
+    const bool second = kind == Kind::kPairs && k + 1 < x.rows;
+    if (sums != nullptr) {
+      vectorized<add_row>(row, x.columns, sums);
+      if (second) vectorized<add_row>(x.row(k + 1), x.columns, sums);
+    }
+    if (second) {
+      vectorized<pair_rows>(row, x.row(k + 1), x.columns, buffer.data());
+    } else if (kind == Kind::kPairs) {
+      vectorized<pair_row>(row, x.columns, buffer.data());
+    } else if (kind == Kind::kRounded) {
+      round_row_to_bf16(row, x.columns, buffer.data());
+    }
+    const float* from = kind == Kind::kFloat ? row : buffer.data();
+    vectorized<spread_row>(from, x.columns, out, stride);
+  }
+}
+
 /// Elements of the left operand that stay in the second-level cache next to a panel.
 constexpr Index kGroup = 98304;
 /// Operations that are worth a thread.
@@ -236,24 +290,6 @@ Kind kind_of(Precision precision) {
   return has_pairs() ? Kind::kPairs : Kind::kRounded;
 }
 
-void pack_panel(Kind kind, std::span<const float* const> rows, Index first, Index count,
-                const Strips<float>& out) {
-  if (kind == Kind::kFloat) return pack_rows<float>(rows, first, count, out);
-  alignas(64) float made[kColumns];
-  const float* const row = made;
-  const std::size_t step = kind == Kind::kPairs ? 2 : 1;
-  for (std::size_t k = 0; k < rows.size(); k += step) {
-    if (kind == Kind::kRounded) {
-      row_as(kind, rows[k] + first, count, made);
-    } else if (k + 1 < rows.size()) {
-      vectorized<pair_rows>(rows[k] + first, rows[k + 1] + first, count, made);
-    } else {
-      vectorized<pair_row>(rows[k] + first, count, made);
-    }
-    pack_rows<float>({&row, 1}, 0, count, out.from_depth(static_cast<Index>(k / step)));
-  }
-}
-
 void pack_panel_transposed(Kind kind, std::span<const float* const> rows, Index depth,
                            const Strips<float>& out) {
   if (kind == Kind::kFloat) return pack_rows_transposed<float>(rows, depth, out);
@@ -267,30 +303,6 @@ void pack_panel_transposed(Kind kind, std::span<const float* const> rows, Index 
     from[n] = row;
   }
   pack_rows_transposed<float>({from, rows.size()}, size, out);
-}
-
-void pack_left_transposed(Kind kind, MatrixView<const float> x, float* out, float* sums) {
-  const Index stride = tile_stride(kind, x.rows);
-  thread_local Matrix<float> buffer;
-  if (kind != Kind::kFloat) buffer.resize(1, x.columns);
-  const Index step = kind == Kind::kPairs ? 2 : 1;
-  for (Index k = 0; k < x.rows; k += step, out += kTileRows) {
-    const float* row = x.row(k);
-    const bool second = kind == Kind::kPairs && k + 1 < x.rows;
-    if (sums != nullptr) {
-      vectorized<add_row>(row, x.columns, sums);
-      if (second) vectorized<add_row>(x.row(k + 1), x.columns, sums);
-    }
-    if (second) {
-      vectorized<pair_rows>(row, x.row(k + 1), x.columns, buffer.data());
-    } else if (kind == Kind::kPairs) {
-      vectorized<pair_row>(row, x.columns, buffer.data());
-    } else if (kind == Kind::kRounded) {
-      round_row_to_bf16(row, x.columns, buffer.data());
-    }
-    const float* from = kind == Kind::kFloat ? row : buffer.data();
-    vectorized<spread_row>(from, x.columns, out, stride);
-  }
 }
 
 void pack_left(Kind kind, MatrixView<const float> x, float* out) {

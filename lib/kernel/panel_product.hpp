@@ -39,26 +39,10 @@ inline Index elements(Kind kind, Index depth) {
   return kind == Kind::kPairs ? (depth + 1) / 2 : depth;
 }
 
-/// Packs into `out`, as elements of `kind`, the operand whose row k is rows[k]: its columns `first`
-/// … first + `count` − 1, count ≤ kColumns. `rows` has one pointer for each k.
-void pack_panel(Kind kind, std::span<const float* const> rows, Index first, Index count,
-                const Strips<float>& out);
-
 /// Packs into `out`, as elements of `kind`, the transpose: column n of the operand is rows[n][0 …
 /// depth); `rows` has at most kColumns pointers, each at `depth` numbers.
 void pack_panel_transposed(Kind kind, std::span<const float* const> rows, Index depth,
                            const Strips<float>& out);
-
-/// Packs into `out` a left operand from columns of `x`, as elements of `kind`: element (r,
-/// k) is x(k, r), in tiles of kTileRows that are tile_stride(kind, x.rows) apart: `out`
-/// has that many elements for each. Unless `sums` is nullptr, sums[r] += Σ_k x(k, r), in
-/// the order of k, unrounded.
-void pack_left_transposed(Kind kind, MatrixView<const float> x, float* out, float* sums);
-/// Elements of `kind` from one tile of a left operand of this `depth` to the next. A line of the
-/// cache is left between tiles: at a multiple of 4096 bytes all would share a set.
-inline Index tile_stride(Kind kind, Index depth) {
-  return kTileRows * elements(kind, depth) + kStripColumns<float>;
-}
 
 /// Packs into `out` the rows of `x` as elements of `kind`, elements(kind, x.columns) apart: a left
 /// operand. Not for kFloat, which needs no copy.

@@ -52,6 +52,8 @@ void cross_entropy_row_backward(const T* logits, Index n, Index target, T d_loss
   d_logits[target] -= d_loss;
 }
 
+// The loss of the head.
+
 /// The `logits` of `row` of `task`, vocabulary numbers: `logits` has that size already.
 template <class T>
 void logits_row(const VocabularyTask<T>& task, Index row, std::vector<T>& logits) {

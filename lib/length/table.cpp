@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/comma_list.hpp"
 #include "base/digest_line.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
@@ -236,7 +237,7 @@ std::optional<std::string> lost_rows(const std::string& before, const std::strin
   const auto lost = std::count_if(old_lines.begin() + 1, old_lines.end(),
                                   [&](std::string_view line) { return !kept.contains(line); });
   if (lost == 0) return std::nullopt;
-  std::string text = fmt::format("{} row{} of another run", lost, lost == 1 ? "" : "s");
+  std::string text = counted(lost, "row") + " of another run";
   if (old_lines.front() != new_lines.front()) return text;
   const auto names = split(old_lines.front(), '\t');
   const auto was = split(old_lines[1], '\t'), is = split(new_lines[1], '\t');

@@ -182,6 +182,8 @@ Mask by_value(const std::vector<Index>& queries, const std::vector<Index>& keys)
           {static_cast<Index>(queries.size()), static_cast<Index>(keys.size())}};
 }
 
+// Masks by distance, chunk, key, row and chance.
+
 /// Cover from the two ends of a quantity that takes every whole value in between: visible where it
 /// is in [lo, hi].
 Cover cover_of(Index smallest, Index largest, Index lo, Index hi) {

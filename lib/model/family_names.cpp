@@ -304,4 +304,5 @@ std::string canonical_name(std::string_view name) {
   }
   return store::with_current_layer_norm(name);
 }
+
 }  // namespace masque::model

@@ -77,10 +77,9 @@ std::vector<std::string> layer_choices(std::string_view text, Index layers) {
       choices.insert(choices.end(), static_cast<std::size_t>(item.count), std::string(item.text));
   }
   if (count != layers) {
-    throw UsageError(
-        fmt::format("'{}' is a list for {}{} layer{}, expected {}, the model's number of layers",
-                    escape(text), count > layers ? "more than " : "", std::min(count, layers),
-                    count == 1 ? "" : "s", layers));
+    throw UsageError(fmt::format(
+        "'{}' is a list for {}{}, expected {}, the model's number of layers", escape(text),
+        count > layers ? "more than " : "", counted(std::min(count, layers), "layer"), layers));
   }
   return choices;
 }

@@ -16,27 +16,39 @@
 
 namespace masque::model {
 
+// Rows that enter the first layer alike.
+
+Repeats::Repeats(std::span<const TokenId> ids, std::span<const Index> positions,
+                 std::span<const Index> segments) {
+  std::map<std::tuple<TokenId, Index, Index>, Index> seen;
+  of_.reserve(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto [found, fresh] =
+        seen.try_emplace({ids[i], positions[i], segments.empty() ? 0 : segments[i]},
+                         static_cast<Index>(first_.size()));
+    if (fresh) first_.push_back(static_cast<Index>(i));
+    of_.push_back(found->second);
+  }
+}
+
+template <class T>
+void Repeats::forward(const kernel::Linear<T>& linear, MatrixView<const T> x,
+                      MatrixView<T> y) const {
+  MASQUE_CHECK(x.rows == static_cast<Index>(of_.size()));
+  const auto count = static_cast<Index>(first_.size());
+  Matrix<T> some(count, x.columns);
+  Matrix<T> products(count, y.columns);
+  kernel::embedding_forward<T, Index>(x, first_, some.view());
+  linear.forward(std::as_const(some).view(), products.view());
+  kernel::embedding_forward<T, Index>(std::as_const(products).view(), of_, y);
+}
+
+// The pass, and what it shows an observer.
+
 namespace {
 
 // Of one matrix: more is not kept.
 constexpr Index kKeptElements = Index{4} << 20;
-
-// What inference computes of a layer in its own way: products for rows that repeat, keys and values
-// that two streams share, mixers.
-
-// Rows that go through both products of a feed-forward layer before the next.
-constexpr Index kPanelRows = 128;
-constexpr Index kSharedPanelRows = 512;
-
-// The attention of a layer, sequence by sequence.
-
-/// Keys that each query of a head may read.
-std::vector<Index> visible_of(const mask::BlockMap* blocks, Index queries, Index keys) {
-  std::vector<Index> visible(static_cast<std::size_t>(queries), keys);
-  for (Index i = 0; i < queries && blocks != nullptr; ++i)
-    visible[static_cast<std::size_t>(i)] = blocks->visible(i);
-  return visible;
-}
 
 }  // namespace
 
@@ -258,8 +270,16 @@ void Pass<T>::run(MatrixView<T> last) {
   PassMemory<T>::own().shrink();
 }
 
-template class Pass<float>;
-template class Pass<double>;
+// What inference computes of a layer in its own way: products for rows that repeat, keys and values
+// that two streams share, mixers.
+
+namespace {
+
+// Rows that go through both products of a feed-forward layer before the next.
+constexpr Index kPanelRows = 128;
+constexpr Index kSharedPanelRows = 512;
+
+}  // namespace
 
 template <class T>
 Index Pass<T>::panel_rows() const {
@@ -332,19 +352,19 @@ std::unique_ptr<nn::PositionTerms<T>> Pass<T>::input_terms(const Stream& stream,
   return model_.scheme->terms(problem);
 }
 
-#define MASQUE_INSTANTIATE(T)                                                                      \
-  template Index Pass<T>::panel_rows() const;                                                      \
-  template Projected<T> Pass<T>::project(Index, const Stream&, const Stream&, MatrixView<const T>, \
-                                         MatrixView<const T>);                                     \
-  template void Pass<T>::project_distances(Index, const Stream&);                                  \
-  template void Pass<T>::mix(Index, const Stream&, MatrixView<const T>, MatrixView<T>);
-MASQUE_INSTANTIATE(float)
-MASQUE_INSTANTIATE(double)
-#undef MASQUE_INSTANTIATE
-template std::unique_ptr<nn::PositionTerms<float>> Pass<float>::input_terms(const Stream&,
-                                                                            Index) const;
-template std::unique_ptr<nn::PositionTerms<double>> Pass<double>::input_terms(const Stream&,
-                                                                              Index) const;
+// The attention of a layer, sequence by sequence.
+
+namespace {
+
+/// Keys that each query of a head may read.
+std::vector<Index> visible_of(const mask::BlockMap* blocks, Index queries, Index keys) {
+  std::vector<Index> visible(static_cast<std::size_t>(queries), keys);
+  for (Index i = 0; i < queries && blocks != nullptr; ++i)
+    visible[static_cast<std::size_t>(i)] = blocks->visible(i);
+  return visible;
+}
+
+}  // namespace
 
 template <class T>
 const std::vector<std::shared_ptr<const mask::BlockMap>>& Pass<T>::blocks(
@@ -521,43 +541,12 @@ void Pass<T>::attend(Index layer, const Stream& stream, const Stream& /*source*/
   }
 }
 
-#define MASQUE_INSTANTIATE(T)                                                          \
-  template const std::vector<std::shared_ptr<const mask::BlockMap>>& Pass<T>::blocks(  \
-      Index, const StreamRows&);                                                       \
-  template void Pass<T>::attend(Index, const Stream&, const Stream&, const HeadSizes&, \
-                                const Projected<T>&, MatrixView<T>);
-MASQUE_INSTANTIATE(float)
-MASQUE_INSTANTIATE(double)
-#undef MASQUE_INSTANTIATE
-
-Repeats::Repeats(std::span<const TokenId> ids, std::span<const Index> positions,
-                 std::span<const Index> segments) {
-  std::map<std::tuple<TokenId, Index, Index>, Index> seen;
-  of_.reserve(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const auto [found, fresh] =
-        seen.try_emplace({ids[i], positions[i], segments.empty() ? 0 : segments[i]},
-                         static_cast<Index>(first_.size()));
-    if (fresh) first_.push_back(static_cast<Index>(i));
-    of_.push_back(found->second);
-  }
-}
-
-template <class T>
-void Repeats::forward(const kernel::Linear<T>& linear, MatrixView<const T> x,
-                      MatrixView<T> y) const {
-  MASQUE_CHECK(x.rows == static_cast<Index>(of_.size()));
-  const auto count = static_cast<Index>(first_.size());
-  Matrix<T> some(count, x.columns);
-  Matrix<T> products(count, y.columns);
-  kernel::embedding_forward<T, Index>(x, first_, some.view());
-  linear.forward(std::as_const(some).view(), products.view());
-  kernel::embedding_forward<T, Index>(std::as_const(products).view(), of_, y);
-}
-
 template void Repeats::forward(const kernel::Linear<float>&, MatrixView<const float>,
                                MatrixView<float>) const;
 template void Repeats::forward(const kernel::Linear<double>&, MatrixView<const double>,
                                MatrixView<double>) const;
+
+template class Pass<float>;
+template class Pass<double>;
 
 }  // namespace masque::model

@@ -126,7 +126,7 @@ class Pass {
   /// Cosines and sines of the chunk.
   RotaryTables<T>& rotary() { return rotary_; }
 
-  // streams_forward.hpp (pass.cpp)
+  // streams_forward.hpp
   /// How the streams go through the layers.
   StreamFlow flow() const { return flow_; }
   /// All rows of the chunk.
@@ -173,7 +173,7 @@ class Pass {
     return model_.embedding_projection.empty() ? nullptr : &model_.embedding_projection;
   }
 
-  // soft_mask_forward.hpp (pass.cpp)
+  // soft_mask_forward.hpp
   /// The rows of the content, for the embeddings of [MASK].
   Stream& masked() { return masked_; }
   /// What soft masking makes of the chunk.
@@ -183,7 +183,7 @@ class Pass {
   /// Gives the observer the detector's probabilities, if they are requested.
   void show_detections() const;
 
-  // latent_forward.hpp (pass.cpp)
+  // latent_forward.hpp
   /// One memory for all bottlenecks.
   LatentMemory<T>& latent_memory(Index /*l*/) { return latent_; }
   /// Whether the first row of sequence `s` is in the chunk, and not in the cache.
@@ -197,7 +197,7 @@ class Pass {
   /// Gives the observer the points in front of layer `l`, if they are requested.
   void show_latents(Index l) const;
 
-  // layer_forward.hpp (pass_layer.cpp, pass_attend.cpp)
+  // layer_forward.hpp
   /// Rows that go through both products of a feed-forward layer before the next ones: 512 with
   /// several threads, else 128.
   Index panel_rows() const;

@@ -25,6 +25,24 @@ std::string scheme_name(const Design& design) {
   return std::string(own_position(design.position).spoken);
 }
 
+/// The argument `factor` of treatments: how many times longer texts are taken to be.
+class ExtensionFactor {
+ public:
+  /// Asks `arguments` for it. Throws UsageError unless it is 0 (also if it is absent) or from 1 to
+  /// 1e6.
+  explicit ExtensionFactor(NamedArguments& arguments)
+      : given_(arguments.number("factor", 0, 0, 1e6)) {
+    if (given_ == 0 || given_ >= 1) return;
+    throw UsageError(
+        fmt::format("{}: factor is {}, expected 0 or at least 1", arguments.name(), given_));
+  }
+  /// As given; with 0 `by_length`, what follows from the lengths.
+  double value_or(double by_length) const { return given_ > 0 ? given_ : by_length; }
+
+ private:
+  double given_;
+};
+
 /// own: the model's own positions, unchanged.
 class Own final : public PositionTreatment {
  public:
@@ -260,13 +278,6 @@ const Makers<PositionTreatment>& all_treatments() {
 double LengthExtension::factor() const {
   MASQUE_CHECK(trained > 0);
   return std::max(1.0, static_cast<double>(length) / static_cast<double>(trained));
-}
-
-ExtensionFactor::ExtensionFactor(NamedArguments& arguments)
-    : given_(arguments.number("factor", 0, 0, 1e6)) {
-  if (given_ == 0 || given_ >= 1) return;
-  throw UsageError(
-      fmt::format("{}: factor is {}, expected 0 or at least 1", arguments.name(), given_));
 }
 
 void TreatedPositions::plain_table() {

@@ -11,10 +11,6 @@
 #include "nn/position/rotary_scaling.hpp"
 #include "tensor/table_rows.hpp"
 
-namespace masque {
-class NamedArguments;
-}
-
 namespace masque::model {
 
 /// Tokens of the longest sequence that training had, and of those that are requested.
@@ -24,19 +20,6 @@ struct LengthExtension {
 
   /// length / trained, at least 1: shorter texts are read as they always were.
   double factor() const;
-};
-
-/// The argument `factor` of treatments: how many times longer texts are taken to be.
-class ExtensionFactor {
- public:
-  /// Asks `arguments` for it. Throws UsageError unless it is 0 (also if it is absent) or from 1 to
-  /// 1e6.
-  explicit ExtensionFactor(NamedArguments& arguments);
-  /// As given; with 0 `by_length`, what follows from the lengths.
-  double value_or(double by_length) const { return given_ > 0 ? given_ : by_length; }
-
- private:
-  double given_;
 };
 
 /// The positions of a model under treatment.

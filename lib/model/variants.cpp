@@ -358,7 +358,7 @@ bool scales_heads(const Design& design) {
   return design.norm_placement == NormPlacement::kNormFormer && design.variants.mixer.empty();
 }
 
-// Which parts of a design do not go together: model/variants.hpp.
+// Which parts of a design do not go together.
 
 std::optional<std::string> input_residual_problem(const Design& design) {
   if (design.variants.input_residual) return std::nullopt;

@@ -1,4 +1,4 @@
-// Token mixing blocks that stand where attention stands: one file per mixer under nn/mixer/.
+// Token mixing blocks that stand where attention stands: relatives in one file under nn/mixer/.
 //
 // y = mix(x) for one sequence. Residual, output projection and the feed-forward layer are the
 // model's; norms that belong to the mixing itself are inside.

@@ -90,8 +90,7 @@ constexpr NormalizerRow kNormalizerRows[] = {
      .temperature = one_over_visible,
      .scaled = false},
     // max(s_ij, 0)² / Σ_j max(s_ij, 0)². Rows without a positive score are 0. No temperature
-    // changes
-    // it: it cancels.
+    // changes it: it cancels.
     {.name = "squared_relu_sum",
      .source = "Su 2022, kexue.fm/archives/9019",
      .map = ScoreMap::kSquaredRelu},
@@ -112,6 +111,8 @@ class FixedNormalizer final : public AttentionNormalizer {
  private:
   const NormalizerRow& row_;
 };
+
+// The normalizers with parameters.
 
 /// squared_relu_fixed: a_ij = max(s_ij, 0)² / n with the same n for all lengths.
 class SquaredReluFixed final : public AttentionNormalizer {
@@ -245,6 +246,8 @@ class Cosa final : public AttentionNormalizer {
   double factor_;
   double length_;
 };
+
+// All of them.
 
 using Normalizers = Registry<AttentionNormalizer>;
 

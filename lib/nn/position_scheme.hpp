@@ -1,5 +1,5 @@
 // Position schemes: how a layer of attention learns where its tokens stand. Files under
-// nn/position/scheme/ register them: one each, all of RoPE one for its methods.
+// nn/position/scheme/ register them, relatives in one file.
 //
 // A scheme acts at one or more of these points, in this order:
 //     x ← input(x)                      before the projections

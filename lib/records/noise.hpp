@@ -1,7 +1,9 @@
 // Errors that people make in text: typing errors, and words mistaken for others.
 #pragma once
 
+#include <array>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -38,6 +40,8 @@ class Keyboard {
  private:
   std::map<char32_t, std::u32string> neighbours_;
 };
+
+// Errors.
 
 /// What make_noise does.
 struct NoiseOptions {

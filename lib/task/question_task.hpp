@@ -1,4 +1,4 @@
-// Tasks that are a question and an answer: how both become ids and targets.
+// The kinds of tasks: a question and its answer, a map of strings, a target at every token.
 #pragma once
 
 #include <string>

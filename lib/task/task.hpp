@@ -36,7 +36,7 @@ class Task {
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
 
-  /// The registered name, without parameters: "copy". Set by parse_task().
+  /// The name, without parameters: "copy". Set by parse_task().
   const std::string& name() const { return name_; }
   /// The question, what is counted as length, and the source: author, year, identifier. A view of
   /// text that outlives the task.

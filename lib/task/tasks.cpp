@@ -1,7 +1,6 @@
 // The tasks, one after the other, and the list of them.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -177,7 +176,7 @@ class ComputeSqrt final : public QuestionTask {
 // even length gives the question of the odd length below it. The paper's code calls it
 // modular_arithmetic.
 
-std::vector<std::string> equation_texts(Index modulus) {
+std::vector<std::string> simple_texts(Index modulus) {
   std::vector<std::string> all = numbered(modulus);
   all.insert(all.end(), {"+", "-", "*"});
   return all;
@@ -189,7 +188,7 @@ class ModularArithmeticSimple final : public QuestionTask {
       : QuestionTask(
             "the value of an expression without brackets; length: tokens of the question, if odd; "
             "Delétang et al. 2022, arXiv:2207.02098",
-            equation_texts(modulus), blanks),
+            simple_texts(modulus), blanks),
         modulus_(modulus) {}
 
  private:
@@ -222,7 +221,7 @@ class ModularArithmeticSimple final : public QuestionTask {
 // modular_arithmetic: the value of an expression of residues with brackets around every operation.
 // The paper's code calls it modular_arithmetic_brackets.
 
-std::vector<std::string> simple_texts(Index modulus) {
+std::vector<std::string> bracket_texts(Index modulus) {
   std::vector<std::string> all = expression_texts(modulus);
   all.emplace_back("*");
   return all;
@@ -234,7 +233,7 @@ class ModularArithmetic final : public QuestionTask {
       : QuestionTask(
             "the value of an expression with brackets; length: tokens of the question; Delétang et "
             "al. 2022, arXiv:2207.02098",
-            simple_texts(modulus), blanks),
+            bracket_texts(modulus), blanks),
         modulus_(modulus),
         with_times_(with_times) {}
 
@@ -429,9 +428,9 @@ class CycleNavigation final : public QuestionTask {
 // stack_manipulation: a stack of bits from its bottom, then pushes and pops; what is left, from its
 // top, then ".". Pops of an empty stack do nothing.
 
-constexpr TokenId kPop = 2;
-constexpr TokenId kPush0 = 3;
-constexpr TokenId kEnd = 5;
+constexpr TokenId kStackPop = 2;
+constexpr TokenId kStackPush0 = 3;
+constexpr TokenId kStackEnd = 5;
 
 class StackManipulation final : public QuestionTask {
  public:
@@ -449,16 +448,16 @@ class StackManipulation final : public QuestionTask {
     Question question;
     question.prompt = stack;
     while (std::ssize(question.prompt) < length) {
-      const auto action = static_cast<TokenId>(kPop + draw.below(3));
+      const auto action = static_cast<TokenId>(kStackPop + draw.below(3));
       question.prompt.push_back(action);
-      if (action != kPop) {
-        stack.push_back(action - kPush0);
+      if (action != kStackPop) {
+        stack.push_back(action - kStackPush0);
       } else if (!stack.empty()) {
         stack.pop_back();
       }
     }
     question.answer.assign(stack.rbegin(), stack.rend());
-    question.answer.push_back(kEnd);
+    question.answer.push_back(kStackEnd);
     return question;
   }
 };
@@ -658,6 +657,8 @@ class Needle final : public QuestionTask {
   Index digits_;
   Index alphabet_;
 };
+
+// The list, by name.
 
 constexpr Maker<Task> kTasks[] = {
     {"addition",

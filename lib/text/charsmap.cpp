@@ -94,6 +94,8 @@ std::size_t grapheme_end(std::string_view text, std::size_t begin) {
   return end;
 }
 
+// The table: a double-array trie, and replacements.
+
 std::uint32_t label(std::uint32_t unit) { return unit & 0x800000FF; }
 bool has_leaf(std::uint32_t unit) { return (unit >> 8 & 1) != 0; }
 std::uint32_t value(std::uint32_t unit) { return unit & 0x7FFFFFFF; }

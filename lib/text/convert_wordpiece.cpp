@@ -122,6 +122,8 @@ std::shared_ptr<const Normalizer> make_bert4keras(bool lowercase) {
   return std::make_shared<OriginalBert>(lowercase, false);
 }
 
+// Special tokens, settings and parts of the tokenizer.
+
 constexpr std::array kBertRoles{ClassRole{"unk", "[UNK]"}, ClassRole{"sep", "[SEP]"},
                                 ClassRole{"pad", "[PAD]"}, ClassRole{"cls", "[CLS]"},
                                 ClassRole{"mask", "[MASK]"}};

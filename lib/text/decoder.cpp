@@ -186,8 +186,7 @@ class CtcDecoder final : public Decoder {
       : pad_(std::move(pad)), delimiter_(std::move(delimiter)), clean_(clean) {}
 
   void decode(std::vector<std::string>& tokens) const override {
-    const auto repeated = std::ranges::unique(tokens);
-    tokens.erase(repeated.begin(), repeated.end());
+    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
     for (std::string& token : tokens) {
       replace_all(token, pad_, "");
       if (!clean_) continue;

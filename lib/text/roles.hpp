@@ -1,4 +1,4 @@
-// Which token has which role.
+// What the special tokens of a tokenizer are for, and which token has which role.
 #pragma once
 
 #include <array>
@@ -13,8 +13,6 @@
 #include "base/types.hpp"
 
 namespace masque::text {
-
-// What the special tokens of a tokenizer are for.
 
 /// Ids of the tokens with a role; nothing where the tokenizer has none.
 struct Roles {

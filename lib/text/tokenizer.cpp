@@ -7,7 +7,6 @@
 
 #include "base/error.hpp"
 #include "base/utf8.hpp"
-#include "text/roles.hpp"
 
 namespace masque::text {
 

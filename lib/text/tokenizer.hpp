@@ -13,15 +13,13 @@
 #include "text/decoder.hpp"
 #include "text/encoding.hpp"
 #include "text/fast_encoder.hpp"
-#include "text/roles.hpp"
 #include "text/model.hpp"
 #include "text/normalizer.hpp"
 #include "text/post_processor.hpp"
 #include "text/pre_tokenizer.hpp"
+#include "text/roles.hpp"
 
 namespace masque::text {
-
-// Cutting a text, or a pair of them, to a number of tokens.
 
 /// Which text of a pair is cut, as Hugging Face names the ways.
 enum class TruncationStrategy { kLongestFirst, kOnlyFirst, kOnlySecond };

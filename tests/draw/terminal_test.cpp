@@ -1,11 +1,12 @@
 // Pictures as lines, exactly.
+#include "draw/terminal.hpp"
+
 #include <algorithm>
 
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
 #include "draw/figures.hpp"
-#include "draw/terminal.hpp"
 #include "draw/text.hpp"
 
 namespace masque::draw {

@@ -36,7 +36,7 @@ std::vector<double> random_row(Index n, std::uint64_t seed) {
   return {x.data(), x.data() + n};
 }
 
-TEST_CASE("the registry holds the normalizers of the field, each with all that it says of itself") {
+TEST_CASE("the list holds the normalizers of the field, each with all that it says of itself") {
   for (const char* name :
        {"softmax", "softmax_plus", "log_n", "ssmax", "gauss", "squared_relu", "squared_relu_fixed",
         "squared_relu_paper", "squared_relu_sum", "l2", "sigmoid", "exp", "kna", "qna", "cosa"}) {

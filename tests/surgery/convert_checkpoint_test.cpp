@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include <doctest/doctest.h>

@@ -5,7 +5,6 @@
 #include <set>
 
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include "base/json.hpp"
 #include "model/family_names.hpp"

@@ -28,7 +28,7 @@ std::vector<Index> lengths(const Task& task) {
   return all;
 }
 
-TEST_CASE("the registry holds the tasks of the field and the fifteen of Delétang et al.") {
+TEST_CASE("the list holds the tasks of the field and the fifteen of Delétang et al.") {
   const std::vector<std::string> names = task::task_names();
   const std::set<std::string> all(names.begin(), names.end());
   CHECK(std::is_sorted(names.begin(), names.end()));

@@ -81,21 +81,6 @@ bool is_saved_buffer(std::string_view name) {
   return std::ranges::any_of(kEndings, [&](std::string_view end) { return name.ends_with(end); });
 }
 
-/// Whether a shell and a regular expression take a character as it is, a dot escaped.
-bool is_plain(char c) {
-  return is_ascii_small(ascii_small(c)) || (c >= '0' && c <= '9') || c == '_' || c == '.';
-}
-
-/// Whether a prefix is of programs that wrap a model for training, not of a family.
-bool is_wrapper_prefix(std::string_view prefix) {
-  constexpr auto kWrappers = std::to_array<std::string_view>(
-      {"_orig_mod", "auto_model", "backbone", "base_model", "model", "module", "net", "network"});
-  prefix.remove_suffix(1);  // the dot
-  return std::ranges::all_of(split(prefix, '.'), [&](std::string_view part) {
-    return std::ranges::find(kWrappers, part) != kWrappers.end();
-  });
-}
-
 std::string with_own_prefix(std::string_view name, const std::string& prefix) {
   return name.starts_with('~') ? prefix + std::string(name.substr(1)) : std::string(name);
 }
@@ -153,6 +138,23 @@ std::optional<std::string> UnusedTensors::note(const Design& design) const {
                      layers_, most_layers_ - 1, design.num_hidden_layers);
 }
 
+// A prefix before all names.
+
+/// Whether a shell and a regular expression take a character as it is, a dot escaped.
+bool is_plain_character(char c) {
+  return is_ascii_small(ascii_small(c)) || (c >= '0' && c <= '9') || c == '_' || c == '.';
+}
+
+/// Whether a prefix is of programs that wrap a model for training, not of a family.
+bool is_wrapper_prefix(std::string_view prefix) {
+  constexpr auto kWrappers = std::to_array<std::string_view>(
+      {"_orig_mod", "auto_model", "backbone", "base_model", "model", "module", "net", "network"});
+  prefix.remove_suffix(1);  // the dot
+  return std::ranges::all_of(split(prefix, '.'), [&](std::string_view part) {
+    return std::ranges::find(kWrappers, part) != kWrappers.end();
+  });
+}
+
 /// What to do about a missing tensor, one of the spellings `names` of TensorRow in a family whose
 /// base model has the prefix `base`, if `checkpoint` has it behind a prefix that programs put
 /// before all names ("module."): the end of a message, with the command; else empty.
@@ -163,7 +165,8 @@ std::string prefix_hint(const store::Checkpoint& checkpoint, const std::string& 
     for (const store::TensorInfo& info : checkpoint.tensors()) {
       if (!hint.empty() || !info.name.ends_with("." + ending)) continue;
       const std::string prefix = info.name.substr(0, info.name.size() - ending.size());
-      if ((is_bare && !is_wrapper_prefix(prefix)) || !std::ranges::all_of(prefix, is_plain))
+      if ((is_bare && !is_wrapper_prefix(prefix)) ||
+          !std::ranges::all_of(prefix, is_plain_character))
         continue;
       std::string pattern;
       for (const char c : prefix) pattern += c == '.' ? std::string("\\.") : std::string(1, c);
@@ -179,6 +182,8 @@ std::string prefix_hint(const store::Checkpoint& checkpoint, const std::string& 
   });
   return hint;
 }
+
+// Names and shapes.
 
 /// The tensor of `checkpoint` that its metadata call the same as `name`, as safetensors' save_model
 /// writes them; nullptr if there is none.
@@ -431,6 +436,8 @@ void Finder::list_unused() {
         fmt::format("{} tensors of the optimizer's state are ignored", optimizer));
   }
 }
+
+// Bytes.
 
 // Elements of a piece of work: large tables are shared between threads.
 constexpr Index kPiece = Index{1} << 21;

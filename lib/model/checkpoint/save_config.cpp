@@ -1,3 +1,4 @@
+// config.json of the families that trained models are saved as.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -49,8 +50,6 @@ class ConfigText {
   std::string text_;
   JsonWriter json_{text_, JsonLayout::kLines};
 };
-
-// config.json of the families that trained models are saved as.
 
 using Config = std::optional<std::string>;
 

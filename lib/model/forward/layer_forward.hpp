@@ -1,4 +1,4 @@
-// A transformer layer.
+// A transformer layer, and the gated attention unit that may take its place.
 //
 //   post-norm   s = α x + attention(x, m);   u = norm(s);  t = α u + ffn(u);  y = norm(t)
 //   pre-norm    s = x + attention(norm(x), norm(m));       y = s + ffn(norm(s))
@@ -139,6 +139,8 @@ void gated_layer_forward(Run& run, Index l, typename Run::Stream& stream,
     residual<Run, T>(residual_scale(design, l), x, branch, y);
   }
 }
+
+// The parts of a transformer layer.
 
 /// `active` (rows, intermediate) ← what the second product of a feed-forward layer of `design`
 /// reads, from `wide`, what the first one gives: as wide, or with a gate twice as wide, the gate

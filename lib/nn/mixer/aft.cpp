@@ -11,6 +11,8 @@
 
 namespace masque::nn::mixing {
 
+namespace {
+
 /// An attention free transformer. kWithBias: w (n, n) is a parameter; else it is 0. Cost T² d.
 template <class Derived, bool kWithBias>
 class AttentionFree : public MixerOf<Derived> {
@@ -147,6 +149,8 @@ class AttentionFree : public MixerOf<Derived> {
     }
   };
 };
+
+}  // namespace
 
 }  // namespace masque::nn::mixing
 

@@ -11,6 +11,8 @@
 
 namespace masque::nn::mixing {
 
+namespace {
+
 /// Which token a tap of a convolution reads.
 struct Taps {
   Index count;     ///< K
@@ -149,6 +151,8 @@ Matrix<T> softmax_taps_backward(Index count, MatrixView<const T> taps, MatrixVie
   }
   return out;
 }
+
+}  // namespace
 
 }  // namespace masque::nn::mixing
 

@@ -8,6 +8,8 @@
 
 namespace masque::nn::mixing {
 
+namespace {
+
 /// External attention. Derived has
 ///
 ///     template <class T>  // from scores (T, S), in place
@@ -50,6 +52,8 @@ class ExternalAttention : public MixerOf<Derived> {
                                gradients.parameters[0]);
   }
 };
+
+}  // namespace
 
 }  // namespace masque::nn::mixing
 

@@ -17,8 +17,7 @@ class Gmlp final : public mixing::GatedMixer<Gmlp, mixing::StaticGate> {
   }
 };
 
-// gMLP with W_ij = w_{j − i}: n² numbers become 2 n − 1.
-
+/// W_ij = w_{j − i}: n² numbers become 2 n − 1.
 struct ToeplitzGate {
   static constexpr bool kExtra = false;
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -13,6 +12,8 @@
 #include "nn/mixer/parts.hpp"
 
 namespace masque::nn::mixing {
+
+namespace {
 
 /// relu(x W₁ᵀ + b₁) W₂ᵀ + b₂ of each head, with its own weights: four parameters from `first` on.
 struct HeadLayers {
@@ -363,6 +364,8 @@ struct VanillaScores {
   }
 };
 
+}  // namespace
+
 }  // namespace masque::nn::mixing
 
 namespace masque::nn {
@@ -432,8 +435,7 @@ class SynthesizerFactorizedRandom final
   }
 };
 
-// B = Σ_k α_k B_k of two or three kinds of scores, α the softmax of as many trained numbers.
-
+/// B = Σ_k α_k B_k of two or three kinds of scores, α the softmax of as many trained numbers.
 template <class... Parts>
 struct MixtureScores {
   static constexpr std::size_t kParts = sizeof...(Parts);
@@ -615,6 +617,11 @@ class SynthesizerMixture final : public mixing::Synthesizer<SynthesizerMixture<S
 };
 
 const MixerRegistration kRegistrations[] = {
+    MixerRegistration(std::make_unique<SynthesizerDense>()),
+    MixerRegistration(std::make_unique<SynthesizerRandom<true>>()),
+    MixerRegistration(std::make_unique<SynthesizerRandom<false>>()),
+    MixerRegistration(std::make_unique<SynthesizerFactorizedDense>()),
+    MixerRegistration(std::make_unique<SynthesizerFactorizedRandom>()),
     MixerRegistration(std::make_unique<SynthesizerMixture<DenseRandomVanilla>>()),
     MixerRegistration(std::make_unique<SynthesizerMixture<DenseRandom>>()),
     MixerRegistration(std::make_unique<SynthesizerMixture<DenseVanilla>>()),
@@ -628,11 +635,6 @@ const MixerRegistration kRegistrations[] = {
     MixerRegistration(std::make_unique<SynthesizerMixture<FactorizedDenseRandomVanilla>>()),
     MixerRegistration(
         std::make_unique<SynthesizerMixture<FactorizedDenseFactorizedRandomVanilla>>()),
-    MixerRegistration(std::make_unique<SynthesizerDense>()),
-    MixerRegistration(std::make_unique<SynthesizerRandom<true>>()),
-    MixerRegistration(std::make_unique<SynthesizerRandom<false>>()),
-    MixerRegistration(std::make_unique<SynthesizerFactorizedDense>()),
-    MixerRegistration(std::make_unique<SynthesizerFactorizedRandom>()),
 };
 
 }  // namespace

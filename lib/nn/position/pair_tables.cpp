@@ -16,49 +16,7 @@ namespace masque::nn {
 
 namespace {
 
-// Products of queries or keys with the rows of a position table.
-
-/// Rows w (R, size) of a table, kept for products x · wᵀ with a few x at a time. Thread-safe once
-/// made.
-template <class T>
-class RowProducts {
- public:
-  /// Packs `table`; std::complex tables are borrowed instead.
-  explicit RowProducts(MatrixView<const T> table) : table_(table) {
-    if constexpr (kPacks) {
-      packed_.resize(kernel::strips_of<T>(table.rows), table.columns * tile::kLanes<T>);
-      tile::pack_transposed(table, tile::Strips<T>{packed_.data(), packed_.columns()});
-    }
-  }
-
-  /// Products of the rows of `x` (any, size) with the rows [`first`, `last`) of the table,
-  /// (x.rows, last − first). Returns them as a part of `out`, which is resized. An element depends
-  /// on its two vectors alone.
-  MatrixView<const T> of(MatrixView<const T> x, Index first, Index last, Matrix<T>& out) const {
-    if constexpr (kPacks) {
-      const Index begin = first / tile::kLanes<T> * tile::kLanes<T>;
-      out.resize(x.rows, tile::round_up(last - begin, tile::kLanes<T>));
-      const tile::Strips<const T> all{packed_.data(), packed_.columns()};
-      tile::multiply<T>(x, all.from_column(begin), out.view(), false);
-      return MatrixView<const T>(out.view()).middle_columns(first - begin, last - first);
-    } else {
-      out.resize(x.rows, last - first);
-      for (Index i = 0; i < x.rows; ++i) {
-        for (Index r = first; r < last; ++r) {
-          T sum{};
-          for (Index d = 0; d < x.columns; ++d) sum += x.at(i, d) * table_.at(r, d);
-          out.view().at(i, r - first) = sum;
-        }
-      }
-      return out.view();
-    }
-  }
-
- private:
-  static constexpr bool kPacks = !std::is_same_v<T, std::complex<double>>;
-  MatrixView<const T> table_;
-  Matrix<T> packed_;
-};
+// Which row of a table a pair reads.
 
 class DistanceRows final : public PairRows {
  public:
@@ -116,6 +74,50 @@ class SegmentRows final : public PairRows {
  private:
   std::span<const Index> queries_;
   std::span<const Index> keys_;
+};
+
+// Products of queries or keys with the rows of a position table.
+
+/// Rows w (R, size) of a table, kept for products x · wᵀ with a few x at a time. Thread-safe once
+/// made.
+template <class T>
+class RowProducts {
+ public:
+  /// Packs `table`; std::complex tables are borrowed instead.
+  explicit RowProducts(MatrixView<const T> table) : table_(table) {
+    if constexpr (kPacks) {
+      packed_.resize(kernel::strips_of<T>(table.rows), table.columns * tile::kLanes<T>);
+      tile::pack_transposed(table, tile::Strips<T>{packed_.data(), packed_.columns()});
+    }
+  }
+
+  /// Products of the rows of `x` (any, size) with the rows [`first`, `last`) of the table,
+  /// (x.rows, last − first). Returns them as a part of `out`, which is resized. An element depends
+  /// on its two vectors alone.
+  MatrixView<const T> of(MatrixView<const T> x, Index first, Index last, Matrix<T>& out) const {
+    if constexpr (kPacks) {
+      const Index begin = first / tile::kLanes<T> * tile::kLanes<T>;
+      out.resize(x.rows, tile::round_up(last - begin, tile::kLanes<T>));
+      const tile::Strips<const T> all{packed_.data(), packed_.columns()};
+      tile::multiply<T>(x, all.from_column(begin), out.view(), false);
+      return MatrixView<const T>(out.view()).middle_columns(first - begin, last - first);
+    } else {
+      out.resize(x.rows, last - first);
+      for (Index i = 0; i < x.rows; ++i) {
+        for (Index r = first; r < last; ++r) {
+          T sum{};
+          for (Index d = 0; d < x.columns; ++d) sum += x.at(i, d) * table_.at(r, d);
+          out.view().at(i, r - first) = sum;
+        }
+      }
+      return out.view();
+    }
+  }
+
+ private:
+  static constexpr bool kPacks = !std::is_same_v<T, std::complex<double>>;
+  MatrixView<const T> table_;
+  Matrix<T> packed_;
 };
 
 // Products of all keys with the rows in use are kept up to here, else made again for each tile.
@@ -347,6 +349,16 @@ void table_backward(const PairTables<T>& tables, Index head, MatrixView<const T>
 
 }  // namespace
 
+std::shared_ptr<const PairRows> distance_rows(const PositionIds& positions,
+                                              std::function<Index(Index distance)> row) {
+  return std::make_shared<const DistanceRows>(positions, std::move(row));
+}
+
+std::shared_ptr<const PairRows> segment_rows(std::span<const Index> queries,
+                                             std::span<const Index> keys) {
+  return std::make_shared<const SegmentRows>(queries, keys);
+}
+
 template <class T>
 std::unique_ptr<HeadBias<T>> PairTableTerms<T>::head(Index head, MatrixView<const T> query,
                                                      MatrixView<const T> key) const {
@@ -365,15 +377,5 @@ void PairTableTerms<T>::backward(Index head, MatrixView<const T> query, MatrixVi
 template class PairTableTerms<float>;
 template class PairTableTerms<double>;
 template class PairTableTerms<std::complex<double>>;
-
-std::shared_ptr<const PairRows> distance_rows(const PositionIds& positions,
-                                              std::function<Index(Index distance)> row) {
-  return std::make_shared<const DistanceRows>(positions, std::move(row));
-}
-
-std::shared_ptr<const PairRows> segment_rows(std::span<const Index> queries,
-                                             std::span<const Index> keys) {
-  return std::make_shared<const SegmentRows>(queries, keys);
-}
 
 }  // namespace masque::nn

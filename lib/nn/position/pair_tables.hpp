@@ -34,6 +34,8 @@ std::shared_ptr<const PairRows> distance_rows(const PositionIds& positions,
 std::shared_ptr<const PairRows> segment_rows(std::span<const Index> queries,
                                              std::span<const Index> keys);
 
+// Products with the rows.
+
 /// What made tables of a sequence by a projection: keeps them and gets their gradients.
 template <class T>
 struct TableOwner {

@@ -7,43 +7,10 @@
 
 #include "base/error.hpp"
 #include "nn/position/bias_terms.hpp"
-#include "nn/position/pair_tables.hpp"
 
 namespace masque::nn {
 
-namespace {
-
-/// The buckets of all offsets, each found once.
-class Buckets {
- public:
-  Buckets(Index count, Index max_distance, bool bidirectional)
-      // From there on everything lies in the last bucket.
-      : farthest_(std::max(max_distance, count)) {
-    MASQUE_CHECK(count >= 4 && max_distance > count / 4);
-    table_.reserve(static_cast<std::size_t>(2 * farthest_ + 1));
-    for (Index offset = -farthest_; offset <= farthest_; ++offset)
-      table_.push_back(t5_bucket(offset, count, max_distance, bidirectional));
-  }
-  Index of(Index offset) const {
-    return table_[static_cast<std::size_t>(std::clamp(offset, -farthest_, farthest_) + farthest_)];
-  }
-
- private:
-  Index farthest_;
-  std::vector<Index> table_;
-};
-
-/// The row of both tables for pairs at a distance. It does not fall as the distance grows.
-template <class T>
-auto row_by_distance(const DisentangledTerms<T>& terms) {
-  return
-      [span = terms.span, buckets = terms.buckets, farthest = terms.max_distance](Index distance) {
-        return std::clamp<Index>(disentangled_bucket(distance, buckets, farthest) + span, 0,
-                                 2 * span - 1);
-      };
-}
-
-}  // namespace
+// ALiBi.
 
 std::vector<double> alibi_slopes(Index num_heads) {
   MASQUE_CHECK(num_heads > 0);
@@ -83,6 +50,8 @@ template std::unique_ptr<PositionTerms<float>> alibi_terms(Index, PositionIds);
 template std::unique_ptr<PositionTerms<double>> alibi_terms(Index, PositionIds);
 template std::unique_ptr<PositionTerms<std::complex<double>>> alibi_terms(Index, PositionIds);
 
+// T5.
+
 Index t5_bucket(Index offset, Index buckets, Index max_distance, bool bidirectional) {
   Index first = 0;
   Index distance = std::max<Index>(-offset, 0);
@@ -101,11 +70,35 @@ Index t5_bucket(Index offset, Index buckets, Index max_distance, bool bidirectio
   return first + std::min(exact + step, buckets - 1);
 }
 
+namespace {
+
+/// The buckets of all offsets, each found once.
+class T5Buckets {
+ public:
+  T5Buckets(Index count, Index max_distance, bool bidirectional)
+      // From there on everything lies in the last bucket.
+      : farthest_(std::max(max_distance, count)) {
+    MASQUE_CHECK(count >= 4 && max_distance > count / 4);
+    table_.reserve(static_cast<std::size_t>(2 * farthest_ + 1));
+    for (Index offset = -farthest_; offset <= farthest_; ++offset)
+      table_.push_back(t5_bucket(offset, count, max_distance, bidirectional));
+  }
+  Index of(Index offset) const {
+    return table_[static_cast<std::size_t>(std::clamp(offset, -farthest_, farthest_) + farthest_)];
+  }
+
+ private:
+  Index farthest_;
+  std::vector<Index> table_;
+};
+
+}  // namespace
+
 template <class T>
 std::unique_ptr<PositionTerms<T>> t5_terms(MatrixView<const T> table, MatrixView<T> d_table,
                                            Index max_distance, bool bidirectional,
                                            PositionIds positions) {
-  const auto buckets = std::make_shared<const Buckets>(table.rows, max_distance, bidirectional);
+  const auto buckets = std::make_shared<const T5Buckets>(table.rows, max_distance, bidirectional);
   typename OffsetTerms<T>::Slope slope;
   if (d_table.data != nullptr) {
     slope = [=](Index head, Index offset, const T& d) {
@@ -125,6 +118,8 @@ template std::unique_ptr<PositionTerms<double>> t5_terms(MatrixView<const double
 template std::unique_ptr<PositionTerms<std::complex<double>>> t5_terms(
     MatrixView<const std::complex<double>>, MatrixView<std::complex<double>>, Index, bool,
     PositionIds);
+
+// XLNet.
 
 template <class T>
 std::unique_ptr<PositionTerms<T>> xlnet_terms(const XlnetTerms<T>& terms, PositionIds positions) {
@@ -161,6 +156,8 @@ template std::unique_ptr<PositionTerms<double>> xlnet_terms(const XlnetTerms<dou
 template std::unique_ptr<PositionTerms<std::complex<double>>> xlnet_terms(
     const XlnetTerms<std::complex<double>>&, PositionIds);
 
+// DeBERTa.
+
 Index disentangled_bucket(Index distance, Index buckets, Index max_distance) {
   const Index middle = buckets / 2;
   const Index length = std::abs(distance);
@@ -174,6 +171,20 @@ Index disentangled_bucket(Index distance, Index buckets, Index max_distance) {
   const Index bucket = static_cast<Index>(step) + middle;
   return distance < 0 ? -bucket : bucket;
 }
+
+namespace {
+
+/// The row of both tables for pairs at a distance. It does not fall as the distance grows.
+template <class T>
+auto row_by_distance(const DisentangledTerms<T>& terms) {
+  return
+      [span = terms.span, buckets = terms.buckets, farthest = terms.max_distance](Index distance) {
+        return std::clamp<Index>(disentangled_bucket(distance, buckets, farthest) + span, 0,
+                                 2 * span - 1);
+      };
+}
+
+}  // namespace
 
 template <class T>
 std::pair<Index, Index> disentangled_rows(const DisentangledTerms<T>& terms,

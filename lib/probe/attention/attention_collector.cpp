@@ -15,6 +15,7 @@ namespace masque::probe {
 
 namespace {
 
+/// Of the states `x` (n, hidden size) of a sentence. Sums in double.
 template <class T>
 StateCollapse collapse(MatrixView<const T> x) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -66,8 +67,10 @@ struct HeadRanks {
 
 constexpr double kSmallest = 1e-6;
 
+/// The ranks of `x`, in double. NaN for a matrix that is 0 or not finite. Time: n³, some
+/// milliseconds at n = 128.
 template <class T>
-HeadRanks ranks(MatrixView<const T> x) {
+HeadRanks ranks_of(MatrixView<const T> x) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   Eigen::MatrixXd matrix(x.rows, x.columns);
   for (Index i = 0; i < x.rows; ++i) {
@@ -88,12 +91,7 @@ HeadRanks ranks(MatrixView<const T> x) {
   return out;
 }
 
-/// The ranks of `x`, in double. NaN for a matrix that is 0 or not finite. Time: n³, some
-/// milliseconds at n = 128.
-HeadRanks ranks_of(MatrixView<const float> x) { return ranks(x); }
-
-/// The same of a matrix `x` of double.
-HeadRanks ranks_of(MatrixView<const double> x) { return ranks(x); }
+// Scores and maps of one head.
 
 /// The standard deviation of every row with a visible key.
 template <class T>
@@ -252,7 +250,7 @@ void AttentionCollector::take_states(Index s, Index state, MatrixView<const T> r
     compare_heads(s, state - 1);
     if (options_.compares_layers) compare_layers(s, state - 1);
   }
-  samples_[at].states[static_cast<std::size_t>(state)] = state_collapse(rows);
+  samples_[at].states[static_cast<std::size_t>(state)] = collapse(rows);
   if (state < layers_) return;
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(work_[at]));
@@ -389,8 +387,5 @@ void AttentionCollector::attention(Index s, Index layer, Index head,
                                    MatrixView<const double> weights) {
   take_map(s, layer, head, weights);
 }
-
-StateCollapse state_collapse(MatrixView<const float> x) { return collapse(x); }
-StateCollapse state_collapse(MatrixView<const double> x) { return collapse(x); }
 
 }  // namespace masque::probe

@@ -40,6 +40,12 @@ bool is_13a_mark(char c) {
          (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
 }
 
+/// Whether Python's str.split, str.strip and str.isspace take the code point `c` for white space.
+bool is_python_space(char32_t c) {
+  if (c < 0x80) return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
+  return text::is_white_space(c);
+}
+
 /// Appends the parts of `text` between white space.
 void split_as_python(std::string_view text, std::vector<std::string_view>& out) {
   std::size_t begin = 0;
@@ -80,6 +86,27 @@ void space_pairs(std::string_view text, std::string_view before, std::string_vie
     out += text[++i];
     out += after;
   }
+}
+
+/// Writes the tokens of `line` to `out`, as rouge_score 0.1.2 without its stemmer: lower case, then
+/// runs of a–z and 0–9. Letters of other scripts separate tokens.
+void cut_for_rouge(std::string_view line, CutText& out) {
+  const auto kept = [](char32_t c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  out.text.clear();
+  out.tokens.clear();
+  for (std::size_t i = 0; i < line.size();) {
+    char32_t c = text::next_char(line, i);
+    if (c < 0x80) {
+      if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
+      out.text += kept(c) ? static_cast<char>(c) : ' ';
+      continue;
+    }
+    // A few become ASCII: the Kelvin sign is a k, and İ is i with a dot that goes away.
+    const std::u32string_view lower = text::lower_case(c);
+    if (lower.empty()) out.text += ' ';
+    for (const char32_t part : lower) out.text += kept(part) ? static_cast<char>(part) : ' ';
+  }
+  split_as_python(out.text, out.tokens);
 }
 
 /// An n-gram that no reference has.
@@ -437,11 +464,6 @@ void NgramMatcher::match(std::u32string_view hypothesis,
 
 NameTable<BleuTokenizer> bleu_tokenizer_names() { return kBleuTokenizers; }
 
-bool is_python_space(char32_t c) {
-  if (c < 0x80) return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
-  return text::is_white_space(c);
-}
-
 BleuCutter::BleuCutter(BleuTokenizer tokenizer) : tokenizer_(tokenizer) {
   if (tokenizer != BleuTokenizer::kIntl) return;
   categories_ = std::make_unique<Regex>(R"((\p{N})|(\p{P})|(\p{S}))", RegexDialect::kOniguruma,
@@ -547,25 +569,6 @@ void BleuCutter::cut_intl(std::string_view line, CutText& out) {
     if (symbol) out.text += ' ';
     text::append_utf8(out.text, c);
     if (symbol) out.text += ' ';
-  }
-  split_as_python(out.text, out.tokens);
-}
-
-void cut_for_rouge(std::string_view line, CutText& out) {
-  const auto kept = [](char32_t c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  out.text.clear();
-  out.tokens.clear();
-  for (std::size_t i = 0; i < line.size();) {
-    char32_t c = text::next_char(line, i);
-    if (c < 0x80) {
-      if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
-      out.text += kept(c) ? static_cast<char>(c) : ' ';
-      continue;
-    }
-    // A few become ASCII: the Kelvin sign is a k, and İ is i with a dot that goes away.
-    const std::u32string_view lower = text::lower_case(c);
-    if (lower.empty()) out.text += ' ';
-    for (const char32_t part : lower) out.text += kept(part) ? static_cast<char>(part) : ' ';
   }
   split_as_python(out.text, out.tokens);
 }

@@ -28,9 +28,6 @@ enum class BleuTokenizer {
 /// Their names in sacreBLEU: "13a", "intl", "char", "none".
 NameTable<BleuTokenizer> bleu_tokenizer_names();
 
-/// Whether Python's str.split, str.strip and str.isspace take the code point `c` for white space.
-bool is_python_space(char32_t c);
-
 /// A text between its tokens, which are views into `text`. Reusable: memory is kept.
 struct CutText {
   std::string text;                      ///< the line, with spaces between tokens
@@ -65,10 +62,6 @@ class BleuCutter {
   std::array<Category, 128> ascii_{};
   std::unordered_map<char32_t, Category> known_;
 };
-
-/// Writes the tokens of `line` to `out`, as rouge_score 0.1.2 without its stemmer: lower case, then
-/// runs of a–z and 0–9. Letters of other scripts separate tokens.
-void cut_for_rouge(std::string_view line, CutText& out);
 
 // Counts the n-grams of a text that occur in reference texts.
 
@@ -120,6 +113,8 @@ class NgramMatcher {
   std::vector<std::uint32_t> most_;        ///< of each n-gram, in one reference
   std::vector<std::uint32_t> count_;
 };
+
+// The metrics.
 
 /// Values are functions of sums over lines, so they can be resampled. With several references per
 /// line, BLEU clips each n-gram by the reference that has most of it and uses the length nearest to

@@ -10,8 +10,6 @@
 
 namespace masque::probe {
 
-// Aligns the words of two texts.
-
 /// Indices of two aligned words, or of one word without a partner.
 struct WordPair {
   std::optional<std::size_t> reference;   ///< of the reference; none: the hypothesis inserts a word

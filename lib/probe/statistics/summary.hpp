@@ -41,6 +41,8 @@ double student_quantile(double level, Index freedom);
 /// < level < 1. To 10⁻¹² of it.
 double normal_quantile(double level);
 
+// A few numbers in short.
+
 /// A few numbers in short.
 struct Summary {
   Index n = 0;      ///< how many

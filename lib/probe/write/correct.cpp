@@ -152,6 +152,8 @@ std::string in_case(std::string text, std::string_view in_line, std::string_view
   return text;
 }
 
+// Candidates, and their probabilities.
+
 constexpr char32_t kReplacement = U'\uFFFD';
 
 std::uint64_t letters_of(std::u32string_view text) {

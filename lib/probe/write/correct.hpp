@@ -82,6 +82,8 @@ struct CheckedWord {
 /// bytes of it, are from left to right and do not overlap.
 std::string corrected(std::string_view text, std::span<const CheckedWord> words, double threshold);
 
+// The corrector.
+
 /// How Corrector checks words.
 struct CorrectOptions {
   /// One pass gives the probability of every token given the others (T-TA); else every word is
@@ -111,6 +113,12 @@ struct Line {
   std::string text;   ///< valid UTF-8
   Sentence sentence;  ///< of encode_sentence, with spans
 };
+
+/// `line` with the replacements of `words` that gain more than `threshold` nats.
+inline std::string corrected(const Line& line, std::span<const CheckedWord> words,
+                             double threshold) {
+  return corrected(std::string_view(line.text), words, threshold);
+}
 
 /// Checks lines with one model. Thread-safe.
 class Corrector {
@@ -154,11 +162,5 @@ class Corrector {
   WordCandidates candidates_;
   std::vector<bool> special_;  ///< of a detector: tokens that replace none
 };
-
-/// `line` with the replacements of `words` that gain more than `threshold` nats.
-inline std::string corrected(const Line& line, std::span<const CheckedWord> words,
-                             double threshold) {
-  return corrected(std::string_view(line.text), words, threshold);
-}
 
 }  // namespace masque::probe

@@ -55,6 +55,9 @@ constexpr std::array kTypes{
     GgmlType{41, "Q1_0", 128, 18},
 };
 
+/// How many types of metadata values there are: numbers are below.
+constexpr std::uint32_t kGgufTypes = 13;
+
 struct ValueType {
   std::string_view name;
   std::uint64_t bytes;
@@ -75,6 +78,16 @@ constexpr std::array<ValueType, kGgufTypes> kValueTypes{{
     {"INT64", 8},
     {"FLOAT64", 8},
 }};
+
+/// The name of `type`: "UINT8", "STRING", …
+std::string_view gguf_type_name(GgufType type) {
+  return kValueTypes[static_cast<std::size_t>(type)].name;
+}
+
+/// Bytes of a value of `type`; 0 if they differ from value to value: kString and kArray.
+std::uint64_t gguf_type_bytes(GgufType type) {
+  return kValueTypes[static_cast<std::size_t>(type)].bytes;
+}
 
 template <class Wanted, class Projection>
 const GgmlType* find_by(const Wanted& wanted, Projection projection) {
@@ -377,14 +390,6 @@ const GgmlType* find_ggml_type(std::string_view name) { return find_by(name, &Gg
 
 const GgmlType* ggml_type_of(DType dtype) {
   return find_by(std::optional(dtype), &GgmlType::dtype);
-}
-
-std::string_view gguf_type_name(GgufType type) {
-  return kValueTypes[static_cast<std::size_t>(type)].name;
-}
-
-std::uint64_t gguf_type_bytes(GgufType type) {
-  return kValueTypes[static_cast<std::size_t>(type)].bytes;
 }
 
 }  // namespace masque::store

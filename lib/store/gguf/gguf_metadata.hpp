@@ -1,4 +1,5 @@
-// Metadata of GGUF files: values of 13 types, read strictly, and new ones.
+// Types and metadata of GGUF files: types of tensors, values of 13 types, read strictly, and new
+// ones.
 #pragma once
 
 #include <cstdint>
@@ -53,14 +54,7 @@ enum class GgufType : std::uint32_t {
   kFloat64,
 };
 
-/// How many types there are: numbers are below.
-inline constexpr std::uint32_t kGgufTypes = 13;
-
-/// The name of `type`: "UINT8", "STRING", …
-std::string_view gguf_type_name(GgufType type);
-
-/// Bytes of a value of `type`; 0 if they differ from value to value: kString and kArray.
-std::uint64_t gguf_type_bytes(GgufType type);
+// Metadata.
 
 /// Reads the next value of a header at `cursor` into `value`, which has its key and nothing else:
 /// at most `most` bytes. False: a broken rule (gguf-value-type, gguf-array, gguf-bool, gguf-string,

@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -23,6 +24,22 @@
 namespace masque::store {
 
 namespace {
+
+// Tensors that lie in slices: cells of a grid, each row-major in a place of its own.
+
+/// Where the bytes of a cell begin.
+struct CellPlace {
+  std::size_t file = 0;     ///< number of the data file
+  std::uint64_t begin = 0;  ///< byte in it
+};
+
+/// A tensor cut into cells. The product of the numbers of cuts is the number of cells.
+struct SliceGrid {
+  Shape shape;                      ///< of the whole: elements in each dimension
+  std::uint64_t element_bytes = 1;  ///< bytes of an element
+  std::vector<Shape> cuts;          ///< for each dimension: where cells begin, ascending from 0
+  std::vector<CellPlace> cells;     ///< row-major
+};
 
 class SlicedReader : public TensorReader {
  public:
@@ -85,6 +102,15 @@ class SlicedReader : public TensorReader {
   std::size_t axes_ = 0;  // dimensions up to the last one that is cut
   std::uint64_t inner_bytes_ = 1;
 };
+
+/// Makes a reader that gathers the cells of `grid`. Of those in `own_file` the file is what the
+/// reader is given; for others `files` must be there (a MASQUE_CHECK of the reader). Each stretch
+/// of a cell that lies in order in the tensor is one read: whole cells where only the first
+/// dimension is cut.
+std::shared_ptr<const TensorReader> sliced_reader(SliceGrid grid, std::size_t own_file,
+                                                  BundleFiles files) {
+  return std::make_shared<SlicedReader>(std::move(grid), own_file, std::move(files));
+}
 
 // The checksums of a bundle's tensors, which its index has.
 
@@ -292,6 +318,8 @@ Checked<SlicedEntry> grid_of_slices(
   return GridBuilder(whole).build(find);
 }
 
+// The index, and what it says of the data files.
+
 /// Whether the value of the empty key is that of a V1 checkpoint: there field 1 is a message.
 bool is_v1(std::string_view message) {
   WireReader reader(message);
@@ -488,11 +516,6 @@ Checked<std::vector<FileContent>> place_bundle(const BundleIndex& index,
                                                std::span<const std::uint64_t> shard_bytes,
                                                const BundleFiles& files) {
   return Placing(index, shard_bytes, files).run();
-}
-
-std::shared_ptr<const TensorReader> sliced_reader(SliceGrid grid, std::size_t own_file,
-                                                  BundleFiles files) {
-  return std::make_shared<SlicedReader>(std::move(grid), own_file, std::move(files));
 }
 
 }  // namespace masque::store

@@ -22,7 +22,36 @@
 
 namespace masque::store {
 
-// LevelDB tables, the container of a bundle's index: written as TensorFlow writes them.
+/// A key and what belongs to it.
+struct TableEntry {
+  std::string key;           ///< bytes; keys rise by them
+  std::string value;         ///< bytes
+  std::uint64_t offset = 0;  ///< byte of the file: of the entry, or of the packed block it is in
+};
+
+/// Whether the sums of blocks are compared. kIgnored is for tests that change bytes.
+enum class TableSums { kCompared, kIgnored };
+
+/// Limits on what a table may make us hold in memory.
+struct TableLimits {
+  std::uint64_t block_bytes = 64 << 20;      ///< of an unpacked block
+  std::uint64_t key_bytes = 65'536;          ///< of one key
+  std::uint64_t entries = 1'000'000;         ///< in the file
+  std::uint64_t expanded_bytes = 512 << 20;  ///< of all keys and values
+};
+
+/// Whether `file` ends as a table does. Throws InputError if it cannot be read.
+bool is_table(const InputFile& file);
+
+/// Every entry of the table whose bytes are `file`, in key order, within `limits`; `sums` says
+/// whether checksums are compared. Rules: "table-footer", "table-handle", "table-crc",
+/// "table-kind", "table-snappy", "table-block", "table-order", "limit-block", "limit-name",
+/// "limit-tensors", "limit-expanded". Cost O(bytes), unpacked.
+Checked<std::vector<TableEntry>> read_leveldb_table(Bytes file,
+                                                    TableSums sums = TableSums::kCompared,
+                                                    const TableLimits& limits = {});
+
+// New tables, as TensorFlow writes them.
 
 /// A table in memory: sorted keys with their values in blocks of about 256 KiB, not compressed.
 /// Memory: the table's bytes.
@@ -65,34 +94,5 @@ class LevelDbTableWriter {
   std::string pending_;  ///< handle of the block that was written last
   bool any_ = false;
 };
-
-/// A key and what belongs to it.
-struct TableEntry {
-  std::string key;           ///< bytes; keys rise by them
-  std::string value;         ///< bytes
-  std::uint64_t offset = 0;  ///< byte of the file: of the entry, or of the packed block it is in
-};
-
-/// Whether the sums of blocks are compared. kIgnored is for tests that change bytes.
-enum class TableSums { kCompared, kIgnored };
-
-/// Limits on what a table may make us hold in memory.
-struct TableLimits {
-  std::uint64_t block_bytes = 64 << 20;      ///< of an unpacked block
-  std::uint64_t key_bytes = 65'536;          ///< of one key
-  std::uint64_t entries = 1'000'000;         ///< in the file
-  std::uint64_t expanded_bytes = 512 << 20;  ///< of all keys and values
-};
-
-/// Whether `file` ends as a table does. Throws InputError if it cannot be read.
-bool is_table(const InputFile& file);
-
-/// Every entry of the table whose bytes are `file`, in key order, within `limits`; `sums` says
-/// whether checksums are compared. Rules: "table-footer", "table-handle", "table-crc",
-/// "table-kind", "table-snappy", "table-block", "table-order", "limit-block", "limit-name",
-/// "limit-tensors", "limit-expanded". Cost O(bytes), unpacked.
-Checked<std::vector<TableEntry>> read_leveldb_table(Bytes file,
-                                                    TableSums sums = TableSums::kCompared,
-                                                    const TableLimits& limits = {});
 
 }  // namespace masque::store

@@ -36,8 +36,8 @@ std::string listed(const std::vector<std::string>& names) {
 
 void note_unknown(NamePlan& plan, std::string_view family) {
   if (plan.unknown.empty()) return;
-  plan.notes.push_back(fmt::format("{} name{} unknown to the table '{}' kept: {}",
-                                   plan.unknown.size(), plan.unknown.size() == 1 ? "" : "s", family,
+  plan.notes.push_back(fmt::format("{} unknown to the table '{}' kept: {}",
+                                   counted(plan.unknown.size(), "name"), family,
                                    listed(plan.unknown)));
 }
 
@@ -166,8 +166,8 @@ NamePlan hf_of_tf(const Checkpoint& checkpoint, const TfFamily& family) {
   }
   add_opaque(plan, checkpoint);
   if (!plan.left_out.empty()) {
-    plan.notes.push_back(fmt::format("{} tensor{} of the optimizer's state left out: {}",
-                                     plan.left_out.size(), plan.left_out.size() == 1 ? "" : "s",
+    plan.notes.push_back(fmt::format("{} of the optimizer's state left out: {}",
+                                     counted(plan.left_out.size(), "tensor"),
                                      listed(plan.left_out)));
   }
   note_unknown(plan, family.name);

@@ -1,4 +1,4 @@
-// Protobuf messages, read as data: fields one after the other, without a schema.
+// Protobuf messages as data: fields one after the other, read and written without a schema.
 #pragma once
 
 #include <cstdint>

@@ -42,19 +42,14 @@ struct PickleGlobal {
   std::optional<DType> dtype = std::nullopt;  ///< of kStorage and kDtype
 };
 
-/// The known name `name` of `module`; nullptr if there is none. Lives for ever. Those of torch.cuda
-/// are found as torch's storage classes.
-const PickleGlobal* find_pickle_global(std::string_view module, std::string_view name);
-
-/// Why the name `name` of `module`, which is not known, is refused: static text for users.
-std::string_view why_refused(std::string_view module, std::string_view name);
-
 /// The storage class ("FloatStorage") of the element type `dtype`, if it has one; otherwise
 /// nullptr.
 const PickleGlobal* storage_class_of(DType dtype);
 
 /// torch's name of the element type `dtype` ("float32"); nullptr if it has none.
 const PickleGlobal* torch_dtype_of(DType dtype);
+
+// What a pickle says, and limits on it.
 
 /// Limits on what a pickle may make us do.
 struct PickleLimits {

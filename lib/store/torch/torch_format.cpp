@@ -1,4 +1,5 @@
-// PyTorch's zip files: the rules are in store/torch/torch_zip.hpp.
+// PyTorch's zip files (.bin, .pt, .pth since 1.6): FOLDER/data.pkl, and FOLDER/data/KEY for every
+// storage.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -18,9 +19,6 @@
 namespace masque::store {
 
 namespace {
-
-// PyTorch's zip files (.bin, .pt, .pth since 1.6): FOLDER/data.pkl, and FOLDER/data/KEY for every
-// storage.
 
 constexpr std::uint64_t kMaxSmallRecord = 64;
 constexpr std::size_t kStorageTupleItems = 5;

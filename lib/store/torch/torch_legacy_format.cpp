@@ -1,5 +1,5 @@
-// PyTorch's files before 1.6: the rules are in store/torch/torch_legacy.hpp. Changed ones become
-// zip files, but in place.
+// PyTorch's files before 1.6: five pickles, then the storages. Changed ones become zip files, but
+// in place.
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -14,8 +14,6 @@
 namespace masque::store {
 
 namespace {
-
-// PyTorch's files before 1.6: five pickles, then the storages.
 
 using namespace std::string_view_literals;
 

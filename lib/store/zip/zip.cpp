@@ -39,7 +39,7 @@ struct Fields {
 };
 
 /// Returns `bytes` as text: a view of them.
-inline std::string_view text_of(Bytes bytes) {
+std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 

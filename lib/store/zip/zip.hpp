@@ -12,8 +12,6 @@
 
 namespace masque::store {
 
-// A member of a zip file: its name, its place and its sizes.
-
 /// How the bytes of a member are packed.
 enum class ZipMethod : std::uint16_t { kStored = 0, kDeflated = 8 };
 

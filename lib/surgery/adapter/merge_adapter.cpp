@@ -172,6 +172,8 @@ double AdapterConfig::scale(const std::string& module, std::uint64_t rank) const
   return alpha / (use_rslora_ ? std::sqrt(expected) : expected);
 }
 
+// The tensors of an adapter.
+
 constexpr std::string_view kWrapper = "base_model.model.";
 
 /// A matrix of an adapter.

@@ -1,6 +1,5 @@
 #include "surgery/convert/aliases.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 

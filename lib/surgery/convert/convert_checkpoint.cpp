@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,11 +26,13 @@
 #include "store/markers.hpp"
 #include "store/names/scaled_weights.hpp"
 #include "store/numpy/npy_elements.hpp"
+#include "store/numpy/unpacked_tensor.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "store/sharding.hpp"
 #include "store/tensorflow/bundle_place.hpp"
 #include "store/tensorflow/object_graph.hpp"
 #include "store/tensorflow/tf_plan.hpp"
+#include "store/transfer.hpp"
 #include "surgery/convert/aliases.hpp"
 #include "surgery/names/name_rules.hpp"
 #include "surgery/names/rename_tensors.hpp"
@@ -36,6 +41,29 @@
 namespace masque::surgery {
 
 namespace {
+
+// Where the bytes of a converted tensor come from: another element type, rows and columns swapped.
+
+/// The first tensor that overflowed, by name, noted by whichever thread saw it.
+class Overflow {
+ public:
+  /// Notes the name `tensor`. Thread-safe.
+  void note(const std::string& tensor);
+  /// Of the names noted the first in order of bytes; empty: none. Not while others note.
+  const std::string& first() const { return first_; }
+
+ private:
+  std::mutex mutex_;
+  std::string first_;
+};
+
+void Overflow::note(const std::string& tensor) {
+  const std::lock_guard lock(mutex_);
+  if (first_.empty() || tensor < first_) first_ = tensor;
+}
+
+/// Fills `out` with bytes of a tensor from byte `offset` of it. Thread-safe.
+using ReadFunction = std::function<void(std::uint64_t offset, MutableBytes out)>;
 
 constexpr std::uint64_t kChunkElements = 1 << 17;
 
@@ -80,6 +108,64 @@ bool encode(DType dtype, std::span<double> values, OverflowPolicy policy, Mutabl
     if (beyond(values[i]) && !std::isfinite(back[i])) return true;
   }
   return false;
+}
+
+/// Returns what reads `tensor`, one of `checkpoint`, as it is. Both must outlive the function.
+ReadFunction plain_values(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor) {
+  return [&checkpoint, &tensor](std::uint64_t offset, MutableBytes out) {
+    checkpoint.read(tensor, offset, out);
+  };
+}
+
+/// Returns what reads `tensor` [rows, columns], one of `checkpoint`, as [columns, rows]: whole in
+/// memory, by way of `last`. Both must outlive the function. A MASQUE_CHECK: it is a matrix of
+/// elements of whole bytes.
+ReadFunction transposed_values(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor,
+                               std::shared_ptr<store::UnpackedTensor> last) {
+  MASQUE_CHECK(tensor.shape.size() == 2 && dtype_bits(tensor.dtype) % 8 == 0);
+  const auto fill = [&checkpoint, &tensor](MutableBytes out) {
+    // Its rows are the columns of what is wanted: the order that NumPy calls Fortran's.
+    const store::NpyHeader header{.dtype = tensor.dtype,
+                                  .shape = {tensor.shape[1], tensor.shape[0]},
+                                  .fortran_order = true,
+                                  .big_endian = false,
+                                  .data_begin = 0,
+                                  .data_bytes = tensor.bytes(),
+                                  .notes = {}};
+    std::uint64_t at = 0;
+    const auto source = [&](MutableBytes part) -> std::optional<store::Violation> {
+      checkpoint.read(tensor, at, part);
+      at += part.size();
+      return std::nullopt;
+    };
+    store::read_npy_elements(header, source, out);
+  };
+  return [&tensor, fill, last = std::move(last)](std::uint64_t offset, MutableBytes out) {
+    last->read(&tensor, tensor.bytes(), offset, out, fill);
+  };
+}
+
+/// Returns the elements of the type `from` that `read` reads, rounded once, to nearest even, to the
+/// type `to`, which can be encoded. `policy` says what becomes of values that it cannot hold;
+/// `name` is what an overflow is noted as; `overflow` must outlive the source. Memory: a few MiB a
+/// thread.
+store::Computed converted_values(ReadFunction read, DType from, DType to, OverflowPolicy policy,
+                                 const std::string& name, Overflow& overflow) {
+  const std::uint64_t from_bytes = dtype_bits(from) / 8;
+  const std::uint64_t to_bytes = dtype_bits(to) / 8;
+  store::Computed source;
+  source.chunk_bytes = kChunkElements * to_bytes;
+  source.fill = [read = std::move(read), from, to, policy, name, &overflow, from_bytes, to_bytes](
+                    std::uint64_t offset, MutableBytes out) {
+    thread_local std::vector<std::byte> bytes;
+    thread_local std::vector<double> values;
+    bytes.resize(out.size() / to_bytes * from_bytes);
+    values.resize(out.size() / to_bytes);
+    read(offset / to_bytes * from_bytes, bytes);
+    to_double(from, bytes, values);
+    if (encode(to, values, policy, out)) overflow.note(name);
+  };
+  return source;
 }
 
 // The files of a converted folder next to its weights.
@@ -217,6 +303,8 @@ std::vector<store::OutputExtra> ConvertedFolder::files(
   return extras;
 }
 
+// The conversion.
+
 /// Matrices up to here are transposed by each thread for itself.
 constexpr std::uint64_t kMostWholeBytes = 16 << 20;
 
@@ -274,7 +362,7 @@ const store::WeightsWriter& target_of(const store::Checkpoint& checkpoint, const
 
 /// All files as one, in order; true in `sorted` if each was in the reference writer's order.
 store::OutputWeights one_file(const store::Checkpoint& checkpoint, bool& sorted,
-                            std::vector<std::string>& notes) {
+                              std::vector<std::string>& notes) {
   store::OutputWeights all;
   std::map<std::string, std::string> metadata;
   sorted = true;
@@ -556,61 +644,6 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
                          request.write.follow_links);
   store::write_checkpoint_folder(out, shards, folder.files(shards, result.notes), options);
   return result;
-}
-
-void Overflow::note(const std::string& tensor) {
-  const std::lock_guard lock(mutex_);
-  if (first_.empty() || tensor < first_) first_ = tensor;
-}
-
-ReadFunction plain_values(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor) {
-  return [&checkpoint, &tensor](std::uint64_t offset, MutableBytes out) {
-    checkpoint.read(tensor, offset, out);
-  };
-}
-
-ReadFunction transposed_values(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor,
-                               std::shared_ptr<store::UnpackedTensor> last) {
-  MASQUE_CHECK(tensor.shape.size() == 2 && dtype_bits(tensor.dtype) % 8 == 0);
-  const auto fill = [&checkpoint, &tensor](MutableBytes out) {
-    // Its rows are the columns of what is wanted: the order that NumPy calls Fortran's.
-    const store::NpyHeader header{.dtype = tensor.dtype,
-                                  .shape = {tensor.shape[1], tensor.shape[0]},
-                                  .fortran_order = true,
-                                  .big_endian = false,
-                                  .data_begin = 0,
-                                  .data_bytes = tensor.bytes(),
-                                  .notes = {}};
-    std::uint64_t at = 0;
-    const auto source = [&](MutableBytes part) -> std::optional<store::Violation> {
-      checkpoint.read(tensor, at, part);
-      at += part.size();
-      return std::nullopt;
-    };
-    store::read_npy_elements(header, source, out);
-  };
-  return [&tensor, fill, last = std::move(last)](std::uint64_t offset, MutableBytes out) {
-    last->read(&tensor, tensor.bytes(), offset, out, fill);
-  };
-}
-
-store::Computed converted_values(ReadFunction read, DType from, DType to, OverflowPolicy policy,
-                                 const std::string& name, Overflow& overflow) {
-  const std::uint64_t from_bytes = dtype_bits(from) / 8;
-  const std::uint64_t to_bytes = dtype_bits(to) / 8;
-  store::Computed source;
-  source.chunk_bytes = kChunkElements * to_bytes;
-  source.fill = [read = std::move(read), from, to, policy, name, &overflow, from_bytes, to_bytes](
-                    std::uint64_t offset, MutableBytes out) {
-    thread_local std::vector<std::byte> bytes;
-    thread_local std::vector<double> values;
-    bytes.resize(out.size() / to_bytes * from_bytes);
-    values.resize(out.size() / to_bytes);
-    read(offset / to_bytes * from_bytes, bytes);
-    to_double(from, bytes, values);
-    if (encode(to, values, policy, out)) overflow.note(name);
-  };
-  return source;
 }
 
 }  // namespace masque::surgery

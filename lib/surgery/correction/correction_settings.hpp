@@ -50,6 +50,8 @@ struct CorrectionRequest {
   store::WriteOptions write;  ///< `verify` and `input` are ignored: they are set by the job
 };
 
+// What follows from it.
+
 /// Everything that mlm_map needs, settled.
 struct CorrectionSettings {
   MlmCorrection correction;        ///< to apply, or to undo

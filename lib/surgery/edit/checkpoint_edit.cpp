@@ -15,8 +15,6 @@ namespace masque::surgery {
 
 namespace {
 
-// Where an edit's markers are kept.
-
 bool has_metadata(const store::WeightsFile& file) {
   return store::weights_writer(file.content.writer).has_metadata;
 }
@@ -38,70 +36,6 @@ unsigned mode_of(const std::string& folder, const std::string& name) {
 }
 
 }  // namespace
-
-std::map<std::string, std::string> CheckpointEdit::marker_texts(bool in_place) const {
-  std::map<std::string, std::string> out;
-  // transformers keeps members of a config that it does not know.
-  const std::string config_file = store::config_name(checkpoint_->folder());
-  for (const Marker& marker : markers_) {
-    const store::WeightsFile& file = checkpoint_->files()[marker.file];
-    const std::string side = store::side_path(store::weights_name(*checkpoint_, file));
-    const bool config = checkpoint_->is_folder() && file_text(config_file).has_value();
-    const bool outside = marker.value && (in_place || !has_metadata(file));
-    const std::string place = config ? config_file : side;
-    for (const std::string& name : {config_file, side}) {
-      if (name == config_file && !config) continue;
-      const auto edited = out.find(name);
-      const auto before = edited != out.end() ? std::optional(edited->second) : file_text(name);
-      const bool here = outside && name == place;
-      if (!before && !here) continue;
-      std::string text = before.value_or("{}\n");
-      text = here ? set_json_member(text, {marker.key}, quote_json(*marker.value))
-                  : erase_json_member(text, {marker.key});
-      if (text != before) out.insert_or_assign(name, std::move(text));
-    }
-  }
-  return out;
-}
-
-std::optional<std::string> CheckpointEdit::side_text() const {
-  if (checkpoint_->is_folder()) return std::nullopt;
-  const std::string name = store::side_path(checkpoint_->files().front().name);
-  const auto texts = marker_texts(false);
-  const auto edited = texts.find(name);
-  auto text = edited != texts.end() ? std::optional(edited->second) : file_text(name);
-  if (text && is_empty_object(*text)) text.reset();
-  return text;
-}
-
-std::map<std::string, std::string> CheckpointEdit::texts_in_place() const {
-  std::map<std::string, std::string> out = marker_texts(true);
-  for (const auto& [name, text] : files_) {
-    if (text) out.emplace(name, *text);
-  }
-  return out;
-}
-
-std::optional<std::string> CheckpointEdit::against_shared_files() const {
-  if (store::other_bundle_files(*checkpoint_).empty()) return std::nullopt;
-  const std::string own = store::side_path(checkpoint_->index_name());
-  for (const auto& [name, text] : texts_in_place()) {
-    if (name == own) continue;
-    return fmt::format("'{}' would change, but other TensorFlow checkpoints use it too",
-                       escape(name));
-  }
-  return std::nullopt;
-}
-
-std::vector<CheckpointEdit::ErasedMetadata> CheckpointEdit::erased_metadata() const {
-  std::vector<ErasedMetadata> out;
-  for (const Marker& marker : markers_) {
-    const store::Metadata& metadata = checkpoint_->files()[marker.file].content.metadata;
-    if (store::find_metadata(metadata, marker.key) != nullptr)
-      out.push_back({marker.file, marker.key});
-  }
-  return out;
-}
 
 CheckpointEdit::CheckpointEdit(const store::Checkpoint& checkpoint) : checkpoint_(&checkpoint) {
   if (!store::holds_two_models(checkpoint)) return;
@@ -360,6 +294,72 @@ CheckpointEdit::Output CheckpointEdit::output(bool follow_links) {
   for (store::OutputExtra& extra :
        store::other_files(folder, replaced, out.opened, follow_links, out.notes))
     out.extras.push_back(std::move(extra));
+  return out;
+}
+
+// Where an edit's markers are kept.
+
+std::map<std::string, std::string> CheckpointEdit::marker_texts(bool in_place) const {
+  std::map<std::string, std::string> out;
+  // transformers keeps members of a config that it does not know.
+  const std::string config_file = store::config_name(checkpoint_->folder());
+  for (const Marker& marker : markers_) {
+    const store::WeightsFile& file = checkpoint_->files()[marker.file];
+    const std::string side = store::side_path(store::weights_name(*checkpoint_, file));
+    const bool config = checkpoint_->is_folder() && file_text(config_file).has_value();
+    const bool outside = marker.value && (in_place || !has_metadata(file));
+    const std::string place = config ? config_file : side;
+    for (const std::string& name : {config_file, side}) {
+      if (name == config_file && !config) continue;
+      const auto edited = out.find(name);
+      const auto before = edited != out.end() ? std::optional(edited->second) : file_text(name);
+      const bool here = outside && name == place;
+      if (!before && !here) continue;
+      std::string text = before.value_or("{}\n");
+      text = here ? set_json_member(text, {marker.key}, quote_json(*marker.value))
+                  : erase_json_member(text, {marker.key});
+      if (text != before) out.insert_or_assign(name, std::move(text));
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> CheckpointEdit::side_text() const {
+  if (checkpoint_->is_folder()) return std::nullopt;
+  const std::string name = store::side_path(checkpoint_->files().front().name);
+  const auto texts = marker_texts(false);
+  const auto edited = texts.find(name);
+  auto text = edited != texts.end() ? std::optional(edited->second) : file_text(name);
+  if (text && is_empty_object(*text)) text.reset();
+  return text;
+}
+
+std::map<std::string, std::string> CheckpointEdit::texts_in_place() const {
+  std::map<std::string, std::string> out = marker_texts(true);
+  for (const auto& [name, text] : files_) {
+    if (text) out.emplace(name, *text);
+  }
+  return out;
+}
+
+std::optional<std::string> CheckpointEdit::against_shared_files() const {
+  if (store::other_bundle_files(*checkpoint_).empty()) return std::nullopt;
+  const std::string own = store::side_path(checkpoint_->index_name());
+  for (const auto& [name, text] : texts_in_place()) {
+    if (name == own) continue;
+    return fmt::format("'{}' would change, but other TensorFlow checkpoints use it too",
+                       escape(name));
+  }
+  return std::nullopt;
+}
+
+std::vector<CheckpointEdit::ErasedMetadata> CheckpointEdit::erased_metadata() const {
+  std::vector<ErasedMetadata> out;
+  for (const Marker& marker : markers_) {
+    const store::Metadata& metadata = checkpoint_->files()[marker.file].content.metadata;
+    if (store::find_metadata(metadata, marker.key) != nullptr)
+      out.push_back({marker.file, marker.key});
+  }
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/comma_list.hpp"
 #include "base/escape.hpp"
 #include "model/family_names.hpp"
 #include "store/tensorflow/tf_names.hpp"
@@ -189,8 +190,8 @@ store::NamePlan hf_names(const store::Checkpoint& checkpoint,
     plan.unknown.push_back(old);
   }
   if (const std::size_t unknown = plan.unknown.size(); unknown > 0) {
-    plan.notes.push_back(fmt::format("{} unknown name{} for {} kept, the first '{}'", unknown,
-                                     unknown == 1 ? "" : "s", family->name,
+    plan.notes.push_back(fmt::format("{} for {} kept, the first '{}'",
+                                     counted(unknown, "unknown name"), family->name,
                                      escape(plan.names.at(plan.unknown.front()).name)));
   }
   find_transposed(checkpoint, *family, plan.names);

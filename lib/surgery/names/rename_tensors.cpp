@@ -40,6 +40,24 @@ bool changes(const store::WeightsFile& file, const store::NameMap& names) {
          std::ranges::any_of(file.content.opaque, is_new);
 }
 
+/// The text `index` of a valid index with the new `names` of tensors. Every other byte stays.
+std::string with_new_names(const std::string& index, const store::NameMap& names) {
+  const JsonValue root = parse_json_file(index, "index");
+  const JsonValue* map = root.find("weight_map");
+  MASQUE_CHECK(map != nullptr);
+  std::string text;
+  std::size_t done = 0;
+  for (const JsonMember& member : map->members) {
+    const std::string& now = new_name(names, member.name);
+    if (now == member.name) continue;
+    // Between a key and its value there are only a colon and white space.
+    const std::size_t end = index.rfind('"', member.value.begin - 1) + 1;
+    text += index.substr(done, member.begin - done) + quote_json(now);
+    done = end;
+  }
+  return text + index.substr(done);
+}
+
 std::vector<std::string> rename_folder(const store::Checkpoint& checkpoint,
                                        const store::NameMap& names, const std::string& out,
                                        const store::WriteOptions& options) {
@@ -130,23 +148,6 @@ std::uint64_t apply_names(store::OutputWeights& weights, const store::NameMap& n
     tensor.after = std::string(new_name(names, tensor.after));
   }
   return changed;
-}
-
-std::string with_new_names(const std::string& index, const store::NameMap& names) {
-  const JsonValue root = parse_json_file(index, "index");
-  const JsonValue* map = root.find("weight_map");
-  MASQUE_CHECK(map != nullptr);
-  std::string text;
-  std::size_t done = 0;
-  for (const JsonMember& member : map->members) {
-    const std::string& now = new_name(names, member.name);
-    if (now == member.name) continue;
-    // Between a key and its value there are only a colon and white space.
-    const std::size_t end = index.rfind('"', member.value.begin - 1) + 1;
-    text += index.substr(done, member.begin - done) + quote_json(now);
-    done = end;
-  }
-  return text + index.substr(done);
 }
 
 std::vector<std::string> rename_tensors(const store::Checkpoint& checkpoint,

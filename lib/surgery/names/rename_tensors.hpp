@@ -23,9 +23,6 @@ void check_new_names(const store::Checkpoint& checkpoint, const store::NameMap& 
 /// how many changed.
 std::uint64_t apply_names(store::OutputWeights& weights, const store::NameMap& names);
 
-/// The text `index` of a valid index with the new `names` of tensors. Every other byte stays.
-std::string with_new_names(const std::string& index, const store::NameMap& names);
-
 /// Writes `checkpoint` with new `names` to `out`, as `options` say: in its format, files and
 /// shards; from a folder every other file is copied. Files in the reference writer's order stay in
 /// it. Throws UsageError (a folder into a file name, another format's file name) and InputError;

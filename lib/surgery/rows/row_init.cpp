@@ -68,6 +68,13 @@ struct RowJob {
   }
 };
 
+/// A copy of `tensor` as a table: a vector [n] gets the shape [n, 1].
+store::TensorInfo as_table(const store::TensorInfo& tensor) {
+  store::TensorInfo table = tensor;
+  if (table.shape.size() == 1) table.shape.push_back(1);
+  return table;
+}
+
 // A normal distribution with the mean and the covariance of the rows of a table.
 
 /// The distribution, ready to draw from. Immutable; thread-safe.
@@ -175,6 +182,38 @@ void RowGaussian::transform(std::span<const double> noise, std::span<double> out
 
 // The mean of the rows that have a token: the logit of a new token is then the mean of the others'.
 // Hewitt 2021, "Initializing New Word Embeddings for Pretrained Language Models".
+
+/// One weight for each row of `context`: 1/n for each of the n rows that have a token, else 0;
+/// empty (all rows count alike) without a tokenizer, or if every row has one.
+std::vector<double> assigned_weights(const RowInitContext& context) {
+  std::vector<double> weights(context.rows);
+  std::uint64_t count = 0;
+  for (std::uint64_t row = 0; row < context.rows; ++row) {
+    if (!context.names.assigned(row)) continue;
+    weights[row] = 1;
+    ++count;
+  }
+  if (count == 0 || count == context.rows) return {};
+  for (double& weight : weights) weight /= static_cast<double>(count);
+  return weights;
+}
+
+/// Σ weight·row over the rows of `table` [rows, width], as width numbers; with empty `weights`
+/// their mean. Reads the table, which lies in the checkpoint of `context`, once. Throws InputError
+/// if the sum is not finite.
+std::vector<double> mean_row_of(const RowInitContext& context, const store::TensorInfo& table,
+                                std::span<const double> weights) {
+  std::vector<double> mean = weighted_row_sum(context.checkpoint, table, weights, context.threads);
+  for (double& value : mean) {
+    if (weights.empty()) value /= static_cast<double>(table.shape[0]);
+    if (!std::isfinite(value)) {
+      throw InputError(
+          context.checkpoint.path(),
+          fmt::format("tensor '{}': the mean of its rows is not finite", escape(table.name)));
+    }
+  }
+  return mean;
+}
 
 RowValues mean_values(const RowInitContext& context, const std::string& /*argument*/,
                       const store::TensorInfo& table, bool /*vector*/) {
@@ -468,33 +507,6 @@ RowValues NewRows::make(const store::TensorInfo& tensor) const {
   };
 }
 
-std::vector<double> assigned_weights(const RowInitContext& context) {
-  std::vector<double> weights(context.rows);
-  std::uint64_t count = 0;
-  for (std::uint64_t row = 0; row < context.rows; ++row) {
-    if (!context.names.assigned(row)) continue;
-    weights[row] = 1;
-    ++count;
-  }
-  if (count == 0 || count == context.rows) return {};
-  for (double& weight : weights) weight /= static_cast<double>(count);
-  return weights;
-}
-
-std::vector<double> mean_row_of(const RowInitContext& context, const store::TensorInfo& table,
-                                std::span<const double> weights) {
-  std::vector<double> mean = weighted_row_sum(context.checkpoint, table, weights, context.threads);
-  for (double& value : mean) {
-    if (weights.empty()) value /= static_cast<double>(table.shape[0]);
-    if (!std::isfinite(value)) {
-      throw InputError(
-          context.checkpoint.path(),
-          fmt::format("tensor '{}': the mean of its rows is not finite", escape(table.name)));
-    }
-  }
-  return mean;
-}
-
 std::uint64_t find_row(const RowInitContext& context, const std::string& text,
                        std::string_view what) {
   // Vocabularies have numbers as tokens.
@@ -516,12 +528,6 @@ store::Source edited_rows(const store::Checkpoint& checkpoint, const store::Tens
       RowJob{&checkpoint, &tensor, std::move(from), std::move(values), row_bytes});
   return store::Computed{[job](std::uint64_t offset, MutableBytes out) { job->fill(offset, out); },
                          rows_per_block(tensor) * row_bytes, job.get()};
-}
-
-store::TensorInfo as_table(const store::TensorInfo& tensor) {
-  store::TensorInfo table = tensor;
-  if (table.shape.size() == 1) table.shape.push_back(1);
-  return table;
 }
 
 }  // namespace masque::surgery

@@ -1,4 +1,4 @@
-// Initial values of new rows of a table.
+// New rows of a table: their initial values, and the table with them.
 #pragma once
 
 #include <functional>
@@ -34,8 +34,7 @@ using RowValues = std::function<void(std::uint64_t id, std::span<double> out)>;
 store::Source edited_rows(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor,
                           std::shared_ptr<const std::vector<std::uint64_t>> from, RowValues values);
 
-/// A copy of `tensor` as a table: a vector [n] gets the shape [n, 1].
-store::TensorInfo as_table(const store::TensorInfo& tensor);
+// Initial values.
 
 /// What is known when new rows are requested. References must outlive what is made from it.
 struct RowInitContext {
@@ -97,16 +96,6 @@ class NewRows {
   std::shared_ptr<const RowMeans> means_;
   mutable std::map<const store::TensorInfo*, RowValues> made_;  ///< some read the whole table
 };
-
-/// One weight for each row of `context`: 1/n for each of the n rows that have a token, else 0;
-/// empty (all rows count alike) without a tokenizer, or if every row has one.
-std::vector<double> assigned_weights(const RowInitContext& context);
-
-/// Σ weight·row over the rows of `table` [rows, width], as width numbers; with empty `weights`
-/// their mean. Reads the table, which lies in the checkpoint of `context`, once. Throws InputError
-/// if the sum is not finite.
-std::vector<double> mean_row_of(const RowInitContext& context, const store::TensorInfo& table,
-                                std::span<const double> weights);
 
 /// The row that `text` names: a token of `context`, else an id, "N" or "#N". Throws InputError if
 /// there is no such token or row; `what` names the text in messages.

@@ -182,8 +182,6 @@ void change_vocabulary_tensors(CheckpointEdit& edit, const std::vector<Vocabular
   }
 }
 
-namespace {
-
 /// Whether the rows that count for the mean `used` are those of before. Sets the digest of their
 /// weights, which goes by their order.
 bool follow_used_rows(MlmCorrection& mark, const TokenNames& before,
@@ -257,8 +255,6 @@ void renumber(MlmCorrection& mark, const IdMap& ids, const std::string& path) {
   kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
   mark.kept_rows = std::move(kept);
 }
-
-}  // namespace
 
 /// The mark of a correction (surgery/correction/mlm_correction.hpp) with the rows that it names
 /// renumbered; for the mean of used rows, also with the digest of these rows in their new order.

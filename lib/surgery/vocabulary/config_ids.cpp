@@ -277,6 +277,8 @@ LostIds renumber_ids(const std::string& text, const JsonValue& value, IdForm for
   return Renumbering(text, ids, rows, splice).run(value, form);
 }
 
+// The files with ids.
+
 /// Models that count positions from the padding id on.
 constexpr std::array<std::string_view, 9> kPaddingPositions{
     "roberta",   "xlm-roberta", "xlm-roberta-xl", "roberta-prelayernorm",

@@ -25,9 +25,10 @@ using RoleIds = std::function<std::optional<std::uint64_t>(std::string_view name
 ///
 /// Ids, in config.json (or bert_config.json), generation_config.json and the configurations of
 /// processors, adapters and (without `roles`) the tokenizer, in nested objects too: the members
-/// that id_fields.hpp knows by their names. `roles`, if set, is asked first for those of one id; of
-/// a role (kTokenRoles) that it does not know, and whose row is gone, the id becomes null. An
-/// object with a vocab_size of its own describes another vocabulary and stays, with a note.
+/// whose names a table knows (id_form_of() in config_ids.cpp). `roles`, if set, is asked first for
+/// those of one id; of a role (kTokenRoles) that it does not know, and whose row is gone, the id
+/// becomes null. An object with a vocab_size of its own describes another vocabulary and stays,
+/// with a note.
 ///
 /// Does nothing for a lone file. Throws InputError if the row of a single id is gone and `roles`
 /// does not know it, or if positions follow an id that moves (RoBERTa's pad). Returns notes for

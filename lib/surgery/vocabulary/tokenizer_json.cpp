@@ -7,8 +7,8 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "surgery/vocabulary/json_elements.hpp"
-#include "surgery/vocabulary/vocabulary_job.hpp"
 #include "surgery/vocabulary/trim_rules.hpp"
+#include "surgery/vocabulary/vocabulary_job.hpp"
 #include "text/tokenizer_files.hpp"
 
 namespace masque::surgery {

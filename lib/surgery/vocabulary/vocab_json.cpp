@@ -6,8 +6,8 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/split.hpp"
-#include "surgery/vocabulary/vocabulary_job.hpp"
 #include "surgery/vocabulary/trim_rules.hpp"
+#include "surgery/vocabulary/vocabulary_job.hpp"
 
 namespace masque::surgery {
 

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
 
 namespace masque::surgery {
 
@@ -107,6 +108,29 @@ bool TokenMoves::is_new(std::uint64_t id) const {
 std::string_view TokenMoves::text_after(std::string_view token) const {
   const auto found = leaving_.find(token);
   return found == leaving_.end() ? token : found->second;
+}
+
+std::string VocabularyJob::path(const std::string& name) const {
+  return join(edit.checkpoint().folder(), name);
+}
+
+std::optional<JsonText> read_json_text(const VocabularyJob& job, const std::string& name) {
+  auto text = job.edit.file_text(name);
+  if (!text) return std::nullopt;
+  JsonText out{name, job.path(name), std::move(*text), {}};
+  out.root = parse_json_file(out.text, out.path);
+  if (!out.root.is(JsonKind::kObject)) throw InputError(out.path, "expected a JSON object");
+  return out;
+}
+
+void write_splice(VocabularyJob& job, const JsonText& file, const TextSplice& splice) {
+  if (!splice.empty()) job.edit.set_file(file.name, splice.apply(file.text));
+}
+
+std::uint64_t json_id(const JsonValue& value, const std::string& path) {
+  const auto id = value.integer();
+  if (!id) throw InputError(path, fmt::format("byte {}: expected an id", value.begin));
+  return *id;
 }
 
 }  // namespace masque::surgery

@@ -1,4 +1,5 @@
-// A change of a vocabulary, looked up by old ids and old tokens.
+// A change of a vocabulary on its way through the files of a tokenizer: where each token goes, and
+// a function for each file.
 #pragma once
 
 #include <optional>
@@ -79,8 +80,7 @@ class TokenMoves {
   std::vector<std::string> notes_;
 };
 
-// A change of a vocabulary on its way through the files of a tokenizer, and a function for each of
-// them: the parts of change_vocabulary_files().
+// The files: the parts of change_vocabulary_files().
 
 /// What cuts words into tokens; it decides how a new token can be reached.
 enum class ModelKind { kWordPiece, kWordLevel, kBpe, kUnigram, kUnknown };

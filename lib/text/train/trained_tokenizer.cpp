@@ -217,6 +217,8 @@ TrainedVocabulary train_pairs(const std::vector<CountedWord>& words,
   return Trainer(words, options).run();
 }
 
+// The files.
+
 constexpr std::string_view kByteLevel =
     R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})";
 
@@ -334,6 +336,31 @@ std::string config_json(const TrainOptions& options) {
 
 }  // namespace
 
+void WordCounts::add(std::string_view word, std::uint64_t count) {
+  if (const auto found = counts_.find(word); found != counts_.end()) {
+    found->second += count;
+  } else {
+    counts_.emplace(word, count);
+  }
+}
+
+void WordCounts::prune() {
+  while (counts_.size() > max_words_) {
+    ++forgotten_;
+    std::erase_if(counts_, [this](const auto& entry) { return entry.second <= forgotten_; });
+  }
+}
+
+std::vector<CountedWord> WordCounts::sorted() const {
+  std::vector<CountedWord> words;
+  words.reserve(counts_.size());
+  for (const auto& [text, count] : counts_) words.push_back({text, count});
+  std::sort(words.begin(), words.end(), [](const CountedWord& a, const CountedWord& b) {
+    return a.count != b.count ? a.count > b.count : a.text < b.text;
+  });
+  return words;
+}
+
 WordCutter::WordCutter(const TrainOptions& options) {
   const auto parse = [](const std::string& json) { return parse_json_file(json, "tok train"); };
   steps_.normalizer = make_normalizer(parse(normalizer_json(options)), "tok train");
@@ -384,31 +411,6 @@ std::vector<TrainedFile> train_tokenizer(const std::vector<CountedWord>& words,
   files.emplace_back("tokenizer_config.json", config_json(options));
   files.emplace_back("tokenizer.json", tokenizer_json(vocabulary, options, pairs.special));
   return files;
-}
-
-void WordCounts::add(std::string_view word, std::uint64_t count) {
-  if (const auto found = counts_.find(word); found != counts_.end()) {
-    found->second += count;
-  } else {
-    counts_.emplace(word, count);
-  }
-}
-
-void WordCounts::prune() {
-  while (counts_.size() > max_words_) {
-    ++forgotten_;
-    std::erase_if(counts_, [this](const auto& entry) { return entry.second <= forgotten_; });
-  }
-}
-
-std::vector<CountedWord> WordCounts::sorted() const {
-  std::vector<CountedWord> words;
-  words.reserve(counts_.size());
-  for (const auto& [text, count] : counts_) words.push_back({text, count});
-  std::sort(words.begin(), words.end(), [](const CountedWord& a, const CountedWord& b) {
-    return a.count != b.count ? a.count > b.count : a.text < b.text;
-  });
-  return words;
 }
 
 }  // namespace masque::text

@@ -58,6 +58,8 @@ class WordCounts {
   std::uint64_t forgotten_ = 0;
 };
 
+// Training.
+
 /// What train_tokenizer() makes: BERT's kind or GPT-2's.
 enum class TrainedKind { kWordPiece, kByteLevelBpe };
 

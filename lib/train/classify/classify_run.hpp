@@ -72,6 +72,8 @@ class ClassifyExamples {
   std::optional<mask::MaskExpression> mask_;  ///< none: the model's, the same for all texts
 };
 
+// Starts and runs.
+
 /// What classifiers start from: a checkpoint, or a design alone.
 struct ClassifierStart {
   model::Design design;  ///< without a head

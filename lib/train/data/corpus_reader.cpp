@@ -1,4 +1,5 @@
-// Texts to a corpus: pieces of whole lines are encoded by several threads and joined in order.
+// Texts and records to a corpus: pieces of whole lines are encoded by several threads and joined in
+// order; records are taken one after the other.
 #include <algorithm>
 #include <cerrno>
 #include <functional>
@@ -263,6 +264,8 @@ Corpus read_records(const std::string& path, const std::string& name,
   return corpus;
 }
 
+// Lines and pairs to sequences.
+
 /// Bytes of a line: of a file, of a stream or what is unpacked, of a device, which may have no end.
 constexpr std::uint64_t kLongestLine = std::uint64_t{1} << 30;
 constexpr std::uint64_t kLongestStreamLine = std::uint64_t{64} << 20;
@@ -390,10 +393,6 @@ Corpus read_pairs(const std::string& path, const std::string& name,
   }
   throw InputError(name, "no pairs, expected lines of source, tab and target");
 }
-
-}  // namespace
-
-namespace {
 
 /// The tokens of a token folder or a file of ids; nullptr for any other path.
 std::shared_ptr<const records::TokenSource> open_tokens(const std::string& path,

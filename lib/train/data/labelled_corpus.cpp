@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
@@ -42,8 +43,7 @@ class Reader {
     if (options_.header && line_ == 1) return choose(columns);
     const std::size_t most = std::max(*std::ranges::max_element(texts_), label_);
     if (columns.size() <= most) {
-      refuse(fmt::format("{} column{}, expected at least {}", columns.size(),
-                         columns.size() == 1 ? "" : "s", most + 1));
+      refuse(fmt::format("{}, expected at least {}", counted(columns.size(), "column"), most + 1));
     }
     if (columns[label_].empty()) refuse("empty label");
     // config.json, which keeps the labels, can hold nothing else.

@@ -1,4 +1,5 @@
-// The update of Soft-Masked BERT. Zhang et al. 2020, arXiv:2005.07421.
+// Soft-Masked BERT and its update: a detector says which tokens are wrong, and the layers read
+// these half hidden and say what should stand there. Zhang et al. 2020, arXiv:2005.07421.
 #pragma once
 
 #include <vector>
@@ -10,9 +11,6 @@
 #include "train/network/recipe.hpp"
 
 namespace masque::train {
-
-// Soft-Masked BERT: a detector says which tokens are wrong, and the layers read these half hidden
-// and say what should stand there. Zhang et al. 2020, arXiv:2005.07421.
 
 /// The objective's name on the command line. It is no Objective, since two losses are minimised
 /// together.

@@ -1,5 +1,6 @@
-// ELECTRA's update: a generator fills in, the second network learns from that. Clark et al. 2020,
-// arXiv:2003.10555. Electric's: arXiv:2012.08561.
+// The two networks of ELECTRA, of its ablations, and of Electric: designs, shared parameters, and
+// their update: a generator fills in, the second network learns from that. Clark et al. 2020,
+// arXiv:2003.10555; Electric: arXiv:2012.08561.
 #pragma once
 
 #include <optional>
@@ -16,9 +17,6 @@
 #include "train/network/recipe.hpp"
 
 namespace masque::train {
-
-// The two networks of ELECTRA, of its ablations, and of Electric: designs and shared parameters.
-// Clark et al. 2020, arXiv:2003.10555; arXiv:2012.08561.
 
 /// What the second network learns from the generator's samples. Texts are of one line.
 struct ElectraVariant {

@@ -1,4 +1,6 @@
-// The update of masked autoencoding with a decoder.
+// Masked autoencoding with a decoder, and its update: the encoder reads the kept tokens alone; a
+// small decoder gets its states and [MASK] in the places of the hidden ones. He et al. 2021,
+// arXiv:2111.06377; for text https://kexue.fm/archives/8770.
 #pragma once
 
 #include <memory>
@@ -13,10 +15,6 @@
 #include "train/network/recipe.hpp"
 
 namespace masque::train {
-
-// Masked autoencoding with a decoder: the encoder reads the kept tokens alone; a small decoder gets
-// its states and [MASK] in the places of the hidden ones. He et al. 2021, arXiv:2111.06377; for
-// text https://kexue.fm/archives/8770.
 
 /// The objective's name on the command line. It is no Objective, since there are two networks.
 inline constexpr std::string_view kMae = "mae";

@@ -14,8 +14,6 @@
 
 namespace masque::train {
 
-// How well a score separates two classes, over all thresholds.
-
 /// Scores of the numbers of two classes.
 struct RankedScores {
   std::vector<double> positive;  ///< of the class that should have the larger scores

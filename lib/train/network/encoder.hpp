@@ -111,6 +111,8 @@ struct Tape {
   std::vector<Matrix<T>> scratch;  ///< memory of a backward pass, by number
 };
 
+// The encoder.
+
 /// What is random in the forward pass of a training step: every number is a function of seed, step,
 /// purpose and element.
 struct DropoutOptions {

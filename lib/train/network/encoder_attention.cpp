@@ -1,3 +1,4 @@
+// EncoderRun: attention, forward and backward.
 #include <algorithm>
 #include <complex>
 #include <utility>
@@ -16,13 +17,37 @@
 
 namespace masque::train {
 
-namespace {
+using model::PreviousScores;
 
 // The attention of a layer, sequence by sequence, forward and backward.
+
+namespace {
 
 // Each sequence draws its own dropout of weights: its item is step · kItemsOfStep + its first row;
 // a step has fewer rows than that.
 constexpr std::uint64_t kItemsOfStep = 1000003;
+
+/// Backward pass of model::scale_queries() with the same `s`, `offset`, `blocks` and `keys`:
+/// `d_query`, that of the scaled queries, becomes that of the queries; adds to `d_s`, if that
+/// has data. `scaled`: what scale_queries() left. A scale of 0, which a query that sees one key has
+/// where the offset is 0, adds nothing to d_s.
+template <class T>
+void scale_queries_backward(MatrixView<const T> s, double offset, const mask::BlockMap* blocks,
+                            Index keys, MatrixView<const T> scaled, MatrixView<T> d_query,
+                            MatrixView<T> d_s) {
+  const Index size = scaled.columns / s.columns;
+  model::each_log_visible(blocks, keys, scaled.rows, s.columns,
+                          [&](Index i, Index h, double log_n) {
+                            const T scale = model::score_scale(s.at(0, h), log_n, offset);
+                            T sum{};
+                            for (Index c = h * size; c < (h + 1) * size; ++c) {
+                              sum += d_query.at(i, c) * scaled.at(i, c);
+                              d_query.at(i, c) *= scale;
+                            }
+                            if (d_s.data != nullptr && scale != T{})
+                              d_s.at(0, h) += sum * static_cast<T>(log_n) / scale;
+                          });
+}
 
 }  // namespace
 
@@ -229,24 +254,6 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& source, con
   }
 }
 
-#define MASQUE_INSTANTIATE(T)                                                                \
-  template void EncoderRun<T>::attend(Index, Stream&, Stream&, const HeadSizes&,             \
-                                      const model::Projected<T>&, MatrixView<T>);            \
-  template typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index, Stream&, const Stream&, \
-                                                              Index, bool);                  \
-  template const mask::BlockMap* EncoderRun<T>::blocks(Index, Stream&, Index);
-#define MASQUE_INSTANTIATE_BACKWARD(T)                                                            \
-  template void EncoderRun<T>::attend_backward(                                                   \
-      Index, Stream&, Stream&, const HeadSizes&, const model::Projected<T>&, MatrixView<const T>, \
-      MatrixView<const T>, const model::Projected<T>&, const model::Projected<T>&);
-MASQUE_INSTANTIATE(float)
-MASQUE_INSTANTIATE(double)
-MASQUE_INSTANTIATE(std::complex<double>)
-MASQUE_INSTANTIATE_BACKWARD(float)
-MASQUE_INSTANTIATE_BACKWARD(double)
-#undef MASQUE_INSTANTIATE
-#undef MASQUE_INSTANTIATE_BACKWARD
-
 // Transformer-XL's memory: gradients that stop at the states of earlier blocks.
 
 template <class T>
@@ -311,21 +318,6 @@ void EncoderRun<T>::earlier_backward(Index l, MatrixView<const T> m, MatrixView<
   // The norm is taught as well, the states are not.
   own.attention_norm.backward(m, d_normed, zeros(kNoStates, m.rows, m.columns));
 }
-
-template void Encoder<float>::stop_at_blocks(Index);
-template void Encoder<double>::stop_at_blocks(Index);
-template void Encoder<std::complex<double>>::stop_at_blocks(Index);
-template std::vector<Index> EncoderRun<float>::block_begins(const Stream&, const Stream&,
-                                                            Index) const;
-template std::vector<Index> EncoderRun<double>::block_begins(const Stream&, const Stream&,
-                                                             Index) const;
-template std::vector<Index> EncoderRun<std::complex<double>>::block_begins(const Stream&,
-                                                                           const Stream&,
-                                                                           Index) const;
-template void EncoderRun<float>::earlier_backward(Index, MatrixView<const float>,
-                                                  MatrixView<const float>);
-template void EncoderRun<double>::earlier_backward(Index, MatrixView<const double>,
-                                                   MatrixView<const double>);
 
 // What attention with relative positions projects for its distances, forward and backward: XLNet's
 // sinusoids, DeBERTa's table. Made once a chunk, projected once a layer and stream.
@@ -396,25 +388,8 @@ void EncoderRun<T>::project_distances_backward(Index l) {
   back(own.distance_query, d_distance_queries_);
 }
 
-#define MASQUE_INSTANTIATE(T)                    \
-  template void EncoderRun<T>::make_distances(); \
-  template void EncoderRun<T>::project_distances(Index, Stream&);
-#define MASQUE_INSTANTIATE_BACKWARD(T)                          \
-  template void EncoderRun<T>::distances_backward();            \
-  template void EncoderRun<T>::clear_distance_gradients(Index); \
-  template void EncoderRun<T>::project_distances_backward(Index);
-MASQUE_INSTANTIATE(float)
-MASQUE_INSTANTIATE(double)
-MASQUE_INSTANTIATE(std::complex<double>)
-MASQUE_INSTANTIATE_BACKWARD(float)
-MASQUE_INSTANTIATE_BACKWARD(double)
-#undef MASQUE_INSTANTIATE
-#undef MASQUE_INSTANTIATE_BACKWARD
-
 // Attention whose weights exist at once: talking heads, scores of the layer before, and their
 // diversity; forward and backward.
-
-using model::PreviousScores;
 
 template <class T>
 void Encoder<T>::measure_diversity() {
@@ -600,13 +575,30 @@ void EncoderRun<T>::materialized_backward(Index l, Stream& stream, std::span<Seq
   }
 }
 
-#define MASQUE_INSTANTIATE(T)                                                            \
-  template void Encoder<T>::measure_diversity();                                         \
-  template Index Encoder<T>::attention_matrices() const;                                 \
-  template void EncoderRun<T>::materialized_forward(Index, Stream&, std::span<Sequence>, \
+#define MASQUE_INSTANTIATE(T)                                                                  \
+  template void EncoderRun<T>::attend(Index, Stream&, Stream&, const HeadSizes&,               \
+                                      const model::Projected<T>&, MatrixView<T>);              \
+  template typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index, Stream&, const Stream&,   \
+                                                              Index, bool);                    \
+  template const mask::BlockMap* EncoderRun<T>::blocks(Index, Stream&, Index);                 \
+  template void Encoder<T>::stop_at_blocks(Index);                                             \
+  template std::vector<Index> EncoderRun<T>::block_begins(const Stream&, const Stream&, Index) \
+      const;                                                                                   \
+  template void EncoderRun<T>::make_distances();                                               \
+  template void EncoderRun<T>::project_distances(Index, Stream&);                              \
+  template void Encoder<T>::measure_diversity();                                               \
+  template Index Encoder<T>::attention_matrices() const;                                       \
+  template void EncoderRun<T>::materialized_forward(Index, Stream&, std::span<Sequence>,       \
                                                     MatrixView<T>);
-#define MASQUE_INSTANTIATE_BACKWARD(T)                \
-  template void EncoderRun<T>::materialized_backward( \
+#define MASQUE_INSTANTIATE_BACKWARD(T)                                                            \
+  template void EncoderRun<T>::attend_backward(                                                   \
+      Index, Stream&, Stream&, const HeadSizes&, const model::Projected<T>&, MatrixView<const T>, \
+      MatrixView<const T>, const model::Projected<T>&, const model::Projected<T>&);               \
+  template void EncoderRun<T>::earlier_backward(Index, MatrixView<const T>, MatrixView<const T>); \
+  template void EncoderRun<T>::distances_backward();                                              \
+  template void EncoderRun<T>::clear_distance_gradients(Index);                                   \
+  template void EncoderRun<T>::project_distances_backward(Index);                                 \
+  template void EncoderRun<T>::materialized_backward(                                             \
       Index, Stream&, std::span<Sequence>, MatrixView<const T>, const model::Projected<T>&);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)

@@ -1,3 +1,5 @@
+// EncoderRun: what stands in front of the layers and between them: embeddings, latent bottlenecks,
+// the detector; how deep the backward pass goes.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -14,30 +16,6 @@
 #include "train/network/network_part.hpp"
 
 namespace masque::train {
-
-namespace {
-
-// How deep the backward pass goes.
-
-/// The lowest layer with these weights, which layers may share; their number: none has.
-Index lowest_layer(const model::Design& design, Index weights) {
-  Index layer = 0;
-  while (layer < design.num_hidden_layers &&
-         design.layers[static_cast<std::size_t>(layer)].weights != weights)
-    ++layer;
-  return layer;
-}
-
-// The latent bottlenecks of an encoder: their noise, and the backward pass of
-// model/forward/latent_forward.hpp.
-
-/// Where the concentration of a bottleneck that learns it stands.
-Index kappa_parameter(const model::Design& design, const ParameterMap& map, Index bottleneck) {
-  const auto layer = static_cast<std::size_t>(model::first_latent_layer(design) + bottleneck);
-  return map.weight(model::Role::kLatentKappa, design.layers[layer].weights);
-}
-
-}  // namespace
 
 // The backward pass to the tables, and what only a pass that trains does to the input.
 
@@ -116,16 +94,20 @@ void EncoderRun<T>::embed_backward(Stream& stream, MatrixView<T> d_x) {
                                          gradient(map.weight(Role::kWordTable)));
 }
 
-#define MASQUE_INSTANTIATE(T)                                                     \
-  template model::EmbeddingTables<T> EncoderRun<T>::tables() const;               \
-  template void EncoderRun<T>::replace_words(const Stream&, MatrixView<T>) const; \
-  template bool EncoderRun<T>::acts_on_input() const;
-MASQUE_INSTANTIATE(float)
-MASQUE_INSTANTIATE(double)
-MASQUE_INSTANTIATE(std::complex<double>)
-#undef MASQUE_INSTANTIATE
-template void EncoderRun<float>::embed_backward(Stream&, MatrixView<float>);
-template void EncoderRun<double>::embed_backward(Stream&, MatrixView<double>);
+// How deep the backward pass goes.
+
+namespace {
+
+/// The lowest layer with these weights, which layers may share; their number: none has.
+Index lowest_layer(const model::Design& design, Index weights) {
+  Index layer = 0;
+  while (layer < design.num_hidden_layers &&
+         design.layers[static_cast<std::size_t>(layer)].weights != weights)
+    ++layer;
+  return layer;
+}
+
+}  // namespace
 
 template <class T>
 void Encoder<T>::find_lowest() {
@@ -174,13 +156,18 @@ std::vector<Index> Encoder<T>::last_layers() const {
   return last;
 }
 
-template std::vector<Index> Encoder<float>::last_layers() const;
-template std::vector<Index> Encoder<double>::last_layers() const;
-template std::vector<Index> Encoder<std::complex<double>>::last_layers() const;
+// The latent bottlenecks of an encoder: their noise, and the backward pass of
+// model/forward/latent_forward.hpp.
 
-template void Encoder<float>::find_lowest();
-template void Encoder<double>::find_lowest();
-template void Encoder<std::complex<double>>::find_lowest();
+namespace {
+
+/// Where the concentration of a bottleneck that learns it stands.
+Index kappa_parameter(const model::Design& design, const ParameterMap& map, Index bottleneck) {
+  const auto layer = static_cast<std::size_t>(model::first_latent_layer(design) + bottleneck);
+  return map.weight(model::Role::kLatentKappa, design.layers[layer].weights);
+}
+
+}  // namespace
 
 template <class T>
 void EncoderRun<T>::make_latents() {
@@ -295,19 +282,6 @@ double Encoder<T>::add_divergence(double weight, double least) {
   return sum;
 }
 
-#define MASQUE_INSTANTIATE(T)                     \
-  template void EncoderRun<T>::make_latents();    \
-  template double Encoder<T>::kappa(Index) const; \
-  template nn::SphereNoise<T> EncoderRun<T>::latent_noise(Index, Index);
-MASQUE_INSTANTIATE(float)
-MASQUE_INSTANTIATE(double)
-MASQUE_INSTANTIATE(std::complex<double>)
-#undef MASQUE_INSTANTIATE
-template double Encoder<float>::add_divergence(double, double);
-template double Encoder<double>::add_divergence(double, double);
-template void EncoderRun<float>::latent_backward(Index, MatrixView<float>);
-template void EncoderRun<double>::latent_backward(Index, MatrixView<double>);
-
 // The detector of an encoder that masks softly, forward and backward. The mixture itself is in
 // model/forward/soft_mask_forward.hpp.
 
@@ -377,15 +351,29 @@ void EncoderRun<T>::soft_mask_backward(MatrixView<const T> d_last) {
   embed_backward(tape_.content, d_plain);
 }
 
-#define MASQUE_INSTANTIATE(T)                                      \
-  template ExampleChunk EncoderRun<T>::detector_chunk() const;     \
-  template DropoutOptions EncoderRun<T>::detector_dropout() const; \
+#define MASQUE_INSTANTIATE(T)                                                     \
+  template model::EmbeddingTables<T> EncoderRun<T>::tables() const;               \
+  template void EncoderRun<T>::replace_words(const Stream&, MatrixView<T>) const; \
+  template bool EncoderRun<T>::acts_on_input() const;                             \
+  template void Encoder<T>::find_lowest();                                        \
+  template std::vector<Index> Encoder<T>::last_layers() const;                    \
+  template void EncoderRun<T>::make_latents();                                    \
+  template nn::SphereNoise<T> EncoderRun<T>::latent_noise(Index, Index);          \
+  template double Encoder<T>::kappa(Index) const;                                 \
+  template ExampleChunk EncoderRun<T>::detector_chunk() const;                    \
+  template DropoutOptions EncoderRun<T>::detector_dropout() const;                \
   template void EncoderRun<T>::detect(MatrixView<const T>, MatrixView<T>);
+#define MASQUE_INSTANTIATE_BACKWARD(T)                                 \
+  template void EncoderRun<T>::embed_backward(Stream&, MatrixView<T>); \
+  template void EncoderRun<T>::latent_backward(Index, MatrixView<T>);  \
+  template double Encoder<T>::add_divergence(double, double);          \
+  template void EncoderRun<T>::soft_mask_backward(MatrixView<const T>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)
+MASQUE_INSTANTIATE_BACKWARD(float)
+MASQUE_INSTANTIATE_BACKWARD(double)
 #undef MASQUE_INSTANTIATE
-template void EncoderRun<float>::soft_mask_backward(MatrixView<const float>);
-template void EncoderRun<double>::soft_mask_backward(MatrixView<const double>);
+#undef MASQUE_INSTANTIATE_BACKWARD
 
 }  // namespace masque::train

@@ -1,8 +1,10 @@
+// EncoderRun: layers, gated units, mixers and DeBERTa's convolution, backward.
 #include <complex>
 #include <optional>
 
 #include "base/error.hpp"
 #include "kernel/activation.hpp"
+#include "kernel/parallel.hpp"
 #include "model/forward/convolution_windows.hpp"
 #include "model/forward/layer_forward.hpp"
 #include "model/variants.hpp"
@@ -10,10 +12,68 @@
 
 namespace masque::train {
 
+using model::NormPlacement;
+
+// Backward passes of the functions for columns in model/forward/layer_forward.hpp. Matrices of
+// gradients that are not wanted have no data. Sums over rows are in the order of the rows.
+
 namespace {
+
+/// Backward pass of scale_columns() of `z`, with row `which` of `gamma`, and, without β, of
+/// add_scaled_columns(): from `d_out`, adds to `d_z` and to row `which` of `d_gamma` and `d_beta`.
+template <class T>
+void scale_columns_backward(MatrixView<const T> z, MatrixView<const T> gamma, Index which,
+                            MatrixView<const T> d_out, MatrixView<T> d_z, MatrixView<T> d_gamma,
+                            MatrixView<T> d_beta) {
+  const T* const scale = gamma.row(which);
+  kernel::for_rows(z.rows, z.columns, [&](Index i) {
+    const T* from = d_out.row(i);
+    T* to = d_z.row(i);
+    for (Index c = 0; c < z.columns; ++c) to[c] += from[c] * scale[c];
+  });
+  for (Index i = 0; d_gamma.data != nullptr && i < z.rows; ++i) {
+    const T* from = d_out.row(i);
+    const T* x = z.row(i);
+    T* to = d_gamma.row(which);
+    for (Index c = 0; c < z.columns; ++c) to[c] += from[c] * x[c];
+  }
+  for (Index i = 0; d_beta.data != nullptr && i < z.rows; ++i) {
+    const T* from = d_out.row(i);
+    T* to = d_beta.row(which);
+    for (Index c = 0; c < z.columns; ++c) to[c] += from[c];
+  }
+}
+
+/// Backward pass of scale_heads() of `z` with the row `gamma`: `d_out` becomes the gradient of z;
+/// adds to `d_gamma`.
+template <class T>
+void scale_heads_backward(MatrixView<const T> z, MatrixView<const T> gamma, MatrixView<T> d_out,
+                          MatrixView<T> d_gamma) {
+  const Index size = z.columns / gamma.columns;
+  for (Index i = 0; d_gamma.data != nullptr && i < z.rows; ++i) {
+    const T* from = d_out.row(i);
+    const T* x = z.row(i);
+    for (Index h = 0; h < gamma.columns; ++h) {
+      T sum{};
+      for (Index c = h * size; c < (h + 1) * size; ++c) sum += from[c] * x[c];
+      d_gamma.at(0, h) += sum;
+    }
+  }
+  kernel::for_rows(z.rows, z.columns, [&](Index i) {
+    T* own = d_out.row(i);
+    for (Index h = 0; h < gamma.columns; ++h) {
+      const T scale = gamma.at(0, h);
+      for (Index c = h * size; c < (h + 1) * size; ++c) own[c] *= scale;
+    }
+  });
+}
+
+}  // namespace
 
 // The backward pass through a transformer layer (model/forward/layer_forward.hpp), and what its
 // forward pass keeps.
+
+namespace {
 
 // Scratch matrices of a layer.
 enum : std::size_t {
@@ -33,24 +93,7 @@ enum : std::size_t {
   kInner
 };
 
-// A mixer in place of attention, forward and backward.
-
-/// A mixer's problem for one sequence; `parameters` must stay.
-template <class T>
-nn::MixerProblem<T> mixer_problem(const nn::MixerShape& shape, MatrixView<const T> x,
-                                  std::span<const MatrixView<const T>> parameters,
-                                  const mask::BlockMap* blocks) {
-  nn::MixerProblem<T> problem;
-  problem.shape = shape;
-  problem.x = x;
-  problem.parameters = parameters;
-  problem.blocks = blocks;
-  return problem;
-}
-
 }  // namespace
-
-using model::NormPlacement;
 
 template <class T>
 MatrixView<T> EncoderRun<T>::active_memory(model::LayerMemory<T>& own, Index rows,
@@ -266,22 +309,8 @@ void EncoderRun<T>::attention_backward(Index l, Stream& stream, Stream& source,
   own.key_value.backward(m, *d_both, true, d_m);
 }
 
-#define MASQUE_INSTANTIATE(T)                                                                      \
-  template MatrixView<T> EncoderRun<T>::active_memory(model::LayerMemory<T>&, Index, Index) const; \
-  template model::Projected<T> EncoderRun<T>::project(Index, Stream&, Stream&,                     \
-                                                      MatrixView<const T>, MatrixView<const T>);
-#define MASQUE_INSTANTIATE_BACKWARD(T)                                                      \
-  template void EncoderRun<T>::layer_backward(Index, Stream&, Stream&, MatrixView<const T>, \
-                                              MatrixView<const T>, MatrixView<T>, MatrixView<T>);
-MASQUE_INSTANTIATE(float)
-MASQUE_INSTANTIATE(double)
-MASQUE_INSTANTIATE(std::complex<double>)
-MASQUE_INSTANTIATE_BACKWARD(float)
-MASQUE_INSTANTIATE_BACKWARD(double)
-#undef MASQUE_INSTANTIATE
-#undef MASQUE_INSTANTIATE_BACKWARD
-
-// The backward pass through a gated attention unit (model/forward/gated_layer_forward.hpp).
+// The backward pass through a gated attention unit (gated_layer_forward() in
+// model/forward/layer_forward.hpp).
 
 template <class T>
 void EncoderRun<T>::gated_input_backward(Index l, MatrixView<const T> x, MatrixView<const T> normed,
@@ -360,12 +389,24 @@ void EncoderRun<T>::gated_backward(Index l, Stream& stream, Stream& source, Matr
                        scratch(kDSourceNormed, m.rows, m.columns), d_m);
 }
 
-template void EncoderRun<float>::gated_backward(Index, Stream&, Stream&, MatrixView<const float>,
-                                                MatrixView<const float>, MatrixView<float>,
-                                                MatrixView<float>);
-template void EncoderRun<double>::gated_backward(Index, Stream&, Stream&, MatrixView<const double>,
-                                                 MatrixView<const double>, MatrixView<double>,
-                                                 MatrixView<double>);
+// A mixer in place of attention, forward and backward.
+
+namespace {
+
+/// A mixer's problem for one sequence; `parameters` must stay.
+template <class T>
+nn::MixerProblem<T> mixer_problem(const nn::MixerShape& shape, MatrixView<const T> x,
+                                  std::span<const MatrixView<const T>> parameters,
+                                  const mask::BlockMap* blocks) {
+  nn::MixerProblem<T> problem;
+  problem.shape = shape;
+  problem.x = x;
+  problem.parameters = parameters;
+  problem.blocks = blocks;
+  return problem;
+}
+
+}  // namespace
 
 template <class T>
 void EncoderRun<T>::mix(Index l, Stream& stream, MatrixView<const T> x, MatrixView<T> y) {
@@ -406,16 +447,6 @@ void EncoderRun<T>::mix_backward(Index l, Stream& stream, MatrixView<const T> x,
   }
 }
 
-template void EncoderRun<float>::mix_backward(Index, Stream&, MatrixView<const float>,
-                                              MatrixView<const float>, MatrixView<float>);
-template void EncoderRun<double>::mix_backward(Index, Stream&, MatrixView<const double>,
-                                               MatrixView<const double>, MatrixView<double>);
-template void EncoderRun<float>::mix(Index, Stream&, MatrixView<const float>, MatrixView<float>);
-template void EncoderRun<double>::mix(Index, Stream&, MatrixView<const double>, MatrixView<double>);
-template void EncoderRun<std::complex<double>>::mix(Index, Stream&,
-                                                    MatrixView<const std::complex<double>>,
-                                                    MatrixView<std::complex<double>>);
-
 // The backward pass through the convolution next to the first layer of DeBERTa v2.
 
 template <class T>
@@ -436,11 +467,26 @@ void EncoderRun<T>::convolve_backward(Index l, Stream& stream, MatrixView<const 
                                          d_x);
 }
 
-template void EncoderRun<float>::convolve_backward(Index, Stream&, MatrixView<const float>,
-                                                   MatrixView<const float>, MatrixView<float>,
-                                                   MatrixView<float>);
-template void EncoderRun<double>::convolve_backward(Index, Stream&, MatrixView<const double>,
-                                                    MatrixView<const double>, MatrixView<double>,
-                                                    MatrixView<double>);
+#define MASQUE_INSTANTIATE(T)                                                                      \
+  template MatrixView<T> EncoderRun<T>::active_memory(model::LayerMemory<T>&, Index, Index) const; \
+  template model::Projected<T> EncoderRun<T>::project(Index, Stream&, Stream&,                     \
+                                                      MatrixView<const T>, MatrixView<const T>);   \
+  template void EncoderRun<T>::mix(Index, Stream&, MatrixView<const T>, MatrixView<T>);
+#define MASQUE_INSTANTIATE_BACKWARD(T)                                                            \
+  template void EncoderRun<T>::layer_backward(Index, Stream&, Stream&, MatrixView<const T>,       \
+                                              MatrixView<const T>, MatrixView<T>, MatrixView<T>); \
+  template void EncoderRun<T>::gated_backward(Index, Stream&, Stream&, MatrixView<const T>,       \
+                                              MatrixView<const T>, MatrixView<T>, MatrixView<T>); \
+  template void EncoderRun<T>::mix_backward(Index, Stream&, MatrixView<const T>,                  \
+                                            MatrixView<const T>, MatrixView<T>);                  \
+  template void EncoderRun<T>::convolve_backward(                                                 \
+      Index, Stream&, MatrixView<const T>, MatrixView<const T>, MatrixView<T>, MatrixView<T>);
+MASQUE_INSTANTIATE(float)
+MASQUE_INSTANTIATE(double)
+MASQUE_INSTANTIATE(std::complex<double>)
+MASQUE_INSTANTIATE_BACKWARD(float)
+MASQUE_INSTANTIATE_BACKWARD(double)
+#undef MASQUE_INSTANTIATE
+#undef MASQUE_INSTANTIATE_BACKWARD
 
 }  // namespace masque::train

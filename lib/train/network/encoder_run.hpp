@@ -11,86 +11,11 @@
 #include "model/forward/attention_inputs.hpp"
 #include "model/forward/embedding_sum.hpp"
 #include "model/forward/forward.hpp"
-#include "model/forward/score_scale.hpp"
 #include "nn/differentiable_attention.hpp"
 #include "tensor/matrix.hpp"
 #include "train/network/encoder.hpp"
 
 namespace masque::train {
-
-// The backward pass of model/forward/scaled_columns.hpp. Matrices of gradients that are not
-// wanted have no data. Sums over rows are in the order of the rows.
-
-/// Backward pass of scale_columns() of `z`, with row `which` of `gamma`, and, without β, of
-/// add_scaled_columns(): from `d_out`, adds to `d_z` and to row `which` of `d_gamma` and `d_beta`.
-template <class T>
-void scale_columns_backward(MatrixView<const T> z, MatrixView<const T> gamma, Index which,
-                            MatrixView<const T> d_out, MatrixView<T> d_z, MatrixView<T> d_gamma,
-                            MatrixView<T> d_beta) {
-  const T* const scale = gamma.row(which);
-  kernel::for_rows(z.rows, z.columns, [&](Index i) {
-    const T* from = d_out.row(i);
-    T* to = d_z.row(i);
-    for (Index c = 0; c < z.columns; ++c) to[c] += from[c] * scale[c];
-  });
-  for (Index i = 0; d_gamma.data != nullptr && i < z.rows; ++i) {
-    const T* from = d_out.row(i);
-    const T* x = z.row(i);
-    T* to = d_gamma.row(which);
-    for (Index c = 0; c < z.columns; ++c) to[c] += from[c] * x[c];
-  }
-  for (Index i = 0; d_beta.data != nullptr && i < z.rows; ++i) {
-    const T* from = d_out.row(i);
-    T* to = d_beta.row(which);
-    for (Index c = 0; c < z.columns; ++c) to[c] += from[c];
-  }
-}
-
-/// Backward pass of scale_heads() of `z` with the row `gamma`: `d_out` becomes the gradient of z;
-/// adds to `d_gamma`.
-template <class T>
-void scale_heads_backward(MatrixView<const T> z, MatrixView<const T> gamma, MatrixView<T> d_out,
-                          MatrixView<T> d_gamma) {
-  const Index size = z.columns / gamma.columns;
-  for (Index i = 0; d_gamma.data != nullptr && i < z.rows; ++i) {
-    const T* from = d_out.row(i);
-    const T* x = z.row(i);
-    for (Index h = 0; h < gamma.columns; ++h) {
-      T sum{};
-      for (Index c = h * size; c < (h + 1) * size; ++c) sum += from[c] * x[c];
-      d_gamma.at(0, h) += sum;
-    }
-  }
-  kernel::for_rows(z.rows, z.columns, [&](Index i) {
-    T* own = d_out.row(i);
-    for (Index h = 0; h < gamma.columns; ++h) {
-      const T scale = gamma.at(0, h);
-      for (Index c = h * size; c < (h + 1) * size; ++c) own[c] *= scale;
-    }
-  });
-}
-
-/// Backward pass of model::scale_queries() with the same `s`, `offset`, `blocks` and `keys`:
-/// `d_query`, that of the scaled queries, becomes that of the queries; adds to `d_s`. `scaled`:
-/// what scale_queries() left. A scale of 0, which a query that sees one key has where the offset is
-/// 0, adds nothing to d_s.
-template <class T>
-void scale_queries_backward(MatrixView<const T> s, double offset, const mask::BlockMap* blocks,
-                            Index keys, MatrixView<const T> scaled, MatrixView<T> d_query,
-                            MatrixView<T> d_s) {
-  const Index size = scaled.columns / s.columns;
-  model::each_log_visible(blocks, keys, scaled.rows, s.columns,
-                          [&](Index i, Index h, double log_n) {
-                            const T scale = model::score_scale(s.at(0, h), log_n, offset);
-                            T sum{};
-                            for (Index c = h * size; c < (h + 1) * size; ++c) {
-                              sum += d_query.at(i, c) * scaled.at(i, c);
-                              d_query.at(i, c) *= scale;
-                            }
-                            if (d_s.data != nullptr && scale != T{})
-                              d_s.at(0, h) += sum * static_cast<T>(log_n) / scale;
-                          });
-}
 
 /// Scratch matrices that parts of a layer's backward pass keep at the same time; those of one file
 /// are below.
@@ -184,7 +109,7 @@ class EncoderRun {
     return model::resized(tape_.last, last.rows, last.columns);
   }
 
-  // embed_forward.hpp (encoder_embed.cpp)
+  // embed_forward.hpp (encoder_inputs.cpp)
   /// The tables of words, segments and positions.
   model::EmbeddingTables<T> tables() const;
   /// Where `stream` keeps the sum of its embeddings, and the norm of that.
@@ -206,7 +131,7 @@ class EncoderRun {
     return encoder_.projection_.empty() ? nullptr : &encoder_.projection_;
   }
 
-  // soft_mask_forward.hpp (encoder_soft_mask.cpp)
+  // soft_mask_forward.hpp (encoder_inputs.cpp)
   /// The rows of the content, for the embeddings of [MASK].
   Stream& masked() { return tape_.soft_mask.masked; }
   /// What soft masking keeps.
@@ -216,7 +141,7 @@ class EncoderRun {
   /// Nobody looks at probabilities.
   static void show_detections() {}
 
-  // latent_forward.hpp (encoder_latent.cpp)
+  // latent_forward.hpp (encoder_inputs.cpp)
   /// What the bottleneck at layer `l` keeps.
   LatentTape<T>& latent_memory(Index l) {
     return tape_.latents[static_cast<std::size_t>(l - model::first_latent_layer(design_))];
@@ -253,19 +178,6 @@ class EncoderRun {
   void mix(Index l, Stream& stream, MatrixView<const T> x, MatrixView<T> y);
 
  private:
-  /// A position scheme at work, and what it borrows.
-  struct Terms {
-    std::vector<MatrixView<const T>> values;
-    std::vector<MatrixView<T>> gradients;
-    std::vector<Index> counted;                 ///< of model::counted_positions
-    std::unique_ptr<nn::PositionTerms<T>> own;  ///< nullptr: none
-
-    nn::PositionTerms<T>* operator->() const { return own.get(); }
-  };
-
-  /// Of a layer whose heads learn a scale of scores: the offset of its normalizer.
-  std::optional<double> score_offset(Index l) const;
-
   // encoder_run.cpp
   void make_streams();
   bool recomputes() const;
@@ -273,18 +185,21 @@ class EncoderRun {
   /// Adds to the gradients of the last states of both towers.
   void part_towers(MatrixView<const T> d_last);
 
-  // encoder_embed.cpp
+  // encoder_inputs.cpp
   void embed_backward(Stream& stream, MatrixView<T> d_x);
-
-  // encoder_soft_mask.cpp
   /// The chunk as the detector reads it: states for all tokens, and all wanted.
   ExampleChunk detector_chunk() const;
   DropoutOptions detector_dropout() const;
   /// From the layers' input and the residual to detector and embeddings.
   void soft_mask_backward(MatrixView<const T> d_last);
+  /// Draws the noise of all bottlenecks.
+  void make_latents();
+  /// d: the gradient of the states that layer l reads; becomes that of those in front of its
+  /// bottleneck.
+  void latent_backward(Index l, MatrixView<T> d);
 
-  // encoder_layer.cpp, encoder_gated.cpp: m as of model::layer_forward. d_x and d_m are added to;
-  // they may be the same.
+  // encoder_layers.cpp: m as of model::layer_forward. d_x and d_m are added to; they may
+  // be the same.
   void layer_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> m,
                       MatrixView<const T> d_out, MatrixView<T> d_x, MatrixView<T> d_m);
   /// Of the matrices that project() fills, `same` as there; `both` absent: next to the queries.
@@ -295,10 +210,6 @@ class EncoderRun {
   void attention_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> input,
                           MatrixView<const T> m, MatrixView<const T> d_context,
                           MatrixView<T> d_input, MatrixView<T> d_m);
-  /// What attention_backward has found for keys and values of earlier blocks, to the weights that
-  /// made them. m: the states, `normed` those of pre-norm.
-  void earlier_backward(Index l, MatrixView<const T> m, MatrixView<const T> normed);
-  bool stops_at_blocks() const { return encoder_.block_size_ > 0; }
   void gated_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> m,
                       MatrixView<const T> d_out, MatrixView<T> d_x, MatrixView<T> d_m);
   /// The backward pass through what reads the layer's input; `normed` and d_normed are those of
@@ -316,26 +227,24 @@ class EncoderRun {
   /// d_x is added to.
   void feed_forward_backward(Index l, LayerTape<T>& tape, MatrixView<const T> x,
                              MatrixView<const T> d_y, MatrixView<T> d_x);
-
-  // encoder_latent.cpp
-  /// Draws the noise of all bottlenecks.
-  void make_latents();
-  /// d: the gradient of the states that layer l reads; becomes that of those in front of its
-  /// bottleneck.
-  void latent_backward(Index l, MatrixView<T> d);
-
-  // encoder_distances.cpp
-  void make_distances();
-  void distances_backward();
-  void clear_distance_gradients(Index l);
-  void project_distances_backward(Index l);
-
-  // encoder_convolution.cpp
+  void mix_backward(Index l, Stream& stream, MatrixView<const T> x, MatrixView<const T> d_y,
+                    MatrixView<T> d_x);
   /// d_sum ← the gradient by y as it was; d_x is added to.
   void convolve_backward(Index l, Stream& stream, MatrixView<const T> x, MatrixView<const T> d_y,
                          MatrixView<T> d_sum, MatrixView<T> d_x);
 
-  // encoder_attend.cpp
+  // encoder_attention.cpp
+  /// Of a layer whose heads learn a scale of scores: the offset of its normalizer.
+  std::optional<double> score_offset(Index l) const;
+  /// A position scheme at work, and what it borrows.
+  struct Terms {
+    std::vector<MatrixView<const T>> values;
+    std::vector<MatrixView<T>> gradients;
+    std::vector<Index> counted;                 ///< of model::counted_positions
+    std::unique_ptr<nn::PositionTerms<T>> own;  ///< nullptr: none
+
+    nn::PositionTerms<T>* operator->() const { return own.get(); }
+  };
   /// `d_projected` is filled, in the shape of what attention read.
   /// With Encoder::stop_at_blocks so are keys and values of `d_earlier`: what those of earlier
   /// blocks get.
@@ -358,8 +267,14 @@ class EncoderRun {
   const mask::BlockMap* blocks(Index l, Stream& stream, Index sequence);
   /// `source`: whose positions the keys have.
   Terms terms(Index l, Stream& stream, const Stream& source, Index sequence, bool gradients);
-
-  // encoder_materialized.cpp
+  /// What attention_backward has found for keys and values of earlier blocks, to the weights that
+  /// made them. m: the states, `normed` those of pre-norm.
+  void earlier_backward(Index l, MatrixView<const T> m, MatrixView<const T> normed);
+  bool stops_at_blocks() const { return encoder_.block_size_ > 0; }
+  void make_distances();
+  void distances_backward();
+  void clear_distance_gradients(Index l);
+  void project_distances_backward(Index l);
   void measure(std::span<const Sequence> all, const LayerTape<T>& tape);
   void materialized_forward(Index l, Stream& stream, std::span<Sequence> all,
                             MatrixView<T> context);
@@ -379,10 +294,6 @@ class EncoderRun {
                       Index head, MatrixView<T> scores, const Work& work) const;
   void drop_scores_backward(Index l, const Stream& stream, const Sequence& one,
                             std::span<Matrix<T>> d_scores) const;
-
-  // encoder_mixer.cpp
-  void mix_backward(Index l, Stream& stream, MatrixView<const T> x, MatrixView<const T> d_y,
-                    MatrixView<T> d_x);
 
   // Parameters.
   Index weights_of(Index l) const { return design_.layers[static_cast<std::size_t>(l)].weights; }

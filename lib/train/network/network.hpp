@@ -15,8 +15,6 @@
 
 namespace masque::train {
 
-// Tokens drawn from a model's probabilities.
-
 /// A draw for each wanted row of examples, in their order, by kernel::vocabulary_loss.
 struct Sampling {
   std::vector<double> uniforms;  ///< in [0, 1), one a row

@@ -37,16 +37,16 @@ struct DeepNorm {
 };
 
 /// α = (2L)^scale, β = (gain_layers · L)^gain.
-struct Constants {
+struct DeepNormConstants {
   std::string_view name;
   double scale;
   double gain_layers, gain;
 };
 
-constexpr std::array<Constants, 4> kConstants{{{"deepnorm", 0.25, 8, -0.25},
-                                               {"deepnorm_su", 0.5, 2, -0.5},
-                                               {"deepnorm_su_sgd", 0.25, 2, -0.25},
-                                               {"deepnorm_su_lamb", 0, 2, -0.5}}};
+constexpr std::array<DeepNormConstants, 4> kDeepNorms{{{"deepnorm", 0.25, 8, -0.25},
+                                                       {"deepnorm_su", 0.5, 2, -0.5},
+                                                       {"deepnorm_su_sgd", 0.25, 2, -0.25},
+                                                       {"deepnorm_su_lamb", 0, 2, -0.5}}};
 
 /// Returns the constants of `norm_placement` for L = `layers`. "deepnorm": α = (2L)^(1/4), β =
 /// (8L)^(−1/4), of encoders and decoders alone (Wang 2022, arXiv:2203.00555, table 1). Of Su 2022,
@@ -54,16 +54,19 @@ constexpr std::array<Constants, 4> kConstants{{{"deepnorm", 0.25, 8, -0.25},
 /// (2L)^(−1/4); "deepnorm_su", for Adam: α = (2L)^(1/2), β = (2L)^(−1/2); "deepnorm_su_lamb": α =
 /// 1, β = (2L)^(−1/2). Any other placement: 1 and 0.
 DeepNorm deepnorm(std::string_view norm_placement, Index layers) {
-  const auto found = std::ranges::find(kConstants, norm_placement, &Constants::name);
-  if (found == kConstants.end()) return {};
+  const auto found = std::ranges::find(kDeepNorms, norm_placement, &DeepNormConstants::name);
+  if (found == kDeepNorms.end()) return {};
   const auto count = static_cast<double>(layers);
   return {std::pow(2 * count, found->scale), std::pow(found->gain_layers * count, found->gain)};
 }
 
 /// Whether `norm_placement` is one of these.
 bool is_deepnorm(std::string_view norm_placement) {
-  return std::ranges::find(kConstants, norm_placement, &Constants::name) != kConstants.end();
+  return std::ranges::find(kDeepNorms, norm_placement, &DeepNormConstants::name) !=
+         kDeepNorms.end();
 }
+
+// From a recipe to a design.
 
 /// Calls work(); what it refuses is reported with the field.
 void about(std::string_view name, const std::function<void()>& work) {
@@ -135,7 +138,7 @@ Index scaled(Index size, double by) {
              : std::max<Index>(1, static_cast<Index>(std::llround(by * static_cast<double>(size))));
 }
 
-constexpr DesignField kFields[] = {
+constexpr DesignField kDesignFields[] = {
     {"num_hidden_layers", &DesignRecipe::num_hidden_layers, "N", "number of layers", "", 1000},
     {"hidden_size", &DesignRecipe::hidden_size, "N", "hidden size", "", 100000},
     {"num_attention_heads", &DesignRecipe::num_attention_heads, "N", "number of attention heads",
@@ -230,8 +233,8 @@ void settle(DesignRecipe& recipe) {
 
 /// The option for the member `key`, as messages call it.
 std::string called(std::string_view key) {
-  const auto* found = std::ranges::find(kFields, key, &DesignField::key);
-  if (found == std::end(kFields) || found->option.empty()) return field(key);
+  const auto* found = std::ranges::find(kDesignFields, key, &DesignField::key);
+  if (found == std::end(kDesignFields) || found->option.empty()) return field(key);
   std::string name(found->option);
   std::ranges::replace(name, '-', '_');
   return field(name);
@@ -248,7 +251,7 @@ std::string config_text(DesignRecipe recipe) {
   json.key("vocab_size").value(recipe.vocab_size);
   json.key("max_position_embeddings").value(recipe.max_position_embeddings);
   json.key("residual_scale").value(residual_scale);
-  for (const DesignField& one : kFields) {
+  for (const DesignField& one : kDesignFields) {
     std::visit(
         [&](auto member) {
           const auto& value = recipe.*member;
@@ -267,7 +270,7 @@ std::string config_text(DesignRecipe recipe) {
 
 }  // namespace
 
-std::span<const DesignField> design_fields() { return kFields; }
+std::span<const DesignField> design_fields() { return kDesignFields; }
 
 std::string option_of(const DesignField& field) {
   std::string name(field.option.empty() ? field.key : field.option);

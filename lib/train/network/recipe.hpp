@@ -27,25 +27,27 @@ struct DesignRecipe {
   std::string position = "learned";        ///< "learned", "sinusoidal", "rope", "none", or a scheme
   bool position_shared = false;            ///< VariantDesign::position_shared
   std::string normalizer = "softmax";      ///< as nn::parse_normalizer takes it, or a list by layer
-  std::string norm_placement = "post";     ///< as in config.json, or one of deepnorm()
-  bool input_residual = true;              ///< as in config.json
-  Index late_positions = 0;                ///< as in config.json
-  std::string norm = "layer";              ///< "layer", "rms"
-  std::string hidden_act;                  ///< empty: gelu; silu of gated units
-  bool gated = false;                      ///< the feed-forward layer
-  std::string mixer;                       ///< a name of nn/mixer.hpp; empty: attention
-  Index mixer_inner_size = 0;              ///< this and what follows: fields of nn::MixerShape
-  Index mixer_attention_size = 64;         ///< MixerShape::attention_size
-  Index mixer_kernel_size = 7;             ///< MixerShape::kernel_size
-  Index mixer_dilation = 1;                ///< MixerShape::dilation
-  Index mixer_chunk_size = 256;            ///< MixerShape::chunk_size
-  std::string talking_heads = "none";      ///< "before", "after", "both"
-  Index softmax_heads = 0;                 ///< between the two mixings; 0: num_attention_heads
-  Index value_heads = 0;                   ///< after a mixing of weights; 0: num_attention_heads
-  Index largest_keys = 0;                  ///< 0: all
-  std::string previous_scores = "none";    ///< "one_layer", "accumulated"
-  bool head_transform = true;              ///< a dense layer in front of the vocabulary
-  bool tie_word_embeddings = true;         ///< the output matrix is the input table
+  /// As in config.json, or a DeepNorm: "deepnorm", "deepnorm_su", "deepnorm_su_sgd",
+  /// "deepnorm_su_lamb".
+  std::string norm_placement = "post";
+  bool input_residual = true;            ///< as in config.json
+  Index late_positions = 0;              ///< as in config.json
+  std::string norm = "layer";            ///< "layer", "rms"
+  std::string hidden_act;                ///< empty: gelu; silu of gated units
+  bool gated = false;                    ///< the feed-forward layer
+  std::string mixer;                     ///< a name of nn/mixer.hpp; empty: attention
+  Index mixer_inner_size = 0;            ///< this and what follows: fields of nn::MixerShape
+  Index mixer_attention_size = 64;       ///< MixerShape::attention_size
+  Index mixer_kernel_size = 7;           ///< MixerShape::kernel_size
+  Index mixer_dilation = 1;              ///< MixerShape::dilation
+  Index mixer_chunk_size = 256;          ///< MixerShape::chunk_size
+  std::string talking_heads = "none";    ///< "before", "after", "both"
+  Index softmax_heads = 0;               ///< between the two mixings; 0: num_attention_heads
+  Index value_heads = 0;                 ///< after a mixing of weights; 0: num_attention_heads
+  Index largest_keys = 0;                ///< 0: all
+  std::string previous_scores = "none";  ///< "one_layer", "accumulated"
+  bool head_transform = true;            ///< a dense layer in front of the vocabulary
+  bool tie_word_embeddings = true;       ///< the output matrix is the input table
 };
 
 /// A field of DesignRecipe: a member of the configuration of the family `masque`, a setting of a
@@ -80,9 +82,8 @@ struct DesignChanges {
 };
 
 /// Makes the `changes` in `design`. Parameters of the old positions are no part of it. Where no
-/// family
-/// has "learned", "sinusoidal", "rope" or "none" with the rest of the design, the scheme of that
-/// name; also for `rope` with arguments where only that leaves the tensors their names. Throws
+/// family has "learned", "sinusoidal", "rope" or "none" with the rest of the design, the scheme of
+/// that name; also for `rope` with arguments where only that leaves the tensors their names. Throws
 /// UsageError for unknown names, and for tables of positions in a model without a longest
 /// sequence.
 void change_design(const DesignChanges& changes, model::Design& design);
@@ -91,8 +92,8 @@ void change_design(const DesignChanges& changes, model::Design& design);
 /// same size where that is possible.
 DesignRecipe scaled_recipe(const DesignRecipe& recipe, double size);
 
-/// Returns how the parameters of the norm placement of `recipe` start: the gain of DeepNorm
-/// (deepnorm.hpp); 0: the default initialization.
+/// Returns how the parameters of the norm placement of `recipe` start: the gain of DeepNorm;
+/// 0: the default initialization.
 double residual_gain(const DesignRecipe& recipe);
 
 /// Returns the design of `recipe`, with head, mask and streams left for the objective

@@ -40,16 +40,6 @@ struct Work {
   double rows = 0;    ///< with a loss
 };
 
-/// Returns the operations of products for `work`, forward and backward, as papers count them: 6 for
-/// each weight that a token meets, 6 n for each element of the queries and of the contexts of a
-/// sequence of n tokens (the full square, for masks too), and 6 for each weight of the head and row
-/// with a loss. The model is of `design` at the places `map` of `parameters`. Norms, activations,
-/// mixers, projections of distances, a detector and the optimizer are not counted; of two streams
-/// one is. T is float.
-template <class T>
-double step_operations(const model::Design& design, const ParameterMap& map,
-                       const Parameters<T>& parameters, const Work& work);
-
 using model::Role;
 
 /// Whether a role's weight meets every token.
@@ -68,9 +58,14 @@ bool of_layers(Role role) {
   }
 }
 
-template <class T>
+/// Returns the operations of products for `work`, forward and backward, as papers count them: 6 for
+/// each weight that a token meets, 6 n for each element of the queries and of the contexts of a
+/// sequence of n tokens (the full square, for masks too), and 6 for each weight of the head and row
+/// with a loss. The model is of `design` at the places `map` of `parameters`. Norms, activations,
+/// mixers, projections of distances, a detector and the optimizer are not counted; of two streams
+/// one is.
 double step_operations(const model::Design& design, const ParameterMap& map,
-                       const Parameters<T>& parameters, const Work& work) {
+                       const Parameters<float>& parameters, const Work& work) {
   double layers = 0, head = 0;
   const auto size = [&](Index parameter) {
     return static_cast<double>(parameters[parameter].size());
@@ -102,9 +97,6 @@ double step_operations(const model::Design& design, const ParameterMap& map,
           : 0;
   return work.tokens * (6 * layers + attention) + work.rows * 6 * head;
 }
-
-template double step_operations(const model::Design&, const ParameterMap&, const Parameters<float>&,
-                                const Work&);
 
 using model::kTrainingStateName;
 

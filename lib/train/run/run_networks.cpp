@@ -1,3 +1,5 @@
+// What a run trains: the network of an objective, or the two of ELECTRA, masked autoencoding and
+// correction.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -28,8 +30,7 @@ using model::Role;
 
 namespace {
 
-// What a run trains of an objective of two networks: ELECTRA's, those of masked autoencoding, and a
-// model with its detector.
+// Tables of two checkpoints that are the same.
 
 /// Whether both have the table with the same bits.
 bool same_table(Role role, ModelWeights<float> a, ModelWeights<float> b) {
@@ -59,8 +60,6 @@ std::vector<Role> different_tables(const ElectraModel& model, const ModelWeights
 }
 
 }  // namespace
-
-// What a run trains: the network of an objective; those of two are made in run_two_networks.cpp.
 
 bool has_two_networks(std::string_view objective) {
   return objective == kMae || objective == kCorrect || find_electra(objective) != nullptr;

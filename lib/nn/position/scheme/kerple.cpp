@@ -1,3 +1,5 @@
+// kerple_log, kerple_power: trained kernels of the distance on scores. Chi et al. 2022,
+// arXiv:2205.09921.
 #include <algorithm>
 #include <cmath>
 #include <complex>

@@ -1,3 +1,5 @@
+// rerope: RoPE whose distance stops growing at a window, ρ = min(|i − j|, w) with its sign.
+// leaky_rerope: it grows `factor` times slower there.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -160,9 +162,6 @@ class ReropeScheme final : public PositionSchemeOf<ReropeScheme> {
   double window_;
   double slope_;
 };
-
-// rerope: RoPE whose distance stops growing at a window, ρ = min(|i − j|, w) with its sign.
-// leaky_rerope: it grows `factor` times slower there.
 
 constexpr std::string_view kLeaky = "leaky_rerope";
 

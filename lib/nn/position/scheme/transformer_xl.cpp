@@ -1,3 +1,4 @@
+// transformer_xl and xlnet: queries times projected sines of the distance.
 #include <complex>
 #include <utility>
 #include <vector>
@@ -14,7 +15,7 @@ namespace {
 
 /// What transformer_xl trains for `shape`: relative (hidden_size, heads · head size), content_bias
 /// u and position_bias v (1, heads · head size).
-inline std::vector<PositionParameter> transformer_xl_parameters(const PositionShape& shape) {
+std::vector<PositionParameter> transformer_xl_parameters(const PositionShape& shape) {
   const Index width = shape.num_attention_heads * shape.head_size;
   return {{"relative", shape.hidden_size, width, 0, 0.02, {}},
           {"content_bias", 1, width, 0, 0.02, {}},
