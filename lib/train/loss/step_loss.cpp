@@ -118,7 +118,7 @@ double RankedScores::area() const {
   std::ranges::sort(sorted);
   double pairs = 0;
   for (const double score : positive) {
-    const auto [first, end] = std::ranges::equal_range(sorted, score);
+    const auto [first, end] = std::equal_range(sorted.begin(), sorted.end(), score);
     pairs += static_cast<double>(first - sorted.begin()) +
              0.5 * static_cast<double>(std::distance(first, end));
   }
