@@ -263,14 +263,14 @@ constexpr Maker<PositionTreatment> kTreatments[] = {
 
 /// All of them; those that scale the angles of rotary positions are rows of nn's table.
 const Makers<PositionTreatment>& all_treatments() {
-  static const Makers<PositionTreatment> all = [] {
+  static const Makers<PositionTreatment> kAll = [] {
     Makers<PositionTreatment> makers(kTreatments);
     for (const nn::RotaryScaling& scaling : nn::rotary_scalings()) {
       if (is_own_treatment(scaling)) makers.add({scaling.method(), make_scaled_rotary});
     }
     return makers;
   }();
-  return all;
+  return kAll;
 }
 
 }  // namespace

@@ -264,8 +264,8 @@ Normalizers make_normalizers() {
 }
 
 const Normalizers& all_normalizers() {
-  static const Normalizers all = make_normalizers();
-  return all;
+  static const Normalizers kAll = make_normalizers();
+  return kAll;
 }
 
 std::string parameter_text(const AttentionNormalizer& normalizer) {

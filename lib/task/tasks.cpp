@@ -764,8 +764,8 @@ constexpr Maker<Task> kTasks[] = {
 };
 
 const Makers<Task>& all_tasks() {
-  static const Makers<Task> all(kTasks);
-  return all;
+  static const Makers<Task> kAll(kTasks);
+  return kAll;
 }
 
 }  // namespace

@@ -459,6 +459,7 @@ struct MixtureScores {
     const auto first = first_parameters(p);
     std::size_t k = 0;
     return {Parts::scores(problem, first[k++], head)...};
+    // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the matrices own their memory
   }
 
   /// α (1, parts).

@@ -332,7 +332,7 @@ RowMeans compound_means(const RowInitContext& context, const std::string& argume
 std::vector<std::uint64_t> pieces_of(const RowInitContext& context,
                                      const text::Tokenizer& tokenizer, const std::string& token) {
   const TokenForms forms(tokenizer);
-  const std::vector<std::uint64_t> rows = forms.pieces(forms.text_of_new(token)).ids;
+  std::vector<std::uint64_t> rows = forms.pieces(forms.text_of_new(token)).ids;
   for (const std::uint64_t row : rows) {
     if (row < context.rows) continue;
     throw InputError(context.checkpoint.path(),
