@@ -59,12 +59,7 @@ cli::Report report_of(const surgery::VocabularyReport& r) {
 std::string init_help() {
   std::string text = "new rows: ";
   for (const surgery::RowInit& init : surgery::row_inits()) {
-    const bool optional = init.argument.starts_with('[');
-    const std::string argument = init.argument.empty() ? ""
-                                 : optional ? fmt::format("[:{}", init.argument.substr(1))
-                                            : fmt::format(":{}", init.argument);
-    text +=
-        fmt::format("{}{}{} ({})", text.ends_with(' ') ? "" : "; ", init.name, argument, init.help);
+    text += fmt::format("{}{} ({})", text.ends_with(' ') ? "" : "; ", spelling(init), init.help);
   }
   return text;
 }

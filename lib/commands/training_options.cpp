@@ -51,7 +51,7 @@ void fill_objective(const TrainingOptions& o, std::uint64_t seed,
 
 /// Adds a setting, by its name and value.
 auto setter_of(train::RunOptions& run) {
-  return [&run](const char* name, const auto& value) {
+  return [&run](std::string_view name, const auto& value) {
     run.settings.emplace_back(name, fmt::format("{}", value));
   };
 }
@@ -99,8 +99,7 @@ void add_objective_settings(const TrainingOptions& o, train::RunOptions& run) {
 void add_design_settings(train::RunOptions& run) {
   const auto set = setter_of(run);
   for (const train::DesignField& one : train::design_fields()) {
-    std::visit([&](auto member) { set(std::string(one.key).c_str(), run.design.*member); },
-               one.member);
+    std::visit([&](auto member) { set(one.key, run.design.*member); }, one.member);
   }
 }
 

@@ -408,13 +408,6 @@ constexpr RowInit kRowInits[] = {
     {.name = "zero", .argument = "", .help = "zeros", .means = nullptr, .values = zero_values},
 };
 
-std::string spelling(const RowInit& init) {
-  if (init.argument.empty()) return std::string(init.name);
-  if (init.argument.starts_with('['))
-    return fmt::format("{}[:{}", init.name, init.argument.substr(1));
-  return fmt::format("{}:{}", init.name, init.argument);
-}
-
 /// Of NAME:ARGUMENT; empty without a colon.
 std::string argument_of(const std::string& spec) {
   return std::string(split_at_first(spec, ':').second.value_or(""));
@@ -473,6 +466,13 @@ std::shared_ptr<const std::vector<std::uint64_t>> new_ids(const VocabularyChange
 }  // namespace
 
 std::span<const RowInit> row_inits() { return kRowInits; }
+
+std::string spelling(const RowInit& init) {
+  if (init.argument.empty()) return std::string(init.name);
+  if (init.argument.starts_with('['))
+    return fmt::format("{}[:{}", init.name, init.argument.substr(1));
+  return fmt::format("{}:{}", init.name, init.argument);
+}
 
 NewRows::NewRows(const RowInitContext& context, const std::string& spec)
     : context_(&context),

@@ -69,6 +69,9 @@ struct RowInit {
 /// All initializers, sorted by name.
 std::span<const RowInit> row_inits();
 
+/// How people write `init`: "mean", "copy:T", "cov[:S]".
+std::string spelling(const RowInit& init);
+
 /// An initializer with its argument, settled for a change. For one thread; the RowValues that it
 /// gives are thread-safe and may outlive it, but not the context.
 class NewRows {

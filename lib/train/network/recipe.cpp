@@ -78,12 +78,20 @@ DeepNorm deepnorm_of(const DesignRecipe& recipe) {
   return deepnorm(recipe.norm_placement, recipe.num_hidden_layers);
 }
 
+/// `text`, a scheme or a list by layer, with each scheme in its one spelling.
+std::string positions_text(const std::string& text, Index layers) {
+  std::vector<std::string> choices = model::layer_choices(text, layers);
+  for (std::string& one : choices) one = model::position_text(one);
+  return model::layer_list_text(choices);
+}
+
+std::string normalizers_text(const std::string& text, Index layers) {
+  return model::layer_list_text(model::layer_choices(text, layers));
+}
+
 void set_position(const DesignRecipe& recipe, Design& design) {
   design.position = model::PositionType::kNone;
-  std::vector<std::string> choices =
-      model::layer_choices(recipe.position, design.num_hidden_layers);
-  for (std::string& one : choices) one = model::position_text(one);
-  design.variants.position = model::layer_list_text(choices);
+  design.variants.position = positions_text(recipe.position, design.num_hidden_layers);
   design.variants.position_shared = recipe.position_shared;
   design.attention_scale = model::position_scheme(design)->scale(model::position_shape(design));
   model::scale_listed_layers(design);
@@ -93,8 +101,7 @@ void set_position(const DesignRecipe& recipe, Design& design) {
 void set_normalizer(const std::string& text, Design& design) {
   about("normalizer", [&] {
     model::layer_normalizers(text, design.num_hidden_layers);
-    design.normalizer =
-        model::layer_list_text(model::layer_choices(text, design.num_hidden_layers));
+    design.normalizer = normalizers_text(text, design.num_hidden_layers);
   });
 }
 
@@ -168,7 +175,7 @@ constexpr DesignField kDesignFields[] = {
      "deepnorm with gains for an optimizer: deepnorm_su (Adam), deepnorm_su_sgd, deepnorm_su_lamb",
      "", 0, "", true},
     {"input_residual", &DesignRecipe::input_residual, "",
-     "no residual connection around the first layer's attention", "", 0, "no-input-residual"},
+     "no residual connection around the first layer's attention", "", 0, "no_input_residual"},
     {"norm", &DesignRecipe::norm, "KIND", "kind of norms: layer or rms"},
     {"hidden_act", &DesignRecipe::hidden_act, "NAME", "activation of the feed-forward layer",
      "gelu; gated: silu"},
@@ -218,26 +225,21 @@ void settle(DesignRecipe& recipe) {
     }
     if (recipe.value_size == 0) recipe.value_size = recipe.hidden_size / heads;
   }
-  const auto canonical = [&](const char* name, std::string& text, auto one) {
-    about(name, [&] {
-      std::vector<std::string> choices = model::layer_choices(text, recipe.num_hidden_layers);
-      for (std::string& choice : choices) choice = one(choice);
-      text = model::layer_list_text(choices);
-    });
-  };
-  canonical("position", recipe.position,
-            [](const std::string& choice) { return model::position_text(choice); });
-  canonical("normalizer", recipe.normalizer, std::identity());
+  const Index layers = recipe.num_hidden_layers;
+  about("position", [&] { recipe.position = positions_text(recipe.position, layers); });
+  about("normalizer", [&] { recipe.normalizer = normalizers_text(recipe.normalizer, layers); });
   if (is_deepnorm(recipe.norm_placement)) recipe.norm_placement = "post";
+}
+
+/// What options and messages call `one`.
+std::string_view name_of(const DesignField& one) {
+  return one.option.empty() ? one.key : one.option;
 }
 
 /// The option for the member `key`, as messages call it.
 std::string called(std::string_view key) {
   const auto* found = std::ranges::find(kDesignFields, key, &DesignField::key);
-  if (found == std::end(kDesignFields) || found->option.empty()) return field(key);
-  std::string name(found->option);
-  std::ranges::replace(name, '-', '_');
-  return field(name);
+  return field(found == std::end(kDesignFields) ? key : name_of(*found));
 }
 
 /// The config.json of the family `masque` for `recipe`.
@@ -273,7 +275,7 @@ std::string config_text(DesignRecipe recipe) {
 std::span<const DesignField> design_fields() { return kDesignFields; }
 
 std::string option_of(const DesignField& field) {
-  std::string name(field.option.empty() ? field.key : field.option);
+  std::string name(name_of(field));
   std::ranges::replace(name, '_', '-');
   return name;
 }

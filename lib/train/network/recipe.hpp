@@ -62,7 +62,7 @@ struct DesignField {
   std::string_view help;     ///< of the option
   std::string_view initial;  ///< what counts without the option, where the help has to say it
   Index most = 0;            ///< of a number: from 1 to this
-  std::string_view option;   ///< its long name without dashes, where that is not the key's
+  std::string_view option;   ///< the option's name in the key's spelling, where that is another
   bool varies = false;       ///< a comparison of designs may list several
   bool by_layer = false;     ///< may be a list by layer
 };
