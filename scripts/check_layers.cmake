@@ -16,7 +16,7 @@ set(may_catch lib/cli/run_tool.cpp lib/base/ordered_work.hpp lib/base/parallel.c
 # The only files that may include headers that take seconds to compile.
 set(may_include_heavy lib/cli/command.cpp lib/cli/run_tool.cpp lib/base/json.cpp)
 # The only file that knows MPI: others know train::Ranks.
-set(may_include_mpi apps/lm-train/mpi_transfer.hpp)
+set(may_include_mpi apps/lm-train/mpi_ranks.hpp)
 # The only layers that know how an option is spelled.
 set(may_spell_options cli commands)
 # Longer files, each with its reason above it.

@@ -14,7 +14,7 @@
 #include "commands/scoring.hpp"
 #include "commands/selection_options.hpp"
 #include "commands/sequences.hpp"
-#include "probe/attention/masked_ablation.hpp"
+#include "probe/attention/ablation.hpp"
 #include "probe/score/length_policy.hpp"
 
 namespace masque::attn_probe {

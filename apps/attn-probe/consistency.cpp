@@ -42,7 +42,14 @@ std::vector<probe::TokenNoise> parse_corruptions(const std::string& list) {
 }
 
 std::vector<double> rates_of(const Options& o) {
-  return commands::parse_numbers("rates", o.rates, 1e-6, 1, commands::Repeats::kRefused);
+  std::vector<double> rates =
+      commands::parse_numbers("rates", o.rates, 1e-6, 1, commands::Repeats::kRefused);
+  // An average is over the masked tokens themselves.
+  if (!o.average && std::ranges::find(rates, 1) != rates.end()) {
+    throw UsageError(
+        "--rates: found 1, at which no unchanged token is left to compare, expected lower rates");
+  }
+  return rates;
 }
 
 std::vector<Index> samples_of(const std::string& list) {

@@ -3,7 +3,7 @@
 
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "stats_columns.hpp"
+#include "stats_output.hpp"
 
 namespace masque::attn_probe {
 

@@ -20,7 +20,7 @@
 #include "probe/attention/head_maps.hpp"
 #include "probe/score/dump.hpp"
 #include "probe/score/sentence.hpp"
-#include "store/numpy/array_writer.hpp"
+#include "store/numpy/array.hpp"
 #include "tensor/matrix.hpp"
 
 namespace masque::attn_probe {
@@ -163,17 +163,25 @@ probe::Sequence sequence_of(const Options& o, const commands::OpenedModel& opene
   if (!o.text) {
     const auto wanted = static_cast<std::uint64_t>(o.line);
     std::uint64_t found = 0;
+    bool beyond = false;  // whether a later line was read
     std::optional<probe::Sequence> sequence;
     commands::SequenceWork work;
     work.use = [&](probe::Sequence&& each, std::string_view) {
       ++found;
+      beyond = beyond || each.number > wanted;
       if (each.number == wanted) sequence = std::move(each);
     };
     work.enough = [&] { return sequence.has_value(); };
-    commands::each_sequence(o.sequences, opened, command, work, session);
-    if (!sequence)
-      throw InputError(
-          fmt::format("--line {}: found {} sequences; lines count from 0", o.line, found));
+    const cli::ExitCode code = commands::each_sequence(o.sequences, opened, command, work, session);
+    if (!sequence) {
+      const bool skipped = code != cli::ExitCode::kDone;
+      if (beyond) {
+        throw InputError(fmt::format("--line {}: the line {}, expected one with a sequence", o.line,
+                                     skipped ? "was skipped" : "is empty"));
+      }
+      throw InputError(fmt::format("--line {}: found {} sequences{}; lines count from 0", o.line,
+                                   found, skipped ? " besides skipped lines" : ""));
+    }
     return std::move(*sequence);
   }
   probe::Sentence sentence = probe::encode_sentence(

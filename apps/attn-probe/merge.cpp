@@ -8,7 +8,7 @@
 #include "base/file.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
-#include "stats_columns.hpp"
+#include "commands/part_contents.hpp"
 #include "stats_output.hpp"
 #include "stats_parts.hpp"
 
@@ -34,10 +34,11 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
                                  kTokenField, escape(shown.back()), escape(shown.back())));
   }
   print_stats(
-      merger.totals(), commands::provenance_text(merger.provenance()), output,
+      merger.totals(), commands::provenance_text(commands::without_contents(merger.provenance())),
+      output,
       commands::ResultFormat::of(commands::precision_of(merger.provenance()), output.digits),
       o.common, session);
-  return cli::ExitCode::kDone;
+  return commands::tell_left_out(merger.left_out(), session);
 }
 
 }  // namespace

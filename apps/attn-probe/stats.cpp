@@ -9,10 +9,10 @@
 #include "base/json.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
+#include "commands/part_contents.hpp"
 #include "commands/sequences.hpp"
 #include "probe/attention/attention_stats.hpp"
 #include "probe/attention/token_marks.hpp"
-#include "stats_columns.hpp"
 #include "stats_output.hpp"
 #include "stats_parts.hpp"
 
@@ -91,7 +91,9 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
                                               .tokens = ids_of(tokens, opened),
                                               .compares_layers = o.input.stream.shard.has_value() ||
                                                                  needs_layers(o.output)});
+  commands::InputPart part;
   commands::SequenceWork work;
+  work.part = &part;
   work.flush = [&] { stats.flush(); };
   work.use = [&](probe::Sequence&& sequence, std::string_view text) {
     if (sequence.size() == sequence.prefix + sequence.suffix) return;
@@ -103,7 +105,9 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   const Provenance provenance = provenance_of(o, opened);
   commands::refuse_empty(stats.totals().sentences > 0, code, o.input.stream, o.input.records);
   if (o.input.stream.shard) {
-    session.print(part_json(stats.totals(), *o.input.stream.shard, provenance, tokens));
+    session.print(part_json(stats.totals(),
+                            commands::part_members(*o.input.stream.shard, opened, part), provenance,
+                            tokens));
   } else {
     print_stats(stats.totals(), provenance, o.output,
                 commands::ResultFormat::of(opened.model->precision(), o.output.digits),

@@ -14,7 +14,6 @@
 #include "base/name_table.hpp"
 #include "base/split.hpp"
 #include "draw/figure_file.hpp"
-#include "stats_columns.hpp"
 
 namespace masque::attn_probe {
 
@@ -192,6 +191,22 @@ void print_pairs(const AttentionTotals& totals, const commands::ResultFormat& fo
   table.finish();
 }
 
+/// What a picture of `column` shows, where its name alone does not say it.
+std::string title_of(const Column& column) {
+  if (column.token)
+    return fmt::format("attention to {}, by head", column.name.substr(kTokenField.size()));
+  switch (column.head.value_or(HeadField::kEntropy)) {
+    case HeadField::kDiagonal: return "attention of tokens to themselves, by head";
+    case HeadField::kPrevious: return "attention to the previous token, by head";
+    case HeadField::kNext: return "attention to the next token, by head";
+    case HeadField::kFirst: return "attention to the first token, by head";
+    case HeadField::kLast: return "attention to the last token, by head";
+    case HeadField::kSpecial: return "attention to special tokens, by head";
+    case HeadField::kPunctuation: return "attention to punctuation, by head";
+    default: return fmt::format("{} by head", column.name);
+  }
+}
+
 void draw(const AttentionTotals& totals, const Column& column, const std::string& path) {
   std::vector<double> values;
   values.reserve(static_cast<std::size_t>(totals.layers * totals.heads));
@@ -211,7 +226,7 @@ void draw(const AttentionTotals& totals, const Column& column, const std::string
   const double darkest =
       column.head && probe::may_be_negative(*column.head) ? low : std::min(low, 0.0);
   draw::Figure figure;
-  figure.title = fmt::format("{} by head", column.name);
+  figure.title = title_of(column);
   figure.description =
       fmt::format("{} layers of {} heads, {} from {:.4g} to {:.4g}, mean over {} sentences",
                   totals.layers, totals.heads, column.name, low, high, totals.sentences);
@@ -313,6 +328,38 @@ void print_stats(const AttentionTotals& totals, const Provenance& provenance,
                              left_out));
   }
   if (options.picture) draw(totals, drawn(options), *options.picture);
+}
+
+using probe::MeasuredPer;
+using probe::StateTotals;
+
+std::vector<Column> all_columns(const std::vector<std::string>& tokens) {
+  std::vector<Column> columns;
+  columns.reserve(probe::kHeadFields + tokens.size() + 2);
+  for (const auto& field : probe::kHeadFieldTable)
+    columns.push_back(
+        {std::string(field.name), field.field, {}, nullptr, field.per, field.formula});
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    columns.push_back({std::string(kTokenField) + tokens[t],
+                       {},
+                       t,
+                       nullptr,
+                       MeasuredPer::kRow,
+                       probe::kTokenFormula});
+  }
+  columns.push_back({"residual",
+                     {},
+                     {},
+                     &StateTotals::residual,
+                     MeasuredPer::kSentence,
+                     "norm of x - mean of x over positions, divided by norm of x"});
+  columns.push_back({"cosine",
+                     {},
+                     {},
+                     &StateTotals::cosine,
+                     MeasuredPer::kSentence,
+                     "mean cosine between the states of two tokens"});
+  return columns;
 }
 
 }  // namespace masque::attn_probe

@@ -9,7 +9,7 @@
 #include "base/escape.hpp"
 #include "base/json_writer.hpp"
 #include "base/parallel.hpp"
-#include "stats_columns.hpp"
+#include "stats_output.hpp"
 
 namespace masque::attn_probe {
 
@@ -52,8 +52,8 @@ LinePoints points_of(const JsonValue& root) {
 }
 
 /// The members of a part's first line that say nothing of how it was made.
-constexpr std::array<std::string_view, 6> kSizes{"command", "shard",     "layers",
-                                                 "heads",   "sentences", "tokens"};
+constexpr std::array<std::string_view, 7> kSizes{"command",   "shard",  "layers",          "heads",
+                                                 "sentences", "tokens", commands::kLeftOut};
 
 /// Which head it is, counted over the layers.
 std::size_t read_head(const JsonValue& root, const std::vector<std::string>& tokens,
@@ -98,19 +98,17 @@ void add_tokens(const std::vector<std::string>& tokens, JsonWriter& json) {
   for (std::size_t t = 0; t < tokens.size(); ++t) json.member(token_key(t), tokens[t]);
 }
 
-std::string part_json(const AttentionTotals& totals, const std::string& shard,
+std::string part_json(const AttentionTotals& totals, std::string_view part,
                       const Provenance& provenance, const std::vector<std::string>& tokens) {
-  std::string out;
-  const auto line = [&out](const auto& write) {
-    std::string object;
-    JsonWriter json(object);
+  std::vector<std::string> objects;
+  const auto line = [&objects](const auto& write) {
+    JsonWriter json(objects.emplace_back());
     json.begin_object();
     write(json);
     json.end_object();
-    out += commands::with_line_digest(object) + '\n';
   };
   line([&](JsonWriter& json) {
-    json.member("command", "stats").member("shard", shard).member("layers", totals.layers);
+    json.member("command", "stats").raw(part).member("layers", totals.layers);
     json.member("heads", totals.heads).member("sentences", totals.sentences);
     json.member("tokens", totals.tokens).raw(provenance);
   });
@@ -141,7 +139,7 @@ std::string part_json(const AttentionTotals& totals, const std::string& shard,
       json.end_array();
     });
   }
-  return out;
+  return commands::part_lines(objects);
 }
 
 void StatsMerger::add(std::string_view text, const std::string& path) {
@@ -172,6 +170,8 @@ void StatsMerger::add_line(const JsonValue& root) {
     }
     if (!shards_.add(shard))
       throw InputError(fmt::format("shard {} appears twice, expected once", escape(shard)));
+    if (root.find(commands::kLeftOut) != nullptr)
+      left_out_ += kReader.count(root, commands::kLeftOut);
     part_ = sizes;
     states_seen_.assign(part_.state.size(), false);
     heads_seen_.assign(part_.head.size(), false);
@@ -202,7 +202,8 @@ void StatsMerger::add_line(const JsonValue& root) {
 const AttentionTotals& StatsMerger::totals() const {
   if (!any_) throw InputError("nothing to merge: expected lines printed by stats --shard");
   shards_.check_complete();
-  if (totals_.sentences == 0)
+  // What was left out may be all.
+  if (totals_.sentences == 0 && left_out_ == 0)
     throw InputError("no sentences in any part, expected some with tokens");
   return totals_;
 }

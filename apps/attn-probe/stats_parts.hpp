@@ -7,16 +7,16 @@
 
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
-#include "commands/result_lines.hpp"
+#include "commands/provenance.hpp"
 #include "commands/shard_set.hpp"
 #include "probe/attention/attention_totals.hpp"
 #include "stats_output.hpp"
 
 namespace masque::attn_probe {
 
-/// A line of sizes and provenance, one of each state, one of each head with its sums, those of
-/// `tokens` and those of its pairs.
-std::string part_json(const probe::AttentionTotals& totals, const std::string& shard,
+/// A line of sizes, `part` (of part_members()) and provenance, one of each state, one of each head
+/// with its sums, those of `tokens` and those of its pairs.
+std::string part_json(const probe::AttentionTotals& totals, std::string_view part,
                       const Provenance& provenance, const std::vector<std::string>& tokens);
 
 /// Writes the members "token_1", "token_2" … of a provenance: the measured tokens.
@@ -31,6 +31,8 @@ class StatsMerger {
   /// Throws InputError if nothing was added.
   const probe::AttentionTotals& totals() const;
   const commands::ProvenanceMembers& provenance() const { return provenance_; }
+  /// Lines that were left out of the parts.
+  std::uint64_t left_out() const { return left_out_; }
   /// The tokens that the parts have measured.
   const std::vector<std::string>& tokens() const { return tokens_; }
 
@@ -45,6 +47,7 @@ class StatsMerger {
   std::vector<bool> heads_seen_;
   commands::ShardSet shards_;
   bool any_ = false;
+  std::uint64_t left_out_ = 0;
   commands::ProvenanceMembers provenance_;
   std::vector<std::string> tokens_;
 };

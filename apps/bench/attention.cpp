@@ -1,6 +1,4 @@
 // bench attention: the speed of attention alone, by evaluation and mask.
-#include "nn/attention.hpp"
-
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "commands.hpp"
 #include "kernel/parallel.hpp"
 #include "mask/expression.hpp"
+#include "nn/attention_evaluation.hpp"
 #include "nn/differentiable_attention.hpp"
 #include "timing.hpp"
 
@@ -46,8 +45,8 @@ Matrix<float> random_matrix(Index rows, Index columns, std::uint64_t seed) {
   return out;
 }
 
-const nn::AttentionEvaluation& evaluation_of(const Options& o, const mask::BlockMap* blocks) {
-  if (o.evaluation == "auto") return nn::choose_evaluation(o.length, o.length, blocks);
+const nn::AttentionEvaluation& evaluation_of(const Options& o) {
+  if (o.evaluation == "auto") return nn::choose_evaluation(o.length);
   const nn::AttentionEvaluation* found = nn::find_attention_evaluation(o.evaluation);
   if (found == nullptr)
     throw UsageError(
@@ -127,20 +126,20 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
       session, o.common,
       {"mask", "length", "batch", "evaluation", "pairs", "GF/s", "ms", "ms_min", "ms_max"});
   const std::vector<std::string> usual = {"full", "causal", "causal_window(256)"};
+  const nn::AttentionEvaluation& evaluation = evaluation_of(o);
   for (const std::string& text : o.masks.empty() ? usual : o.masks) {
     const mask::BlockMap blocks(mask::parse_mask(text).bind({n, n}));
     problem.blocks = text == "full" ? nullptr : &blocks;
-    const nn::AttentionEvaluation& evaluation = evaluation_of(o, problem.blocks);
     const Timing timing = o.training ? time_training(o, problem) : time_of(o.repeats, [&] {
-      if (o.batch == 1) return evaluation.forward(problem, contexts.front().view(), {});
+      if (o.batch == 1) return nn::evaluate_attention(evaluation, problem, contexts.front().view());
       kernel::parallel_items(o.batch, [&](Index i) {
-        evaluation.forward(problem, contexts[static_cast<std::size_t>(i)].view(), {});
+        nn::evaluate_attention(evaluation, problem, contexts[static_cast<std::size_t>(i)].view());
       });
     });
     const std::uint64_t pairs = visible_pairs(blocks);
     const double operations = (o.training ? 14.0 : 4.0) * static_cast<double>(pairs) *
                               static_cast<double>(columns) * o.batch;
-    table.row({text, n, o.batch, o.training ? "training" : std::string(evaluation.name()), pairs,
+    table.row({text, n, o.batch, o.training ? "training" : std::string(evaluation.name), pairs,
                operations / timing.median / 1e6, timing.median, timing.least, timing.most});
   }
   table.finish();

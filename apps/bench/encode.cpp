@@ -61,7 +61,7 @@ Encoder encoder_of(const Options& o) {
                                      text::PieceRules::kHuggingFace, path);
           },
           [](text::Steps steps) {
-            return text::make_metaspace_encoder(std::move(steps), text::Prepend::kAlways);
+            return text::make_metaspace_encoder(std::move(steps), text::PrependMark::kAlways);
           }};
 }
 

@@ -9,9 +9,9 @@
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/text_stream.hpp"
-#include "difference_table.hpp"
 #include "grow/compare_models.hpp"
 #include "probe/score/length_policy.hpp"
+#include "run_growth.hpp"
 
 namespace masque::ckpt_grow {
 

@@ -1,6 +1,9 @@
 #include "run_growth.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -8,7 +11,6 @@
 #include "base/error.hpp"
 #include "cli/shared_options.hpp"
 #include "commands/open_model.hpp"
-#include "difference_table.hpp"
 
 namespace masque::ckpt_grow {
 
@@ -129,6 +131,35 @@ cli::ExitCode run_growth(const GrowthOptions& o, cli::Session& session) {
   session.detail_time();
   if (o.verify && !verified(o, report, session)) return cli::ExitCode::kFound;
   return cli::ExitCode::kDone;
+}
+
+namespace {
+
+std::vector<std::string> columns(bool precisions) {
+  std::vector<std::string> names = {"what", "largest_difference", "largest_value"};
+  if (precisions) names.insert(names.begin(), "precision");
+  return names;
+}
+
+cli::Cell short_cell(double value) {
+  return cli::Cell::raw(fmt::format("{:.3g}", value), cli::Cell(value).json());
+}
+
+}  // namespace
+
+DifferenceTable::DifferenceTable(cli::Session& session, const cli::CommonOptions& options,
+                                 bool precisions)
+    : table_(session, options, columns(precisions)), precisions_(precisions) {}
+
+void DifferenceTable::add(const grow::ModelDifference& found, kernel::Precision precision) {
+  const auto row = [&](const char* what, const std::optional<double>& difference, double largest) {
+    if (!difference) return;
+    std::vector<cli::Cell> cells = {what, short_cell(*difference), short_cell(largest)};
+    if (precisions_) cells.insert(cells.begin(), cli::Cell(kernel::precision_name(precision)));
+    table_.row(cells);
+  };
+  row("logits", found.logits, found.largest_logit);
+  row("states", found.states, found.largest_state);
 }
 
 }  // namespace masque::ckpt_grow

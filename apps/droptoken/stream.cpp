@@ -249,7 +249,7 @@ cli::ExitCode report_bad(const RecordStreamOptions& options, const records::Filt
   for (const records::BadRecord& bad : result.first_bad) {
     session.error(fmt::format("{}: line {}: {}", escape(name), bad.line, bad.message));
   }
-  session.error(counted(result.bad, "bad record") + " skipped");
+  session.error_at_end(counted(result.bad, "bad record") + " skipped");
   return cli::ExitCode::kInput;
 }
 

@@ -24,8 +24,8 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const TableArgument a(o.a, o.tensor);
-  const TableArgument b(o.b, o.tensor);
+  const TableArgument a(o.a, o.tensor, session);
+  const TableArgument b(o.b, o.tensor, session);
   const surgery::TableDiff diff =
       surgery::table_diff(a.checkpoint, a.input(), b.checkpoint, b.input(),
                           static_cast<std::size_t>(o.count), o.common.threads);

@@ -12,7 +12,6 @@
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands/write_flags.hpp"
-#include "in_place_choice.hpp"
 #include "shared_options.hpp"
 #include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/edit/edit_report.hpp"

@@ -10,7 +10,6 @@
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "commands/write_flags.hpp"
-#include "in_place_choice.hpp"
 #include "model/family.hpp"
 #include "shared_options.hpp"
 #include "store/config.hpp"

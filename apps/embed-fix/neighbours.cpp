@@ -3,13 +3,12 @@
 
 #include <fmt/format.h>
 
-#include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "shared_options.hpp"
+#include "surgery/rows/row_expression.hpp"
 #include "surgery/rows/table_stats.hpp"
 #include "table_argument.hpp"
 
@@ -25,22 +24,11 @@ struct Options {
   cli::CommonOptions common;
 };
 
-std::uint64_t row_of(const TableArgument& a, const std::string& token) {
-  auto row = parse_unsigned(token);
-  if (!row) row = a.names.id(token);
-  if (!row || *row >= a.table.rows()) {
-    throw InputError(
-        a.checkpoint.path(),
-        fmt::format("no row for '{}', expected a token{} or an id below {}", escape(token),
-                    a.names.empty() ? " (no tokenizer file)" : "", a.table.rows()));
-  }
-  return *row;
-}
-
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const TableArgument a(o.checkpoint, o.tensor);
-  const std::uint64_t row = row_of(a, o.token);
+  const TableArgument a(o.checkpoint, o.tensor, session);
+  const std::uint64_t row =
+      surgery::find_row(o.token, a.names, a.table.rows(), a.checkpoint.path());
   if (const auto other = a.names.id(o.token); other && *other != row) {
     session.note(fmt::format("'{}' is read as an id; the token with this spelling has id {}",
                              escape(o.token), *other));

@@ -3,7 +3,6 @@
 
 #include "commands.hpp"
 #include "edit_options.hpp"
-#include "surgery/positions/position_extension.hpp"
 #include "surgery/positions/resize_positions.hpp"
 
 namespace masque::embed_fix {

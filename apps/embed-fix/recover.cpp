@@ -8,7 +8,7 @@
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
-#include "in_place_choice.hpp"
+#include "shared_options.hpp"
 #include "store/checkpoint.hpp"
 
 namespace masque::embed_fix {

@@ -20,7 +20,7 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const TableArgument a(o.checkpoint, o.tensor);
+  const TableArgument a(o.checkpoint, o.tensor, session);
   const surgery::TableStats stats = surgery::table_stats(a.checkpoint, a.input(), o.common.threads);
   cli::Report report;
   report.add("tensor", a.input().name);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/session.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 #include "surgery/rows/embedding_table.hpp"
 #include "surgery/rows/token_names.hpp"
@@ -12,11 +13,14 @@ namespace masque::embed_fix {
 
 /// An opened table. Not movable: `table` points into `checkpoint`.
 struct TableArgument {
-  TableArgument(const std::string& path, const std::optional<std::string>& tensor)
+  TableArgument(const std::string& path, const std::optional<std::string>& tensor,
+                cli::Session& session)
       : checkpoint(store::open_checkpoint(path)),
         config(store::find_config(checkpoint)),
         names(surgery::TokenNames::of(checkpoint)),
-        table(surgery::find_embedding_table(checkpoint, config, tensor)) {}
+        table(surgery::find_embedding_table(checkpoint, config, tensor)) {
+    if (checkpoint.has_adapter()) session.note(store::kAdapterNote);
+  }
   TableArgument(const TableArgument&) = delete;
   TableArgument& operator=(const TableArgument&) = delete;
 

@@ -19,7 +19,7 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const TableArgument a(o.checkpoint, o.tensor);
+  const TableArgument a(o.checkpoint, o.tensor, session);
   cli::Table table(session, o.common, {"family", "role", "tensor", "dtype", "shape", "state"});
   for (const surgery::TableRole& role : surgery::table_roles(a.table)) {
     const std::string shape = role.tensor == nullptr ? "" : shape_text(role.tensor->shape);

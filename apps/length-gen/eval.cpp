@@ -34,6 +34,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     request.requested.mlm.selection.rate = *o.rate;
   }
   const length::LengthStream stream(request, *opened.tokenizer);
+  if (stream.note()) session.note(*stream.note());
   ResultFolder folder(o.output, {"results.tsv", "loss.svg", "accuracy.svg"});
   const auto scores = length::score_lengths(opened.grid, stream, objective);
   ResultTable table(

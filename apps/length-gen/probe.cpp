@@ -36,6 +36,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   length::StreamRequest request = stream_request(o, opened.grid);
   request.objective = "tta";  // nothing is hidden
   const length::LengthStream stream(request, *opened.tokenizer);
+  if (stream.note()) session.note(*stream.note());
   std::vector<std::string> files{"results.tsv"};
   for (const Measure& measure : kMeasures) files.push_back(fmt::format("{}.svg", measure.name));
   ResultFolder folder(o.output, files);

@@ -9,8 +9,8 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
+#include "commands/provenance.hpp"
 #include "commands/result_format.hpp"
-#include "commands/result_lines.hpp"
 #include "probe/statistics/correlation.hpp"
 #include "probe/statistics/summary.hpp"
 
@@ -79,19 +79,19 @@ void print_table(const std::vector<Similarities>& rows, const commands::ResultFo
   table.finish();
 }
 
-/// A line of a shard, which merge reads again, has a digest of itself.
-void print_line(const std::string& object, const Provenance& provenance, cli::Session& session) {
-  const bool shard = provenance.starts_with("\"shard\":");
-  session.print((shard ? commands::with_line_digest(object) : object) + "\n");
+/// The lines of a shard, which merge reads again, have digests.
+void print_objects(const std::vector<std::string>& objects, const Provenance& provenance,
+                   cli::Session& session) {
+  if (provenance.starts_with("\"shard\":")) return session.print(commands::part_lines(objects));
+  for (const std::string& object : objects) session.print(object + "\n");
 }
 
 }  // namespace
 
-Provenance with_shard(Provenance provenance, const std::optional<std::string>& shard) {
+Provenance with_shard(Provenance provenance, const std::optional<std::string>& shard,
+                      const commands::OpenedModel& opened, const commands::InputPart& input) {
   if (!shard) return provenance;
-  Provenance part;
-  JsonWriter(part).member("shard", *shard);
-  return part + "," + provenance;
+  return commands::part_members(*shard, opened, input) + "," + provenance;
 }
 
 void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
@@ -100,8 +100,9 @@ void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
     std::vector<probe::PairTally::Row> rows = tally.rows();
     // A shard without pairs has a line, too: merge knows then that it is there.
     if (rows.empty()) rows.push_back({probe::PairTally::Level::kAll, "all"});
+    std::vector<std::string> objects;
     for (const auto& row : rows) {
-      std::string out;
+      std::string& out = objects.emplace_back();
       JsonWriter json(out);
       json.begin_object().member("command", "pairs").member("level", probe::level_name(row.level));
       json.member("name", row.name).member("accuracy", row.accuracy());
@@ -109,9 +110,8 @@ void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
       json.member("low", interval.low).member("high", interval.high);
       add_counts(row, json);
       json.raw(provenance).end_object();
-      print_line(out, provenance, session);
     }
-    return;
+    return print_objects(objects, provenance, session);
   }
   cli::Table table(session, common, {"level", "name", "n", "accuracy", "low", "high"});
   for (const auto& row : tally.rows()) {
@@ -129,8 +129,9 @@ void print_comparison(const probe::PairComparison& comparison, const Provenance&
     return static_cast<double>(right) / static_cast<double>(n);
   };
   if (common.json) {
+    std::vector<std::string> objects;
     for (const auto& row : comparison.rows()) {
-      std::string out;
+      std::string& out = objects.emplace_back();
       JsonWriter json(out);
       json.begin_object().member("command", "pairs").member("level", probe::level_name(row.level));
       json.member("name", row.name).member("n", row.n);
@@ -138,9 +139,8 @@ void print_comparison(const probe::PairComparison& comparison, const Provenance&
       json.member("accuracy_against", share(row.second, row.n)).member("only", row.only_first);
       json.member("only_against", row.only_second).member("p", row.p());
       json.raw(provenance).key("against").begin_object().raw(against).end_object().end_object();
-      print_line(out, provenance, session);
     }
-    return;
+    return print_objects(objects, provenance, session);
   }
   cli::Table table(
       session, common,
@@ -168,8 +168,7 @@ void print_ppl(const probe::Perplexity& p, const Provenance& provenance,
     json.member("lines", p.lines).member("bytes", p.bytes);
     add_moments(p.tokens, json);
     json.raw(provenance).end_object();
-    print_line(out, provenance, session);
-    return;
+    return print_objects({out}, provenance, session);
   }
   cli::Report report;
   report.add("perplexity", format.cell(p.per_token()));
@@ -191,8 +190,10 @@ void print_sim(const std::vector<Similarities>& files, const Provenance& provena
   std::vector<Similarities> rows = files;
   if (files.size() > 1 && !keep_pairs) rows.push_back(all_of(files));
   if (common.json) {
+    std::vector<std::string> objects;
     for (const Similarities& s : rows)
-      print_line(sim_json(s, provenance, keep_pairs, format), provenance, session);
+      objects.push_back(sim_json(s, provenance, keep_pairs, format));
+    print_objects(objects, provenance, session);
   } else {
     print_table(rows, format, common, session);
   }
@@ -219,8 +220,7 @@ void print_choices(const Choices& choices, const Provenance& provenance,
       json.end_array();
     }
     json.end_array().raw(provenance).end_object();
-    print_line(out, provenance, session);
-    return;
+    return print_objects({out}, provenance, session);
   }
   cli::Table table(session, common, {"texts", "accuracy", "low", "high", "f1", "mcc"});
   table.row({c.total(), c.accuracy(), interval.low, interval.high, c.macro_f1(), c.mcc()});

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "commands/open_model.hpp"
+#include "commands/part_contents.hpp"
 #include "commands/result_format.hpp"
 #include "probe/score/classification.hpp"
 #include "probe/score/minimal_pairs.hpp"
@@ -16,8 +18,10 @@ namespace masque::lm_score {
 /// text are not added to it.
 using Provenance = std::string;
 
-/// `provenance` and the member `shard`, by which merge knows the parts; without a `shard` as it is.
-Provenance with_shard(Provenance provenance, const std::optional<std::string>& shard);
+/// `provenance` behind the members by which merge knows the parts and what they have read: those of
+/// part_members() for the `shard` of `input`, scored by `opened`; without a `shard` as it is.
+Provenance with_shard(Provenance provenance, const std::optional<std::string>& shard,
+                      const commands::OpenedModel& opened, const commands::InputPart& input);
 
 /// A row a group, with Wilson's interval of 95 %.
 void print_pairs(const probe::PairTally& tally, const Provenance& provenance,

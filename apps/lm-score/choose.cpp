@@ -363,6 +363,13 @@ class ChoicePrinter {
   cli::Session& session_;
 };
 
+/// How lines are read. The last column of a table ends before a carriage return.
+commands::StreamOptions lines_of(const ChooseOptions& o, const commands::Scoring& scoring) {
+  commands::StreamOptions stream = commands::scored_stream(o.stream, scoring);
+  stream.input.crlf = stream.input.crlf || o.text_columns || o.label_column;
+  return stream;
+}
+
 /// Does what an InputError of which is about a line.
 void of_line(const ChooseOptions& o, std::uint64_t id, const std::function<void()>& work) {
   const auto problem = input_error_message(work);
@@ -433,13 +440,16 @@ cli::ExitCode choose_labels(const ChooseOptions& o, const commands::OpenedModel&
     return std::nullopt;
   };
   work.flush = [&] { scorer.flush(); };
-  const cli::ExitCode code = commands::run_lines(commands::scored_stream(o.stream, chooser.scoring),
-                                                 command, work, session);
+  commands::InputPart part;
+  if (o.summary) work.part = &part;
+  const cli::ExitCode code =
+      commands::run_lines(lines_of(o, chooser.scoring), command, work, session);
   commands::note_shortened(shortened, session);
   if (o.summary) {
     commands::refuse_empty(choices.confusion.total() > 0, code, o.stream, std::nullopt,
                            "no lines, expected labelled texts");
-    print_choices(choices, with_shard(chooser.provenance, o.stream.shard), o.open.common, session);
+    print_choices(choices, with_shard(chooser.provenance, o.stream.shard, opened, part),
+                  o.open.common, session);
   } else if (o.label_column && choices.confusion.total() > 0) {
     const probe::Confusion& c = choices.confusion;
     const probe::Interval interval = probe::wilson_interval(c.right(), c.total());
@@ -488,8 +498,8 @@ cli::ExitCode write_records(const ChooseOptions& o, const commands::OpenedModel&
       }
     });
   };
-  const cli::ExitCode code = commands::run_lines(commands::scored_stream(o.stream, chooser.scoring),
-                                                 command, work, session);
+  const cli::ExitCode code =
+      commands::run_lines(lines_of(o, chooser.scoring), command, work, session);
   if (!shots) commands::note_shortened(shortened, session);
   if (!shots) return code;
   std::vector<probe::Shot> drawn;

@@ -102,7 +102,10 @@ class Comparer {
     std::vector<std::string> paths{options_.hypothesis};
     if (options_.against) paths.push_back(*options_.against);
     paths.insert(paths.end(), options_.references.begin(), options_.references.end());
-    commands::SideBySide files(paths, options_.input);
+    cli::InputOptions input = options_.input;
+    // Files of two systems are compared, whose line ends may differ.
+    input.crlf = true;
+    commands::SideBySide files(paths, input);
     comparison_.emplace(metrics_, systems_, request_.samples + request_.trials > 0);
     if (options_.per_line) table_.emplace(session_, options_.common, line_columns());
     read(files);

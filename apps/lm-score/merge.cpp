@@ -4,6 +4,7 @@
 #include "base/file.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
+#include "commands/part_contents.hpp"
 #include "commands/result_format.hpp"
 #include "merger.hpp"
 
@@ -22,7 +23,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   Merger merger;
   for (const std::string& path : o.files) merger.add(commands::read_file(path), input_name(path));
   merger.print(o.digits, o.common, session);
-  return cli::ExitCode::kDone;
+  return commands::tell_left_out(merger.left_out(), session);
 }
 
 }  // namespace

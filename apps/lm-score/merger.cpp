@@ -25,16 +25,34 @@ std::vector<double> list_of(const JsonValue& root, std::string_view name) {
 }
 
 /// What is added up or made of sums; all other members say how a result was made.
-constexpr std::array<std::string_view, 27> kResults{
-    "command",       "shard",          "level",
-    "name",          "accuracy",       "low",
-    "high",          "correct",        "n",
-    "mean",          "sum_squares",    "perplexity",
-    "bits_per_byte", "standard_error", "score_variance",
-    "lines",         "bytes",          "file",
-    "pearson",       "spearman",       "gold",
-    "cosines",       "texts",          "f1",
-    "mcc",           "names",          "counts"};
+constexpr std::array<std::string_view, 28> kResults{"command",
+                                                    "shard",
+                                                    "level",
+                                                    "name",
+                                                    "accuracy",
+                                                    "low",
+                                                    "high",
+                                                    "correct",
+                                                    "n",
+                                                    "mean",
+                                                    "sum_squares",
+                                                    "perplexity",
+                                                    "bits_per_byte",
+                                                    "standard_error",
+                                                    "score_variance",
+                                                    "lines",
+                                                    "bytes",
+                                                    "file",
+                                                    "pearson",
+                                                    "spearman",
+                                                    "gold",
+                                                    "cosines",
+                                                    "texts",
+                                                    "f1",
+                                                    "mcc",
+                                                    "names",
+                                                    "counts",
+                                                    commands::kLeftOut};
 
 probe::PairTally::Level level_of(const std::string& name) {
   using Level = probe::PairTally::Level;
@@ -146,7 +164,8 @@ void Merger::add_shard(const JsonValue& root) {
     throw InputError("only some lines are of shards, expected all or none");
   sharded_ = shard != nullptr;
   if (!*sharded_) return;
-  shards_.add(shard->text);
+  if (shards_.add(shard->text) && root.find(commands::kLeftOut) != nullptr)
+    left_out_ += kReader.count(root, commands::kLeftOut);
   std::string row;
   for (const std::string_view name : {"file", "level", "name"}) {
     const JsonValue* value = root.find(name);
@@ -171,13 +190,14 @@ void Merger::print(const std::optional<std::int64_t>& digits, const cli::CommonO
   if (command_.empty())
     throw InputError("nothing to merge, expected JSON lines printed with --shard");
   check_shards();
-  if (command_ == "ppl" && perplexity_.tokens.n == 0)
+  // What was left out may be all.
+  if (left_out_ == 0 && command_ == "ppl" && perplexity_.tokens.n == 0)
     throw InputError("no tokens in any part, expected a text");
-  if (command_ == "pairs" && pairs_.pairs() == 0)
+  if (left_out_ == 0 && command_ == "pairs" && pairs_.pairs() == 0)
     throw InputError("no pairs in any part, expected some");
-  if (command_ == "choose" && choices_->confusion.total() == 0)
+  if (left_out_ == 0 && command_ == "choose" && choices_->confusion.total() == 0)
     throw InputError("no labelled texts in any part, expected some");
-  const Provenance provenance = commands::provenance_text(provenance_);
+  const Provenance provenance = commands::provenance_text(commands::without_contents(provenance_));
   const auto number = commands::ResultFormat::of(commands::precision_of(provenance_), digits);
   if (command_ == "pairs") print_pairs(pairs_, provenance, common, session);
   if (command_ == "ppl") print_ppl(perplexity_, provenance, number, common, session);

@@ -10,7 +10,7 @@
 
 #include "aggregates.hpp"
 #include "base/json.hpp"
-#include "commands/result_lines.hpp"
+#include "commands/provenance.hpp"
 #include "commands/shard_set.hpp"
 
 namespace masque::lm_score {
@@ -25,6 +25,8 @@ class Merger {
   /// if nothing was added, or not every shard was.
   void print(const std::optional<std::int64_t>& digits, const cli::CommonOptions& common,
              cli::Session& session) const;
+  /// Lines that were left out of the parts.
+  std::uint64_t left_out() const { return left_out_; }
 
  private:
   void add_line(const JsonValue& root);
@@ -36,6 +38,7 @@ class Merger {
   std::optional<bool> sharded_;                     ///< whether lines have a shard
   commands::ShardSet shards_;                       ///< of all lines
   std::map<std::string, commands::ShardSet> rows_;  ///< of each row, by what stands in it
+  std::uint64_t left_out_ = 0;
   commands::ProvenanceMembers provenance_;
   probe::PairTally pairs_;
   probe::Perplexity perplexity_;

@@ -103,9 +103,10 @@ Scored open(const Options& o, const std::string& folder,
   return {std::move(opened), std::move(scoring)};
 }
 
-/// Gives each pair of the files to every scorer; kInput if some were left out.
+/// Gives each pair of the files to every scorer; kInput if some were left out. Fills `part` unless
+/// it is nullptr.
 cli::ExitCode score_files(const Options& o, const std::vector<PairScorer*>& scorers,
-                          cli::Session& session) {
+                          cli::Session& session, commands::InputPart* part = nullptr) {
   RepairedLines surrogates;
   const auto add = [&](const commands::FileLine& line) {
     const probe::MinimalPair pair = probe::parse_minimal_pair(line.text);
@@ -114,7 +115,7 @@ cli::ExitCode score_files(const Options& o, const std::vector<PairScorer*>& scor
     for (PairScorer* scorer : scorers) scorer->add(pair);
   };
   const auto bad = o.scoring.policy == "skip" ? cli::BadLines::kSkip : cli::BadLines::kError;
-  const cli::ExitCode code = commands::each_line_of(o.files, o.shard, add, session, bad);
+  const cli::ExitCode code = commands::each_line_of(o.files, o.shard, add, session, bad, part);
   for (PairScorer* scorer : scorers) scorer->flush();
   session.clear_progress();
   for (const PairScorer* scorer : scorers) commands::note_shortened(scorer->shortened(), session);
@@ -126,8 +127,11 @@ cli::ExitCode tell_accuracy(const Options& o, const Scored& scored, cli::Session
   probe::PairTally tally;
   PairScorer scorer(scored.opened, scored.scoring,
                     [&](ScoredPair&& p) { tally.add(p.pair, p.right()); });
-  const cli::ExitCode code = score_files(o, {&scorer}, session);
-  print_pairs(tally, with_shard(commands::provenance_json(scored.scoring, scored.opened), o.shard),
+  commands::InputPart part;
+  const cli::ExitCode code = score_files(o, {&scorer}, session, &part);
+  print_pairs(tally,
+              with_shard(commands::provenance_json(scored.scoring, scored.opened), o.shard,
+                         scored.opened, part),
               o.open.common, session);
   return code;
 }

@@ -48,13 +48,16 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
     return std::nullopt;
   };
   work.flush = [&] { scorer.flush(); };
+  commands::InputPart part;
+  work.part = &part;
   const cli::ExitCode code =
       commands::run_lines(commands::scored_stream(o.stream, scoring), command, work, session);
   commands::note_shortened(scorer.shortened(), session);
   commands::refuse_empty(
       sum.tokens.n > 0, code, o.stream, std::nullopt,
       sum.lines == 0 ? "no lines, expected a text" : "no tokens to score, expected a text");
-  print_ppl(sum, with_shard(commands::provenance_json(scoring, opened), o.stream.shard),
+  print_ppl(sum,
+            with_shard(commands::provenance_json(scoring, opened), o.stream.shard, opened, part),
             commands::ResultFormat::of(opened.model->precision(), o.open.digits), common, session);
   return code;
 }

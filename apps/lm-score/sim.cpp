@@ -91,11 +91,12 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   const auto add = [&](const commands::FileLine& line) { vectors.add(line); };
   const auto bad =
       o.vectors.long_texts == LongTexts::kSkip ? cli::BadLines::kSkip : cli::BadLines::kError;
-  const cli::ExitCode code = commands::each_line_of(o.files, o.shard, add, session, bad);
+  commands::InputPart part;
+  const cli::ExitCode code = commands::each_line_of(o.files, o.shard, add, session, bad, &part);
   vectors.finish();
   session.clear_progress();
   commands::note_shortened(vectors.shortened(), session);
-  print_sim(files, with_shard(opened.provenance, o.shard), o.shard.has_value(),
+  print_sim(files, with_shard(opened.provenance, o.shard, opened.opened, part), o.shard.has_value(),
             commands::ResultFormat::of(opened.opened.model->precision(), o.vectors.open.digits),
             common, session);
   return code;

@@ -11,7 +11,7 @@
 #include "cli/shared_options.hpp"
 #include "commands/scoring.hpp"
 #include "probe/score/length_policy.hpp"
-#include "text/lowercased.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::lm_score {
 

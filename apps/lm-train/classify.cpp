@@ -13,9 +13,9 @@
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/json_writer.hpp"
+#include "base/output_file.hpp"
 #include "base/output_folder.hpp"
 #include "base/parallel.hpp"
-#include "base/work_lock.hpp"
 #include "classify_options.hpp"
 #include "classify_results.hpp"
 #include "commands/corpus_notes.hpp"
@@ -23,7 +23,7 @@
 #include "exchange/read_masks.hpp"
 #include "kernel/parallel.hpp"
 #include "mask/expression.hpp"
-#include "text/tokenizer_digest.hpp"
+#include "text/tokenizer.hpp"
 #include "timing.hpp"
 #include "train/classify/classify_run.hpp"
 #include "train/run/training_loop.hpp"
@@ -348,6 +348,7 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
     // The first process alone prints and writes.
     const auto kept =
         o.resume && ranks.is_first() ? find_record(folder, settings, o.problem) : std::nullopt;
+    if (kept) check_files(folder, *kept);
     if (!table && ranks.is_first()) start_folder(o, table.emplace(o, session), session);
     if (any(ranks, kept.has_value())) {
       session.note(fmt::format("{}: finished, reused", folder));
@@ -359,13 +360,16 @@ cli::ExitCode run_classify(const ClassifyCommand& o, cli::Session& session) {
               ranks, session);
     if (!ranks.is_first()) continue;
     const train::Classified found = run.classify(all.judged().texts);
-    const SeedResult result = result_of(found);
+    SeedResult result = result_of(found);
     table->add(seed, result);
     if (!o.output) continue;
     run.save(folder, all.tokenizer,
-             {{"metrics.jsonl", metrics},
-              {"predictions.tsv", predictions(found, all.names)},
-              {"result.json", with_digest_member(record_text(settings, o.problem, result))}});
+             {{"metrics.jsonl", metrics}, {"predictions.tsv", predictions(found, all.names)}},
+             [&](const train::FileDigests& others) {
+               result.files = others;
+               return std::pair<std::string, std::string>(
+                   kResultName, with_digest_member(record_text(settings, o.problem, result)));
+             });
     if (o.seeds == 1) session.say_if_interrupted(fmt::format("{}: written", folder));
     table->keep();
   }

@@ -21,6 +21,9 @@ namespace masque::lm_train {
 
 namespace {
 
+/// In result.json: digests of the other files.
+constexpr const char* kFiles = "files";
+
 using Names = std::array<const char*, kMeasures>;
 
 const Names& measure_names(train::ProblemType problem) {
@@ -96,16 +99,19 @@ std::string record_text(const Settings& settings, train::ProblemType problem,
   json.end_object().member("texts", result.texts);
   for (std::size_t i = 0; i < kMeasures; ++i)
     json.member(measure_names(problem)[i], result.measures[i]);
-  json.end_object();
+  json.key(kFiles).begin_object();
+  for (const auto& [name, digest] : result.files) json.member(name, digest);
+  json.end_object().end_object();
   return text + "\n";
 }
 
 std::optional<SeedResult> find_record(const std::string& folder, const Settings& settings,
                                       train::ProblemType problem) {
   if (!is_taken(folder)) return std::nullopt;
-  const std::string path = join(folder, "result.json");
+  const std::string path = join(folder, kResultName);
   if (!is_folder(folder) || !exists(path))
-    throw InputError(folder, "folder exists, but has no result.json of a run: choose another");
+    throw InputError(
+        folder, fmt::format("folder exists, but has no {} of a run: choose another", kResultName));
   const std::string text = read_text(path, std::uint64_t{1} << 24);
   const JsonValue root = parse_json_file(text, path);
   check_digest_member(text, path);
@@ -122,7 +128,19 @@ std::optional<SeedResult> find_record(const std::string& folder, const Settings&
                              .number()
                              .value_or(std::numeric_limits<double>::quiet_NaN());
   }
+  if (const JsonValue* files = root.find(kFiles)) {
+    for (const auto& [name, begin, digest] : files->members)
+      result.files.emplace_back(name, digest.text);
+  }
   return result;
+}
+
+void check_files(const std::string& folder, const SeedResult& result) {
+  if (result.files.empty()) {
+    throw InputError(join(folder, kResultName),
+                     "no digests of the other files, expected a result of this version");
+  }
+  train::check_digests(folder, result.files);
 }
 
 Results::Results(const ClassifyCommand& options, cli::Session& session)

@@ -10,6 +10,7 @@
 #include "classify_options.hpp"
 #include "cli/table.hpp"
 #include "train/classify/classify_run.hpp"
+#include "train/run/folder_parts.hpp"
 #include "train/run/settings.hpp"
 
 namespace masque::lm_train {
@@ -18,9 +19,13 @@ namespace masque::lm_train {
 /// was learnt), root of the mean squared error, Pearson's and Spearman's correlation.
 constexpr std::size_t kMeasures = 4;
 
+/// The file of a seed's folder that --resume finds again.
+constexpr const char* kResultName = "result.json";
+
 struct SeedResult {
   std::uint64_t texts = 0;
   std::array<double, kMeasures> measures{};
+  train::FileDigests files;  ///< of its folder, but for result.json
 };
 
 SeedResult result_of(const train::Classified& found);
@@ -34,10 +39,14 @@ using train::Settings;
 /// result.json of a seed's folder.
 std::string record_text(const Settings& settings, train::ProblemType problem,
                         const SeedResult& result);
-/// The result that stands in `folder`; none if there is no such folder. Throws InputError if it is
-/// one of something else, or of other settings, by the first that differs.
+/// The result that stands in `folder`; none if there is no such folder. Compares no other file.
+/// Throws InputError if it is one of something else, or of other settings, by the first that
+/// differs.
 std::optional<SeedResult> find_record(const std::string& folder, const Settings& settings,
                                       train::ProblemType problem);
+
+/// Throws InputError that names a file in `folder`, which has the `result`, that was changed since.
+void check_files(const std::string& folder, const SeedResult& result);
 
 /// A row for each seed, then mean and deviation; on stdout, of several seeds also DIR/results.tsv.
 class Results {

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,7 +19,6 @@
 #include "cli/table.hpp"
 #include "draw/chart.hpp"
 #include "draw/figure_file.hpp"
-#include "loss_curve.hpp"
 #include "metrics.hpp"
 #include "probe/statistics/summary.hpp"
 #include "sweep.hpp"
@@ -79,10 +78,10 @@ draw::Curve mean_curve(const std::string& name, const std::vector<draw::Curve>& 
 
 /// The losses of `groups` over the steps, read from metrics.jsonl of each folder: of the held-out
 /// text if a run has any, else of the training batches. A group of several runs has the mean over
-/// its runs at each step that all of them have, and a band from the lowest to the highest of them.
-/// Throws UsageError for more than kMostCurves groups; InputError as for_each_metrics_line, and if
-/// no run has a loss.
-draw::Chart runs_chart(const std::vector<RunGroup>& groups) {
+/// its runs at each step that all of them have, and a band from the lowest to the highest of them;
+/// a group without such a step has no curve, and `notes` gets a line about it. Throws UsageError
+/// for more than kMostCurves groups; InputError as for_each_metrics_line, and if no run has a loss.
+draw::Chart runs_chart(const std::vector<RunGroup>& groups, std::vector<std::string>& notes) {
   if (groups.size() > kMostCurves) {
     throw UsageError(fmt::format("{}: {} curves, expected at most {}: more would look alike",
                                  field("output"), groups.size(), kMostCurves));
@@ -102,14 +101,18 @@ draw::Chart runs_chart(const std::vector<RunGroup>& groups) {
   chart.title = evaluated ? "loss of held-out text" : "loss of training batches";
   chart.x.name = "step";
   chart.y.name = "nats per token";
-  bool some = false;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     std::vector<draw::Curve> runs;
     for (const RunCurves& run : all[g]) runs.push_back(evaluated ? run.held_out : run.training);
-    chart.curves.push_back(mean_curve(groups[g].name, runs));
-    some = some || !chart.curves.back().x.empty();
+    draw::Curve curve = mean_curve(groups[g].name, runs);
+    if (curve.x.empty()) {
+      notes.push_back(fmt::format("{}: not drawn, expected a {} at a step that all its runs have",
+                                  escape(groups[g].name), chart.title));
+    } else {
+      chart.curves.push_back(std::move(curve));
+    }
   }
-  if (!some) {
+  if (chart.curves.empty()) {
     throw InputError(
         groups.front().folders.empty() ? groups.front().name : groups.front().folders.front(),
         "no losses to draw, expected runs that have trained");
@@ -121,7 +124,6 @@ draw::Chart runs_chart(const std::vector<RunGroup>& groups) {
 // The command.
 
 constexpr std::size_t kMostNamed = 8;  // runs in a message
-constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
 struct CollectOptions {
   std::vector<std::string> folders;
@@ -136,7 +138,8 @@ struct RunState {
   bool evaluated = false;  ///< after the last step
   std::int64_t steps = 0;  ///< of the whole run
   std::int64_t step = 0;   ///< those that are done
-  double loss = kNothing, eval_loss = kNothing, eval_accuracy = kNothing;
+  /// The last ones; nothing: there is none. Of a run that has diverged they are no numbers.
+  std::optional<double> loss, eval_loss, eval_accuracy;
 
   bool has_ended() const { return there && step == steps; }
 };
@@ -157,7 +160,9 @@ RunState state_of(const std::string& folder) {
     }
     if (line.evaluation) {
       state.eval_loss = line.eval_loss;
-      state.eval_accuracy = line.eval_accuracy;
+      // Without targets there is none.
+      state.eval_accuracy =
+          std::isnan(line.eval_accuracy) ? std::nullopt : std::optional(line.eval_accuracy);
       state.evaluated = line.step == state.steps;
     }
   });
@@ -169,6 +174,10 @@ std::vector<std::string> measures_of(bool evaluated) {
                    : std::vector<std::string>{"loss"};
 }
 
+cli::Cell rounded_or_none(const std::optional<double>& value) {
+  return value ? cli::Cell::rounded(*value) : cli::Cell::none();
+}
+
 void print_runs(const SweepList& list, const std::vector<RunState>& states, bool evaluated,
                 cli::Table& table) {
   for (std::size_t i = 0; i < states.size(); ++i) {
@@ -176,13 +185,26 @@ void print_runs(const SweepList& list, const std::vector<RunState>& states, bool
     std::vector<cli::Cell> cells(list.cells[i].values.begin(), list.cells[i].values.end());
     cells.emplace_back(list.cells[i].seed);
     cells.emplace_back(state.step);
-    cells.push_back(cli::Cell::rounded(state.loss));
+    cells.push_back(rounded_or_none(state.loss));
     if (evaluated) {
-      cells.push_back(cli::Cell::rounded(state.eval_loss));
-      cells.push_back(cli::Cell::rounded(state.eval_accuracy));
+      cells.push_back(rounded_or_none(state.eval_loss));
+      cells.push_back(rounded_or_none(state.eval_accuracy));
     }
     table.row(cells, state.has_ended() ? cli::Tone::kPlain : cli::Tone::kDim);
   }
+}
+
+/// The mean of `values` and, of several, their standard deviation; nothing where one is missing.
+std::pair<std::optional<double>, std::optional<double>> mean_and_deviation(
+    const std::vector<std::optional<double>>& values) {
+  std::vector<double> numbers;
+  for (const std::optional<double>& value : values) {
+    if (!value) return {};
+    numbers.push_back(*value);
+  }
+  if (numbers.empty()) return {};
+  const probe::Summary summary = probe::summarise(numbers);
+  return {summary.mean, numbers.size() > 1 ? std::optional(summary.sd) : std::nullopt};
 }
 
 /// A row for each combination, of its seeds, which follow each other.
@@ -190,7 +212,7 @@ void print_means(const SweepList& list, const std::vector<RunState>& states, boo
                  cli::Table& table) {
   for (std::size_t i = 0; i < states.size();) {
     const std::vector<std::string>& values = list.cells[i].values;
-    std::vector<double> losses, eval_losses, accuracies;
+    std::vector<std::optional<double>> losses, eval_losses, accuracies;
     for (; i < states.size() && list.cells[i].values == values; ++i) {
       if (!states[i].has_ended()) continue;
       losses.push_back(states[i].loss);
@@ -199,12 +221,10 @@ void print_means(const SweepList& list, const std::vector<RunState>& states, boo
     }
     std::vector<cli::Cell> cells(values.begin(), values.end());
     cells.emplace_back(static_cast<std::int64_t>(losses.size()));
-    const auto add = [&](const std::vector<double>& numbers) {
-      const probe::Summary summary =
-          numbers.empty() ? probe::Summary{0, kNothing, kNothing, kNothing, kNothing, {}}
-                          : probe::summarise(numbers);
-      cells.push_back(cli::Cell::rounded(summary.mean));
-      cells.push_back(cli::Cell::rounded(summary.sd));
+    const auto add = [&](const std::vector<std::optional<double>>& values_of_seeds) {
+      const auto [mean, deviation] = mean_and_deviation(values_of_seeds);
+      cells.push_back(rounded_or_none(mean));
+      cells.push_back(rounded_or_none(deviation));
     };
     add(losses);
     if (evaluated) {
@@ -282,8 +302,9 @@ void note_non_numbers(const SweepList& list, const std::vector<RunState>& states
                       cli::Session& session) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < states.size(); ++i) {
-    const bool no_loss = states[i].step > 0 && !std::isfinite(states[i].loss);
-    const bool no_eval = states[i].evaluated && !std::isfinite(states[i].eval_loss);
+    const auto no_number = [](const std::optional<double>& x) { return x && !std::isfinite(*x); };
+    const bool no_loss = no_number(states[i].loss);
+    const bool no_eval = states[i].evaluated && no_number(states[i].eval_loss);
     if (no_loss || no_eval) names.push_back(list.cells[i].name);
   }
   const std::string message =
@@ -305,12 +326,14 @@ cli::ExitCode collect(const CollectOptions& o, cli::Session& session) {
   for (const SweepCell& cell : list.cells) {
     folders.push_back(sweep ? join(o.folders.front(), cell.name) : cell.name);
     states.push_back(state_of(folders.back()));
-    evaluated = evaluated || !std::isnan(states.back().eval_loss) || states.back().evaluated;
+    evaluated = evaluated || states.back().eval_loss;
   }
   if (o.output) {
     const std::vector<RunGroup> groups = groups_of(list, folders, states);
     if (groups.empty()) throw InputError(o.folders.front(), "no run has begun: nothing to draw");
-    draw::Chart chart = runs_chart(groups);
+    std::vector<std::string> notes;
+    draw::Chart chart = runs_chart(groups, notes);
+    for (const std::string& note : notes) session.note(note);
     if (!list.keys.empty()) chart.title += fmt::format(" by {}", fmt::join(list.keys, ", "));
     draw::write_picture(*o.output, chart);
   }

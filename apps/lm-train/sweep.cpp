@@ -21,6 +21,9 @@
 #include "mask/expression.hpp"
 #include "records/selection.hpp"
 #include "sweep_list.hpp"
+#include "text/tokenizer.hpp"
+#include "train/data/corpus.hpp"
+#include "train/data/objective.hpp"
 #include "train/network/recipe.hpp"
 #include "train_options.hpp"
 
@@ -196,6 +199,18 @@ std::vector<std::string> words_of(const cli::Command& c, const std::vector<cli::
   return words;
 }
 
+/// Throws UsageError for an objective that needs what the tokenizer of bytes lacks; it alone is
+/// known without a file.
+void check_objective(const TrainOptions& o, train::ObjectiveOptions requested) {
+  const auto named = [&](const train::ObjectiveKind* kind) { return kind->name == o.objective; };
+  if (o.tokenizer != "bytes" || o.replace != "mask" || o.objective == "records" ||
+      std::ranges::none_of(train::objectives(), named))
+    return;
+  requested.tokens = train::token_table(text::Tokenizer::open("bytes"));
+  requested.pairs = o.format == "pairs";
+  train::find_objective(o.objective).make(requested);
+}
+
 /// As the run itself will, as far as that needs no file. Throws UsageError.
 void check_cell(const std::vector<std::string>& words) {
   RunCommand run;
@@ -223,6 +238,7 @@ void check_cell(const std::vector<std::string>& words) {
   train::RunOptions checked = run_options(o, {}, train::StepPlan());
   checked.design.vocab_size = 1;
   if (!o.init) design_of(checked.design);
+  check_objective(o, checked.requested);
   records::SelectionOptions& selection = checked.requested.mlm.selection;
   selection.unit = records::Unit::kToken;  // the tokenizer knows its words
   const records::Selection rates(selection, {});

@@ -69,6 +69,7 @@ std::string list_text(const SweepList& list) {
 }
 
 SweepList parse_list(std::string_view text, const std::string& path) {
+  const std::string_view written = text;
   text = without_digest_line(text, path);
   if (!text.ends_with('\n')) refuse_list(path);
   text.remove_suffix(1);
@@ -89,6 +90,7 @@ SweepList parse_list(std::string_view text, const std::string& path) {
     list.cells.push_back(
         {std::string(fields.front()), {fields.begin() + 1, fields.end() - 1}, *seed});
   }
+  need_digest_line(written, path);
   return list;
 }
 

@@ -37,7 +37,7 @@ void write_list(const std::string& folder, const SweepList& list);
 /// a list that was changed since.
 SweepList read_list(const std::string& folder);
 
-/// The list in `text`, the content of the file `path`. Throws InputError.
+/// The list in `text`, the content of the file `path`, with its digest. Throws InputError.
 SweepList parse_list(std::string_view text, const std::string& path);
 
 /// `list` as the content of its file, but for the last line, its digest. Throws Interrupted.

@@ -14,11 +14,11 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json_writer.hpp"
+#include "base/output_file.hpp"
 #include "base/output_folder.hpp"
 #include "base/parallel.hpp"
 #include "base/scratch_file.hpp"
 #include "base/shortage.hpp"
-#include "base/work_lock.hpp"
 #include "budget.hpp"
 #include "commands/corpus_notes.hpp"
 #include "commands/model_notes.hpp"
@@ -26,11 +26,10 @@
 #include "draw/chart.hpp"
 #include "draw/svg.hpp"
 #include "kernel/parallel.hpp"
-#include "kernel/product_speed.hpp"
-#include "loss_curve.hpp"
+#include "kernel/trained_linear.hpp"
 #include "metrics.hpp"
 #include "probe/score/sentence.hpp"
-#include "text/template_tokens.hpp"
+#include "text/tokenizer.hpp"
 #include "timing.hpp"
 #include "train/run/folder_parts.hpp"
 #include "train/run/trainer_state.hpp"
@@ -378,15 +377,17 @@ class Loop {
       session_.say_if_interrupted(
           fmt::format("{} is at step {}; --resume continues", options_.output, trainer().done()));
     };
+    bool has_learned = true;
     const std::exception_ptr failed = caught([&] {
       run_steps(trainer(), loop, ranks_);
-      if (ranks_.is_first() && log_.has_only_empty_steps()) {
+      has_learned = !log_.has_only_empty_steps();
+      if (ranks_.is_first() && !has_learned) {
         throw InputError(options_.output,
                          "no token was predicted in any step, so the model is as it began: "
                          "expected longer texts or a higher rate");
       }
     });
-    if (failed) end_failed(failed);
+    if (failed) end_failed(failed, has_learned);
     if (plan_.time_budget)
       session_.note(
           fmt::format("to reproduce this exact run: --steps @{}, the plan {} in its folder",
@@ -410,11 +411,11 @@ class Loop {
       log_.never_selected(done, run_.evaluate_never_selected(options_.eval_sequences));
   }
 
-  /// Of a run that an error ended nothing stays that looks like a trained model; rethrows the
-  /// error.
-  [[noreturn]] void end_failed(const std::exception_ptr& failed) {
+  /// Of a run that an error ended nothing stays that looks like a trained model, nor of one that
+  /// has not learned anything; rethrows the error.
+  [[noreturn]] void end_failed(const std::exception_ptr& failed, bool has_learned) {
     if (ranks_.is_first() && !is_unfinished(failed)) {
-      if (began_here_ && saved_step_ == 0) {
+      if (began_here_ && (saved_step_ == 0 || !has_learned)) {
         remove_tree(open_folder(folder_of(options_.output)).get(), base_name(options_.output));
       } else {
         session_.note(fmt::format("{} has the model of step {}", options_.output, saved_step_));
@@ -595,6 +596,11 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   if (o.eval_text) eval = train::read_corpus(*o.eval_text, tokenizer, reading);
   note_lines(corpus, session);
   if (eval) note_lines(*eval, session);
+  if (eval && eval->size() > o.eval_sequences) {
+    session.note(
+        fmt::format("{}: the first {} of {} sequences are evaluated; a larger {} reads more",
+                    eval->source(), o.eval_sequences, eval->size(), field("eval_sequences")));
+  }
   Plan plan = make_plan(o, similar, tokenizer, corpus, goes_on, ranks, session,
                         [&] { return seconds_since(begin); });
   const auto planned = goes_on ? take_other_steps(o, plan) : train::PlannedSteps::kSame;

@@ -13,9 +13,11 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "base/json_writer.hpp"
 #include "base/output_file.hpp"
 #include "base/split.hpp"
+#include "cli/input_lines.hpp"
 #include "cli/table.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
@@ -26,7 +28,6 @@
 #include "masked_model.hpp"
 #include "probe/score/length_policy.hpp"
 #include "probe/score/model_kinds.hpp"
-#include "probe/write/correction_counts.hpp"
 #include "probe/write/threshold_search.hpp"
 #include "records/confusion_sets.hpp"
 
@@ -36,22 +37,39 @@ namespace {
 
 // Corrected texts against what they should be.
 
+constexpr std::string_view kJsonAdvice =
+    "--field NAME reads the member NAME of the JSON objects of both inputs, --format text reads "
+    "the "
+    "lines as they are";
+
 /// The texts of standard input against those of --reference.
 class Judgement {
  public:
-  /// `digits` of the shares that are printed; none: all.
-  Judgement(const std::string& reference, const std::optional<std::string>& output,
-            const std::optional<std::int64_t>& digits)
+  /// The texts of the file `reference` are read as `input` says of standard input. `digits` of the
+  /// shares that are printed; none: all.
+  Judgement(const std::string& reference, const cli::InputOptions& input,
+            const std::optional<std::string>& output, const std::optional<std::int64_t>& digits,
+            cli::Session& session)
       : path_(reference),
         output_(output),
         number_(commands::ResultFormat::of(kernel::Precision::kF64, digits)) {
-    text_ = commands::read_file(path_);
-    references_ = split_terminated(text_, '\n');
+    std::string text = commands::read_file(path_);
+    if (!input.json()) {
+      if (input.format == cli::TextFormat::kAuto) refuse_json(text, input_name(path_), kJsonAdvice);
+      for (const std::string_view line : split_terminated(text, '\n'))
+        references_.emplace_back(without_return(line));
+      return;
+    }
+    LineBatch batch{std::move(text)};
+    cli::InputLines lines(input, input_name(path_));
+    lines.each(batch,
+               [&](std::uint64_t, std::string_view line) { references_.emplace_back(line); });
+    lines.finish(session);
   }
 
   void add(const probe::Line& line, const std::string& output) {
     if (count_ == references_.size()) refuse(fmt::format("{} or more", count_ + 1));
-    counts_.add(line.text, output, without_return(references_[count_++]));
+    counts_.add(line.text, output, references_[count_++]);
     if (output_) texts_ += output + "\n";
   }
 
@@ -81,8 +99,7 @@ class Judgement {
   std::string path_;
   std::optional<std::string> output_;
   commands::ResultFormat number_;
-  std::string text_;
-  std::vector<std::string_view> references_;
+  std::vector<std::string> references_;
   std::size_t count_ = 0;
   std::string texts_;
   probe::CorrectionCounts counts_;
@@ -358,7 +375,8 @@ cli::ExitCode run_correct(const Options& o, const cli::Command& command, cli::Se
   const probe::Corrector corrector(*opened.model, *opened.tokenizer, options);
   const Lines lines(opened);
   std::optional<Judgement> judgement;
-  if (o.reference) judgement.emplace(*o.reference, o.output, o.open.digits);
+  if (o.reference)
+    judgement.emplace(*o.reference, o.stream.input, o.output, o.open.digits, session);
   session.note(fmt::format("{}: {}; {}", opened.path, opened.description(),
                            options.detector   ? "with a detector, one pass per line"
                            : options.one_pass ? "one pass per line"
@@ -431,8 +449,10 @@ void declare_correct(cli::Command& tool) {
            "--edit-distance or a model with a detector: 0]");
   c.option("--dev", "FILE", o->dev,
            "choose the threshold on these pairs: a text, a tab, the correct text");
-  c.option("--reference", "FILE", o->reference,
-           "correct text of each line; prints precision, recall and F1 instead of texts");
+  c.option(
+      "--reference", "FILE", o->reference,
+      "correct text of each line, read as the input; prints precision, recall and F1 instead of "
+      "texts");
   c.option("-o,--output", "FILE", o->output, "with --reference: write the corrected texts to FILE");
   c.flag("--per-word", o->per_word, "print one row per word, as TSV");
   commands::add_digits(c, o->open.digits);

@@ -252,7 +252,10 @@ probe::MaskedText masked_text(const commands::OpenedModel& opened, TokenId mask,
 /// Why `text` cannot be filled.
 std::optional<std::string> problem_of(const probe::MaskedText& text,
                                       const commands::OpenedModel& opened, TokenId mask) {
-  if (text.places.empty()) return fmt::format("no {}, expected one", opened.tokenizer->token(mask));
+  if (text.places.empty()) {
+    return fmt::format("no {}, expected one (see {})", opened.tokenizer->token(mask),
+                       field("policy"));
+  }
   const auto limit = probe::token_limit(opened.model->design(), 0);
   if (!limit || text.sentence.size() <= *limit) return std::nullopt;
   return probe::too_long(text.sentence.size(), *limit);

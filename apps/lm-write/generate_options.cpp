@@ -281,8 +281,10 @@ void check_generation_config(const GenerateOptions& o, const commands::OpenedMod
   }
   if (o.eos_token_id) return;
   if (!config.ends) {
-    // transformers' generate has no end then.
-    if (!config.path.ends_with("generation_config.json") || ends_of(o, opened).empty()) return;
+    // transformers' generate has no end then; it does not know masque's own models.
+    const bool in_model = !config.path.ends_with("generation_config.json");
+    if (config.path.empty() || (in_model && opened.model->design().family == "masque")) return;
+    if (ends_of(o, opened).empty()) return;
     session.note(fmt::format("{}: no eos_token_id; the tokenizer's eos and sep end a text", path));
     return;
   }

@@ -14,7 +14,7 @@
 #include "probe/write/generation_config.hpp"
 #include "probe/write/masked_generation.hpp"
 #include "probe/write/masked_writer.hpp"
-#include "text/template_tokens.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::lm_write {
 

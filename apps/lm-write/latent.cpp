@@ -35,7 +35,7 @@
 #include "probe/write/latent_texts.hpp"
 #include "store/checkpoint.hpp"
 #include "tensor/convert.hpp"
-#include "text/template_tokens.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::lm_write {
 

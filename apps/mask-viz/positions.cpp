@@ -11,7 +11,7 @@
 #include "base/parallel.hpp"
 #include "base/split.hpp"
 #include "base/utf8.hpp"
-#include "records/record_mask.hpp"
+#include "records/record.hpp"
 #include "records/record_reader.hpp"
 #include "text/tokenizer.hpp"
 

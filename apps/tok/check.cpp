@@ -11,7 +11,7 @@
 #include "commands.hpp"
 #include "input.hpp"
 #include "records/token_folder.hpp"
-#include "text/tokenizer_digest.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::tok {
 

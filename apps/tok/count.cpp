@@ -90,6 +90,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     encoders.push_back(std::make_unique<text::IdEncoder>(tokenizer, options));
   LineInput input = cli::open_lines(0, kStandardInput, o.input);
   InputLines lines(o.input);
+  lines.leave_out_long(input);
   Counts total;
   OrderedSteps<CountBatch> steps;
   steps.read = [&](CountBatch& batch) { return input.read(batch.lines); };

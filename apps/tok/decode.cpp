@@ -1,5 +1,7 @@
 // tok decode: the text of ids.
 #include <memory>
+#include <optional>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -20,7 +22,7 @@ struct Options {
   std::string tokenizer;
   text::TokenizerOptions open;
   bool skip_special = false;
-  std::uint64_t max_line = 64 << 20;
+  InputOptions input;  // max_line and bad alone
   cli::CommonOptions common;
 };
 
@@ -29,14 +31,9 @@ struct DecodeBatch {
   std::string out;
 };
 
-[[noreturn]] void refuse(std::uint64_t line, std::string_view found) {
-  throw InputError(kStandardInput, fmt::format("line {}: found '{}', expected ids of the tokenizer",
-                                               line, escape(found.substr(0, 40))));
-}
-
-/// Numbers between white space.
-void parse_ids(std::uint64_t number, std::string_view line, const text::Tokenizer& tokenizer,
-               std::vector<TokenId>& ids) {
+/// Numbers between white space. Returns what is wrong with them.
+std::optional<std::string> parse_ids(std::string_view line, const text::Tokenizer& tokenizer,
+                                     std::vector<TokenId>& ids) {
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
   while (!line.empty()) {
     if (is_space(line.front())) {
@@ -47,17 +44,20 @@ void parse_ids(std::uint64_t number, std::string_view line, const text::Tokenize
     const auto id = take_number<TokenId>(rest);
     const bool whole = id && (rest.empty() || is_space(rest.front()));
     if (!whole || *id < 0 || static_cast<std::size_t>(*id) >= tokenizer.size())
-      refuse(number, line);
+      return fmt::format("found '{}', expected ids of the tokenizer", escape(line.substr(0, 40)));
     ids.push_back(*id);
     line = rest;
   }
+  return std::nullopt;
 }
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.common);
   need_stream(command);
   const text::Tokenizer tokenizer = open_tokenizer(o.tokenizer, o.open, session);
-  LineInput input(0, kStandardInput, o.max_line);
+  LineInput input(0, kStandardInput, o.input.max_line);
+  InputLines lines(o.input);
+  lines.leave_out_long(input);
   OrderedSteps<DecodeBatch> steps;
   steps.read = [&](DecodeBatch& batch) { return input.read(batch.lines); };
   steps.ready = [&] { return input.ready(); };
@@ -67,7 +67,8 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     std::uint64_t number = batch.lines.first_line;
     for_each_line(batch.lines.text, [&](std::string_view line) {
       ids.clear();
-      parse_ids(number++, line, tokenizer, ids);
+      const std::uint64_t here = number++;
+      if (const auto problem = parse_ids(line, tokenizer, ids)) return lines.refuse(here, *problem);
       batch.out += tokenizer.decode(ids, o.skip_special);
       batch.out += '\n';
     });
@@ -77,7 +78,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     if (session.stdout_is_terminal() || !input.ready()) session.flush();
   };
   ordered_work(o.common.threads, steps);
-  return cli::ExitCode::kDone;
+  return lines.finish(session);
 }
 
 }  // namespace
@@ -89,7 +90,8 @@ void declare_decode(cli::Command& tool) {
             "one line of text per line of ids");
   c.argument("TOKENIZER", o->tokenizer, "tokenizer, as for tok encode");
   c.flag("--skip-special", o->skip_special, "omits special tokens");
-  cli::add_max_line(c, o->max_line);
+  cli::add_max_line(c, o->input.max_line);
+  cli::add_policy(c, o->input.bad);
   add_flavor(c, o->open);
   add_threads(c, o->common);
   add_quiet(c, o->common);

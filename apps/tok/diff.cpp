@@ -65,6 +65,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   const text::EncodeOptions options;
   LineInput input = cli::open_lines(0, kStandardInput, o.input);
   InputLines lines(o.input);
+  lines.leave_out_long(input);
   std::uint64_t total = 0;
   std::uint64_t different = 0;
   cli::Table table(session, o.common, {"line", "token", "offset", "a", "b"});

@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/interrupt.hpp"
@@ -16,18 +17,165 @@
 #include "base/ordered_work.hpp"
 #include "base/parallel.hpp"
 #include "base/shortage.hpp"
-#include "binary_output.hpp"
+#include "cli/input_lines.hpp"
+#include "cli/shared_options.hpp"
 #include "commands.hpp"
-#include "encode_options.hpp"
 #include "input.hpp"
 #include "record.hpp"
+#include "records/token_folder.hpp"
 #include "records/token_folder_writer.hpp"
-#include "records/token_lines.hpp"
-#include "text/tokenizer_digest.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::tok {
 
 namespace {
+
+// The options of tok encode, and one thread's encoder that follows them.
+
+struct EncodeCommand {
+  std::string tokenizer;
+  text::TokenizerOptions open;
+  InputOptions input;
+  bool special = false;
+  bool no_special_in_text = false;
+  bool pair = false;
+  std::optional<std::int64_t> max_length;
+  text::TruncationStrategy strategy = text::TruncationStrategy::kLongestFirst;
+  bool cut_left = false;
+  bool records = false;
+  std::string with_text;
+  bool bytes = false;
+  int binary = 0;  ///< bytes of an id in a binary file; 0: none is written
+  records::BinaryLayout layout = records::BinaryLayout::kNanogpt;
+  std::optional<std::string> output;
+  std::optional<std::string> folder;  ///< of tokens, which is written
+  bool resume = false;                ///< goes on with a folder that an interrupted run left
+  std::optional<std::string> shard;   ///< "I/N": only this part of a file
+  RecordFields with;
+  cli::CommonOptions common;
+};
+
+/// Encodes lines on one thread.
+class LineTokenizer {
+ public:
+  LineTokenizer(const text::Tokenizer& tokenizer, const EncodeCommand& options);
+
+  /// The ids alone, valid until the next call.
+  const std::vector<TokenId>& ids(std::string_view line);
+  /// Throws InputError for a pair that has no tab, or cannot be cut.
+  text::Encoding encode(std::string_view line) const;
+
+ private:
+  const text::Tokenizer& tokenizer_;
+  text::EncodeOptions options_;
+  bool pair_;
+  text::IdEncoder encoder_;
+  std::vector<TokenId> ids_;
+};
+
+text::EncodeOptions library_options(const EncodeCommand& o) {
+  text::EncodeOptions options;
+  options.special = o.special;
+  options.special_in_text = !o.no_special_in_text;
+  options.unit = o.bytes ? text::OffsetUnit::kByte : text::OffsetUnit::kCodePoint;
+  if (o.max_length) {
+    options.truncation =
+        text::Truncation{static_cast<std::size_t>(*o.max_length), o.strategy, o.cut_left};
+  }
+  return options;
+}
+
+void add_encode(cli::Command& c, EncodeCommand& o) {
+  using text::TruncationStrategy;
+  c.argument(
+      "TOKENIZER", o.tokenizer,
+      "tokenizer: a folder, a file, bytes, chars:FILE or whitespace:FILE (one token per line)");
+  c.flag("--special", o.special, "adds the special tokens of the template, like [CLS] and [SEP]");
+  cli::add_no_special_in_text(c, o.no_special_in_text);
+  c.flag("--pair", o.pair, "each line contains two texts separated by a tab");
+  c.option("--max-length", "N", o.max_length, cli::AllowedRange{0, 1U << 30},
+           "truncates to N tokens, special tokens included");
+  c.choice("--truncation", o.strategy,
+           {{"longest_first", TruncationStrategy::kLongestFirst},
+            {"only_first", TruncationStrategy::kOnlyFirst},
+            {"only_second", TruncationStrategy::kOnlySecond}},
+           "text of a pair to truncate");
+  c.choice("--truncation-side", o.cut_left, {{"right", false}, {"left", true}}, "end to truncate");
+  c.flag("--jsonl", o.records, "prints one JSON object per line instead of ids");
+  c.option("--with", "FIELDS", o.with_text,
+           "more fields for --jsonl, separated by commas: text, offsets, tokens, seg, special");
+  c.flag("--bytes", o.bytes, "counts offsets in bytes instead of code points");
+  c.choice("--binary", o.binary, {{"none", 0}, {"u16", 2}, {"u32", 4}},
+           "writes ids to -o as little-endian integers, without separators between lines");
+  c.choice("--layout", o.layout, records::binary_layout_names(),
+           "nanogpt: ids only; llmc: ids after the 1024-byte header of llm.c");
+  c.option("-o,--output", "FILE", o.output, "output file of --binary");
+  c.writes({"output"});
+  c.read_only_if(
+      {"truncation", "truncation-side"}, [&o] { return o.max_length.has_value(); },
+      "without --max-length");
+  c.read_only_if(
+      {"bytes"}, [&o] { return o.folder || parse_fields(o.with_text).offsets; },
+      "without --with offsets");
+  c.read_only_if(
+      {"layout"}, [&o] { return o.binary != 0; }, "without --binary");
+  c.option("--to", "FOLDER", o.folder,
+           "writes a token folder, which lm-train and length-gen train on from the disk");
+  c.flag("--resume", o.resume, "continues the token folder of an interrupted run");
+  cli::add_shard(c, o.shard);
+  add_flavor(c, o.open);
+  add_input(c, o.input);
+  cli::add_policy(c, o.input.bad);
+  add_threads(c, o.common);
+  add_quiet(c, o.common);
+}
+
+/// Throws UsageError if options do not fit together; fills `with`.
+void check(EncodeCommand& o) {
+  o.with = parse_fields(o.with_text);
+  if (!o.with_text.empty() && !o.records) throw UsageError("--with needs --jsonl");
+  if (o.records && o.binary != 0) throw UsageError("--jsonl cannot be combined with --binary");
+  if ((o.binary != 0) != o.output.has_value())
+    throw UsageError("--binary needs -o FILE, and -o needs --binary");
+  if (o.resume && !o.folder) throw UsageError("--resume needs --to");
+  if (!o.folder) return;
+  const auto refuse = [](std::string_view option) {
+    throw UsageError(
+        fmt::format("{} cannot be combined with --to: a token folder holds the ids of "
+                    "lines; special tokens are added when they are read",
+                    option));
+  };
+  if (o.special) refuse("--special");
+  if (o.pair) refuse("--pair");
+  if (o.max_length) refuse("--max-length");
+  if (o.records) refuse("--jsonl");
+  if (o.bytes) refuse("--bytes");
+  if (o.binary != 0) refuse("--binary");
+}
+
+LineTokenizer::LineTokenizer(const text::Tokenizer& tokenizer, const EncodeCommand& options)
+    : tokenizer_(tokenizer),
+      options_(library_options(options)),
+      pair_(options.pair),
+      encoder_(tokenizer, options_) {}
+
+text::Encoding LineTokenizer::encode(std::string_view line) const {
+  if (!pair_) return tokenizer_.encode(line, options_);
+  const std::size_t tab = line.find('\t');
+  if (tab == std::string_view::npos)
+    throw InputError("no tab, expected two texts separated by a tab");
+  return tokenizer_.encode_pair(line.substr(0, tab), line.substr(tab + 1), options_);
+}
+
+const std::vector<TokenId>& LineTokenizer::ids(std::string_view line) {
+  if (pair_ || options_.truncation) {
+    ids_ = encode(line).ids;
+  } else {
+    ids_.clear();
+    encoder_.encode(line, ids_);
+  }
+  return ids_;
+}
 
 // Standard input as a token folder.
 
@@ -53,8 +201,10 @@ Index count_lines(std::string_view text) {
 /// The lines of standard input, with the digest of what was read.
 class HashedInput {
  public:
-  explicit HashedInput(const EncodeCommand& o)
+  /// `lines`, which must stay, counts what is left out.
+  HashedInput(const EncodeCommand& o, InputLines& lines)
       : input_(cli::open_lines(STDIN_FILENO, kStandardInput, o.input)) {
+    lines.leave_out_long(input_);
     if (o.shard) input_.cut(parse_shard(*o.shard));
     // What is no text is refused here.
     input_.read(waiting_);
@@ -122,7 +272,8 @@ cli::ExitCode encode_to_folder(const EncodeCommand& o, const text::Tokenizer& to
   EncodeCommand options = o;
   options.input.crlf = true;  // as training reads text
   // What it refuses leaves no folder.
-  HashedInput input(options);
+  InputLines lines(options.input);
+  HashedInput input(options, lines);
   records::TokenFolderWriter writer(
       *o.folder, static_cast<Index>(tokenizer.size()), text::tokenizer_digest(tokenizer),
       o.resume ? records::TokenFolderStart::kResume : records::TokenFolderStart::kNew,
@@ -137,7 +288,6 @@ cli::ExitCode encode_to_folder(const EncodeCommand& o, const text::Tokenizer& to
   input.skip(writer.saved());
   if (const Index lines = writer.saved().lines; lines > 0)
     session.note(fmt::format("resuming after line {}", lines));
-  InputLines lines(options.input);
   const auto progress = session.progress("encoding");
   const std::uint64_t total = cli::size_of_input(
       STDIN_FILENO, o.shard ? std::optional(parse_shard(*o.shard)) : std::nullopt);
@@ -227,6 +377,7 @@ cli::ExitCode run(EncodeCommand& o, const cli::Command& command, cli::Session& s
   LineInput input = cli::open_lines(0, kStandardInput, o.input);
   if (o.shard) input.cut(parse_shard(*o.shard));
   InputLines lines(o.input);
+  lines.leave_out_long(input);
   OrderedSteps<EncodeBatch> steps;
   steps.read = [&](EncodeBatch& batch) { return input.read(batch.lines); };
   steps.ready = [&] { return input.ready(); };

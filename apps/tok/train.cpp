@@ -58,6 +58,7 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   std::uint64_t block = 0;
   LineInput input = cli::open_lines(0, kStandardInput, o.input);
   InputLines lines(o.input);
+  lines.leave_out_long(input);
   OrderedSteps<TrainBatch> steps;
   steps.read = [&](TrainBatch& batch) { return input.read(batch.lines); };
   steps.work = [&](TrainBatch& batch, int) {

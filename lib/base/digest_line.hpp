@@ -15,6 +15,10 @@ std::string with_digest_line(std::string_view text);
 /// digest is that of another text.
 std::string_view without_digest_line(std::string_view text, const std::string& path);
 
+/// Throws InputError if `text`, the content of the file `path`, does not end with a line of
+/// with_digest_line(): its end is missing. Compares no digest.
+void need_digest_line(std::string_view text, const std::string& path);
+
 /// Returns `json`, an object in JsonLayout::kLines and the end of its line, with a last member
 /// "xxh3": the digest of `json`.
 std::string with_digest_member(std::string_view json);

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/hidden_characters.hpp"
-
 namespace masque {
 
 int decode_utf8(std::string_view text, char32_t& code_point) {

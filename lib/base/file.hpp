@@ -1,6 +1,7 @@
 // Reading files: the only way to bytes, bounds-checked against the size seen when opened.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -148,5 +149,29 @@ bool exists(const std::string& path);
 inline Bytes as_bytes(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
+
+// A whole file in memory, read by the system as it is touched.
+
+/// The bytes of a regular file, mapped for reading. Shared by all that point into it; the file may
+/// be closed, replaced or removed meanwhile. It must not be shortened: touching a page that is gone
+/// raises SIGBUS. Thread-safe.
+class MappedFile {
+ public:
+  /// Maps what `file` held when it was opened. Throws InputError if the system cannot, or if the
+  /// file has shrunk since.
+  static std::shared_ptr<const MappedFile> map(const InputFile& file);
+
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  /// The bytes of the file: a view that is valid as long as this object.
+  Bytes bytes() const { return {data_, size_}; }
+
+ private:
+  MappedFile(const std::byte* data, std::size_t size) : data_(data), size_(size) {}
+  const std::byte* data_;
+  std::size_t size_;
+};
 
 }  // namespace masque

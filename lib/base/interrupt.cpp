@@ -4,7 +4,6 @@
 #include <csignal>
 
 #include "base/error.hpp"
-#include "base/signals_kill.hpp"
 
 namespace masque {
 

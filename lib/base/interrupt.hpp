@@ -1,6 +1,8 @@
 // A signal asks a long loop to stop; the loop looks here and unwinds, removing what it made.
 #pragma once
 
+#include <cstdint>
+
 namespace masque {
 
 /// Notes SIGINT, SIGTERM and SIGHUP instead of dying at once; one that is ignored stays ignored. A
@@ -10,6 +12,19 @@ void catch_interrupts();
 /// Throws Interrupted if one of them arrived, and nothing puts that off. Cheap; safe from any
 /// thread.
 void throw_if_interrupted();
+
+/// throw_if_interrupted at every 4096th call: for loops that do little at each step, as those over
+/// the characters of a text. For one thread.
+class SparseLooks {
+ public:
+  /// The next step of the loop. Throws as throw_if_interrupted.
+  void step() {
+    if (++steps_ % 4096 == 0) throw_if_interrupted();
+  }
+
+ private:
+  std::uint32_t steps_ = 0;
+};
 
 /// The signal that arrived; 0: none. Cheap; safe from any thread.
 int noted_interrupt();
@@ -41,6 +56,21 @@ class InterruptsPutOff {
   InterruptsPutOff(const InterruptsPutOff&) = delete;
   InterruptsPutOff& operator=(const InterruptsPutOff&) = delete;
   ~InterruptsPutOff();
+};
+
+// Calls of other libraries that run long and cannot look for signals.
+
+/// While one lives, on any thread, SIGINT, SIGTERM and SIGHUP end the process at once, as SIGKILL
+/// does, unless InterruptsPutOff puts them off: outputs are absent as after SIGKILL, and their
+/// temporary files stay for the next run. For calls that may take seconds without a place to look
+/// for signals. Several may live at once.
+class SignalsKill {
+ public:
+  /// Throws Interrupted if a signal has been noted.
+  SignalsKill();
+  SignalsKill(const SignalsKill&) = delete;
+  SignalsKill& operator=(const SignalsKill&) = delete;
+  ~SignalsKill();
 };
 
 }  // namespace masque

@@ -117,7 +117,7 @@ std::string set_json_member(const std::string& text, const std::vector<std::stri
                             std::string_view value);
 
 /// Returns `text` without the member at `path` (keys from the root, at least one), its comma and
-/// the space between. A member that is not there is none the less gone. Every other byte stays.
+/// the space between. A missing member is no error. Every other byte stays.
 /// Throws InputError if the text is no JSON.
 std::string erase_json_member(const std::string& text, const std::vector<std::string>& path);
 

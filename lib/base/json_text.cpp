@@ -1,6 +1,7 @@
 #include "base/json_text.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "base/split.hpp"
+#include "base/text_encoding.hpp"
 #include "base/utf8.hpp"
 
 namespace masque {
@@ -19,9 +21,14 @@ constexpr std::size_t kMostLines = 64;
 constexpr std::size_t kMostText = 1 << 20;
 constexpr int kDeepestJson = 64;
 
-/// Whether a value is one that a corpus is made of, and where it ends.
+/// What may come before JSON: a record separator (RFC 7464), a no-break space, a byte-order
+/// mark after another one.
+constexpr std::array<std::string_view, 3> kJsonFronts{"\x1E", "\xC2\xA0", kUtf8Mark};
+
+/// How much of a value there is, and where it ends.
 class OuterValue final : public JsonHandler {
  public:
+  /// Whether an array has objects and strings only, as a corpus has.
   bool good = true;
   std::size_t parts = 0;            ///< whole members or items
   std::optional<std::size_t> end_;  ///< one past its closing bracket
@@ -33,8 +40,7 @@ class OuterValue final : public JsonHandler {
     return part(JsonKind::kString);
   }
   bool key(std::string& /*name*/, std::size_t /*begin*/) override { return true; }
-  bool begin(JsonKind kind, std::size_t /*begin*/) override {
-    if (depth_ == 0) outer_ = kind;
+  bool begin(JsonKind /*kind*/, std::size_t /*begin*/) override {
     ++depth_;
     return true;
   }
@@ -49,14 +55,48 @@ class OuterValue final : public JsonHandler {
   bool part(JsonKind kind) {
     if (depth_ != 1) return true;
     ++parts;
-    good = good &&
-           (outer_ == JsonKind::kObject || kind == JsonKind::kObject || kind == JsonKind::kString);
-    return good;
+    good = good && (kind == JsonKind::kObject || kind == JsonKind::kString);
+    return true;
   }
 
   int depth_ = 0;
-  JsonKind outer_ = JsonKind::kNull;
 };
+
+/// `line` without blanks and what else may come before JSON.
+std::string_view without_front(std::string_view line) {
+  while (true) {
+    line = trim(line, kJsonBlanks);
+    const auto front = std::ranges::find_if(
+        kJsonFronts, [&](std::string_view one) { return line.starts_with(one); });
+    if (front == kJsonFronts.end()) return line;
+    line.remove_prefix(front->size());
+  }
+}
+
+/// Whether `text` begins with a brace, a quoted key and a colon.
+bool begins_with_member(std::string_view text) {
+  const auto skip_blanks = [&] {
+    text.remove_prefix(std::min(text.find_first_not_of(kJsonBlanks), text.size()));
+  };
+  if (!text.starts_with('{')) return false;
+  text.remove_prefix(1);
+  skip_blanks();
+  if (!text.starts_with('"')) return false;
+  std::size_t end = 1;
+  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  if (end >= text.size()) return false;
+  text.remove_prefix(end + 1);
+  skip_blanks();
+  return text.starts_with(':');
+}
+
+/// Whether `line` is a JSON object with a member, and nothing else.
+bool is_whole_record(std::string_view line) {
+  OuterValue value;
+  line = without_front(line);
+  return begins_with_member(line) && !scan_json(line, kDeepestJson, value) && value.end_ &&
+         *value.end_ == line.size();
+}
 
 /// Calls use(place) with the place of each "\uXXXX" in `json` that is half a character.
 template <class Use>
@@ -88,24 +128,27 @@ void each_lone_surrogate(std::string_view json, const Use& use) {
 
 }  // namespace
 
-void JsonDetector::look() {
+void JsonDetector::look(bool last) {
   std::string text;
   append_replacing_invalid(text_, text);
   replace_lone_surrogates(text);
   OuterValue value;
   const std::optional<JsonError> error = scan_json(text, kDeepestJson, value);
-  const bool some = value.good && value.parts > 0;
-  const bool cut_off = error && error->offset >= text.size();
-  if (cut_off && value.good && value.parts == 0) return;  // "[" or "{" alone
-  decided_ = true;
-  const bool twice = error && error->duplicate_key;
-  bool json = some && (cut_off || twice);
-  if (value.end_) {
-    const std::string_view rest = trim(std::string_view(text).substr(*value.end_), kJsonBlanks);
-    json = some && (rest.empty() || rest == ",");
-  }
-  if (!json) return;
   const bool array = text.front() == '[';
+  const bool member = begins_with_member(text);
+  bool json = member || (error && error->duplicate_key);
+  bool cut_off = false;
+  if (value.end_) {
+    // Several objects of a line have nothing between them; what else follows is a sentence.
+    const std::string_view rest = trim(std::string_view(text).substr(*value.end_), kJsonBlanks);
+    json = rest.empty() || rest == "," || (member && rest.front() == '{');
+  } else if (error && error->offset >= text.size()) {
+    cut_off = true;
+    if (array) json = value.parts > 0 && (value.good || last);
+    if (!json && !last) return;
+  }
+  decided_ = true;
+  if (!json) return;
   kind_ = array ? kJsonArray : lines_ == 1 && !cut_off ? "JSON lines" : "a JSON object";
 }
 
@@ -114,20 +157,25 @@ bool JsonDetector::add(std::string_view lines) {
     const std::size_t feed = lines.find('\n');
     const std::string_view line = lines.substr(0, feed == std::string_view::npos ? feed : feed + 1);
     lines.remove_prefix(line.size());
+    if (rest_of_record_) {
+      decided_ = true;
+      if (is_whole_record(line)) kind_ = "JSON lines";
+      break;
+    }
     if (text_.empty()) {
-      const std::size_t first = line.find_first_not_of(kJsonBlanks);
-      if (first == std::string_view::npos) continue;
-      if (line[first] != '{' && line[first] != '[') {
-        decided_ = true;
-        break;
+      const std::string_view begin = without_front(line);
+      if (begin.empty() || begin == "null") continue;
+      if (begin.front() != '{' && begin.front() != '[') {
+        rest_of_record_ = begin.back() == '}';
+        decided_ = !rest_of_record_;
+        continue;
       }
-      text_ = line.substr(first);
+      text_ = line.substr(static_cast<std::size_t>(begin.data() - line.data()));
     } else {
       text_ += line;
     }
     ++lines_;
-    look();
-    if (lines_ >= kMostLines || text_.size() > kMostText) decided_ = true;
+    look(lines_ >= kMostLines || text_.size() > kMostText);
   }
   if (decided_) text_ = {};
   return !kind_.empty();

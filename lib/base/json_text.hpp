@@ -12,9 +12,11 @@ namespace masque {
 /// What JsonDetector calls a JSON array.
 inline constexpr std::string_view kJsonArray = "a JSON array";
 
-/// Tells JSON from text by the first lines of an input. JSON is an object with at least one member,
-/// or an array of objects or strings that is not empty; it ends its line, or goes on for several.
-/// "[CLS] a", "[1]", "{}" and lines that only begin as JSON are text.
+/// Tells JSON from text by the first lines of an input. JSON is an object or an array that ends its
+/// line, perhaps several lines later, and a line that begins with '{', a quoted key and a colon,
+/// unless the object ends within the line and a sentence follows. Before it may come blanks, "null"
+/// alone on its line, the separators of RFC 7464, a no-break space, or a line that ends with '}'
+/// before one that is an object. "[CLS] a", "[1] a", "{a}" and "[[a]]" are text.
 class JsonDetector {
  public:
   /// Takes the next whole lines of the input (the last one of all may lack its line feed), and
@@ -26,9 +28,10 @@ class JsonDetector {
   std::string_view kind() const { return kind_; }
 
  private:
-  void look();
+  void look(bool last);
 
   std::string text_;
+  bool rest_of_record_ = false;  ///< the first line may be the end of a record that was cut
   std::size_t lines_ = 0;
   std::string_view kind_;
   bool decided_ = false;

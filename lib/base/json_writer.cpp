@@ -9,7 +9,6 @@
 
 #include "base/decimal.hpp"
 #include "base/escape.hpp"
-#include "base/hidden_characters.hpp"
 
 namespace masque {
 

@@ -11,7 +11,7 @@
 
 namespace masque {
 
-/// What becomes of hidden characters (hidden_characters.hpp), which a terminal obeys.
+/// What becomes of hidden characters (escape.hpp), which a terminal obeys.
 enum class JsonControls {
   kEscape,  ///< written as `\uNNNN`
   kKeep,    ///< in files that must have the bytes of another library's

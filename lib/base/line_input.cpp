@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -37,48 +38,86 @@ void LineInput::check_kind(std::string_view lines) {
   throw InputError(name_, fmt::format("{}, expected a text: {}", json_->kind(), advice_));
 }
 
+void LineInput::leave_out_long(
+    std::function<void(std::uint64_t line, const std::string& problem)> tell) {
+  tell_ = std::move(tell);
+}
+
 bool LineInput::read(LineBatch& batch) {
-  batch.first_line = next_line_;
-  batch.text.clear();
-  batch.text.swap(rest_);
-  while (!ended_) {
-    const std::size_t before = batch.text.size();
-    batch.text.resize(before + kInputBlock);
-    const std::size_t count = source_.read(batch.text.data() + before, kInputBlock);
-    batch.text.resize(before + count);
-    ended_ = count == 0;
-    // Only what is new is searched: a long line costs its length once.
-    const std::string_view added = std::string_view(batch.text).substr(before);
-    if (const std::size_t end = added.rfind('\n'); end != std::string_view::npos) {
-      rest_.assign(added.substr(end + 1));
-      batch.text.resize(before + end + 1);
-      break;
-    }
-    if (batch.text.size() > max_line_) break;
-  }
-  check_lengths(batch);
+  do {
+    fill(batch);
+  } while (drop_long(batch));
   check_kind(batch.text);
   next_line_ += static_cast<std::uint64_t>(std::count(batch.text.begin(), batch.text.end(), '\n'));
   return !batch.text.empty();
 }
 
-void LineInput::check_lengths(LineBatch& batch) {
-  if (batch.text.size() <= max_line_) return;
+/// Whole lines, from next_line_ on; without a line end if the line is too long.
+void LineInput::fill(LineBatch& batch) {
+  batch.first_line = next_line_;
+  batch.text.clear();
+  batch.text.swap(rest_);
+  // Only what is new is searched: a long line costs its length once.
+  for (std::size_t searched = 0;;) {
+    const std::string_view added = std::string_view(batch.text).substr(searched);
+    if (const std::size_t end = added.rfind('\n'); end != std::string_view::npos) {
+      rest_.assign(added.substr(end + 1));
+      batch.text.resize(searched + end + 1);
+      return;
+    }
+    if (ended_ || batch.text.size() > max_line_) return;
+    searched = batch.text.size();
+    batch.text.resize(searched + kInputBlock);
+    const std::size_t count = source_.read(batch.text.data() + searched, kInputBlock);
+    batch.text.resize(searched + count);
+    ended_ = count == 0;
+  }
+}
+
+/// Cuts `batch` before the first line that is too long. If that is the first of all, it is refused,
+/// or left out: true, and nothing of the batch counts.
+bool LineInput::drop_long(LineBatch& batch) {
+  if (batch.text.size() <= max_line_) return false;
   std::uint64_t line = batch.first_line;
   for (std::size_t begin = 0; begin < batch.text.size(); ++line) {
     const std::size_t end = std::min(batch.text.find('\n', begin), batch.text.size());
-    if (end - begin > max_line_) {
-      if (begin == 0) {
-        throw InputError(
-            name_, fmt::format("line {}: more than {} bytes, expected fewer{}", line, max_line_,
-                               field_.empty() ? "" : fmt::format(" ({})", field(field_))));
-      }
+    if (end - begin <= max_line_) {
+      begin = end + 1;
+      continue;
+    }
+    if (begin > 0) {
       // The good lines go first; the bad one is found again at the next call.
       rest_.insert(0, batch.text, begin);
       batch.text.resize(begin);
-      return;
+      return false;
     }
-    begin = end + 1;
+    const std::string problem =
+        fmt::format("more than {} bytes, expected fewer{}", max_line_,
+                    field_.empty() ? "" : fmt::format(" ({})", field(field_)));
+    if (!tell_) throw InputError(name_, fmt::format("line {}: {}", line, problem));
+    tell_(line, problem);
+    ++next_line_;
+    if (end < batch.text.size()) {
+      rest_.insert(0, batch.text, end + 1);
+    } else {
+      skip_to_line_end();
+    }
+    return true;
+  }
+  return false;
+}
+
+/// Reads on to what follows the next line end.
+void LineInput::skip_to_line_end() {
+  std::string block;
+  while (!ended_) {
+    block.resize(kInputBlock);
+    block.resize(source_.read(block.data(), kInputBlock));
+    ended_ = block.empty();
+    const std::size_t end = block.find('\n');
+    if (end == std::string::npos) continue;
+    rest_.assign(block, end + 1);
+    return;
   }
 }
 

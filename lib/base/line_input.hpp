@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,21 +35,28 @@ class LineInput {
   /// `advice`: what to do. Before the first read(). Not for inputs that are to be JSON.
   void refuse_json(std::string advice);
 
+  /// From now on read() leaves out lines of more than `max_line` bytes, and calls `tell` with the
+  /// number of each and what is wrong with it. Memory: `max_line` bytes. Before the first read().
+  void leave_out_long(std::function<void(std::uint64_t line, const std::string& problem)> tell);
+
   /// Puts the next lines into `batch`, whose memory it uses again; false at the end. Throws
   /// InputError if the stream cannot be read, or a line has more than `max_line` bytes (named by
-  /// its number; the lines before it come first), and as TextSource::read().
+  /// its number; the lines before it come first) and is not left out, and as TextSource::read().
   bool read(LineBatch& batch);
   /// Whether read() would find something at once.
   bool ready() const;
 
  private:
-  void check_lengths(LineBatch& batch);
+  void fill(LineBatch& batch);
+  bool drop_long(LineBatch& batch);
+  void skip_to_line_end();
   void check_kind(std::string_view lines);
 
   TextSource source_;
   std::string name_;
   std::uint64_t max_line_;
   std::string field_;
+  std::function<void(std::uint64_t line, const std::string& problem)> tell_;
   std::string rest_;
   std::uint64_t next_line_ = 1;
   std::optional<JsonDetector> json_;  ///< none: JSON may come, or it is known that none does

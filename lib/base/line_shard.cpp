@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file.hpp"
+#include "base/hash.hpp"
 #include "base/interrupt.hpp"
 #include "base/json.hpp"
 #include "base/os.hpp"
@@ -105,6 +107,16 @@ LineSpan find_shard(int fd, const std::string& name, const Shard& shard) {
   span.end = std::max(span.begin, span.end);
   span.lines_before = count_lines(fd, name, span.begin);
   return span;
+}
+
+std::string digest_of_whole(int fd, const std::string& name) {
+  const std::unique_ptr<Hasher> hasher = make_xxh3();
+  std::string bytes;
+  for (std::uint64_t at = 0; read_at(fd, name, at, bytes) > 0; at += bytes.size()) {
+    throw_if_interrupted();
+    hasher->add(as_bytes(bytes));
+  }
+  return hasher->digest();
 }
 
 LineSpan find_shard(std::string_view text, const Shard& shard) {

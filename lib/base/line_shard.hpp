@@ -31,6 +31,10 @@ struct LineSpan {
 /// (EncodingCheck), and Interrupted. Cost: the bytes before the shard are read.
 LineSpan find_shard(int fd, const std::string& name, const Shard& shard);
 
+/// Returns the XXH3-128 digest of the whole regular file open as `fd`, wherever it stands. Throws
+/// InputError "NAME: …" (of `name`) if it cannot be read, and Interrupted.
+std::string digest_of_whole(int fd, const std::string& name);
+
 /// Returns where `shard` lies in `text`, cut in the same way.
 LineSpan find_shard(std::string_view text, const Shard& shard);
 

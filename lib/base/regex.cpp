@@ -14,7 +14,6 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/interrupt.hpp"
-#include "base/signals_kill.hpp"
 #include "base/utf8.hpp"
 
 namespace masque {

@@ -80,7 +80,7 @@ LineInput open_lines(int fd, const std::string& name, const InputOptions& option
 void add_max_line(Command& command, std::uint64_t& bytes) {
   command.reads_standard_input();
   command.option("--max-line", "BYTES", bytes,
-                 "maximum length of a line; a longer line is an error");
+                 "maximum length of a line; a longer line cannot be processed");
 }
 
 void add_shard(Command& command, std::optional<std::string>& shard, const std::string& whole) {
@@ -99,6 +99,12 @@ void need_stream(const Command& command) {
   throw UsageError(fmt::format(
       "no input: standard input is a terminal; pipe text in, or use < FILE (see '{} --help')",
       command.full_name()));
+}
+
+void InputLines::leave_out_long(LineInput& input) {
+  if (options_.bad != BadLines::kSkip) return;
+  input.leave_out_long(
+      [this](std::uint64_t number, const std::string& problem) { refuse(number, problem); });
 }
 
 void InputLines::each(LineBatch& batch, const Use& use) {
@@ -168,7 +174,7 @@ ExitCode InputLines::finish(Session& session) const {
     session.note(fmt::format("{}{} {} not UTF-8 skipped", where, counted(skipped_.load(), "line"),
                              skipped_ == 1 ? "that is" : "that are"));
   }
-  if (bad_ > 0) session.error(fmt::format("{}{} skipped", where, counted(bad_, "line")));
+  if (bad_ > 0) session.error_at_end(fmt::format("{}{} skipped", where, counted(bad_, "line")));
   return skipped_ + bad_ == 0 ? ExitCode::kDone : ExitCode::kInput;
 }
 

@@ -93,6 +93,10 @@ class InputLines {
   explicit InputLines(const InputOptions& options, std::string name = kStandardInput)
       : options_(options), name_(std::move(name)) {}
 
+  /// Where lines that cannot be processed are skipped, lines of `input` that are too long are, too:
+  /// they count as by refuse(). Before the first read of `input`, which must not outlive this.
+  void leave_out_long(LineInput& input);
+
   /// Called with each line of a batch: its number, and its text without the line feed, valid UTF-8.
   /// The text is valid during the call only.
   using Use = std::function<void(std::uint64_t, std::string_view)>;
@@ -105,8 +109,12 @@ class InputLines {
   /// NUMBER: MESSAGE", or counts the line as left out, as InputOptions::bad says.
   void refuse(std::uint64_t number, const std::string& message);
 
-  /// Notes on `session` what was wrong in all batches, and last how many lines were left out; the
-  /// exit code is 3 if there are any, otherwise 0. To be called once, after the last batch.
+  /// Lines of all batches that were left out, of which finish() says how many.
+  std::uint64_t left_out() const { return skipped_ + bad_; }
+
+  /// Notes on `session` what was wrong in all batches, and at the end of the run how many lines
+  /// were left out; the exit code is 3 if there are any, otherwise 0. To be called once, after the
+  /// last batch.
   ExitCode finish(Session& session) const;
 
  private:

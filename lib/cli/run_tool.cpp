@@ -89,6 +89,7 @@ int run(std::string_view name, std::string_view summary, int argc, char** argv,
   const ProgressEnd progress_end{session};
   const auto end = [&](std::string_view text, ExitCode exit) {
     session.clear_progress();
+    session.print_end();
     write_stderr(message_line(std::string(name), text));
     return code(exit);
   };
@@ -105,6 +106,7 @@ int run(std::string_view name, std::string_view summary, int argc, char** argv,
     } else {
       result = code(command->run(session));
     }
+    session.print_end();
     session.clear_progress();
     session.flush();
   } catch (const CLI::ParseError& error) {

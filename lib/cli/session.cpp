@@ -157,6 +157,10 @@ void Session::error(std::string_view text) {
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nowhere left to say it
 }
 
+void Session::print_end() {
+  for (const std::string& text : std::exchange(at_end_, {})) error(text);
+}
+
 void Session::detail(std::string_view text) {
   if (verbose_) note(text);
 }

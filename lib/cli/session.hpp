@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/command.hpp"
 
@@ -95,6 +96,11 @@ class Session {
   void note(std::string_view text);
   /// What is wrong where the work goes on all the same: `text` as a note that -q does not silence.
   void error(std::string_view text);
+  /// As error(`text`), when the run ends: after all else on stderr but the message of what ended
+  /// it. For counts that users look for there.
+  void error_at_end(std::string text) { at_end_.push_back(std::move(text)); }
+  /// Prints what error_at_end() was given, in the order of its calls. For run_tool.
+  void print_end();
   /// The note `text` with -v and without -q.
   void detail(std::string_view text);
   /// With -v: how long this object has existed, in seconds.
@@ -131,6 +137,7 @@ class Session {
   std::string tool_;
   std::string buffer_;
   std::string if_interrupted_ = "nothing was changed";
+  std::vector<std::string> at_end_;
   bool stdout_closed_;
   bool stdout_is_terminal_;
   bool stderr_is_terminal_;

@@ -10,8 +10,8 @@ namespace masque::cli {
 
 /// A regular expression (Perl's) and what replaces its matches, in which `$1` is what its first
 /// group found (two digits are one number), `$&` the match, "$`" and `$'` what lies between the
-/// match before and this one, and after this one, `$$` a `$`. Another character than the slash may
-/// part them: s|PATTERN|REPLACEMENT|.
+/// match before and this one, and after this one, `$$` a `$`. `|` may stand for the slash:
+/// s|PATTERN|REPLACEMENT|.
 class Substitution {
  public:
   /// Whether `word` is meant to be one: it begins with `s/` or `s|`.

@@ -8,7 +8,6 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
-#include "cli/csv.hpp"
 
 namespace masque::cli {
 
@@ -166,7 +165,8 @@ void Table::row(const std::vector<Cell>& cells, Tone tone) {
     std::string line;
     JsonWriter json(line);
     json.begin_object();
-    for (std::size_t i = 0; i < cells.size(); ++i) json.raw_member(columns_[i], cells[i].json());
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      json.raw_key(Cell(columns_[i]).json()).raw(cells[i].json());
     json.end_object();
     session_.print(line + "\n");
     return;
@@ -225,6 +225,45 @@ void Report::print(Session& session, const CommonOptions& options) const {
     for (const auto& [name, value] : entries_) out += fmt::format("{}\t{}\n", name, value.text());
   }
   session.print(out);
+}
+
+namespace {
+
+bool is_plain(char c) { return c >= 0x20 && c < 0x7F && c != '"'; }
+
+/// Whether it only says which way its neighbours run, as texts from right to left do; what begins
+/// or ends another order can hide what a file says.
+bool is_direction_mark(char32_t c) { return c == 0x61C || c == 0x200E || c == 0x200F; }
+
+}  // namespace
+
+std::string csv_text(std::string_view text, bool terminal) {
+  std::string out = "\"";
+  out.reserve(text.size() + 2);
+  if (std::all_of(text.begin(), text.end(), is_plain)) {
+    out += text;
+    text = {};
+  }
+  while (!text.empty()) {
+    char32_t c = 0;
+    const int length = decode_utf8(text, c);
+    const std::string_view piece = text.substr(0, static_cast<std::size_t>(std::max(length, 1)));
+    const bool reorders = is_bidirectional_control(c) && !is_direction_mark(c);
+    const bool stays = c == '\t' || c == '\n' || c == '\\' || (c >= 0xA0 && !terminal && !reorders);
+    if (c == '"') {
+      out += "\"\"";
+    } else {
+      out += stays ? std::string(piece) : escape(piece);
+    }
+    text.remove_prefix(piece.size());
+  }
+  return out + "\"";
+}
+
+std::string csv_name(std::string_view name, bool terminal) {
+  const auto is_simple = [](char c) { return is_plain(c) && c != ',' && c != ' '; };
+  if (!name.empty() && std::all_of(name.begin(), name.end(), is_simple)) return std::string(name);
+  return csv_text(name, terminal);
 }
 
 }  // namespace masque::cli

@@ -7,7 +7,6 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/hidden_characters.hpp"
 #include "base/interrupt.hpp"
 #include "cli/completion.hpp"
 

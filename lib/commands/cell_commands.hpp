@@ -15,7 +15,7 @@
 namespace masque::commands {
 
 /// Returns `words` as a shell reads them, with blanks between, in one line. Throws UsageError for a
-/// word with hidden characters (base/hidden_characters.hpp), such as the end of a line.
+/// word with hidden characters (base/escape.hpp), such as the end of a line.
 std::string shell_line(std::span<const std::string> words);
 
 /// How the cells of a sweep are printed.

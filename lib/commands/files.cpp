@@ -1,11 +1,13 @@
 #include "commands/files.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/hash.hpp"
 #include "base/line_shard.hpp"
 #include "base/parallel.hpp"
 #include "base/split.hpp"
@@ -32,13 +34,18 @@ void add_file_shard(cli::Command& command, std::optional<std::string>& shard) {
 cli::ExitCode each_line_of(const std::vector<std::string>& files,
                            const std::optional<std::string>& shard,
                            const std::function<void(const FileLine&)>& use, cli::Session& session,
-                           cli::BadLines bad) {
+                           cli::BadLines bad, InputPart* input) {
   cli::ExitCode code = cli::ExitCode::kDone;
   std::optional<Shard> part;
   if (shard) part = parse_shard(*shard);
+  const std::unique_ptr<Hasher> hasher = make_xxh3();
   const auto progress = session.progress("scoring");
   for (std::size_t f = 0; f < files.size(); ++f) {
     const std::string content = read_file(files[f]);
+    if (input != nullptr && part) {
+      hasher->add(as_bytes(fmt::format("{}:", content.size())));
+      hasher->add(as_bytes(content));
+    }
     std::string_view text = content;
     std::uint64_t number = 0;
     if (part) {
@@ -67,8 +74,10 @@ cli::ExitCode each_line_of(const std::vector<std::string>& files,
     });
     // A part may have none.
     if (!some && !part) throw InputError(input_name(files[f]), "no lines, expected some");
+    if (input != nullptr) input->left_out += lines.left_out();
     if (const cli::ExitCode end = lines.finish(session); end != cli::ExitCode::kDone) code = end;
   }
+  if (input != nullptr) input->digest = hasher->digest();
   return code;
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/input_lines.hpp"
 #include "cli/session.hpp"
+#include "commands/part_contents.hpp"
 
 namespace masque::commands {
 
@@ -27,11 +28,12 @@ void add_file_shard(cli::Command& command, std::optional<std::string>& shard);
 /// valid during the call; a carriage return at its end is no part of it. An InputError of `use` is
 /// thrown again with path and line, or its line is left out and counted, as `bad` says; text that
 /// is not UTF-8 is one. Returns kInput if lines were left out, else kDone. Throws UsageError for a
-/// `shard` that is none. Memory: one file of at most 1 GiB.
+/// `shard` that is none. Memory: one file of at most 1 GiB. Fills `input` unless it is nullptr: of
+/// a part, its digest is that of all files with their lengths.
 cli::ExitCode each_line_of(const std::vector<std::string>& files,
                            const std::optional<std::string>& shard,
                            const std::function<void(const FileLine&)>& use, cli::Session& session,
-                           cli::BadLines bad = cli::BadLines::kError);
+                           cli::BadLines bad = cli::BadLines::kError, InputPart* input = nullptr);
 
 /// The content of the file at `path` ("-": standard input). Throws InputError if it cannot be read
 /// or has more than 1 GiB.

@@ -18,6 +18,8 @@
 #include "nn/normalizer.hpp"
 #include "records/selection.hpp"
 #include "store/checkpoint.hpp"
+#include "store/config.hpp"
+#include "store/gguf/gguf_names.hpp"
 #include "train/data/corpus.hpp"
 
 namespace masque::commands {
@@ -52,12 +54,24 @@ std::function<mask::Mask(std::span<const TokenId>)> mask_maker(
   };
 }
 
+/// Why llama.cpp's model in `path` cannot be run; empty for anything else.
+std::string gguf_problem_of(const std::string& path) {
+  std::string problem;
+  const auto unread = input_error_message([&] {
+    const store::Checkpoint checkpoint = store::open_checkpoint(path);
+    if (!store::ModelConfig::find(checkpoint.folder())) problem = store::gguf_problem(checkpoint);
+  });
+  return unread ? std::string() : problem;
+}
+
 void open_tokenizer(const OpenModelOptions& options, const std::string& folder, OpenedModel& opened,
                     cli::Session& session) {
   const auto problem = input_error_message([&] {
     opened.tokenizer = text::Tokenizer::open(options.tokenizer.value_or(folder), {.model = folder});
   });
   if (problem) {
+    if (const std::string gguf = gguf_problem_of(folder); !options.tokenizer && !gguf.empty())
+      throw InputError(folder, gguf);
     // A GGUF has its own tokenizer: the problem is that one.
     const bool file =
         !options.tokenizer && exists(folder) && !is_folder(folder) && !folder.ends_with(".gguf");
@@ -168,6 +182,7 @@ OpenedModel open_model(const OpenModelOptions& options, const std::string& folde
   kernel::set_threads(options.common.threads > 0 ? options.common.threads : default_threads());
   OpenedModel opened;
   opened.path = options.model;
+  opened.folder = folder;
   opened.given = given_options(options);
   opened.options.precision = options.precision;
   opened.options.family = options.family;
@@ -176,7 +191,7 @@ OpenedModel open_model(const OpenModelOptions& options, const std::string& folde
   opened.options.query = options.query;
   if (options.normalizer) {
     // Also an empty name is refused. How long a list must be the model says.
-    for (const std::string& one : model::listed_choices(*options.normalizer))
+    for (const std::string& one : model::LayerList(*options.normalizer).choices())
       nn::parse_normalizer(one);
     opened.options.normalizer = *options.normalizer;
   }

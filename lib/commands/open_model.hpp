@@ -53,6 +53,7 @@ void add_given(JsonWriter& json, const std::vector<Given>& given);
 /// What was opened.
 struct OpenedModel {
   std::string path;                          ///< OpenModelOptions::model
+  std::string folder;                        ///< with the weights; `path`, or inside it
   model::ModelOptions options;               ///< with which `model` was opened
   std::unique_ptr<model::Model> model;       ///< never nullptr
   std::optional<text::Tokenizer> tokenizer;  ///< none if it was not requested

@@ -52,7 +52,7 @@ void add_leak_test(const model::Design& design, const OpenedModel& opened,
                    probe::ScoreOptions& score) {
   score.mask_of = opened.mask_of;
   if (score.kind != probe::ScoreKind::kTta && score.kind != probe::ScoreKind::kCausal) return;
-  if (opened.options.masks.empty() && design.variants.mask.empty()) return;
+  if (opened.options.masks.empty() && design.variants.masks.empty()) return;
   // What scoring hides there no mask shows.
   if (design.streams == model::Streams::kTwo) return;
   const auto leaks = std::make_shared<probe::ScoreLeak>(score.kind, design, opened.options);

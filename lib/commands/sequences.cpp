@@ -11,9 +11,10 @@
 #include "base/line_filter.hpp"
 #include "base/parallel.hpp"
 #include "commands/files.hpp"
+#include "commands/scoring.hpp"
 #include "probe/score/length_policy.hpp"
 #include "probe/score/sentence.hpp"
-#include "records/record_mask.hpp"
+#include "records/record.hpp"
 #include "records/record_reader.hpp"
 
 namespace masque::commands {
@@ -114,6 +115,7 @@ cli::ExitCode each_record(const SequenceOptions& o, const OpenedModel& opened,
   };
   work.flush = sequences.flush;
   work.enough = sequences.enough;
+  work.part = sequences.part;
   const cli::ExitCode code = run_lines(stream, command, work, session);
   cli::note_surrogates(surrogates, input_name(stream.file), session);
   return code;
@@ -124,10 +126,17 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
                         cli::Session& session) {
   const Index longest = opened.model->design().max_position_embeddings;
   const probe::SentenceOptions how = sentence_options(o, opened, session);
+  probe::ShortenedTexts shortened;
   LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
     probe::Sentence sentence = probe::encode_sentence(*opened.tokenizer, line, how);
-    if (longest != 0 && sentence.size() > longest) return probe::too_long(sentence.size(), longest);
+    if (longest != 0 && sentence.size() > longest) {
+      const Index kept = longest - sentence.prefix - sentence.suffix;
+      if (o.policy != SequencePolicy::kTruncate || kept <= 0)
+        return probe::too_long(sentence.size(), longest);
+      shortened.add(sentence.tokens() - kept);
+      sentence = probe::part_of(sentence, 0, kept);
+    }
     if (sentence.size() == 0 && o.skip_empty) return std::nullopt;
     if (sentence.size() == 0) return "no tokens, expected at least one";
     sequences.use(sequence_of(std::move(sentence), id, opened), line);
@@ -135,7 +144,10 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
   };
   work.flush = sequences.flush;
   work.enough = sequences.enough;
-  return run_lines(o.stream, command, work, session);
+  work.part = sequences.part;
+  const cli::ExitCode code = run_lines(o.stream, command, work, session);
+  note_shortened(shortened, session);
+  return code;
 }
 
 }  // namespace
@@ -175,7 +187,9 @@ probe::SentenceOptions sentence_options(const SequenceOptions& options, const Op
 std::vector<Given> given_sequences(const SequenceOptions& options) {
   std::vector<Given> given = given_begin(options.begin);
   if (options.no_special) given.push_back({"no_special", "true", false});
-  if (options.stream.input.bad == cli::BadLines::kSkip) given.push_back({"policy", "skip"});
+  if (options.policy == SequencePolicy::kTruncate) given.push_back({"policy", "truncate"});
+  if (options.policy == SequencePolicy::kSkip || options.stream.input.bad == cli::BadLines::kSkip)
+    given.push_back({"policy", "skip"});
   const std::vector<Given> input = given_input(options.stream.input);
   given.insert(given.end(), input.begin(), input.end());
   return given;
@@ -189,12 +203,22 @@ void add_sequences(cli::Command& command, SequenceOptions& options, bool masks) 
   command.flag("--no-special", options.no_special,
                "do not add the special tokens of the tokenizer's template");
   add_begin(command, options.begin);
-  add_stream(command, options.stream);
+  add_stream(command, options.stream, {.policy = false});
+  command.choice("--policy", options.policy,
+                 {{"error", SequencePolicy::kError},
+                  {"skip", SequencePolicy::kSkip},
+                  {"truncate", SequencePolicy::kTruncate}},
+                 "a line that cannot be processed: stop, or skip it and continue (exit code 3); "
+                 "truncate: a text with too many tokens loses its last ones");
 }
 
 void check_sequences(const SequenceOptions& o, const cli::Command& command) {
   if (o.records.value_or("-") == "-") cli::need_stream(command);
   if (!o.records) return;
+  if (o.policy == SequencePolicy::kTruncate) {
+    throw UsageError(fmt::format("{} truncate applies to text and cannot be combined with {}",
+                                 field("policy"), field("records")));
+  }
   if (o.no_special || o.begin.given() || o.stream.input.crlf ||
       o.stream.input.invalid != cli::Invalid::kReplace || o.stream.input.field ||
       o.stream.input.format != cli::TextFormat::kAuto) {
@@ -207,8 +231,10 @@ void check_sequences(const SequenceOptions& o, const cli::Command& command) {
 cli::ExitCode each_sequence(const SequenceOptions& options, const OpenedModel& opened,
                             const cli::Command& command, const SequenceWork& work,
                             cli::Session& session) {
+  SequenceOptions settled = options;
+  if (options.policy == SequencePolicy::kSkip) settled.stream.input.bad = cli::BadLines::kSkip;
   const auto each = options.records ? each_record : each_text;
-  return each(options, opened, command, work, session);
+  return each(settled, opened, command, work, session);
 }
 
 std::vector<probe::Sequence> read_sequences(const SequenceOptions& options,

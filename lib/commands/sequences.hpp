@@ -16,13 +16,21 @@
 
 namespace masque::commands {
 
+/// What becomes of lines that cannot be processed.
+enum class SequencePolicy {
+  kError,     ///< they are refused
+  kSkip,      ///< they are left out, as BadLines::kSkip says
+  kTruncate,  ///< text with more tokens than the model has positions loses the last; others: kError
+};
+
 /// Where sequences come from.
 struct SequenceOptions {
   StreamOptions stream;  ///< of text; its shard, first_record and max_line of records, too
   std::optional<std::string> records;  ///< a path of JSON lines ("-": standard input); none: text
   bool no_special = false;             ///< text without the tokens of the tokenizer's template
   BeginOptions begin;                  ///< the token in front of text; by default begins_texts()
-  bool skip_empty = false;             ///< text without a token is left out; else it is refused
+  SequencePolicy policy = SequencePolicy::kError;  ///< besides the policy of the stream
+  bool skip_empty = false;  ///< text without a token is left out; else it is refused
 };
 
 /// How a model of `design` numbers the positions of records.
@@ -59,6 +67,8 @@ struct SequenceWork {
   std::function<void()> flush = [] {};
   /// As LineWork::enough.
   std::function<bool()> enough = {};
+  /// As LineWork::part.
+  InputPart* part = nullptr;
 };
 
 /// Calls work.use for each sequence of --records or of standard input, as `options` say, in order.

@@ -12,7 +12,7 @@
 #include "base/split.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 #include "surgery/rows/embedding_table.hpp"
-#include "surgery/rows/similar_rows.hpp"
+#include "surgery/rows/table_stats.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::commands {

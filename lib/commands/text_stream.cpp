@@ -49,11 +49,14 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
   if (options.shard) {
     shard = parse_shard(*options.shard);
     input.cut(*shard);
+    if (work.part != nullptr)
+      work.part->digest = digest_of_whole(stream.descriptor(), stream.name());
   }
   const std::uint64_t total = cli::size_of_input(stream.descriptor(), shard);
   const auto progress = session.progress(work.label);
   std::uint64_t done = 0;
   cli::InputLines lines(options.input, stream.name());
+  lines.leave_out_long(input);
   LineBatch batch;
   const std::exception_ptr failed = caught([&] {
     const auto enough = [&] { return work.enough && work.enough(); };
@@ -77,6 +80,7 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
     session.flush_quietly();
     std::rethrow_exception(failed);
   }
+  if (work.part != nullptr) work.part->left_out = lines.left_out();
   return lines.finish(session);
 }
 

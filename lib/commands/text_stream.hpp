@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/input_lines.hpp"
+#include "commands/part_contents.hpp"
 
 namespace masque::commands {
 
@@ -52,6 +53,8 @@ struct LineWork {
   std::function<void()> flush;
   /// Whether no more lines are wanted; what follows is not looked at. None: never.
   std::function<bool()> enough = {};
+  /// Receives what merge must know of the input; nullptr: it is not merged.
+  InputPart* part = nullptr;
   /// What the progress line says.
   std::string label = "scoring";
 };
@@ -67,7 +70,8 @@ cli::ExitCode run_lines(const StreamOptions& options, const cli::Command& comman
                         const LineWork& work, cli::Session& session);
 
 /// Throws InputError, which names `records` or else the input in `options` and says `problem`, if a
-/// run that ended with `code` kDone has `measured` nothing; of a shard, which may be empty, never.
+/// run ended with `code` kDone and has not `measured` anything. Never throws for a shard, which may
+/// be empty.
 void refuse_empty(bool measured, cli::ExitCode code, const StreamOptions& options,
                   const std::optional<std::string>& records = std::nullopt,
                   std::string_view problem =

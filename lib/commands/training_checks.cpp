@@ -1,7 +1,6 @@
 // Options of training that nothing reads are refused, by what was requested.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <initializer_list>
 #include <span>
 #include <utility>
@@ -14,7 +13,6 @@
 #include "commands/training_options.hpp"
 #include "model/variants.hpp"
 #include "nn/mixer.hpp"
-#include "tensor/matrix.hpp"
 
 namespace masque::commands {
 
@@ -147,37 +145,18 @@ bool can_share(const train::DesignRecipe& recipe) {
          !model::position_parameters(design).empty();
 }
 
-/// Whether a mixer has other parameters with another size, or does something else with them, as
-/// linear attention does with heads.
+/// Whether the mixer called `name` reads a size; an unknown one is refused later.
 bool reads_size(const std::string& name, Index nn::MixerShape::*size) {
   const nn::Mixer* mixer = nn::find_mixer(name);
-  if (mixer == nullptr) return true;  // refused later
-  const auto mixed_with = [&](Index value) {
-    nn::MixerShape shape{.tokens = 8, .hidden_size = 16, .num_attention_heads = 2};
-    shape.*size = value;
-    const std::vector<Matrix<double>> parameters = nn::start_parameters<double>(*mixer, shape, 1);
-    std::vector<MatrixView<const double>> views;
-    views.reserve(parameters.size());
-    for (const Matrix<double>& part : parameters) views.push_back(part.view());
-    Matrix<double> x(shape.tokens, shape.hidden_size), y(shape.tokens, shape.hidden_size);
-    double place = 0;
-    for (double& element : x.span()) element = std::sin(++place);
-    mixer->forward({.shape = shape, .x = x.view(), .parameters = views}, y.view());
-    std::vector<double> out(y.span().begin(), y.span().end());
-    for (const Matrix<double>& part : parameters)
-      out.insert(out.end(),
-                 {static_cast<double>(part.rows()), static_cast<double>(part.columns())});
-    return out;
-  };
-  return mixed_with(2) != mixed_with(4);
+  return mixer == nullptr || nn::reads_size(mixer->info(), size);
 }
 
-/// The sizes of mixers alone. What has taps has a distance between them, too.
+/// The sizes of mixers alone.
 constexpr std::array<std::pair<std::string_view, Index nn::MixerShape::*>, 5> kMixerSizes{
     {{"mixer-inner-size", &nn::MixerShape::inner_size},
      {"mixer-attention-size", &nn::MixerShape::attention_size},
      {"mixer-kernel-size", &nn::MixerShape::kernel_size},
-     {"mixer-dilation", &nn::MixerShape::kernel_size},
+     {"mixer-dilation", &nn::MixerShape::dilation},
      {"mixer-chunk-size", &nn::MixerShape::chunk_size}}};
 
 /// An option that a design does not read.

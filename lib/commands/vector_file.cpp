@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "store/checkpoint_writer.hpp"
-#include "store/numpy/array_writer.hpp"
+#include "store/numpy/array.hpp"
 
 namespace masque::commands {
 

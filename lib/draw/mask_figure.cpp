@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "mask/overview.hpp"
+#include "mask/report.hpp"
 
 namespace masque::draw {
 

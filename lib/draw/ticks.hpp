@@ -23,7 +23,7 @@ std::string number_text(double value);
 /// `value` with up to three significant digits, for legends, where a colour shows no more.
 std::string legend_number(double value);
 
-/// Multiples of 1, 2 or 5 times a power of ten from `low` to `high`, about `most` at the most.
+/// Multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at most about `most`.
 /// Empty unless low < high, both finite.
 std::vector<Tick> linear_ticks(double low, double high, int most);
 

@@ -9,7 +9,7 @@
 #include "exchange/convention.hpp"
 #include "exchange/matrix.hpp"
 #include "store/checkpoint_writer.hpp"
-#include "store/numpy/array_writer.hpp"
+#include "store/numpy/array.hpp"
 #include "tensor/convert.hpp"
 
 namespace masque::exchange {

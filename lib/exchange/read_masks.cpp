@@ -11,7 +11,7 @@
 #include "base/file.hpp"
 #include "exchange/convention.hpp"
 #include "exchange/matrix.hpp"
-#include "mask/matrix_mask.hpp"
+#include "mask/expression.hpp"
 #include "mask/zoo.hpp"
 
 namespace masque::exchange {

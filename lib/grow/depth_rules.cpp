@@ -83,7 +83,7 @@ std::vector<LayerCopy> deeper_layers(const Design& design, Index layers, DepthRu
     refuse("it has latent bottlenecks before its last layers, expected a model without");
   if (design.variants.late_positions > 0)
     refuse("absolute positions are added before its last layers, expected a model without");
-  if (model::is_layer_list(design.variants.position) && !model::shares_position(design) &&
+  if (design.variants.position.is_list() && !model::shares_position(design) &&
       !model::position_parameters(design).empty())
     refuse("only some of its layers have positions with their own parameters");
   const std::vector<bool> learns = model::layers_with_score_scale(design);

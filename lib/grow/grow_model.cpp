@@ -30,6 +30,8 @@
 #include "model/known_keys.hpp"
 #include "model/layer_list.hpp"
 #include "model/masks.hpp"
+#include "model/role.hpp"
+#include "model/weights.hpp"
 #include "store/checkpoint.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "store/config.hpp"
@@ -37,6 +39,7 @@
 #include "store/names/named_tensors.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_plan.hpp"
+#include "surgery/correction/correction_settings.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
 
 namespace masque::grow {
@@ -130,34 +133,42 @@ void judge(const GrowthRequest& request, const model::LoadPlan& found, GrowthRep
 /// they grow as if all copies of a weight had equal gradients.
 class GrownMoments {
  public:
-  /// `folder` is that of the small model and may have a state; what this does not have is left out.
-  /// The plans of both models, `before` and `after`, must outlive it. `settings` are the growth's.
-  /// Throws InputError for a state that cannot be read or was changed since it was written, and
-  /// Interrupted.
-  GrownMoments(const std::string& folder, const model::ModelPlan& before,
-               const model::ModelPlan& after, const WidthSettings& settings);
+  /// `small` is the small model, whose tensors are `found`; its folder may have a state, and what
+  /// this does not have is left out. The plans of both models, `before` and `after`, must outlive
+  /// it. `settings` are the growth's. Throws InputError for a state that cannot be read or was
+  /// changed since it was written, and Interrupted.
+  GrownMoments(const store::Checkpoint& small, const model::LoadPlan& found,
+               const model::ModelPlan& before, const model::ModelPlan& after,
+               const WidthSettings& settings);
 
   /// The moments of all places of a tensor `to` of the larger model, which is made from `from`.
   /// anew  what the tensor holds is not what training has made of it: an added layer, or constants.
   /// Its first moment begins at 0; the second one stays, so that the first steps are no larger
-  /// than others.
+  /// than others. Throws InputError for moments of other values than the small model has: it was
+  /// changed since.
   void add(const model::PlacedTensor& from, const model::PlacedTensor& to, bool anew);
 
   /// A note on what is kept of the state and what is left out. Requires has_state().
   std::string summary() const;
 
-  /// The state to write: moments without values, and the updates that they have had. Nothing if
-  /// there are none. This object must outlive the writing. To be called once, last.
+  /// The state to write: moments without values, the updates that they have had, and what the run
+  /// has recorded of itself. Nothing if there are no moments. This object must outlive the writing.
+  /// To be called once, last.
   std::optional<store::OutputWeights> take();
 
   /// Whether the folder has a state.
   bool has_state() const { return state_.has_value(); }
 
  private:
+  void check_values(const model::PlacedTensor& of, const model::TensorPart& part,
+                    const std::string& name);
+
   const model::ModelPlan& before_;
   const model::ModelPlan& after_;
   WidthSettings settings_;
+  std::string path_;  ///< of the state
   std::optional<store::Checkpoint> state_;
+  model::ModelWeights<float> values_;   ///< of the small model; with a state only
   std::set<std::string> used_, added_;  ///< parameters of both models
   store::OutputWeights weights_;
 };
@@ -204,13 +215,33 @@ TensorGrowth moments_growth(WidthSettings settings, const model::PlacedTensor& o
   return growth;
 }
 
-GrownMoments::GrownMoments(const std::string& folder, const model::ModelPlan& before,
-                           const model::ModelPlan& after, const WidthSettings& settings)
-    : before_(before), after_(after), settings_(settings) {
-  const std::string path = join(folder, model::kTrainingStateName);
-  if (!exists(path)) return;
-  state_ = store::open_checkpoint(path);
-  model::check_state(*state_, path);
+GrownMoments::GrownMoments(const store::Checkpoint& small, const model::LoadPlan& found,
+                           const model::ModelPlan& before, const model::ModelPlan& after,
+                           const WidthSettings& settings)
+    : before_(before),
+      after_(after),
+      settings_(settings),
+      path_(join(small.folder(), model::kTrainingStateName)) {
+  if (!exists(path_)) return;
+  state_ = store::open_checkpoint(path_);
+  model::check_state(*state_, path_);
+  values_ = model::read_tensors<float>(found, small);
+}
+
+void GrownMoments::check_values(const model::PlacedTensor& of, const model::TensorPart& part,
+                                const std::string& name) {
+  const store::TensorInfo* tensor =
+      state_->find(model::state_tensor_name(model::kStateValue, name));
+  const std::span<const float> now =
+      model::weight_of(values_, part.role, of.bias, part.layer, part.part).span();
+  // ckpt-grow leaves no values.
+  if (tensor == nullptr || tensor->dtype != DType::kF32 || tensor->elements() != now.size()) return;
+  std::vector<float> before(now.size());
+  state_->read(*tensor, 0, std::as_writable_bytes(std::span(before)));
+  if (model::are_values_of_state(before, now)) return;
+  throw InputError(path_, fmt::format("the moments belong to other values of '{}' than the model "
+                                      "has: it was changed since; delete this file",
+                                      escape(name)));
 }
 
 void GrownMoments::add(const model::PlacedTensor& from, const model::PlacedTensor& to, bool anew) {
@@ -232,7 +263,7 @@ void GrownMoments::add(const model::PlacedTensor& from, const model::PlacedTenso
     if (updates == nullptr || first == nullptr || second == nullptr ||
         !added_.insert(larger).second)
       continue;
-    used_.insert(name);
+    if (used_.insert(name).second) check_values(from, from.parts[k], name);
     const TensorGrowth growth = moments_growth(settings_, from, from.parts[k], *first);
     const auto put = [&](std::string_view what, GrownTensor tensor) {
       store::OutputTensor out;
@@ -269,6 +300,7 @@ std::optional<store::OutputWeights> GrownMoments::take() {
   if (weights_.tensors.empty()) return std::nullopt;
   weights_.name = model::kTrainingStateName;
   std::ranges::sort(weights_.tensors, {}, [](const auto& tensor) { return tensor.info.name; });
+  weights_.metadata = model::run_facts(*state_, surgery::TrainingRecord::facts());
   model::add_state_digests(weights_);
   return std::move(weights_);
 }
@@ -298,7 +330,7 @@ void set_deeper_list(std::string_view key, const std::vector<std::string>& all,
   deep.reserve(copies.size());
   for (const LayerCopy& layer : copies) deep.push_back(all[static_cast<std::size_t>(layer.from)]);
   std::string text;
-  JsonWriter(text).value(model::layer_list_text(deep));
+  JsonWriter(text).value(model::LayerList::of(deep).text());
   edit.set_config(key, text);
 }
 
@@ -370,12 +402,12 @@ void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
     json.end_array();
     edit.set_config("layer_types", text);
   }
-  const auto choices = [&](const std::string& list) {
-    return model::layer_choices(list, before.num_hidden_layers);
+  const auto choices = [&](const model::LayerList& list) {
+    return list.of_layers(before.num_hidden_layers);
   };
-  if (model::is_layer_list(before.variants.position))
+  if (before.variants.position.is_list())
     set_deeper_list("position", choices(before.variants.position), copies, edit);
-  if (model::is_layer_list(before.normalizer))
+  if (before.normalizer.is_list())
     set_deeper_list("normalizer", choices(before.normalizer), copies, edit);
   std::vector<std::string> masks;
   for (const mask::MaskLayer& mask : model::own_masks(before))
@@ -473,7 +505,7 @@ ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
                request.width, request.seed};
   layers_ = deeper() ? deeper_layers(before, request.layers, request.depth) : same_layers(before);
   larger_ = change_config();
-  moments_.emplace(checkpoint_.folder(), plan_, *larger_, settings_);
+  moments_.emplace(checkpoint_, found_, plan_, *larger_, settings_);
   if (deeper()) grow_layers(*larger_);
   grow_rest();
   for (const store::TensorInfo& tensor : checkpoint_.tensors())
@@ -522,7 +554,7 @@ void ModelGrowth::Plan::check_planned(const model::ModelPlan& larger) {
   if (deeper()) {
     after.num_hidden_layers = request_.layers;
     after.layers = larger.design.layers;
-    after.variants.mask = larger.design.variants.mask;
+    after.variants.masks = larger.design.variants.masks;
     after.variants.position = larger.design.variants.position;
     after.normalizer = larger.design.normalizer;
     const bool shared = model::count_layers(settings_.before) != settings_.before.num_hidden_layers;
@@ -737,7 +769,8 @@ void ModelGrowth::Plan::grow_unused(const store::TensorInfo& tensor) {
   set(tensor.name, tensor.name, std::move(made_of));
 }
 
-/// The state of the run that made the model: of it the moments alone fit another one.
+/// The state of the run that made the model: of it the moments alone fit another one, and what it
+/// says of the run stays true.
 void ModelGrowth::Plan::set_moments() {
   if (!moments_->has_state()) return;
   edit_.drop_file(model::kTrainingStateName);

@@ -13,7 +13,8 @@ namespace masque::grow {
 /// What a tensor of the larger model is made from. The tensors are the checkpoint's.
 struct GrownTensor {
   const store::TensorInfo* from = nullptr;  ///< the tensor of the small model; required
-  /// Of the next layer, for what UnitCopies::next marks; nullptr: those come from `from` too.
+  /// The tensor of the next layer, for what UnitCopies::next marks; nullptr: `from` serves there
+  /// too.
   const store::TensorInfo* next = nullptr;
   TensorGrowth growth;             ///< rows, columns, scale and shape
   std::optional<double> constant;  ///< of all elements, in place of those of `from`

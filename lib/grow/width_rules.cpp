@@ -224,7 +224,7 @@ void check_positions(const Design& design) {
     refuse(
         fmt::format("position {} has terms for each head or column; expected one that depends only "
                     "on queries and keys, like rope",
-                    design.variants.position));
+                    design.variants.position.text()));
   }
 }
 
@@ -292,8 +292,8 @@ Design wider_design(const Design& design, double factor, WidthRule rule) {
                                  needs_whole_factor(rule) ? "a whole number" : "a number"));
   }
   check_positions(design);
-  if (!design.variants.mixer.empty())
-    refuse(fmt::format("mixer {}, expected attention", design.variants.mixer));
+  if (design.variants.mixer != nullptr)
+    refuse(fmt::format("mixer {}, expected attention", model::mixer_name(design)));
   if (design.variants.detector) refuse("a detector, expected a model without");
   if (std::ranges::any_of(model::own_masks(design),
                           [](const mask::MaskLayer& layer) { return !layer.mask.heads().empty(); }))

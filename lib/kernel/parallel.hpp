@@ -1,4 +1,4 @@
-// Threads of the kernels: one team for all, see team.hpp. oneDNN is kept from starting its own.
+// Threads of the kernels: one team for all. oneDNN is kept from starting its own.
 //
 // A kernel splits its outermost independent index. Inside a region that already runs in parallel
 // everything is serial: a caller with enough independent work puts its own loop outside.

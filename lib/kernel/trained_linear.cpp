@@ -1,15 +1,18 @@
 #include "kernel/trained_linear.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <complex>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "kernel/linear.hpp"
 #include "kernel/linear_reference.hpp"
 #include "kernel/panel_product.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/product_rows.hpp"
+#include "tensor/matrix.hpp"
 
 namespace masque::kernel {
 namespace {
@@ -193,5 +196,25 @@ MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)
 #undef MASQUE_INSTANTIATE
+
+double measure_product(Precision precision) {
+  using Clock = std::chrono::steady_clock;
+  constexpr Index kSize = 1024;
+  constexpr double kSeconds = 0.1;
+  const Matrix<float> x = Matrix<float>::zero(kSize, kSize);
+  Matrix<float> y(kSize, kSize);
+  TrainedLinear<float> weight;
+  const MatrixView<const float> view = x.view();
+  weight.pack({&view, 1}, precision);
+  weight.forward(view, {}, y.view());
+  double best = 1e9;
+  const auto begin = Clock::now();
+  do {
+    const auto start = Clock::now();
+    weight.forward(view, {}, y.view());
+    best = std::min(best, seconds_since(start));
+  } while (seconds_since(begin) < kSeconds);
+  return 2.0 * kSize * kSize * kSize / best;
+}
 
 }  // namespace masque::kernel

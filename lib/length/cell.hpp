@@ -36,8 +36,9 @@ train::TrainerOptions finetuning_options(const train::RunOptions& options,
                                          const Finetuning& finetuning);
 
 /// Trains the arm number `arm` of `request`, whose model and seed are in `options`, and scores it
-/// as requested. `arm` and `seed` go into the rows and into notes. Writes to `files`. The rows, by
-/// fine-tuning, window and length, do not depend on interruptions; the checkpoint is kept.
+/// as requested. `arm` and `seed`, the seed of `options`, go into the rows and into notes. Writes
+/// to `files`. Returns the rows, sorted by fine-tuning, window and length; they do not depend on
+/// interruptions; the checkpoint is kept.
 /// Fine-tunings have no checkpoint: after an interruption they begin again. Throws InputError for a
 /// loss that is not finite and for the checkpoint of another model; Interrupted, with the
 /// checkpoint written.

@@ -12,8 +12,8 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/output_file.hpp"
 #include "base/parallel.hpp"
-#include "base/work_lock.hpp"
 #include "length/cell.hpp"
 #include "length/store.hpp"
 #include "mask/expression.hpp"
@@ -249,7 +249,7 @@ Index position_count(const train::DesignRecipe& design, Index trained) {
   if (positions_end(design)) return trained;
   if (!design.mixer.empty()) return 0;  // as many as are scored
   Index count = 0;
-  for (const std::string& one : model::listed_choices(design.position)) {
+  for (const std::string& one : model::LayerList(design.position).choices()) {
     const Index more = nn::parse_position(model::position_text(one))->position_count(trained);
     if (more > 0) count = count == 0 ? more : std::min(count, more);
   }

@@ -87,6 +87,11 @@ void LengthStream::read(const StreamRequest& request, const text::Tokenizer& tok
     ids_.insert(ids_.end(), text.begin(), text.end());
   }
   if (most > 0 && ids_.size() > most) ids_.resize(most);
+  const Index all = blocks.size() * block.room;
+  if (static_cast<Index>(ids_.size()) < all) {
+    note_ = fmt::format("{}: the first {} of {} tokens are read; {} 0 reads all", request.text,
+                        ids_.size(), all, field("eval_tokens"));
+  }
 }
 
 void LengthStream::place_windows(const StreamRequest& request, bool causal) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ class LengthStream {
 
   /// The text's tokens, none hidden. Lives as long as the stream.
   const std::vector<TokenId>& ids() const { return ids_; }
+  /// For people: how much of the text was read; nothing if all of it was.
+  const std::optional<std::string>& note() const { return note_; }
   /// The blocks of `length` tokens, one of the request's lengths; in the order of the text. Lives
   /// as long as the stream.
   const std::vector<train::Example>& examples(Index length) const {
@@ -67,6 +70,7 @@ class LengthStream {
   void make_examples(const StreamRequest& request, const text::Tokenizer& tokenizer, Index shift);
 
   std::vector<TokenId> ids_;
+  std::optional<std::string> note_;
   std::map<Index, Cut> cuts_;
 };
 

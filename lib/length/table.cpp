@@ -265,6 +265,7 @@ std::string collect_parts(const std::vector<std::string>& folders) {
       const std::string path = join(folder, name);
       const std::string written = read_text(path, kMostTableBytes);
       Part part{path, std::string(without_digest_line(written, path))};
+      need_digest_line(written, path);
       if (cells == 0) cells = place->second;
       if (cells != place->second) {
         throw InputError(part.path,

@@ -7,7 +7,7 @@
 #include "base/file.hpp"
 #include "length/stream.hpp"
 #include "length/subject.hpp"
-#include "text/tokenizer_digest.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::length {
 
@@ -74,6 +74,7 @@ class Text final : public LengthSubject {
   }
   bool whole() const override { return false; }
   Index tokens(Index length) const override { return length; }
+  std::optional<std::string> note() const override { return stream_.note(); }
   Index longest_trained() const override { return corpus_.longest(); }
   Index longest_scored() const override { return std::ranges::max(request_.eval_lengths); }
   Settings settings() const override {

@@ -65,8 +65,8 @@ std::vector<LengthTreatment> make_treatments(const TreatmentLists& lists) {
   const std::vector<std::string> normalizers = split_names("normalizer", lists.normalizers);
   for (const std::string& normalizer : normalizers) {
     if (normalizer == kOwn) continue;
-    for (const std::string& one : model::listed_choices(normalizer)) {
-      if (one == kLogN && model::is_layer_list(normalizer)) {
+    for (const std::string& one : model::LayerList(normalizer).choices()) {
+      if (one == kLogN && model::LayerList(normalizer).is_list()) {
         throw UsageError(fmt::format("{}: '{}' contains log_n, expected log_n(base=N) in a list",
                                      field("normalizer"), escape(normalizer)));
       }

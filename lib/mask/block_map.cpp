@@ -158,17 +158,6 @@ Index BlockMap::visible(Index i) const {
   return count;
 }
 
-std::vector<std::vector<BlockEntry>> BlockMap::transposed() const {
-  std::vector<std::vector<BlockEntry>> lists(static_cast<std::size_t>(key_blocks()));
-  for (Index i = 0; i < query_blocks(); ++i) {
-    for (const BlockEntry& entry : row(i)) {
-      lists[static_cast<std::size_t>(entry.block)].push_back(
-          {static_cast<std::int32_t>(i), entry.tile});
-    }
-  }
-  return lists;
-}
-
 std::uint64_t BlockMap::bytes() const {
   std::uint64_t own = entries_.size() * sizeof(BlockEntry) + tiles_.size() * sizeof(Tile) +
                       row_begin_.size() * sizeof(std::size_t);

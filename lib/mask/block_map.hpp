@@ -20,9 +20,9 @@ using TileVisitor = std::function<void(Range q, Range k, const Tile* tile)>;
 /// at multiples of 64.
 void visit_tiles(const Mask& mask, const TileVisitor& visit);
 
-/// One block of a row of blocks, or of a column of blocks in the transposed lists.
+/// One block of a row of blocks.
 struct BlockEntry {
-  std::int32_t block = 0;  ///< the key block (or query block when transposed)
+  std::int32_t block = 0;  ///< the key block
   std::int32_t tile = -1;  ///< index of its tile; −1: full
 };
 
@@ -49,7 +49,7 @@ class BlockMap {
     return heads_.empty() ? *this : heads_[static_cast<std::size_t>(head)];
   }
 
-  /// Those of the mask.
+  /// The lengths of the mask.
   Lengths lengths() const { return lengths_; }
   /// Number of block rows.
   Index query_blocks() const { return static_cast<Index>(row_begin_.size()) - 1; }
@@ -69,8 +69,6 @@ class BlockMap {
   std::size_t entries() const { return entries_.size(); }
   /// n_i: the number of keys that query `i` may read. Cost O(blocks of its row).
   Index visible(Index i) const;
-  /// For each key block the query blocks that read it, ascending: what dK and dV walk. Made anew.
-  std::vector<std::vector<BlockEntry>> transposed() const;
   /// Memory of the lists and tiles of all heads in bytes.
   std::uint64_t bytes() const;
 

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mask/bit_matrix.hpp"
 #include "mask/mask.hpp"
 #include "mask/named_mask.hpp"
 
@@ -116,5 +117,11 @@ std::vector<MaskLayer> parse_open_mask_layers(std::string_view text,
 std::string layers_text(const std::vector<MaskLayer>& layers);
 /// `layers` for a message: as layers_text() of MaskExpression::shown().
 std::string shown_layers(const std::vector<MaskLayer>& layers);
+
+// A mask of cells as an expression of the mask language, which names no file.
+
+/// The expression `matrix(keys,"rows")` with the cells of `bits`, which has as many rows as
+/// columns, at least one. Cost and memory O(cells).
+MaskExpression matrix_mask(const BitMatrix& bits);
 
 }  // namespace masque::mask

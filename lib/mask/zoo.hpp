@@ -49,8 +49,8 @@ class MaskValues {
   double share(std::string_view name) const;
   /// The number of the parameter `name`, of kSeed.
   std::uint64_t seed(std::string_view name) const;
-  /// Whether the parameter `name`, of none of kList, kFile and kText, was given; else it has its
-  /// default.
+  /// Whether the number or choice `name` was given; else it has its default. Not for lists, files
+  /// and texts.
   bool given(std::string_view name) const;
   /// The items of the list; empty if the mask has none.
   const std::vector<ListItem>& list() const { return list_; }

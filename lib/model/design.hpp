@@ -10,6 +10,12 @@
 #include "kernel/activation.hpp"
 #include "kernel/norm.hpp"
 #include "kernel/rotary.hpp"
+#include "mask/expression.hpp"
+#include "model/layer_list.hpp"
+
+namespace masque::nn {
+class Mixer;
+}
 
 namespace masque::model {
 
@@ -172,19 +178,19 @@ struct LatentDesign {
 
 /// What only the family `masque` has. Names are those of nn's registries.
 struct VariantDesign {
-  /// What layers may read, in the mask language: one for all or a list; a mask may leave words and
-  /// seed to each text (mask::MaskExpression::open). Empty: Design::mask counts, else that is
-  /// kFull. Set by set_mask().
-  std::string mask;
-  /// A scheme of nn/position_scheme.hpp with its arguments; empty: Design::position counts, else
-  /// that is kNone. It acts on the input where tables are added: in front of the embedding norm.
-  /// Or a list (layer_list.hpp) of one scheme and `none`: "3*rope, none".
-  std::string position;
+  /// What layers may read: one for all or a list; a mask may leave words and seed to each text
+  /// (mask::MaskExpression::open). Empty: Design::mask counts, else that is kFull. Set by
+  /// set_mask().
+  std::vector<mask::MaskLayer> masks;
+  /// A scheme of nn/position_scheme.hpp with its arguments, or a list of one and `none`; empty:
+  /// Design::position counts, else that is kNone. It acts on the input where tables are added: in
+  /// front of the embedding norm.
+  PositionList position;
   /// Its parameters inside layers are one set for all layers; those of the input always are.
   bool position_shared = false;
-  /// Of nn/mixer.hpp, instead of attention: x + output(mix(x)); empty: attention. Its longest
-  /// sequence is max_position_embeddings.
-  std::string mixer;
+  /// Instead of attention: x + output(mix(x)); nullptr: attention. Lives as long as the program.
+  /// Its longest sequence is max_position_embeddings.
+  const nn::Mixer* mixer = nullptr;
   Index mixer_inner_size = 0;       ///< nn::MixerShape::inner_size; 0: what the mixer says
   Index mixer_attention_size = 64;  ///< nn::MixerShape::attention_size
   Index mixer_kernel_size = 7;      ///< nn::MixerShape::kernel_size: taps of a convolution
@@ -269,8 +275,8 @@ struct Design {
   kernel::Activation activation = kernel::Activation::kGelu;  ///< of layers; the head has its own
   bool gated = false;                                         ///< act(x W_gate) ⊙ (x W_up)
   double attention_scale = 1;  ///< multiplies q · k, often 1/√head_size; LayerDesign has another
-  std::string normalizer = "softmax";  ///< of nn's, one for all layers or a list (layer_list.hpp)
-  DefaultMask mask = DefaultMask::kFull;  ///< of all layers, unless VariantDesign::mask has one
+  NormalizerList normalizer = "softmax";  ///< of attention
+  DefaultMask mask = DefaultMask::kFull;  ///< of all layers, unless VariantDesign::masks has some
   Streams streams = Streams::kOne;        ///< which streams run
   std::vector<LayerDesign> layers;        ///< num_hidden_layers of them
 

@@ -25,14 +25,14 @@ constexpr Index kMostDetectorHeads = 1 << 16;
 void check_softly_masked(const Design& design) {
   if (design.streams != Streams::kOne)
     refuse_detector("several streams, expected a model with one stream");
-  if (design.mask != DefaultMask::kFull || !design.variants.mask.empty())
+  if (design.mask != DefaultMask::kFull || !design.variants.masks.empty())
     refuse_detector("a mask, expected full attention");
   if (!design.mask_token_id || *design.mask_token_id < 0 ||
       *design.mask_token_id >= design.vocab_size)
     refuse_detector("no mask token, expected mask_token_id");
   if (design.convolution_size > 0)
     refuse_detector("a convolution, expected a model without convolution");
-  if (is_layer_list(design.normalizer) || is_layer_list(design.variants.position))
+  if (design.normalizer.is_list() || design.variants.position.is_list())
     refuse_detector("lists of normalizers or positions by layer, expected one for all layers");
   const auto scheme = position_scheme(design);
   if (scheme != nullptr && scheme->facts().input) {

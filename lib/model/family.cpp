@@ -26,6 +26,15 @@ std::string known_types() {
   return list;
 }
 
+/// What a config of an unknown type has in common with a known family; empty if nothing tells.
+std::string near_family(const store::ModelConfig& config) {
+  const bool llama = config.has("rms_norm_eps") && config.has("num_key_value_heads") &&
+                     config.string("hidden_act") == "silu";
+  if (!llama) return {};
+  return "; rms_norm_eps, num_key_value_heads and hidden_act are those of a layout close to llama, "
+         "but models of this type are not supported: they compute something else";
+}
+
 /// Whether `name` is a class of the family: "BertForMaskedLM", "BertModel", "GPT2LMHeadModel".
 bool has_class(const Family& family, std::string_view name) {
   return std::ranges::any_of(family.classes, [&](std::string_view stem) {
@@ -114,8 +123,8 @@ const Family& choose_family(const store::ModelConfig& config, std::string_view w
   const std::string type = config.model_type();
   if (!type.empty()) {
     if (const Family* family = find_family(type)) return *family;
-    throw InputError(config.path(),
-                     fmt::format("model_type is \"{}\", expected {}", escape(type), known_types()));
+    throw InputError(config.path(), fmt::format("model_type is \"{}\", expected {}{}", escape(type),
+                                                known_types(), near_family(config)));
   }
   const auto names = config.architectures();
   for (const std::string& name : names) {

@@ -208,7 +208,8 @@ constexpr KnownKeys kKnownKeys[] = {
      kAny},
     // Tokens, and what generates texts.
     {"",
-     "bad_words_ids begin_suppress_tokens bos_token_id cls_token_id decoder_start_token_id "
+     "bad_words_ids begin_suppress_tokens begin_token_id bos_token_id cls_token_id "
+     "decoder_start_token_id "
      "diversity_penalty do_sample early_stopping encoder_no_repeat_ngram_size eos_token_id "
      "exponential_decay_length_penalty forced_bos_token_id forced_eos_token_id length_penalty "
      "mask_token_id max_length max_new_tokens min_length no_repeat_ngram_size num_beam_groups "

@@ -9,15 +9,11 @@
 #include "base/escape.hpp"
 #include "base/parse_number.hpp"
 #include "base/split.hpp"
+#include "nn/normalizer.hpp"
+#include "nn/position_scheme.hpp"
 
 namespace masque::model {
 namespace {
-
-struct Item {
-  Index count = 1;
-  std::string_view text;
-  bool counted = false;  ///< the count is written
-};
 
 /// Without blanks, and without parentheses around all of it.
 std::string_view bare(std::string_view text) {
@@ -32,59 +28,24 @@ std::string_view bare(std::string_view text) {
   return text;
 }
 
-Item item_of(std::string_view text) {
-  const auto [count, rest] = split_at_first(text, '*');
-  if (!rest) return {1, trim(text)};
-  const auto number = parse_number<Index>(trim(count));
-  return number ? Item{*number, trim(*rest), true} : Item{1, trim(text)};
-}
-
-std::vector<Item> items_of(std::string_view text) {
-  std::vector<Item> items;
-  for (const std::string_view part : split_outside_parentheses(bare(text), ','))
-    items.push_back(item_of(part));
-  return items;
-}
-
-bool is_list(const std::vector<Item>& items) { return items.size() > 1 || items[0].counted; }
-
 }  // namespace
 
-bool is_layer_list(std::string_view text) { return is_list(items_of(text)); }
-
-std::vector<std::string> listed_choices(std::string_view text) {
-  std::vector<std::string> choices;
-  for (const Item& item : items_of(text)) choices.emplace_back(item.text);
-  return choices;
+LayerList::Item LayerList::item_of(std::string_view text) {
+  const auto [count, rest] = split_at_first(text, '*');
+  if (rest) {
+    const auto number = parse_number<Index>(trim(count));
+    if (number) return {*number, std::string(trim(*rest)), true};
+  }
+  return {1, std::string(trim(text))};
 }
 
-std::vector<std::string> layer_choices(std::string_view text, Index layers) {
-  const std::vector<Item> items = items_of(text);
-  for (const Item& item : items) {
-    if (item.text.empty())
-      throw UsageError(fmt::format("'{}' has an empty item, expected a name", escape(text)));
-  }
-  if (!is_list(items))
-    return std::vector(static_cast<std::size_t>(layers), std::string(items.front().text));
-  std::vector<std::string> choices;
-  Index count = 0;
-  for (const Item& item : items) {
-    if (item.count < 1)
-      throw UsageError(
-          fmt::format("'{}': {} layers, expected at least 1", escape(text), item.count));
-    count += std::min(item.count, layers + 1);  // more are too many as well
-    if (count <= layers)
-      choices.insert(choices.end(), static_cast<std::size_t>(item.count), std::string(item.text));
-  }
-  if (count != layers) {
-    throw UsageError(fmt::format(
-        "'{}' is a list for {}{}, expected {}, the model's number of layers", escape(text),
-        count > layers ? "more than " : "", counted(std::min(count, layers), "layer"), layers));
-  }
-  return choices;
+LayerList::LayerList(std::string text) : text_(std::move(text)) {
+  for (const std::string_view part : split_outside_parentheses(bare(text_), ','))
+    items_.push_back(item_of(part));
+  is_list_ = items_.size() > 1 || items_[0].counted;
 }
 
-std::string layer_list_text(const std::vector<std::string>& choices) {
+LayerList LayerList::of(const std::vector<std::string>& choices) {
   std::vector<Item> items;
   for (const std::string& choice : choices) {
     if (!items.empty() && items.back().text == choice) {
@@ -95,8 +56,88 @@ std::string layer_list_text(const std::vector<std::string>& choices) {
   }
   if (items.size() == 1) return choices.front();
   return comma_list(items, [](const Item& item) {
-    return item.count == 1 ? std::string(item.text) : fmt::format("{}*{}", item.count, item.text);
+    return item.count == 1 ? item.text : fmt::format("{}*{}", item.count, item.text);
   });
+}
+
+std::vector<std::string> LayerList::choices() const {
+  std::vector<std::string> choices;
+  for (const Item& item : items_) choices.push_back(item.text);
+  return choices;
+}
+
+void LayerList::check_items() const {
+  for (const Item& item : items_) {
+    if (item.text.empty())
+      throw UsageError(fmt::format("'{}' has an empty item, expected a name", escape(text_)));
+    if (item.count < 1)
+      throw UsageError(
+          fmt::format("'{}': {} layers, expected at least 1", escape(text_), item.count));
+  }
+}
+
+std::vector<std::string> LayerList::of_layers(Index layers) const {
+  check_items();
+  if (!is_list_)
+    return std::vector(static_cast<std::size_t>(layers),
+                       items_.empty() ? std::string() : items_.front().text);
+  std::vector<std::string> choices;
+  Index count = 0;
+  for (const Item& item : items_) {
+    count += std::min(item.count, layers + 1);  // more are too many as well
+    if (count <= layers)
+      choices.insert(choices.end(), static_cast<std::size_t>(item.count), item.text);
+  }
+  if (count != layers) {
+    throw UsageError(fmt::format(
+        "'{}' is a list for {}{}, expected {}, the model's number of layers", escape(text_),
+        count > layers ? "more than " : "", counted(std::min(count, layers), "layer"), layers));
+  }
+  return choices;
+}
+
+NormalizerList::NormalizerList(std::string text) : LayerList(std::move(text)), names_(choices()) {
+  check_items();
+  for (auto name = names_.begin(); name != names_.end(); ++name) {
+    const auto before = std::find(names_.begin(), name, *name);
+    parsed_.push_back(before == name ? nn::parse_normalizer(*name)
+                                     : parsed_[static_cast<std::size_t>(before - names_.begin())]);
+  }
+}
+
+std::vector<std::shared_ptr<const nn::AttentionNormalizer>> NormalizerList::normalizers(
+    Index layers) const {
+  std::vector<std::shared_ptr<const nn::AttentionNormalizer>> out;
+  for (const std::string& name : of_layers(layers)) {
+    const auto at = std::ranges::find(names_, name) - names_.begin();
+    out.push_back(parsed_[static_cast<std::size_t>(at)]);
+  }
+  return out;
+}
+
+PositionList::PositionList(std::string given) : LayerList(std::move(given)) {
+  constexpr std::string_view kNone = "none";
+  if (empty()) return;
+  if (!is_list()) {
+    scheme_ = nn::parse_position(text());
+    return;
+  }
+  check_items();
+  std::vector<std::string> names = choices();
+  std::erase(names, kNone);
+  if (names.empty()) names.emplace_back(kNone);
+  for (const std::string& name : names) {
+    if (name != names.front()) {
+      throw UsageError(fmt::format("'{}' combines {} and {}, expected one scheme and none",
+                                   escape(text()), escape(names.front()), escape(name)));
+    }
+  }
+  scheme_ = nn::parse_position(names.front());
+  if (scheme_->facts().input) {
+    throw UsageError(
+        fmt::format("'{}': {} acts on the input of the first layer and cannot be part of a list",
+                    escape(text()), escape(names.front())));
+  }
 }
 
 }  // namespace masque::model

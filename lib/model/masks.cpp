@@ -64,7 +64,7 @@ void check_heads(const Design& design, std::span<const mask::MaskExpression> hea
   }
   const VariantDesign& variants = design.variants;
   const bool talks = variants.talking_heads != TalkingHeads::kNone;
-  if (talks || !variants.mixer.empty()) {
+  if (talks || variants.mixer != nullptr) {
     throw UsageError(fmt::format("masks that differ between heads cannot be combined with {}",
                                  field(talks ? "talking_heads" : "mixer")));
   }
@@ -107,12 +107,13 @@ mask::MaskExpression default_mask(DefaultMask mask) {
 void set_mask(std::string_view masks, Design& design) {
   const std::vector<mask::MaskLayer> layers = mask::parse_open_mask_layers(masks);
   check_list(design, layers);
-  design.variants.mask = layers_text(layers);
+  const std::string text = layers_text(layers);
+  design.variants.masks = layers;
   design.mask = DefaultMask::kFull;
   for (const DefaultMask usual : {DefaultMask::kFull, DefaultMask::kCausal, DefaultMask::kOthers}) {
-    if (design.variants.mask != default_mask_name(usual)) continue;
+    if (text != default_mask_name(usual)) continue;
     design.mask = usual;
-    design.variants.mask.clear();
+    design.variants.masks.clear();
     return;
   }
 }
@@ -123,9 +124,9 @@ void set_towers(Design& design) {
                                  field("num_hidden_layers"), design.num_hidden_layers));
   }
   const VariantDesign& variants = design.variants;
-  if (!variants.mixer.empty()) {
+  if (variants.mixer != nullptr) {
     throw UsageError(fmt::format("two towers cannot be combined with {} {}, expected attention",
-                                 field("mixer"), variants.mixer));
+                                 field("mixer"), mixer_name(design)));
   }
   if (variants.previous_scores != PreviousScores::kNone)
     throw UsageError(
@@ -136,7 +137,7 @@ void set_towers(Design& design) {
 }
 
 std::vector<mask::MaskLayer> own_masks(const Design& design) {
-  if (!design.variants.mask.empty()) return mask::parse_open_mask_layers(design.variants.mask);
+  if (!design.variants.masks.empty()) return design.variants.masks;
   if (design.mask == DefaultMask::kFull) return {};
   return {{1, default_mask(design.mask)}};
 }
@@ -163,7 +164,7 @@ mask::Mask own_mask(const Design& design, Index length) {
   if (layers.empty()) return default_mask(DefaultMask::kFull).bind_sequence(length);
   if (layers.size() > 1) {
     throw UsageError(
-        fmt::format("a list of masks, {}, expected one for all layers", design.variants.mask));
+        fmt::format("a list of masks, {}, expected one for all layers", layers_text(layers)));
   }
   return layers.front().mask.bind_sequence(length);
 }
@@ -193,7 +194,7 @@ std::optional<Index> causal_block_size(const Design& design,
 
 LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given) {
   std::vector<mask::MaskLayer> own;
-  if (given.empty() && !design.variants.mask.empty()) own = own_masks(design);
+  if (given.empty() && !design.variants.masks.empty()) own = own_masks(design);
   const std::vector<mask::MaskLayer>& list = own.empty() ? given : own;
   if (!list.empty()) check_list(design, list);
   std::vector<const mask::MaskExpression*> of_layer;

@@ -16,15 +16,15 @@ void read_mask(const FamilyConfig& config, Design& design) {
   const std::string text = config.text("mask", "");
   if (std::ranges::any_of(kMasks, [&](const auto& own) { return own.first == text; })) {
     design.mask = read_word(config, "mask", kMasks, design.mask);
-    design.variants.mask.clear();
+    design.variants.masks.clear();
   } else if (const auto problem = usage_error_message([&] { set_mask(text, design); })) {
     throw InputError(config.raw().path(), fmt::format("mask: {}", *problem));
   }
 }
 
 std::string mask_word(const Design& design) {
-  return design.variants.mask.empty() ? std::string(word_of(kMasks, design.mask))
-                                      : design.variants.mask;
+  return design.variants.masks.empty() ? std::string(word_of(kMasks, design.mask))
+                                       : layers_text(design.variants.masks);
 }
 
 void read_detector(const FamilyConfig& config, Design& design) {

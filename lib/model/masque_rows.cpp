@@ -62,7 +62,7 @@ void add_gated_layers(const Design& design, Rows& to) {
 void add_layers(const Design& design, Rows& to) {
   const std::string attention = "layers.{l}.attention.";
   const std::string feed_forward = "layers.{l}.feed_forward.";
-  if (design.variants.mixer.empty()) {
+  if (design.variants.mixer == nullptr) {
     to.dense(attention + "query", Role::kQuery);
     to.dense(attention + "key", Role::kKey);
     to.dense(attention + "value", Role::kValue);

@@ -11,6 +11,7 @@
 #include "kernel/embedding.hpp"
 #include "kernel/parallel.hpp"
 #include "model/forward/score_scale.hpp"
+#include "nn/attention_evaluation.hpp"
 #include "nn/row_attention.hpp"
 #include "tensor/finite.hpp"
 
@@ -494,7 +495,7 @@ void Pass<T>::attend_sequence(Index layer, const StreamRows& stream, const HeadS
   // With a cache the others of a text's rows were evaluated before: rounding differs anyway.
   if (cache_ != nullptr && !visit && nn::fits_row_attention(problem))
     return nn::row_attention(problem, out);
-  nn::choose_evaluation(queries, keys, blocks).forward(problem, out, visit);
+  nn::evaluate_attention(nn::choose_evaluation(keys), problem, out, visit);
 }
 
 template <class T>

@@ -97,7 +97,7 @@ void add_steps(const Design& design, const LayerWeights<T>& from, Precision prec
     });
     return;
   }
-  if (design.variants.mixer.empty()) {
+  if (design.variants.mixer == nullptr) {
     steps.emplace_back([&, precision] { to.query = single(from.query, precision); });
     steps.emplace_back([&, precision] {
       to.key_value = stacked<T, 2>({&from.key, &from.value}, precision);
@@ -117,7 +117,7 @@ void add_steps(const Design& design, const LayerWeights<T>& from, Precision prec
 template <class T>
 void prepare_variants(const ModelWeights<T>& weights, PreparedModel<T>& model) {
   const Design& design = model.design;
-  model.scheme = position_scheme(design);
+  model.scheme = design.variants.position.scheme();
   model.has_position = layers_with_position(design);
   if (model.scheme) {
     model.scheme_facts = model.scheme->facts();
@@ -125,7 +125,7 @@ void prepare_variants(const ModelWeights<T>& weights, PreparedModel<T>& model) {
     model.position_is_shared = shares_position(design);
   }
   model.shared_position = PreparedParts<T>(weights.position);
-  model.mixer = mixer_of(design);
+  model.mixer = design.variants.mixer;
   if (model.mixer != nullptr) model.mixer_shape = mixer_shape(design);
   model.materialized_attention = needs_materialized_attention(design);
 }

@@ -114,7 +114,7 @@ struct PreparedModel {
   nn::PositionShape scheme_shape;                 ///< position_shape()
   PreparedParts<T> shared_position;               ///< ModelWeights::position
   bool position_is_shared = false;                ///< shares_position()
-  const nn::Mixer* mixer = nullptr;               ///< mixer_of()
+  const nn::Mixer* mixer = nullptr;               ///< the design's
   nn::MixerShape mixer_shape;                     ///< mixer_shape()
   bool materialized_attention = false;            ///< needs_materialized_attention
   std::shared_ptr<const PreparedModel> detector;  ///< of VariantDesign::detector

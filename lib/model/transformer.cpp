@@ -25,21 +25,21 @@ constexpr Index kLogitRows = 64;
 PassSettings settings_of(const Design& design, const ModelOptions& options) {
   const bool fixed = design.streams == Streams::kFixedKeys;
   PassSettings settings;
-  const std::string& normalizer =
-      options.normalizer.empty() ? design.normalizer : options.normalizer;
-  if (design.variants.detector && is_layer_list(normalizer)) {
+  const NormalizerList normalizer =
+      options.normalizer.empty() ? design.normalizer : NormalizerList(options.normalizer);
+  if (design.variants.detector && normalizer.is_list()) {
     throw UsageError(
         fmt::format("{} '{}': a list cannot be combined with a detector, expected one normalizer "
                     "for all layers",
-                    field("normalizer"), escape(normalizer)));
+                    field("normalizer"), escape(normalizer.text())));
   }
-  settings.normalizers = layer_normalizers(normalizer, design.num_hidden_layers);
+  settings.normalizers = normalizer.normalizers(design.num_hidden_layers);
   const auto learned = [](const auto& one) { return one->offset_of_learned().has_value(); };
   if (normalizer != design.normalizer && std::ranges::any_of(settings.normalizers, learned)) {
-    throw UsageError(
-        fmt::format("{} '{}': its s is learned in training, expected ssmax with a number, or the "
-                    "model's own normalizer '{}'",
-                    field("normalizer"), escape(normalizer), escape(design.normalizer)));
+    throw UsageError(fmt::format(
+        "{} '{}': its s is learned in training, expected ssmax with a number, or the "
+        "model's own normalizer '{}'",
+        field("normalizer"), escape(normalizer.text()), escape(design.normalizer.text())));
   }
   settings.keys = options.keys.value_or(fixed ? mask::KeySource::kInput : mask::KeySource::kLayer);
   settings.query =
@@ -113,7 +113,7 @@ void Transformer<T>::check_variants(const Request& request) const {
     if (mixes_weights(model_.design.variants.talking_heads))
       refuse("talking heads after the normalizer");
     if (model_.scheme && model_.scheme_facts.weights)
-      refuse("position " + escape(model_.design.variants.position));
+      refuse("position " + escape(model_.design.variants.position.text()));
   }
   if (model_.design.variants.previous_scores != PreviousScores::kNone &&
       (has(AttentionOverride::kZero) || has(AttentionOverride::kMean))) {
@@ -320,7 +320,7 @@ template <class T>
 std::unique_ptr<KeyValueCache> Transformer<T>::make_cache(Index sequences, bool own_masks) const {
   const Design& design = model_.design;
   const bool left_to_right = own_masks || (design.mask == DefaultMask::kCausal && !restricted_ &&
-                                           design.variants.mask.empty());
+                                           design.variants.masks.empty());
   // Convolutions, mixers and some schemes on the input read neighbours; XLNet's distances and what
   // materialized attention keeps are made for whole sequences.
   const bool reads_neighbours =

@@ -83,15 +83,15 @@ TreatedPositions TreatableModel::treated(const PositionTreatment& treatment,
           fmt::format("the trained length is {}, but the model's table has {} positions",
                       extension.trained, trained));
     }
-    if (!design.variants.mixer.empty()) {
+    if (design.variants.mixer != nullptr) {
       throw UsageError(fmt::format("{} cannot read more positions than it was trained with",
-                                   design.variants.mixer));
+                                   mixer_name(design)));
     }
     if (has_late_table(design)) {
       throw UsageError("late positions cannot read more positions than they were trained with");
     }
     design.max_position_embeddings = std::ssize(positions.rows);
-  } else if (!positions.table && design.variants.mixer.empty() && !has_late_table(design) &&
+  } else if (!positions.table && design.variants.mixer == nullptr && !has_late_table(design) &&
              design.variants.position.empty() && design.max_position_embeddings > 0) {
     design.max_position_embeddings = std::max(design.max_position_embeddings, extension.length);
   }
@@ -105,8 +105,8 @@ Index TreatableModel::longest(const PositionTreatment& treatment,
   if (positions.longest > 0 && extension.length > positions.longest) return positions.longest;
   if (positions.table && positions.rows.empty()) return trained_length();
   // A scheme of nn says itself what it does beyond the trained length.
-  const bool scheme =
-      !design.variants.position.empty() && design.variants.mixer.empty() && !has_late_table(design);
+  const bool scheme = !design.variants.position.empty() && design.variants.mixer == nullptr &&
+                      !has_late_table(design);
   if (!scheme || positions.table) return design.max_position_embeddings;
   return position_scheme(design)->position_count(trained_length());
 }

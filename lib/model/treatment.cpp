@@ -20,8 +20,8 @@ namespace {
 constexpr const char* kWhat = "treatment of positions";
 
 std::string scheme_name(const Design& design) {
-  if (!design.variants.mixer.empty()) return design.variants.mixer;
-  if (!design.variants.position.empty()) return design.variants.position;
+  if (design.variants.mixer != nullptr) return std::string(mixer_name(design));
+  if (!design.variants.position.empty()) return design.variants.position.text();
   return std::string(own_position(design.position).spoken);
 }
 
@@ -236,7 +236,7 @@ class Alibi final : public PositionTreatment {
     const PositionType own = design.position;
     const bool free = own == PositionType::kNone || own == PositionType::kLearned ||
                       own == PositionType::kSinusoidal || own == PositionType::kRotary;
-    if (!free || !design.variants.position.empty() || !design.variants.mixer.empty())
+    if (!free || !design.variants.position.empty() || design.variants.mixer != nullptr)
       refuse(design, "learned, sinusoidal, rotary or none");
     design.variants.position = "alibi";
   }
@@ -284,7 +284,7 @@ void TreatedPositions::plain_table() {
   const auto scheme = position_scheme(design);
   const OwnPosition* own = scheme ? own_position(scheme->name()) : nullptr;
   if (own == nullptr || own->type != PositionType::kLearned) return;
-  design.variants.position.clear();
+  design.variants.position = {};
   design.position = own->type;
   table = true;
 }

@@ -33,60 +33,34 @@ nn::PositionShape shape_of(const Design& design, const nn::PositionScheme* schem
   return shape;
 }
 
-std::vector<std::string> positions_of_layers(const Design& design) {
-  return layer_choices(design.variants.position, design.num_hidden_layers);
-}
-
-/// The scheme that some layers have and others do not.
-std::shared_ptr<const nn::PositionScheme> listed_scheme(const Design& design) {
-  const std::string& text = design.variants.position;
-  std::vector<std::string> names = positions_of_layers(design);
-  std::erase(names, kNoPosition);
-  if (names.empty()) return nn::parse_position(kNoPosition);
-  for (const std::string& name : names) {
-    if (name != names.front()) {
-      throw UsageError(fmt::format("'{}' combines {} and {}, expected one scheme and none",
-                                   escape(text), escape(names.front()), escape(name)));
-    }
-  }
-  auto scheme = nn::parse_position(names.front());
-  if (scheme->facts().input) {
-    throw UsageError(
-        fmt::format("'{}': {} acts on the input of the first layer and cannot be part of a list",
-                    escape(text), escape(names.front())));
-  }
-  if (scheme->scale(shape_of(design, scheme.get())) == 0) {
-    throw UsageError(fmt::format("'{}': {} replaces the whole score and cannot be part of a list",
-                                 escape(text), escape(names.front())));
-  }
-  return scheme;
-}
-
 }  // namespace
-
-std::shared_ptr<const nn::PositionScheme> position_scheme(const Design& design) {
-  const std::string& text = design.variants.position;
-  if (text.empty()) return nullptr;
-  return is_layer_list(text) ? listed_scheme(design) : nn::parse_position(text);
-}
 
 std::vector<bool> layers_with_position(const Design& design) {
   std::vector<bool> all(static_cast<std::size_t>(design.num_hidden_layers), true);
-  if (!is_layer_list(design.variants.position)) return all;
-  const std::vector<std::string> names = positions_of_layers(design);
+  const PositionList& positions = design.variants.position;
+  if (!positions.is_list()) return all;
+  const std::vector<std::string> names = positions.of_layers(design.num_hidden_layers);
   for (std::size_t l = 0; l < all.size(); ++l) all[l] = names[l] != kNoPosition;
   return all;
 }
 
 void scale_listed_layers(Design& design) {
-  if (!is_layer_list(design.variants.position)) return;
+  const PositionList& positions = design.variants.position;
+  if (!positions.is_list()) return;
   const std::vector<bool> has_position = layers_with_position(design);
+  if (positions.scheme()->scale(position_shape(design)) == 0) {
+    std::vector<std::string> names = positions.choices();
+    std::erase(names, kNoPosition);
+    const std::string& listed = names.front();
+    throw UsageError(fmt::format("'{}': {} replaces the whole score and cannot be part of a list",
+                                 escape(positions.text()), escape(listed)));
+  }
   const auto is_scaled = [](const LayerDesign& layer) { return layer.attention_scale != 1; };
   if (std::ranges::any_of(design.layers, is_scaled) || design.attention_scale == 0) {
     throw UsageError(
         fmt::format("'{}': the model scales the scores of each layer differently, expected one "
                     "scheme for all layers",
-                    escape(design.variants.position)));
+                    escape(positions.text())));
   }
   const double plain = 1 / std::sqrt(static_cast<double>(position_shape(design).head_size));
   for (std::size_t l = 0; l < has_position.size(); ++l) {
@@ -94,24 +68,13 @@ void scale_listed_layers(Design& design) {
   }
 }
 
-std::vector<std::shared_ptr<const nn::AttentionNormalizer>> layer_normalizers(std::string_view text,
-                                                                              Index layers) {
-  std::vector<std::shared_ptr<const nn::AttentionNormalizer>> all;
-  const std::vector<std::string> names = layer_choices(text, layers);
-  for (std::size_t l = 0; l < names.size(); ++l) {
-    const bool again = l > 0 && names[l] == names[l - 1];
-    all.push_back(again ? all.back() : nn::parse_normalizer(names[l]));
-  }
-  return all;
-}
-
 std::vector<bool> layers_with_score_scale(const Design& design) {
   std::vector<bool> all;
-  if (!design.variants.mixer.empty()) {
+  if (design.variants.mixer != nullptr) {
     all.resize(static_cast<std::size_t>(design.num_hidden_layers), false);
     return all;
   }
-  for (const auto& one : layer_normalizers(design.normalizer, design.num_hidden_layers))
+  for (const auto& one : layer_normalizers(design))
     all.push_back(one->offset_of_learned().has_value());
   return all;
 }
@@ -122,26 +85,26 @@ bool learns_score_scale(const Design& design) {
 }
 
 double start_of_score_scale(const Design& design) {
-  for (const auto& one : layer_normalizers(design.normalizer, design.num_hidden_layers)) {
+  for (const auto& one : layer_normalizers(design)) {
     if (one->offset_of_learned()) return one->parameters().front().value;
   }
   return 0;
 }
 
 void check_score_scale(const Design& design) {
-  const auto normalizers = layer_normalizers(design.normalizer, design.num_hidden_layers);
+  const auto normalizers = layer_normalizers(design);
   const double start = start_of_score_scale(design);
   for (const auto& one : normalizers) {
     if (!one->offset_of_learned()) continue;
     if (one->parameters().front().value != start)
       throw UsageError(
           fmt::format("'{}': s starts with several values, expected the same in all layers",
-                      escape(design.normalizer)));
+                      escape(design.normalizer.text())));
   }
   if (!learns_score_scale(design)) return;
   const auto refuse = [&](std::string_view what) {
     throw UsageError(fmt::format("'{}' multiplies queries and cannot be combined with {}",
-                                 escape(design.normalizer), what));
+                                 escape(design.normalizer.text()), what));
   };
   const auto scheme = position_scheme(design);
   const bool own_terms = design.position == PositionType::kXlnet ||
@@ -155,7 +118,7 @@ void check_score_scale(const Design& design) {
 }
 
 nn::PositionShape position_shape(const Design& design) {
-  return shape_of(design, position_scheme(design).get());
+  return shape_of(design, position_scheme(design));
 }
 
 std::vector<nn::PositionParameter> position_parameters(const Design& design) {
@@ -220,14 +183,14 @@ bool positions_act_in_attention(const Design& design) {
 
 std::string position_text(std::string_view text) {
   const std::string_view spelled = trim(text);
-  if (is_layer_list(spelled)) return std::string(spelled);
+  if (LayerList(std::string(spelled)).is_list()) return std::string(spelled);
   if (const auto parts = split_in_two(spelled, '('); parts && trim(parts->second) == ")")
     return std::string(trim(parts->first));
   return std::string(spelled);
 }
 
 void take_own_position(Design& design) {
-  if (is_layer_list(design.variants.position)) return;
+  if (design.variants.position.is_list()) return;
   const auto scheme = position_scheme(design);
   const OwnPosition* own = scheme ? own_position(scheme->name()) : nullptr;
   if (own == nullptr) return;
@@ -239,16 +202,16 @@ void take_own_position(Design& design) {
     if (rotary && rotary_base(rotary->frequencies, 0)) set_rotary(*rotary, design);
     return;
   }
-  if (position_text(design.variants.position) != own->scheme) return;
+  if (position_text(design.variants.position.text()) != own->scheme) return;
   design.position = own->type;
-  design.variants.position.clear();
+  design.variants.position = {};
   design.variants.position_shared = false;
 }
 
 std::optional<RotaryDesign> rotary_of(const Design& design) {
-  if (is_layer_list(design.variants.position)) return std::nullopt;
+  if (design.variants.position.is_list()) return std::nullopt;
   const auto scheme = position_scheme(design);
-  const auto* found = dynamic_cast<const nn::RotaryScheme*>(scheme.get());
+  const auto* found = dynamic_cast<const nn::RotaryScheme*>(scheme);
   if (found == nullptr) return std::nullopt;
   RotaryDesign rotary;
   rotary.layout = found->layout();
@@ -259,22 +222,23 @@ std::optional<RotaryDesign> rotary_of(const Design& design) {
 
 void set_rotary(const RotaryDesign& rotary, Design& design) {
   for (LayerDesign& layer : design.layers) layer.rotary = rotary;
-  design.variants.position.clear();
+  design.variants.position = {};
   design.variants.position_shared = false;
   design.position = PositionType::kRotary;
 }
 
-const nn::Mixer* mixer_of(const Design& design) {
-  if (design.variants.mixer.empty()) return nullptr;
-  const nn::Mixer* mixer = nn::find_mixer(design.variants.mixer);
+std::string_view mixer_name(const Design& design) { return design.variants.mixer->info().name; }
+
+const nn::Mixer* mixer_named(std::string_view name) {
+  const nn::Mixer* mixer = nn::find_mixer(name);
   if (mixer != nullptr) return mixer;
   throw UsageError(
-      fmt::format("no mixer '{}', expected {}", escape(design.variants.mixer),
+      fmt::format("no mixer '{}', expected {}", escape(name),
                   comma_list(nn::mixers(), [](const nn::Mixer* one) { return one->info().name; })));
 }
 
 std::optional<std::string> mixer_problem(const Design& design) {
-  const nn::Mixer* mixer = mixer_of(design);
+  const nn::Mixer* mixer = design.variants.mixer;
   if (mixer == nullptr || design.streams == Streams::kOne) return std::nullopt;
   if (design.streams != Streams::kFixedKeys)
     return "a mixer works with one stream only, expected attention";
@@ -297,7 +261,7 @@ nn::MixerShape mixer_shape(const Design& design) {
 }
 
 std::vector<nn::MixerParameter> mixer_parameters(const Design& design) {
-  const nn::Mixer* mixer = mixer_of(design);
+  const nn::Mixer* mixer = design.variants.mixer;
   return mixer != nullptr ? mixer->parameters(mixer_shape(design))
                           : std::vector<nn::MixerParameter>{};
 }
@@ -320,9 +284,9 @@ DesignMasks mask_support(const Design& design) {
     if (masks > least.masks) least = {masks, std::move(part)};
   };
   if (const auto scheme = position_scheme(design))
-    add(scheme->facts().masks, "position " + design.variants.position);
-  if (const nn::Mixer* mixer = mixer_of(design))
-    add(mixer->info().masks, "mixer " + design.variants.mixer);
+    add(scheme->facts().masks, "position " + design.variants.position.text());
+  if (const nn::Mixer* mixer = design.variants.mixer)
+    add(mixer->info().masks, fmt::format("mixer {}", mixer_name(design)));
   if (design.convolution_size > 0)
     add(nn::MaskSupport::kFull, "the convolution of its first layer");
   return least;
@@ -350,12 +314,12 @@ double residual_scale(const Design& design, Index layer) {
 
 Index context_width(const Design& design) {
   if (design.layer_kind == LayerKind::kGatedAttention) return design.intermediate_size;
-  if (!design.variants.mixer.empty()) return design.hidden_size;
+  if (design.variants.mixer != nullptr) return design.hidden_size;
   return value_heads(design) * head_value_size(design);
 }
 
 bool scales_heads(const Design& design) {
-  return design.norm_placement == NormPlacement::kNormFormer && design.variants.mixer.empty();
+  return design.norm_placement == NormPlacement::kNormFormer && design.variants.mixer == nullptr;
 }
 
 // Which parts of a design do not go together.
@@ -411,8 +375,8 @@ void check_latent(const Design& design) {
   if (!(latent->kappa > 0 && latent->kappa <= 1e6))
     refuse(fmt::format("kappa {}", latent->kappa), "more than 0 and at most 1e6");
   if (design.streams != Streams::kOne) refuse("several streams", "one");
-  if (!design.variants.mixer.empty())
-    refuse(fmt::format("{} {}", field("mixer"), design.variants.mixer), "attention");
+  if (design.variants.mixer != nullptr)
+    refuse(fmt::format("{} {}", field("mixer"), mixer_name(design)), "attention");
   if (design.variants.detector) refuse("a detector", "a model without detector");
   if (design.variants.late_positions > 0)
     refuse(field("late_positions"), "a model without late positions");

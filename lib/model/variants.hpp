@@ -15,24 +15,25 @@
 
 namespace masque::model {
 
-/// The scheme of `design.variants.position`; nullptr if that is empty. Of a list (layer_list.hpp)
-/// the one that stands there besides `none`. Throws UsageError for an unknown one, and for lists of
-/// several, or of one that acts on the input or makes the whole score. Parses the text with each
-/// call.
-std::shared_ptr<const nn::PositionScheme> position_scheme(const Design& design);
+/// The scheme of `design`, of a list the one that stands there besides `none`; nullptr without one.
+inline const nn::PositionScheme* position_scheme(const Design& design) {
+  return design.variants.position.scheme().get();
+}
 /// Of each layer of `design`, whether the scheme acts in it: in all but those for which a list says
 /// `none`. Throws UsageError for a list of another length.
 std::vector<bool> layers_with_position(const Design& design);
 
 /// With a list of positions, gives the layers of `design` without one scores scaled by 1/√(head
 /// size), whatever the scheme's scale is, in LayerDesign::attention_scale. Throws UsageError for a
-/// model whose layers have scales of their own.
+/// list of another length, for a scheme that makes the whole score, and for a model whose layers
+/// have scales of their own.
 void scale_listed_layers(Design& design);
 
-/// The normalizer of each of `layers` layers, from `text`, one for all or a list. Throws UsageError
-/// for unknown ones and for a list of another length.
-std::vector<std::shared_ptr<const nn::AttentionNormalizer>> layer_normalizers(std::string_view text,
-                                                                              Index layers);
+/// The normalizer of each layer of `design`. Throws UsageError for a list of another length.
+inline std::vector<std::shared_ptr<const nn::AttentionNormalizer>> layer_normalizers(
+    const Design& design) {
+  return design.normalizer.normalizers(design.num_hidden_layers);
+}
 
 /// Of each layer of `design`, whether its normalizer has a scale that its heads learn; of mixers
 /// none has.
@@ -96,9 +97,10 @@ std::optional<RotaryDesign> rotary_of(const Design& design);
 /// of its scheme.
 void set_rotary(const RotaryDesign& rotary, Design& design);
 
-/// The mixer of `design.variants.mixer`, which lives as long as the program; nullptr if that is
-/// empty. Throws UsageError for an unknown one.
-const nn::Mixer* mixer_of(const Design& design);
+/// What the mixer of `design`, which has one, is called.
+std::string_view mixer_name(const Design& design);
+/// The mixer called `name`. Throws UsageError for an unknown one.
+const nn::Mixer* mixer_named(std::string_view name);
 /// The sizes of `design` for its mixer, of which max_position_embeddings are the tokens.
 nn::MixerShape mixer_shape(const Design& design);
 /// Why the mixer of `design` cannot stand in its streams; nothing if it can, and without one. Of

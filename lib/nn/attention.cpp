@@ -1,59 +1,8 @@
 #include "nn/attention.hpp"
 
-#include <algorithm>
-#include <vector>
-
 #include "base/error.hpp"
-#include "base/registry.hpp"
-#include "nn/variant.hpp"
 
 namespace masque::nn {
-
-namespace {
-
-using Evaluations = Registry<AttentionEvaluation>;
-
-std::vector<VariantInfo> list_variants() {
-  std::vector<VariantInfo> out;
-  out.reserve(attention_evaluations().size());
-  for (const AttentionEvaluation* evaluation : attention_evaluations()) {
-    VariantInfo info;
-    info.kind = "evaluation";
-    info.name = evaluation->name();
-    info.masks = "any";
-    info.cost = evaluation->cost();
-    info.source = evaluation->source();
-    out.push_back(std::move(info));
-  }
-  return out;
-}
-
-const VariantSource kVariants(list_variants);
-
-}  // namespace
-
-AttentionEvaluationRegistration::AttentionEvaluationRegistration(
-    std::unique_ptr<const AttentionEvaluation> evaluation) {
-  Evaluations::of_process().add(std::move(evaluation));
-}
-
-std::span<const AttentionEvaluation* const> attention_evaluations() {
-  return Evaluations::of_process().all();
-}
-
-const AttentionEvaluation* find_attention_evaluation(std::string_view name) {
-  return Evaluations::of_process().find(name);
-}
-
-const AttentionEvaluation& choose_evaluation(Index /*queries*/, Index keys,
-                                             const mask::BlockMap* /*blocks*/) {
-  // Up to here the scores of a tile stay in the second cache.
-  constexpr Index kMostOfBlock = 1024;
-  const AttentionEvaluation* evaluation =
-      find_attention_evaluation(keys <= kMostOfBlock ? "block" : "long");
-  MASQUE_CHECK(evaluation != nullptr);
-  return *evaluation;
-}
 
 template <class T>
 void check_problem(const AttentionProblem<T>& problem, MatrixView<T> context) {

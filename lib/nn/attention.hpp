@@ -56,8 +56,8 @@ struct AttentionProblem {
   /// visitor sees stay as they are. Not for complex numbers.
   bool bf16 = false;
   /// Filled for a visitor, before its call for a head, where they are not empty; `block`, `long`
-  /// and materialized attention only. Numerators are e^(score − shift) or relu², rows without any
-  /// have −∞.
+  /// and materialized attention only. Numerators are those of the normalizer, for exponentials of
+  /// score − shift; rows without any have −∞.
   MatrixView<T> log_divisors;  ///< (heads, T): shift of the row plus log of its divisor
   MatrixView<T> scores;        ///< (heads · T, S), times the temperature; −∞ where hidden
 };
@@ -67,42 +67,8 @@ template <class T>
 using WeightsVisitor = std::function<void(Index head, MatrixView<const T> weights)>;
 
 /// Checks (MASQUE_CHECK) that the shapes of `problem` and of its `context` fit each other:
-/// every evaluation calls it.
+/// whatever evaluates attention calls it.
 template <class T>
 void check_problem(const AttentionProblem<T>& problem, MatrixView<T> context);
-
-/// One way to evaluate attention. Stateless, registered by name; all agree but for rounding.
-class AttentionEvaluation {
- public:
-  virtual ~AttentionEvaluation() = default;
-  virtual std::string_view name() const = 0;    ///< "dense", "block", "long"
-  virtual std::string_view cost() const = 0;    ///< memory and products: of VariantInfo
-  virtual std::string_view source() const = 0;  ///< author, year, identifier
-  /// Sets `context` (T, heads · value size) to the attention of `problem`. A query that sees no key
-  /// gets 0. `visit` may be empty; with it the weights of each head are computed as a whole,
-  /// whatever the evaluation. Parallel over heads or blocks of queries, serial inside a parallel
-  /// region. The bits of a row do not depend on the other rows, nor on threads.
-  virtual void forward(const AttentionProblem<float>& problem, MatrixView<float> context,
-                       const WeightsVisitor<float>& visit) const = 0;
-  /// The same in double: sets `context` to the attention of `problem`; `visit` may be empty.
-  virtual void forward(const AttentionProblem<double>& problem, MatrixView<double> context,
-                       const WeightsVisitor<double>& visit) const = 0;
-};
-
-/// All registered evaluations, sorted by name.
-std::span<const AttentionEvaluation* const> attention_evaluations();
-/// The evaluation called `name`; nullptr if there is none.
-const AttentionEvaluation* find_attention_evaluation(std::string_view name);
-/// Adds an evaluation at program start.
-struct AttentionEvaluationRegistration {
-  /// Adds `evaluation` to attention_evaluations(); its name must be new.
-  explicit AttentionEvaluationRegistration(std::unique_ptr<const AttentionEvaluation> evaluation);
-};
-
-/// The evaluation that models use: `block` up to 1024 `keys`, else `long`. It depends on the number
-/// of keys alone, not on `queries` and `blocks`, so that a row has the same bits whatever other
-/// queries are evaluated with it.
-const AttentionEvaluation& choose_evaluation(Index queries, Index keys,
-                                             const mask::BlockMap* blocks);
 
 }  // namespace masque::nn

@@ -1,7 +1,7 @@
-// Attention as it is defined, in plain loops, with its gradients. T is float, double or
-// std::complex<double>, whose imaginary part carries a derivative (complex step).
+// Attention as it is defined, in plain loops; its gradients: attention_gradients.hpp. T is float,
+// double or std::complex<double>, whose imaginary part carries a derivative (complex step).
 //
-// Memory: two (T, S) matrices, one head at a time. Serial.
+// Memory: one (T, S) matrix, one head at a time. Serial.
 #pragma once
 
 #include <algorithm>
@@ -145,7 +145,7 @@ RowDivision<T> normalize_row(const AttentionNormalizer& normalizer, const RowMas
 }  // namespace reference
 
 /// Sets `context` (T, heads · value size) to the attention of `given`: the definition of
-/// AttentionEvaluation::forward. `visit`, if any, gets the weights of each head. Does not fill
+/// evaluate_attention(). `visit`, if any, gets the weights of each head. Does not fill
 /// `log_divisors` and `scores`.
 template <class T>
 void attention_reference(const AttentionProblem<T>& given, MatrixView<T> context,

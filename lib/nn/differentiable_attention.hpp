@@ -69,14 +69,14 @@ struct DifferentiableBackward {
 /// sequences run in parallel, serial inside a parallel region; results do not depend on threads.
 /// Position terms are called from several threads, for different heads.
 /// Cost: 4 · visible pairs · head size a head. Memory, kept by each thread: keys and values of a
-/// head twice, and 13 rows of scores; with weight or value terms (T, S) once.
+/// head twice, and 16 rows of scores; with weight or value terms (T, S) once.
 template <class T>
 void differentiable_attention_forward(std::span<const DifferentiableForward<T>> sequences);
 /// Runs the backward pass of all `sequences`. The gradients of different sequences must not
 /// overlap. If one of them has gradients of position terms all run on the calling thread, in order,
 /// since those may share parameters.
-/// Cost: 10 · visible pairs · head size. Memory of a thread: keys, values and their gradients of a
-/// head twice and once; with position terms three times (T, S).
+/// Cost: 10 · visible pairs · head size. Memory of a thread: keys and values of a head twice, their
+/// gradients once; with position terms three times (T, S).
 template <class T>
 void differentiable_attention_backward(std::span<const DifferentiableBackward<T>> sequences);
 

@@ -4,6 +4,7 @@
 // model's; norms that belong to the mixing itself are inside.
 #pragma once
 
+#include <algorithm>
 #include <complex>
 #include <memory>
 #include <span>
@@ -48,7 +49,14 @@ struct MixerInfo {
   std::string_view lengths;  ///< what a sequence shorter than n takes
   std::string_view cost;     ///< multiplications: "n² d"
   std::string_view source;   ///< author, year, arXiv number
+  /// The sizes that its parameters or its result depend on, besides tokens and hidden_size.
+  std::vector<Index MixerShape::*> sizes = {};
 };
+
+/// Whether the parameters or the result of the mixer that `info` describes depend on `size`.
+inline bool reads_size(const MixerInfo& info, Index MixerShape::*size) {
+  return std::ranges::find(info.sizes, size) != info.sizes.end();
+}
 
 /// The mixing of one sequence. Views and pointers are borrowed.
 template <class T>

@@ -19,12 +19,6 @@ struct PositionIds {
   std::span<const Index> keys;     ///< position of each key
 };
 
-/// The bucket in [0, `buckets`) of a key that is `offset` = key − query positions after the query.
-/// Half of the buckets of a direction are exact distances, the others logarithmic up to
-/// `max_distance`, the last also for all beyond it. With `bidirectional` keys after the query have
-/// the upper half of the buckets, else all have bucket 0. Raffel et al. 2019, arXiv:1910.10683.
-Index t5_bucket(Index offset, Index buckets, Index max_distance, bool bidirectional);
-
 /// ALiBi: −slope_h · |i − j| for `num_heads` heads and the distances of `positions`. Press et
 /// al. 2021, arXiv:2108.12409.
 template <class T>
@@ -32,11 +26,6 @@ std::unique_ptr<ScoreBias<T>> alibi_bias(Index num_heads, PositionIds positions)
 /// The slopes of `num_heads` = H heads, 2^(−8h/H) for h = 1 … H; if H is not a power of two,
 /// those of the paper's code.
 std::vector<double> alibi_slopes(Index num_heads);
-
-/// The bucket of a `distance` query − key: itself up to half of `buckets`, then logarithmic up to
-/// `max_distance`, odd in the distance. `buckets` or `max_distance` ≤ 0: the distance. He et al.
-/// 2020, arXiv:2006.03654 (v2 and v3 of DeBERTa).
-Index disentangled_bucket(Index distance, Index buckets, Index max_distance);
 
 /// Fills row r of `table` (positions, d), d even, for p = positions[r] of `positions`: sin(p ·
 /// 10000^(−2i/d)) and cos. `interleaved`: at features 2i and 2i + 1, as in the paper; else at i and

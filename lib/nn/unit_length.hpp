@@ -88,6 +88,13 @@ inline bool unit_keys(const AttentionNormalizer& normalizer) {
          normalizer.unit_length() == UnitLength::kBoth;
 }
 
+/// What multiplies q·k in `problem`: its scale, or 1 if the normalizer does not scale; 0 stays 0.
+template <class T>
+double product_scale(const AttentionProblem<T>& problem) {
+  // With a scale of 0 the position terms are the whole score.
+  return problem.normalizer->scaled() || problem.scale == 0 ? problem.scale : 1;
+}
+
 /// A problem whose products are taken as they are: copies of the operands that must have length 1,
 /// and the scale that its normalizer has. Position terms see these operands, too. Borrows the rest.
 template <class T>
@@ -95,8 +102,7 @@ class OperandProblem {
  public:
   /// Copies the operands of `problem` that must have length 1.
   explicit OperandProblem(const AttentionProblem<T>& problem) : problem_(problem) {
-    // With a scale of 0 the position terms are the whole score.
-    if (!problem.normalizer->scaled() && problem.scale != 0) problem_.scale = 1;
+    problem_.scale = product_scale(problem);
     if (unit_queries(*problem.normalizer)) {
       query_ = unit_rows(problem.query, problem.num_heads);
       problem_.query = query_.view();

@@ -11,7 +11,7 @@
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
 #include "base/little_endian.hpp"
-#include "base/output_group.hpp"
+#include "base/output_folder.hpp"
 #include "base/parallel.hpp"
 
 namespace masque::records {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <variant>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
+#include "base/parallel.hpp"
 
 namespace masque::records {
 
@@ -196,6 +198,32 @@ void append_record(const Record& record, std::string& out) {
   for (const OtherField& field : record.other) json.raw_key(field.key).raw(field.value);
   json.end_object();
   out += '\n';
+}
+
+namespace {
+
+/// Calls work(); what it refuses is the record's fault.
+template <class Work>
+void about_mask(const Work& work) {
+  if (const auto problem = usage_error_message(work)) throw InputError("mask: " + *problem);
+}
+
+}  // namespace
+
+mask::MaskExpression parse_record_mask(std::string_view text, Index length) {
+  std::optional<mask::MaskExpression> mask;
+  about_mask([&] {
+    mask = mask::parse_mask(text);
+    mask->check_sequence(length);
+  });
+  return *std::move(mask);
+}
+
+mask::Mask bind_record_mask(std::string_view text, Index length) {
+  const mask::MaskExpression mask = parse_record_mask(text, length);
+  std::optional<mask::Mask> bound;
+  about_mask([&] { bound = mask.bind_sequence(length); });
+  return *std::move(bound);
 }
 
 }  // namespace masque::records

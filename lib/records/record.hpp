@@ -10,6 +10,7 @@
 
 #include "base/name_table.hpp"
 #include "base/types.hpp"
+#include "mask/expression.hpp"
 
 namespace masque::records {
 
@@ -159,5 +160,15 @@ bool labels_are_own(const Record& record);
 /// Appends `record` to `out` as one JSON object and a line feed: with `noisy` the texts and errors,
 /// else the ids and what belongs to them; then the other fields.
 void append_record(const Record& record, std::string& out);
+
+// The mask of a record.
+
+/// The expression `text` that a record has for `length` tokens. Throws InputError "mask: …" if it
+/// is none, is for another length, or names a mask that reads a file: data open no files.
+mask::MaskExpression parse_record_mask(std::string_view text, Index length);
+
+/// The mask `text` of a record, bound to `length` tokens. Throws InputError as parse_record_mask,
+/// and for values that do not fit the length.
+mask::Mask bind_record_mask(std::string_view text, Index length);
 
 }  // namespace masque::records

@@ -14,7 +14,7 @@
 #include "base/text_source.hpp"
 #include "base/utf8.hpp"
 #include "records/record_reader.hpp"
-#include "records/token_lines.hpp"
+#include "records/token_folder.hpp"
 
 namespace masque::records {
 
@@ -23,10 +23,12 @@ namespace {
 constexpr std::size_t kFirstBad = 10;
 constexpr std::string_view kBlanks = " \r";
 
-/// Throws for a JSON array, whose lines are no records.
-void refuse_array(std::string_view piece, const std::string& name) {
+/// Whether the input that begins with `piece` is JSON. Throws for an array, whose lines are no
+/// records.
+bool is_json(std::string_view piece, const std::string& name) {
   JsonDetector detector;
-  if (!detector.add(piece) || detector.kind() != kJsonArray) return;
+  if (!detector.add(piece)) return false;
+  if (detector.kind() != kJsonArray) return true;
   throw InputError(
       name,
       fmt::format("{}, expected one JSON object per line, or lines of ids or of text: {} text "
@@ -35,11 +37,12 @@ void refuse_array(std::string_view piece, const std::string& name) {
 }
 
 LineFormat guess_format(std::string_view piece, const std::string& name) {
-  refuse_array(piece, name);
+  // JSON may begin with more than a brace: a line that cannot be read is then named.
+  if (is_json(piece, name)) return LineFormat::kJson;
   LineFormat format = LineFormat::kIds;
   bool found = false;
   for_each_line(piece, [&](std::string_view line) {
-    line = trim(line, kBlanks);
+    line = trim(line, kBlanksOfLine);
     if (found || line.empty()) return;
     found = true;
     if (line.front() == '{') {
@@ -316,7 +319,7 @@ LineFilter line_filter(const RecordFilter& filter, LineFormat& format) {
   if (folder) read_folder(filter, format, lines);
   lines.sink = filter.sink;
   lines.start = [&format, &filter](const LinePiece& first) {
-    if (format == LineFormat::kJson) refuse_array(first.text, name_of(filter));
+    if (format == LineFormat::kJson) is_json(first.text, name_of(filter));
     if (format == LineFormat::kAuto) format = guess_format(first.text, name_of(filter));
   };
   return lines;

@@ -6,6 +6,8 @@
 #include <functional>
 #include <limits>
 #include <new>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -21,6 +23,7 @@ struct JsonRecordReader::State {
   std::optional<std::string> text;
   std::string repaired;  ///< the line, if it had lone surrogates
   std::uint64_t lone_surrogates = 0;
+  std::vector<std::string_view> keys;  ///< of the last line, unescaped
 };
 
 namespace {
@@ -109,7 +112,10 @@ Problem read_raw(od::value value, std::string_view key, std::string_view& raw) {
 /// Reads the members of one object.
 class MemberReader {
  public:
-  MemberReader(Record& record, std::optional<std::string>& text) : record_(record), text_(text) {}
+  /// `keys` receives the keys that are read.
+  MemberReader(Record& record, std::optional<std::string>& text,
+               std::vector<std::string_view>& keys)
+      : record_(record), text_(text), keys_(keys) {}
 
   /// The spelling of the ids; empty: there are none.
   std::string_view ids_name;
@@ -120,6 +126,7 @@ class MemberReader {
     if (key.find('\\') != std::string_view::npos &&
         field.unescaped_key().get(key) != simdjson::SUCCESS)
       return fmt::format("{}: expected a JSON string as key", escape(written_));
+    keys_.push_back(key);
     const od::value value = field.value();
     if (key == "ids" || key == "input_ids") {
       if (!ids_name.empty()) return twice(ids_name, key);
@@ -152,6 +159,13 @@ class MemberReader {
     if (key == "schema") return read_schema(value);
     if (key == "mask") return read_mask(value);
     return read_other(key, value);
+  }
+
+  /// After all members: whether a key was given twice.
+  Problem check_keys() const {
+    std::ranges::sort(keys_);
+    const auto second = std::ranges::adjacent_find(keys_);
+    return second == keys_.end() ? Problem() : twice(*second, *second);
   }
 
   /// After all members of a record with ids: what is wrong with their lengths, then without the
@@ -196,7 +210,7 @@ class MemberReader {
 
  private:
   static std::string twice(std::string_view first, std::string_view second) {
-    if (first == second) return fmt::format("{}: given twice", first);
+    if (first == second) return fmt::format("{}: given twice", escape(first));
     return fmt::format("{} and {}: two names of the same field, expected one", first, second);
   }
 
@@ -244,6 +258,7 @@ class MemberReader {
 
   Record& record_;
   std::optional<std::string>& text_;
+  std::vector<std::string_view>& keys_;
   Numbers attention_;
   std::string_view written_;              ///< the key, escapes and all
   std::string_view pos_name_, seg_name_;  ///< as they were spelled
@@ -279,7 +294,8 @@ Problem JsonRecordReader::read(std::string_view line, Record& record) {
   if (auto error = document.get_object().get(object); error != simdjson::SUCCESS) {
     return fmt::format("not a JSON object: {}", simdjson::error_message(error));
   }
-  MemberReader members(record, state_->text);
+  state_->keys.clear();
+  MemberReader members(record, state_->text, state_->keys);
   for (auto result : object) {
     od::field field;
     if (auto error = std::move(result).get(field); error != simdjson::SUCCESS) {
@@ -289,6 +305,7 @@ Problem JsonRecordReader::read(std::string_view line, Record& record) {
   }
   if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
     return "characters after the JSON object, expected one object per line";
+  if (auto problem = members.check_keys()) return problem;
   if (!members.ids_name.empty()) {
     state_->text.reset();
     return members.finish();

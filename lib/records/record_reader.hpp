@@ -28,8 +28,9 @@ class JsonRecordReader {
   /// The names of Hugging Face are read as well: input_ids, position_ids and token_type_ids are
   /// ids, pos (Record::position_ids) and seg; tokens with a 0 in attention_mask are taken out, the
   /// others keep their positions, and Record::hidden has those in front of others. Both spellings
-  /// of one field, or a mask of each kind, are wrong. Keys may be written with escapes. Lone
-  /// surrogates ("\ud83d" alone) are read as U+FFFD, in what passes through, too.
+  /// of one field, a key that is given twice, or a mask of each kind, are wrong. Keys may be
+  /// written with escapes. Lone surrogates ("\ud83d" alone) are read as U+FFFD, in what passes
+  /// through, too.
   std::optional<std::string> read(std::string_view line, Record& record);
 
   /// The member "text" of the last record, unescaped, if it had no `ids`. Valid until the next

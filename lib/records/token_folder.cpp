@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/checked.hpp"
+#include "base/decimal.hpp"
 #include "base/digest_line.hpp"
 #include "base/error.hpp"
 #include "base/file_kind.hpp"
@@ -16,7 +17,7 @@
 #include "base/json_writer.hpp"
 #include "base/little_endian.hpp"
 #include "records/binary_layout.hpp"
-#include "text/tokenizer_digest.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::records {
 
@@ -233,8 +234,7 @@ Index TokenFolder::begin(Index sequence) const {
   return static_cast<Index>(std::min(end, static_cast<std::uint64_t>(info_.tokens)));
 }
 
-std::optional<std::string> TokenFolder::find_wrong_length(Index sequence, Index& length) const {
-  length = begin(sequence + 1) - begin(sequence);
+std::optional<std::string> TokenFolder::find_wrong_length(Index sequence, Index length) const {
   const Index most = lengths_.back().length;
   if (length >= 1 && length <= most) return std::nullopt;
   return fmt::format("sequence {} of {} tokens, expected 1 to {} ({})", sequence + 1, length, most,
@@ -242,7 +242,7 @@ std::optional<std::string> TokenFolder::find_wrong_length(Index sequence, Index&
 }
 
 Index TokenFolder::length(Index sequence) const {
-  Index length = 0;
+  const Index length = begin(sequence + 1) - begin(sequence);
   if (const auto problem = find_wrong_length(sequence, length))
     throw InputError(ends_.path(), *problem);
   return length;
@@ -260,18 +260,37 @@ std::optional<std::string> TokenFolder::find_damage(
   };
   TokenDigest digest;
   LengthTally lengths;
-  std::vector<TokenId> ids;
+  // Sequences may be short: the ends of many and the ids of several are read at once.
+  constexpr Index kEndsAtOnce = 1 << 13;
+  std::vector<std::byte> ends;
+  std::vector<TokenId> some;  // ids from some_begin on
+  Index some_begin = 0;
   Index begin = 0;
   for (Index i = 0; i < info_.sequences; ++i) {
-    if (i % 1024 == 0) throw_if_interrupted();
-    Index length = 0;
+    const auto at = static_cast<std::size_t>(i % kEndsAtOnce) * sizeof(std::uint64_t);
+    if (at == 0) {
+      ends.resize(static_cast<std::size_t>(std::min(kEndsAtOnce, info_.sequences - i)) *
+                  sizeof(std::uint64_t));
+      ends_.read(static_cast<std::uint64_t>(i) * sizeof(std::uint64_t), ends);
+    }
+    const auto end = static_cast<Index>(std::min(load_number<std::uint64_t>(ends.data() + at),
+                                                 static_cast<std::uint64_t>(info_.tokens)));
+    const Index length = end - begin;
     if (const auto problem = find_wrong_length(i, length)) return message(kTokenEndsName, *problem);
-    ids.resize(static_cast<std::size_t>(length));
-    if (const auto problem = find_wrong_id({ids_, 0, info_.id_bytes, info_.vocab_size}, begin, ids))
-      return message(kTokenIdsName, *problem);
+    if (end > some_begin + std::ssize(some)) {
+      throw_if_interrupted();
+      some_begin = begin;
+      const Index most = std::min(static_cast<Index>(kRun), info_.tokens - begin);
+      some.resize(static_cast<std::size_t>(std::max(length, most)));
+      if (const auto problem =
+              find_wrong_id({ids_, 0, info_.id_bytes, info_.vocab_size}, begin, some))
+        return message(kTokenIdsName, *problem);
+    }
+    const std::span<const TokenId> ids = std::span(some).subspan(
+        static_cast<std::size_t>(begin - some_begin), static_cast<std::size_t>(length));
     digest.add(ids);
     lengths.add(length);
-    begin += length;
+    begin = end;
     if (visit) visit(ids);
   }
   if (lengths.counts() != lengths_)
@@ -355,6 +374,58 @@ class TokenFile final : public TokenSource {
 
 std::shared_ptr<const TokenSource> open_token_file(const std::string& path, Index vocab_size) {
   return std::make_shared<const TokenFile>(path, vocab_size);
+}
+
+void reserve_ids(std::string& out, std::size_t count) {
+  if (count > (1 << 16)) out.reserve(out.size() + count * (kDecimalChars + 1));
+}
+
+void append_ids(std::string& out, std::span<const TokenId> ids, char between) {
+  constexpr std::size_t kAtOnce = 512;
+  std::array<char, kAtOnce*(kDecimalChars + 1)> buffer;
+  reserve_ids(out, ids.size());
+  for (std::size_t begin = 0; begin < ids.size(); begin += kAtOnce) {
+    const std::size_t end = std::min(begin + kAtOnce, ids.size());
+    char* at = buffer.data();
+    for (std::size_t i = begin; i < end; ++i) {
+      if (i > 0) *at++ = between;
+      at = write_decimal(ids[i], at);
+    }
+    out.append(buffer.data(), static_cast<std::size_t>(at - buffer.data()));
+  }
+}
+
+TokenLines::TokenLines(std::shared_ptr<const TokenFolder> folder, const Shard& shard,
+                       std::uint64_t max_line)
+    : folder_(std::move(folder)),
+      sequence_(part(shard.index - 1, shard)),
+      end_(part(shard.index, shard)),
+      max_line_(max_line) {}
+
+Index TokenLines::part(std::uint64_t index, const Shard& shard) const {
+  const auto all = static_cast<std::uint64_t>(folder_->sequences());
+  return static_cast<Index>(all / shard.count * index + std::min(index, all % shard.count));
+}
+
+std::size_t TokenLines::read(char* out, std::size_t size) {
+  while (text_.size() - used_ < size && sequence_ < end_) {
+    const auto length = static_cast<std::uint64_t>(folder_->length(sequence_));
+    // An id and a space are at least two bytes.
+    if (2 * length > max_line_ + 1) {
+      throw InputError(
+          fmt::format("sequence {} of {} tokens: a line of more than {} bytes, expected "
+                      "fewer ({})",
+                      sequence_ + 1, length, max_line_, field("max_line")));
+    }
+    text_.erase(0, std::exchange(used_, 0));
+    ids_.resize(length);
+    folder_->read(folder_->begin(sequence_++), ids_);
+    append_ids(text_, ids_, ' ');
+    text_ += '\n';
+  }
+  const std::size_t count = text_.copy(out, size, used_);
+  used_ += count;
+  return count;
 }
 
 }  // namespace masque::records

@@ -11,7 +11,7 @@
 #include "base/escape.hpp"
 #include "base/in_place.hpp"
 #include "base/output_folder.hpp"
-#include "base/roll_back.hpp"
+#include "base/undo_journal.hpp"
 #include "store/tensorflow/bundle_place.hpp"
 #include "store/tensorflow/leveldb_table.hpp"
 
@@ -281,6 +281,11 @@ Place find_place(const std::string& path) {
           .notes = {}};
 }
 
+/// Whether a folder that holds an adapter of PEFT has these weights besides those of the adapter.
+bool has_adapter_beside(const Place& place) {
+  return !place.name.starts_with("adapter_model.") && exists(join(place.folder, kAdapterConfig));
+}
+
 }  // namespace
 
 bool is_opened_before(const std::string& name, const std::string& single) {
@@ -299,7 +304,9 @@ Checked<Checkpoint> open_checked(const std::string& path) {
   checkpoint.path_ = path;
   checkpoint.folder_ = place.folder;
   checkpoint.is_folder_ = place.is_folder;
+  checkpoint.has_adapter_ = has_adapter_beside(place);
   checkpoint.notes_ = std::move(place.notes);
+  if (checkpoint.has_adapter_) checkpoint.notes_.emplace_back(kAdapterNote);
   std::optional<Violation> broken;
   if (place.is_index) {
     broken = checkpoint.open_index(place.name);

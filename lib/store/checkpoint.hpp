@@ -31,6 +31,9 @@ class Checkpoint {
   const std::string& path() const { return path_; }      ///< as given
   const std::string& folder() const { return folder_; }  ///< where its files are
   bool is_folder() const { return is_folder_; }          ///< a folder or an index was given
+  /// Whether the folder has an adapter of PEFT (adapter_config.json) besides these weights, which
+  /// transformers then adds to them; not of the weights of an adapter.
+  bool has_adapter() const { return has_adapter_; }
   /// The files of weights, at least one; TensorInfo::file is an index in it.
   const std::vector<WeightsFile>& files() const { return files_; }
   /// Of shards with a JSON index: what it says.
@@ -74,6 +77,7 @@ class Checkpoint {
   std::string path_;
   std::string folder_;
   bool is_folder_ = false;
+  bool has_adapter_ = false;
   std::vector<WeightsFile> files_;
   std::optional<ShardIndex> index_;
   std::optional<BundleIndex> bundle_;
@@ -84,6 +88,13 @@ class Checkpoint {
   std::vector<OpaqueTensor> opaque_;
   std::unordered_map<std::string, std::size_t> opaque_by_name_;
 };
+
+/// The file by which a folder holds an adapter of PEFT.
+inline constexpr const char* kAdapterConfig = "adapter_config.json";
+/// The note of Checkpoint::notes() where has_adapter() is true.
+inline constexpr const char* kAdapterNote =
+    "'adapter_config.json': the adapter of PEFT next to the weights is no part of them; ckpt "
+    "merge-adapter adds it";
 
 /// Whether a file `name` of a folder would be opened, or make the choice unclear, instead of the
 /// weights `single` there.

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "task/question_task.hpp"
+#include "task/task.hpp"
 
 namespace masque::task {
 

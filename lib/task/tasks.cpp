@@ -9,7 +9,6 @@
 #include "base/maker.hpp"
 #include "base/named_arguments.hpp"
 #include "task/arithmetic.hpp"
-#include "task/question_task.hpp"
 #include "task/task.hpp"
 
 namespace masque::task {

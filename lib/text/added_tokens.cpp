@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
-#include "text/code_points.hpp"
+#include "text/unicode/unicode.hpp"
 
 namespace masque::text {
 

@@ -4,13 +4,16 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/interrupt.hpp"
 
 namespace masque::text {
 
 AlignedText AlignedText::from(std::string_view text, std::uint32_t offset) {
   AlignedText out{std::string(text), {}};
   out.origin.reserve(text.size());
+  SparseLooks looks;
   for (std::size_t i = 0; i < text.size();) {
+    looks.step();
     std::size_t end = i + 1;
     while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) ++end;
     const Span span{offset + static_cast<std::uint32_t>(i),

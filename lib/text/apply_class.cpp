@@ -193,7 +193,7 @@ void check_ids(const FolderConfig& config, const TokenizerParts& parts) {
 TokenizerText steps_of(const std::string& kind, const FolderConfig& config, const TokenFinder& find,
                        bool precompiled) {
   if (is_one_of(kind, {"bert", "mpnet"})) {
-    return {.normalizer = R"({"type":"BertNormalizer"})",
+    return {.normalizer = words_normalizer(config),
             .pre_tokenizer = R"({"type":"BertPreTokenizer"})"};
   }
   // Its bytes are not compared.
@@ -207,7 +207,7 @@ TokenizerText steps_of(const std::string& kind, const FolderConfig& config, cons
 /// What a step does: its type, and what of its fields changes ids.
 struct Step {
   std::string type;
-  std::vector<std::string> fields;
+  std::vector<std::pair<std::string, std::string>> fields = {};  ///< name, value
   bool operator==(const Step&) const = default;
 };
 
@@ -220,15 +220,24 @@ void list_steps(const JsonValue& part, std::vector<Step>& out) {
     for (const JsonValue& item : items->items) list_steps(item, out);
     return;
   }
-  Step step{part.text_of("type"), {part.text_of("content"), part.text_of("behavior")}};
+  Step step{.type = part.text_of("type")};
+  for (const char* text : {"content", "behavior"})
+    step.fields.emplace_back(text, part.text_of(text));
   if (const JsonValue* pattern = part.find("pattern")) {
     for (const JsonMember& member : pattern->members)
-      step.fields.insert(step.fields.end(), {member.name, member.value.text});
+      step.fields.emplace_back(member.name, member.value.text);
   }
-  const auto flag = [&](const char* name, const char* otherwise) {
+  const auto flag = [&](const char* name, const std::string& otherwise) {
     const JsonValue* value = part.find(name);
-    step.fields.push_back(value == nullptr ? otherwise : value->text);
+    const bool given = value != nullptr && !value->is(JsonKind::kNull);
+    step.fields.emplace_back(name, given ? value->text : otherwise);
   };
+  if (step.type == "BertNormalizer") {
+    flag("clean_text", "true");
+    flag("handle_chinese_chars", "true");
+    flag("lowercase", "true");
+    flag("strip_accents", std::string(step.fields.back().second));
+  }
   if (step.type == "ByteLevel") {
     flag("add_prefix_space", "true");
     flag("use_regex", "true");
@@ -240,9 +249,20 @@ void list_steps(const JsonValue& part, std::vector<Step>& out) {
   out.push_back(std::move(step));
 }
 
-std::string names_of(const std::vector<Step>& steps) {
+/// The types of `steps`; of one that has the same type in `others` also the fields that differ.
+std::string names_of(const std::vector<Step>& steps, const std::vector<Step>& others) {
   std::string out;
-  for (const Step& step : steps) out += (out.empty() ? "" : ", ") + step.type;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto& [type, fields] = steps[i];
+    out += (out.empty() ? "" : ", ") + type;
+    if (i >= others.size() || others[i].type != type) continue;
+    for (const auto& [name, value] : fields) {
+      const auto other =
+          std::ranges::find(others[i].fields, name, &decltype(fields)::value_type::first);
+      if (other == others[i].fields.end() || other->second != value)
+        out += fmt::format(" {} {}", name, value.empty() ? "none" : value);
+    }
+  }
   return out.empty() ? "none" : out;
 }
 
@@ -286,8 +306,51 @@ void note_other_steps(const JsonValue& json, const FolderConfig& config, const s
     parts.warnings.push_back(
         fmt::format("the {} of tokenizer.json ({}) counts, but transformers 5 builds another ({}) "
                     "for {}: ids of some texts differ",
-                    name, escape(names_of(own)), names_of(of_class), config.tokenizer.named));
+                    name, escape(names_of(own, of_class)), escape(names_of(of_class, own)),
+                    config.tokenizer.named));
   }
+}
+
+/// Notes another unknown token than the class has, whose default counts where the folder names
+/// none.
+void note_other_unknown(const JsonValue& json, const FolderConfig& config, const std::string& kind,
+                        TokenizerParts& parts) {
+  std::string own;
+  if (is_one_of(kind, {"bert", "mpnet", "roformer"})) {
+    if (const JsonValue* model = json.find("model")) own = model->text_of("unk_token");
+  } else if (kind == "camembert" && parts.unknown_as_text) {
+    own = parts.steps.model->token(*parts.unknown_as_text);
+  }
+  const auto of_class = role_of(config, "unk");
+  if (own.empty() || !of_class || own == *of_class) return;
+  parts.warnings.push_back(
+      fmt::format("the unk_token of tokenizer.json ('{}') counts, but transformers 5 takes '{}' "
+                  "for {}: ids of some texts differ",
+                  escape(own), escape(*of_class), config.tokenizer.named));
+}
+
+/// Notes special tokens that the class adds to those of tokenizer.json: Llama's and Gemma's, T5's
+/// sentinels, mBART's languages.
+void note_missing_tokens(const FolderConfig& config, const std::string& kind,
+                         TokenizerParts& parts) {
+  std::vector<std::string> names;
+  const FolderConfig with_roles = with_class_roles(config, spiece_bpe_roles(kind));
+  for (const ClassRole& role : spiece_bpe_roles(kind))
+    if (const auto token = role_of(with_roles, role.role)) names.push_back(*token);
+  const JsonValue* extra = config.settings.find("extra_special_tokens");
+  const bool listed = extra != nullptr && !extra->is(JsonKind::kObject);
+  if (!listed) {
+    for (std::string& token : class_tokens({}, config, kind)) names.push_back(std::move(token));
+  }
+  std::erase_if(names, [&](const std::string& name) {
+    return std::ranges::find(parts.added, name, &AddedToken::content) != parts.added.end();
+  });
+  if (names.empty()) return;
+  const std::string more = names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "";
+  parts.warnings.push_back(
+      fmt::format("transformers 5 adds special tokens for {} that tokenizer.json does not have: "
+                  "'{}'{}: ids of texts with them differ",
+                  config.tokenizer.named, escape(names.front()), more));
 }
 
 }  // namespace
@@ -307,6 +370,8 @@ void apply_class(const JsonValue& json, const FolderConfig& folder, TokenizerPar
   set_mask_flags(config, kind);
   add_folder_tokens(config, parts.added);
   note_other_steps(json, config, kind, parts);
+  note_other_unknown(json, config, kind, parts);
+  note_missing_tokens(config, kind, parts);
   if (kind == "qwen2") reset_special_flags(config, parts.added);
   if (kind == "clip")
     parts.decoder = make_decoder(parse_json_file(clip_decoder(), parts.path), parts.path);

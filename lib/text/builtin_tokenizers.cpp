@@ -42,7 +42,7 @@ constexpr std::array<std::string_view, 15> kSpecials{
     "</s>",  "<cls>", "<sep>", "<mask>", "<eos>",  "<|endoftext|>", "<bos>"};
 
 TokenizerParts read_lines(const std::string& path, bool characters) {
-  VocabLines lines = read_vocab_txt(InputFile::open(path).read_all(kMaxVocabulary), path);
+  VocabLines lines = read_vocab_txt(read_text(path, kMaxVocabulary), path);
   auto vocab = numbered(std::move(lines.tokens));
   std::string unknown;
   for (const auto& entry : vocab)

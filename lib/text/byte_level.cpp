@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/interrupt.hpp"
 #include "text/unicode/utf8.hpp"
 
 namespace masque::text {
@@ -31,7 +32,9 @@ void byte_level(AlignedText& text) {
   AlignedText out;
   out.text.reserve(text.text.size() * 2);
   out.origin.reserve(text.text.size() * 2);
+  SparseLooks looks;
   for (std::size_t i = 0; i < text.text.size(); ++i) {
+    looks.step();
     append_utf8(out.text, byte_level_char(static_cast<unsigned char>(text.text[i])));
     out.origin.resize(out.text.size(), text.origin[i]);
   }

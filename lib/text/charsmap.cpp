@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/interrupt.hpp"
 #include "base/utf8.hpp"
 #include "text/rewriter.hpp"
 #include "text/unicode/unicode.hpp"
@@ -193,6 +194,7 @@ void replace_graphemes(AlignedText& text, const Charsmap& charsmap) {
   std::vector<Change> changes;
   changes.reserve(old.size());
   bool changed = false;
+  SparseLooks looks;
   const auto replaced = [&](std::string_view part) {
     const auto match = charsmap.shortest(part);
     if (match) replace(changes, part, match->replacement);
@@ -200,6 +202,7 @@ void replace_graphemes(AlignedText& text, const Charsmap& charsmap) {
     return match.has_value();
   };
   for (std::size_t i = 0; i < old.size();) {
+    looks.step();
     const std::size_t end = grapheme_end(old, i);
     // The whole cluster gives way to the replacement of its shortest prefix that has one.
     if (end - i < 6 && replaced(old.substr(i, end - i))) {

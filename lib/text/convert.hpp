@@ -91,6 +91,8 @@ std::string cls_sep_json(const TokenFinder& find, const FolderConfig& config);
 
 /// The special tokens of BERT's classes, or with `mpnet` of MPNet's.
 std::span<const ClassRole> word_roles(bool mpnet);
+/// The normalizer of BERT's and MPNet's classes with the settings of `config`.
+std::string words_normalizer(const FolderConfig& config);
 /// The post-processor of BERT, or with `mpnet` of MPNet, with the roles of `config`; "null" if
 /// `find` lacks a token of it.
 std::string words_processor(const TokenFinder& find, const FolderConfig& config, bool mpnet);

@@ -146,6 +146,7 @@ TokenizerParts read_byte_level(const std::string& vocab_path, const std::string&
   if (kind == "clip") {  // the ends of words are marked, not their beginnings
     parts.word_mark = WordMark::kEveryToken;
     parts.word_prefix.clear();
+    parts.word_suffix = kEndOfWord;
   }
   parts.kind = kind;
   parts.format = "vocab.json and merges.txt";

@@ -22,6 +22,8 @@ struct ClassModel {
 
 /// The special tokens of the class `kind` with a Unigram model, or of NLLB; empty for others.
 std::span<const ClassRole> spiece_class_roles(std::string_view kind);
+/// The special tokens of the class `kind` with a BPE model, "llama" or "gemma"; empty for others.
+std::span<const ClassRole> spiece_bpe_roles(std::string_view kind);
 /// The model and steps of the class `kind`, which reads a Unigram model, for the pieces of
 /// `spiece`, which it renumbers, with the settings `config`. Throws InputError about `path`.
 ClassModel read_unigram_class(SpieceModel& spiece, const std::string& path,

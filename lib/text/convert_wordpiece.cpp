@@ -216,6 +216,10 @@ std::span<const ClassRole> word_roles(bool mpnet) {
   return kBertRoles;
 }
 
+std::string words_normalizer(const FolderConfig& config) {
+  return normalizer_json(config, setting(config, "do_lower_case", true));
+}
+
 std::string words_processor(const TokenFinder& find, const FolderConfig& config, bool mpnet) {
   if (!mpnet) return cls_sep_json(find, config);
   return roberta_json(find, role_of(config, "cls").value_or(""),
@@ -269,7 +273,7 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
     processor = words_processor(finder_with(model, tokens), config, mpnet);
   }
   const std::string json =
-      tokenizer_json({.normalizer = original ? "null" : normalizer_json(config, lower),
+      tokenizer_json({.normalizer = original ? "null" : words_normalizer(config),
                       .pre_tokenizer = R"({"type":"BertPreTokenizer"})",
                       .post_processor = processor,
                       .decoder = R"({"type":"WordPiece","prefix":"##","cleanup":true})",

@@ -11,7 +11,6 @@
 #include "base/text_splice.hpp"
 #include "base/utf8.hpp"
 #include "text/json_fields.hpp"
-#include "text/part_fields.hpp"
 #include "text/pattern.hpp"
 
 namespace masque::text {

@@ -1,12 +1,23 @@
 #include "text/encoding.hpp"
 
+#include <algorithm>
+
+#include "base/interrupt.hpp"
+
 namespace masque::text {
 
 namespace {
 
 template <class T>
 void append_to(std::vector<T>& to, const std::vector<T>& from) {
-  to.insert(to.end(), from.begin(), from.end());
+  constexpr std::size_t kBlock = 1 << 16;
+  to.reserve(to.size() + from.size());
+  for (std::size_t done = 0; done < from.size(); done += kBlock) {
+    throw_if_interrupted();
+    const auto begin = from.begin() + static_cast<std::ptrdiff_t>(done);
+    const std::size_t count = std::min(kBlock, from.size() - done);
+    to.insert(to.end(), begin, begin + static_cast<std::ptrdiff_t>(count));
+  }
 }
 
 template <class T>

@@ -48,9 +48,9 @@ std::unique_ptr<FastEncoder> make_byte_level_encoder(Steps steps, bool add_prefi
 
 /// When Metaspace puts a mark in front of a text: always, if the text begins where the user's does,
 /// or never.
-enum class Prepend { kAlways, kFirst, kNever };
+enum class PrependMark { kAlways, kFirst, kNever };
 /// Metaspace with replacement U+2581, split and `prepend`; any normalizer, any model. Of `steps`
 /// the pre-tokenizer is not used. For kFirst every text begins where the user's does.
-std::unique_ptr<FastEncoder> make_metaspace_encoder(Steps steps, Prepend prepend);
+std::unique_ptr<FastEncoder> make_metaspace_encoder(Steps steps, PrependMark prepend);
 
 }  // namespace masque::text

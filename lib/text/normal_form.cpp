@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/interrupt.hpp"
 #include "text/rewriter.hpp"
 #include "text/unicode/unicode.hpp"
 
@@ -96,8 +97,10 @@ void normalize(AlignedText& text, NormalForm form) {
   // Begin of the first stretch that may change, its last inert character included.
   std::size_t inert = 0;
   std::size_t i = 0;
+  SparseLooks looks;
   const auto skip_inert = [&] {
     while (i < old.size()) {
+      looks.step();
       std::size_t next = i;
       if (!is_inert(next_char(old, next), form)) return;
       inert = i;
@@ -115,6 +118,7 @@ void normalize(AlignedText& text, NormalForm form) {
     for (i = inert; i < old.size();) {
       std::size_t next = i;
       const char32_t c = next_char(old, next);
+      looks.step();
       if (i > inert && is_inert(c, form)) break;
       decompose(c, form, items);
       i = next;

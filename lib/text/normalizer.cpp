@@ -7,8 +7,8 @@
 #include "text/bert.hpp"
 #include "text/byte_level.hpp"
 #include "text/charsmap.hpp"
+#include "text/json_fields.hpp"
 #include "text/normal_form.hpp"
-#include "text/part_fields.hpp"
 #include "text/pattern.hpp"
 #include "text/rewriter.hpp"
 #include "text/unicode/unicode.hpp"
@@ -98,9 +98,9 @@ class Precompiled : public Normalizer {
 };
 
 /// Puts a text in front.
-class Prepend : public Normalizer {
+class PrependText : public Normalizer {
  public:
-  explicit Prepend(std::string content) : content_(std::move(content)) {}
+  explicit PrependText(std::string content) : content_(std::move(content)) {}
 
   void apply(AlignedText& text) const override { prepend(text, content_); }
 
@@ -227,7 +227,7 @@ constexpr NormalizerKind kNormalizers[] = {
      }},
     {"Prepend",
      [](const PartFields& fields) -> std::shared_ptr<const Normalizer> {
-       return std::make_shared<Prepend>(fields.text("prepend"));
+       return std::make_shared<PrependText>(fields.text("prepend"));
      }},
     {"Replace",
      [](const PartFields& fields) -> std::shared_ptr<const Normalizer> {

@@ -5,8 +5,9 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
-#include "text/code_points.hpp"
+#include "base/interrupt.hpp"
 #include "text/json_fields.hpp"
+#include "text/unicode/unicode.hpp"
 
 namespace masque::text {
 
@@ -85,7 +86,9 @@ std::uint32_t trailing_spaces(std::string_view token) {
 /// Moves the offsets of `encoding` past the spaces that byte-level tokens begin and end with; with
 /// `add_prefix_space` not past a single one at the begin of the text.
 void trim_byte_level_offsets(Encoding& encoding, bool add_prefix_space) {
+  SparseLooks looks;
   for (std::size_t i = 0; i < encoding.size(); ++i) {
+    looks.step();
     std::uint32_t leading = leading_spaces(encoding.tokens[i]);
     const std::uint32_t trailing = trailing_spaces(encoding.tokens[i]);
     Span& offset = encoding.offsets[i];

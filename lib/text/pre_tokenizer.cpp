@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/interrupt.hpp"
 #include "text/aligned_text.hpp"
 #include "text/byte_level.hpp"
 #include "text/json_fields.hpp"
-#include "text/part_fields.hpp"
 #include "text/pattern.hpp"
 #include "text/rewriter.hpp"
 #include "text/unicode/unicode.hpp"
@@ -28,7 +28,9 @@ enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWith
 /// Appends each character of `text` for which `is`(c) is true to `out`.
 template <typename Is>
 void find_chars(std::string_view text, const Is& is, std::vector<Stretch>& out) {
+  SparseLooks looks;
   for (std::size_t i = 0; i < text.size();) {
+    looks.step();
     const std::size_t begin = i;
     if (is(next_char(text, i))) out.push_back({begin, i});
   }
@@ -103,7 +105,9 @@ void split_word(const AlignedText& word, std::span<const Stretch> matches, bool 
       std::reverse(pieces.begin(), pieces.end());
       break;
   }
+  SparseLooks looks;
   for (const SplitPiece& piece : pieces) {
+    looks.step();
     if (piece.at.begin < piece.at.end) out.push_back(word.part(piece.at.begin, piece.at.end));
   }
 }
@@ -116,6 +120,7 @@ void split_words(std::vector<AlignedText>& words, const Find& find, bool invert,
   std::vector<AlignedText> out;
   std::vector<Stretch> matches;
   for (const AlignedText& word : words) {
+    throw_if_interrupted();
     matches.clear();
     find(word.text, matches);
     split_word(word, matches, invert, behavior, out);
@@ -134,7 +139,9 @@ class BertPreTokenizer : public PreTokenizer {
       const auto end_word = [&](std::size_t end) {
         if (begin < end) out.push_back(word.part(begin, end));
       };
+      SparseLooks looks;
       for (std::size_t i = 0; i < text.size();) {
+        looks.step();
         const std::size_t at = i;
         const CharProperties& p = properties(next_char(text, i));
         if (!p.has(kWhiteSpace | kPunctuation)) continue;
@@ -154,7 +161,9 @@ class Whitespace : public PreTokenizer {
   void split(std::vector<AlignedText>& words, bool) const override {
     const auto find = [](std::string_view text, std::vector<Stretch>& out) {
       std::uint32_t before = kWhiteSpace;
+      SparseLooks looks;
       for (std::size_t i = 0; i < text.size();) {
+        looks.step();
         const std::size_t begin = i;
         const std::uint32_t kind = properties(next_char(text, i)).flags & (kWhiteSpace | kWord);
         if (kind != kWhiteSpace && kind == before) {
@@ -310,7 +319,10 @@ class ByteLevel : public PreTokenizer {
       }
     }
     if (use_regex_) split_words(words, find_gpt2_words, false, SplitBehavior::kIsolated);
-    for (AlignedText& word : words) byte_level(word);
+    for (AlignedText& word : words) {
+      throw_if_interrupted();
+      byte_level(word);
+    }
   }
 
  private:
@@ -362,7 +374,9 @@ class Metaspace : public PreTokenizer {
   void write_marks(AlignedText& word) const {
     if (word.text.find(' ') == std::string::npos) return;
     AlignedText out;
+    SparseLooks looks;
     for (std::size_t i = 0; i < word.text.size(); ++i) {
+      looks.step();
       if (word.text[i] == ' ') {
         out.text += mark_;
       } else {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/interrupt.hpp"
 #include "text/aligned_text.hpp"
 #include "text/unicode/utf8.hpp"
 
@@ -30,8 +31,9 @@ class Rewriter {
   std::size_t position() const { return at_; }
 
   /// Writes the character `c`. `change` 0: c replaces the next old character; -n: so, and n old
-  /// ones after it are gone; 1: c is an addition.
+  /// ones after it are gone; 1: c is an addition. Looks for signals now and then.
   void put(char32_t c, std::int64_t change) {
+    looks_.step();
     Span span;
     if (change > 0) {
       span = at_ > 0 ? text_.origin[at_ - 1] : start();
@@ -69,6 +71,7 @@ class Rewriter {
   AlignedText& text_;
   AlignedText out_;
   std::size_t at_ = 0;
+  SparseLooks looks_;
 };
 
 /// Puts `content` in front of `text`, if that is not empty; it shares the span of the first
@@ -83,8 +86,10 @@ inline void prepend(AlignedText& text, std::string_view content) {
 /// Keeps the characters of `text` for which `keep`(c) is true.
 template <typename Keep>
 void filter(AlignedText& text, const Keep& keep) {
+  SparseLooks looks;
   std::size_t to = 0;
   for (std::size_t i = 0; i < text.text.size();) {
+    looks.step();
     const std::size_t from = i;
     if (!keep(next_char(text.text, i))) continue;
     for (std::size_t k = from; k < i; ++k, ++to) {

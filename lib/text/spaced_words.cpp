@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "text/code_points.hpp"
+#include "text/unicode/unicode.hpp"
 #include "text/unicode/utf8.hpp"
 
 namespace masque::text {

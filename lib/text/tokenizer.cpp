@@ -1,12 +1,23 @@
 #include "text/tokenizer.hpp"
 
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/hash.hpp"
+#include "base/interrupt.hpp"
+#include "base/parallel.hpp"
 #include "base/utf8.hpp"
+#include "text/bert.hpp"
+#include "text/post_processor.hpp"
+#include "text/rewriter.hpp"
 
 namespace masque::text {
 
@@ -66,6 +77,7 @@ void Tokenizer::encode_words(AlignedText part, Encoding& out, std::uint32_t type
   const TokenModel& model = *parts_.steps.model;
   std::vector<Piece> pieces;
   for (const AlignedText& word : words) {
+    throw_if_interrupted();
     const std::uint32_t number = next_word(out);
     pieces.clear();
     model.tokenize(word.text, pieces);
@@ -87,6 +99,7 @@ void Tokenizer::encode_part(AlignedText part, bool special_in_text, Encoding& ou
   std::vector<AddedTokens::Part> split;
   added_.split(part.text, true, special_in_text, split);
   for (const AddedTokens::Part& piece : split) {
+    throw_if_interrupted();
     if (piece.token == nullptr) {
       encode_words(part.part(piece.begin, piece.end), out, type_id);
     } else {
@@ -102,6 +115,7 @@ Encoding Tokenizer::encode_text(std::string_view text, const EncodeOptions& opti
   std::vector<AddedTokens::Part> split;
   added_.split(text, false, options.special_in_text, split);
   for (const AddedTokens::Part& part : split) {
+    throw_if_interrupted();
     const std::string_view piece = text.substr(part.begin, part.end - part.begin);
     const auto offset = static_cast<std::uint32_t>(part.begin);
     if (part.token == nullptr) {
@@ -180,7 +194,9 @@ bool Tokenizer::begins_word(TokenId id) const {
 std::string Tokenizer::decode(const std::vector<TokenId>& ids, bool skip_special) const {
   std::vector<std::string> tokens;
   tokens.reserve(ids.size());
+  SparseLooks looks;
   for (const TokenId id : ids) {
+    looks.step();
     const std::string_view text = token(id);
     // By what is shown, as Hugging Face: a special token that normalizing changes is not left out.
     if (text.empty() || (skip_special && added_.is_special(text))) continue;
@@ -225,6 +241,183 @@ void truncate(Encoding& first, Encoding* second, const Truncation& truncation) {
                     cut_first ? "first" : "second", target->size(), excess));
   }
   target->truncate(target->size() - excess, truncation.from_left);
+}
+
+namespace {
+
+class Lowercased final : public Normalizer {
+ public:
+  explicit Lowercased(std::shared_ptr<const Normalizer> next) : next_(std::move(next)) {}
+
+  void apply(AlignedText& text) const override {
+    lower(text);
+    check_growth(text);
+    if (next_ != nullptr) next_->apply(text);
+  }
+
+ private:
+  std::shared_ptr<const Normalizer> next_;
+};
+
+}  // namespace
+
+Tokenizer lowercased(const Tokenizer& tokenizer) {
+  TokenizerParts parts = tokenizer.parts();
+  parts.added = tokenizer.added().tokens();
+  parts.steps.normalizer = std::make_shared<Lowercased>(parts.steps.normalizer);
+  // A fast encoder does not know of the new step.
+  parts.make_fast = nullptr;
+  parts.warnings.clear();
+  return Tokenizer(std::move(parts));
+}
+
+namespace {
+
+/// Letters with and without accents, digits, spaces, signs and scripts that steps treat
+/// differently.
+constexpr std::array<std::string_view, 5> kLines{
+    "The quick brown fox doesn't jump over 1,234.50 lazy dogs!  (It naps...)",
+    " Café naïve coöperate İstanbul Straße ﬁne e\u0301 \u00a0 \u200b x\t y",
+    "我爱北京 東京 한국어 Привет мир שלום مرحبا हिन्दी ไทย",
+    "https://example.org/a_b?c=d&e=%20 C++20 #tag @name 🙂 👩‍🔬 ½ ™",
+    "[CLS] <s> </s> <mask> [MASK] <|endoftext|> ##ing ▁word Ġword"};
+
+}  // namespace
+
+std::string tokenizer_digest(const Tokenizer& tokenizer) {
+  const std::unique_ptr<Hasher> hasher = make_xxh3();
+  // Lengths in front: "a", "bc" is not "ab", "c".
+  const auto add_size = [&](std::size_t size) {
+    const std::uint64_t number = size;
+    hasher->add(std::as_bytes(std::span(&number, 1)));
+  };
+  for (std::size_t i = 0; i < tokenizer.size(); ++i) {
+    const std::string_view token = tokenizer.token(static_cast<TokenId>(i));
+    add_size(token.size());
+    hasher->add(as_bytes(token));
+  }
+  IdEncoder encoder = tokenizer.id_encoder({});
+  for (const std::string_view line : kLines) {
+    std::vector<TokenId> ids;
+    // Without an unknown token the ids so far are no result.
+    if (input_error_message([&] { encoder.encode(line, ids); })) ids = {-1};
+    add_size(ids.size());
+    hasher->add(std::as_bytes(std::span(ids)));
+  }
+  return hasher->digest();
+}
+
+TemplateTokens template_tokens(const Tokenizer& tokenizer, std::size_t texts) {
+  TemplateTokens out;
+  const PostProcessor* processor = tokenizer.parts().post_processor.get();
+  if (processor == nullptr) return out;
+  // Stand-ins for the texts.
+  std::vector<Encoding> parts(texts);
+  for (std::size_t i = 0; i < texts; ++i) {
+    parts[i].push_back(-1 - static_cast<TokenId>(i), "", {}, static_cast<std::uint32_t>(i), false);
+  }
+  processor->process(parts, true);
+  std::size_t found = 0;
+  for (const Encoding& part : parts) {
+    for (const TokenId id : part.ids) {
+      if (id >= 0) {
+        (found == 0 ? out.before : found < texts ? out.between : out.after).push_back(id);
+      } else if (++found > texts || id != -static_cast<TokenId>(found)) {
+        throw InputError(
+            tokenizer.parts().path,
+            "a template that repeats texts or reverses their order, expected each once");
+      }
+    }
+  }
+  return out;
+}
+
+TemplateTokens pair_tokens(const Tokenizer& tokenizer) {
+  TemplateTokens out = template_tokens(tokenizer, 2);
+  if (!out.between.empty()) return out;
+  const Roles& roles = tokenizer.roles();
+  const std::optional<TokenId> separator = roles.sep ? roles.sep : roles.eos;
+  if (!separator) {
+    throw UsageError(
+        "pairs: the tokenizer puts nothing between two texts, and has no sep or "
+        "eos token");
+  }
+  out.between.push_back(*separator);
+  if (out.after.empty()) out.after.push_back(*separator);
+  return out;
+}
+
+namespace {
+
+constexpr TokenId kHere = -1;  ///< stands for the text in a template
+
+/// The template's tokens before and after a text; false if it is not there exactly once.
+bool surrounding(const PostProcessor* processor, std::vector<TokenId>& before,
+                 std::vector<TokenId>& after) {
+  if (processor == nullptr) return true;
+  std::vector<Encoding> parts(1);
+  parts[0].push_back(kHere, "", {}, 0, false);
+  processor->process(parts, true);
+  int found = 0;
+  for (const Encoding& part : parts) {
+    for (const TokenId id : part.ids) {
+      if (id == kHere) {
+        ++found;
+      } else {
+        (found == 0 ? before : after).push_back(id);
+      }
+    }
+  }
+  return found == 1;
+}
+
+}  // namespace
+
+IdEncoder::IdEncoder(const Tokenizer& tokenizer, const EncodeOptions& options)
+    : tokenizer_(tokenizer), options_(options) {
+  const TokenizerParts& parts = tokenizer.parts();
+  // Tokens that are found in normalised text need that text.
+  fast_ = !(tokenizer.added().any(true) && parts.steps.normalizer) && parts.make_fast != nullptr;
+  if (fast_ && options.special) fast_ = surrounding(parts.post_processor.get(), before_, after_);
+  if (!fast_) return;
+  first_ = parts.make_fast(parts.steps, true);
+  other_ = parts.make_fast(parts.steps, false);
+}
+
+void IdEncoder::encode(std::string_view text, std::vector<TokenId>& ids) {
+  if (!fast_) {
+    EncodeOptions options = options_;
+    options.unit = OffsetUnit::kByte;
+    options.truncation.reset();
+    const Encoding encoding = tokenizer_.encode(text, options);
+    ids.insert(ids.end(), encoding.ids.begin(), encoding.ids.end());
+    return;
+  }
+  ids.insert(ids.end(), before_.begin(), before_.end());
+  const AddedTokens& added = tokenizer_.added_;
+  added.split(text, false, options_.special_in_text, split_);
+  std::vector<AddedTokens::Part> inner;
+  for (const AddedTokens::Part& part : split_) {
+    throw_if_interrupted();
+    const std::string_view piece = text.substr(part.begin, part.end - part.begin);
+    if (part.token != nullptr) {
+      ids.push_back(part.token->id);
+    } else if (!added.any(true)) {
+      (part.begin == 0 ? first_ : other_)->encode(piece, ids);
+    } else {
+      added.split(piece, true, options_.special_in_text, inner);
+      for (const AddedTokens::Part& p : inner) {
+        throw_if_interrupted();
+        if (p.token != nullptr) {
+          ids.push_back(p.token->id);
+        } else {
+          FastEncoder& encoder = part.begin + p.begin == 0 ? *first_ : *other_;
+          encoder.encode(piece.substr(p.begin, p.end - p.begin), ids);
+        }
+      }
+    }
+  }
+  ids.insert(ids.end(), after_.begin(), after_.end());
 }
 
 }  // namespace masque::text

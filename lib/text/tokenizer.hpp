@@ -89,6 +89,7 @@ struct TokenizerParts {
   std::optional<TokenId> unknown_as_text;
   WordMark word_mark = WordMark::kEveryToken;  ///< what `word_prefix` says
   std::string word_prefix;                     ///< "##", "Ġ" or "▁"; empty for kEveryToken
+  std::string word_suffix;  ///< "</w>" of tokens that end a word (CLIP, GPT-1); else empty
   /// Makes the fast encoder for text at the start of a line (true) or after an added token.
   std::function<std::unique_ptr<FastEncoder>(const Steps&, bool first)> make_fast;
   std::vector<std::string> warnings;  ///< for people: what was odd about the files
@@ -189,5 +190,40 @@ class IdEncoder {
   std::unique_ptr<FastEncoder> other_;  ///< for text after an added token
   std::vector<AddedTokens::Part> split_;
 };
+
+// A tokenizer that reads text in lower case.
+
+/// `tokenizer` with a normalizer "Lowercase" of Hugging Face's tokenizers in front of its own: what
+/// do_lower_case of a sentence-transformers folder means. Special tokens in the text are found
+/// before it.
+Tokenizer lowercased(const Tokenizer& tokenizer);
+
+// Whether two tokenizers are the same.
+
+/// Returns the XXH3 hash of all tokens of `tokenizer` in the order of their ids, and of the ids
+/// that it makes of a few lines in several scripts, in hexadecimal digits: tokenizers with
+/// different digests are different. O(vocabulary).
+std::string tokenizer_digest(const Tokenizer& tokenizer);
+
+// What a tokenizer's template puts around texts.
+
+/// Tokens around one text, or around and between two.
+struct TemplateTokens {
+  std::vector<TokenId> before,  ///< before the first text
+      between,                  ///< between two texts; empty for one
+      after;                    ///< after the last text
+
+  /// How many there are.
+  Index size() const { return std::ssize(before) + std::ssize(between) + std::ssize(after); }
+};
+
+/// The tokens that `tokenizer` puts around one text or two (`texts`); none where it has no
+/// template. Throws InputError for a template that repeats texts or reverses their order.
+TemplateTokens template_tokens(const Tokenizer& tokenizer, std::size_t texts);
+
+/// The tokens that `tokenizer` puts around a source and its target: where the template has nothing
+/// between them, the sep token, else the eos token, and the same one after the target if there is
+/// nothing either. Throws UsageError for a tokenizer without any of these.
+TemplateTokens pair_tokens(const Tokenizer& tokenizer);
 
 }  // namespace masque::text

@@ -32,6 +32,7 @@ struct TokenizerName {
   std::string architecture;  ///< whose rules: "bert", "roberta", …; empty: no reader, or nothing
   VocabularyFile file = VocabularyFile::kVocabTxt;  ///< what these rules read
   bool is_type = false;                             ///< only the type of the model is named
+  bool is_beside = false;  ///< the files next to the vocabulary name it, not those of a model
   /// A general class is meant (PreTrainedTokenizerFast): of tokenizer.json nothing is changed.
   bool is_general = false;
   bool spiece_by_rules = false;  ///< a SentencePiece file is read by the rules that it states
@@ -45,6 +46,7 @@ struct FolderConfig {
   std::string path;          ///< of tokenizer_config.json
   /// tokenizer_config.json with special_tokens_map.json where that counts; null if there is none
   JsonValue settings;
+  std::vector<std::string> of_map;  ///< names of settings that special_tokens_map.json has set
   JsonValue model;                  ///< config.json; null if there is none
   JsonValue added_ids;              ///< added_tokens.json; null if there is none
   RoleNames roles;                  ///< of the settings
@@ -60,7 +62,8 @@ TokenizerName model_tokenizer(const std::string& model, const JsonValue& setting
 /// The same by `text`, that of a config.json, and `settings`. Throws InputError if it is no JSON.
 TokenizerName config_tokenizer(const std::string& text, const JsonValue& settings);
 /// Sets config.architecture for the vocabulary `path`, which is a `file`. Throws InputError naming
-/// `path` if `config` names a tokenizer that is not read here, or a class that reads other files.
+/// `path` if `config` names a tokenizer that is not read here, or a class that reads other files;
+/// a model's type alone only where it is named next to the vocabulary.
 void choose_rules(FolderConfig& config, VocabularyFile file, const std::string& path);
 /// What transformers calls the tokenizer of `architecture`, a known one: "RobertaTokenizer".
 std::string tokenizer_class_of(std::string_view architecture);
@@ -71,8 +74,8 @@ std::string tokenizer_class_of_model(std::string_view model_type);
 /// flag.
 bool setting(const FolderConfig& config, std::string_view name, bool missing);
 
-/// Adds a warning to `parts` with the settings of `config` that are neither read nor known to
-/// change no id.
+/// Adds warnings to `parts` with the settings of `config` that are neither read nor known to change
+/// no id, one for each file that has some.
 void note_unknown_settings(const FolderConfig& config, TokenizerParts& parts);
 
 /// Changes `parts`, read from the tokenizer.json `json`, as the class that `folder` names and the

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file_kind.hpp"
 #include "base/split.hpp"
 #include "base/text_encoding.hpp"
 #include "base/utf8.hpp"
@@ -17,9 +18,10 @@ namespace masque::text {
 namespace {
 
 /// Calls visit(line, number) for each line, number from 0. Throws InputError if one is not UTF-8,
-/// or the text is in another encoding.
+/// or the text is in another encoding or of another kind, as what gzip packed.
 template <typename F>
 void each_line(std::string_view text, const std::string& path, F visit) {
+  refuse_other_kind(text, path);
   refuse_other_encoding(text, path);
   std::size_t number = 0;
   for_each_line(text, [&](std::string_view line) {
@@ -79,6 +81,8 @@ std::vector<VocabEntry> read_vocab_json(std::string_view text, const std::string
 std::vector<std::pair<std::string, std::string>> read_merges_txt(std::string_view text,
                                                                  const std::string& path) {
   std::vector<std::pair<std::string, std::string>> out;
+  if (text.starts_with(kUtf8Mark))
+    throw InputError(path, "begins with a byte-order mark, expected the first merge: remove it");
   each_line(text, path, [&](std::string_view line, std::size_t number) {
     if (line.starts_with("#version")) return;
     const auto tokens = split_in_two(line, ' ');

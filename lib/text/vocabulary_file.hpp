@@ -20,7 +20,8 @@ struct VocabLines {
 
 /// Splits `text` at line feeds only and takes away one carriage return before each: U+0085, U+2028
 /// and others can be tokens. A line feed at the end starts no further line. Throws InputError
-/// naming `path` and the line if one is not UTF-8.
+/// naming `path`, and the line if one is not UTF-8, for another encoding, and for what is packed. A
+/// byte-order mark is a part of the first token.
 VocabLines read_vocab_txt(std::string_view text, const std::string& path);
 
 /// Ids of a vocabulary are below: whoever keeps something for each id has memory for so many.
@@ -34,7 +35,7 @@ std::vector<VocabEntry> vocab_of(const JsonValue& json, const std::string& path)
 
 /// The lines "left right" of `text`; those that start with #version are dropped, wherever they
 /// stand. Throws InputError naming `path` and the line if one is not UTF-8 or does not have exactly
-/// one space between two tokens.
+/// one space between two tokens, and for a byte-order mark.
 std::vector<std::pair<std::string, std::string>> read_merges_txt(std::string_view text,
                                                                  const std::string& path);
 

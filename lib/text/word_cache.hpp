@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/interrupt.hpp"
 #include "base/types.hpp"
 
 namespace masque::text {
@@ -22,9 +23,10 @@ class IdSink {
   IdSink& operator=(const IdSink&) = delete;
   ~IdSink() { ids_.resize(size_); }
 
-  /// Room for `n` more ids; valid until the next call.
+  /// Room for `n` more ids; valid until the next call. Looks for signals when the vector grows.
   TokenId* reserve(std::size_t n) {
     if (ids_.size() - size_ < n) {
+      throw_if_interrupted();
       ids_.resize(size_ + n + step_);
       step_ = std::min(step_ * 2, std::size_t{1} << 16);
     }

@@ -183,7 +183,8 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread")
 endif()
 
 # masque_add_test(LAYER [BATCH n] SOURCES file…): one doctest program that links its layer and no more. CTest
-# starts every test case by itself; one that is renamed so that no case matches fails.
+# starts every test case by itself, under the name LAYER/FILE: CASE (list_tests.cmake); one that is renamed so that
+# no case matches fails.
 function(masque_add_test layer)
   cmake_parse_arguments(ARG "" "BATCH" "SOURCES" ${ARGN})
   if(NOT DEFINED ARG_BATCH)
@@ -198,5 +199,13 @@ function(masque_add_test layer)
   target_compile_definitions(${layer}_test PRIVATE
     MASQUE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" MASQUE_SOURCES="${PROJECT_SOURCE_DIR}/lib")
   math(EXPR seconds "300 * ${masque_patience}")
-  doctest_discover_tests(${layer}_test TEST_PREFIX "${layer}/" PROPERTIES TIMEOUT ${seconds})
+  set(list ${CMAKE_CURRENT_BINARY_DIR}/${layer}_tests.cmake)
+  add_custom_command(TARGET ${layer}_test POST_BUILD BYPRODUCTS ${list}
+    COMMAND ${CMAKE_COMMAND} -D LAYER=${layer} -D PROGRAM=$<TARGET_FILE:${layer}_test>
+      "-DEXECUTOR=${CMAKE_CROSSCOMPILING_EMULATOR}" -D FOLDER=${CMAKE_CURRENT_BINARY_DIR} -D TIMEOUT=${seconds}
+      -D LIST=${list} -P ${PROJECT_SOURCE_DIR}/scripts/cmake/list_tests.cmake
+    VERBATIM)
+  set(include ${CMAKE_CURRENT_BINARY_DIR}/${layer}_include.cmake)
+  file(WRITE ${include} "if(EXISTS ${list})\n  include(${list})\nelse()\n  add_test(${layer}_not_built not_built)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${include})
 endfunction()

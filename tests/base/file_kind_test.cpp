@@ -22,6 +22,9 @@ TEST_CASE("a picture, an archive and a document are no text") {
   CHECK(known_kind(kPng) == "a PNG picture");
   CHECK_THROWS_WITH_AS(refuse_other_kind(kPng, "pic.png"),
                        "pic.png: a PNG picture, expected a text", InputError);
+  CHECK_THROWS_WITH_AS(refuse_other_kind("x\x9C\x4B\x4C\x04\0\0\x62"sv, "t.z"),
+                       "t.z: compressed by zlib: unpack it first, expected a text", InputError);
+  CHECK_NOTHROW(refuse_other_kind("x^2 + y^2 = z^2\n"sv, "t"));
   CHECK_THROWS_WITH_AS(refuse_other_kind("\x1F\x8B\x08\0"sv, "t.gz"),
                        "t.gz: compressed by gzip: unpack it first, expected a text", InputError);
   CHECK_THROWS_WITH_AS(refuse_other_kind("%PDF-1.4\n%\xE2\xE3\xCF\xD3\n"sv, "a.pdf"),

@@ -14,7 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/output_folder.hpp"
-#include "base/roll_back.hpp"
+#include "base/undo_journal.hpp"
 #include "support/child.hpp"
 #include "support/faults.hpp"
 #include "support/in_place_example.hpp"

@@ -8,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
-#include "base/signals_kill.hpp"
 #include "support/child.hpp"
 
 namespace masque {

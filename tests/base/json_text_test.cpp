@@ -41,6 +41,27 @@ TEST_CASE("JSON is recognised") {
   }
   CHECK(kind_of("{\n  \"a\": 1,\n  \"b\": [1, 2]\n}\n{\n  \"a\": 2\n}\n") == "a JSON object");
   CHECK(kind_of("{\"data\": [\n{\"text\": \"a\"},\n{\"text\": \"b\"}\n]}\n") == "a JSON object");
+  // Arrays and objects of any content, and what is cut off or broken after the first key.
+  for (const std::string text : {"[1,2,3]\n[4,5]\n", "[1]\n", "[]\n", "[true]\n", "[1, 2],\n",
+                                 "[\n1,\n2\n]\n", "[[1],[2]]\n"}) {
+    CAPTURE(text);
+    CHECK(kind_of(text) == "a JSON array");
+  }
+  for (const std::string text :
+       {"{}\n{\"text\":\"a\"}\n", "{\"text\":\"a\"}{\"text\":\"b\"}\n",
+        "{\"a\": 1, \"b\": 2} {\"a\"\n", "null\n{\"text\":\"a\"}\n",
+        "\x1E{\"text\":\"a\"}\n\x1E{\"text\":\"b\"}\n", "\xC2\xA0{\"text\":\"a\"}\n",
+        "\xEF\xBB\xBF{\"text\":\"a\"}\n", "\t{\"text\":\"a\"}\n", "{\"a\": NaN}\n",
+        "ld and more\"}\n{\"text\":\"hello\"}\n{\"text\":\"world\"}\n",
+        "1]}\n\x1E{\"text\":\"hello\"}"}) {
+    CAPTURE(text);
+    CHECK(kind_of(text) == "JSON lines");
+  }
+  for (const std::string text :
+       {"{\"text\":\"hello", "{\"text\":", "{\"text\" : 5,\n\"b\": 6}\n"}) {
+    CAPTURE(text);
+    CHECK(kind_of(text) == "a JSON object");
+  }
   const std::string long_line = "{\"text\":\"" + std::string(3 << 20, 'x') + "\"}\n";
   CHECK(kind_of(long_line) == "JSON lines");
 }
@@ -51,11 +72,16 @@ TEST_CASE("text that begins like JSON is text") {
                                  "the cat\n",
                                  "[CLS] the cat [SEP]\n",
                                  "[1] a citation\n",
-                                 "[1]\n",
-                                 "[1, 2, 3]\n",
-                                 "[]\n",
-                                 "{}\n",
+                                 "[1] [2] [3]\n",
                                  "[[link]] in a wiki\n",
+                                 "[[link]]\n",
+                                 "{\\bf hello} world\n",
+                                 "{curly text} is fine\n",
+                                 "{\"text\n",
+                                 "null\nthe cat\n",
+                                 "null\n",
+                                 "a set {1}\nthe cat\n",
+                                 "int f() { }\n{}\n",
                                  "{{Infobox\n| name = x\n}}\n",
                                  "[\n",
                                  "{\n",
@@ -66,8 +92,6 @@ TEST_CASE("text that begins like JSON is text") {
                                  "{'text': 'hello'}\n",
                                  "[\"a\", \"b\"] are two letters\n",
                                  "[\"Hello\", she said\n",
-                                 "{\"a\": 1, \"b\": 2} {\"a\"\n",
-                                 "[true]\n",
                                  "[\"\n",
                                  "\"a string\"\n",
                                  "5\n",

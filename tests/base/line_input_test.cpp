@@ -75,6 +75,31 @@ TEST_CASE("a line that is too long is named, after the good ones") {
   }
 }
 
+TEST_CASE("lines that are too long are left out where that is asked for, and named") {
+  const test::TempFolder folder;
+  const auto read = [&](const std::string& text) {
+    test::write_file(folder / "text", text);
+    const InputStream stream(folder / "text");
+    LineInput input(stream.descriptor(), "text", 10);
+    std::string out;
+    input.leave_out_long([&](std::uint64_t line, const std::string& problem) {
+      CHECK(problem.starts_with("more than 10 bytes, expected fewer ("));
+      out += "-" + std::to_string(line) + " ";
+    });
+    for (LineBatch batch; input.read(batch);) {
+      out += std::to_string(batch.first_line) + ":" + batch.text;
+    }
+    return out;
+  };
+  const std::string far(700000, 'y');
+  CHECK(read("a\n01234567890\nc\nd") == "1:a\n-2 3:c\n4:d");
+  CHECK(read("01234567890\n01234567891\nc\n") == "-1 -2 3:c\n");
+  CHECK(read("a\n" + far + "\nc\nd\n" + far) == "1:a\n-2 3:c\nd\n-5 ");
+  CHECK(read(far + "\n\n") == "-1 2:\n");
+  CHECK(read("01234567890") == "-1 ");
+  CHECK(read("0123456789\n") == "1:0123456789\n");
+}
+
 namespace {
 
 /// Numbers 0 … 99 through `work`; `out` ← those that were written.

@@ -1,6 +1,4 @@
 // A mapped file holds the bytes of the file, also after it is closed and gone.
-#include "base/mapped_file.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/file.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 

@@ -1,6 +1,4 @@
 // A file with companions is there with all of them or not at all.
-#include "base/output_group.hpp"
-
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -10,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "base/output_folder.hpp"
 #include "support/child.hpp"
 #include "support/faults.hpp"
 #include "support/message.hpp"

@@ -1,6 +1,4 @@
 // One process at a time works on an output.
-#include "base/work_lock.hpp"
-
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/output_file.hpp"
 #include "support/child.hpp"
 #include "support/faults.hpp"
 #include "support/message.hpp"

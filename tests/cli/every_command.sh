@@ -175,7 +175,7 @@ make_inputs() {
   cp -r "$1/model/bert" in && cp -r "$1/model/gpt2" causal && cp -r "$1/surgery/adapters/bert" adapter && chmod -R u+w . || return
   rm in/expected.safetensors causal/expected.safetensors in/records.jsonl causal/records.jsonl
   { printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' the cat; seq -f w%g 7 44; } >in/vocab.txt
-  cp in/vocab.txt causal/vocab.txt && cp -r in model && cp in/vocab.txt vocab.txt
+  cp in/vocab.txt causal/vocab.txt && echo '{"tokenizer_class": "BertTokenizer"}' >causal/tokenizer_config.json && cp -r in model && cp in/vocab.txt vocab.txt
   ckpt new in/config.json -o other --seed 2 -q && embed-fix untie in -o untied -q >none && rm none || return
   ckpt convert in -o torch --format torch -q && ckpt convert in -o in.npz -q || return
   printf 'the cat w7\nw8 w9 the\ncat w10 w11 w12\n' >text

@@ -101,7 +101,6 @@ for _ in 1 2 3 4; do printf 'the cat sat on the mat.\tcat\nthe dogs sit on a mat
 label="labels --tokenizer vocab.txt --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 2 -j 1 -q --steps 2"
 # shellcheck disable=SC2086
 lm-train classify $label -o labelled >none || exit 1
-mkdir result && cp labelled/result.json result
-each labels result "lm-train classify $label -o state --resume"
+each labels labelled "lm-train classify $label -o state --resume"
 
 [ $failures = 0 ] || { echo "$failures failures"; exit 1; }

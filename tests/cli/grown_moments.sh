@@ -89,6 +89,23 @@ lm-train text -o warm --init again --init-moments --objective clm --tokenizer vo
 ckpt diff again/training.safetensors warm/training.safetensors -q >/dev/null || fail "moments were not taken over"
 cp -r grown resumed
 ! lm-train text -o resumed --init grown --objective clm --tokenizer vocab.txt --steps 2 --resume 2>err || fail "a grown state was resumed"
+
+# What the run has recorded of itself goes on; moments of other values do not.
+ckpt-grow width again -o recorded --factor 2 -q
+for fact in '"masque.objective":"clm"' '"masque.split":' '"masque.rate":' '"masque.step":"1"'; do
+  grep -qaF "$fact" recorded/training.safetensors || fail "the grown state does not have $fact"
+done
+ckpt new "$data/family/llama-bias.config.json" -o other --seed 6 -q
+cp -r again changed
+cp other/model.safetensors changed
+for growth in 'width --factor 2' 'depth --layers 4' 'both --factor 2 --layers 4'; do
+  rm -rf none
+  # shellcheck disable=SC2086
+  ! ckpt-grow $growth changed -o none -q 2>err || fail "$growth: moments of other values were grown"
+  grep -q 'the moments belong to other values of' err || fail "the message is another: $(cat err)"
+  [ ! -e none ] || fail "$growth: there is an output"
+done
+
 rm grown/training.safetensors
 ! lm-train text -o none --init grown --init-moments --objective clm --tokenizer vocab.txt --steps 1 2>err || fail "no state, no error"
 grep -q 'training.safetensors' err || fail "the message does not name the file: $(cat err)"

@@ -28,6 +28,9 @@ numbers() { yes '0 1 0 1 1 0 1 0'; }
 records() { yes '{"ids":[1,5,6,7,8,9,10,11,12,13,2]}'; }
 ids() { yes '5 6 7 8 9 10 11'; }
 one_line() { tr '\0' 'a' </dev/zero; }
+# Lines of some megabytes, which a tokenizer reads as a whole.
+long_line() { words | head -c 20000000 | tr '\n' ' ' && echo; }
+counted_words() { seq 1 600000 | tr '\n' ' ' && echo; }
 letters() { head -c 200000 /dev/zero | tr '\0' a && echo b; }
 
 byte() { printf '%b' "\\0$(printf %o $(($1 & 255)))"; }
@@ -124,6 +127,12 @@ for ((turn = 0; turn < turns; ++turn)); do
   interrupt one_line tok encode "$data/text/tokenizers/bert.json" --max-line 1000000000000
   interrupt words tok encode "$data/text/tokenizers/bert.json" --to output
   interrupt letters tok encode slow.json
+  interrupt long_line tok encode "$data/text/tokenizers/bert.json"
+  interrupt long_line tok count "$data/text/tokenizers/bert.json"
+  interrupt long_line lm-score score bert --tokenizer vocab.txt --policy chunk
+  interrupt long_line attn-probe stats bert --tokenizer vocab.txt --policy skip
+  interrupt counted_words tok train -o output --size 30000
+  interrupt - length-gen lowrank --lengths 256 --key-sizes 8,16,32
   interrupt - lm-score compare wrong right
   interrupt - lm-train sweep text -o output --tokenizer vocab.txt --seeds 1000000
   interrupt words tok count "$data/text/tokenizers/bert.json"

@@ -170,7 +170,7 @@ for name in 'a b' "it's" 'a"b' '$(touch PWNED)' '`touch PWNED`' 'a;touch PWNED' 
   mkdir -p "./$name"
   for list in sweep lengths; do
     if [ $list = sweep ]; then
-      command=(lm-train sweep --tokenizer bytes --steps 1 -o "./$name/o" -- "$name")
+      command=(lm-train sweep --tokenizer bytes --objective clm --steps 1 -o "./$name/o" -- "$name")
     else
       command=(length-gen sweep lengths.conf "-o./$name")
     fi

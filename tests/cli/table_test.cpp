@@ -1,13 +1,15 @@
 // Fields and lines of CSV, against the rules of RFC 4180 and what a terminal may see.
 #include "cli/table.hpp"
 
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
-
-#include "cli/csv.hpp"
 
 namespace masque::cli {
 namespace {
@@ -38,6 +40,8 @@ TEST_CASE("nothing that a terminal obeys is in a field") {
   CHECK(text("\x7f") == "\"\\x7f\"");
   CHECK(text("\xC2\x9B") == "\"\\u{9b}\"");
   CHECK(text("a\xFF\"") == "\"a\\xff\"\"\"");
+  CHECK(text("a\u202Eb\u2066c\u2069") == "\"a\\u{202e}b\\u{2066}c\\u{2069}\"");
+  CHECK(csv_name("p(\u202E)", false) == "\"p(\\u{202e})\"");
   CHECK(csv_text("a\u202Eb\u2028\uFEFF", true) == "\"a\\u{202e}b\\u{2028}\\u{feff}\"");
   CHECK(csv_text("a\tb\n\\é", true) == "\"a\tb\n\\é\"");
 }
@@ -67,6 +71,30 @@ TEST_CASE("numbers have no quotes, and readers know those that are not finite") 
   CHECK(Cell::rounded(0.25).csv(false) == "0.2500");
   CHECK(Cell("7").csv(false) == "\"7\"");
   CHECK(Cell("nan").csv(false) == "\"nan\"");
+}
+
+TEST_CASE("keys of JSON are escaped as its texts are") {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  std::fflush(stdout);
+  const int own = ::dup(STDOUT_FILENO);
+  REQUIRE(::dup2(ends[1], STDOUT_FILENO) == STDOUT_FILENO);
+  {
+    Session session("test", false);
+    CommonOptions options;
+    options.json = true;
+    Table table(session, options, {"k\xFF", "\u202Eé\""});
+    table.row({1, "v\xFF"});
+    table.finish();
+    session.flush_quietly();
+  }
+  ::dup2(own, STDOUT_FILENO);
+  std::array<char, 100> text{};
+  const ssize_t size = ::read(ends[0], text.data(), text.size());
+  for (const int fd : {own, ends[0], ends[1]}) ::close(fd);
+  REQUIRE(size > 0);
+  CHECK(std::string(text.data(), static_cast<std::size_t>(size)) ==
+        "{\"k\\\\xff\":1,\"\\u202eé\\\"\":\"v\\\\xff\"}\n");
 }
 
 TEST_CASE("no value, lists and other JSON") {

@@ -94,8 +94,12 @@ for_names() { sed 's/words/names/g; s/\btext\b/name/g'; }
 if [ -n "$python" ]; then
   block python 3 | for_names > listed.py
   grep -q DataFrame listed.py
+  # Numbers that are missing or not finite, with a word of the same form in each row.
+  printf '"text","log_probability"\n"NaN",NaN\n"",\n"-",Inf\n"NA",-1.5\n' > gaps.csv
+  printf 'text\tlog_probability\nNaN\tNaN\n\t-\n-\tInf\nNA\t-1.5\n' > gaps.tsv
   for form in 1:csv 2:tsv; do
     block python ${form%:*} > call.py
+    block python ${form%:*} | sed 's/words/gaps/g' >> call.py
     block python ${form%:*} | for_names >> call.py
     grep -q "words.${form#*:}" call.py
     cat listed.py > all.py
@@ -110,8 +114,13 @@ assert written == words['text'].tolist(), (written, words['text'].tolist())
 assert exact['name'].tolist() == names['name'].tolist(), names['name'].tolist()
 assert names['bytes'].tolist() == [4] * len(names) and names['dtype'].tolist() == ['F32'] * len(names)
 assert str(words['log_probability'].dtype) == 'float64'
+assert words['id'].tolist() == [0] * len(words) and str(words['tokens'].dtype) == 'int64'
 for number, listed in zip(words['log_probability'], lists['word_log_probabilities']):
     assert math.isclose(number, listed, rel_tol=1e-14), (number, listed)
+assert gaps['text'].tolist() == ['NaN', '', '-', 'NA'], gaps['text'].tolist()
+assert str(gaps['log_probability'].dtype) == 'float64'
+assert gaps['log_probability'].isna().tolist() == [True, True, False, False], gaps
+assert gaps['log_probability'].tolist()[2:] == [math.inf, -1.5], gaps
 print('pandas', pd.__version__, sys.argv[1], len(words), 'words,', len(names), 'names')
 END
     "$python" all.py "${form#*:}"

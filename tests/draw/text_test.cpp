@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "draw/font.hpp"
+#include "draw/png.hpp"
 #include "draw/ticks.hpp"
 
 namespace masque::draw {

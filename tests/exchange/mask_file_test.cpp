@@ -10,7 +10,7 @@
 #include "exchange/convention.hpp"
 #include "exchange/matrix.hpp"
 #include "mask/expression.hpp"
-#include "store/numpy/array_writer.hpp"
+#include "store/numpy/array.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 

@@ -11,8 +11,8 @@
 #include "base/error.hpp"
 #include "exchange/mask_file.hpp"
 #include "mask/bit_matrix.hpp"
-#include "mask/matrix_mask.hpp"
-#include "store/numpy/array_writer.hpp"
+#include "mask/expression.hpp"
+#include "store/numpy/array.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 

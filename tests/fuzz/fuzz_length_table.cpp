@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 
+#include "base/digest_line.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
 #include "length/store.hpp"
@@ -33,7 +34,7 @@ void parts(std::string_view text) {
   while (!inputs.rest().empty() && texts.size() < 4) texts.push_back(inputs.next());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     names.push_back(folder / length::part_name(i + 1, texts.size()));
-    test::write_file(names.back(), texts[i]);
+    test::write_file(names.back(), with_digest_line(texts[i]));
   }
   test::accepts([&] { results(length::collect_parts({folder.path()})); });
   for (const std::string& name : names) std::filesystem::remove(name);

@@ -14,7 +14,7 @@
 #include "nn/position_scheme.hpp"
 #include "probe/score/length_policy.hpp"
 #include "probe/score/nbest.hpp"
-#include "surgery/positions/position_extension.hpp"
+#include "surgery/positions/resize_positions.hpp"
 #include "task/task.hpp"
 #include "train/network/diversity.hpp"
 #include "train/run/schedule.hpp"

@@ -4,7 +4,7 @@
 #include "base/line_filter.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
-#include "records/record_mask.hpp"
+#include "records/record.hpp"
 #include "records/record_reader.hpp"
 
 namespace masque::records {

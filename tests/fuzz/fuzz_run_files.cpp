@@ -3,11 +3,11 @@
 #include <array>
 #include <cmath>
 
+#include "base/digest_line.hpp"
 #include "base/split.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
 #include "lm-train/classify_results.hpp"
-#include "lm-train/loss_curve.hpp"
 #include "lm-train/metrics.hpp"
 #include "lm-train/sweep_list.hpp"
 #include "support/temp_folder.hpp"
@@ -44,9 +44,9 @@ void metrics(std::string_view text) {
 }
 
 void sweep(std::string_view text) {
-  const lm_train::SweepList list = lm_train::parse_list(text, "fuzz");
+  const lm_train::SweepList list = lm_train::parse_list(with_digest_line(text), "fuzz");
   const std::string again = lm_train::list_text(list);
-  test::require(lm_train::list_text(lm_train::parse_list(again, "fuzz")) == again,
+  test::require(lm_train::list_text(lm_train::parse_list(with_digest_line(again), "fuzz")) == again,
                 "another list from what was written");
   for (const lm_train::SweepCell& cell : list.cells)
     test::require(cell.values.size() == list.keys.size(), "a value too many or too few");

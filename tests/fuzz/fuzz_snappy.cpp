@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz.hpp"
-#include "store/tensorflow/snappy.hpp"
+#include "store/tensorflow/leveldb_table.hpp"
 #include "store/tensorflow/wire.hpp"
 
 namespace {

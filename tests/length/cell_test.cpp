@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/digest_line.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "length/table.hpp"
@@ -241,7 +242,7 @@ TEST_CASE("cells are collected in their order, from one folder or several") {
   const test::TempFolder a, b;
   for (std::uint64_t seed = 0; seed < 11; ++seed) {
     const test::TempFolder& folder = seed % 3 == 0 ? a : b;
-    test::write_file(folder / part_name(seed + 1, 11), results({seed}));
+    test::write_file(folder / part_name(seed + 1, 11), with_digest_line(results({seed})));
   }
   test::write_file(a / "notes", "not a cell");
   const std::string expected = results({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
@@ -254,13 +255,13 @@ TEST_CASE("cells are collected in their order, from one folder or several") {
         a.path() +
             ": 7 of 11 cells are missing: 2-of-11.tsv, 3-of-11.tsv, 5-of-11.tsv, "
             "6-of-11.tsv, 8-of-11.tsv, 9-of-11.tsv, 11-of-11.tsv");
-  test::write_file(b / part_name(2, 11), results({1}, "6"));
+  test::write_file(b / part_name(2, 11), with_digest_line(results({1}, "6")));
   CHECK(test::contains(refusal({a.path(), b.path()}), "2-of-11.tsv: steps is 6, expected 5 as in"));
-  test::write_file(b / part_name(2, 11), results({1}));
-  test::write_file(b / part_name(1, 11), results({7}));
+  test::write_file(b / part_name(2, 11), with_digest_line(results({1})));
+  test::write_file(b / part_name(1, 11), with_digest_line(results({7})));
   CHECK(test::contains(refusal({a.path(), b.path()}), "1-of-11.tsv: same cell as"));
-  test::write_file(b / part_name(1, 11), results({0}));
-  test::write_file(b / part_name(2, 11), results({0}));
+  test::write_file(b / part_name(1, 11), with_digest_line(results({0})));
+  test::write_file(b / part_name(2, 11), with_digest_line(results({0})));
   CHECK(test::contains(refusal({a.path(), b.path()}), "2-of-11.tsv: same design and seed as"));
   std::string cut = results({1});
   cut.resize(cut.rfind('\n', cut.size() - 2) + 1);
@@ -274,11 +275,14 @@ TEST_CASE("cells are collected in their order, from one folder or several") {
            {high, "9 targets with accuracy 1.4 at length 8"},
            {results({1, 2}), "expected the lines"},
            {unknown, "there is no position scheme"}}) {
-    test::write_file(b / part_name(2, 11), bad);
+    test::write_file(b / part_name(2, 11), with_digest_line(bad));
     CHECK(test::contains(refusal({a.path(), b.path()}), "2-of-11.tsv: " + why));
   }
+  test::write_file(b / part_name(2, 11), results({1}));
+  CHECK(test::contains(refusal({a.path(), b.path()}), "2-of-11.tsv: its end is missing"));
+  test::write_file(b / part_name(2, 11), with_digest_line(results({1})));
   const test::TempFolder other;
-  test::write_file(other / part_name(1, 2), results({1}));
+  test::write_file(other / part_name(1, 2), with_digest_line(results({1})));
   CHECK(test::contains(refusal({a.path(), other.path()}), "from a run of 2 cells, expected 11"));
   const test::TempFolder empty;
   CHECK(test::contains(refusal({empty.path()}), "no results of cells"));

@@ -2,6 +2,7 @@
 #include "length/stream.hpp"
 
 #include <map>
+#include <string>
 
 #include <doctest/doctest.h>
 
@@ -65,6 +66,18 @@ TEST_CASE("whatever the policy, the same tokens are targets at every length") {
       }
     }
   }
+}
+
+TEST_CASE("a text of which not all tokens are read has a note") {
+  const Bench bench(true);
+  StreamRequest request = bench.request("tta", {9, 16});
+  const LengthStream whole = bench.stream(request);
+  CHECK_FALSE(whole.note());
+  request.tokens = static_cast<Index>(whole.ids().size()) - 9;
+  const LengthStream part = bench.stream(request);
+  REQUIRE(part.note());
+  CHECK(part.note()->find("the first " + std::to_string(request.tokens) + " of ") !=
+        std::string::npos);
 }
 
 TEST_CASE("with the policy last, longer blocks end at the same tokens") {

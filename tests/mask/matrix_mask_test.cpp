@@ -1,11 +1,10 @@
 // Masks whose cells are written out.
-#include "mask/matrix_mask.hpp"
-
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "mask/expression.hpp"
 #include "support/message.hpp"
 
 namespace masque::mask {

@@ -10,7 +10,6 @@
 #include "mask/bit_matrix.hpp"
 #include "mask/compare.hpp"
 #include "mask/expression.hpp"
-#include "mask/overview.hpp"
 #include "mask/zoo.hpp"
 #include "support/message.hpp"
 

@@ -14,6 +14,7 @@
 #include "model/family.hpp"
 #include "model/weights.hpp"
 #include "store/checkpoint.hpp"
+#include "support/changed_model.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"
 #include "support/model_cases.hpp"
@@ -305,6 +306,9 @@ TEST_CASE("what masque does not have is refused by name and value") {
       {"bert", "layer_norm_eps", "0", "layer_norm_eps is 0, expected a number above 0"},
       {"bert", "layer_norm_eps", "-1e-5", "layer_norm_eps is -1e-5, expected a number above 0"},
       {"bert", "model_type", "\"rwkv\"", "model_type is \"rwkv\", expected albert, bert,"},
+      {"llama", "model_type", "\"qwen2\"",
+       "; rms_norm_eps, num_key_value_heads and hidden_act are those of a layout close to "
+       "llama, but models of this type are not supported"},
       {"gpt2", "scale_attn_by_inverse_layer_idx", "\"yes\"", "scale_attn_by_inverse_layer_idx"},
       {"llama_scaled", "rope_scaling", "{\"rope_type\":\"longrope\",\"factor\":2}",
        "rope_type is \"longrope\", expected default, linear, dynamic, llama3 or yarn"},
@@ -331,6 +335,19 @@ TEST_CASE("what masque does not have is refused by name and value") {
     CHECK(contains(message, one.expected));
     CHECK(contains(message, "config.json"));
   }
+}
+
+TEST_CASE("a stored table of positions has the numbers that RoFormer computes") {
+  const auto message = [](float more) {
+    const test::ChangedModel model("roformer", [&](const std::string& name, std::span<float> x) {
+      if (name == "roformer.encoder.embed_positions.weight") x[9] += more;
+    });
+    return message_of<InputError>([&] { load_model<float>(model.path(), {}); });
+  };
+  CHECK(message(0) == "(nothing thrown)");
+  CHECK(message(1e-6F) == "(nothing thrown)");
+  CHECK(contains(message(0.5F), "tensor 'roformer.encoder.embed_positions.weight' has "));
+  CHECK(contains(message(0.5F), "at [1,1], expected the numbers that family roformer computes"));
 }
 
 TEST_CASE("the family is found by model_type, by architectures, or as requested") {

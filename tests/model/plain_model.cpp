@@ -81,9 +81,9 @@ class Plain {
       : design_(design),
         weights_(weights),
         mask_(mask),
-        scheme_(position_scheme(design)),
+        scheme_(design.variants.position.scheme()),
         has_position_(layers_with_position(design)),
-        normalizers_(layer_normalizers(design.normalizer, design.num_hidden_layers)),
+        normalizers_(layer_normalizers(design)),
         positions_(static_cast<std::size_t>(length)) {
     std::iota(positions_.begin(), positions_.end(), Index{0});
   }
@@ -207,7 +207,7 @@ class Plain {
   }
 
   M mixed(const LayerWeights<double>& own, View x, View m) {
-    if (const nn::Mixer* mixer = mixer_of(design_)) {
+    if (const nn::Mixer* mixer = design_.variants.mixer) {
       std::vector<View> views;
       for (const Weight<double>& part : own.mixer) views.push_back(part.view);
       M y(x.rows, x.columns);

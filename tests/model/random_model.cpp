@@ -54,7 +54,7 @@ void put(const Design& design, const PlacedTensor& tensor, const TensorPart& par
   const auto layer = static_cast<std::uint64_t>(part.layer);
   if (part.role == Role::kMixerPart) {
     return put_parameter(
-        nn::start_parameters<T>(*mixer_of(design), mixer_shape(design), seed + layer), part,
+        nn::start_parameters<T>(*design.variants.mixer, mixer_shape(design), seed + layer), part,
         seed + 10 * layer, weight);
   }
   if (part.role == Role::kPositionPart || part.role == Role::kSharedPositionPart) {

@@ -205,8 +205,8 @@ TEST_CASE("unknown keys of config.json are named in one note") {
   CHECK(model.design.notes[0] == "config.json: unknown keys are not used: foo, qux");
 }
 
-TEST_CASE("other heads are not read as a head for texts") {
-  ChangedCase changed("bert");
+/// Gives the case the tensors of a classifier of texts with one number.
+void add_classifier(const std::string& prefix, ChangedCase& changed) {
   changed.set("problem_type", "\"regression\"").set("classifier_pooling", "\"cls\"");
   const auto tensor = [&](const std::string& name, Shape shape) {
     std::uint64_t size = 4;
@@ -217,11 +217,24 @@ TEST_CASE("other heads are not read as a head for texts") {
   };
   tensor("classifier.weight", {1, 24});
   tensor("classifier.bias", {1});
-  tensor("bert.pooler.dense.weight", {24, 24});
-  tensor("bert.pooler.dense.bias", {24});
+  tensor(prefix + "pooler.dense.weight", {24, 24});
+  tensor(prefix + "pooler.dense.bias", {24});
+}
+
+TEST_CASE("other heads are not read as a head for texts") {
+  ChangedCase changed("bert");
+  add_classifier("bert.", changed);
   CHECK(changed.load().design.head.kind == HeadKind::kText);
   changed.set("architectures", R"(["BertForTokenClassification"])");
   CHECK(contains(changed.message(), "architectures is BertForTokenClassification, expected"));
+  // DeBERTa's pooler has another activation, whatever a foreign key says.
+  ChangedCase deberta("deberta_v3");
+  add_classifier("", deberta);
+  CHECK(deberta.load().design.head.kind == HeadKind::kText);
+  deberta.set("architectures", R"(["DebertaV2ForSequenceClassification"])");
+  CHECK(contains(deberta.message(),
+                 "architectures is DebertaV2ForSequenceClassification with "
+                 "classifier_pooling, expected"));
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ std::unique_ptr<Seen> run(const Model& model, const std::vector<std::vector<Toke
   request.all_rows = rows.empty();
   request.rows = std::move(rows);
   request.hidden_states = everything;
-  request.attentions = everything && model.design().variants.mixer.empty();
+  request.attentions = everything && model.design().variants.mixer == nullptr;
   auto seen = std::make_unique<Seen>();
   model.run(batch, request, seen.get());
   return seen;
@@ -122,7 +122,7 @@ void check_variant(const Design& design) {
   const auto shown = run(*in_float, {kIds}, {}, true);
   CHECK(shown->rows[0] == rough);
   CHECK(shown->states == 3);
-  const bool mixes = !design.variants.mixer.empty();
+  const bool mixes = design.variants.mixer != nullptr;
   CHECK(shown->maps == (mixes ? 0 : 2 * value_heads(design)));
 
   if (design.streams == Streams::kFixedKeys) {
@@ -203,7 +203,7 @@ TEST_CASE("two towers are two models side by side, one of each direction") {
     Design design = test::tiny_design(std::string("\"num_hidden_layers\": 4, \"streams\": "
                                                   "\"towers\"") +
                                       more);
-    CHECK(design.variants.mask == "2*causal, 2*reverse");
+    CHECK(layers_text(design.variants.masks) == "2*causal, 2*reverse");
     CHECK(config_of(design).family == "masque");
     const TempFolder folder = TempFolder::in_memory();
     const ModelWeights<float> weights = test::random_weights<float>(design, 5);
@@ -412,19 +412,20 @@ TEST_CASE("normalizers and positions by layer") {
       CHECK(weights.layers[l].position.size() == expected);
     }
   }
-  CHECK(is_layer_list("rope, none"));
-  CHECK(is_layer_list(" (3*rope , none) "));
-  CHECK(is_layer_list("4*rope"));
-  CHECK(is_layer_list("1*rope"));
-  CHECK_FALSE(is_layer_list("rope_yarn(factor=8, length=512)"));
-  CHECK_FALSE(is_layer_list("(rope)"));
-  CHECK(layer_choices("(2*a(b, c), d)", 3) == std::vector<std::string>{"a(b, c)", "a(b, c)", "d"});
-  CHECK(layer_choices("a", 2) == std::vector<std::string>{"a", "a"});
-  CHECK(layer_list_text({"a", "a", "b"}) == "2*a, b");
-  CHECK(layer_list_text({"a", "a"}) == "a");
+  CHECK(LayerList("rope, none").is_list());
+  CHECK(LayerList(" (3*rope , none) ").is_list());
+  CHECK(LayerList("4*rope").is_list());
+  CHECK(LayerList("1*rope").is_list());
+  CHECK_FALSE(LayerList("rope_yarn(factor=8, length=512)").is_list());
+  CHECK_FALSE(LayerList("(rope)").is_list());
+  CHECK(LayerList("(2*a(b, c), d)").of_layers(3) ==
+        std::vector<std::string>{"a(b, c)", "a(b, c)", "d"});
+  CHECK(LayerList("a").of_layers(2) == std::vector<std::string>{"a", "a"});
+  CHECK(LayerList::of({"a", "a", "b"}).text() == "2*a, b");
+  CHECK(LayerList::of({"a", "a"}).text() == "a");
   for (const char* text : {"a, b", "4*a", "9223372036854775807*a, 2*b", "0*a, 3*b", "-1*a, 4*b", "",
                            ",", "2*", "()", "(,)", "1*a"})
-    CHECK_THROWS_AS(layer_choices(text, 3), UsageError);
+    CHECK_THROWS_AS(LayerList(text).of_layers(3), UsageError);
 }
 
 TEST_CASE("masque's own positions are those of the registry") {
@@ -481,7 +482,7 @@ TEST_CASE("one table says which schemes masque has terms of its own for") {
     }
   }
   for (const char* other : {"learned(alpha=0.4)", "alibi", "rope_yarn", "rope_ntk(factor=8)"}) {
-    CHECK(taken(other).variants.position == other);
+    CHECK(taken(other).variants.position.text() == other);
     CHECK(taken(other).position == PositionType::kNone);
   }
   CHECK(taken("rope(base=500)").position == PositionType::kRotary);

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "nn/attention_evaluation.hpp"
 #include "nn/example.hpp"
 #include "nn/row_mask.hpp"
 #include "nn/unit_length.hpp"
@@ -22,7 +23,8 @@ void check_rows(const nn::AttentionEvaluation& evaluation, nn::AttentionProblem<
   problem.scores = scores.view();
   std::atomic<Index> calls = 0;
   Matrix<double> context = context_of(problem);
-  evaluation.forward(problem, context.view(), [&](Index, MatrixView<const double>) { ++calls; });
+  nn::evaluate_attention(evaluation, problem, context.view(),
+                         [&](Index, MatrixView<const double>) { ++calls; });
   CHECK(calls == problem.num_heads);
   Matrix<double> expected(queries, keys);
   const nn::OperandProblem<double> operands(problem);

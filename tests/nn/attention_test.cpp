@@ -1,7 +1,5 @@
 // Every evaluation × normalizer × mask, in loops over the registries: a new one is tested here
 // without a change.
-#include "nn/attention.hpp"
-
 #include <cstring>
 #include <map>
 #include <tuple>
@@ -10,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "kernel/parallel.hpp"
+#include "nn/attention_evaluation.hpp"
 #include "nn/example.hpp"
 
 namespace masque::test {
@@ -35,9 +34,9 @@ void check_zoo(const Shape& sizes, const std::vector<Index>& lengths) {
       for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
         CAPTURE(normalizer->name());
         const Matrix<double> expected = define(exact.problem(*normalizer, &blocks));
-        for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-          CAPTURE(evaluation->name());
-          CHECK(distance(evaluate(*evaluation, example.problem(*normalizer, &blocks)), expected) <=
+        for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+          CAPTURE(evaluation.name);
+          CHECK(distance(evaluate(evaluation, example.problem(*normalizer, &blocks)), expected) <=
                 most);
         }
       }
@@ -73,10 +72,10 @@ TEST_CASE("any number of queries and keys, with and without a mask") {
         mask::parse_mask(keys >= queries ? "causal(0)" : "window(9)").bind({queries, keys}));
     for (const mask::BlockMap* blocks : {static_cast<const mask::BlockMap*>(nullptr), &causal}) {
       const Matrix<double> expected = define(exact.problem(softmax, blocks));
-      for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-        CAPTURE(evaluation->name());
-        CHECK(distance(evaluate(*evaluation, example.problem(softmax, blocks)), expected) <= most);
-        CHECK(distance(evaluate(*evaluation, exact.problem(softmax, blocks)), expected) <= 1e-13);
+      for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+        CAPTURE(evaluation.name);
+        CHECK(distance(evaluate(evaluation, example.problem(softmax, blocks)), expected) <= most);
+        CHECK(distance(evaluate(evaluation, exact.problem(softmax, blocks)), expected) <= 1e-13);
       }
     }
   }
@@ -128,15 +127,15 @@ TEST_CASE("a row's bits do not depend on the other rows, nor on the number of th
       const auto& bf16 = choice.second;
       CAPTURE(normalizer->name());
       CAPTURE(bf16);
-      for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-        CAPTURE(evaluation->name());
+      for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+        CAPTURE(evaluation.name);
         nn::AttentionProblem<float> problem = example.problem(*normalizer, &all);
         problem.bf16 = bf16;
         kernel::set_threads(1);
-        const Matrix<float> whole = evaluate(*evaluation, problem);
+        const Matrix<float> whole = evaluate(evaluation, problem);
         for (const int threads : {2, 5}) {
           kernel::set_threads(threads);
-          CHECK(same_bits<float>(evaluate(*evaluation, problem).view(), whole.view()));
+          CHECK(same_bits<float>(evaluate(evaluation, problem).view(), whole.view()));
         }
         kernel::set_threads(0);
         for (const mask::Range rows : {mask::Range{0, 1}, mask::Range{17, 19},
@@ -146,7 +145,7 @@ TEST_CASE("a row's bits do not depend on the other rows, nor on the number of th
           nn::AttentionProblem<float> some = problem;
           some.query = query.view();
           some.blocks = &part;
-          CHECK(same_bits<float>(evaluate(*evaluation, some).view(),
+          CHECK(same_bits<float>(evaluate(evaluation, some).view(),
                                  whole.view().middle_rows(rows.begin, rows.size())));
         }
       }
@@ -188,11 +187,11 @@ TEST_CASE(
         CHECK(distance(plain, expected) > 0);
         nn::AttentionProblem<float> problem = example.problem(softmax, blocks);
         problem.bf16 = true;
-        for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-          CAPTURE(evaluation->name());
-          CHECK(distance(evaluate(*evaluation, problem), expected) <= most);
+        for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+          CAPTURE(evaluation.name);
+          CHECK(distance(evaluate(evaluation, problem), expected) <= most);
           // In double the operands are rounded numbers: what other processors do in float.
-          CHECK(distance(evaluate(*evaluation, definition), expected) <= most);
+          CHECK(distance(evaluate(evaluation, definition), expected) <= most);
         }
       }
     }
@@ -206,22 +205,22 @@ TEST_CASE("a query that sees nothing gets zeros, and everything stays finite") {
   const Example<float> example({70, 70, 2, 2, 8, 8});
   for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
-    for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-      CAPTURE(evaluation->name());
+    for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+      CAPTURE(evaluation.name);
       Matrix<float> context(70, 16);
-      evaluation->forward(example.problem(*normalizer, &blocks), context.view(),
-                          [&](Index, MatrixView<const float> weights) {
-                            for (Index i = 0; i < 4; ++i) {
-                              for (const float a : weights.row_span(i)) CHECK(a == 0);
-                            }
-                          });
+      nn::evaluate_attention(evaluation, example.problem(*normalizer, &blocks), context.view(),
+                             [&](Index, MatrixView<const float> weights) {
+                               for (Index i = 0; i < 4; ++i) {
+                                 for (const float a : weights.row_span(i)) CHECK(a == 0);
+                               }
+                             });
       for (Index i = 0; i < 70; ++i) {
         for (const float x : context.view().row_span(i)) {
           CHECK(std::isfinite(x));
           if (i < 4) CHECK(x == 0);
         }
       }
-      const Matrix<float> zero = evaluate(*evaluation, example.problem(*normalizer, &nothing));
+      const Matrix<float> zero = evaluate(evaluation, example.problem(*normalizer, &nothing));
       for (const float x : zero.span()) CHECK(x == 0);
     }
   }
@@ -234,15 +233,16 @@ TEST_CASE("weights are shown whole: hidden ones 0, sums as promised, context the
   const Example<double> example(shape);
   for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
-    for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-      CAPTURE(evaluation->name());
+    for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+      CAPTURE(evaluation.name);
       const nn::AttentionProblem<double> problem = example.problem(*normalizer, &blocks);
       Matrix<double> context = context_of(problem);
       Matrix<double> product = context_of(problem);
       std::vector<Matrix<double>> weights(2);
-      evaluation->forward(problem, context.view(), [&](Index head, MatrixView<const double> a) {
-        weights[static_cast<std::size_t>(head)] = Matrix<double>::copy(a);
-      });
+      nn::evaluate_attention(evaluation, problem, context.view(),
+                             [&](Index head, MatrixView<const double> a) {
+                               weights[static_cast<std::size_t>(head)] = Matrix<double>::copy(a);
+                             });
       for (Index head = 0; head < 2; ++head) {
         const MatrixView<const double> a =
             std::as_const(weights[static_cast<std::size_t>(head)]).view();
@@ -269,7 +269,7 @@ TEST_CASE("weights are shown whole: hidden ones 0, sums as promised, context the
         }
       }
       CHECK(distance(product, context) < 1e-13);
-      CHECK(distance(evaluate(*evaluation, problem), context) < 1e-13);
+      CHECK(distance(evaluate(evaluation, problem), context) < 1e-13);
     }
   }
 }
@@ -289,10 +289,10 @@ TEST_CASE("grouped heads are heads with the same keys and values") {
     }
   }
   const nn::AttentionNormalizer& softmax = normalizer("softmax");
-  for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-    CAPTURE(evaluation->name());
-    CHECK(distance(evaluate(*evaluation, grouped.problem(softmax)),
-                   evaluate(*evaluation, whole.problem(softmax))) == 0);
+  for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+    CAPTURE(evaluation.name);
+    CHECK(distance(evaluate(evaluation, grouped.problem(softmax)),
+                   evaluate(evaluation, whole.problem(softmax))) == 0);
   }
 }
 
@@ -305,19 +305,18 @@ TEST_CASE("scores far apart neither overflow nor lose the small ones' neighbours
   const double most = tolerance(shape, example.query, example.key, example.value);
   for (const char* name : {"softmax", "l2"}) {
     const Matrix<double> expected = define(exact.problem(normalizer(name)));
-    for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-      CAPTURE(evaluation->name());
-      CHECK(distance(evaluate(*evaluation, example.problem(normalizer(name))), expected) <= most);
+    for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+      CAPTURE(evaluation.name);
+      CHECK(distance(evaluate(evaluation, example.problem(normalizer(name))), expected) <= most);
     }
   }
 }
 
-TEST_CASE("the evaluation that models use depends on the keys alone") {
-  for (const Index keys : {Index{1}, Index{128}, Index{5000}}) {
-    const auto& first = nn::choose_evaluation(1, keys, nullptr);
-    CHECK(&nn::choose_evaluation(keys, keys, nullptr) == &first);
-    CHECK(nn::find_attention_evaluation(first.name()) == &first);
-  }
+TEST_CASE("models use block for up to 1024 keys, else long") {
+  CHECK(nn::choose_evaluation(1).name == "block");
+  CHECK(nn::choose_evaluation(1024).name == "block");
+  CHECK(nn::choose_evaluation(1025).name == "long");
+  CHECK(nn::find_attention_evaluation("long") == &nn::choose_evaluation(5000));
   CHECK(nn::find_attention_evaluation("none") == nullptr);
 }
 

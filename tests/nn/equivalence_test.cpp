@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "nn/attention_evaluation.hpp"
 #include "nn/example.hpp"
 #include "nn/position/score_terms.hpp"
 
@@ -42,10 +43,10 @@ TEST_CASE("a permutation mask is the causal mask on reordered tokens") {
   sorted.value = gather(example.value, order);
   for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
-    for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-      CAPTURE(evaluation->name());
-      const Matrix<float> found = evaluate(*evaluation, example.problem(*normalizer, &blocks));
-      const Matrix<float> expected = evaluate(*evaluation, sorted.problem(*normalizer, &causal));
+    for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+      CAPTURE(evaluation.name);
+      const Matrix<float> found = evaluate(evaluation, example.problem(*normalizer, &blocks));
+      const Matrix<float> expected = evaluate(evaluation, sorted.problem(*normalizer, &causal));
       // Rows of softmax sum to 1; of the others the context may be larger.
       CHECK(distance(gather(found, order), expected) <= 1e-6 * std::max(1.0, largest(expected)));
     }
@@ -67,10 +68,10 @@ TEST_CASE("an MAE mask is the removal of tokens") {
   removed.value = gather(example.value, kept);
   for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
-    for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-      CAPTURE(evaluation->name());
-      CHECK(distance(evaluate(*evaluation, example.problem(*normalizer, &blocks)),
-                     evaluate(*evaluation, removed.problem(*normalizer))) <= 1e-12);
+    for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+      CAPTURE(evaluation.name);
+      CHECK(distance(evaluate(evaluation, example.problem(*normalizer, &blocks)),
+                     evaluate(evaluation, removed.problem(*normalizer))) <= 1e-12);
     }
   }
 }
@@ -82,9 +83,9 @@ TEST_CASE("packed documents are separate documents") {
   const Example<double> packed({length, length, 2, 2, 8, 8});
   for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
-    for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-      CAPTURE(evaluation->name());
-      const Matrix<double> found = evaluate(*evaluation, packed.problem(*normalizer, &blocks));
+    for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+      CAPTURE(evaluation.name);
+      const Matrix<double> found = evaluate(evaluation, packed.problem(*normalizer, &blocks));
       Index first = 0;
       for (const Index size : documents) {
         std::vector<Index> rows(static_cast<std::size_t>(size));
@@ -93,7 +94,7 @@ TEST_CASE("packed documents are separate documents") {
         alone.query = gather(packed.query, rows);
         alone.key = gather(packed.key, rows);
         alone.value = gather(packed.value, rows);
-        CHECK(distance(gather(found, rows), evaluate(*evaluation, alone.problem(*normalizer))) <=
+        CHECK(distance(gather(found, rows), evaluate(evaluation, alone.problem(*normalizer))) <=
               1e-13);
         first += size;
       }
@@ -108,10 +109,10 @@ TEST_CASE("softmax_plus is softmax where 512 keys are visible, to the bit") {
   CHECK(plus.temperature(16) == 4.0 / 9);
   CHECK(std::abs(plus.temperature(100) - std::log(100.0) / std::log(512.0)) < 1e-15);
   const Example<float> example({60, 512, 2, 2, 16, 16});
-  for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-    CAPTURE(evaluation->name());
-    CHECK(distance(evaluate(*evaluation, example.problem(plus)),
-                   evaluate(*evaluation, example.problem(normalizer("softmax")))) == 0);
+  for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+    CAPTURE(evaluation.name);
+    CHECK(distance(evaluate(evaluation, example.problem(plus)),
+                   evaluate(evaluation, example.problem(normalizer("softmax")))) == 0);
   }
 }
 
@@ -162,9 +163,9 @@ TEST_CASE("zero probe: equal inputs tell positions apart unless rows sum to 1") 
     CAPTURE(normalizer->name());
     nn::AttentionProblem<double> problem = example.problem(*normalizer);
     problem.bias = terms->bias();
-    for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-      CAPTURE(evaluation->name());
-      const double found = spread(evaluate(*evaluation, problem));
+    for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+      CAPTURE(evaluation.name);
+      const double found = spread(evaluate(evaluation, problem));
       if (normalizer->divisor() == nn::Divisor::kSum) {
         CHECK(found < 1e-14);
       } else {

@@ -11,7 +11,7 @@
 #include "base/random.hpp"
 #include "mask/expression.hpp"
 #include "mask/zoo.hpp"
-#include "nn/attention.hpp"
+#include "nn/attention_evaluation.hpp"
 #include "nn/attention_reference.hpp"
 
 namespace masque::test {
@@ -77,7 +77,7 @@ template <class T>
 Matrix<T> evaluate(const nn::AttentionEvaluation& evaluation,
                    const nn::AttentionProblem<T>& problem) {
   Matrix<T> context = context_of(problem);
-  evaluation.forward(problem, context.view(), {});
+  nn::evaluate_attention(evaluation, problem, context.view());
   return context;
 }
 

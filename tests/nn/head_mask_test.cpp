@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "nn/attention_evaluation.hpp"
 #include "nn/differentiable_example.hpp"
 #include "nn/materialized_attention.hpp"
 
@@ -64,15 +65,16 @@ void check_evaluations(Index n) {
   const Example<T> example({n, n, 3, 3, 8, 8});
   for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
     CAPTURE(normalizer->name());
-    for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-      CAPTURE(evaluation->name());
+    for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+      CAPTURE(evaluation.name);
       check_heads<T>(masks, [&](const mask::BlockMap* blocks) {
         const nn::AttentionProblem<T> problem = example.problem(*normalizer, blocks);
         std::vector<Matrix<T>> found;
-        found.push_back(evaluate(*evaluation, problem));
+        found.push_back(evaluate(evaluation, problem));
         // With weights that are seen, rows of each head below each other.
         found.push_back(context_of(problem));
-        evaluation->forward(problem, found.back().view(), [](Index, MatrixView<const T>) {});
+        nn::evaluate_attention(evaluation, problem, found.back().view(),
+                               [](Index, MatrixView<const T>) {});
         return found;
       });
     }
@@ -133,8 +135,8 @@ TEST_CASE("one query that sees every key in all heads together, but not in each"
   const Example<double> example({1, 4, 2, 2, 8, 8});
   const nn::AttentionProblem<double> problem = example.problem(normalizer("softmax"), &together);
   const Matrix<double> expected = define(problem);
-  for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations())
-    CHECK(distance(evaluate(*evaluation, problem), expected) < 1e-13);
+  for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations())
+    CHECK(distance(evaluate(evaluation, problem), expected) < 1e-13);
   CHECK(distance(define(example.problem(normalizer("softmax"))), expected) > 1e-3);
 }
 

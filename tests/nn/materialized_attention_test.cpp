@@ -8,6 +8,7 @@
 
 #include "mask/bit_matrix.hpp"
 #include "mask/builtin.hpp"
+#include "nn/attention_evaluation.hpp"
 #include "nn/attention_gradients.hpp"
 #include "nn/materialized_example.hpp"
 
@@ -122,8 +123,8 @@ TEST_CASE("scores and divisors are those of plain attention") {
       nn::AttentionProblem<double> problem = example.problem(*normalizer, &blocks);
       Matrix<double> context(7, 20);
       const NormalizerRows expected(problem);
-      nn::find_attention_evaluation("block")->forward(problem, context.view(),
-                                                      [](Index, MatrixView<const double>) {});
+      nn::evaluate_attention(*nn::find_attention_evaluation("block"), problem, context.view(),
+                             [](Index, MatrixView<const double>) {});
       nn::MaterializedAttention<double> attention;
       attention.problem = problem;
       const NormalizerRows found(attention.problem);
@@ -372,9 +373,9 @@ TEST_CASE("the size of keys is free of the number of heads and of the size of va
     const Matrix<double> expected = define(problem);
     REQUIRE(expected.columns() == 8);
     CHECK(distance(run(general, 8), expected) == 0);
-    for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-      CAPTURE(evaluation->name());
-      CHECK(distance(evaluate(*evaluation, problem), expected) < 1e-13);
+    for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+      CAPTURE(evaluation.name);
+      CHECK(distance(evaluate(evaluation, problem), expected) < 1e-13);
     }
   }
 }

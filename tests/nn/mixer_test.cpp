@@ -222,6 +222,32 @@ TEST_CASE("what a mixer cannot do is said") {
   CHECK_THROWS_AS(mixer("gmlp").parameters(odd), UsageError);
 }
 
+/// Parameters, and what they make of a fixed sequence, with `value` for `size`.
+std::vector<double> mixed_with(const nn::Mixer& mixer, Index nn::MixerShape::*size, Index value) {
+  nn::MixerShape shape{.tokens = 8, .hidden_size = 16, .num_attention_heads = 2};
+  shape.*size = value;
+  const MixerExample<double> example(mixer, shape, shape.tokens);
+  const Matrix<double> y = example.forward(nullptr);
+  std::vector<double> out(y.span().begin(), y.span().end());
+  for (const nn::MixerParameter& parameter : mixer.parameters(shape))
+    out.insert(out.end(),
+               {static_cast<double>(parameter.rows), static_cast<double>(parameter.columns)});
+  return out;
+}
+
+TEST_CASE("a mixer lists the sizes that it depends on, and no others") {
+  using Shape = nn::MixerShape;
+  for (const nn::Mixer* mixer : nn::mixers()) {
+    CAPTURE(mixer->info().name);
+    for (Index Shape::*size :
+         {&Shape::num_attention_heads, &Shape::inner_size, &Shape::attention_size,
+          &Shape::kernel_size, &Shape::dilation, &Shape::chunk_size}) {
+      CHECK(nn::reads_size(mixer->info(), size) ==
+            (mixed_with(*mixer, size, 2) != mixed_with(*mixer, size, 4)));
+    }
+  }
+}
+
 TEST_CASE("every mixer describes itself, and its parameters have names of their own") {
   std::set<std::string> listed;
   for (const nn::VariantInfo& info : nn::variants()) {

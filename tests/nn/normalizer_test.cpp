@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/comma_list.hpp"
+#include "nn/attention_evaluation.hpp"
 #include "nn/example.hpp"
 #include "nn/position.hpp"
 
@@ -278,8 +279,8 @@ TEST_CASE("vectors of zeros, tiny and huge ones") {
       // A large operand that is not brought to length 1 makes large scores.
       if (size > 1 && chosen.unit_length() != nn::UnitLength::kBoth) continue;
       const Matrix<double> expected = define(exact.problem(chosen));
-      for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-        CHECK(distance(evaluate(*evaluation, example.problem(chosen)), expected) < 1e-6);
+      for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+        CHECK(distance(evaluate(evaluation, example.problem(chosen)), expected) < 1e-6);
       }
     }
   }
@@ -305,10 +306,10 @@ TEST_CASE("with position terms, every evaluation and temperature") {
         float_problem.bias = float_bias.get();
         const Matrix<double> expected = define(problem);
         const double most = tolerance(exact.shape, example.query, example.key, example.value);
-        for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-          CAPTURE(evaluation->name());
-          CHECK(distance(evaluate(*evaluation, problem), expected) < 1e-12);
-          CHECK(distance(evaluate(*evaluation, float_problem), expected) < most);
+        for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+          CAPTURE(evaluation.name);
+          CHECK(distance(evaluate(evaluation, problem), expected) < 1e-12);
+          CHECK(distance(evaluate(evaluation, float_problem), expected) < most);
         }
       }
     }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "kernel/rotary.hpp"
+#include "nn/position/buckets.hpp"
 #include "nn/position_scored.hpp"
 
 namespace masque::test {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "nn/position/buckets.hpp"
 #include "nn/position_scored.hpp"
 
 namespace masque::test {

@@ -5,7 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include "nn/attention_evaluation.hpp"
 #include "nn/example.hpp"
+#include "nn/position/buckets.hpp"
 #include "nn/position/score_terms.hpp"
 
 namespace masque::test {
@@ -295,9 +297,9 @@ void check_in_attention(const Make& make) {
     nn::AttentionProblem<double> problem = example.problem(normalizer(name), &blocks);
     problem.bias = bias->bias();
     const Matrix<double> expected = define(problem);
-    for (const nn::AttentionEvaluation* evaluation : nn::attention_evaluations()) {
-      CAPTURE(evaluation->name());
-      CHECK(distance(evaluate(*evaluation, problem), expected) < 1e-12);
+    for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+      CAPTURE(evaluation.name);
+      CHECK(distance(evaluate(evaluation, problem), expected) < 1e-12);
     }
   }
 }

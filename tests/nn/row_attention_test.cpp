@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "nn/attention_evaluation.hpp"
 #include "nn/example.hpp"
 
 namespace masque::test {

@@ -14,7 +14,6 @@
 #include "kernel/parallel.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/random_model.hpp"
-#include "probe/attention/attention_collector.hpp"
 #include "support/model_cases.hpp"
 #include "support/temp_folder.hpp"
 

@@ -11,7 +11,6 @@
 #include "base/random.hpp"
 #include "fake_model.hpp"
 #include "probe/score/word_error_rate.hpp"
-#include "probe/write/correction_counts.hpp"
 #include "probe/write/threshold_search.hpp"
 #include "support/temp_folder.hpp"
 

@@ -1,6 +1,4 @@
 // The loss by mask ratio with changed attention, against single runs of texts corrupted by hand.
-#include "probe/attention/masked_ablation.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "probe/attention/ablation.hpp"
 #include "probe/score/corrupt.hpp"
 #include "probe/score/token_distribution.hpp"
 

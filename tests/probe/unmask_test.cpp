@@ -188,7 +188,8 @@ TEST_CASE("texts are functions of seed, line and sample, however they run togeth
 class BlockModel final : public model::Model {
  public:
   BlockModel(const model::Model& model, Index block) : model_(model), design_(model.design()) {
-    design_.variants.mask = "causal_blocks(" + std::to_string(block) + ")";
+    design_.variants.masks =
+        mask::parse_open_mask_layers("causal_blocks(" + std::to_string(block) + ")");
   }
   const model::Design& design() const override { return design_; }
   kernel::Precision precision() const override { return model_.precision(); }
@@ -279,7 +280,7 @@ TEST_CASE("a model of block diffusion: kept keys and values change no token, and
 
 TEST_CASE("a model that writes in blocks takes no others") {
   FakeModel blocks(HeadKind::kMasked);
-  blocks.design_to_change().variants.mask = "causal_blocks(4)";
+  blocks.design_to_change().variants.masks = mask::parse_open_mask_layers("causal_blocks(4)");
   CHECK_NOTHROW(check_unmasking(blocks.design(), {}));
   CHECK(contains(
       message_of<UsageError>([&] { check_unmasking(blocks.design(), unmask_options_of(1, 2)); }),

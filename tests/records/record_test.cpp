@@ -10,7 +10,6 @@
 #include "records/drop.hpp"
 #include "records/mlm.hpp"
 #include "records/record_filter.hpp"
-#include "records/record_mask.hpp"
 #include "records/record_reader.hpp"
 #include "records/selection.hpp"
 #include "support/message.hpp"
@@ -82,6 +81,8 @@ TEST_CASE("what is wrong with a record is said") {
       {"{\"ids\":[3000000000]}", "ids: expected a list of whole numbers of 32 bits"},
       {"{\"ids\":7}", "ids: expected a list of numbers"},
       {"{\"ids\":[1],\"ids\":[2]}", "ids: given twice"},
+      {R"({"text":"a","text":"b"})", "text: given twice"},
+      {R"({"ids":[1],"x":1,"y":2,"\u0078":3})", "x: given twice"},
       {"{\"pos\":[1]}", "no ids, expected ids or text"},
       {R"({"i\u0064s":[1],"ids":[1]})", "ids: given twice"},
       {R"({"\q":1,"ids":[1]})", "\\\\q: expected a JSON string as key"},

@@ -10,7 +10,7 @@
 #include "base/hash.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
-#include "store/tensorflow/bundle_output.hpp"
+#include "store/tensorflow/bundle_entry.hpp"
 #include "store/tensorflow/leveldb_table.hpp"
 #include "store/values.hpp"
 #include "support/make_safetensors.hpp"

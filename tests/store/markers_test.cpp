@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "store/numpy/array_writer.hpp"
+#include "store/numpy/array.hpp"
 #include "store/values.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"

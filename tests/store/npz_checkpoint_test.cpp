@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "store/checkpoint_writer.hpp"
-#include "store/numpy/array_writer.hpp"
-#include "store/numpy/npy_output.hpp"
+#include "store/numpy/array.hpp"
+#include "store/numpy/npy.hpp"
 #include "store/numpy/npz.hpp"
 #include "store/numpy/unpacked_tensor.hpp"
 #include "store/values.hpp"

@@ -6,7 +6,6 @@
 
 #include "base/hash.hpp"
 #include "store/numpy/array.hpp"
-#include "store/numpy/array_writer.hpp"
 #include "store/numpy/npy.hpp"
 #include "support/make_zip.hpp"
 #include "support/message.hpp"

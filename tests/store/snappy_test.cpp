@@ -1,8 +1,7 @@
 // Snappy streams and protobuf messages, good and damaged.
-#include "store/tensorflow/snappy.hpp"
-
 #include <doctest/doctest.h>
 
+#include "store/tensorflow/leveldb_table.hpp"
 #include "store/tensorflow/wire.hpp"
 #include "store/values.hpp"
 #include "support/make_bundle.hpp"

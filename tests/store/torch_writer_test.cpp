@@ -1,13 +1,13 @@
 // PyTorch files that we write: read again as they were, in the same bytes for any number of
 // threads.
+#include "store/torch/torch_writer.hpp"
+
 #include <fcntl.h>
 
 #include <doctest/doctest.h>
 
 #include "store/checkpoint_writer.hpp"
 #include "store/torch/pickle.hpp"
-#include "store/torch/torch_pickle.hpp"
-#include "store/torch/torch_records.hpp"
 #include "store/values.hpp"
 #include "store/zip/zip.hpp"
 #include "store/zip/zip_stream.hpp"

@@ -1,9 +1,8 @@
-#include "store/zip/zip_checksums.hpp"
-
 #include <cstring>
 
 #include <doctest/doctest.h>
 
+#include "store/zip/zip.hpp"
 #include "store/zip/zip_stream.hpp"
 #include "support/make_zip.hpp"
 #include "support/message.hpp"

@@ -6,7 +6,6 @@
 
 #include "store/numpy/array.hpp"
 #include "store/numpy/npy.hpp"
-#include "store/numpy/npy_descr.hpp"
 #include "support/memory_file.hpp"
 #include "support/naive_npy.hpp"
 

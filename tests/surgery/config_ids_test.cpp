@@ -97,6 +97,35 @@ TEST_CASE("the same in config.json and in nested objects, unless they have a voc
         "generation_config.json: 'my_token_list' may hold token ids: left unchanged");
 }
 
+TEST_CASE("other names of ids, and ids in another spelling") {
+  CHECK(now(R"({"pad_index":2,"mask_id":4,"eod_id":3,"im_start_id":6,"blank_id":5})") ==
+        R"({"pad_index":0,"mask_id":2,"eod_id":1,"im_start_id":4,"blank_id":3})");
+  CHECK(now(R"({"logit_bias":{"5":-1.5,"6":2}})") == R"({"logit_bias":{"3":-1.5,"4":2}})");
+  CHECK(Renumbered(R"({"logit_bias":{"1":-1.5,"6":2}})").now == R"({"logit_bias":{"4":2}})");
+  const std::string same =
+      R"({"eos_token_id":"6","bos_token_id":6.0,"pad_token_id":null,"sep_token_id":-1,)"
+      R"("language_tokens":{"en":4},"vocabulary_map":{"4":0},"audio_end_id":3,"layer_id":3,)"
+      R"("pad_token_type_id":0,"id2label":{"0":"a"}})";
+  const Renumbered noted(same);
+  CHECK(noted.now == same);
+  CHECK(fmt::format("{}", fmt::join(noted.notes, "\n")) ==
+        "generation_config.json: eos_token_id is \"6\", expected an id: left unchanged\n"
+        "generation_config.json: bos_token_id is 6.0, expected an id: left unchanged\n"
+        "generation_config.json: 'language_tokens' may hold token ids: left unchanged\n"
+        "generation_config.json: 'vocabulary_map' may hold token ids: left unchanged\n"
+        "generation_config.json: 'audio_end_id' may hold token ids: left unchanged");
+  const Renumbered sizes("{}", R"({"vocab_size":7,"decoder_vocab_size":9,"text_vocab_size":7,)"
+                               R"("type_vocab_size":2,"image_vocab_size":8})");
+  CHECK(fmt::format("{}", fmt::join(sizes.notes, "\n")) ==
+        "config.json: 'decoder_vocab_size' may be the number of tokens: it stays 9\n"
+        "config.json: 'text_vocab_size' may be the number of tokens: it stays 7");
+  const RoleIds roles = [](std::string_view name) {
+    return name == "pad_token_id" ? std::optional<std::uint64_t>(1) : std::nullopt;
+  };
+  CHECK(Renumbered(R"({"pad_index":0,"mask_id":1})", "{}", {2, kNew, 3, 4}, roles).now ==
+        R"({"pad_index":1,"mask_id":null})");
+}
+
 TEST_CASE("vocab_size is that of the table after every change, also where it was wrong") {
   const std::vector<std::uint64_t> same{0, 1, 2, 3, 4, 5, 6};
   const Renumbered wrong("{}", R"({"vocab_size": 5})", same);

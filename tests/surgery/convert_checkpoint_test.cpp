@@ -17,7 +17,7 @@
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
-#include "tensor/number_format.hpp"
+#include "tensor/convert.hpp"
 
 namespace masque::surgery {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "store/inspect/compare_checkpoints.hpp"
-#include "store/numpy/npy_output.hpp"
+#include "store/numpy/npy.hpp"
 #include "store/values.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"

@@ -1,11 +1,10 @@
-#include "surgery/edit/edit_proof.hpp"
-
 #include <filesystem>
 
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
 #include "support/message.hpp"
+#include "surgery/edit/verify_checkpoint.hpp"
 #include "surgery/example.hpp"
 
 namespace masque::surgery {

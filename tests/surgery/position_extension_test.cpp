@@ -1,6 +1,4 @@
 // Every way to make a table of positions longer against its plain formula.
-#include "surgery/positions/position_extension.hpp"
-
 #include <cmath>
 #include <functional>
 #include <map>
@@ -9,6 +7,7 @@
 
 #include "support/message.hpp"
 #include "support/near.hpp"
+#include "surgery/positions/resize_positions.hpp"
 
 namespace masque::surgery {
 namespace {

@@ -5,7 +5,6 @@
 #include "support/message.hpp"
 #include "support/near.hpp"
 #include "surgery/example.hpp"
-#include "surgery/positions/position_extension.hpp"
 #include "surgery/positions/resize_types.hpp"
 
 namespace masque::surgery {

@@ -1,5 +1,4 @@
 // All neighbours at once, against one row at a time.
-#include "surgery/rows/similar_rows.hpp"
 
 #include <algorithm>
 

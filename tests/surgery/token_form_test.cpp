@@ -81,6 +81,23 @@ TEST_CASE("one form for the start of a word, its continuation and bytes in all s
   CHECK(words.of("##,") == std::vector<TokenForm>{{.text = ",", .unused = true}});
 }
 
+TEST_CASE("marks at the ends of words, and another sign for a space") {
+  const FormsExample ends(tokenizer_file(
+      "null", R"({"type":"BertPreTokenizer"})",
+      R"({"type":"BPE","unk_token":"<unk>","end_of_word_suffix":"</w>","vocab":{"<unk>":0,"t":1,"h":2,"e":3,"e</w>":4,"th":5,"the</w>":6,",":7,",</w>":8},"merges":["t h","th e</w>"]})"));
+  CHECK(ends.of("the</w>") == forms({" the", "the"}));
+  CHECK(ends.of("th") == forms({"th", " th"}));
+  CHECK(ends.of(",</w>") == forms({",", " ,"}));
+  CHECK(ends.of(",") == std::vector<TokenForm>{{.text = ",", .unused = true}});
+  CHECK(ends.pieces(" the") == Tokens{"the</w>"});
+  const FormsExample sign(tokenizer_file(
+      "null", R"({"type":"Metaspace","replacement":"_","prepend_scheme":"always","split":true})",
+      R"({"type":"BPE","unk_token":"<unk>","vocab":{"<unk>":0,"_":1,"t":2,"h":3,"e":4,"th":5,"the":6,"_the":7},"merges":["t h","th e","_ the"]})"));
+  CHECK(sign.of("_the") == forms({" the"}));
+  CHECK(sign.of("the") == forms({"the"}));
+  CHECK(sign.pieces(" the") == Tokens{"_the"});
+}
+
 TEST_CASE("pieces begin a word only where the text has a space") {
   const FormsExample llama(tokenizer_file(kPrepend, "null", kLlama));
   CHECK(llama.pieces(" the") == Tokens{"▁the"});

@@ -1,7 +1,7 @@
 // mlm-correct uses what lm-train recorded of the model's training.
-#include "surgery/correction/training_record.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <doctest/doctest.h>
 
@@ -73,6 +73,32 @@ TEST_CASE("objectives without [MASK] are noted, and those of no single rate need
   CHECK(mixed.correct(given).correction.rates.rate == 0.3);
   const RecordExample classifier(store::Metadata{{"labels", "a"}});
   CHECK(classifier.correct().correction.rates == MlmRates{});
+  CHECK(classifier.notes("no record says at which rate"));
+  CHECK_FALSE(classifier.notes("no record says at which rate", given));
+}
+
+TEST_CASE("the record of a run of two networks is that of its generator, one folder up") {
+  const auto report_of = [](const std::string& name, store::Metadata facts) {
+    const TempFolder folder;
+    ExampleBert().write(folder);
+    for (auto& [key, value] : facts) key = "masque." + key;
+    write_file(folder / "training.safetensors",
+               example_file({{"value.x", DType::kF32, {1}, {0}}}, facts));
+    std::filesystem::rename(folder / "in", folder / name);
+    CorrectionRequest request;
+    request.dry_run = true;
+    return correct_checkpoint(folder / name, "", request);
+  };
+  const store::Metadata facts{{"objective", "electra"}, {"rate", "0.4"}, {"split", "0.8:0.1:0.1"}};
+  const MlmRates rates = report_of("generator", facts).correction.rates;
+  CHECK(rates.rate == 0.4);
+  CHECK(rates.mask == 0.85);
+  CHECK(rates.keep == 0.15);
+  CHECK(rates.random == 0);
+  CHECK(report_of("other", facts).correction.rates == MlmRates{});
+  CHECK(report_of("generator", {{"objective", "electric"}, {"rate", "0.4"}}).learned_without_mask);
+  CHECK(report_of("generator", {{"objective", "mlm"}, {"rate", "0.4"}}).correction.rates ==
+        MlmRates{});
 }
 
 }  // namespace

@@ -103,6 +103,18 @@ TEST_CASE("keep takes the listed rows by id, and special tokens") {
   CHECK(plan_keep(bare.state(), {{"7", "1"}}).from == Ids{1, 7});
 }
 
+TEST_CASE("keep also takes the ids that configurations give to roles") {
+  PlanExample example;
+  write_file(
+      example.folder / "in/generation_config.json",
+      R"({"eos_token_id":[8],"decoder_start_token_id":5,"bos_token_id":99,"x":{"pad_id":7}})");
+  CHECK(plan_keep(example.state(), {{"the"}}).from == Ids{0, 1, 2, 3, 4, 5, 6, 7, 8});
+  PlanExample bare(false);
+  write_file(bare.folder / "in/config.json",
+             R"({"model_type":"bert","eos_token_id":4,"audio":{"vocab_size":9,"eos_token_id":2}})");
+  CHECK(plan_keep(bare.state(), {{"7", "1"}}).from == Ids{1, 4, 7});
+}
+
 TEST_CASE("tokens that a file calls special are kept, and not removed") {
   const std::string decoder =
       R"({"added_tokens_decoder":{"5":{"special":true,"content":"[unused0]"},)"

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "tensor/number_format.hpp"
+#include "tensor/convert.hpp"
 
 namespace masque {
 

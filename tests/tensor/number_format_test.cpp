@@ -1,5 +1,4 @@
 // Decoding against the tables of a second implementation, encoding against a search over all codes.
-#include "tensor/number_format.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -22,9 +22,9 @@ std::unique_ptr<FastEncoder> encoder_of(const JsonValue& json, const std::string
   if (kind == "byte_level") return make_byte_level_encoder(steps, flag("add_prefix_space"));
   REQUIRE(kind == "metaspace");
   const std::string& scheme = json.find("prepend_scheme")->text;
-  return make_metaspace_encoder(steps, scheme == "always"  ? Prepend::kAlways
-                                       : scheme == "first" ? Prepend::kFirst
-                                                           : Prepend::kNever);
+  return make_metaspace_encoder(steps, scheme == "always"  ? PrependMark::kAlways
+                                       : scheme == "first" ? PrependMark::kFirst
+                                                           : PrependMark::kNever);
 }
 
 TEST_CASE("fast encoders give the ids of Hugging Face's tokenizers, the second time too") {

@@ -33,6 +33,14 @@ TEST_CASE("a setting that is not known is named") {
   test::write_file(folder / "tokenizer_config.json", R"({"split_by_moon":true,"phase":1})");
   CHECK(warnings_of(folder) ==
         "settings of tokenizer_config.json that are not known here: 'split_by_moon', 'phase'\n");
+  test::write_file(folder / "special_tokens_map.json", R"({"unk_token":"[UNK]","moon":1})");
+  const std::string both =
+      "settings of tokenizer_config.json that are not known here: 'split_by_moon', 'phase'\n"
+      "settings of special_tokens_map.json that are not known here: 'moon'\n";
+  CHECK(warnings_of(folder) == both);
+  test::write_file(folder / "tokenizer.json",
+                   R"({"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"}})");
+  CHECK(warnings_of(folder) == both);
 }
 
 TEST_CASE("special tokens are text where tokenizer_config.json says so") {
@@ -88,10 +96,71 @@ TEST_CASE("steps of a tokenizer.json that its class does not have in transformer
       "tokenizer_class 'RobertaTokenizer' in tokenizer_config.json: ids of some texts differ\n");
   CHECK(warnings(
             R"("pre_tokenizer":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true})")
-            .starts_with("the pre_tokenizer of tokenizer.json (ByteLevel) counts, but"));
+            .starts_with("the pre_tokenizer of tokenizer.json (ByteLevel add_prefix_space true) "
+                         "counts, but"));
   test::write_file(folder / "tokenizer_config.json",
                    R"({"tokenizer_class":"PreTrainedTokenizerFast"})");
   CHECK(warnings(bytes + R"(,"normalizer":{"type":"NFC"})").empty());
+}
+
+TEST_CASE("options of a tokenizer.json that its class has otherwise in transformers are named") {
+  test::TempFolder folder;
+  const auto warnings = [&](const std::string& settings, const std::string& json) {
+    test::write_file(folder / "tokenizer_config.json", settings);
+    test::write_file(folder / "tokenizer.json", json);
+    return warnings_of(folder);
+  };
+  // bert-base-cased's, next to files that do not say so: transformers 5.24 lowercases.
+  const auto bert = [](const std::string& normalizer, const std::string& unknown = "[UNK]") {
+    return R"({"model":{"type":"WordPiece","unk_token":")" + unknown +
+           R"(","continuing_subword_prefix":"##","max_input_chars_per_word":100,"vocab":)"
+           R"({"[PAD]":0,"[UNK]":1,"[CLS]":2,"[SEP]":3,"[MASK]":4,"<unk>":5}},)"
+           R"("pre_tokenizer":{"type":"BertPreTokenizer"},"normalizer":{"type":"BertNormalizer",)"
+           R"("clean_text":true,)" +
+           normalizer + "}}";
+  };
+  const std::string cased = R"("handle_chinese_chars":true,"strip_accents":null,"lowercase":false)";
+  const std::string plain = R"({"tokenizer_class":"BertTokenizer"})";
+  CHECK(warnings(plain, bert(cased)) ==
+        "the normalizer of tokenizer.json (BertNormalizer lowercase false strip_accents false) "
+        "counts, but transformers 5 builds another (BertNormalizer lowercase true strip_accents "
+        "true) for tokenizer_class 'BertTokenizer' in tokenizer_config.json: ids of some texts "
+        "differ\n");
+  CHECK(warnings(R"({"tokenizer_class":"BertTokenizer","do_lower_case":false})", bert(cased))
+            .empty());
+  CHECK(warnings(R"({"tokenizer_class":"PreTrainedTokenizerFast"})", bert(cased)).empty());
+  test::write_file(folder / "config.json", R"({"model_type":"bert"})");
+  CHECK(warnings("{}", bert(cased)).find("for model_type 'bert' in config.json") !=
+        std::string::npos);
+  const std::string chinese =
+      R"("handle_chinese_chars":false,"strip_accents":true,"lowercase":true)";
+  CHECK(warnings(plain, bert(chinese))
+            .starts_with("the normalizer of tokenizer.json (BertNormalizer handle_chinese_chars "
+                         "false) counts, but"));
+  const std::string usual = R"("handle_chinese_chars":true,"strip_accents":null,"lowercase":true)";
+  CHECK(warnings(plain, bert(usual)).empty());
+  CHECK(warnings(plain, bert(usual, "<unk>"))
+            .starts_with("the unk_token of tokenizer.json ('<unk>') counts, but transformers 5 "
+                         "takes '[UNK]' for tokenizer_class 'BertTokenizer'"));
+  // Tokens that the class adds.
+  const std::string added =
+      R"("added_tokens":[{"id":0,"content":"<s>","special":true},{"id":1,"content":"</s>","special":true}],)";
+  const std::string llama =
+      "{" + added +
+      R"("model":{"type":"BPE","vocab":{"<s>":0,"</s>":1,"<unk>":2},"merges":[]},)"
+      R"("pre_tokenizer":{"type":"Metaspace","replacement":"▁","prepend_scheme":"first","split":false}})";
+  CHECK(warnings(R"({"tokenizer_class":"LlamaTokenizer"})", llama) ==
+        "transformers 5 adds special tokens for tokenizer_class 'LlamaTokenizer' in "
+        "tokenizer_config.json that tokenizer.json does not have: '<unk>': ids of texts with them "
+        "differ\n");
+  CHECK(warnings(R"({"tokenizer_class":"LlamaTokenizer","unk_token":"<unk>"})", llama).empty());
+  const std::string t5 =
+      R"({"model":{"type":"Unigram","unk_id":2,"vocab":[["<pad>",0],["</s>",0],["<unk>",0]]},)"
+      R"("pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},)"
+      R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"always","split":true}]}})";
+  CHECK(warnings(R"({"tokenizer_class":"T5Tokenizer"})", t5).find("'<extra_id_99>' and 99 more") !=
+        std::string::npos);
+  CHECK(warnings(R"({"tokenizer_class":"T5Tokenizer","extra_ids":0})", t5).empty());
 }
 
 TEST_CASE("clean_up_tokenization_spaces is of decoded text, but not of byte-pair encodings") {

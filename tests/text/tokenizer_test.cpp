@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/utf8.hpp"
@@ -141,9 +142,29 @@ TEST_CASE("a folder that names a tokenizer without a reader is refused, not read
   CHECK(refused().find("jieba") != std::string::npos);
   write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n\xE4\xBB\x8A\n");
   CHECK(refused().empty());
-  // A type whose class reads other files says nothing about this one.
-  write("config.json", R"({"model_type":"roberta"})");
+  // A type whose class reads other files.
+  for (const char* type : {"roberta", "gpt2", "bart", "t5", "clip", "xlnet", "deberta-v2"}) {
+    CAPTURE(type);
+    write("config.json", fmt::format(R"({{"model_type":"{}"}})", type));
+    CHECK(refused().find(fmt::format("model_type '{}' in config.json does not read this file, "
+                                     "expected tokenizer.json or a tokenizer_class",
+                                     type)) != std::string::npos);
+    CHECK(refused({.flavor = Flavor::kGoogle}).empty());
+  }
+  // Of the model for which another tokenizer is given it says nothing.
+  const TokenizerOptions of_model{.model = folder.path()};
+  test::TempFolder apart;
+  std::ofstream(apart.path() + "/vocab.txt") << "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n";
+  CHECK(Tokenizer::open(apart.path(), of_model).parts().kind == "bert");
+  write("tokenizer_config.json", R"({"tokenizer_class":"BertTokenizer"})");
   CHECK(Tokenizer::open(folder.path()).parts().kind == "bert");
+  write("tokenizer_config.json", "{}");
+  // Masque's own types have no class, nor has Llama.
+  for (const char* type : {"masque", "tta", "llama"}) {
+    CAPTURE(type);
+    write("config.json", fmt::format(R"({{"model_type":"{}"}})", type));
+    CHECK(Tokenizer::open(folder.path()).parts().kind == "bert");
+  }
   // tokenizer.json says all.
   write("config.json", R"({"model_type":"unheard-of"})");
   write("tokenizer.json", R"({"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"}})");
@@ -229,7 +250,8 @@ TEST_CASE("next to another config.json a vocabulary may need the name of its cla
   CHECK(needed_tokenizer_class(bert, R"({"model_type": "mpnet"})") == "BertTokenizer");
   CHECK(needed_tokenizer_class(bert, R"({"model_type": "masque", "base_model_type": "mpnet"})") ==
         "BertTokenizer");
-  CHECK_FALSE(needed_tokenizer_class(bert, R"({"model_type": "roberta"})"));
+  CHECK(needed_tokenizer_class(bert, R"({"model_type": "roberta"})") == "BertTokenizer");
+  CHECK_FALSE(needed_tokenizer_class(bert, R"({"model_type": "llama"})"));
   std::ofstream(folder.path() + "/config.json") << R"({"model_type": "mpnet"})";
   const Tokenizer mpnet = Tokenizer::open(path);
   CHECK(needed_tokenizer_class(mpnet, R"({"model_type": "bert"})") == "MPNetTokenizer");

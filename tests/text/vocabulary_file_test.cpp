@@ -21,6 +21,9 @@ TEST_CASE("vocab.txt: lines end at line feeds only") {
   CHECK(read_vocab_txt("", "v").tokens.empty());
   CHECK(read_vocab_txt("a\n", "v").tokens.size() == 1);
   CHECK(message_of([] { read_vocab_txt("a\n\xFF\n", "v"); }) == "v: line 2: not UTF-8");
+  CHECK(read_vocab_txt("\xEF\xBB\xBFy\n", "v").tokens.front() == "\xEF\xBB\xBFy");
+  CHECK(message_of([] { read_vocab_txt("\x1F\x8B\x08", "v"); }) ==
+        "v: compressed by gzip: unpack it first, expected a text");
 }
 
 TEST_CASE("merges.txt: two tokens and one space between") {
@@ -33,6 +36,8 @@ TEST_CASE("merges.txt: two tokens and one space between") {
   CHECK(contains(message_of([] { read_merges_txt("a b\na ", "m"); }), "line 2: a , expected"));
   CHECK(contains(message_of([] { read_merges_txt(" b", "m"); }), "line 1:  b, expected"));
   CHECK(contains(message_of([] { read_merges_txt("a b\n\n", "m"); }), "line 2: empty"));
+  CHECK(message_of([] { read_merges_txt("\xEF\xBB\xBF#version: 0.2\na b\n", "m"); }) ==
+        "m: begins with a byte-order mark, expected the first merge: remove it");
 }
 
 TEST_CASE("vocab.json: tokens with ids") {

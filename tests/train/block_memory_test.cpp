@@ -100,7 +100,7 @@ std::vector<NetworkCase> memory_cases(const BlockMemory& memory) {
     model::Design& d = one.design;
     const bool vocabulary =
         d.head.kind == model::HeadKind::kMasked || d.head.kind == model::HeadKind::kCausal;
-    if (!vocabulary || d.layers.back().weights != 1 || !d.variants.mask.empty() ||
+    if (!vocabulary || d.layers.back().weights != 1 || !d.variants.masks.empty() ||
         d.variants.detector)
       continue;
     // ReZero's layers add nothing at the start; ALBERT's tensors do not name their layer.
@@ -245,7 +245,7 @@ TEST_CASE("a permutation within blocks reads all of the blocks before") {
 TEST_CASE("designs that cannot have a memory are refused") {
   for (const NetworkCase& one : network_cases()) {
     if (one.design.layer_kind == model::LayerKind::kTransformer &&
-        one.design.variants.mixer.empty() && !model::joins_heads(one.design))
+        one.design.variants.mixer == nullptr && !model::joins_heads(one.design))
       continue;
     CAPTURE(one.name);
     Parameters<double> parameters;

@@ -8,7 +8,7 @@
 #include "records/token_folder_writer.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
-#include "text/tokenizer_digest.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::train {
 namespace {

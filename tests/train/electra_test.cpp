@@ -1,12 +1,11 @@
 // Selection and labels of ELECTRA.
-#include "train/loss/electra.hpp"
-
 #include <cmath>
 
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
 #include "support/message.hpp"
+#include "train/loss/electra_loss.hpp"
 #include "train_case.hpp"
 
 namespace masque::train {

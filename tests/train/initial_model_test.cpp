@@ -11,7 +11,7 @@
 #include "support/near.hpp"
 #include "train/loss/electra_loss.hpp"
 #include "train/loss/mae_loss.hpp"
-#include "train/loss/shared_tables.hpp"
+#include "train/loss/step_loss.hpp"
 #include "train/network/network.hpp"
 #include "train/run/starting_design.hpp"
 

@@ -24,7 +24,7 @@
 #include "train/loss/electra_loss.hpp"
 #include "train/loss/mae_loss.hpp"
 #include "train/network/recipe.hpp"
-#include "train/run/leak_probe.hpp"
+#include "train/run/mask_check.hpp"
 #include "train_case.hpp"
 
 namespace masque::train {

@@ -154,7 +154,7 @@ TEST_CASE("which masks parts of a design must obey") {
     model::set_mask(mask, design);
     CHECK(mask_need(design) == nn::MaskSupport::kAny);
   }
-  CHECK(design.variants.mask == "full, causal");
+  CHECK(layers_text(design.variants.masks) == "full, causal");
   CHECK(design.mask == model::DefaultMask::kFull);
   CHECK(contains(message_of<UsageError>([&] { model::set_mask("3*tta", design); }), "3 layers"));
 }

@@ -104,18 +104,18 @@ TEST_CASE("the design of block diffusion reads in blocks, and nothing else will 
   const auto objective = make_objective("mdlm", mdlm_of(8, 4));
   model::Design design;
   objective->adapt(design);
-  CHECK(design.variants.mask == "causal_blocks(4)");
+  CHECK(layers_text(design.variants.masks) == "causal_blocks(4)");
   CHECK(model::causal_block_size(design) == 4);
   const model::Design before = design;
   objective->adapt(design);
   CHECK(design == before);
   model::Design other;
-  other.variants.mask = "causal_blocks(5)";
+  other.variants.masks = mask::parse_open_mask_layers("causal_blocks(5)");
   CHECK(contains(message_of<UsageError>([&] { objective->adapt(other); }),
                  "expected causal_blocks(4)"));
   model::Design plain;
   make_objective("mdlm")->adapt(plain);
-  CHECK(plain.variants.mask.empty());
+  CHECK(plain.variants.masks.empty());
   CHECK_FALSE(model::causal_block_size(plain));
 }
 

@@ -99,7 +99,7 @@ std::vector<NetworkCase> network_cases() {
   add("normformer without weights of norms, with a mixer", [](Design& d) {
     d.norm_placement = NormPlacement::kNormFormer;
     d.norm_weights = false;
-    d.variants.mixer = "fnet";
+    d.variants.mixer = nn::find_mixer("fnet");
     d.final_norm = true;
   });
   for (const auto& [name, placement] : {std::pair("rezero, T-TA", NormPlacement::kReZero),
@@ -268,12 +268,11 @@ std::vector<NetworkCase> network_cases() {
     });
   }
   for (const nn::Mixer* mixer : nn::mixers()) {
-    add("mixer " + std::string(mixer->info().name),
-        [&](Design& d) { d.variants.mixer = std::string(mixer->info().name); });
+    add("mixer " + std::string(mixer->info().name), [&](Design& d) { d.variants.mixer = mixer; });
     if (mixer->info().reads_own || mixer->info().masks != nn::MaskSupport::kAny) continue;
     for (const bool pre : {false, true}) {
       add("tta mixer " + std::string(mixer->info().name) + (pre ? " pre" : ""), [&](Design& d) {
-        d.variants.mixer = std::string(mixer->info().name);
+        d.variants.mixer = mixer;
         d.streams = Streams::kFixedKeys;
         d.mask = DefaultMask::kOthers;
         if (pre) d.norm_placement = NormPlacement::kPre;

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "support/message.hpp"
-#include "train/loss/electra.hpp"
+#include "train/loss/electra_loss.hpp"
 #include "train_case.hpp"
 
 namespace masque::train {

@@ -116,7 +116,7 @@ TEST_CASE("designs: defaults are filled in, contradictions refused") {
     CHECK((design.streams == model::Streams::kFixedKeys) == (kind->name == "tta"));
     CHECK((design.streams == model::Streams::kTwo) == kind->name.starts_with("plm"));
     CHECK((design.streams == model::Streams::kTowers) == (kind->name == "two-tower"));
-    CHECK((design.variants.mask == "causal, reverse") == (kind->name == "two-tower"));
+    CHECK((layers_text(design.variants.masks) == "causal, reverse") == (kind->name == "two-tower"));
     const bool twofold = kind->name == "unilm" || kind->name == "univae";
     CHECK(design.type_vocab_size == (twofold ? 2 : 0));
     CHECK(design.variants.latent.has_value() == (kind->name == "univae"));

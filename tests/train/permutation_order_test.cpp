@@ -134,11 +134,11 @@ Example doubled(const Objective& clm, const Ordered& from) {
 std::optional<model::Design> two_streams(const NetworkCase& one) {
   model::Design d = one.design;
   if (d.variants.detector || d.variants.latent || d.variants.late_positions > 0 ||
-      !d.variants.mixer.empty() || d.streams == model::Streams::kFixedKeys ||
+      d.variants.mixer != nullptr || d.streams == model::Streams::kFixedKeys ||
       d.streams == model::Streams::kTowers || d.head.kind != model::HeadKind::kMasked ||
       d.type_vocab_size > 0 || d.embedding_size != d.hidden_size ||
       d.position == model::PositionType::kSinusoidal || !d.variants.input_residual ||
-      !d.variants.mask.empty())
+      !d.variants.masks.empty())
     return {};
   const auto scheme = model::position_scheme(d);
   if (scheme != nullptr && scheme->facts().input) return {};
@@ -148,8 +148,7 @@ std::optional<model::Design> two_streams(const NetworkCase& one) {
   }
   d.embedding_norm.reset();
   d.max_position_embeddings = 32;
-  const bool by_layer =
-      model::is_layer_list(d.normalizer) || model::is_layer_list(d.variants.position);
+  const bool by_layer = d.normalizer.is_list() || d.variants.position.is_list();
   if (d.num_hidden_layers == 2 && !by_layer) {
     d.num_hidden_layers = 3;
     d.layers.push_back(d.layers.back());

@@ -7,8 +7,8 @@
 #include "base/error.hpp"
 #include "exchange/convention.hpp"
 #include "exchange/mask_text.hpp"
-#include "mask/candidates.hpp"
 #include "mask/compare.hpp"
+#include "mask/identify.hpp"
 #include "mask/zoo.hpp"
 #include "tensor/convert.hpp"
 

@@ -1,9 +1,11 @@
 #include "kernel/onednn/matmul_onednn.hpp"
 
+#include <omp.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <map>
 #include <mutex>
 #include <new>
@@ -11,15 +13,97 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <oneapi/dnnl/dnnl.hpp>
 
 #include "base/error.hpp"
 #include "base/large_pages.hpp"
+#include "base/processor.hpp"
 #include "kernel/bfloat16.hpp"
-#include "kernel/onednn/context.hpp"
 #include "kernel/parallel.hpp"
+#include "tensor/matrix.hpp"
 
 namespace masque::kernel::onednn {
+
 namespace {
+
+// The differences between oneDNN 2.x and 3.x that reach us: nothing else asks for the version.
+
+/// The product dst = src · weights on `engine`, from the layouts `src`, `weights` and `dst`; the
+/// caller gives the scratchpad. Empty (`!descriptor.get(true)`) where this library has no
+/// implementation on this processor.
+inline dnnl::matmul::primitive_desc matmul_descriptor(const dnnl::engine& engine,
+                                                      const dnnl::memory::desc& src,
+                                                      const dnnl::memory::desc& weights,
+                                                      const dnnl::memory::desc& dst) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, src, weights, dst, attributes, true};
+#else
+  return {dnnl::matmul::desc(src, weights, dst), attributes, engine, true};
+#endif
+}
+
+// What every use of oneDNN needs: the engine, a stream and scratch memory of each thread.
+
+/// Uses of scratch memory; each has its own.
+enum class ScratchPurpose { kLibrary, kOperand, kProduct };
+
+/// While it lives, the library does not start threads from this one: sums are never split, and all
+/// parallelism is ours.
+class OneThread {
+ public:
+  /// Keeps the library on one thread for calls of this thread.
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+/// A limit on the instruction set holds for the library, too. Before its first use.
+dnnl::engine make_engine() {
+  if (instruction_set_is_limited()) {
+    const auto isa = [] {
+      switch (instruction_set()) {
+        case InstructionSet::kAvx2: return dnnl_cpu_isa_avx2;
+        case InstructionSet::kAvx512: return dnnl_cpu_isa_avx512_core;
+        case InstructionSet::kAvx512Bf16: return dnnl_cpu_isa_avx512_core_bf16;
+        case InstructionSet::kAmx: return dnnl_cpu_isa_avx512_core_amx;
+        default: return dnnl_cpu_isa_sse41;
+      }
+    };
+    // If the library cannot be limited, it continues with its own choice.
+    static_cast<void>(dnnl_set_max_cpu_isa(isa()));
+  }
+  return {dnnl::engine::kind::cpu, 0};
+}
+
+/// The processor. One per process; the first call applies a limit of the instruction set
+/// (`MASQUE_CPU`).
+const dnnl::engine& engine() {
+  static const dnnl::engine kEngine = make_engine();
+  return kEngine;
+}
+
+/// The stream of the calling thread.
+dnnl::stream& stream() {
+  thread_local dnnl::stream the_stream(engine());
+  return the_stream;
+}
+
+/// Memory of the calling thread for `purpose`, aligned to 64 bytes, at least `bytes`; its content
+/// is lost with the next call for this purpose.
+std::byte* scratch(ScratchPurpose purpose, std::size_t bytes) {
+  thread_local std::array<Matrix<std::byte>, 3> buffers;
+  Matrix<std::byte>& buffer = buffers[static_cast<std::size_t>(purpose)];
+  if (static_cast<std::size_t>(buffer.columns()) < bytes) {
+    buffer = Matrix<std::byte>(1, static_cast<Index>(bytes));
+  }
+  return buffer.data();
+}
 
 using Type = dnnl::memory::data_type;
 using Desc = dnnl::memory::desc;

@@ -4,7 +4,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/split.hpp"
-#include "mask/matrix_mask.hpp"
+#include "mask/expression.hpp"
 #include "mask/zoo.hpp"
 
 namespace masque::mask {

@@ -50,7 +50,7 @@ bool has_role(const ModelPlan& plan, Role role) {
 Design with_changes(const Design& base, const Design& wanted) {
   Design design = base;
   design.mask = wanted.mask;
-  design.variants.mask = wanted.variants.mask;
+  design.variants.masks = wanted.variants.masks;
   design.streams = wanted.streams;
   design.mask_token_id = wanted.mask_token_id;
   design.normalizer = wanted.normalizer;
@@ -104,16 +104,17 @@ Design read_changes(const FamilyConfig& changes, Design design) {
   design.streams = read_word(changes, "streams", kStreams, design.streams);
   if (changes.has("mask_token_id"))
     design.mask_token_id = static_cast<TokenId>(changes.count({"mask_token_id"}, 0));
-  design.normalizer = changes.text("normalizer", design.normalizer);
   design.type_vocab_size = changes.count({"type_vocab_size"}, design.type_vocab_size);
   if (changes.has("position")) {
     design.position = PositionType::kNone;
-    design.variants.position = changes.text("position", "");
     design.variants.position_shared = changes.flag("position_shared", false);
   }
   if (const auto problem = usage_error_message([&] {
-        layer_normalizers(design.normalizer, design.num_hidden_layers);
-        const auto scheme = position_scheme(design);
+        design.normalizer = changes.text("normalizer", design.normalizer.text());
+        layer_normalizers(design);
+        if (changes.has("position")) design.variants.position = changes.text("position", "");
+        layers_with_position(design);
+        const nn::PositionScheme* scheme = position_scheme(design);
         if (changes.has("position") && scheme == nullptr)
           throw UsageError("position '', expected a scheme");
         if (changes.has("position"))
@@ -133,7 +134,7 @@ Design read_changes(const FamilyConfig& changes, Design design) {
 bool can_change(const Design& base, const Design& wanted) {
   const bool gated = base.layer_kind == LayerKind::kGatedAttention;
   const bool alone = wanted.streams == Streams::kOne;
-  if (!alone && (!base.variants.mixer.empty() || base.convolution_size > 0)) return false;
+  if (!alone && (base.variants.mixer != nullptr || base.convolution_size > 0)) return false;
   // Positions of the input reach no query stream; gated units have none of two streams.
   if (wanted.streams == Streams::kTwo && (adds_position(wanted) || gated)) return false;
   if (!same_design(with_changes(base, wanted), wanted)) return false;
@@ -189,16 +190,16 @@ std::string changed_config(const std::string& text, const Design& wanted) {
   std::string changes;
   JsonWriter json(changes);
   json.begin_object();
-  if (wanted.mask != base.mask || wanted.variants.mask != base.variants.mask)
+  if (wanted.mask != base.mask || wanted.variants.masks != base.variants.masks)
     json.member("mask", mask_word(wanted));
   if (wanted.streams != base.streams) json.member("streams", word_of(kStreams, wanted.streams));
   if (wanted.mask_token_id != base.mask_token_id && wanted.mask_token_id)
     json.member("mask_token_id", *wanted.mask_token_id);
-  if (wanted.normalizer != base.normalizer) json.member("normalizer", wanted.normalizer);
+  if (wanted.normalizer != base.normalizer) json.member("normalizer", wanted.normalizer.text());
   if (wanted.type_vocab_size != base.type_vocab_size)
     json.member("type_vocab_size", wanted.type_vocab_size);
   if (!wanted.variants.position.empty()) {
-    json.member("position", wanted.variants.position);
+    json.member("position", wanted.variants.position.text());
     json.member("position_shared", wanted.variants.position_shared);
     json.member("attention_scale", wanted.attention_scale);
   }
@@ -228,7 +229,7 @@ std::optional<ModelPlan> read_changed(const FamilyConfig& config) {
         lacks_table_length(wanted)
             ? fmt::format("changes: position {}: the model has no "
                           "max_position_embeddings, expected positions without a table",
-                          wanted.variants.position)
+                          wanted.variants.position.text())
             : "changes: the model cannot have these streams");
   }
   wanted.head = {};

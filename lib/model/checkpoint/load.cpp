@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,16 +14,16 @@
 
 #include <fmt/format.h>
 
-#include "base/ascii.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/mapped_file.hpp"
+#include "base/file.hpp"
 #include "base/parallel.hpp"
 #include "base/parse_number.hpp"
-#include "base/split.hpp"
+#include "model/checkpoint/prefix_hint.hpp"
 #include "model/checkpoint/text_head.hpp"
 #include "model/family.hpp"
 #include "model/known_keys.hpp"
+#include "model/start_value.hpp"
 #include "store/checkpoint.hpp"
 #include "store/names/scaled_weights.hpp"
 #include "store/tensor_stats.hpp"
@@ -138,51 +139,6 @@ std::optional<std::string> UnusedTensors::note(const Design& design) const {
                      layers_, most_layers_ - 1, design.num_hidden_layers);
 }
 
-// A prefix before all names.
-
-/// Whether a shell and a regular expression take a character as it is, a dot escaped.
-bool is_plain_character(char c) {
-  return is_ascii_small(ascii_small(c)) || (c >= '0' && c <= '9') || c == '_' || c == '.';
-}
-
-/// Whether a prefix is of programs that wrap a model for training, not of a family.
-bool is_wrapper_prefix(std::string_view prefix) {
-  constexpr auto kWrappers = std::to_array<std::string_view>(
-      {"_orig_mod", "auto_model", "backbone", "base_model", "model", "module", "net", "network"});
-  prefix.remove_suffix(1);  // the dot
-  return std::ranges::all_of(split(prefix, '.'), [&](std::string_view part) {
-    return std::ranges::find(kWrappers, part) != kWrappers.end();
-  });
-}
-
-/// What to do about a missing tensor, one of the spellings `names` of TensorRow in a family whose
-/// base model has the prefix `base`, if `checkpoint` has it behind a prefix that programs put
-/// before all names ("module."): the end of a message, with the command; else empty.
-std::string prefix_hint(const store::Checkpoint& checkpoint, const std::string& base,
-                        std::string_view names) {
-  std::string hint;
-  const auto look = [&](const std::string& ending, bool is_bare) {
-    for (const store::TensorInfo& info : checkpoint.tensors()) {
-      if (!hint.empty() || !info.name.ends_with("." + ending)) continue;
-      const std::string prefix = info.name.substr(0, info.name.size() - ending.size());
-      if ((is_bare && !is_wrapper_prefix(prefix)) ||
-          !std::ranges::all_of(prefix, is_plain_character))
-        continue;
-      std::string pattern;
-      for (const char c : prefix) pattern += c == '.' ? std::string("\\.") : std::string(1, c);
-      hint = fmt::format(
-          "; names begin with '{}', which \"ckpt rename {} {} OUTPUT 's/^{}//'\" removes", prefix,
-          escape(checkpoint.path()), field("output"), pattern);
-    }
-  };
-  for_spellings(names, [&](std::string_view spelling) {
-    const std::string bare(spelling.starts_with('~') ? spelling.substr(1) : spelling);
-    look(base + bare, base.empty());
-    look(bare, true);
-  });
-  return hint;
-}
-
 // Names and shapes.
 
 /// The tensor of `checkpoint` that its metadata call the same as `name`, as safetensors' save_model
@@ -210,6 +166,7 @@ class Finder {
   LoadPlan run() && {
     for (const TensorRow& row : model_.rows) add_rows(row);
     add_head();
+    for (const ComputedTensor& tensor : model_.computed) check_computed(tensor);
     list_unused();
     return std::move(plan_);
   }
@@ -222,6 +179,7 @@ class Finder {
   void add_decoder(const HeadPlan& head);
   void list_unused();
   void check_scales() const;
+  void check_computed(const ComputedTensor& tensor) const;
   const store::TensorInfo* tied_table() const;
 
   std::string full_name(std::string_view name) const;
@@ -402,6 +360,45 @@ void Finder::check_scales() const {
     store::check_has_no_scale(checkpoint_, std::nullopt, *tensor.info);
 }
 
+/// "[3,17]": the place of a flat element.
+std::string place_text(const Shape& shape, std::uint64_t flat) {
+  Shape place(shape.size());
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    place[d] = flat % shape[d];
+    flat /= shape[d];
+  }
+  return shape_text(place);
+}
+
+/// How far a stored number may be from the one that is computed, both at most 1: a few roundings.
+double computed_tolerance(DType dtype) { return dtype_bits(dtype) >= 32 ? 1e-4 : 1e-2; }
+
+/// Refuses a table that readers make themselves here, and transformers takes from the file, unless
+/// it has the numbers that are made.
+void Finder::check_computed(const ComputedTensor& tensor) const {
+  const store::TensorInfo* info = find_one(tensor.name);
+  if (info == nullptr) return;
+  const auto refuse = [&](const std::string& what) {
+    throw InputError(checkpoint_.path(),
+                     fmt::format("tensor '{}' {}, expected the numbers that family {} computes: "
+                                 "others are not supported",
+                                 escape(info->name), what, plan_.design.family));
+  };
+  if (!is_float(info->dtype) || info->shape != tensor.shape) {
+    refuse(fmt::format("is {} {} (expected {})", dtype_name(info->dtype), shape_text(info->shape),
+                       shape_text(tensor.shape)));
+  }
+  std::vector<std::byte> bytes(info->bytes());
+  checkpoint_.read(*info, 0, bytes);
+  std::vector<double> stored(info->elements()), computed(info->elements());
+  to_double(info->dtype, bytes, stored);
+  fill_start(tensor.start, static_cast<Index>(tensor.shape.back()), {0, tensor.name}, 0, computed);
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    if (std::abs(stored[i] - computed[i]) <= computed_tolerance(info->dtype)) continue;
+    refuse(fmt::format("has {} at {}", stored[i], place_text(info->shape, i)));
+  }
+}
+
 void Finder::list_unused() {
   check_scales();
   UnusedTensors judge(model_, prefix_, plan_.layers, used_);
@@ -441,16 +438,6 @@ void Finder::list_unused() {
 
 // Elements of a piece of work: large tables are shared between threads.
 constexpr Index kPiece = Index{1} << 21;
-
-/// "[3,17]": the place of a flat element.
-std::string place_text(const Shape& shape, std::uint64_t flat) {
-  Shape place(shape.size());
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    place[d] = flat % shape[d];
-    flat /= shape[d];
-  }
-  return shape_text(place);
-}
 
 template <class T>
 void check_finite(const store::Checkpoint& checkpoint, const store::TensorInfo& info, Index begin,
@@ -624,6 +611,22 @@ class Reader {
   std::vector<Piece> pieces_;
 };
 
+/// A note where transformers computes with other numbers than are stored: it rounds them to the
+/// half type that `config` names. Nothing if they have it already.
+std::optional<std::string> rounding_note(const store::ModelConfig& config, const LoadPlan& plan) {
+  const char* key = config.has("dtype") ? "dtype" : "torch_dtype";
+  const std::string name = config.string(key).value_or("");
+  if (name != "bfloat16" && name != "float16") return std::nullopt;
+  const DType half = name == "bfloat16" ? DType::kBF16 : DType::kF16;
+  const auto others = std::ranges::count_if(
+      plan.tensors, [&](const TensorPlan& tensor) { return tensor.info->dtype != half; });
+  if (others == 0) return std::nullopt;
+  return fmt::format(
+      "config.json: {} is {}, but {} of {} tensors have another type: transformers rounds them to "
+      "it, here they count as they are stored",
+      key, name, others, plan.tensors.size());
+}
+
 }  // namespace
 
 std::string old_norm_name(const std::string& name) {
@@ -637,6 +640,7 @@ std::string old_norm_name(const std::string& name) {
 
 LoadPlan find_tensors(const ModelPlan& model, const store::Checkpoint& checkpoint,
                       const store::NamedTensors& names) {
+  store::refuse_adapter_beside(checkpoint);
   return Finder(model, checkpoint, names).run();
 }
 
@@ -673,6 +677,7 @@ LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
   const store::NamedTensors names(checkpoint, config);
   choose_text_head(FamilyConfig(*config), names, tensors);
   LoadPlan plan = find_tensors(tensors, checkpoint, names);
+  if (auto note = rounding_note(*config, plan)) plan.design.notes.push_back(*std::move(note));
   // Comparing them costs little next to reading.
   check_bundle_sums(checkpoint);
   LoadedModel<T> loaded;

@@ -27,7 +27,8 @@ struct LoadPlan {
 /// Finds every tensor of `model` in `checkpoint`, by name and shape. `names` are the checkpoint's.
 /// No weights are read, but for a tied decoder that the file has, too: it is compared with the word
 /// table. The result points into `checkpoint`. Throws InputError for a tensor that is missing, or
-/// of another shape, or whose type is not floating-point.
+/// of another shape, or whose type is not floating-point, for a stored table that has other numbers
+/// than are computed instead of it, and for an adapter of PEFT next to the weights.
 LoadPlan find_tensors(const ModelPlan& model, const store::Checkpoint& checkpoint,
                       const store::NamedTensors& names);
 

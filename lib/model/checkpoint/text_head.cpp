@@ -22,8 +22,16 @@ bool has(const store::NamedTensors& tensors, const ModelPlan& plan, const std::s
 
 }  // namespace
 
-void check_labels_texts(const store::ModelConfig& config) {
+void check_labels_texts(const store::ModelConfig& config, std::string_view family) {
   for (const std::string& name : config.architectures()) {
+    if (family != "bert" && name.ends_with("ForSequenceClassification")) {
+      throw InputError(
+          config.path(),
+          fmt::format("architectures is {} with classifier_pooling, expected the classifier that "
+                      "lm-train writes for family {}: that of the class has another head, which is "
+                      "not supported",
+                      escape(name), family));
+    }
     for (const std::string_view ending :
          {"ForTokenClassification", "ForMultipleChoice", "ForQuestionAnswering"}) {
       if (!name.ends_with(ending)) continue;
@@ -48,7 +56,7 @@ void choose_text_head(const FamilyConfig& config, const store::NamedTensors& ten
       !has(tensors, plan, "pooler.dense.weight", {width, width}) ||
       !has(tensors, plan, "pooler.dense.bias", {width}))
     return;
-  check_labels_texts(config.raw());
+  check_labels_texts(config.raw(), plan.design.family);
   HeadPlan head;
   head.design.kind = HeadKind::kText;
   head.design.transform = true;

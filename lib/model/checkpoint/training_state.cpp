@@ -1,6 +1,7 @@
 #include "model/checkpoint/training_state.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include <fmt/format.h>
@@ -40,6 +41,16 @@ void add_state_digests(store::OutputWeights& state) {
   std::ranges::sort(state.metadata);
 }
 
+store::Metadata run_facts(const store::Checkpoint& state, std::span<const std::string_view> names) {
+  store::Metadata facts;
+  for (const std::string_view name : names) {
+    const std::string key = fmt::format("{}{}", kStateFacts, name);
+    if (const std::string* value = store::find_metadata(metadata_of(state), key))
+      facts.emplace_back(key, *value);
+  }
+  return facts;
+}
+
 void check_state_facts(const store::Checkpoint& state, const std::string& path) {
   const store::Metadata& metadata = metadata_of(state);
   const std::string* stated = store::find_metadata(metadata, kDigestOfFacts);
@@ -57,6 +68,21 @@ void check_state(const store::Checkpoint& state, const std::string& path) {
   throw InputError(
       path, fmt::format("was changed since it was written: the tensors do not have the digest {}",
                         kDigestOfTensors));
+}
+
+bool are_values_of_state(std::span<const float> before, std::span<const float> now) {
+  MASQUE_CHECK(before.size() == now.size());
+  // Of all numbers together; that of numbers near 0 may be all of them.
+  constexpr double kMostRounding = 0.1;
+  constexpr double kSmallest = 1e-3;
+  double difference = 0;
+  double all = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    difference += std::pow(double{now[i]} - before[i], 2);
+    all += std::pow(double{before[i]}, 2);
+  }
+  const double floor = kSmallest * std::sqrt(static_cast<double>(before.size()));
+  return std::sqrt(difference) <= kMostRounding * std::sqrt(all) + floor;
 }
 
 std::string state_tensor_name(std::string_view what, std::string_view parameter) {

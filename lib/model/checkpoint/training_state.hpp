@@ -2,6 +2,7 @@
 // optimizer's moments of those that are trained.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,12 +31,19 @@ inline constexpr std::string_view kStateFacts = "masque.";
 /// is complete otherwise: of all tensors, and of all other metadata of a state. Sorts the metadata.
 /// Reads the sources of all tensors once. Throws what they throw, and Interrupted.
 void add_state_digests(store::OutputWeights& state);
+/// Returns what `state` says of its run by these `names`, as metadata of another one.
+store::Metadata run_facts(const store::Checkpoint& state, std::span<const std::string_view> names);
 /// Throws InputError, which begins with `path`, if the metadata of `state` does not have the digest
 /// that it states; a state of an earlier version states none. Reads no tensor.
 void check_state_facts(const store::Checkpoint& state, const std::string& path);
 /// The same of the metadata and the tensors of `state`, which are read once. Throws InputError that
 /// begins with `path`, and Interrupted.
 void check_state(const store::Checkpoint& state, const std::string& path);
+
+/// Whether `now`, the values of a parameter of a model, are `before`, those of its state: they may
+/// have been rounded since (ckpt convert). Rows in another order, for one, are other values. Both
+/// have the same size.
+bool are_values_of_state(std::span<const float> before, std::span<const float> now);
 
 /// The name in a state of `what`, one of the above, of `parameter`:
 /// "first.embeddings.word_embeddings.weight".

@@ -99,13 +99,12 @@ void read_own_position(Design& design, const FamilyConfig& config) {
 }
 
 void read_position(Design& design, const FamilyConfig& config) {
-  design.variants.position = config.text("position", "");
   const bool alibi =
       !config.has("position") && config.text("position_embedding_type", "") == "alibi";
-  if (alibi) design.variants.position = "alibi";
+  const std::string position = alibi ? "alibi" : config.text("position", "");
   LayerDesign layer;
   layer.window = config.optional_count("window");
-  if (design.variants.position.empty()) {
+  if (position.empty()) {
     read_own_position(design, config);
     if (design.position == PositionType::kRotary) {
       check_rotary_size(config, "head_size", design.head_size);
@@ -118,7 +117,10 @@ void read_position(Design& design, const FamilyConfig& config) {
     if (!alibi && config.has("position_embedding_type")) {
       config.refuse("position_embedding_type", "no value together with position");
     }
-    check_variant(config, "position", [&] { position_scheme(design); });
+    check_variant(config, "position", [&] {
+      design.variants.position = position;
+      layers_with_position(design);
+    });
     design.position = PositionType::kNone;
     design.variants.position_shared = config.flag("position_shared", false);
   }
@@ -146,9 +148,10 @@ void read_mixed_heads(Design& design, const FamilyConfig& config) {
 }
 
 void read_attention(Design& design, const FamilyConfig& config) {
-  design.normalizer = config.text("normalizer", "softmax");
-  check_variant(config, "normalizer",
-                [&] { layer_normalizers(design.normalizer, design.num_hidden_layers); });
+  check_variant(config, "normalizer", [&] {
+    design.normalizer = config.text("normalizer", "softmax");
+    layer_normalizers(design);
+  });
   double scale = 1 / std::sqrt(static_cast<double>(design.head_size));
   if (const auto scheme = position_scheme(design)) {
     const nn::PositionShape shape = position_shape(design);
@@ -177,8 +180,8 @@ void read_attention(Design& design, const FamilyConfig& config) {
 
 void read_mixer(Design& design, const FamilyConfig& config) {
   VariantDesign& variants = design.variants;
-  variants.mixer = config.text("mixer", "");
-  if (variants.mixer.empty()) return;
+  const std::string mixer = config.text("mixer", "");
+  if (mixer.empty()) return;
   variants.mixer_inner_size = config.count({"mixer_inner_size"}, 0);
   variants.mixer_attention_size = config.size({"mixer_attention_size"}, 64);
   variants.mixer_kernel_size = config.size({"mixer_kernel_size"}, 7);
@@ -196,7 +199,10 @@ void read_mixer(Design& design, const FamilyConfig& config) {
   if (positions_act_in_attention(design)) {
     config.refuse("mixer", "none with positions that act on queries, keys or scores");
   }
-  check_variant(config, "mixer", [&] { mixer_parameters(design); });
+  check_variant(config, "mixer", [&] {
+    variants.mixer = mixer_named(mixer);
+    mixer_parameters(design);
+  });
 }
 
 void read_streams(Design& design, const FamilyConfig& config) {

@@ -93,7 +93,8 @@ class Amlp final : public mixing::GatedMixer<Amlp, AttentiveGate> {
             true,
             "the leading rows and columns of W",
             "1.5 n d inner + 0.5 n² inner + 3 n d a + 2 n² a + 0.5 n a inner",
-            "Liu 2021, arXiv:2105.08050"};
+            "Liu 2021, arXiv:2105.08050",
+            {&MixerShape::inner_size, &MixerShape::attention_size}};
   }
 };
 

@@ -193,7 +193,8 @@ class Depthwise final : public mixing::Convolution<Depthwise, DepthwiseKernel> {
             false,
             "any length",
             "2 n d² + n d kernel_size",
-            "Tay 2021, arXiv:2105.03322"};
+            "Tay 2021, arXiv:2105.03322",
+            {&MixerShape::kernel_size, &MixerShape::dilation}};
   }
 };
 
@@ -234,7 +235,8 @@ class Light final : public mixing::Convolution<Light, LightKernel> {
             false,
             "any length",
             "2 n d² + n d kernel_size",
-            "Wu 2019, arXiv:1901.10430"};
+            "Wu 2019, arXiv:1901.10430",
+            {&MixerShape::num_attention_heads, &MixerShape::kernel_size, &MixerShape::dilation}};
   }
 };
 
@@ -274,7 +276,8 @@ class Dynamic final : public mixing::Convolution<Dynamic, DynamicKernel> {
             true,
             "any length",
             "2 n d² + n d heads kernel_size",
-            "Wu 2019, arXiv:1901.10430"};
+            "Wu 2019, arXiv:1901.10430",
+            {&MixerShape::num_attention_heads, &MixerShape::kernel_size, &MixerShape::dilation}};
   }
 };
 

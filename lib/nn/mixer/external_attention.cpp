@@ -73,7 +73,8 @@ class External final : public mixing::ExternalAttention<External> {
             true,
             "any length",
             "2 n d inner",
-            "Guo 2021, arXiv:2105.02358"};
+            "Guo 2021, arXiv:2105.02358",
+            {&MixerShape::inner_size}};
   }
 
   template <class T>
@@ -131,7 +132,8 @@ class ExternalSoftmax final : public mixing::ExternalAttention<ExternalSoftmax> 
             true,
             "any length",
             "2 n d inner",
-            "Guo 2021, arXiv:2105.02358, equation 5"};
+            "Guo 2021, arXiv:2105.02358, equation 5",
+            {&MixerShape::inner_size}};
   }
 
   template <class T>

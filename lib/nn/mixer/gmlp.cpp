@@ -13,7 +13,8 @@ class Gmlp final : public mixing::GatedMixer<Gmlp, mixing::StaticGate> {
             true,
             "the leading rows and columns of W",
             "1.5 n d inner + 0.5 n² inner",
-            "Liu 2021, arXiv:2105.08050"};
+            "Liu 2021, arXiv:2105.08050",
+            {&MixerShape::inner_size}};
   }
 };
 
@@ -60,7 +61,8 @@ class GmlpToeplitz final : public mixing::GatedMixer<GmlpToeplitz, ToeplitzGate>
             true,
             "the smaller distances; b of the first tokens",
             "1.5 n d inner + 0.5 n² inner",
-            "Liu 2021, arXiv:2105.08050"};
+            "Liu 2021, arXiv:2105.08050",
+            {&MixerShape::inner_size}};
   }
 };
 

@@ -23,7 +23,8 @@ class LinearAttention final : public MixerOf<LinearAttention> {
             true,
             "any length",
             "3 n d² + 2 n d² / heads",
-            "Katharopoulos 2020, arXiv:2006.16236"};
+            "Katharopoulos 2020, arXiv:2006.16236",
+            {&MixerShape::num_attention_heads}};
   }
 
   void declare(const MixerShape& shape, std::vector<MixerParameter>& out) const {

@@ -29,7 +29,8 @@ class MixedChunk final : public MixerOf<MixedChunk> {
             true,
             "any length",
             "2 n d² + 3 n d a + n c (a + d)",
-            "Hua 2022, arXiv:2202.10447"};
+            "Hua 2022, arXiv:2202.10447",
+            {&MixerShape::attention_size, &MixerShape::chunk_size}};
   }
 
   void declare(const MixerShape& shape, std::vector<MixerParameter>& out) const {

@@ -17,7 +17,8 @@ class MlpMixer final : public MixerOf<MlpMixer> {
             false,
             "the leading columns of W1 and rows of W2",
             "2 n d inner",
-            "Tolstikhin 2021, arXiv:2105.01601"};
+            "Tolstikhin 2021, arXiv:2105.01601",
+            {&MixerShape::inner_size}};
   }
 
   void declare(const MixerShape& shape, std::vector<MixerParameter>& out) const {

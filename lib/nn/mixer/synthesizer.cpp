@@ -144,6 +144,7 @@ struct DenseScores {
     return {first, inner, shape.tokens};
   }
   static constexpr std::size_t kParameters = HeadLayers::kParameters;  ///< number of parameters
+  static constexpr bool kReadsInner = true;  ///< whether inner_size counts
 
   /// Adds the parameters for `shape` to `out`.
   static void declare(const MixerShape& shape, std::vector<MixerParameter>& out) {
@@ -168,6 +169,7 @@ struct DenseScores {
 /// one gives every pair of outputs once.
 struct FactorizedDenseScores {
   static constexpr std::size_t kParameters = 2 * HeadLayers::kParameters;  ///< number of parameters
+  static constexpr bool kReadsInner = true;  ///< whether inner_size counts
 
   /// Sizes of the two synthesizers.
   struct Sizes {
@@ -240,6 +242,7 @@ struct FactorizedDenseScores {
 template <bool kTrained>
 struct RandomScores {
   static constexpr std::size_t kParameters = 1;  ///< number of parameters
+  static constexpr bool kReadsInner = false;     ///< whether inner_size counts
 
   /// Adds the parameter for `shape` to `out`.
   static void declare(const MixerShape& shape, std::vector<MixerParameter>& out) {
@@ -272,6 +275,7 @@ struct RandomScores {
 /// B = R₁ R₂ᵀ, both (n, inner); inner: inner_size, or 8 if that is 0.
 struct FactorizedRandomScores {
   static constexpr std::size_t kParameters = 2;  ///< number of parameters
+  static constexpr bool kReadsInner = true;      ///< whether inner_size counts
 
   /// Adds the parameters for `shape` to `out`.
   static void declare(const MixerShape& shape, std::vector<MixerParameter>& out) {
@@ -311,6 +315,7 @@ struct FactorizedRandomScores {
 /// B = q·k / √(head size), as vanilla attention has it.
 struct VanillaScores {
   static constexpr std::size_t kParameters = 2;  ///< number of parameters
+  static constexpr bool kReadsInner = false;     ///< whether inner_size counts
 
   /// Adds the parameters for `shape` to `out`.
   static void declare(const MixerShape& shape, std::vector<MixerParameter>& out) {
@@ -381,7 +386,8 @@ class SynthesizerDense final : public mixing::Synthesizer<SynthesizerDense, mixi
             true,
             "the leading rows of W2",
             "2 n d² + 2 n² d",
-            "Tay 2020, arXiv:2005.00743"};
+            "Tay 2020, arXiv:2005.00743",
+            {&MixerShape::num_attention_heads, &MixerShape::inner_size}};
   }
 };
 
@@ -400,7 +406,8 @@ class SynthesizerRandom final
             false,
             "the leading rows and columns of the scores",
             "n d² + n² d",
-            "Tay 2020, arXiv:2005.00743"};
+            "Tay 2020, arXiv:2005.00743",
+            {&MixerShape::num_attention_heads}};
   }
 };
 
@@ -416,7 +423,8 @@ class SynthesizerFactorizedDense final
             true,
             "the leading products",
             "3 n d² + n² d",
-            "Tay 2020, arXiv:2005.00743"};
+            "Tay 2020, arXiv:2005.00743",
+            {&MixerShape::num_attention_heads, &MixerShape::inner_size}};
   }
 };
 
@@ -431,7 +439,8 @@ class SynthesizerFactorizedRandom final
             false,
             "the leading rows of both factors",
             "n d² + n² d + n² heads inner",
-            "Tay 2020, arXiv:2005.00743"};
+            "Tay 2020, arXiv:2005.00743",
+            {&MixerShape::num_attention_heads, &MixerShape::inner_size}};
   }
 };
 
@@ -439,6 +448,13 @@ class SynthesizerFactorizedRandom final
 template <class... Parts>
 struct MixtureScores {
   static constexpr std::size_t kParts = sizeof...(Parts);
+
+  /// What MixerInfo::sizes of a mixture has: whatever a part reads.
+  static std::vector<Index MixerShape::*> sizes() {
+    std::vector<Index MixerShape::*> out{&MixerShape::num_attention_heads};
+    if ((Parts::kReadsInner || ...)) out.push_back(&MixerShape::inner_size);
+    return out;
+  }
 
   static void declare(const MixerShape& shape, std::vector<MixerParameter>& out) {
     out.push_back(mixing::constant_parameter("mixture.weight", 1, Index{kParts}, 0));
@@ -613,7 +629,8 @@ class SynthesizerMixture final : public mixing::Synthesizer<SynthesizerMixture<S
             true,
             "the leading rows and columns of the scores",
             Scores::kCost,
-            "Tay 2020, arXiv:2005.00743"};
+            "Tay 2020, arXiv:2005.00743",
+            Scores::sizes()};
   }
 };
 

@@ -1,6 +1,5 @@
 #include "probe/attention/token_marks.hpp"
 
-#include "text/code_points.hpp"
 #include "text/unicode/unicode.hpp"
 #include "text/unicode/utf8.hpp"
 

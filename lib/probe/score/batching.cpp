@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <vector>
 
 #include "base/error.hpp"
-#include "probe/score/logit_rows.hpp"
+#include "base/interrupt.hpp"
 
 namespace masque::probe {
 
@@ -97,6 +98,7 @@ class SetSums : public model::Observer {
 }  // namespace
 
 void JobRunner::add(Job job) {
+  throw_if_interrupted();
   const auto length = static_cast<Index>(job.ids.size());
   const auto before = static_cast<Index>(batch_.ids.size());
   MASQUE_CHECK(job.take ? job.out.empty() && job.targets.empty()
@@ -152,6 +154,19 @@ void JobRunner::run() {
   take_detections_.clear();
   first_rows_.clear();
   set_out_.clear();
+}
+
+void LogitRowObserver::logits(Index sequence, Index first, MatrixView<const float> rows) {
+  std::vector<double> row;
+  for (Index i = 0; i < rows.rows; ++i) {
+    const std::span<const float> given = rows.row_span(i);
+    row.assign(given.begin(), given.end());
+    take(sequence, first + i, row);
+  }
+}
+
+void LogitRowObserver::logits(Index sequence, Index first, MatrixView<const double> rows) {
+  for (Index i = 0; i < rows.rows; ++i) take(sequence, first + i, rows.row_span(i));
 }
 
 }  // namespace masque::probe

@@ -154,7 +154,7 @@ ScoreLeak::ScoreLeak(ScoreKind kind, const model::Design& design,
       name_(fmt::format("{} {}", field("kind"), kind_name(kind))),
       design_(design),
       options_(options) {
-  if (options_.masks.empty() && !design.variants.mask.empty())
+  if (options_.masks.empty() && !design.variants.masks.empty())
     options_.masks = model::own_masks(design);
 }
 

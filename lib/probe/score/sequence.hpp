@@ -35,4 +35,10 @@ struct Sequence {
 /// Throws InputError if `sequence` has its own mask and a model of `design` has two streams.
 void check_one_stream(const Sequence& sequence, const model::Design& design);
 
+// Masks that hide single tokens from all others.
+
+/// A mask of `length` tokens in which no query reads the keys in `hidden`, except, with `self`,
+/// each of them itself. Cost: O(length).
+mask::Mask hiding(Index length, const std::vector<Index>& hidden, bool self);
+
 }  // namespace masque::probe

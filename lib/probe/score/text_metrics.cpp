@@ -12,7 +12,6 @@
 #include "base/error.hpp"
 #include "base/text_splice.hpp"
 #include "probe/score/word_error_rate.hpp"
-#include "text/code_points.hpp"
 #include "text/unicode/unicode.hpp"
 #include "text/unicode/utf8.hpp"
 

@@ -8,21 +8,17 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "kernel/elementary.hpp"
 #include "model/variants.hpp"
-#include "probe/score/hiding.hpp"
+#include "probe/score/sequence.hpp"
 
 namespace masque::probe {
 
 namespace {
 
-/// log σ(x), without overflow.
-double log_sigmoid(double x) {
-  return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x));
-}
-
 /// The score of a token from what the model says of it.
 double score_of(ScoreKind kind, double value) {
-  if (kind == ScoreKind::kElectra) return log_sigmoid(-value);
+  if (kind == ScoreKind::kElectra) return -kernel::softplus(value);  // log σ of original
   return kind == ScoreKind::kElectric ? -value : value;
 }
 

@@ -9,8 +9,8 @@
 
 #include "base/error.hpp"
 #include "probe/score/corrupt.hpp"
-#include "probe/score/hiding.hpp"
 #include "probe/score/model_kinds.hpp"
+#include "probe/score/sequence.hpp"
 
 namespace masque::probe {
 

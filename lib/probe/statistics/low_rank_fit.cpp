@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/interrupt.hpp"
 #include "base/random.hpp"
 
 namespace masque::probe {
@@ -44,6 +46,7 @@ class Divergence {
   }
 
   double operator()(const VectorXd& x, VectorXd& gradient) const {
+    throw_if_interrupted();
     const Index n = weights_.rows();
     const Index m = weights_.cols();
     const Eigen::Map<const MatrixXd> q(x.data(), n, key_size_);
@@ -192,7 +195,12 @@ LowRankFit fit_low_rank(MatrixView<const double> weights, const LowRankRequest& 
   }
   const MatrixXd logs = p.array().log();
   const MatrixXd centred = logs.colwise() - logs.rowwise().mean();
+  // From there on it takes a second and more, without a place to look for signals.
+  constexpr Index kLongDecomposition = 768;
+  std::optional<SignalsKill> long_call;
+  if (weights.rows >= kLongDecomposition) long_call.emplace();
   const Eigen::BDCSVD<MatrixXd> svd(centred, Eigen::ComputeThinU | Eigen::ComputeThinV);
+  long_call.reset();
   const VectorXd& values = svd.singularValues();
   LowRankFit out;
   out.rank = (values.array() > 1e-10 * values(0)).count();

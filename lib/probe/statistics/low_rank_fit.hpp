@@ -1,6 +1,6 @@
 // How well rows of weights can be made from queries and keys of a small key size: the low-rank
 // bottleneck, measured. Bhojanapalli et al. 2020, arXiv:2002.07028; kexue.fm/archives/7325.
-// Ranks of the weights that a model has: probe/attention/attention_collector.cpp.
+// Ranks of the weights that a model has: probe/attention/attention_stats.cpp.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,6 @@
 #include "base/interrupt.hpp"
 #include "mask/builtin.hpp"
 #include "probe/score/batching.hpp"
-#include "probe/score/logit_rows.hpp"
 
 namespace masque::probe {
 

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "mask/expression.hpp"
-#include "probe/score/logit_rows.hpp"
+#include "probe/score/batching.hpp"
 
 namespace masque::probe {
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "probe/write/correct.hpp"
-#include "probe/write/correction_counts.hpp"
 
 namespace masque::probe {
 

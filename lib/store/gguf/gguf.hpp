@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "store/format.hpp"
-#include "store/gguf/gguf_cursor.hpp"
+#include "store/gguf/gguf_metadata.hpp"
 
 namespace masque::store {
 

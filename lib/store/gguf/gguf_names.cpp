@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "store/gguf/gguf_metadata.hpp"
 
 namespace masque::store {
@@ -38,6 +39,14 @@ bool has_gguf_names(const Checkpoint& checkpoint) {
   return there && std::ranges::all_of(checkpoint.files(), [](const WeightsFile& file) {
            return file.content.writer == "gguf";
          });
+}
+
+std::string gguf_problem(const Checkpoint& checkpoint) {
+  if (!has_gguf_names(checkpoint)) return {};
+  return fmt::format(
+      "a model of llama.cpp, which cannot be run or trained, expected a folder with config.json; "
+      "'ckpt ls {} -v' prints what is in the file, and embed-fix changes its vocabulary",
+      escape(checkpoint.path()));
 }
 
 GgufHead gguf_head(const Checkpoint& checkpoint) {

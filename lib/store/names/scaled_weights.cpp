@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 
@@ -56,6 +57,31 @@ void check_has_no_scale(const Checkpoint& checkpoint, const std::optional<ModelC
                    fmt::format("{}: '{}' ({}) is quantised, expected weights without scales: "
                                "quantised weights are not supported",
                                key, escape(weight.name), dtype_name(weight.dtype)));
+}
+
+ScaleNames::ScaleNames(const Checkpoint& checkpoint) : path_(checkpoint.path()) {
+  const auto add = [&](const std::string& name) {
+    const std::size_t dot = name.rfind('.');
+    const std::size_t begin = dot == std::string::npos ? 0 : dot + 1;
+    std::string last = name.substr(begin);
+    for (char& c : last) c = ascii_small(c);
+    if (last.find("scale") == std::string::npos) return;
+    std::string module = name.substr(0, begin);
+    // "X.weight.scale" is one of X.weight.
+    if (module.ends_with(".weight.")) module.resize(module.size() - kWeight.size());
+    by_module_.emplace(std::move(module), name);
+  };
+  for (const TensorInfo& tensor : checkpoint.tensors()) add(tensor.name);
+  for (const OpaqueTensor& tensor : checkpoint.opaque()) add(tensor.name);
+}
+
+void ScaleNames::check_none_beside(const TensorInfo& weight) const {
+  const auto found = by_module_.find(weight.name.substr(0, weight.name.rfind('.') + 1));
+  if (found == by_module_.end() || found->second == weight.name) return;
+  throw InputError(
+      path_, fmt::format("'{}' ({}) is next to '{}', expected weights without "
+                         "scales: quantised weights are not supported",
+                         escape(weight.name), dtype_name(weight.dtype), escape(found->second)));
 }
 
 }  // namespace masque::store

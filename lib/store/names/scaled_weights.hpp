@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "store/checkpoint.hpp"
 #include "store/config.hpp"
@@ -19,5 +20,20 @@ std::optional<std::string> scale_of(const Checkpoint& checkpoint, const TensorIn
 /// quantization_config. The message names either.
 void check_has_no_scale(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config,
                         const TensorInfo& weight);
+
+/// Tensors of a checkpoint whose names say that they are scales, whatever program named them.
+class ScaleNames {
+ public:
+  /// Those of `checkpoint`. Cost: all its tensors once.
+  explicit ScaleNames(const Checkpoint& checkpoint);
+
+  /// Throws InputError if one of them stands next to `weight`, in its module: a weight of 8 bits is
+  /// only a part of a number then.
+  void check_none_beside(const TensorInfo& weight) const;
+
+ private:
+  std::string path_;
+  std::unordered_map<std::string, std::string> by_module_;  ///< its name up to the last dot
+};
 
 }  // namespace masque::store

@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/interrupt.hpp"
 #include "base/json.hpp"
 #include "base/little_endian.hpp"
-#include "store/numpy/npy_descr.hpp"
+#include "store/transpose.hpp"
 
 namespace masque::store {
 
@@ -253,6 +255,177 @@ std::string write_npy_header(DType dtype, const Shape& shape) {
   out +=
       {'\x01', '\x00', static_cast<char>(text.size() % 256), static_cast<char>(text.size() / 256)};
   return out + text;
+}
+
+namespace {
+
+using namespace std::string_view_literals;
+
+struct Spelled {
+  DType dtype;
+  std::string_view descr;
+};
+
+constexpr std::array kSpellings{
+    Spelled{DType::kBool, "|b1"sv}, Spelled{DType::kI8, "|i1"sv},  Spelled{DType::kI16, "<i2"sv},
+    Spelled{DType::kI32, "<i4"sv},  Spelled{DType::kI64, "<i8"sv}, Spelled{DType::kU8, "|u1"sv},
+    Spelled{DType::kU16, "<u2"sv},  Spelled{DType::kU32, "<u4"sv}, Spelled{DType::kU64, "<u8"sv},
+    Spelled{DType::kF16, "<f2"sv},  Spelled{DType::kF32, "<f4"sv}, Spelled{DType::kF64, "<f8"sv},
+    Spelled{DType::kC64, "<c8"sv},
+};
+
+/// What a type that we do not read is, in words; nothing if NumPy would not write it either.
+std::string_view kind_of_descr(std::string_view type) {
+  if (type == "c16") return "complex128";
+  if (type == "f12" || type == "f16" || type == "c24" || type == "c32") return "long double";
+  if (type == "V2") return "raw bytes in which ml_dtypes saves bfloat16";
+  if (type == "V1") return "raw bytes in which ml_dtypes saves 8-bit floats";
+  if (type.starts_with('V')) return "raw bytes";
+  if (type.starts_with('U') || type.starts_with('S') || type.starts_with('a')) return "text";
+  if (type.starts_with('M') || type.starts_with('m')) return "dates or times";
+  return {};
+}
+
+}  // namespace
+
+Checked<NpyType> parse_npy_descr(std::string_view descr) {
+  std::string_view type = descr;
+  if (!type.empty() && "<>=|"sv.find(type[0]) != std::string_view::npos) type.remove_prefix(1);
+  for (const auto& [dtype, known] : kSpellings) {
+    if (known.substr(1) == type) {
+      return NpyType{dtype, descr.starts_with('>') && dtype_bits(dtype) > 8};
+    }
+  }
+  if (type.starts_with('O')) {
+    return Violation{"object-array", "an array of Python objects, which is a pickle: never read"};
+  }
+  const std::string_view kind = kind_of_descr(type);
+  if (kind.empty()) {
+    return Violation{"unknown-dtype", fmt::format("descr '{}' is not a known type", escape(descr))};
+  }
+  return Violation{
+      "unsupported-dtype",
+      fmt::format("'{}' ({}), expected booleans, integers, f2, f4, f8 or c8", escape(descr), kind)};
+}
+
+std::optional<std::string_view> npy_descr(DType dtype) {
+  for (const Spelled& spelling : kSpellings) {
+    if (spelling.dtype == dtype) return spelling.descr;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+constexpr std::size_t kPieceBytes = 1 << 20;
+
+/// Puts elements that arrive in column-major order where they belong in row-major order.
+class Transposer {
+ public:
+  Transposer(const Shape& shape, std::size_t width, MutableBytes out)
+      : shape_(shape), width_(width), out_(out), index_(shape.size()), stride_(shape.size()) {
+    std::uint64_t stride = width;
+    for (std::size_t axis = shape.size(); axis-- > 0; stride *= shape[axis]) stride_[axis] = stride;
+  }
+
+  void add(Bytes elements) {
+    for (; !elements.empty(); elements = elements.subspan(width_)) {
+      std::copy_n(elements.begin(), width_, out_.begin() + static_cast<std::ptrdiff_t>(at_));
+      step();
+    }
+  }
+
+ private:
+  void step() {
+    for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
+      at_ += stride_[axis];
+      if (++index_[axis] < shape_[axis]) return;
+      at_ -= stride_[axis] * shape_[axis];
+      index_[axis] = 0;
+    }
+  }
+
+  const Shape& shape_;
+  std::size_t width_;
+  MutableBytes out_;
+  std::vector<std::uint64_t> index_;   ///< of the next element
+  std::vector<std::uint64_t> stride_;  ///< bytes from one to the next along an axis
+  std::uint64_t at_ = 0;
+};
+
+/// The matrix that `source` gives column by column, a run of columns at a time.
+std::optional<Violation> read_matrix(const NpyHeader& header, const ByteSource& source,
+                                     MutableBytes out) {
+  const std::size_t width = dtype_bits(header.dtype) / 8;
+  const std::size_t column = header.shape[0] * width;
+  const std::size_t row = header.shape[1] * width;
+  std::vector<std::byte> buffer(std::min(kPieceBytes / column * column, out.size()));
+  for (std::size_t at = 0; at < out.size(); at += buffer.size()) {
+    throw_if_interrupted();
+    const MutableBytes piece = MutableBytes(buffer).first(std::min(buffer.size(), out.size() - at));
+    if (auto violation = source(piece)) return violation;
+    if (header.big_endian) swap_bytes(header.dtype, piece);
+    transpose(piece.data(), piece.size() / column, header.shape[0], width,
+              out.data() + at / column * width, row);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void swap_bytes(DType dtype, MutableBytes data) {
+  const std::size_t width = dtype == DType::kC64 ? 4 : dtype_bits(dtype) / 8;
+  for (std::size_t at = 0; at < data.size(); at += width) {
+    std::reverse(data.begin() + static_cast<std::ptrdiff_t>(at),
+                 data.begin() + static_cast<std::ptrdiff_t>(at + width));
+  }
+}
+
+bool is_transposed(const NpyHeader& header) {
+  return header.fortran_order && header.shape.size() > 1;
+}
+
+std::optional<Violation> read_npy_elements(const NpyHeader& header, const ByteSource& source,
+                                           MutableBytes out) {
+  MASQUE_CHECK(out.size() == header.data_bytes);
+  const bool transposed = is_transposed(header);
+  if (transposed && !out.empty() && header.shape.size() == 2 &&
+      header.shape[0] <= kPieceBytes / (dtype_bits(header.dtype) / 8))
+    return read_matrix(header, source, out);
+  Transposer transposer(header.shape, dtype_bits(header.dtype) / 8, out);
+  std::vector<std::byte> buffer(transposed ? std::min(kPieceBytes, out.size()) : 0);
+  // Every piece is of whole elements.
+  for (std::size_t at = 0; at < out.size();) {
+    throw_if_interrupted();
+    const std::size_t count = std::min(kPieceBytes, out.size() - at);
+    const MutableBytes piece =
+        transposed ? MutableBytes(buffer).first(count) : out.subspan(at, count);
+    if (auto violation = source(piece)) return violation;
+    if (header.big_endian) swap_bytes(header.dtype, piece);
+    if (transposed) transposer.add(piece);
+    at += count;
+  }
+  return std::nullopt;
+}
+
+std::string npy_header_for(const std::string& path, DType dtype, const Shape& shape) {
+  if (!npy_descr(dtype)) {
+    throw InputError(path, fmt::format("npy has no type for {}, expected a conversion to F32 first",
+                                       dtype_name(dtype)));
+  }
+  if (shape.size() > NpyLimits{}.rank) {
+    throw InputError(path, fmt::format("an array of {} dimensions, npy has at most {}",
+                                       shape.size(), NpyLimits{}.rank));
+  }
+  return write_npy_header(dtype, shape);
+}
+
+std::uint64_t npy_data_bytes(const std::string& path, DType dtype, const Shape& shape) {
+  const auto bytes = byte_count(dtype, shape);
+  if (!bytes) {
+    throw InputError(path, fmt::format("an array of shape {} is too large", shape_text(shape)));
+  }
+  return *bytes;
 }
 
 }  // namespace masque::store

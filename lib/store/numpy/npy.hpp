@@ -7,7 +7,10 @@
 //   then        the elements, row-major or column-major ("Fortran order")
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/violation.hpp"
@@ -44,5 +47,54 @@ Checked<NpyHeader> parse_npy_header(Bytes first, std::uint64_t size, const NpyLi
 /// numpy.save of NumPy 2.4 writes. The type must have a spelling (npy_descr), the shape at most 64
 /// dimensions: a MASQUE_CHECK.
 std::string write_npy_header(DType dtype, const Shape& shape);
+
+// How npy spells the types of elements.
+
+/// A type of elements as a file has them.
+struct NpyType {
+  DType dtype = DType::kF32;  ///< type of the elements
+  bool big_endian = false;    ///< of elements of more than one byte
+};
+
+/// What the spelling `descr` means: an optional byte order (`<`, `>`, `=` or `|`) and b1, i1, i2,
+/// i4, i8, u1, u2, u4, u8, f2, f4, f8 or c8. Others break a rule that names them: "object-array" (a
+/// pickle), "unsupported-dtype" (text, dates, raw bytes, wider numbers) or "unknown-dtype".
+Checked<NpyType> parse_npy_descr(std::string_view descr);
+
+/// The spelling of `dtype` that NumPy writes (`<f4`), static text; nothing for types that it does
+/// not know (BF16, F8 …).
+std::optional<std::string_view> npy_descr(DType dtype);
+
+// The elements of an npy put in order: row-major, little-endian.
+
+/// Fills `out` with the next out.size() bytes of a file or member; returns a broken rule.
+using ByteSource = std::function<std::optional<Violation>(MutableBytes out)>;
+
+/// Swaps the bytes of each number of the type `dtype` in `data`: big-endian to little-endian. The
+/// two parts of a complex one stay in order. `data` is of whole elements.
+void swap_bytes(DType dtype, MutableBytes data);
+
+/// Whether the elements after `header` lie column by column where that makes a difference: two
+/// dimensions or more.
+bool is_transposed(const NpyHeader& header);
+
+/// Fills `out` with the elements that `source` gives as they lie after `header`, row-major and
+/// little-endian; out.size() is header.data_bytes (a MASQUE_CHECK). Returns what `source` returns
+/// if it is a broken rule. Memory besides `out`: 1 MiB. Throws Interrupted.
+std::optional<Violation> read_npy_elements(const NpyHeader& header, const ByteSource& source,
+                                           MutableBytes out);
+
+// What the writers of npy and npz share.
+
+/// What the array of an npy file is called where a name is needed: the file has none.
+inline constexpr std::string_view kNpyName = "array";
+
+/// The header of an array of the type `dtype` and of this `shape` that is to be written to `path`.
+/// Throws InputError: a type without a spelling in npy (BF16, F8 …), more than 64 dimensions.
+std::string npy_header_for(const std::string& path, DType dtype, const Shape& shape);
+
+/// How many bytes the data of an array of the type `dtype` and of this `shape` has that is to be
+/// written to `path`. Throws InputError if they are more than 2^64 bits.
+std::uint64_t npy_data_bytes(const std::string& path, DType dtype, const Shape& shape);
 
 }  // namespace masque::store

@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "store/format.hpp"
-#include "store/numpy/npy_output.hpp"
-#include "store/numpy/npy_reader.hpp"
+#include "store/numpy/npy.hpp"
+#include "store/numpy/unpacked_tensor.hpp"
 
 namespace masque::store {
 

@@ -2,8 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "store/numpy/npy_descr.hpp"
-#include "store/numpy/npy_output.hpp"
+#include "store/numpy/npy.hpp"
 #include "store/weights_writer.hpp"
 
 namespace masque::store {

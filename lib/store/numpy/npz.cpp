@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "store/zip/zip_layout.hpp"
+#include "store/zip/zip.hpp"
 
 namespace masque::store {
 

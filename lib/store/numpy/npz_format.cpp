@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "store/format.hpp"
-#include "store/numpy/npy_reader.hpp"
-#include "store/zip/zip_checksums.hpp"
+#include "store/numpy/unpacked_tensor.hpp"
+#include "store/zip/zip.hpp"
 
 namespace masque::store {
 

@@ -6,11 +6,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "store/numpy/npy_descr.hpp"
-#include "store/numpy/npy_output.hpp"
+#include "store/numpy/npy.hpp"
 #include "store/weights_writer.hpp"
 #include "store/zip/zip.hpp"
-#include "store/zip/zip_writer.hpp"
 
 namespace masque::store {
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "store/numpy/npz.hpp"
 #include "store/tensor_info.hpp"
 
 namespace masque::store {
@@ -37,5 +38,16 @@ using UnpackFunction = std::function<void(const InputFile& file, MutableBytes ou
 /// Makes a reader of a tensor of `size` bytes that `unpack` makes, by way of `last`.
 std::shared_ptr<const TensorReader> unpacking_reader(std::uint64_t size, UnpackFunction unpack,
                                                      std::shared_ptr<UnpackedTensor> last);
+
+// The elements of an npy that do not lie in its file as tensors are read.
+
+/// What reads the elements of an npy file with this `header`; nullptr: they lie in order.
+std::shared_ptr<const TensorReader> npy_reader(const NpyHeader& header);
+
+/// What reads the elements of `member` of an npz, an npy with this `header`; nullptr: they lie in
+/// order. Deflated members and column-major ones are read through `last`, whole, and their CRC is
+/// then compared.
+std::shared_ptr<const TensorReader> npz_reader(const NpyHeader& header, const ZipMember& member,
+                                               const std::shared_ptr<UnpackedTensor>& last);
 
 }  // namespace masque::store

@@ -1,5 +1,7 @@
 #include "store/tensorflow/leveldb_table.hpp"
 
+#include <snappy.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -13,7 +15,6 @@
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "store/tensorflow/snappy.hpp"
 #include "store/tensorflow/wire.hpp"
 
 namespace masque::store {
@@ -327,6 +328,22 @@ std::string LevelDbTableWriter::finish() {
   file_ += handles;
   file_ += kMagic;
   return std::move(file_);
+}
+
+namespace {
+
+constexpr std::size_t kMostGrowth = 22;  // 64 bytes from a copy of 3
+
+}  // namespace
+
+std::optional<std::string> unpack_snappy(std::string_view packed) {
+  // The library believes what is announced; memory is allocated when it is known to be possible.
+  std::size_t announced = 0;
+  if (!snappy::GetUncompressedLength(packed.data(), packed.size(), &announced)) return std::nullopt;
+  if (announced / kMostGrowth > packed.size()) return std::nullopt;
+  std::string out(announced, '\0');
+  if (!snappy::RawUncompress(packed.data(), packed.size(), out.data())) return std::nullopt;
+  return out;
 }
 
 }  // namespace masque::store

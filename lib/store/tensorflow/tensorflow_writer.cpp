@@ -9,7 +9,6 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "store/tensorflow/bundle_entry.hpp"
-#include "store/tensorflow/bundle_output.hpp"
 #include "store/weights_writer.hpp"
 
 namespace masque::store {

@@ -11,6 +11,7 @@
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "store/gguf/gguf_names.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/object_graph.hpp"
 
@@ -209,13 +210,25 @@ std::optional<ModelConfig> find_config(const Checkpoint& checkpoint) {
 }
 
 std::string missing_config(const Checkpoint& checkpoint) {
-  if (exists(join(checkpoint.folder(), "adapter_config.json"))) {
+  if (exists(join(checkpoint.folder(), kAdapterConfig))) {
     return fmt::format(
         "a PEFT adapter, expected a model: 'ckpt merge-adapter BASE ADAPTER {} OUTPUT' adds it to "
         "its base",
         field("output"));
   }
+  if (std::string problem = gguf_problem(checkpoint); !problem.empty()) return problem;
   return "no config.json next to the weights";
+}
+
+void refuse_adapter_beside(const Checkpoint& checkpoint) {
+  if (!checkpoint.has_adapter()) return;
+  const std::string folder = escape(checkpoint.folder());
+  throw InputError(
+      checkpoint.path(),
+      fmt::format("a PEFT adapter ({}) next to the weights, expected a model alone: 'ckpt "
+                  "merge-adapter {} {} {} OUTPUT' adds it to its base; without that file the "
+                  "weights alone are the model",
+                  kAdapterConfig, escape(checkpoint.path()), folder, field("output")));
 }
 
 ModelConfig need_config(const Checkpoint& checkpoint) {

@@ -34,6 +34,9 @@ TfPlan tf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& 
 std::optional<ModelConfig> find_config(const Checkpoint& checkpoint);
 /// The message where `checkpoint` has no config and needs one: it names a PEFT adapter as such.
 std::string missing_config(const Checkpoint& checkpoint);
+/// Throws InputError if `checkpoint` has an adapter of PEFT besides its weights: transformers
+/// computes with both, masque with the weights alone.
+void refuse_adapter_beside(const Checkpoint& checkpoint);
 /// The config of `checkpoint`, as find_config. Throws InputError if there is none.
 ModelConfig need_config(const Checkpoint& checkpoint);
 

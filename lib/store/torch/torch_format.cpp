@@ -12,8 +12,6 @@
 #include "store/format.hpp"
 #include "store/torch/torch_state.hpp"
 #include "store/zip/zip.hpp"
-#include "store/zip/zip_checksums.hpp"
-#include "store/zip/zip_layout.hpp"
 #include "store/zip/zip_stream.hpp"
 
 namespace masque::store {

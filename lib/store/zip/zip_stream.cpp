@@ -62,15 +62,6 @@ struct ZipStream::Inflater {
   bool ended = false;
 };
 
-std::uint32_t crc32_of(Bytes bytes, std::uint32_t before) {
-  const auto* data = reinterpret_cast<const Bytef*>(bytes.data());
-  return bytes.empty() ? before : static_cast<std::uint32_t>(::crc32_z(before, data, bytes.size()));
-}
-
-std::uint32_t crc32_of_both(std::uint32_t first, std::uint32_t second, std::uint64_t size) {
-  return static_cast<std::uint32_t>(::crc32_combine64(first, second, static_cast<z_off64_t>(size)));
-}
-
 ZipStream::ZipStream(const InputFile& file, const ZipMember& member)
     : file_(file), member_(member), left_(member.bytes) {
   if (member.method == ZipMethod::kDeflated) inflater_ = std::make_unique<Inflater>(member);

@@ -8,12 +8,6 @@
 
 namespace masque::store {
 
-/// The CRC-32 (of zip and PNG) of `bytes` after others whose CRC is `before`.
-std::uint32_t crc32_of(Bytes bytes, std::uint32_t before = 0);
-
-/// The CRC-32 of bytes whose CRC is `first` and, after them, `size` bytes whose CRC is `second`.
-std::uint32_t crc32_of_both(std::uint32_t first, std::uint32_t second, std::uint64_t size);
-
 /// Reads a member from its first byte to its last. Never gives more bytes than the directory says;
 /// memory: 128 KiB. Rules: "zip-data" (cannot be unpacked to exactly that size), "zip-crc". `file`
 /// and `member` must outlive it. Throws InputError if the file cannot be read, and Interrupted.

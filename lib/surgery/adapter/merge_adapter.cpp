@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,11 +18,15 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/name_list.hpp"
+#include "base/parallel.hpp"
+#include "base/parse_number.hpp"
 #include "base/regex.hpp"
+#include "base/split.hpp"
 #include "model/family_names.hpp"
 #include "store/config.hpp"
 #include "store/names/scaled_weights.hpp"
 #include "surgery/edit/edit_report.hpp"
+#include "surgery/edit/head.hpp"
 #include "surgery/rows/new_rows.hpp"
 #include "surgery/rows/row_map.hpp"
 #include "tensor/convert.hpp"
@@ -43,6 +48,13 @@ class AdapterConfig {
   /// What the product of the pair of `module` ("model.layers.0.self_attn.q_proj"), whose rank is
   /// `rank`, is multiplied by. Throws InputError if the config says another rank.
   double scale(const std::string& module, std::uint64_t rank) const;
+  /// Throws InputError if PEFT leaves the tensors of `module` out, as exclude_modules,
+  /// modules_to_save, target_modules or layers_to_transform say.
+  void check_target(const std::string& module) const;
+  /// Whether modules_to_save gives `module` values of its own, next to those of the base.
+  bool saves(const std::string& module) const;
+  /// ensure_weight_tying: what is tied to a module of modules_to_save gets its values, too.
+  bool keeps_ties() const { return config_.flag("ensure_weight_tying").value_or(false); }
   /// fan_in_fan_out: weights are (in, out), where their shape does not say.
   bool fan_in_fan_out() const { return fan_in_fan_out_; }
   /// Keys that are not known.
@@ -56,23 +68,25 @@ class AdapterConfig {
   std::vector<Pattern> patterns(const std::string& name) const;
   static double value_of(const std::vector<Pattern>& patterns, const std::string& module,
                          double fallback);
+  bool matches(const std::string& key, const std::string& pattern, const std::string& name) const;
+  bool names_module(const std::string& key, const std::string& module) const;
+  bool has_layer(const std::string& module) const;
 
   store::ModelConfig config_;
+  JsonValue root_;
   double rank_ = 8, alpha_ = 8;
   bool use_rslora_ = false, fan_in_fan_out_ = false;
   std::vector<Pattern> ranks_, alphas_;
   std::vector<std::string> unknown_;
 };
 
-constexpr std::string_view kAdapterConfig = "adapter_config.json";
+using store::kAdapterConfig;
 
-/// Keys whose values change nothing for the sum of weight and product: what training needed, which
-/// modules there are (the tensors say it), names.
+/// Keys whose values change nothing for the sum of weight and product: what training needed, names.
 constexpr std::string_view kHarmless =
-    "auto_mapping base_model_name_or_path corda_config ensure_weight_tying eva_config "
-    "exclude_modules inference_mode layers_pattern layers_to_transform lora_dropout lora_ga_config "
-    "megatron_core modules_to_save peft_version qalora_group_size revision runtime_config "
-    "target_modules task_type bias";
+    "auto_mapping base_model_name_or_path corda_config eva_config inference_mode lora_dropout "
+    "lora_ga_config megatron_core peft_version qalora_group_size revision runtime_config task_type "
+    "bias";
 /// Keys that stand for another computation if they have a value other than null, false, [] or {}.
 constexpr std::string_view kOtherwise =
     "alora_invocation_tokens arrow_config kasa_config layer_replication loftq_config lora_bias "
@@ -82,7 +96,8 @@ constexpr std::string_view kOtherwise =
 constexpr std::string_view kInits = "true false gaussian eva orthogonal";
 constexpr std::string_view kUsed =
     "r lora_alpha rank_pattern alpha_pattern use_rslora fan_in_fan_out peft_type "
-    "init_lora_weights";
+    "init_lora_weights ensure_weight_tying exclude_modules layers_pattern layers_to_transform "
+    "modules_to_save target_modules";
 
 bool is_off(const JsonValue& value) {
   switch (value.kind) {
@@ -106,10 +121,12 @@ AdapterConfig::AdapterConfig(const std::string& folder) : config_(read_config(fo
     throw InputError(config_.path(), fmt::format("peft_type is {}, expected \"LORA\"",
                                                  type.empty() ? "absent" : quote_json(type)));
   }
-  const JsonValue root = parse_json_file(config_.text(), config_.path());
-  for (const JsonMember& member : root.members) {
+  root_ = parse_json_file(config_.text(), config_.path());
+  for (const JsonMember& member : root_.members) {
     const std::string& name = member.name;
     const JsonValue& value = member.value;
+    if (has_word("r lora_alpha", name) && value.is(JsonKind::kNull))
+      throw InputError(config_.path(), fmt::format("{} is null, expected a number", name));
     const bool other_start =
         name == "init_lora_weights" && !value.is(JsonKind::kNull) && !has_word(kInits, value.text);
     if (other_start || (has_word(kOtherwise, name) && !is_off(value))) {
@@ -135,8 +152,7 @@ AdapterConfig::AdapterConfig(const std::string& folder) : config_(read_config(fo
 std::vector<AdapterConfig::Pattern> AdapterConfig::patterns(const std::string& name) const {
   std::vector<Pattern> found;
   if (!config_.has(name)) return found;
-  const JsonValue root = parse_json_file(config_.text(), config_.path());
-  for (const JsonMember& member : root.find(name)->members) {
+  for (const JsonMember& member : root_.find(name)->members) {
     const auto value = member.value.number();
     if (!value || !std::isfinite(*value)) {
       throw InputError(config_.path(), fmt::format("{}: '{}' has no number, expected one", name,
@@ -170,6 +186,87 @@ double AdapterConfig::scale(const std::string& module, std::uint64_t rank) const
   }
   const double alpha = value_of(alphas_, module, alpha_);
   return alpha / (use_rslora_ ? std::sqrt(expected) : expected);
+}
+
+/// Whether `name` as a whole fits the expression `pattern` of the key `key`, as Python's fullmatch.
+bool AdapterConfig::matches(const std::string& key, const std::string& pattern,
+                            const std::string& name) const {
+  const auto refuse = [&](const std::string& why) {
+    throw InputError(config_.path(), fmt::format("{}: '{}': {}", key, escape(pattern), why));
+  };
+  const Regex whole(fmt::format("\\A(?:{})\\z", pattern), RegexDialect::kOniguruma, refuse);
+  return RegexSearch(whole, name).find(0);
+}
+
+/// Whether the key `key`, an expression or a list of names and their ends, names `module`.
+bool AdapterConfig::names_module(const std::string& key, const std::string& module) const {
+  const JsonValue& value = *root_.find(key);
+  if (value.is(JsonKind::kString))
+    return value.text == "all-linear" || matches(key, value.text, module);
+  return std::ranges::any_of(value.items, [&](const JsonValue& item) {
+    return module == item.text || module.ends_with("." + item.text);
+  });
+}
+
+bool AdapterConfig::saves(const std::string& module) const {
+  if (!config_.has("modules_to_save")) return false;
+  return std::ranges::any_of(root_.find("modules_to_save")->items,
+                             [&](const JsonValue& item) { return module.ends_with(item.text); });
+}
+
+/// Whether layers_to_transform has the layer of `module`. As in PEFT, its number is the first one
+/// after two names, or after one that layers_pattern names.
+bool AdapterConfig::has_layer(const std::string& module) const {
+  const JsonValue& layers = *root_.find("layers_to_transform");
+  const JsonValue* patterns =
+      config_.has("layers_pattern") ? root_.find("layers_pattern") : nullptr;
+  const bool any = patterns == nullptr || is_off(*patterns) ||
+                   (patterns->is(JsonKind::kString) && patterns->text.empty());
+  const std::vector<std::string_view> parts = split(module, '.');
+  std::optional<std::uint64_t> layer;
+  for (std::size_t i = 1; i + 1 < parts.size() && !layer; ++i) {
+    const auto number = parse_unsigned(std::string(parts[i]));
+    if (!number) continue;
+    const std::string before(parts[i - 1]);
+    const auto fits = [&](const JsonValue& item) {
+      return matches("layers_pattern", item.text, before);
+    };
+    const bool named = any ? i > 1
+                       : patterns->is(JsonKind::kString)
+                           ? fits(*patterns)
+                           : std::ranges::any_of(patterns->items, fits);
+    if (named) layer = number;
+  }
+  const auto is_layer = [&](const JsonValue& item) { return layer && item.integer() == layer; };
+  return layers.is(JsonKind::kArray) ? std::ranges::any_of(layers.items, is_layer)
+                                     : is_layer(layers);
+}
+
+void AdapterConfig::check_target(const std::string& module) const {
+  const auto given = [&](const char* key) {
+    const JsonValue* value = root_.find(key);
+    return value != nullptr && !is_off(*value) &&
+           !(value->is(JsonKind::kString) && value->text.empty());
+  };
+  const char* key = nullptr;
+  if (given("exclude_modules") && names_module("exclude_modules", module)) {
+    key = "exclude_modules";
+  } else if (given("modules_to_save") &&
+             std::ranges::any_of(root_.find("modules_to_save")->items, [&](const JsonValue& item) {
+               return matches("modules_to_save", fmt::format("(?:.*\\.)?{}(?:\\..*)?", item.text),
+                              module);
+             })) {
+    key = "modules_to_save";
+  } else if (given("target_modules") && !names_module("target_modules", module)) {
+    key = "target_modules";
+  } else if (given("layers_to_transform") && !has_layer(module)) {
+    key = "layers_to_transform";
+  }
+  if (key == nullptr) return;
+  throw InputError(config_.path(),
+                   fmt::format("{} leaves out '{}', of which the adapter has tensors, expected "
+                               "tensors of other modules alone",
+                               key, escape(module)));
 }
 
 // The tensors of an adapter.
@@ -258,6 +355,7 @@ class Merger {
     for (const store::TensorInfo& tensor : adapter_.tensors()) sort(tensor);
     for (const store::OpaqueTensor& tensor : adapter_.opaque())
       static_cast<void>(adapter_.get(tensor.name));  // throws, naming its type
+    check_copies();
     for (const auto& [module, pair] : pairs_) add(module, pair);
     for (const std::string& key : config_.unknown())
       report_.notes.push_back(
@@ -278,7 +376,9 @@ class Merger {
           {".lora_embedding_A", false, true},
           {".lora_embedding_B", true, true}}) {
       if (!name.ends_with(ending)) continue;
-      Pair& pair = pairs_[std::string(name.substr(0, name.size() - ending.size()))];
+      const std::string module(name.substr(0, name.size() - ending.size()));
+      config_.check_target(module);
+      Pair& pair = pairs_[module];
       (b ? pair.b : pair.a) = &tensor;
       pair.embedding = embedding;
       return;
@@ -295,9 +395,15 @@ class Merger {
 
   /// A tensor that the adapter has whole.
   void replace(const store::TensorInfo& tensor, std::string name) {
+    bool base_layer = false;
     for (const std::string_view part : {".base_layer.", ".modules_to_save."}) {
       const std::size_t at = name.find(part);
-      if (at != std::string::npos) name.replace(at, part.size(), ".");
+      if (at == std::string::npos) continue;
+      if (part == ".base_layer.") {
+        base_layer = true;
+        config_.check_target(name.substr(0, at));
+      }
+      name.replace(at, part.size(), ".");
     }
     const store::TensorInfo& own = tensors_.get(name, tensor.name);
     if (own.shape != tensor.shape) {
@@ -308,6 +414,50 @@ class Merger {
     }
     base_.edit.replace(own.name, own.shape, whole_source(tensor, own.dtype));
     ++report_.replaced;
+    const bool is_copy = !base_layer && config_.saves(name.substr(0, name.rfind('.')));
+    if (is_copy && !config_.keeps_ties() && is_tied_table(own)) untie(tensor);
+  }
+
+  /// Whether `tensor` of the base is the word table, and its head is one with it.
+  bool is_tied_table(const store::TensorInfo& tensor) {
+    if (!table_) {
+      table_ = std::make_unique<EmbeddingTable>();
+      // A base of an unknown family has no table that is known to be tied.
+      static_cast<void>(input_error_message(
+          [&] { *table_ = find_embedding_table(base_.checkpoint, base_.config, std::nullopt); }));
+    }
+    const bool tied = table_->head == HeadState::kTied || table_->head == HeadState::kCopy ||
+                      (table_->head == HeadState::kUnknown && table_->family != nullptr);
+    return tied && table_->input == &tensor;
+  }
+
+  /// PEFT gives only the table other values, and the head, which is tied to it, keeps the old ones.
+  void untie(const store::TensorInfo& tensor) {
+    const auto problem = input_error_message([&] {
+      check_one_table(base_.checkpoint, *table_);
+      check_can_untie(base_.checkpoint, *table_);
+    });
+    if (problem) {
+      throw InputError(
+          adapter_.path(),
+          fmt::format("'{}' (modules_to_save) replaces the word table, and PEFT keeps the old one "
+                      "for the head that is tied to it: the base {} has no place for both",
+                      escape(tensor.name), escape(base_.checkpoint.path())));
+    }
+    untie_head(base_.edit, *table_, report_.notes);
+    untied_ = true;
+  }
+
+  /// Second names that an untied head needs have the base's values.
+  void check_copies() const {
+    if (!untied_) return;
+    for (const auto& [name, source] : table_->missing_copies) {
+      if (base_.edit.replacement(source) == nullptr) continue;
+      throw InputError(adapter_.path(),
+                       fmt::format("has '{}' and the word table to which the head is tied, "
+                                   "expected one of them",
+                                   escape(source)));
+    }
   }
 
   /// The values of `tensor` of the adapter in the base's type.
@@ -358,6 +508,13 @@ class Merger {
                       escape(weight.name), shape_text(weight.shape)));
     }
     const double scale = config_.scale(module, a->rows);
+    if (is_tied_table(weight) && table_->head != HeadState::kCopy) {
+      report_.notes.push_back(
+          fmt::format("'{}' changes, and with it the output head, which is tied to it: as "
+                      "merge_and_unload, but while the adapter was trained the head kept the old "
+                      "table",
+                      escape(weight.name)));
+    }
     base_.edit.replace(
         weight.name, weight.shape,
         new_rows_source(
@@ -390,9 +547,23 @@ class Merger {
   BaseTensors tensors_;
   AdapterConfig config_;
   store::Checkpoint adapter_;
+  std::unique_ptr<EmbeddingTable> table_;  ///< of the base, once it was asked for
+  bool untied_ = false;
   std::map<std::string, Pair> pairs_;  ///< by module
   MergeReport report_;
 };
+
+/// The base may lie in the folder of its adapter, which is no part of the result then. Throws
+/// InputError for another adapter there.
+void leave_out_adapter(EditedCheckpoint& base, const std::string& adapter) {
+  if (!base.checkpoint.has_adapter()) return;
+  std::error_code ignored;
+  if (!std::filesystem::equivalent(base.checkpoint.folder(), adapter, ignored))
+    store::refuse_adapter_beside(base.checkpoint);
+  if (!base.checkpoint.is_folder()) return;
+  for (const char* name : {kAdapterConfig, "adapter_model.safetensors", "adapter_model.bin"})
+    base.edit.drop_file(name);
+}
 
 }  // namespace
 
@@ -401,10 +572,12 @@ MergeReport merge_adapter(const std::string& base, const std::string& adapter,
   EditRequest request;
   request.write = options;
   EditedCheckpoint edited(base, request);
+  leave_out_adapter(edited, adapter);
   Merger merger(edited, adapter);
   MergeReport report = merger.merge();
   EditReport written;
   finish_edit(edited, out, request, written);
+  std::erase(written.notes, store::kAdapterNote);
   report.notes.insert(report.notes.end(), written.notes.begin(), written.notes.end());
   return report;
 }

@@ -25,7 +25,7 @@
 #include "store/gguf/gguf_names.hpp"
 #include "store/markers.hpp"
 #include "store/names/scaled_weights.hpp"
-#include "store/numpy/npy_elements.hpp"
+#include "store/numpy/npy.hpp"
 #include "store/numpy/unpacked_tensor.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "store/sharding.hpp"
@@ -461,7 +461,11 @@ class Values {
  public:
   Values(const store::Checkpoint& checkpoint, const std::optional<store::ModelConfig>& config,
          const ConvertRequest& request, const store::NameMap& names)
-      : checkpoint_(checkpoint), config_(config), request_(request), names_(names) {}
+      : checkpoint_(checkpoint),
+        config_(config),
+        request_(request),
+        names_(names),
+        scales_(checkpoint) {}
 
   /// The bytes of one tensor, which has its old name and place still. Returns whether its type
   /// changed.
@@ -475,8 +479,10 @@ class Values {
     const bool converted =
         request_.dtype && is_float(source.dtype) && source.dtype != *request_.dtype;
     // Without its scale a weight of 8 bits would look like a whole one in the new type.
-    if (converted && dtype_bits(source.dtype) == 8)
+    if (converted && dtype_bits(source.dtype) == 8) {
       store::check_has_no_scale(checkpoint_, config_, source);
+      scales_.check_none_beside(source);
+    }
     tensor.info.reader = nullptr;
     if (!transposed && !converted) return false;
     ReadFunction read = transposed ? transposed_values(checkpoint_, source, unpacked_)
@@ -504,6 +510,7 @@ class Values {
   const std::optional<store::ModelConfig>& config_;
   const ConvertRequest& request_;
   const store::NameMap& names_;
+  store::ScaleNames scales_;
   std::shared_ptr<store::UnpackedTensor> unpacked_ = std::make_shared<store::UnpackedTensor>();
   Overflow overflow_;
 };

@@ -12,9 +12,9 @@
 #include "store/tensorflow/tf_plan.hpp"
 #include "surgery/convert/aliases.hpp"
 #include "surgery/correction/correction_settings.hpp"
+#include "surgery/edit/checkpoint_edit.hpp"
 #include "surgery/edit/edit_in_place.hpp"
 #include "surgery/edit/head.hpp"
-#include "surgery/edit/stale_copies.hpp"
 #include "surgery/edit/vocab_size.hpp"
 #include "text/google_folder.hpp"
 

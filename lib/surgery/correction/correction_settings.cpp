@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,8 +15,9 @@
 #include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/parse_number.hpp"
+#include "base/split.hpp"
 #include "store/tensorflow/tf_plan.hpp"
-#include "surgery/correction/training_record.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
 
 namespace masque::surgery {
@@ -103,10 +108,10 @@ class Settler {
     }
   }
 
-  /// Rates of the model's own training, unless the request names others.
-  void take_from_record() {
+  /// Rates of the model's own training, unless the request names others; false without a record.
+  bool take_from_record() {
     const auto record = TrainingRecord::of(checkpoint_);
-    if (!record) return;
+    if (!record) return false;
     using Inputs = TrainingRecord::Inputs;
     if (record->rates) out_.correction.rates = *record->rates;
     if (record->inputs == Inputs::kWithoutMask) {
@@ -116,7 +121,7 @@ class Settler {
           "correction is due",
           record->replaces_by_similar ? "selected tokens became similar ones"
                                       : "objective " + escape(record->objective)));
-      return;
+      return true;
     }
     const MlmRates& known = out_.correction.rates;
     if (record->inputs == Inputs::kMasked) {
@@ -124,9 +129,9 @@ class Settler {
           fmt::format("the model was trained with rate={} mask={} keep={} random={}{}", known.rate,
                       known.mask, known.keep, known.random,
                       differs(known) ? ", but the correction is for other shares" : ""));
-      return;
+      return true;
     }
-    if (request_.rate) return;
+    if (request_.rate) return true;
     refuse(
         fmt::format("was trained with the objective {}, of which no rate is known: give the "
                     "share of masked tokens with {}",
@@ -143,7 +148,7 @@ class Settler {
   }
 
   void take_from_request() {
-    take_from_record();
+    const bool known = take_from_record();
     MlmRates& rates = out_.correction.rates;
     rates.rate = request_.rate.value_or(rates.rate);
     rates.mask = request_.mask.value_or(rates.mask);
@@ -151,6 +156,10 @@ class Settler {
     rates.random = request_.random.value_or(rates.random);
     out_.correction.mask_row = mask_row();
     keep_special_rows();
+    if (known || request_.rate) return;
+    out_.notes.push_back(fmt::format(
+        "no record says at which rate the model was trained: {} {} is assumed, that of BERT",
+        field("rate"), rates.rate));
   }
 
   /// A row from a token or an id. A number is an id unless it is a token in brackets or quotes:
@@ -300,6 +309,113 @@ CorrectionSettings correction_settings(const CorrectionRequest& request,
                                        const std::optional<store::ModelConfig>& config,
                                        const TokenNames& names, const EmbeddingTable& table) {
   return Settler(request, checkpoint, config, names, table).settle();
+}
+
+namespace {
+
+constexpr const char* kTrainingRecord = "training.safetensors";
+
+/// Objectives whose model never reads [MASK].
+constexpr std::array<std::string_view, 12> kWithoutMask{
+    "mae",    "mae-mask", "tta",        "two-tower", "clm",         "plm",
+    "univae", "electra",  "electra-15", "electric",  "replace-mlm", "all-tokens-mlm"};
+
+/// Objectives of two networks, of which the generator reads [MASK].
+constexpr std::array<std::string_view, 4> kWithGenerator{"electra", "electra-15", "replace-mlm",
+                                                         "all-tokens-mlm"};
+/// Of the selected tokens: those that such a generator reads as [MASK], and as they are.
+constexpr double kGeneratorMask = 0.85, kGeneratorKeep = 0.15;
+
+/// Whether `folder` has the name that lm-train gives to a generator within its run's folder.
+bool is_generator_folder(const std::string& folder) {
+  std::error_code failed;
+  const auto path = std::filesystem::canonical(folder.empty() ? "." : folder, failed);
+  return !failed && path.filename() == "generator";
+}
+
+/// Numbers from 0 with colons between; empty if `text` is anything else.
+std::vector<double> colon_numbers(std::string_view text) {
+  std::vector<double> out;
+  for (const std::string_view part : split(text, ':')) {
+    const auto value = parse_number<double>(part);
+    if (!value || !(*value >= 0)) return {};
+    out.push_back(*value);
+  }
+  return out;
+}
+
+/// The rate that `text` of the record `path` states, of a range the mean: the correction is linear
+/// in the rate.
+double mean_rate(const std::string& text, const std::string& path) {
+  const std::vector<double> rate = colon_numbers(text);
+  if (rate.empty() || rate.size() > 2) {
+    throw InputError(path, fmt::format("masque.rate '{}': expected a rate, or two with ':' between",
+                                       escape(text)));
+  }
+  return (rate.front() + rate.back()) / 2;
+}
+
+}  // namespace
+
+std::span<const std::string_view> TrainingRecord::facts() {
+  static constexpr std::array<std::string_view, 4> kFacts{"objective", "rate", "replace", "split"};
+  return kFacts;
+}
+
+std::optional<TrainingRecord> TrainingRecord::of(const store::Checkpoint& checkpoint) {
+  std::string path = join(checkpoint.folder(), kTrainingRecord);
+  const bool of_pair = !exists(path) && is_generator_folder(checkpoint.folder());
+  if (of_pair) path = join(join(checkpoint.folder(), ".."), kTrainingRecord);
+  if (!exists(path)) return std::nullopt;
+  const store::Checkpoint state = store::open_checkpoint(path);
+  const auto value = [&](std::string_view name) -> std::string {
+    for (const store::WeightsFile& file : state.files()) {
+      const std::string* found =
+          store::find_metadata(file.content.metadata, fmt::format("masque.{}", name));
+      if (found != nullptr) return *found;
+    }
+    return "";
+  };
+  TrainingRecord out;
+  out.objective = value("objective");
+  if (out.objective.empty()) return std::nullopt;
+  if (of_pair) {
+    // Another folder may be called so by chance.
+    if (out.objective != "electric" &&
+        std::ranges::find(kWithGenerator, out.objective) == kWithGenerator.end())
+      return std::nullopt;
+    if (out.objective == "electric") {
+      out.inputs = Inputs::kWithoutMask;
+      return out;
+    }
+    out.inputs = Inputs::kMasked;
+    out.rates = {.rate = mean_rate(value("rate"), path),
+                 .mask = kGeneratorMask,
+                 .keep = kGeneratorKeep,
+                 .random = 0};
+    return out;
+  }
+  const std::string replace = value("replace");
+  if (std::ranges::find(kWithoutMask, out.objective) != kWithoutMask.end()) {
+    out.inputs = Inputs::kWithoutMask;
+    return out;
+  }
+  if (out.objective != "mlm") return out;
+  out.replaces_by_similar = !replace.empty() && replace != "mask";
+  out.inputs = out.replaces_by_similar ? Inputs::kWithoutMask : Inputs::kMasked;
+  const std::vector<double> split = colon_numbers(value("split"));
+  const double sum = split.size() == 3 ? split[0] + split[1] + split[2] : 0;
+  if (!(sum > 0)) {
+    throw InputError(
+        path,
+        fmt::format("masque.split '{}': expected the shares of [MASK], kept and random tokens",
+                    escape(value("split"))));
+  }
+  out.rates = {.rate = mean_rate(value("rate"), path),
+               .mask = split[0] / sum,
+               .keep = split[1] / sum,
+               .random = split[2] / sum};
+  return out;
 }
 
 }  // namespace masque::surgery

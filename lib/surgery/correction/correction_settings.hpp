@@ -2,9 +2,12 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "store/checkpoint.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "store/config.hpp"
 #include "surgery/correction/mlm_correction.hpp"
@@ -73,7 +76,8 @@ std::vector<MlmCorrection> corrections_of(const std::string& path);
 
 /// Settles a request for `table` of `checkpoint`, with `names` of its rows. Without a tokenizer (no
 /// `names`) the special tokens are those that `config` has ids of. Shares that the request lacks
-/// are those of the model's TrainingRecord, else of MlmRates. Reads no weights.
+/// are those of the model's TrainingRecord, else of MlmRates; a note says so of the rate. Reads no
+/// weights.
 ///
 /// Throws InputError without a rate for a model whose record has an objective of no single rate.
 /// Throws UsageError for shares that check_rates() refuses, for shares or special tokens that
@@ -84,5 +88,30 @@ CorrectionSettings correction_settings(const CorrectionRequest& request,
                                        const store::Checkpoint& checkpoint,
                                        const std::optional<store::ModelConfig>& config,
                                        const TokenNames& names, const EmbeddingTable& table);
+
+// What lm-train's own record says of how a model was trained.
+
+/// The masking of a training run, from the metadata of training.safetensors in a model's folder.
+struct TrainingRecord {
+  /// What the inputs of the objective look like.
+  enum class Inputs {
+    kMasked,       ///< with [MASK], by one rate and split
+    kWithoutMask,  ///< [MASK] is never among them
+    kOther,        ///< with [MASK] by several rules, or unknown
+  };
+  std::string objective;            ///< "mlm"
+  Inputs inputs = Inputs::kOther;   ///< of the objective
+  std::optional<MlmRates> rates{};  ///< with kMasked; of a range of rates the mean
+  /// Selected tokens became similar ones instead of [MASK]; then inputs is kWithoutMask.
+  bool replaces_by_similar = false;
+
+  /// The record next to the weights of `checkpoint`, or for the folder `generator` of a run of two
+  /// networks (ELECTRA) the run's record, one folder up, with the shares of the generator's inputs;
+  /// nothing without the file, or if it is of a training that names no objective (a classifier).
+  /// Throws InputError if the file is malformed.
+  static std::optional<TrainingRecord> of(const store::Checkpoint& checkpoint);
+  /// The facts of a state that of() reads: what goes on with a model whose state is another one.
+  static std::span<const std::string_view> facts();
+};
 
 }  // namespace masque::surgery

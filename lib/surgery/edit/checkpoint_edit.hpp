@@ -7,8 +7,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "store/checkpoint.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "store/config.hpp"
 #include "store/markers.hpp"
@@ -152,5 +154,15 @@ class CheckpointEdit {
 /// Returns notes for people about files that are not copied.
 std::vector<std::string> write_edit(CheckpointEdit& edit, const std::string& out,
                                     store::WriteOptions options);
+
+// Weights in other formats that lie next to a checkpoint.
+
+/// Files of the folder that hold weights, judged by their names, and are not part of the
+/// checkpoint: edits do not change them. Without files of other TensorFlow bundles, which are not
+/// copied. Empty for a lone file. Throws InputError if the folder cannot be read.
+std::vector<std::string> stale_copies(const store::Checkpoint& checkpoint);
+
+/// The note about such a file `name`, which `what` ("is copied", "stays") unchanged.
+std::string stale_copy_note(const std::string& name, std::string_view what);
 
 }  // namespace masque::surgery

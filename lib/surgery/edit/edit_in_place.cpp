@@ -13,7 +13,7 @@
 #include "base/parallel.hpp"
 #include "store/strided_reader.hpp"
 #include "store/tensor_stats.hpp"
-#include "store/tensorflow/bundle_patch.hpp"
+#include "store/tensorflow/bundle.hpp"
 
 namespace masque::surgery {
 

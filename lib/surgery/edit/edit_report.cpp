@@ -4,8 +4,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "surgery/edit/checkpoint_edit.hpp"
 #include "surgery/edit/edit_in_place.hpp"
-#include "surgery/edit/stale_copies.hpp"
 #include "surgery/rows/new_rows.hpp"
 
 namespace masque::surgery {
@@ -37,6 +37,7 @@ void finish_edit(EditedCheckpoint& edited, const std::string& out, const EditReq
   const auto& seen = edited.checkpoint.notes();
   report.notes.insert(report.notes.begin(), seen.begin(), seen.end());
   for (const std::string& name : stale_copies(edited.checkpoint)) {
+    if (edit.drops(name)) continue;
     report.notes.push_back(stale_copy_note(name, request.in_place ? "stays" : "is copied"));
   }
   if (request.dry_run) {

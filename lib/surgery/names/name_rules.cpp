@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 
 #include "base/comma_list.hpp"
+#include "base/error.hpp"
 #include "base/escape.hpp"
 #include "model/family_names.hpp"
+#include "store/gguf/gguf_names.hpp"
 #include "store/tensorflow/tf_names.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 
@@ -174,6 +176,16 @@ store::NamePlan hf_names(const store::Checkpoint& checkpoint,
     plan.names[tensor.name] = {std::move(name)};
   }
   const std::shared_ptr<const model::FamilyNames> family = family_of(all, config);
+  if (family == nullptr && store::has_gguf_names(checkpoint)) {
+    for (const store::TensorInfo& tensor : checkpoint.tensors())
+      plan.unknown.push_back(tensor.name);
+    for (const store::OpaqueTensor& tensor : checkpoint.opaque())
+      plan.unknown.push_back(tensor.name);
+    plan.notes.push_back(fmt::format(
+        "{} of llama.cpp kept, the first '{}': {} hf converts names of PyTorch and TensorFlow only",
+        counted(plan.unknown.size(), "name"), escape(plan.unknown.front()), field("names")));
+    return plan;
+  }
   if (family == nullptr) {
     plan.notes.emplace_back(
         "no config.json of a known family: only names of LayerNorm and prefixes of wrappers are "

@@ -2,10 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "surgery/edit/checkpoint_edit.hpp"
 #include "surgery/edit/edit_report.hpp"
+#include "surgery/rows/embedding_table.hpp"
+#include "tensor/table_rows.hpp"
 
 namespace masque::surgery {
 
@@ -35,5 +43,69 @@ struct PositionsReport : EditReport {
 /// that would overflow, errors of write_edit); `out` is then unchanged.
 PositionsReport resize_positions(const std::string& in, const std::string& out,
                                  const PositionsRequest& request);
+
+// Buffers that old files store next to a table of positions, and limits of text length that depend
+// on it.
+
+/// Gives the buffers of `family` that the checkpoint of `edit` stores for `before` rows a length of
+/// `after`. One of another shape, or of a type that cannot hold its numbers, stays, with a note in
+/// `notes`. Reads the buffers. Throws InputError if one holds anything but what its kind says.
+void resize_position_buffers(CheckpointEdit& edit, const model::FamilyNames& family,
+                             std::uint64_t before, std::uint64_t after,
+                             std::vector<std::string>& notes);
+
+/// Gives the slots in the checkpoint of `edit` that an optimizer keeps next to `table`
+/// (optimizer_slots) one row for each of `from`: the stored row of that number, or zeros for
+/// kComputedRow.
+void move_slots(CheckpointEdit& edit, const store::TensorInfo& table,
+                std::vector<std::uint64_t> from);
+
+/// Gives the slots next to `table` in the checkpoint of `edit` `after` rows: the first ones that
+/// they have, then zeros.
+void resize_slots(CheckpointEdit& edit, const store::TensorInfo& table, std::uint64_t after);
+
+/// Updates the limits of text length in the tokenizer's files of a folder (model_max_length of
+/// tokenizer_config.json, the truncation of tokenizer.json, max_seq_length of
+/// sentence_bert_config.json) through `edit`; all numbers are positions. A limit of `before`, or
+/// above `after` if that is the smaller number, becomes `after`. A limit below `after` stays, with
+/// a note in `notes`. Throws InputError if one of the files is no JSON.
+void resize_text_limits(CheckpointEdit& edit, std::uint64_t before, std::uint64_t after,
+                        std::vector<std::string>& notes);
+
+// Ways to make a table of positions longer or shorter.
+
+/// A way with its argument. Immutable, thread-safe.
+class PositionExtension {
+ public:
+  virtual ~PositionExtension() = default;
+  /// One line: what it does, with author, year and identifier where it is published.
+  virtual std::string_view about() const = 0;
+  /// The fewest positions that it can make from a table of `rows` rows.
+  virtual Index fewest(Index rows) const { return rows; }
+  /// The most positions that it can make from a table of that many rows.
+  virtual Index most(Index /*rows*/) const { return std::numeric_limits<Index>::max(); }
+  /// Row `position` of the new table of `length` rows, as a weighted sum of at most three rows of
+  /// the old table of `rows` rows. Positions and rows count from 0, without those before the first
+  /// position.
+  virtual TableRows row(Index position, Index rows, Index length) const = 0;
+};
+
+/// The way that `text` names: "truncate", "hierarchical", "hierarchical:0.3". Throws UsageError
+/// that names what is possible, and for an argument that is no number or that the way refuses.
+std::unique_ptr<const PositionExtension> parse_position_extension(std::string_view text);
+
+/// A way: a row of a list.
+struct PositionExtensionInfo {
+  std::string_view name;      ///< "hierarchical"
+  std::string_view argument;  ///< its name in messages; empty: takes none
+  /// Makes the way; `argument` is absent if the user gave none. Throws UsageError for a bad one.
+  std::unique_ptr<const PositionExtension> (*make)(std::optional<double> argument);
+};
+
+/// All of them, sorted by name.
+std::span<const PositionExtensionInfo> position_extensions();
+
+/// "hierarchical[:ALPHA], interpolate, …".
+std::string position_extension_spellings();
 
 }  // namespace masque::surgery

@@ -11,7 +11,7 @@
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "surgery/edit/vocab_size.hpp"
-#include "surgery/positions/position_buffers.hpp"
+#include "surgery/positions/resize_positions.hpp"
 #include "surgery/rows/new_rows.hpp"
 #include "surgery/rows/row_map.hpp"
 

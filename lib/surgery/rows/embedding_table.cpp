@@ -6,10 +6,13 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
+#include "model/checkpoint/prefix_hint.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "store/names/scaled_weights.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_names.hpp"
+#include "store/tensorflow/tf_plan.hpp"
 
 namespace masque::surgery {
 
@@ -143,6 +146,20 @@ void refuse_head_name(const store::Checkpoint& checkpoint, const store::NamedTen
                   model::with_prefix(family.input_table, family.prefix)));
 }
 
+/// Throws the InputError where no table was found: an adapter, names behind a prefix, or others.
+[[noreturn]] void refuse_missing_table(const store::Checkpoint& checkpoint,
+                                       const std::optional<store::ModelConfig>& config) {
+  if (!config && exists(join(checkpoint.folder(), store::kAdapterConfig)))
+    throw InputError(checkpoint.path(), store::missing_config(checkpoint));
+  std::string hint;
+  for (const model::FamilyNames& family : model::family_names()) {
+    if (hint.empty()) hint = model::prefix_hint(checkpoint, family.prefix, family.input_table);
+  }
+  throw InputError(checkpoint.path(),
+                   fmt::format("no embedding table of a known family found: name it with {}{}",
+                               field("tensor"), hint));
+}
+
 /// llama.cpp takes output.weight where it is there, whatever a config says.
 void find_gguf_head(const store::Checkpoint& checkpoint, EmbeddingTable& table) {
   const std::string name(table.family->decoder_weight);
@@ -248,11 +265,7 @@ EmbeddingTable find_embedding_table(const store::Checkpoint& checkpoint,
   if (table.input == nullptr) refuse_opaque_table(checkpoint);
   if (table.input == nullptr && of_config != nullptr)
     refuse_head_name(checkpoint, table.names, *of_config);
-  if (table.input == nullptr) {
-    throw InputError(checkpoint.path(),
-                     fmt::format("no embedding table of a known family found: name it with {}",
-                                 field("tensor")));
-  }
+  if (table.input == nullptr) refuse_missing_table(checkpoint, config);
   check_table(checkpoint, *table.input);
   store::check_has_no_scale(checkpoint, config, *table.input);
   if (table.family == &model::gguf_family()) {

@@ -176,9 +176,10 @@ class RowProgram {
   std::uint64_t row_of(std::size_t begin, const std::string& token) const {
     const auto id = state_.names_->id(token);
     if (!id) {
-      fail(begin, state_.names_->empty()
-                      ? fmt::format("'{}': no tokenizer file, expected #ID", escape(token))
-                      : fmt::format("no token '{}' in {}", escape(token), state_.names_->source()));
+      fail(begin,
+           state_.names_->empty()
+               ? fmt::format("'{}': {}, expected #ID", escape(token), state_.names_->why_empty())
+               : fmt::format("no token '{}' in {}", escape(token), state_.names_->source()));
     }
     return within(begin, *id);
   }
@@ -297,8 +298,9 @@ std::uint64_t find_row(const std::string& token_or_id, const TokenNames& names, 
   if (!row) row = names.id(token_or_id);
   if (row && *row < rows) return *row;
   throw InputError(
-      path, fmt::format("no row for '{}', expected a token{} or an id below {}",
-                        escape(token_or_id), names.empty() ? " (no tokenizer file)" : "", rows));
+      path,
+      fmt::format("no row for '{}', expected a token{} or an id below {}", escape(token_or_id),
+                  names.empty() ? fmt::format(" ({})", names.why_empty()) : "", rows));
 }
 
 }  // namespace masque::surgery

@@ -121,7 +121,21 @@ std::vector<TokenForm> TokenForms::of(TokenId id, std::string_view token) const 
   // Tokens of other models may carry a mark at their end, which decoding knows.
   std::string text = words_ ? std::string(token) : tokenizer_.decode({id}, false);
   while (text.ends_with(' ') && text.size() > 1) text.pop_back();
+  const std::string& suffix = parts.word_suffix;
+  if (!suffix.empty() && text.size() > suffix.size() && text.ends_with(suffix))
+    text.resize(text.size() - suffix.size());
   const std::string spaced = " " + text;
+  if (!suffix.empty()) {
+    const bool ends = token.ends_with(suffix);
+    // A mark that is always split off is a word, which ends.
+    if (is_split_off(text)) {
+      if (!ends) return {{.text = text, .unused = true}};
+      return {{.text = text}, {.text = spaced}};
+    }
+    // What ends a word is most often a whole one.
+    if (ends) return {{.text = spaced}, {.text = text}};
+    return {{.text = text}, {.text = spaced}};
+  }
   if (is_split_off(text)) {
     if (continues) return {{.text = text, .unused = true}};
     return {{.text = text}, {.text = spaced}};

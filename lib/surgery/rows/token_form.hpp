@@ -35,7 +35,9 @@ class TokenForms {
 
   /// What the token of `id`, spelled `token`, writes; the first is the usual one. Several where the
   /// tokenizer makes the same token after a space and without one: WordPiece's punctuation, tokens
-  /// without marks. Empty for special tokens.
+  /// without marks. Where ends of words are marked ("the</w>"), nothing tells beginnings from
+  /// continuations: what ends a word is first taken for a whole one, " the", what does not for a
+  /// continuation. Empty for special tokens.
   std::vector<TokenForm> of(TokenId id, std::string_view token) const;
 
   /// What the new token `token`, which a user spells, would write: "##ing" is "ing", and "Ġthe",

@@ -10,6 +10,7 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/split.hpp"
+#include "text/spiece_model.hpp"
 
 namespace masque::surgery {
 
@@ -47,7 +48,12 @@ TokenNames TokenNames::load(const std::string& folder) {
   try_file("tokenizer.json", &TokenNames::read_tokenizer_json);
   try_file("vocab.txt", &TokenNames::read_vocab_txt);
   try_file("vocab.json", &TokenNames::read_vocab_json);
-  if (names.empty()) return names;
+  if (names.empty()) {
+    for (const char* name : text::kSpieceFiles) {
+      if (names.spiece_.empty() && exists(join(folder, name))) names.spiece_ = name;
+    }
+    return names;
+  }
   if (names.source_ != "tokenizer.json") names.read_added(folder);
   for (const std::string_view name : kSpecialTokenFiles) {
     const std::string path = join(folder, name);
@@ -73,6 +79,11 @@ TokenNames TokenNames::read(const std::string& path) {
   }
   names.guess_roles();
   return names;
+}
+
+std::string TokenNames::why_empty() const {
+  if (spiece_.empty()) return "no tokenizer file";
+  return fmt::format("tokens are not read from {}", spiece_);
 }
 
 void TokenNames::set(const std::string& token, std::uint64_t id, const std::string& path) {

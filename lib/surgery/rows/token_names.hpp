@@ -36,8 +36,11 @@ class TokenNames {
   /// roles by their usual names. Throws InputError for another kind of file.
   static TokenNames read(const std::string& path);
 
-  /// Whether there is no token at all: no tokenizer file was found.
+  /// Whether there is no token at all: no tokenizer file was found, or none that is read here.
   bool empty() const { return tokens_.empty(); }
+  /// Why there is no token, for messages: "no tokenizer file", or that tokens are not read from
+  /// the SentencePiece file that is there.
+  std::string why_empty() const;
   /// One past the largest id.
   std::uint64_t size() const { return tokens_.size(); }
   /// The file that the names come from, "vocab.txt"; of GGUF the key tokenizer.ggml.tokens.
@@ -67,6 +70,7 @@ class TokenNames {
   void read_added_special(const std::string& path);
 
   std::string source_;
+  std::string spiece_;  ///< the SentencePiece file of a folder without one that is read
   std::vector<std::string> tokens_;
   std::vector<bool> assigned_;
   std::unordered_map<std::string, std::uint64_t> ids_;

@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "store/checkpoint.hpp"
+#include "surgery/rows/token_names.hpp"
+
 namespace masque::surgery {
 
 /// New ids, one after the other.
@@ -15,6 +18,16 @@ struct VocabularyChange {
   std::vector<std::uint64_t> from;  ///< new id → id before; kNew: its row is computed
   /// New id → its token; empty: none (rows that pad the table). As long as `from`.
   std::vector<std::string> tokens;
+};
+
+// The vocabulary of a checkpoint before a change.
+
+/// What a plan starts from.
+struct VocabularyState {
+  const store::Checkpoint& checkpoint;  ///< before the change
+  const TokenNames& names;              ///< may be empty()
+  std::uint64_t rows = 0;               ///< of the tables
+  std::vector<std::string>& notes;      ///< for people; plans add to them
 };
 
 }  // namespace masque::surgery

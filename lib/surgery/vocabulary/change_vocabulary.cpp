@@ -18,15 +18,13 @@
 #include "surgery/convert/aliases.hpp"
 #include "surgery/correction/mlm_correction.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
-#include "surgery/edit/edit_proof.hpp"
-#include "surgery/edit/stale_copies.hpp"
+#include "surgery/edit/verify_checkpoint.hpp"
 #include "surgery/rows/embedding_table.hpp"
 #include "surgery/rows/row_init.hpp"
 #include "surgery/rows/row_map.hpp"
 #include "surgery/rows/token_names.hpp"
 #include "surgery/vocabulary/config_ids.hpp"
 #include "surgery/vocabulary/gguf_tokens.hpp"
-#include "surgery/vocabulary/id_map.hpp"
 #include "tensor/convert.hpp"
 
 namespace masque::surgery {

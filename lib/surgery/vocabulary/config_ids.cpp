@@ -14,12 +14,12 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/split.hpp"
 #include "base/text_splice.hpp"
 #include "surgery/edit/vocab_size.hpp"
 #include "surgery/rows/token_names.hpp"
-#include "surgery/vocabulary/id_map.hpp"
 #include "surgery/vocabulary/json_elements.hpp"
 
 namespace masque::surgery {
@@ -35,6 +35,7 @@ enum class IdForm {
   kPairs,      ///< [[1, 5]]: a position and an id ("forced_decoder_ids")
   kBiases,     ///< [[[5], -10.0]] or {"(5,)": -10.0} ("sequence_bias")
   kByName,     ///< {"<|en|>": 5} ("lang_to_id")
+  kById,       ///< {"5": -10.0} ("logit_bias")
   kOther,      ///< of another vocabulary ("codec_eos_token_id")
 };
 
@@ -61,6 +62,27 @@ constexpr std::array kNamedForms{
     NamedForm{"task_to_id", IdForm::kByName},
     NamedForm{"lang_code_to_id", IdForm::kByName},
     NamedForm{"text_decoder_lang_to_code_id", IdForm::kByName},
+    NamedForm{"logit_bias", IdForm::kById},
+    // XLM's names, and those of remote code.
+    NamedForm{"pad_index", IdForm::kId},
+    NamedForm{"bos_index", IdForm::kId},
+    NamedForm{"eos_index", IdForm::kId},
+    NamedForm{"unk_index", IdForm::kId},
+    NamedForm{"mask_index", IdForm::kId},
+    NamedForm{"pad_id", IdForm::kId},
+    NamedForm{"bos_id", IdForm::kId},
+    NamedForm{"eos_id", IdForm::kId},
+    NamedForm{"unk_id", IdForm::kId},
+    NamedForm{"cls_id", IdForm::kId},
+    NamedForm{"sep_id", IdForm::kId},
+    NamedForm{"mask_id", IdForm::kId},
+    NamedForm{"eod_id", IdForm::kId},
+    NamedForm{"eot_id", IdForm::kId},
+    NamedForm{"blank_id", IdForm::kId},
+    NamedForm{"im_start_id", IdForm::kId},
+    NamedForm{"im_end_id", IdForm::kId},
+    NamedForm{"think_start_id", IdForm::kId},
+    NamedForm{"think_end_id", IdForm::kId},
 };
 
 /// Single ids, and lists of those that must all be there.
@@ -69,6 +91,14 @@ constexpr std::array<std::string_view, 4> kIdEndings{"_token_id", "_token_ids", 
 /// Models of speech have codes of sound besides the tokens.
 constexpr std::array<std::string_view, 5> kOtherVocabularies{"t2u_", "codec_", "codebook_",
                                                              "vocoder_", "tts_codec_"};
+
+/// Words in the names of members that hold one token id.
+constexpr std::array<std::string_view, 17> kTokenWords{
+    "pad",   "bos",   "eos", "unk", "cls",   "sep",   "mask",  "eod",  "eot",
+    "blank", "start", "end", "sot", "token", "think", "image", "audio"};
+/// Numbers of tokens that are no vocab_size of the model that changes, or not that alone.
+constexpr std::array<std::string_view, 3> kFurtherSizes{"decoder_vocab_size", "padded_vocab_size",
+                                                        "n_vocab"};
 
 bool ends_with_one(std::string_view name, std::span<const std::string_view> endings) {
   return std::ranges::any_of(endings, [&](std::string_view end) { return name.ends_with(end); });
@@ -109,6 +139,7 @@ class Renumbering {
         }
         break;
       case IdForm::kByName: members(value); break;
+      case IdForm::kById: keys(value); break;
       case IdForm::kId:
       case IdForm::kOther: break;
     }
@@ -200,16 +231,17 @@ class Renumbering {
     if (text != text_of(text_, value)) splice_.replace(value.begin, value.end, text);
   }
 
-  /// {"(5, 6)": -10.0}: tuples of Python as keys.
+  /// {"(5, 6)": -10.0}: tuples of Python as keys; {"5": -10.0}: ids.
   void keys(const JsonValue& value) {
     std::vector<std::string> wanted;
     for (const JsonMember& member : value.members) {
       const std::string_view name = member.name;
       std::vector<std::uint64_t> now;
-      bool known = name.size() > 2 && name.starts_with('(') && name.ends_with(')');
+      const bool single = parse_unsigned(name).has_value();
+      bool known = single || (name.size() > 2 && name.starts_with('(') && name.ends_with(')'));
       bool gone = false;
       if (known) {
-        for (std::string_view item : split(name.substr(1, name.size() - 2), ',')) {
+        for (std::string_view item : split(single ? name : name.substr(1, name.size() - 2), ',')) {
           while (item.starts_with(' ')) item.remove_prefix(1);
           if (item.empty()) continue;  // the end of "(5,)"
           const auto id = parse_unsigned(item);
@@ -222,8 +254,9 @@ class Renumbering {
       }
       if (known && gone) continue;
       const std::string key =
-          known ? fmt::format("({}{})", fmt::join(now, ", "), now.size() == 1 ? "," : "")
-                : member.name;
+          single  ? fmt::format("{}", now.front())
+          : known ? fmt::format("({}{})", fmt::join(now, ", "), now.size() == 1 ? "," : "")
+                  : member.name;
       wanted.push_back(member_text(text_, member, key, text_of(text_, member.value)));
     }
     set_members(value, wanted);
@@ -262,10 +295,46 @@ std::optional<IdForm> id_form_of(std::string_view name) {
 }
 
 /// Whether `value`, the member `name`, may hold token ids although no table knows it: a list of
-/// whole numbers, of any depth, with a name like those of ids or tokens.
+/// whole numbers, of any depth, an object of numbers, or a whole number, with a name like those of
+/// ids or tokens.
 bool may_hold_ids(std::string_view name, const JsonValue& value) {
+  if (value.integer()) {
+    const auto is_word = [](std::string_view part) {
+      return std::ranges::find(kTokenWords, part) != kTokenWords.end();
+    };
+    return name.ends_with("_id") && !name.ends_with("_type_id") &&
+           std::ranges::any_of(split(name, '_'), is_word);
+  }
   const bool named = name.ends_with("_ids") || name.find("token") != std::string_view::npos;
+  if (value.is(JsonKind::kObject)) {
+    const auto is_number = [](const JsonMember& member) {
+      return member.value.is(JsonKind::kNumber);
+    };
+    return (named || name.find("vocab") != std::string_view::npos) && !value.members.empty() &&
+           std::ranges::all_of(value.members, is_number);
+  }
   return named && value.is(JsonKind::kArray) && holds_numbers(value);
+}
+
+/// The name in kTokenRoles, with "_id", of what `member` names another way ("pad_index"); `member`
+/// itself if it does not.
+std::string usual_name(std::string_view member) {
+  for (const std::string_view role : kTokenRoles) {
+    const std::string_view stem = role.substr(0, role.find('_'));
+    if (member.starts_with(stem) &&
+        (member.substr(stem.size()) == "_id" || member.substr(stem.size()) == "_index"))
+      return fmt::format("{}_id", role);
+  }
+  return std::string(member);
+}
+
+/// Whether `inner`, the value of the member `name` of a config with the vocabulary size `outer`,
+/// describes the same vocabulary; one with a size of its own may not.
+bool is_of_vocabulary_of(std::string_view name, const JsonValue& inner,
+                         std::optional<std::uint64_t> outer, std::uint64_t rows) {
+  const JsonValue* size = inner.find("vocab_size");
+  const auto own = size == nullptr ? std::nullopt : size->integer();
+  return !own || name == "text_config" || own == outer || own == rows;
 }
 
 /// Renumbers `value` of `text`, a member of the `form` (not kId, not kOther), by `ids` of a
@@ -289,6 +358,7 @@ constexpr std::array<std::string_view, 9> kPaddingPositions{
 constexpr std::array<const char*, 4> kFilesWithIds{
     "generation_config.json", "processor_config.json", "preprocessor_config.json",
     "adapter_config.json"};
+constexpr std::uint64_t kMostConfigBytes = 64 << 20;
 constexpr const char* kVocabSize = "vocab_size";
 /// The part of a model for several kinds of input that has its vocabulary.
 constexpr const char* kTextConfig = "text_config";
@@ -310,6 +380,7 @@ struct ConfigChange {
   std::uint64_t rows;  ///< before
   std::uint64_t size;  ///< rows afterwards
   const RoleIds& roles;
+  std::vector<std::string> fields;  ///< of the family, with the number of tokens
   std::vector<std::string>& notes;
 };
 
@@ -336,23 +407,33 @@ class ConfigIds {
       const std::string name = path + member.name;
       if (const auto form = id_form_of(member.name)) {
         ids(member, name, *form);
+        continue;
+      }
+      if (!change_.ids.is_identity() && may_hold_ids(member.name, member.value)) {
+        note(fmt::format("'{}' may hold token ids: left unchanged", escape(name)));
       } else if (member.value.is(JsonKind::kObject)) {
         nested(member, name);
-      } else if (!change_.ids.is_identity() && may_hold_ids(member.name, member.value)) {
-        note(fmt::format("'{}' may hold token ids: left unchanged", escape(name)));
+      } else {
+        further_size(member, name);
       }
     }
   }
 
-  /// Whether an object describes the vocabulary that changes; one with a size of its own may not.
-  bool is_of_vocabulary(const JsonMember& member) const {
-    const JsonValue* size = member.value.find(kVocabSize);
-    const auto own = size == nullptr ? std::nullopt : size->integer();
-    return !own || member.name == kTextConfig || own == old_size_ || own == change_.rows;
+  /// A number of tokens that a config has besides vocab_size.
+  void further_size(const JsonMember& member, const std::string& name) {
+    const auto size = member.value.integer();
+    if (!size || change_.size == change_.rows || member.name == "type_vocab_size" ||
+        std::ranges::find(change_.fields, member.name) != change_.fields.end())
+      return;
+    const bool known = std::ranges::find(kFurtherSizes, member.name) != kFurtherSizes.end();
+    const bool same = size == change_.rows && member.name.find("vocab") != std::string::npos &&
+                      member.name != kVocabSize;
+    if (known || same)
+      note(fmt::format("'{}' may be the number of tokens: it stays {}", escape(name), *size));
   }
 
   void nested(const JsonMember& member, const std::string& name) {
-    if (!is_of_vocabulary(member)) {
+    if (!is_of_vocabulary_of(member.name, member.value, old_size_, change_.rows)) {
       const auto has_ids = [](const JsonMember& inner) {
         return id_form_of(inner.name) && !inner.value.is(JsonKind::kNull);
       };
@@ -383,7 +464,7 @@ class ConfigIds {
   void required(const JsonMember& member, const std::string& name) {
     if (member.value.is(JsonKind::kNumber)) {
       const auto id = member.value.integer();
-      if (!id) return;
+      if (!id) return note_spelling(member, name);
       const auto now = role_or(member.name, name, *id);
       if (now != *id)
         splice_.replace(member.value.begin, member.value.end,
@@ -391,7 +472,8 @@ class ConfigIds {
       return;
     }
     const auto is_id = [](const JsonValue& item) { return item.integer().has_value(); };
-    if (member.value.items.empty() || !std::ranges::all_of(member.value.items, is_id)) return;
+    if (member.value.items.empty() || !std::ranges::all_of(member.value.items, is_id))
+      return note_spelling(member, name);
     std::vector<std::string> now;
     for (const JsonValue& item : member.value.items) {
       const std::uint64_t id = *item.integer();
@@ -409,18 +491,31 @@ class ConfigIds {
     }
   }
 
+  /// What should be an id, but is spelled in another way: "6" or 6.0. Negative ids name no token.
+  void note_spelling(const JsonMember& member, const std::string& name) {
+    const JsonValue& value = member.value;
+    const auto number = value.number();
+    const bool none = value.is(JsonKind::kNull) || value.is(JsonKind::kBool) ||
+                      (value.is(JsonKind::kArray) && value.items.empty()) ||
+                      (number && *number < 0);
+    if (none || change_.ids.is_identity()) return;
+    note(fmt::format("{} is {}, expected an id: left unchanged", escape(name),
+                     escape(text_of(text_, value))));
+  }
+
   /// The new id of a member, of its role if the new tokenizer knows it; nothing if that has no
   /// token of the role.
   std::optional<std::uint64_t> role_or(const std::string& member, const std::string& name,
                                        std::uint64_t id) {
-    const auto role = change_.roles ? change_.roles(member) : std::nullopt;
+    const auto role = change_.roles ? change_.roles(usual_name(member)) : std::nullopt;
     if (role) return role;
     if (!change_.roles || change_.ids.after(id) || !is_role(member)) return after(name, id);
     note(fmt::format("{} becomes null: the new tokenizer has no such token", escape(name)));
     return std::nullopt;
   }
 
-  static bool is_role(std::string_view member) {
+  static bool is_role(std::string_view name) {
+    const std::string member = usual_name(name);
     return std::ranges::any_of(kTokenRoles, [&](std::string_view role) {
       return member.starts_with(role) && member.substr(role.size()) == "_id";
     });
@@ -475,7 +570,7 @@ std::vector<std::string> change_config_ids(CheckpointEdit& edit, const model::Fa
   check_positions(edit, ids);
   const std::uint64_t size = change.from.size();
   const std::string config = store::config_name(edit.checkpoint().folder());
-  const ConfigChange job{ids, rows, size, roles, notes};
+  const ConfigChange job{ids, rows, size, roles, vocab_size_fields(family), notes};
   ConfigIds(edit, job, config).renumber();
   for (const char* file : kFilesWithIds) ConfigIds(edit, job, file).renumber();
   // With other roles the tokenizer is another one, whose files have its own ids.
@@ -491,6 +586,66 @@ std::vector<std::string> change_config_ids(CheckpointEdit& edit, const model::Fa
   if (inner == nullptr || inner->find(kVocabSize) == nullptr)
     edit.set_config(vocab_size_fields(family).front(), fmt::format("{}", size));
   return notes;
+}
+
+namespace {
+
+/// Adds the ids of `value`, an object of a configuration, that each must have a token.
+void add_named_ids(const JsonValue& value, std::optional<std::uint64_t> size, std::uint64_t rows,
+                   std::vector<std::uint64_t>& out) {
+  for (const JsonMember& member : value.members) {
+    if (id_form_of(member.name) == IdForm::kId) {
+      if (const auto id = member.value.integer()) out.push_back(*id);
+      for (const JsonValue& item : member.value.items)
+        if (const auto id = item.integer()) out.push_back(*id);
+    } else if (member.value.is(JsonKind::kObject) &&
+               is_of_vocabulary_of(member.name, member.value, size, rows)) {
+      add_named_ids(member.value, size, rows, out);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> ids_named_by_configs(const store::Checkpoint& checkpoint,
+                                                std::uint64_t rows) {
+  std::vector<std::uint64_t> out;
+  if (!checkpoint.is_folder()) return out;
+  const std::string& folder = checkpoint.folder();
+  for (const std::string& name : {store::config_name(folder), std::string(kFilesWithIds.front())}) {
+    const std::string path = join(folder, name);
+    if (!exists(path)) continue;
+    const JsonValue root = parse_json_file(read_text(path, kMostConfigBytes), name);
+    const JsonValue* size = root.find(kVocabSize);
+    add_named_ids(root, size == nullptr ? std::nullopt : size->integer(), rows, out);
+  }
+  std::erase_if(out, [&](std::uint64_t id) { return id >= rows; });
+  return out;
+}
+
+IdMap::IdMap(const VocabularyChange& change, std::uint64_t rows)
+    : after_(rows, VocabularyChange::kNew) {
+  bool only_old = true;
+  for (std::uint64_t id = 0; id < change.from.size(); ++id) {
+    const std::uint64_t before = change.from[id];
+    if (before == VocabularyChange::kNew) {
+      only_old = false;
+      continue;
+    }
+    MASQUE_CHECK(before < rows);
+    if (after_[before] == VocabularyChange::kNew) {
+      after_[before] = id;
+    }
+  }
+  for (std::uint64_t id = 0; id < rows; ++id) identity_ = identity_ && after_[id] == id;
+  permutation_ = only_old && change.from.size() == rows &&
+                 std::ranges::find(after_, VocabularyChange::kNew) == after_.end();
+}
+
+std::optional<std::uint64_t> IdMap::after(std::uint64_t before) const {
+  if (before >= after_.size()) return before;
+  if (after_[before] == VocabularyChange::kNew) return std::nullopt;
+  return after_[before];
 }
 
 }  // namespace masque::surgery

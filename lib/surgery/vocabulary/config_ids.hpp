@@ -1,6 +1,7 @@
 // The ids in the files of a checkpoint folder, after a change of the vocabulary.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -32,10 +33,38 @@ using RoleIds = std::function<std::optional<std::uint64_t>(std::string_view name
 ///
 /// Does nothing for a lone file. Throws InputError if the row of a single id is gone and `roles`
 /// does not know it, or if positions follow an id that moves (RoBERTa's pad). Returns notes for
-/// people: entries of lists whose tokens are gone, ids that are no row, and lists that may hold ids
-/// and stay unchanged.
+/// people: entries of lists whose tokens are gone, ids that are no row, what should be an id but is
+/// none ("6"), and numbers, lists and objects that may hold ids or sizes and stay unchanged.
 std::vector<std::string> change_config_ids(CheckpointEdit& edit, const model::FamilyNames* family,
                                            const VocabularyChange& change, std::uint64_t rows,
                                            const RoleIds& roles = {});
+
+/// The ids below `rows` that config.json and generation_config.json of the folder of `checkpoint`
+/// give to roles ("bos_token_id") and the like, each of which must have a token; empty for a lone
+/// file. Throws InputError for a file that is no JSON.
+std::vector<std::uint64_t> ids_named_by_configs(const store::Checkpoint& checkpoint,
+                                                std::uint64_t rows);
+
+// Maps old ids to new ids after a change of the vocabulary.
+
+/// The new id of every old id. Immutable; does not refer to the change.
+class IdMap {
+ public:
+  /// Of `change`, which takes rows from old ids below `rows`.
+  IdMap(const VocabularyChange& change, std::uint64_t rows);
+
+  /// The new id of the old id `before`: the first one if its row was copied, std::nullopt if its
+  /// row was removed. Ids from `rows` on stay unchanged.
+  std::optional<std::uint64_t> after(std::uint64_t before) const;
+  /// Whether every row is still there, once, and none is new.
+  bool is_permutation() const { return permutation_; }
+  /// Whether every row keeps its id.
+  bool is_identity() const { return identity_; }
+
+ private:
+  std::vector<std::uint64_t> after_;  ///< VocabularyChange::kNew: gone
+  bool permutation_ = false;
+  bool identity_ = true;
+};
 
 }  // namespace masque::surgery

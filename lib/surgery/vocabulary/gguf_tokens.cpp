@@ -13,7 +13,7 @@
 #include "base/json.hpp"
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
-#include "surgery/vocabulary/id_map.hpp"
+#include "surgery/vocabulary/config_ids.hpp"
 #include "surgery/vocabulary/trim_rules.hpp"
 
 namespace masque::surgery {

@@ -28,7 +28,8 @@ std::string read(const std::string& path) { return InputFile::open(path).read_al
 
 bool same_kind(const text::Tokenizer& a, const text::Tokenizer& b) {
   return a.parts().word_mark == b.parts().word_mark &&
-         a.parts().word_prefix == b.parts().word_prefix;
+         a.parts().word_prefix == b.parts().word_prefix &&
+         a.parts().word_suffix == b.parts().word_suffix;
 }
 
 bool is_text(const JsonValue* value) { return value != nullptr && value->is(JsonKind::kString); }
@@ -135,6 +136,14 @@ VocabularyChange NewTokenizer::plan(const VocabularyState& state, std::uint64_t 
   const TokenForms old_forms(old_tokenizer);
   const OldForms old(old_forms, old_tokenizer, state);
   const bool alike_marks = same_kind(tokenizer_, old_tokenizer);
+  const bool ends = !tokenizer_.parts().word_suffix.empty();
+  if (ends != !old_tokenizer.parts().word_suffix.empty()) {
+    state.notes.push_back(fmt::format(
+        "tokens of the {} tokenizer mark the ends of words, those of the other one do not: '{}' is "
+        "taken for a whole word, a token without it for a part",
+        ends ? "new" : "old",
+        escape("the" + (ends ? tokenizer_ : old_tokenizer).parts().word_suffix)));
+  }
   VocabularyChange change;
   change.from.assign(names_.size(), VocabularyChange::kNew);
   change.tokens.resize(names_.size());

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "surgery/vocabulary/vocabulary_state.hpp"
+#include "surgery/rows/vocabulary_change.hpp"
 
 namespace masque::surgery {
 

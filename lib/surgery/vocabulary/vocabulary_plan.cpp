@@ -10,6 +10,7 @@
 #include "base/escape.hpp"
 #include "base/json.hpp"
 #include "base/utf8.hpp"
+#include "surgery/vocabulary/config_ids.hpp"
 #include "surgery/vocabulary/trim_rules.hpp"
 #include "surgery/vocabulary/vocabulary_files.hpp"
 
@@ -277,7 +278,9 @@ VocabularyChange plan_remove(const VocabularyState& state, const TokenList& list
 VocabularyChange plan_keep(const VocabularyState& state, const TokenList& list) {
   std::vector<bool> chosen(state.rows);
   for (const std::uint64_t row : rows_of(state, list)) chosen[row] = true;
-  const std::vector<bool> special = special_rows(state);
+  std::vector<bool> special = special_rows(state);
+  for (const std::uint64_t row : ids_named_by_configs(state.checkpoint, state.rows))
+    special[row] = true;
   std::vector<std::uint64_t> kept;
   for (std::uint64_t row = 0; row < state.rows; ++row) {
     if (!special[row] || chosen[row]) continue;

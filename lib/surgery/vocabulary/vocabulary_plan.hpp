@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "surgery/rows/vocabulary_change.hpp"
-#include "surgery/vocabulary/vocabulary_state.hpp"
 
 namespace masque::surgery {
 
@@ -61,11 +60,11 @@ VocabularyChange plan_append(const VocabularyState& state, std::uint64_t count,
 /// called special by a file), if merges need all listed tokens, or if no row is left.
 VocabularyChange plan_remove(const VocabularyState& state, const TokenList& list);
 
-/// The rows of `list` alone, in the order of their ids in `state`, and those of special tokens. So
-/// that a text whose tokens are all listed keeps them, the following stay as well, with notes: the
-/// tokens of single bytes; by list.passed those that merges pass through on the way to a listed
-/// one; the piece with the lowest score of a Unigram model. Throws as rows_of(), and InputError if
-/// no row is left.
+/// The rows of `list` alone, in the order of their ids in `state`, those of special tokens and
+/// those that the configurations name (ids_named_by_configs()). So that a text whose tokens are all
+/// listed keeps them, the following stay as well, with notes: the tokens of single bytes; by
+/// list.passed those that merges pass through on the way to a listed one; the piece with the lowest
+/// score of a Unigram model. Throws as rows_of(), and InputError if no row is left.
 VocabularyChange plan_keep(const VocabularyState& state, const TokenList& list);
 
 /// The rows of `state` in the order of `list`, which names every row with a token (every row,

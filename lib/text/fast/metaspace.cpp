@@ -11,7 +11,8 @@ constexpr std::string_view kWordMark = "\xE2\x96\x81";
 
 class MetaspaceEncoder final : public FastEncoder {
  public:
-  MetaspaceEncoder(Steps steps, Prepend prepend) : plain_(std::move(steps)), prepend_(prepend) {}
+  MetaspaceEncoder(Steps steps, PrependMark prepend)
+      : plain_(std::move(steps)), prepend_(prepend) {}
 
   void encode(std::string_view text, std::vector<TokenId>& ids) override {
     if (plain_.steps().normalizer) {
@@ -20,7 +21,7 @@ class MetaspaceEncoder final : public FastEncoder {
       text = normalized_.text;
     }
     if (text.empty()) return;
-    if (prepend_ != Prepend::kNever && text[0] != ' ' && !text.starts_with(kWordMark)) {
+    if (prepend_ != PrependMark::kNever && text[0] != ' ' && !text.starts_with(kWordMark)) {
       prefixed_ = ' ';
       prefixed_ += text;
       text = prefixed_;
@@ -52,7 +53,7 @@ class MetaspaceEncoder final : public FastEncoder {
   }
 
   PlainSteps plain_;
-  Prepend prepend_;
+  PrependMark prepend_;
   WordCache cache_;
   AlignedText normalized_;
   std::vector<TokenId> buffer_;
@@ -62,7 +63,7 @@ class MetaspaceEncoder final : public FastEncoder {
 
 }  // namespace
 
-std::unique_ptr<FastEncoder> make_metaspace_encoder(Steps steps, Prepend prepend) {
+std::unique_ptr<FastEncoder> make_metaspace_encoder(Steps steps, PrependMark prepend) {
   return std::make_unique<MetaspaceEncoder>(std::move(steps), prepend);
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/interrupt.hpp"
 #include "text/fast_encoder.hpp"
 #include "text/word_cache.hpp"
 
@@ -23,6 +24,7 @@ class PlainSteps {
 
   /// Appends the ids of one `word` to `ids`, by the model alone.
   void word(std::string_view word, std::vector<TokenId>& ids) {
+    throw_if_interrupted();
     if (word.size() >= kLongWord && steps_.model->append_ids(word, ids)) return;
     pieces_.clear();
     steps_.model->tokenize(word, pieces_);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/interrupt.hpp"
 #include "text/byte_pieces.hpp"
 #include "text/model/vocabulary_model.hpp"
 #include "text/unicode/utf8.hpp"
@@ -92,6 +93,7 @@ class SentencePieceBpe final : public VocabularyModel {
 std::vector<SpieceSymbol> SentencePieceBpe::symbols_of(std::string_view word) const {
   std::vector<SpieceSymbol> out;
   for (std::size_t begin = 0; begin < word.size();) {
+    throw_if_interrupted();
     std::size_t end = begin;
     Trie::Node node = Trie::kRoot;
     for (std::size_t i = begin; i < word.size();) {
@@ -117,6 +119,7 @@ void SentencePieceBpe::tokenize(std::string_view word, std::vector<Piece>& out) 
   std::priority_queue<Pair> heap;
   Splits splits;  // where pieces that may not be used were joined, the last time
   const auto offer = [&](std::int32_t left, std::int32_t right) {
+    throw_if_interrupted();
     if (left < 0 || right < 0 || symbol(left).frozen || symbol(right).frozen) return;
     const std::uint32_t bytes = symbol(left).bytes + symbol(right).bytes;
     const TokenId id = joined(word.substr(symbol(left).begin, bytes));
@@ -126,6 +129,7 @@ void SentencePieceBpe::tokenize(std::string_view word, std::vector<Piece>& out) 
   };
   for (std::int32_t at = 1; static_cast<std::size_t>(at) < symbols.size(); ++at) offer(at - 1, at);
   while (!heap.empty()) {
+    throw_if_interrupted();
     const Pair top = heap.top();
     heap.pop();
     SpieceSymbol& left = symbol(top.left);
@@ -142,6 +146,7 @@ void SentencePieceBpe::tokenize(std::string_view word, std::vector<Piece>& out) 
   std::vector<Piece> parts;
   for (const SpieceSymbol& s : symbols) {
     if (s.bytes == 0) continue;
+    throw_if_interrupted();
     parts.clear();
     take_apart(word, s.begin, s.begin + s.bytes, splits, parts);
     for (const Piece& part : parts) add(word, part, out, first);

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/interrupt.hpp"
 #include "text/model/vocabulary_model.hpp"
 #include "text/unicode/utf8.hpp"
 
@@ -43,7 +44,9 @@ class Characters final : public VocabularyModel {
   }
 
   void tokenize(std::string_view word, std::vector<Piece>& out) const override {
+    SparseLooks looks;
     for (std::size_t begin = 0; begin < word.size();) {
+      looks.step();
       const std::size_t bytes = char_bytes(word, begin);
       auto id = find(word.substr(begin, bytes));
       if (!id) id = unk_;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/interrupt.hpp"
 #include "text/byte_pieces.hpp"
 #include "text/model/vocabulary_model.hpp"
 #include "text/unicode/utf8.hpp"
@@ -124,7 +125,9 @@ class Unigram final : public VocabularyModel {
       return true;
     };
     const TokenId unknown = options_.unk_id.value_or(-1);
+    SparseLooks looks;
     for (std::size_t begin = 0; begin < word.size();) {
+      looks.step();
       const std::size_t next = begin + char_bytes(word, begin);
       bool single = false;
       Trie::Node node = Trie::kRoot;
@@ -143,6 +146,7 @@ class Unigram final : public VocabularyModel {
     }
     turn_round(last);
     for (std::size_t begin = 0; begin < word.size(); begin += last[begin]) {
+      looks.step();
       const Trie::Node node = trie_.walk(Trie::kRoot, word.substr(begin, last[begin]));
       const TokenId id = node == Trie::kNone ? -1 : trie_.value(node);
       see({id < 0 ? unknown : id, static_cast<std::uint32_t>(begin),

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/interrupt.hpp"
 #include "base/json.hpp"
 #include "base/json_writer.hpp"
 #include "base/types.hpp"
@@ -72,6 +73,7 @@ class Trainer {
 
   TrainedVocabulary run() {
     while (out_.tokens.size() < options_.size && !queue_.empty()) {
+      throw_if_interrupted();
       const Candidate best = queue_.top();
       queue_.pop();
       const auto now = counts_.find(best.pair);
@@ -96,6 +98,7 @@ class Trainer {
   void add_alphabet(const std::vector<CountedWord>& words) {
     std::map<std::string, std::uint64_t, std::less<>> characters;
     for (const CountedWord& word : words) {
+      throw_if_interrupted();
       for (std::size_t i = 0; i < word.text.size(); i += char_bytes(word.text, i))
         characters[word.text.substr(i, char_bytes(word.text, i))] += word.count;
     }
@@ -119,6 +122,7 @@ class Trainer {
   }
 
   void split(const CountedWord& word) {
+    throw_if_interrupted();
     if (count_code_points(word.text) > options_.max_characters) return;
     Word out{{}, word.count};
     for (std::size_t i = 0; i < word.text.size(); i += char_bytes(word.text, i)) {
@@ -132,6 +136,7 @@ class Trainer {
   }
 
   void count_pairs(std::size_t index) {
+    throw_if_interrupted();
     const Word& word = words_[index];
     for (std::size_t i = 0; i + 1 < word.symbols.size(); ++i) {
       const Pair pair = pair_key(word.symbols[i], word.symbols[i + 1]);
@@ -148,6 +153,7 @@ class Trainer {
   }
 
   void join(Pair pair) {
+    throw_if_interrupted();
     const TokenId merged = id_of(joined(pair));
     out_.merges.emplace_back(out_.tokens[static_cast<std::size_t>(left_of(pair))],
                              out_.tokens[static_cast<std::size_t>(right_of(pair))]);
@@ -179,6 +185,7 @@ class Trainer {
 
   /// Joins a pair in a word, from the left.
   void rewrite(std::size_t index, Pair pair, TokenId merged) {
+    throw_if_interrupted();
     Word& word = words_[index];
     auto& symbols = word.symbols;
     bool found = false;
@@ -375,7 +382,10 @@ void WordCutter::cut(std::string_view line,
   if (steps_.normalizer) steps_.normalizer->apply(words.front());
   if (words.front().text.empty()) return;
   steps_.pre_tokenizer->split(words, true);
-  for (const AlignedText& word : words) use(word.text);
+  for (const AlignedText& word : words) {
+    throw_if_interrupted();
+    use(word.text);
+  }
 }
 
 std::vector<TrainedFile> train_tokenizer(const std::vector<CountedWord>& words,

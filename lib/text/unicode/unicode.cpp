@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/escape.hpp"
+
 namespace masque::text {
 
 namespace {
@@ -70,5 +72,24 @@ char32_t compose(char32_t first, char32_t second) {
   const auto* found = std::lower_bound(tables::kPair, end, key);
   return found != end && *found == key ? tables::kComposed[found - tables::kPair] : 0;
 }
+
+std::size_t last_begin(std::string_view text) {
+  std::size_t begin = text.size();
+  while (begin > 0) {
+    --begin;
+    if ((static_cast<unsigned char>(text[begin]) & 0xC0) != 0x80) break;
+  }
+  return begin;
+}
+
+char32_t last_code_point(std::string_view text) {
+  char32_t code_point = 0;
+  decode_utf8(text.substr(last_begin(text)), code_point);
+  return code_point;
+}
+
+bool is_white_space(char32_t c) { return is(c, kWhiteSpace); }
+
+bool is_word(char32_t c) { return is(c, kWord); }
 
 }  // namespace masque::text

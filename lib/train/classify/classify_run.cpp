@@ -100,7 +100,7 @@ void read_labels(const store::Checkpoint& checkpoint, const store::NamedTensors&
   if ((start.problem == ProblemType::kRegression) != (weight->shape[0] == 1)) return;
   const auto pooling = pooling_of(config, checkpoint, start);
   if (!pooling) return;
-  model::check_labels_texts(file);
+  model::check_labels_texts(file, start.design.family);
   std::vector<std::string> names = names_of(config, weight->shape[0]);
   // transformers leaves out the names that every config has.
   if (names.empty() && start.problem == ProblemType::kRegression) names = {kNumber};
@@ -181,7 +181,7 @@ ClassifierStart start_of(const std::string& checkpoint, bool full_mask) {
   start.pooler_bias = read_floats(file, names, "pooler.dense.bias", {width});
   read_labels(file, names, start);
   if (full_mask) {
-    if (start.design.mask == model::DefaultMask::kFull && start.design.variants.mask.empty() &&
+    if (start.design.mask == model::DefaultMask::kFull && start.design.variants.masks.empty() &&
         !start.mask)
       throw UsageError(
           fmt::format("{} full has no effect: a {} already has full attention; remove it",
@@ -372,8 +372,10 @@ std::string ClassifyRun::config_text() const {
   return set_json_member(text, {"classifier_pooling"}, quote_json(pooling_name(options_.pooling)));
 }
 
-void ClassifyRun::save(const std::string& folder, const text::Tokenizer& tokenizer,
-                       const std::vector<std::pair<std::string, std::string>>& files) {
+void ClassifyRun::save(
+    const std::string& folder, const text::Tokenizer& tokenizer,
+    const std::vector<std::pair<std::string, std::string>>& files,
+    const std::function<std::pair<std::string, std::string>(const FileDigests& others)>& record) {
   const model::ModelWeights<float> weights = weights_of(design_, model_map_, parameters_);
   model::ModelFiles model = family_ ? family_->files(design_, weights, {}, false)
                                     : model::model_files(design_, weights, {});
@@ -398,6 +400,8 @@ void ClassifyRun::save(const std::string& folder, const text::Tokenizer& tokeniz
   std::vector<store::OutputExtra> extras = tokenizer_files(tokenizer, config_text(), opened);
   extras.push_back(text_file("config.json", config_text()));
   for (const auto& [name, text] : files) extras.push_back(text_file(name, text));
+  const auto [record_name, record_text] = record(digests_of(model.weights, extras));
+  extras.push_back(text_file(record_name, record_text));
   store::write_checkpoint_folder(folder, {std::move(model.weights)}, extras, {});
 }
 

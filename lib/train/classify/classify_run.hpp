@@ -1,6 +1,7 @@
 // Fine-tuning to labels: a start that several seeds share, one run of a seed, its folder.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include "train/data/corpus.hpp"
 #include "train/data/labelled_corpus.hpp"
 #include "train/network/recipe.hpp"
+#include "train/run/folder_parts.hpp"
 #include "train/run/trained_parameters.hpp"
 #include "train/run/trainer.hpp"
 
@@ -168,10 +170,12 @@ class ClassifyRun {
   /// Writes the Hugging Face folder `folder`, whole or not at all: of BERT that of
   /// BertForSequenceClassification; of other families the model's config.json and tensors with
   /// pooler.dense and classifier next to them; without its own head. The files of `tokenizer` and
-  /// `files`, names and texts, stand in it too. Throws InputError if there is one already or it
-  /// cannot be written.
-  void save(const std::string& folder, const text::Tokenizer& tokenizer,
-            const std::vector<std::pair<std::string, std::string>>& files);
+  /// `files`, names and texts, stand in it too, and last the one that `record` returns for the
+  /// digests of all others. Throws InputError if there is one already or it cannot be written.
+  void save(
+      const std::string& folder, const text::Tokenizer& tokenizer,
+      const std::vector<std::pair<std::string, std::string>>& files,
+      const std::function<std::pair<std::string, std::string>(const FileDigests& others)>& record);
 
  private:
   class Loss;

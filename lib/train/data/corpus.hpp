@@ -220,7 +220,9 @@ struct TextTokens {
   RepairedLines surrogates;                            ///< of JSON: lone surrogates
 };
 /// Reads the lines of `path` with `tokenizer` as read_corpus() does; of `options`, what is about
-/// JSON and threads counts. Throws InputError for a text that cannot be read.
+/// JSON and threads counts. Throws InputError for a text that cannot be read, and for a token
+/// folder that was changed since it was written: it is read whole, and its ids are read again as
+/// they are needed.
 TextTokens read_text_tokens(const std::string& path, const text::Tokenizer& tokenizer,
                             const CorpusOptions& options);
 /// Returns the corpus of `text`, whose ids are those of `tokenizer`, as lines or blocks: what

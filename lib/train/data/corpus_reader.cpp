@@ -12,13 +12,14 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/file.hpp"
 #include "base/line_input.hpp"
 #include "base/ordered_work.hpp"
 #include "base/os.hpp"
 #include "base/text_source.hpp"
+#include "records/record.hpp"
 #include "records/record_filter.hpp"
-#include "records/record_mask.hpp"
 #include "records/token_folder.hpp"
 #include "train/data/corpus.hpp"
 #include "train/data/line_encoder.hpp"
@@ -394,7 +395,8 @@ Corpus read_pairs(const std::string& path, const std::string& name,
   throw InputError(name, "no pairs, expected lines of source, tab and target");
 }
 
-/// The tokens of a token folder or a file of ids; nullptr for any other path.
+/// The tokens of a token folder, which is read once to see that it is whole, or of a file of ids;
+/// nullptr for any other path.
 std::shared_ptr<const records::TokenSource> open_tokens(const std::string& path,
                                                         const text::Tokenizer& tokenizer) {
   if (records::is_token_file(path))
@@ -402,6 +404,8 @@ std::shared_ptr<const records::TokenSource> open_tokens(const std::string& path,
   if (path == "-" || !is_folder(path)) return nullptr;
   auto folder = records::TokenFolder::open(path);
   folder->info().check_tokenizer(path, tokenizer);
+  if (const auto damage = folder->find_damage())
+    throw InputError(fmt::format("{}; see \"tok check {}\"", *damage, escape(path)));
   return folder;
 }
 

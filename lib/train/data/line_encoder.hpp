@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/utf8.hpp"
-#include "text/template_tokens.hpp"
+#include "text/tokenizer.hpp"
 #include "train/data/corpus.hpp"
 #include "train/data/cut_sequences.hpp"
 

@@ -47,7 +47,7 @@ void check_masks(const DesignNeeds& needs, const model::Design& design) {
   const bool ordered =
       design.mask == model::DefaultMask::kCausal || needs.streams == model::Streams::kTwo;
   const bool full =
-      design.mask == model::DefaultMask::kFull && !needs.own_masks && design.variants.mask.empty();
+      design.mask == model::DefaultMask::kFull && !needs.own_masks && design.variants.masks.empty();
   const MaskSupport wanted = ordered ? MaskSupport::kCausal
                              : full  ? MaskSupport::kFull
                                      : MaskSupport::kAny;
@@ -122,7 +122,7 @@ void adapt_design(const DesignNeeds& needs, model::Design& design) {
   }
   if (const auto problem = model::mixer_problem(design)) {
     throw UsageError(fmt::format("{} {} with {} {}: {}", field("objective"), needs.objective,
-                                 field("mixer"), design.variants.mixer, *problem));
+                                 field("mixer"), model::mixer_name(design), *problem));
   }
   if (const auto problem = model::input_residual_problem(design)) {
     throw UsageError(fmt::format("{} {} with {}: {}", field("objective"), needs.objective,
@@ -150,7 +150,7 @@ void adapt_design(const DesignNeeds& needs, model::Design& design) {
     refuse(needs, fmt::format("a vocabulary of {}", design.vocab_size),
            fmt::format("the tokenizer's {}", needs.vocab_size));
   }
-  if (!design.variants.mask.empty()) design.mask = model::DefaultMask::kFull;
+  if (!design.variants.masks.empty()) design.mask = model::DefaultMask::kFull;
   if (!design.mask_token_id && needs.mask_token >= 0) design.mask_token_id = needs.mask_token;
   if (needs.streams == model::Streams::kFixedKeys && !design.mask_token_id) {
     refuse(needs, "no mask token", "a mask token, from which its queries start");

@@ -10,7 +10,7 @@
 #include "model/checkpoint/save.hpp"
 #include "model/layer_list.hpp"
 #include "train/data/record_example.hpp"
-#include "train/loss/shared_tables.hpp"
+#include "train/loss/step_loss.hpp"
 
 namespace masque::train {
 
@@ -112,11 +112,11 @@ template class MaeLoss<float>;
 template class MaeLoss<double>;
 
 void adapt_mae(const ObjectiveOptions& requested, model::Design& encoder) {
-  if (!encoder.variants.mixer.empty()) {
+  if (encoder.variants.mixer != nullptr) {
     throw UsageError(
         fmt::format("{}: the mixer {} mixes tokens by their order in the encoder's input, "
                     "where hidden tokens are missing",
-                    kMae, encoder.variants.mixer));
+                    kMae, model::mixer_name(encoder)));
   }
   if (encoder.convolution_size > 0) {
     throw UsageError(
@@ -140,7 +140,7 @@ DesignRecipe decoder_recipe(const DesignRecipe& recipe, double size, Index layer
   }
   for (const auto& [name, text] :
        {std::pair{"position", &recipe.position}, std::pair{"normalizer", &recipe.normalizer}}) {
-    if (!model::is_layer_list(*text)) continue;
+    if (!model::LayerList(*text).is_list()) continue;
     throw UsageError(
         fmt::format("{}: '{}' is a list by layer, but the decoder of {} {} has other layers; "
                     "use one for all layers",

@@ -47,7 +47,7 @@ struct MaeModel {
 
 /// Adds the parameters of both networks of `model` to `parameters`, those of the decoder with names
 /// that begin with "decoder.", and sets their places in `model`. Tables of words, positions and
-/// segments are those of the encoder, where they fit (shared_tables.hpp). T is float or double.
+/// segments are those of the encoder, where they fit (step_loss.hpp). T is float or double.
 template <class T>
 void add_mae(MaeModel& model, Parameters<T>& parameters);
 

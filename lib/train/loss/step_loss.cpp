@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "model/role.hpp"
 
 namespace masque::train {
 
@@ -123,6 +124,24 @@ double RankedScores::area() const {
              0.5 * static_cast<double>(std::distance(first, end));
   }
   return pairs / static_cast<double>(positive.size()) / static_cast<double>(negative.size());
+}
+
+bool shares_table(model::Role role, const model::Design& own, const model::Design& other) {
+  const model::RoleShape a = model::role_shape(own, role, 0);
+  const model::RoleShape b = model::role_shape(other, role, 0);
+  return a.rows == b.rows && a.columns == b.columns &&
+         (role != model::Role::kPositionTable || own.position_offset == other.position_offset);
+}
+
+ParameterMap shared_tables(const model::Design& own, const ParameterMap& map,
+                           const model::Design& other) {
+  ParameterMap tables;
+  for (const model::Role role : kSharedTables) {
+    const Index table = map.weight(role);
+    if (table != ParameterMap::kNone && shares_table(role, own, other))
+      tables.set(role, false, 0, 0, table);
+  }
+  return tables;
 }
 
 }  // namespace masque::train

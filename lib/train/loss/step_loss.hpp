@@ -1,16 +1,19 @@
 // What an update minimises: one network on an objective's examples, or several on each other's.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "model/design.hpp"
 #include "train/data/corpus.hpp"
 #include "train/data/objective.hpp"
 #include "train/loss/gradient_sums.hpp"
 #include "train/loss/ranks.hpp"
 #include "train/network/network.hpp"
+#include "train/network/parameters.hpp"
 
 namespace masque::train {
 
@@ -146,5 +149,20 @@ class ObjectiveLoss final : public StepLoss {
   Network<float>& network_;
   const Objective& objective_;
 };
+
+// Tables that the two networks of an objective have together.
+
+/// The roles of the tables that can be shared: words, positions and segments.
+inline constexpr std::array<model::Role, 3> kSharedTables{
+    model::Role::kWordTable, model::Role::kPositionTable, model::Role::kSegmentTable};
+
+/// Whether the table of `role` has the same shape and the same rows in the designs `own` and
+/// `other`. Learned positions with another offset have other rows.
+bool shares_table(model::Role role, const model::Design& own, const model::Design& other);
+
+/// Returns those of the tables in `map`, a network of design `own`, that one of design `other` can
+/// have too: for add_model.
+ParameterMap shared_tables(const model::Design& own, const ParameterMap& map,
+                           const model::Design& other);
 
 }  // namespace masque::train

@@ -4,12 +4,11 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernel/elementary.hpp"
+
 namespace masque::train {
 
 namespace {
-
-/// −log σ(−z)
-double softplus(double z) { return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z))); }
 
 /// A row's loss and its derivatives.
 struct Mixed {
@@ -20,9 +19,9 @@ struct Mixed {
 
 Mixed mix(double z, double head_loss, bool same) {
   const double open = 1 / (1 + std::exp(-z));
-  if (!same) return {softplus(z) + head_loss, 1, open};
-  const double copied = -softplus(-z);
-  const double predicted = -softplus(z) - head_loss;
+  if (!same) return {kernel::softplus(z) + head_loss, 1, open};
+  const double copied = -kernel::softplus(-z);
+  const double predicted = -kernel::softplus(z) - head_loss;
   const double total =
       std::max(copied, predicted) + std::log1p(std::exp(-std::abs(copied - predicted)));
   const double by_copy = std::exp(copied - total);

@@ -41,12 +41,12 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& map, Parame
       parameters_(&parameters),
       precision_(precision),
       masks_(design, {}),
-      normalizers_(model::layer_normalizers(design.normalizer, design.num_hidden_layers)),
-      scheme_(model::position_scheme(design)),
+      normalizers_(model::layer_normalizers(design)),
+      scheme_(design.variants.position.scheme()),
       scheme_shape_(model::position_shape(design)),
       position_is_shared_(model::shares_position(design)),
       has_position_(model::layers_with_position(design)),
-      mixer_(model::mixer_of(design)),
+      mixer_(design.variants.mixer),
       mixer_shape_(model::mixer_shape(design)) {
   check_trainable(design_);
   mixer_parameters_ = model::mixer_parameters(design);

@@ -395,7 +395,7 @@ template <class T>
 void Encoder<T>::measure_diversity() {
   if (mixer_ != nullptr)
     throw UsageError(fmt::format("{} has no attention, so its diversity cannot be measured",
-                                 design_.variants.mixer));
+                                 model::mixer_name(design_)));
   materialized_ = measures_ = true;
 }
 

@@ -80,13 +80,13 @@ DeepNorm deepnorm_of(const DesignRecipe& recipe) {
 
 /// `text`, a scheme or a list by layer, with each scheme in its one spelling.
 std::string positions_text(const std::string& text, Index layers) {
-  std::vector<std::string> choices = model::layer_choices(text, layers);
+  std::vector<std::string> choices = model::LayerList(text).of_layers(layers);
   for (std::string& one : choices) one = model::position_text(one);
-  return model::layer_list_text(choices);
+  return model::LayerList::of(choices).text();
 }
 
 std::string normalizers_text(const std::string& text, Index layers) {
-  return model::layer_list_text(model::layer_choices(text, layers));
+  return model::LayerList::of(model::LayerList(text).of_layers(layers)).text();
 }
 
 void set_position(const DesignRecipe& recipe, Design& design) {
@@ -99,20 +99,18 @@ void set_position(const DesignRecipe& recipe, Design& design) {
 }
 
 void set_normalizer(const std::string& text, Design& design) {
-  about("normalizer", [&] {
-    model::layer_normalizers(text, design.num_hidden_layers);
-    design.normalizer = normalizers_text(text, design.num_hidden_layers);
-  });
+  about("normalizer",
+        [&] { design.normalizer = normalizers_text(text, design.num_hidden_layers); });
 }
 
 /// DesignChanges::position.
 void change_position(const DesignChanges& changes, Design& design) {
   about("position", [&] {
     // What a list set.
-    if (model::is_layer_list(design.variants.position)) {
+    if (design.variants.position.is_list()) {
       for (model::LayerDesign& layer : design.layers) layer.attention_scale = 1;
     }
-    design.variants.position.clear();
+    design.variants.position = {};
     // Also after schemes and families that scale otherwise.
     design.attention_scale =
         1 / std::sqrt(static_cast<double>(model::position_shape(design).head_size));
@@ -300,7 +298,7 @@ void change_design(const DesignChanges& changes, Design& design) {
   if (changes.normalizer) set_normalizer(*changes.normalizer, design);
   if (learns && model::learns_score_scale(design) && model::start_of_score_scale(design) != start) {
     throw UsageError(fmt::format("{}: '{}': the heads of the model have learned s; use s={}",
-                                 field("normalizer"), escape(design.normalizer), start));
+                                 field("normalizer"), escape(design.normalizer.text()), start));
   }
   if (changes.position) change_position(changes, design);
   about("normalizer", [&] { model::check_score_scale(design); });

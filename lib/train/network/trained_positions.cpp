@@ -22,7 +22,7 @@ bool same_scheme(const model::Design& a, const model::Design& b) {
 
 void set_trained_positions(Index positions, model::Design& design,
                            model::ModelWeights<float>& weights) {
-  if (!design.variants.mixer.empty()) return;
+  if (design.variants.mixer != nullptr) return;
   model::Design changed = design;
   changed.max_position_embeddings = positions;
   if (!same_scheme(design, changed)) return;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/interrupt.hpp"
@@ -121,7 +122,44 @@ std::string digest_of_bytes(std::uint64_t size, const Read& read) {
   return hasher->digest();
 }
 
+std::string digest_of_file(const std::string& path) {
+  const InputFile file = InputFile::open(path);
+  return digest_of_bytes(file.size(), [&](std::uint64_t offset, MutableBytes out) {
+    throw_if_interrupted();
+    file.read(offset, out);
+  });
+}
+
+bool has_tensors(std::string_view name) { return name.ends_with(".safetensors"); }
+
 }  // namespace
+
+FileDigests digests_of(const store::OutputWeights& weights,
+                       const std::vector<store::OutputExtra>& files) {
+  MASQUE_CHECK(has_tensors(weights.name));
+  FileDigests digests{{weights.name, store::tensors_digest(weights)}};
+  for (const store::OutputExtra& file : files) {
+    MASQUE_CHECK(!has_tensors(file.name));
+    digests.emplace_back(file.name,
+                         digest_of_bytes(file.size, [&](std::uint64_t offset, MutableBytes out) {
+                           store::read_source(file.source, offset, out);
+                         }));
+  }
+  return digests;
+}
+
+void check_digests(const std::string& folder, const FileDigests& digests) {
+  for (const auto& [name, digest] : digests) {
+    const std::string path = join(folder, name);
+    const std::string found = has_tensors(name)
+                                  ? store::tensors_digest(store::open_checkpoint(path))
+                                  : digest_of_file(path);
+    if (found != digest) {
+      throw InputError(path,
+                       "was changed since the run wrote it: it does not have the digest of then");
+    }
+  }
+}
 
 std::string metrics_digest(const ScratchFile& metrics) {
   return digest_of_bytes(
@@ -129,11 +167,7 @@ std::string metrics_digest(const ScratchFile& metrics) {
 }
 
 std::string metrics_digest(const std::string& folder) {
-  const InputFile file = InputFile::open(join(folder, kMetricsName));
-  return digest_of_bytes(file.size(), [&](std::uint64_t offset, MutableBytes out) {
-    throw_if_interrupted();
-    file.read(offset, out);
-  });
+  return digest_of_file(join(folder, kMetricsName));
 }
 
 store::OutputExtra metrics_file(const ScratchFile& metrics) {

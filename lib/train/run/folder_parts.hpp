@@ -4,6 +4,7 @@
 #include <deque>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/scratch_file.hpp"
@@ -37,6 +38,17 @@ store::OutputExtra text_file(const std::string& name, const std::string& text);
 /// dtypes, shapes and bytes. Reads as far as they are equal. Throws InputError if something cannot
 /// be read.
 bool are_saved(const store::OutputWeights& weights, const store::Checkpoint& saved);
+
+/// The files of a folder, by name, and the digest of each.
+using FileDigests = std::vector<std::pair<std::string, std::string>>;
+/// Returns the digests of `weights` and of `files`, before they are written: of tensors that of
+/// store::tensors_digest, of other files the XXH3 of their bytes. Reads all of them once. Throws
+/// what their sources throw, and Interrupted.
+FileDigests digests_of(const store::OutputWeights& weights,
+                       const std::vector<store::OutputExtra>& files);
+/// Throws InputError that names the first of the files in `folder` that does not have its digest of
+/// `digests`, or cannot be read; Interrupted.
+void check_digests(const std::string& folder, const FileDigests& digests);
 
 /// Returns the XXH3 of `metrics`, what a run has gathered of its steps. Throws as below.
 std::string metrics_digest(const ScratchFile& metrics);

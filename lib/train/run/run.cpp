@@ -20,7 +20,7 @@
 #include "model/detector.hpp"
 #include "model/variants.hpp"
 #include "store/checkpoint.hpp"
-#include "text/tokenizer_digest.hpp"
+#include "text/tokenizer.hpp"
 #include "train/network/parameters.hpp"
 #include "train/network/trained_positions.hpp"
 #include "train/run/folder_parts.hpp"
@@ -92,7 +92,7 @@ double step_operations(const model::Design& design, const ParameterMap& map,
                                 : design.num_attention_heads * design.head_size;
   const double wide = static_cast<double>(query_width + model::context_width(design)) / 2;
   const double attention =
-      design.variants.mixer.empty()
+      design.variants.mixer == nullptr
           ? 12 * work.length * wide * static_cast<double>(design.num_hidden_layers)
           : 0;
   return work.tokens * (6 * layers + attention) + work.rows * 6 * head;

@@ -142,7 +142,7 @@ class TrainingRun {
   std::unique_ptr<Trainer> trainer_on(const Corpus& corpus, const TrainerOptions& options) {
     return std::make_unique<Trainer>(*loss_, parameters_, corpus, options);
   }
-  /// Of one network: throws UsageError if a row reads what it predicts (leak_probe.hpp): as masks
+  /// Of one network: throws UsageError if a row reads what it predicts (mask_check.hpp): as masks
   /// say, and by the network with the values as they are. Does nothing with
   /// ObjectiveOptions::allow_leak.
   void check_leak();

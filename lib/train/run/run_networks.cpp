@@ -16,8 +16,7 @@
 #include "nn/von_mises_fisher.hpp"
 #include "train/loss/correction_loss.hpp"
 #include "train/loss/mae_loss.hpp"
-#include "train/loss/shared_tables.hpp"
-#include "train/run/leak_probe.hpp"
+#include "train/loss/step_loss.hpp"
 #include "train/run/mask_check.hpp"
 #include "train/run/residual_start.hpp"
 #include "train/run/run.hpp"
@@ -179,14 +178,15 @@ void TrainingRun::check_dropout(const model::Design& design) const {
   const bool talks = design.variants.talking_heads != model::TalkingHeads::kNone;
   const bool scores = design.variants.previous_scores != model::PreviousScores::kNone;
   const bool largest = design.variants.largest_keys > 0;
-  if (!options_.diversity && !talks && !scores && !largest && design.variants.mixer.empty()) return;
+  if (!options_.diversity && !talks && !scores && !largest && design.variants.mixer == nullptr)
+    return;
   throw UsageError(fmt::format("{} with {}: dropout of these weights is not supported; use 0",
                                field("attention_dropout"),
-                               field(options_.diversity              ? "diversity"
-                                     : talks                         ? "talking_heads"
-                                     : largest                       ? "largest_keys"
-                                     : design.variants.mixer.empty() ? "previous_scores"
-                                                                     : "mixer")));
+                               field(options_.diversity                 ? "diversity"
+                                     : talks                            ? "talking_heads"
+                                     : largest                          ? "largest_keys"
+                                     : design.variants.mixer == nullptr ? "previous_scores"
+                                                                        : "mixer")));
 }
 
 void TrainingRun::check_corpus_length(const Corpus& corpus) const {
@@ -230,7 +230,7 @@ void TrainingRun::set_masks() {
   const bool open = std::ranges::any_of(model::own_masks(design_),
                                         [](const auto& layer) { return layer.mask.open(); });
   if ((!corpus_.has_masks() && !open) || two_streams) return;
-  requested.mask = design_.variants.mask;
+  requested.mask = layers_text(design_.variants.masks);
   if (requested.mask.empty() && design_.mask != model::DefaultMask::kFull)
     requested.mask = model::default_mask_name(design_.mask);
   objective_ = find_objective(options_.objective).make(requested);
@@ -246,7 +246,7 @@ void TrainingRun::join_memory() {
   }
   // The sequences of permutations have masks of their own, which the objective joins.
   if (design_.streams == model::Streams::kTwo) return;
-  std::string mask = design_.variants.mask;
+  std::string mask = layers_text(design_.variants.masks);
   if (mask.empty()) mask = model::default_mask_name(design_.mask);
   const std::vector<mask::MaskLayer> layers = mask::parse_open_mask_layers(mask);
   if (layers.size() != 1 || layers.front().count != 1 || !layers.front().mask.heads().empty()) {
@@ -361,7 +361,7 @@ std::string TrainingRun::transformers_hint() const {
     design.head = design_.head;
     design.streams = design_.streams;
     design.mask = design_.mask;
-    design.variants.mask = design_.variants.mask;
+    design.variants.masks = design_.variants.masks;
     design.type_vocab_size = design_.type_vocab_size;
     const std::string family = model::config_of(design).family;
     const model::Family* known = model::find_family(family);

@@ -71,12 +71,12 @@ DesignRecipe recipe_beside(const model::Design& design, Index longest) {
                                            : design.num_attention_heads;
   if (!gated_units) {
     recipe.intermediate_size = design.intermediate_size;
-    recipe.normalizer = design.normalizer;
+    recipe.normalizer = design.normalizer.text();
   }
   recipe.max_position_embeddings =
       design.max_position_embeddings > 0 ? design.max_position_embeddings : longest;
   if (!design.variants.position.empty()) {
-    recipe.position = design.variants.position;
+    recipe.position = design.variants.position.text();
     recipe.position_shared = design.variants.position_shared;
     return recipe;
   }

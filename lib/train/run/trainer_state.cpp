@@ -75,23 +75,13 @@ std::int64_t read_updates(const store::Checkpoint& state, const std::string& pat
 /// Values may have been rounded since (ckpt convert).
 void check_values(const store::Checkpoint& state, const std::string& path, const Parameter& p,
                   Parameters<float>& parameters) {
-  // Of all numbers together; that of numbers near 0 may be all of them.
-  constexpr double kMostRounding = 0.1;
-  constexpr double kSmallest = 1e-3;
   const store::TensorInfo* tensor =
       state.find(model::state_tensor_name(model::kStateValue, p.name));
   if (tensor == nullptr || !fits(*tensor, p)) return;
   std::vector<float> before(static_cast<std::size_t>(p.size()));
   state.read(*tensor, 0, std::as_writable_bytes(std::span(before)));
   const std::span<const float> now = elements_of(parameters.values(), p.offset, p);
-  double difference = 0;
-  double all = 0;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    difference += std::pow(double{now[i]} - before[i], 2);
-    all += std::pow(double{before[i]}, 2);
-  }
-  const double floor = kSmallest * std::sqrt(static_cast<double>(before.size()));
-  if (std::sqrt(difference) <= kMostRounding * std::sqrt(all) + floor) return;
+  if (model::are_values_of_state(before, now)) return;
   throw InputError(path, fmt::format("the moments belong to other values of '{}' than the model "
                                      "has: it was changed since; remove {}",
                                      escape(p.name), field("init_moments")));

@@ -7,6 +7,7 @@
 
 #include "base/named_arguments.hpp"
 #include "nn/position/bias_terms.hpp"
+#include "nn/position/buckets.hpp"
 #include "nn/position/plain_products.hpp"
 #include "tensor/table_rows.hpp"
 

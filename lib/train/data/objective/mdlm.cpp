@@ -29,9 +29,9 @@ class Mdlm final : public Objective {
   void adapt(model::Design& design) const override {
     // Without noise a block reads the blocks before it and itself: the model that writes.
     const std::string mask = fmt::format("causal_blocks({})", options().mdlm.block_size);
-    if (blocks() && design.variants.mask.empty() && design.mask == model::DefaultMask::kFull)
+    if (blocks() && design.variants.masks.empty() && design.mask == model::DefaultMask::kFull)
       model::set_mask(mask, design);
-    if (blocks() && design.variants.mask != mask) {
+    if (blocks() && layers_text(design.variants.masks) != mask) {
       throw UsageError(fmt::format("{} {}: the model has another mask, expected {}",
                                    field("block_size"), options().mdlm.block_size, mask));
     }

@@ -13,7 +13,7 @@ class TwoTower final : public EveryTokenObjective {
 
   void adapt(model::Design& design) const override {
     const bool open = design.streams == model::Streams::kOne &&
-                      design.mask == model::DefaultMask::kFull && design.variants.mask.empty();
+                      design.mask == model::DefaultMask::kFull && design.variants.masks.empty();
     if (open) model::set_towers(design);
     adapt_design({.objective = "two-tower",
                   .streams = model::Streams::kTowers,
