@@ -119,6 +119,13 @@ TokenFolderWriter::TokenFolderWriter(std::string path, Index vocab_size, std::st
     restore();
   });
   if (!failed) return;
+  if (new_folder && !is_mine) {
+    // What failed may have been the look at whose folder it is: once more.
+    static_cast<void>(caught([&] {
+      if (!ids_) ids_ = open_part(join(path_, kTokenIdsName));
+      is_mine = has_nothing_saved(path_);
+    }));
+  }
   if (is_mine) {
     remove_folder(path_);
   } else if (new_folder) {

@@ -202,7 +202,10 @@ void choose_rules(FolderConfig& config, VocabularyFile file, const std::string& 
   } else if (!name.is_type) {
     refuse("does not read this file");
   } else if (name.is_beside && !name.is_general) {
-    refuse("does not read this file", " or a tokenizer_class in tokenizer_config.json");
+    refuse("does not read this file",
+           file == VocabularyFile::kVocabTxt
+               ? " or \"tokenizer_class\": \"BertTokenizer\" in tokenizer_config.json"
+               : " or a tokenizer_class that reads it in tokenizer_config.json");
   }
 }
 
