@@ -9,10 +9,12 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json.hpp"
+#include "base/parallel.hpp"
 #include "base/utf8.hpp"
 #include "surgery/vocabulary/config_ids.hpp"
 #include "surgery/vocabulary/trim_rules.hpp"
 #include "surgery/vocabulary/vocabulary_files.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::surgery {
 
@@ -61,6 +63,13 @@ std::vector<bool> special_rows(const VocabularyState& state) {
   }
   for (std::uint64_t row = 0; row < state.rows; ++row)
     if (state.names.special(row)) special[row] = true;
+  if (state.names.empty()) return special;
+  // A class has special tokens that no file names. What no tokenizer can be made of has none.
+  static_cast<void>(caught([&] {
+    const auto tokenizer = text::Tokenizer::open(state.checkpoint.folder());
+    for (std::uint64_t row = 0; row < std::min<std::uint64_t>(state.rows, tokenizer.size()); ++row)
+      if (tokenizer.is_special(static_cast<TokenId>(row))) special[row] = true;
+  }));
   return special;
 }
 
