@@ -18,7 +18,7 @@ namespace masque::lm_score {
 /// text are not added to it.
 using Provenance = std::string;
 
-/// `provenance` behind the members by which merge knows the parts and what they have read: those of
+/// `provenance` after the members by which merge knows the parts and what they have read: those of
 /// part_members() for the `shard` of `input`, scored by `opened`; without a `shard` as it is.
 Provenance with_shard(Provenance provenance, const std::optional<std::string>& shard,
                       const commands::OpenedModel& opened, const commands::InputPart& input);

@@ -334,8 +334,9 @@ void note_other_unknown(const JsonValue& json, const FolderConfig& config, const
 void note_missing_tokens(const FolderConfig& config, const std::string& kind,
                          TokenizerParts& parts) {
   std::vector<std::string> names;
-  const FolderConfig with_roles = with_class_roles(config, spiece_bpe_roles(kind));
-  for (const ClassRole& role : spiece_bpe_roles(kind))
+  const std::span<const ClassRole> roles = spiece_bpe_roles(kind);
+  const FolderConfig with_roles = with_class_roles(config, roles);
+  for (const ClassRole& role : roles)
     if (const auto token = role_of(with_roles, role.role)) names.push_back(*token);
   const JsonValue* extra = config.settings.find("extra_special_tokens");
   const bool listed = extra != nullptr && !extra->is(JsonKind::kObject);

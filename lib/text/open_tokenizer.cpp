@@ -204,10 +204,10 @@ std::optional<std::string> needed_tokenizer_class(const Tokenizer& tokenizer,
   const TokenizerParts& parts = tokenizer.parts();
   if (parts.kind.empty()) return std::nullopt;
   const FolderConfig folder = read_folder_config(folder_of(parts.path));
-  if (parts.format == "vocab.txt" && has_chinese_words(*parts.steps.model) &&
-      config_tokenizer(config, folder.settings).architecture == "roformer")
-    return tokenizer_class_of(parts.kind);
   const TokenizerName name = config_tokenizer(config, folder.settings);
+  if (parts.format == "vocab.txt" && has_chinese_words(*parts.steps.model) &&
+      name.architecture == "roformer")
+    return tokenizer_class_of(parts.kind);
   const bool reads_other_file = name.is_type && !name.is_general && !name.architecture.empty() &&
                                 name.file != first_tokenizer_class(parts.kind).file;
   if (reads_other_file) return tokenizer_class_of(parts.kind);
@@ -264,19 +264,20 @@ std::vector<AddedToken> read_added(const JsonValue& json, const std::string& pat
   return out;
 }
 
+constexpr const char* kMetaspaceMark = "\xE2\x96\x81";  // ▁
+
 /// What stands for a space by the step Metaspace that is `json` or in its Sequence; ▁ without one.
 std::string metaspace_mark(const JsonValue* json, const std::string& path) {
-  constexpr std::string_view kUsual = "\xE2\x96\x81";
-  if (json == nullptr) return std::string(kUsual);
+  if (json == nullptr) return kMetaspaceMark;
   if (json->text_of("type") == "Metaspace")
-    return text_field(*json, "replacement", std::string(kUsual), path);
+    return text_field(*json, "replacement", kMetaspaceMark, path);
   for (const char* list : kStepLists) {
     const JsonValue* steps = json->find(list);
     if (steps == nullptr) continue;
     for (const JsonValue& step : steps->items)
       if (contains(&step, "Metaspace")) return metaspace_mark(&step, path);
   }
-  return std::string(kUsual);
+  return kMetaspaceMark;
 }
 
 void set_word_mark(const JsonValue& json, std::string_view model_type, TokenizerParts& parts) {
@@ -388,7 +389,7 @@ void choose_fast_path(const JsonValue& json, TokenizerParts& parts) {
       return make_byte_level_encoder(steps, prefix);
     };
   } else if (has_type(words, "Metaspace") && bool_field(*words, "split", true, parts.path) &&
-             text_field(*words, "replacement", "\xE2\x96\x81", parts.path) == "\xE2\x96\x81") {
+             text_field(*words, "replacement", kMetaspaceMark, parts.path) == kMetaspaceMark) {
     const bool prefix = bool_field(*words, "add_prefix_space", true, parts.path);
     const std::string scheme =
         text_field(*words, "prepend_scheme", prefix ? "always" : "never", parts.path);

@@ -153,7 +153,6 @@ class Trainer {
   }
 
   void join(Pair pair) {
-    throw_if_interrupted();
     const TokenId merged = id_of(joined(pair));
     out_.merges.emplace_back(out_.tokens[static_cast<std::size_t>(left_of(pair))],
                              out_.tokens[static_cast<std::size_t>(right_of(pair))]);
