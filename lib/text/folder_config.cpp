@@ -204,7 +204,7 @@ void choose_rules(FolderConfig& config, VocabularyFile file, const std::string& 
   } else if (name.is_beside && !name.is_general) {
     refuse("does not read this file",
            file == VocabularyFile::kVocabTxt
-               ? " or \"tokenizer_class\": \"BertTokenizer\" in tokenizer_config.json"
+               ? " or a tokenizer_class that reads it in tokenizer_config.json (BertTokenizer)"
                : " or a tokenizer_class that reads it in tokenizer_config.json");
   }
 }
