@@ -83,7 +83,7 @@ bool begins_with_member(std::string_view text) {
   skip_blanks();
   if (!text.starts_with('"')) return false;
   std::size_t end = 1;
-  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2U : 1U;
   if (end >= text.size()) return false;
   text.remove_prefix(end + 1);
   skip_blanks();
