@@ -12,9 +12,9 @@ endif()
 
 # The only files that may catch: the end of every tool, the rethrow after the threads, and the command
 # that examines several checkpoints and goes on after one that cannot be read.
-set(may_catch lib/cli/run_tool.cpp lib/base/ordered_work.hpp lib/base/parallel.cpp apps/ckpt/check.cpp)
+set(may_catch lib/cli/run_tool.cpp lib/base/thread/ordered_work.hpp lib/base/thread/parallel.cpp apps/ckpt/check.cpp)
 # The only files that may include headers that take seconds to compile.
-set(may_include_heavy lib/cli/command.cpp lib/cli/run_tool.cpp lib/base/json.cpp)
+set(may_include_heavy lib/cli/command.cpp lib/cli/run_tool.cpp lib/base/json/json.cpp)
 # The only file that knows MPI: others know train::Ranks.
 set(may_include_mpi apps/lm-train/mpi_ranks.hpp)
 # The only layers that know how an option is spelled.
@@ -24,8 +24,6 @@ set(may_be_long)
 # Folders of a layer have an order as layers do: none includes, by way of others or not, one that includes it. The
 # includes FOLDER>FOLDER that break it, each with its reason above it.
 set(may_include_up
-  # The kernels call oneDNN, whose wrapper has their types and threads.
-  "kernel>kernel/onednn"
   # The model that inference runs is in the layer's own folder, next to the design that the forward pass reads.
   "model>model/forward"
   # Checkpoints are opened and written in all formats, which describe tensors and violations as the layer's own folder does.

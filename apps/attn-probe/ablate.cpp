@@ -14,8 +14,8 @@
 #include "commands/scoring.hpp"
 #include "commands/selection_options.hpp"
 #include "commands/sequences.hpp"
-#include "probe/attention/ablation.hpp"
-#include "probe/score/length_policy.hpp"
+#include "evaluate/attention/ablation.hpp"
+#include "evaluate/score/length_policy.hpp"
 
 namespace masque::attn_probe {
 
@@ -47,7 +47,7 @@ const char* name_of(model::AttentionOverride attention) {
 const std::vector<std::string> kColumns = {"layer", "attention", "lines", "tokens",
                                            "nll",   "nll_se",    "gap",   "gap_se"};
 
-void add_cells(const probe::AblationRow& row, const commands::ResultFormat& format,
+void add_cells(const evaluate::AblationRow& row, const commands::ResultFormat& format,
                std::vector<cli::Cell>& cells) {
   cells.emplace_back(row.layer ? std::to_string(*row.layer) : std::string("all"));
   cells.emplace_back(name_of(row.attention));
@@ -75,7 +75,7 @@ void check_options(const Options& o) {
         "--rates cannot be combined with --kind, --max-length, --bos, --no-bos, --draws and "
         "--no-special-in-text");
   }
-  if (s.policy && !probe::refuses_long(probe::parse_length_policy(*s.policy, kPolicies)))
+  if (s.policy && !evaluate::refuses_long(evaluate::parse_length_policy(*s.policy, kPolicies)))
     throw UsageError(fmt::format("--policy {}: not supported with --rates, expected {}",
                                  escape(*s.policy), kPolicies));
 }
@@ -83,13 +83,13 @@ void check_options(const Options& o) {
 cli::ExitCode run_scored(const Options& o, const commands::OpenedModel& opened,
                          const cli::Command& command, cli::Session& session) {
   const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
-  if (scoring.options.kind == probe::ScoreKind::kMaskless)
+  if (scoring.options.kind == evaluate::ScoreKind::kMaskless)
     throw InputError(opened.path,
                      "this model gives one score per text: expected a model that predicts tokens");
-  probe::Ablation ablation(*opened.model, scoring.options);
+  evaluate::Ablation ablation(*opened.model, scoring.options);
   commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
-    const probe::Sentence sentence = encode_sentence(*opened.tokenizer, line, scoring.sentence);
+    const evaluate::Sentence sentence = encode_sentence(*opened.tokenizer, line, scoring.sentence);
     if (auto problem = ablation.length_problem(sentence)) return problem;
     ablation.add(id, sentence);
     return std::nullopt;
@@ -98,11 +98,11 @@ cli::ExitCode run_scored(const Options& o, const commands::OpenedModel& opened,
   const cli::ExitCode code =
       commands::run_lines(commands::scored_stream(o.stream, scoring), command, work, session);
   commands::note_shortened(ablation.shortened(), session);
-  const auto has_tokens = [](const probe::AblationRow& row) { return row.loss.counts > 0; };
+  const auto has_tokens = [](const evaluate::AblationRow& row) { return row.loss.counts > 0; };
   commands::refuse_empty(std::ranges::any_of(ablation.rows(), has_tokens), code, o.stream);
   const auto format = commands::ResultFormat::of(opened.model->precision(), o.open.digits);
   cli::Table table(session, o.open.common, kColumns);
-  for (const probe::AblationRow& row : ablation.rows()) {
+  for (const evaluate::AblationRow& row : ablation.rows()) {
     std::vector<cli::Cell> cells;
     add_cells(row, format, cells);
     table.row(cells);
@@ -111,10 +111,10 @@ cli::ExitCode run_scored(const Options& o, const commands::OpenedModel& opened,
   return code;
 }
 
-cli::ExitCode run_masked(const Options& o, const probe::MaskedAblationRequest& request,
+cli::ExitCode run_masked(const Options& o, const evaluate::MaskedAblationRequest& request,
                          const commands::OpenedModel& opened, const cli::Command& command,
                          cli::Session& session) {
-  probe::MaskedAblation ablation(*opened.model, request);
+  evaluate::MaskedAblation ablation(*opened.model, request);
   session.note(fmt::format("{}: {}; split {}, seed {}", opened.path, opened.description(),
                            o.split.value_or(kSplit), request.seed));
   commands::SequenceOptions sequences;
@@ -122,10 +122,10 @@ cli::ExitCode run_masked(const Options& o, const probe::MaskedAblationRequest& r
   sequences.skip_empty = true;
   if (o.scoring.policy == "skip") sequences.stream.input.bad = cli::BadLines::kSkip;
   commands::SequenceWork work;
-  work.use = [&](const probe::Sequence& sequence, std::string_view) { ablation.add(sequence); };
+  work.use = [&](const evaluate::Sequence& sequence, std::string_view) { ablation.add(sequence); };
   work.flush = [&] { ablation.flush(); };
   const cli::ExitCode code = commands::each_sequence(sequences, opened, command, work, session);
-  const auto has_tokens = [](const probe::MaskedAblationRow& row) {
+  const auto has_tokens = [](const evaluate::MaskedAblationRow& row) {
     return row.ablation.loss.counts > 0;
   };
   commands::refuse_empty(std::ranges::any_of(ablation.rows(), has_tokens), code, o.stream,
@@ -134,8 +134,8 @@ cli::ExitCode run_masked(const Options& o, const probe::MaskedAblationRequest& r
   std::vector<std::string> columns = {"rate", "fate"};
   columns.insert(columns.end(), kColumns.begin(), kColumns.end());
   cli::Table table(session, o.open.common, columns);
-  for (const probe::MaskedAblationRow& row : ablation.rows()) {
-    std::vector<cli::Cell> cells = {row.rate, row.fate ? probe::fate_name(*row.fate) : "all"};
+  for (const evaluate::MaskedAblationRow& row : ablation.rows()) {
+    std::vector<cli::Cell> cells = {row.rate, row.fate ? evaluate::fate_name(*row.fate) : "all"};
     add_cells(row.ablation, format, cells);
     table.row(cells);
   }
@@ -146,7 +146,7 @@ cli::ExitCode run_masked(const Options& o, const probe::MaskedAblationRequest& r
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.open.common);
   check_options(o);
-  probe::MaskedAblationRequest request;
+  evaluate::MaskedAblationRequest request;
   if (o.rates) {
     request.rates =
         commands::parse_numbers("rates", *o.rates, 1e-6, 1, commands::Repeats::kRefused);

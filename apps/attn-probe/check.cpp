@@ -4,18 +4,18 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json_writer.hpp"
-#include "base/parallel.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/thread/parallel.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/sequences.hpp"
-#include "probe/check/check_invariance.hpp"
-#include "probe/check/check_leak.hpp"
-#include "probe/check/check_sane.hpp"
+#include "evaluate/check/check_invariance.hpp"
+#include "evaluate/check/check_leak.hpp"
+#include "evaluate/check/check_sane.hpp"
 
 namespace masque::attn_probe {
 
@@ -43,18 +43,18 @@ std::string state_place(Index state, Index layers) {
 }
 
 /// Prints a row per layer and one for the output. Returns kFound if something leaks.
-cli::ExitCode print_leaks(const probe::LeakReport& report, const probe::LeakRequest& request,
+cli::ExitCode print_leaks(const evaluate::LeakReport& report, const evaluate::LeakRequest& request,
                           const commands::OpenModelOptions& options, cli::Session& session) {
   const Index layers = std::ssize(report.layers) - 1;
   cli::Table table(session, options.common,
                    {"hidden_states", "pairs", "leaking", "difference", "text", "token", "position",
                     "replacement"});
   for (std::size_t l = 0; l < report.layers.size(); ++l) {
-    const probe::LayerLeaks& layer = report.layers[l];
+    const evaluate::LayerLeaks& layer = report.layers[l];
     std::vector<Cell> cells = {state_cell(static_cast<Index>(l) + 1, layers), report.pairs,
                                layer.pairs, short_cell(layer.largest)};
     if (layer.first) {
-      const probe::LeakPlace& at = *layer.first;
+      const evaluate::LeakPlace& at = *layer.first;
       cells.insert(cells.end(), {at.text, at.token, at.position, at.replacement});
     } else {
       cells.insert(cells.end(), 4, none());
@@ -70,7 +70,7 @@ cli::ExitCode print_leaks(const probe::LeakReport& report, const probe::LeakRequ
     session.note(fmt::format("{}: clean; {}", options.model, how));
     return cli::ExitCode::kDone;
   }
-  const probe::LeakPlace& at = *report.layers[static_cast<std::size_t>(*first) - 1].first;
+  const evaluate::LeakPlace& at = *report.layers[static_cast<std::size_t>(*first) - 1].first;
   session.note(fmt::format("{}: leak in {}: text {}, position {} depends on token {}; {}",
                            options.model, state_place(*first, layers), at.text, at.position,
                            at.token, how));
@@ -78,14 +78,14 @@ cli::ExitCode print_leaks(const probe::LeakReport& report, const probe::LeakRequ
 }
 
 /// Prints a row per way to run. Returns kFound if a row differs.
-cli::ExitCode print_invariance(const probe::InvarianceReport& report,
+cli::ExitCode print_invariance(const evaluate::InvarianceReport& report,
                                const commands::OpenModelOptions& options, Index layers,
                                cli::Session& session) {
   cli::Table table(
       session, options.common,
       {"run", "texts", "rows", "differing", "difference", "text", "hidden_states", "position"});
-  const probe::InvarianceRow* bad = nullptr;
-  for (const probe::InvarianceRow& row : report.rows) {
+  const evaluate::InvarianceRow* bad = nullptr;
+  for (const evaluate::InvarianceRow& row : report.rows) {
     std::vector<Cell> cells = {row.name, row.texts, row.rows, row.differing,
                                short_cell(row.largest)};
     if (row.first) {
@@ -109,11 +109,11 @@ cli::ExitCode print_invariance(const probe::InvarianceReport& report,
 }
 
 /// Prints a row per check. Returns kFound if one found something; unused tensors do not count.
-cli::ExitCode print_sane(const std::vector<probe::SaneRow>& rows, double tolerance,
+cli::ExitCode print_sane(const std::vector<evaluate::SaneRow>& rows, double tolerance,
                          const commands::OpenModelOptions& options, cli::Session& session) {
   cli::Table table(session, options.common, {"check", "checked", "found", "value", "places"});
   std::string found;
-  for (const probe::SaneRow& row : rows) {
+  for (const evaluate::SaneRow& row : rows) {
     std::string text;
     std::string json;
     JsonWriter(json).array(row.places);
@@ -145,8 +145,8 @@ struct Options {
 
 /// The texts as a check runs them. Two streams: the query stream reads what a record's mask says,
 /// the content stream also itself.
-probe::CheckInput input_of(const probe::Sequence& sequence, const model::Design& design) {
-  probe::CheckInput input;
+evaluate::CheckInput input_of(const evaluate::Sequence& sequence, const model::Design& design) {
+  evaluate::CheckInput input;
   input.ids = sequence.ids;
   input.positions = sequence.positions;
   input.segments = sequence.segments;
@@ -172,14 +172,14 @@ template <class Use>
 cli::ExitCode each_group(const Options& o, const commands::OpenedModel& opened,
                          const cli::Command& command, std::size_t group, std::size_t fewest,
                          cli::Session& session, const Use& use) {
-  std::vector<probe::NumberedInput> waiting;
+  std::vector<evaluate::NumberedInput> waiting;
   std::uint64_t texts = 0;
   commands::SequenceWork work;
-  work.use = [&](probe::Sequence&& sequence, std::string_view) {
+  work.use = [&](evaluate::Sequence&& sequence, std::string_view) {
     ++texts;
     waiting.push_back({sequence.number, input_of(sequence, opened.model->design())});
     if (waiting.size() < group) return;
-    use(std::span<probe::NumberedInput>(waiting));
+    use(std::span<evaluate::NumberedInput>(waiting));
     waiting.clear();
   };
   const cli::ExitCode code = commands::each_sequence(o.sequences, opened, command, work, session);
@@ -188,7 +188,7 @@ cli::ExitCode each_group(const Options& o, const commands::OpenedModel& opened,
     throw InputError(
         fmt::format("nothing to compare: {} texts, expected at least {}", texts, fewest));
   }
-  if (!waiting.empty()) use(std::span<probe::NumberedInput>(waiting));
+  if (!waiting.empty()) use(std::span<evaluate::NumberedInput>(waiting));
   return code;
 }
 
@@ -201,7 +201,7 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
   const commands::OpenedModel opened = open(o, command, session);
   const model::Design& design = opened.model->design();
   const bool causal = design.head.kind == model::HeadKind::kCausal;
-  probe::LeakRequest request;
+  evaluate::LeakRequest request;
   request.second_copy = design.variants.latent.has_value();
   const model::ModelOptions& given = opened.options;
   if (request.second_copy && (!given.masks.empty() || given.keys || given.query)) {
@@ -223,9 +223,9 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
   request.batch_tokens = o.open.batch_tokens;
   if (design.pad_token_id) request.never = static_cast<TokenId>(*design.pad_token_id);
   const bool self = request.prediction == mask::Prediction::kSelf;
-  probe::LeakReport report;
-  const auto check = [&](std::span<probe::NumberedInput> texts) {
-    probe::CheckInput& input = texts.front().input;
+  evaluate::LeakReport report;
+  const auto check = [&](std::span<evaluate::NumberedInput> texts) {
+    evaluate::CheckInput& input = texts.front().input;
     if (design.streams == model::Streams::kTwo && !input.query_mask) {
       if (!opened.options.masks.empty()) {
         throw UsageError(
@@ -237,8 +237,8 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
       input.mask = mask::parse_mask(self ? "full" : "causal").bind(lengths);
     }
     if (request.second_copy)
-      input = probe::two_copies(input, design, request.seed, texts.front().text);
-    probe::check_leak(*opened.model, texts.front().text, input, request, report);
+      input = evaluate::two_copies(input, design, request.seed, texts.front().text);
+    evaluate::check_leak(*opened.model, texts.front().text, input, request, report);
   };
   const cli::ExitCode code = each_group(o, opened, command, 1, 1, session, check);
   if (report.pairs == 0) {
@@ -269,23 +269,27 @@ cli::ExitCode run_invariance(Invariance kind, const Options& o, const cli::Comma
   const bool padding = kind == Invariance::kPadding;
   const commands::OpenedModel opened = open(o, command, session);
   const model::Model& model = *opened.model;
-  probe::InvarianceReport report;
+  evaluate::InvarianceReport report;
   report.tolerance =
-      o.tolerance.value_or(padding ? probe::padding_tolerance(model.precision()) : 0);
-  probe::PaddingRequest request;
+      o.tolerance.value_or(padding ? evaluate::padding_tolerance(model.precision()) : 0);
+  evaluate::PaddingRequest request;
   request.count = o.count;
   request.token = padding_token(opened);
-  const auto check = [&](std::span<const probe::NumberedInput> texts) {
+  const auto check = [&](std::span<const evaluate::NumberedInput> texts) {
     switch (kind) {
       case Invariance::kPadding:
-        probe::check_padding(model, opened.options, texts.front(), request, o.open.batch_tokens,
-                             report);
+        evaluate::check_padding(model, opened.options, texts.front(), request, o.open.batch_tokens,
+                                report);
         break;
-      case Invariance::kBatch: probe::check_batch(model, texts, o.open.batch_tokens, report); break;
-      case Invariance::kOrder: probe::check_order(model, texts, o.open.common.seed, report); break;
+      case Invariance::kBatch:
+        evaluate::check_batch(model, texts, o.open.batch_tokens, report);
+        break;
+      case Invariance::kOrder:
+        evaluate::check_order(model, texts, o.open.common.seed, report);
+        break;
     }
   };
-  if (padding && probe::reads_first_row(model.design())) {
+  if (padding && evaluate::reads_first_row(model.design())) {
     session.note(fmt::format(
         "{}: padding before a text is not tested: latent bottlenecks read the first token",
         opened.path));
@@ -313,23 +317,23 @@ cli::ExitCode run_sane(const Options& o, const cli::Command& command, cli::Sessi
   session.configure(o.open.common);
   commands::check_sequences(o.sequences, command);
   const store::Checkpoint checkpoint = store::open_checkpoint(o.open.model);
-  const probe::SaneRow finite = probe::check_finite(
+  const evaluate::SaneRow finite = evaluate::check_finite(
       checkpoint, o.open.common.threads > 0 ? o.open.common.threads : default_threads());
   // No model is built from numbers that are not finite.
   if (finite.found > 0) return print_sane({finite}, tolerance, o.open, session);
   const commands::OpenedModel opened = open(o, command, session);
   const model::Model& model = *opened.model;
-  probe::SaneHeads heads(model, tolerance);
-  const auto add = [&](std::span<const probe::NumberedInput> texts) {
+  evaluate::SaneHeads heads(model, tolerance);
+  const auto add = [&](std::span<const evaluate::NumberedInput> texts) {
     heads.add(texts.front().input);
   };
   const cli::ExitCode code = each_group(o, opened, command, 1, 1, session, add);
-  std::vector<probe::SaneRow> rows = heads.rows();
+  std::vector<evaluate::SaneRow> rows = heads.rows();
   rows.push_back(finite);
-  const auto weights = probe::check_weights(
+  const auto weights = evaluate::check_weights(
       model::load_model<float>(o.open.model, {.family = o.open.family}), special_tokens(opened));
   rows.insert(rows.end(), weights.begin(), weights.end());
-  probe::SaneRow unused;
+  evaluate::SaneRow unused;
   unused.check = "unused_tensor";
   unused.checked = checkpoint.tensors().size();
   unused.places = model.unused();

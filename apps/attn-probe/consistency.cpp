@@ -1,5 +1,5 @@
 // attn-probe consistency: how far unchanged tokens move when others are corrupted.
-#include "probe/states/consistency.hpp"
+#include "evaluate/states/consistency.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,13 +9,13 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/parallel.hpp"
-#include "base/split.hpp"
+#include "base/string/split.hpp"
+#include "base/thread/parallel.hpp"
 #include "commands.hpp"
 #include "commands/number_list.hpp"
 #include "commands/result_format.hpp"
 #include "commands/sequences.hpp"
-#include "probe/score/model_average.hpp"
+#include "evaluate/score/model_average.hpp"
 #include "surgery/correction/correction_settings.hpp"
 
 namespace masque::attn_probe {
@@ -29,16 +29,16 @@ struct Options {
   std::optional<std::string> corruptions;
   std::optional<std::string> average;
   std::optional<std::string> corrected;
-  std::optional<probe::PredictedTokens> predicted;
+  std::optional<evaluate::PredictedTokens> predicted;
 };
 
-std::vector<probe::TokenNoise> parse_corruptions(const std::string& list) {
+std::vector<evaluate::TokenNoise> parse_corruptions(const std::string& list) {
   const std::vector<std::string_view> names = split(list, ',');
   for (auto name = names.begin(); name != names.end(); ++name) {
     if (std::find(names.begin(), name, *name) != name)
       throw UsageError(fmt::format("--corruptions: found {} twice, expected once", escape(*name)));
   }
-  return named_values("corruptions", std::span(names), probe::token_noise_names());
+  return named_values("corruptions", std::span(names), evaluate::token_noise_names());
 }
 
 std::vector<double> rates_of(const Options& o) {
@@ -64,7 +64,7 @@ std::vector<Index> samples_of(const std::string& list) {
 }
 
 /// The mean, its standard error, and over how many lines and tokens.
-void add_mean(const probe::RatioMean& mean, const commands::ResultFormat& format,
+void add_mean(const evaluate::RatioMean& mean, const commands::ResultFormat& format,
               std::vector<cli::Cell>& cells) {
   cells.push_back(format.cell(mean.mean()));
   cells.push_back(format.cell(mean.standard_error()));
@@ -74,7 +74,7 @@ commands::ResultFormat format_of(const Options& o, const commands::OpenedModel& 
   return commands::ResultFormat::of(opened.model->precision(), o.open.digits);
 }
 
-std::uint64_t tokens_of(const probe::RatioMean& mean) {
+std::uint64_t tokens_of(const evaluate::RatioMean& mean) {
   return static_cast<std::uint64_t>(std::llround(mean.counts));
 }
 
@@ -82,7 +82,7 @@ template <class Work>
 cli::ExitCode each(const Options& o, const commands::OpenedModel& opened,
                    const cli::Command& command, Work& work, cli::Session& session) {
   commands::SequenceWork add;
-  add.use = [&](probe::Sequence&& sequence, std::string_view) {
+  add.use = [&](evaluate::Sequence&& sequence, std::string_view) {
     if (const auto problem = input_error_message([&] { work.add(sequence); }))
       throw InputError(fmt::format("sequence {}: {}", sequence.number, *problem));
   };
@@ -118,15 +118,15 @@ void check_corrected(const Options& o, double rate, cli::Session& session) {
                   *o.corrected, rates.mask, rates.keep, rates.random));
 }
 
-void print_consistency(const std::vector<probe::ConsistencyRow>& rows,
+void print_consistency(const std::vector<evaluate::ConsistencyRow>& rows,
                        const commands::ResultFormat& format, const Options& o,
                        cli::Session& session) {
   cli::Table table(session, o.open.common,
                    {"corruption", "rate", "lines", "tokens", "distance", "distance_se", "cosine",
                     "cosine_se", "kl", "kl_se", "total_variation", "total_variation_se"});
-  for (const probe::ConsistencyRow& row : rows) {
-    std::vector<cli::Cell> cells = {name_in(probe::token_noise_names(), row.corruption), row.rate,
-                                    row.distance.lines, tokens_of(row.distance)};
+  for (const evaluate::ConsistencyRow& row : rows) {
+    std::vector<cli::Cell> cells = {name_in(evaluate::token_noise_names(), row.corruption),
+                                    row.rate, row.distance.lines, tokens_of(row.distance)};
     for (const auto* mean : {&row.distance, &row.cosine, &row.divergence, &row.total_variation})
       add_mean(*mean, format, cells);
     table.row(cells);
@@ -134,13 +134,13 @@ void print_consistency(const std::vector<probe::ConsistencyRow>& rows,
   table.finish();
 }
 
-void print_average(const std::vector<probe::AverageRow>& rows, const commands::ResultFormat& format,
-                   const Options& o, cli::Session& session) {
+void print_average(const std::vector<evaluate::AverageRow>& rows,
+                   const commands::ResultFormat& format, const Options& o, cli::Session& session) {
   cli::Table table(session, o.open.common,
                    {"rate", "samples", "lines", "tokens", "nll_raw", "nll_corrected", "nll_average",
                     "accuracy_raw", "accuracy_corrected", "accuracy_average", "kl_average_raw",
                     "kl_average_raw_se", "kl_average_corrected", "kl_average_corrected_se"});
-  for (const probe::AverageRow& row : rows) {
+  for (const evaluate::AverageRow& row : rows) {
     std::vector<cli::Cell> cells = {row.rate, row.samples, row.raw_loss.lines,
                                     tokens_of(row.raw_loss)};
     for (const auto* mean : {&row.raw_loss, &row.corrected_loss, &row.average_loss, &row.raw_hits,
@@ -153,7 +153,7 @@ void print_average(const std::vector<probe::AverageRow>& rows, const commands::R
   table.finish();
 }
 
-cli::ExitCode run_average(const Options& o, probe::AverageRequest request,
+cli::ExitCode run_average(const Options& o, evaluate::AverageRequest request,
                           const commands::OpenedModel& opened, const cli::Command& command,
                           cli::Session& session) {
   request.seed = o.open.common.seed;
@@ -163,9 +163,9 @@ cli::ExitCode run_average(const Options& o, probe::AverageRequest request,
   request.mask = *opened.options.mask_token_id;
   std::unique_ptr<model::Model> corrected;
   if (o.corrected) corrected = model::open_model(*o.corrected, opened.options);
-  probe::ModelAverage average(*opened.model, corrected.get(), request);
+  evaluate::ModelAverage average(*opened.model, corrected.get(), request);
   const cli::ExitCode code = each(o, opened, command, average, session);
-  const auto has_tokens = [](const probe::AverageRow& row) { return row.raw_loss.counts > 0; };
+  const auto has_tokens = [](const evaluate::AverageRow& row) { return row.raw_loss.counts > 0; };
   refuse_empty(std::ranges::any_of(average.rows(), has_tokens), code, o);
   print_average(average.rows(), format_of(o, opened), o, session);
   return code;
@@ -183,10 +183,10 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   if (o.corrected && rates_of(o).size() != 1) {
     throw UsageError("--corrected was made for one rate: give only that rate as --rates");
   }
-  probe::ConsistencyRequest request;
+  evaluate::ConsistencyRequest request;
   request.corruptions = parse_corruptions(o.corruptions.value_or("mask,drop,random"));
   request.rates = rates_of(o);
-  probe::AverageRequest average;
+  evaluate::AverageRequest average;
   average.rates = request.rates;
   average.batch_tokens = o.open.batch_tokens;
   if (o.predicted) average.predicted = *o.predicted;
@@ -199,10 +199,14 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   request.mask = opened.options.mask_token_id;
   request.seed = o.open.common.seed;
   request.batch_tokens = o.open.batch_tokens;
-  probe::Consistency consistency(*opened.model, request);
+  evaluate::Consistency consistency(*opened.model, request);
   const cli::ExitCode code = each(o, opened, command, consistency, session);
-  const auto has_tokens = [](const probe::ConsistencyRow& row) { return row.distance.counts > 0; };
-  const auto has_corrupted = [](const probe::ConsistencyRow& row) { return row.whole_lines > 0; };
+  const auto has_tokens = [](const evaluate::ConsistencyRow& row) {
+    return row.distance.counts > 0;
+  };
+  const auto has_corrupted = [](const evaluate::ConsistencyRow& row) {
+    return row.whole_lines > 0;
+  };
   refuse_empty(std::ranges::any_of(consistency.rows(), has_tokens), code, o,
                std::ranges::any_of(consistency.rows(), has_corrupted));
   print_consistency(consistency.rows(), format_of(o, opened), o, session);
@@ -232,7 +236,7 @@ void declare_consistency(cli::Command& tool) {
            "kept), for each K in LIST, at a quarter of the tokens");
   c.option("--corrected", "MODEL", o->corrected,
            "with --average: the model that embed-fix mlm-correct wrote");
-  c.choice("--predicted", o->predicted, probe::predicted_token_names(),
+  c.choice("--predicted", o->predicted, evaluate::predicted_token_names(),
            "with --average: what happens to the tokens that are predicted; visible: never masked; "
            "masked: always [MASK]; corrupted: as the others in the average, visible to the models "
            "that are compared [visible]");

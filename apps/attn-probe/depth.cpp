@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
+#include "base/string/comma_list.hpp"
 #include "cli/shared_options.hpp"
 #include "cli/table.hpp"
 #include "commands.hpp"
@@ -16,8 +16,8 @@
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/training_options.hpp"
+#include "evaluate/score/sentence.hpp"
 #include "kernel/parallel.hpp"
-#include "probe/score/sentence.hpp"
 #include "train/run/depth_probe.hpp"
 
 namespace masque::attn_probe {
@@ -126,7 +126,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   }
   reading.length = o.length.value_or(most > 0 ? std::min<Index>(kLength, most) : kLength);
   reading.threads = o.common.threads;
-  if (objective == "clm") reading.begin = probe::begin_token(tokenizer);
+  if (objective == "clm") reading.begin = evaluate::begin_token(tokenizer);
   train::RunOptions options = run_options(o, objective);
   options.init = start;
   options.design.max_position_embeddings = reading.length;

@@ -7,7 +7,7 @@
 
 namespace masque::attn_probe {
 
-using probe::MeasuredPer;
+using evaluate::MeasuredPer;
 
 namespace {
 

@@ -17,9 +17,9 @@
 #include "draw/figure_file.hpp"
 #include "draw/head_explorer.hpp"
 #include "draw/terminal.hpp"
-#include "probe/attention/head_maps.hpp"
-#include "probe/score/dump.hpp"
-#include "probe/score/sentence.hpp"
+#include "evaluate/attention/head_maps.hpp"
+#include "evaluate/score/dump.hpp"
+#include "evaluate/score/sentence.hpp"
 #include "store/numpy/array.hpp"
 #include "tensor/matrix.hpp"
 
@@ -121,8 +121,8 @@ struct Options {
   std::optional<std::string> output;
 };
 
-probe::HeadChoice choice_of(const Options& o) {
-  probe::HeadChoice choice;
+evaluate::HeadChoice choice_of(const Options& o) {
+  evaluate::HeadChoice choice;
   if (o.layer) choice.layer = static_cast<Index>(*o.layer);
   if (o.head) choice.head = static_cast<Index>(*o.head);
   return choice;
@@ -158,15 +158,15 @@ void check(const Options& o, const cli::Command& command) {
   if (!o.text) commands::check_sequences(o.sequences, command);
 }
 
-probe::Sequence sequence_of(const Options& o, const commands::OpenedModel& opened,
-                            const cli::Command& command, cli::Session& session) {
+evaluate::Sequence sequence_of(const Options& o, const commands::OpenedModel& opened,
+                               const cli::Command& command, cli::Session& session) {
   if (!o.text) {
     const auto wanted = static_cast<std::uint64_t>(o.line);
     std::uint64_t found = 0;
     bool beyond = false;  // whether a later line was read
-    std::optional<probe::Sequence> sequence;
+    std::optional<evaluate::Sequence> sequence;
     commands::SequenceWork work;
-    work.use = [&](probe::Sequence&& each, std::string_view) {
+    work.use = [&](evaluate::Sequence&& each, std::string_view) {
       ++found;
       beyond = beyond || each.number > wanted;
       if (each.number == wanted) sequence = std::move(each);
@@ -184,7 +184,7 @@ probe::Sequence sequence_of(const Options& o, const commands::OpenedModel& opene
     }
     return std::move(*sequence);
   }
-  probe::Sentence sentence = probe::encode_sentence(
+  evaluate::Sentence sentence = evaluate::encode_sentence(
       *opened.tokenizer, *o.text, commands::sentence_options(o.sequences, opened, session));
   const Index longest = opened.model->design().max_position_embeddings;
   if (sentence.size() == 0) throw InputError("--text: no tokens, expected at least one");
@@ -194,7 +194,7 @@ probe::Sequence sequence_of(const Options& o, const commands::OpenedModel& opene
   return commands::sequence_of(std::move(sentence), 0, opened);
 }
 
-std::vector<std::string> labels_of(const probe::Sequence& sequence) {
+std::vector<std::string> labels_of(const evaluate::Sequence& sequence) {
   if (!sequence.pieces.empty()) return sequence.pieces;
   std::vector<std::string> labels;
   labels.reserve(sequence.ids.size());
@@ -202,14 +202,15 @@ std::vector<std::string> labels_of(const probe::Sequence& sequence) {
   return labels;
 }
 
-void write_page(const Options& o, const model::Model& model, const probe::Sequence& sequence) {
+void write_page(const Options& o, const model::Model& model, const evaluate::Sequence& sequence) {
   const model::Design& design = model.design();
-  const Index heads = probe::HeadChoice{}.heads(design);
+  const Index heads = evaluate::HeadChoice{}.heads(design);
   std::vector<draw::HeadWeights> maps(static_cast<std::size_t>(design.num_hidden_layers * heads));
-  probe::each_head(model, sequence, {}, [&](Index layer, Index head, MatrixView<const double> a) {
-    maps[static_cast<std::size_t>(layer * heads + head)] =
-        draw::quantized({a.data, static_cast<std::size_t>(a.rows * a.columns)});
-  });
+  evaluate::each_head(model, sequence, {},
+                      [&](Index layer, Index head, MatrixView<const double> a) {
+                        maps[static_cast<std::size_t>(layer * heads + head)] =
+                            draw::quantized({a.data, static_cast<std::size_t>(a.rows * a.columns)});
+                      });
   const std::vector<std::string> labels = labels_of(sequence);
   draw::write_head_explorer(
       *o.output,
@@ -220,25 +221,25 @@ void write_page(const Options& o, const model::Model& model, const probe::Sequen
       });
 }
 
-draw::Figure figure_of(const model::Model& model, const probe::Sequence& sequence,
-                       const probe::HeadChoice& choice, Index most_cells) {
+draw::Figure figure_of(const model::Model& model, const evaluate::Sequence& sequence,
+                       const evaluate::HeadChoice& choice, Index most_cells) {
   const model::Design& design = model.design();
   const std::vector<std::string> labels = labels_of(sequence);
   draw::Figure figure;
   if (choice.layer && choice.head) {
     const Index zoom = draw::zoom_for(sequence.size(), most_cells);
-    probe::each_head(model, sequence, choice,
-                     [&](Index layer, Index head, MatrixView<const double> a) {
-                       figure = head_figure(a, labels, zoom);
-                       figure.title = fmt::format("layer {}, head {}", layer, head);
-                     });
+    evaluate::each_head(model, sequence, choice,
+                        [&](Index layer, Index head, MatrixView<const double> a) {
+                          figure = head_figure(a, labels, zoom);
+                          figure.title = fmt::format("layer {}, head {}", layer, head);
+                        });
     return figure;
   }
   const Index zoom = draw::zoom_for(sequence.size(), kPanelCells);
   const Index side = (sequence.size() + zoom - 1) / zoom;
   const Index layers = choice.layers(design), heads = choice.heads(design);
   std::vector<SmallMap> maps(static_cast<std::size_t>(layers * heads));
-  probe::each_head(
+  evaluate::each_head(
       model, sequence, choice, [&](Index layer, Index head, MatrixView<const double> a) {
         const Index row = choice.layer ? 0 : layer, column = choice.head ? 0 : head;
         maps[static_cast<std::size_t>(row * heads + column)] = {layer, head, pooled(a, zoom)};
@@ -247,10 +248,10 @@ draw::Figure figure_of(const model::Model& model, const probe::Sequence& sequenc
 }
 
 template <class T>
-void write_array(const Options& o, const model::Model& model, const probe::Sequence& sequence,
+void write_array(const Options& o, const model::Model& model, const evaluate::Sequence& sequence,
                  DType dtype) {
   const model::Design& design = model.design();
-  const probe::HeadChoice choice = choice_of(o);
+  const evaluate::HeadChoice choice = choice_of(o);
   const Index n = sequence.size();
   Shape shape;
   std::vector<T> values;
@@ -264,7 +265,7 @@ void write_array(const Options& o, const model::Model& model, const probe::Seque
     if (!choice.layer) shape.push_back(size(states));
     shape.insert(shape.end(), {size(n), size(design.hidden_size)});
     values.resize(static_cast<std::size_t>(states * n * design.hidden_size));
-    probe::each_state(model, sequence, [&](Index state, MatrixView<const double> rows) {
+    evaluate::each_state(model, sequence, [&](Index state, MatrixView<const double> rows) {
       if (!choice.layer) put(state, rows);
       if (choice.layer && state == *choice.layer) put(0, rows);
     });
@@ -274,10 +275,10 @@ void write_array(const Options& o, const model::Model& model, const probe::Seque
     if (!choice.head) shape.push_back(size(heads));
     shape.insert(shape.end(), {size(n), size(n)});
     values.resize(static_cast<std::size_t>(layers * heads * n * n));
-    probe::each_head(model, sequence, choice,
-                     [&](Index layer, Index head, MatrixView<const double> a) {
-                       put((choice.layer ? 0 : layer) * heads + (choice.head ? 0 : head), a);
-                     });
+    evaluate::each_head(model, sequence, choice,
+                        [&](Index layer, Index head, MatrixView<const double> a) {
+                          put((choice.layer ? 0 : layer) * heads + (choice.head ? 0 : head), a);
+                        });
   }
   const Bytes bytes = std::as_bytes(std::span<const T>(values));
   store::write_npy(*o.output, dtype, shape, [&](std::uint64_t offset, MutableBytes out) {
@@ -286,15 +287,15 @@ void write_array(const Options& o, const model::Model& model, const probe::Seque
 }
 
 void write_tensors(const Options& o, const commands::OpenedModel& opened,
-                   const probe::Sequence& sequence) {
-  probe::DumpRequest request;
+                   const evaluate::Sequence& sequence) {
+  evaluate::DumpRequest request;
   request.attentions = o.what == What::kAttentions;
   request.hidden_states = o.what == What::kHiddenStates;
   request.metadata = {
       {"model", o.open.model},
       {"precision", std::string(kernel::precision_name(opened.model->precision()))}};
   for (const commands::Given& g : opened.given) request.metadata.emplace_back(g.name, g.value);
-  probe::dump(*opened.model, {&sequence, 1}, request, *o.output);
+  evaluate::dump(*opened.model, {&sequence, 1}, request, *o.output);
 }
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
@@ -303,13 +304,13 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   const commands::OpenedModel opened =
       commands::open_model(o.open, o.open.model, !o.sequences.records, session);
   const model::Model& model = *opened.model;
-  probe::HeadChoice choice = choice_of(o);
-  if (o.what == What::kAttentions) probe::check_choice(choice, model.design());
+  evaluate::HeadChoice choice = choice_of(o);
+  if (o.what == What::kAttentions) evaluate::check_choice(choice, model.design());
   const Index states = model.design().num_hidden_layers;
   if (o.what == What::kHiddenStates && choice.layer && *choice.layer > states) {
     throw UsageError(fmt::format("--layer: found {}, expected 0 to {}", *choice.layer, states));
   }
-  const probe::Sequence sequence = sequence_of(o, opened, command, session);
+  const evaluate::Sequence sequence = sequence_of(o, opened, command, session);
   if (!o.output) {
     const draw::TerminalStyle style{.width = session.terminal_width(),
                                     .unicode = session.takes_utf8(),

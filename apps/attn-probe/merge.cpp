@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/part_contents.hpp"

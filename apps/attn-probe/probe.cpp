@@ -9,8 +9,8 @@
 #include "commands.hpp"
 #include "commands/result_format.hpp"
 #include "commands/sequences.hpp"
-#include "probe/states/state_probe.hpp"
-#include "probe/states/zero_scheme.hpp"
+#include "evaluate/states/state_probe.hpp"
+#include "evaluate/states/zero_scheme.hpp"
 
 namespace masque::attn_probe {
 
@@ -19,37 +19,37 @@ namespace {
 struct Options {
   commands::OpenModelOptions open;
   commands::SequenceOptions sequences;
-  probe::ProbeRequest request;
+  evaluate::ProbeRequest request;
   std::optional<double> rate;
   std::optional<std::uint64_t> seed;
   std::int64_t token = 0;
   std::optional<std::int64_t> length;
-  probe::ZeroSchemeRequest scheme;
+  evaluate::ZeroSchemeRequest scheme;
 };
 
 cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.open.common);
   commands::check_sequences(o.sequences, command);
-  if (o.request.target == probe::ProbeTarget::kLabel && !o.sequences.records)
+  if (o.request.target == evaluate::ProbeTarget::kLabel && !o.sequences.records)
     throw UsageError("text has no labels: use --records");
   if ((o.rate || o.seed) && !o.request.at_mask)
     throw UsageError("--rate and --seed need --at mask");
   const commands::OpenedModel opened =
       commands::open_model(o.open, o.open.model, !o.sequences.records, session);
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
-  probe::ProbeRequest request = o.request;
+  evaluate::ProbeRequest request = o.request;
   request.rate = o.rate.value_or(request.rate);
   request.mask = opened.options.mask_token_id;
   request.seed = o.seed.value_or(0);
-  probe::StateProbe states(*opened.model, request);
+  evaluate::StateProbe states(*opened.model, request);
   commands::SequenceWork work;
-  work.use = [&](probe::Sequence&& sequence, std::string_view) { states.add(sequence); };
+  work.use = [&](evaluate::Sequence&& sequence, std::string_view) { states.add(sequence); };
   work.enough = [&] { return states.full(); };
   const cli::ExitCode code = commands::each_sequence(o.sequences, opened, command, work, session);
   const auto format = commands::ResultFormat::of(opened.model->precision(), o.open.digits);
   cli::Table table(session, o.open.common,
                    {"hidden_states", "rows", "r_squared", "accuracy", "baseline"});
-  for (const probe::ProbeRow& row : states.fit()) {
+  for (const evaluate::ProbeRow& row : states.fit()) {
     table.row({row.layer, row.rows, format.cell(row.r_squared), format.cell(row.accuracy),
                format.cell(row.baseline)});
   }
@@ -57,19 +57,19 @@ cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Ses
   return code;
 }
 
-void print_zero(const std::vector<probe::ZeroRow>& rows, const commands::ResultFormat& format,
+void print_zero(const std::vector<evaluate::ZeroRow>& rows, const commands::ResultFormat& format,
                 const Options& o, cli::Session& session) {
   cli::Table table(session, o.open.common, {"hidden_states", "spread", "scale"});
-  for (const probe::ZeroRow& row : rows)
+  for (const evaluate::ZeroRow& row : rows)
     table.row({row.layer, format.cell(row.spread), format.cell(row.scale)});
   table.finish();
 }
 
 cli::ExitCode run_scheme(const Options& o, cli::Session& session) {
   session.configure(o.open.common);
-  probe::ZeroSchemeRequest request = o.scheme;
+  evaluate::ZeroSchemeRequest request = o.scheme;
   request.seed = o.open.common.seed;
-  print_zero(probe::zero_probe(request),
+  print_zero(evaluate::zero_probe(request),
              commands::ResultFormat::of(kernel::Precision::kF64, o.open.digits), o, session);
   return cli::ExitCode::kDone;
 }
@@ -85,21 +85,21 @@ cli::ExitCode run_zero(const Options& o, cli::Session& session) {
   std::optional<mask::Mask> mask;
   if (opened.mask_of)
     mask = opened.mask_of(std::vector<TokenId>(static_cast<std::size_t>(length), token));
-  print_zero(probe::zero_probe(*opened.model, token, length, mask),
+  print_zero(evaluate::zero_probe(*opened.model, token, length, mask),
              commands::ResultFormat::of(opened.model->precision(), o.open.digits), o, session);
   return cli::ExitCode::kDone;
 }
 
-void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget target,
+void declare_states(cli::Command& parent, const char* name, evaluate::ProbeTarget target,
                     const char* summary, const char* what) {
   auto o = std::make_shared<Options>();
   o->request.target = target;
   cli::Command& c = parent.subcommand(name, summary);
-  if (target == probe::ProbeTarget::kLabel) {
+  if (target == evaluate::ProbeTarget::kLabel) {
     c.example(fmt::format("attn-probe probe {} electra-small-discriminator/ --records tagged.jsonl",
                           name),
               what);
-  } else if (target == probe::ProbeTarget::kSegment) {
+  } else if (target == evaluate::ProbeTarget::kSegment) {
     c.example(
         "paste a.txt b.txt | tok encode bert-base-uncased/ --pair --special --jsonl --with seg | "
         "attn-probe probe segment bert-base-uncased/ --records -",
@@ -117,7 +117,7 @@ void declare_states(cli::Command& parent, const char* name, probe::ProbeTarget t
                   o->request.rate));
   c.option("--rows", "N", o->request.rows, cli::AllowedRange{2, 1e9},
            "number of states to use per layer, taken from the first texts");
-  if (target == probe::ProbeTarget::kToken) {
+  if (target == evaluate::ProbeTarget::kToken) {
     c.option("--classes", "N", o->request.classes, cli::AllowedRange{2, 1e6},
              "distinguish the N most frequent tokens");
   }
@@ -162,15 +162,15 @@ void declare_probe(cli::Command& tool) {
   cli::Command& parent = tool.subcommand(
       "probe",
       "measures what ridge regression predicts from the states of each layer, on held-out texts");
-  declare_states(parent, "position", probe::ProbeTarget::kPosition,
+  declare_states(parent, "position", evaluate::ProbeTarget::kPosition,
                  "predicts the position of a token",
                  "R², and the share of predictions that round to the right position");
-  declare_states(parent, "token", probe::ProbeTarget::kToken, "predicts the token itself",
+  declare_states(parent, "token", evaluate::ProbeTarget::kToken, "predicts the token itself",
                  "among the 50 most frequent");
-  declare_states(parent, "segment", probe::ProbeTarget::kSegment, "predicts the segment of a token",
-                 "pairs of texts, read as records with seg");
+  declare_states(parent, "segment", evaluate::ProbeTarget::kSegment,
+                 "predicts the segment of a token", "pairs of texts, read as records with seg");
   declare_states(
-      parent, "label", probe::ProbeTarget::kLabel, "predicts the label of a token",
+      parent, "label", evaluate::ProbeTarget::kLabel, "predicts the label of a token",
       "parts of speech, named entities …: records with a label for each token, -100 for none");
   auto o = std::make_shared<Options>();
   cli::Command& c = parent.subcommand(

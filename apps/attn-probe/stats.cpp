@@ -5,14 +5,14 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/part_contents.hpp"
 #include "commands/sequences.hpp"
-#include "probe/attention/attention_stats.hpp"
-#include "probe/attention/token_marks.hpp"
+#include "evaluate/attention/attention_stats.hpp"
+#include "evaluate/attention/token_marks.hpp"
 #include "stats_output.hpp"
 #include "stats_parts.hpp"
 
@@ -24,7 +24,7 @@ struct Options {
   commands::OpenModelOptions open;
   commands::SequenceOptions input;
   OutputOptions output;
-  probe::HeadThresholds thresholds;
+  evaluate::HeadThresholds thresholds;
   std::int64_t rank = 0;
 };
 
@@ -85,20 +85,21 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   const commands::OpenedModel opened =
       commands::open_model(o.open, o.open.model, !o.input.records || !tokens.empty(), session);
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
-  probe::AttentionStats stats(*opened.model, {.batch_tokens = o.open.batch_tokens,
-                                              .thresholds = o.thresholds,
-                                              .rank_sentences = static_cast<std::uint64_t>(o.rank),
-                                              .tokens = ids_of(tokens, opened),
-                                              .compares_layers = o.input.stream.shard.has_value() ||
-                                                                 needs_layers(o.output)});
+  evaluate::AttentionStats stats(
+      *opened.model,
+      {.batch_tokens = o.open.batch_tokens,
+       .thresholds = o.thresholds,
+       .rank_sentences = static_cast<std::uint64_t>(o.rank),
+       .tokens = ids_of(tokens, opened),
+       .compares_layers = o.input.stream.shard.has_value() || needs_layers(o.output)});
   commands::InputPart part;
   commands::SequenceWork work;
   work.part = &part;
   work.flush = [&] { stats.flush(); };
-  work.use = [&](probe::Sequence&& sequence, std::string_view text) {
+  work.use = [&](evaluate::Sequence&& sequence, std::string_view text) {
     if (sequence.size() == sequence.prefix + sequence.suffix) return;
-    probe::TokenMarks marks;
-    if (!o.input.records) marks = probe::mark_tokens(sequence, text, *opened.tokenizer);
+    evaluate::TokenMarks marks;
+    if (!o.input.records) marks = evaluate::mark_tokens(sequence, text, *opened.tokenizer);
     stats.add({std::move(sequence), std::move(marks.special), std::move(marks.punctuation)});
   };
   const cli::ExitCode code = commands::each_sequence(o.input, opened, command, work, session);

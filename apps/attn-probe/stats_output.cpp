@@ -9,20 +9,20 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/json_writer.hpp"
-#include "base/name_table.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/name_table.hpp"
+#include "base/string/split.hpp"
 #include "draw/figure_file.hpp"
 
 namespace masque::attn_probe {
 
 namespace {
 
-using probe::AttentionTotals;
-using probe::HeadField;
-using probe::Moments;
-using probe::StateTotals;
+using evaluate::AttentionTotals;
+using evaluate::HeadField;
+using evaluate::Moments;
+using evaluate::StateTotals;
 
 using NamedColumns = std::vector<std::pair<std::string_view, Column>>;
 
@@ -67,8 +67,8 @@ bool shows_states(const std::vector<Column>& columns) {
 void leave_out_ranks(const AttentionTotals& totals, std::vector<Column>& columns) {
   std::erase_if(columns, [&](const Column& column) {
     if (!column.head) return false;
-    const auto& info = probe::kHeadFieldTable[probe::index_of(*column.head)];
-    return info.per == probe::MeasuredPer::kRank &&
+    const auto& info = evaluate::kHeadFieldTable[evaluate::index_of(*column.head)];
+    return info.per == evaluate::MeasuredPer::kRank &&
            std::ranges::all_of(totals.head,
                                [&](const auto& head) { return head[HeadField::kMapRank].n == 0; });
   });
@@ -77,7 +77,7 @@ void leave_out_ranks(const AttentionTotals& totals, std::vector<Column>& columns
 /// Rows of maps that no field counts.
 std::uint64_t rows_left_out(const AttentionTotals& totals) {
   std::uint64_t rows = 0;
-  for (const probe::HeadTotals& head : totals.head)
+  for (const evaluate::HeadTotals& head : totals.head)
     rows += totals.tokens - std::min(totals.tokens, head.count(HeadField::kEntropy));
   return rows;
 }
@@ -99,7 +99,7 @@ Number number_of(const AttentionTotals& totals, Index layer, Index head, const C
   if (!column.is_of_heads())
     return of_state(totals.state[static_cast<std::size_t>(layer + 1)], column.state);
   if (layer < 0) return {};
-  const probe::HeadTotals& own = totals.of(layer, head);
+  const evaluate::HeadTotals& own = totals.of(layer, head);
   if (column.token) {
     if (*column.token >= own.tokens.size() || own.tokens[*column.token].n == 0) return {};
     const Moments& m = own.tokens[*column.token];
@@ -224,7 +224,7 @@ void draw(const AttentionTotals& totals, const Column& column, const std::string
   if (low > high) low = high = 0;
   // Small differences of large numbers are no contrast.
   const double darkest =
-      column.head && probe::may_be_negative(*column.head) ? low : std::min(low, 0.0);
+      column.head && evaluate::may_be_negative(*column.head) ? low : std::min(low, 0.0);
   draw::Figure figure;
   figure.title = title_of(column);
   figure.description =
@@ -290,8 +290,8 @@ void check_output(const OutputOptions& options, bool json) {
 
 bool needs_layers(const OutputOptions& options) {
   const auto compares = [](const Column& column) {
-    return column.head >= probe::HeadField::kBelowCosine &&
-           column.head <= probe::HeadField::kLowestDivergence;
+    return column.head >= evaluate::HeadField::kBelowCosine &&
+           column.head <= evaluate::HeadField::kLowestDivergence;
   };
   return std::ranges::any_of(chosen(options), compares) || compares(drawn(options));
 }
@@ -299,8 +299,8 @@ bool needs_layers(const OutputOptions& options) {
 bool needs_ranks(const OutputOptions& options) {
   const bool named = options.fields && options.fields != "all";
   const auto is_rank = [](const Column& column) {
-    return column.head &&
-           probe::kHeadFieldTable[probe::index_of(*column.head)].per == probe::MeasuredPer::kRank;
+    return column.head && evaluate::kHeadFieldTable[evaluate::index_of(*column.head)].per ==
+                              evaluate::MeasuredPer::kRank;
   };
   return (named && std::ranges::any_of(chosen(options), is_rank)) || is_rank(drawn(options));
 }
@@ -330,13 +330,13 @@ void print_stats(const AttentionTotals& totals, const Provenance& provenance,
   if (options.picture) draw(totals, drawn(options), *options.picture);
 }
 
-using probe::MeasuredPer;
-using probe::StateTotals;
+using evaluate::MeasuredPer;
+using evaluate::StateTotals;
 
 std::vector<Column> all_columns(const std::vector<std::string>& tokens) {
   std::vector<Column> columns;
-  columns.reserve(probe::kHeadFields + tokens.size() + 2);
-  for (const auto& field : probe::kHeadFieldTable)
+  columns.reserve(evaluate::kHeadFields + tokens.size() + 2);
+  for (const auto& field : evaluate::kHeadFieldTable)
     columns.push_back(
         {std::string(field.name), field.field, {}, nullptr, field.per, field.formula});
   for (std::size_t t = 0; t < tokens.size(); ++t) {
@@ -345,7 +345,7 @@ std::vector<Column> all_columns(const std::vector<std::string>& tokens) {
                        t,
                        nullptr,
                        MeasuredPer::kRow,
-                       probe::kTokenFormula});
+                       evaluate::kTokenFormula});
   }
   columns.push_back({"residual",
                      {},

@@ -8,7 +8,7 @@
 
 #include "cli/run_tool.hpp"
 #include "commands/result_format.hpp"
-#include "probe/attention/attention_totals.hpp"
+#include "evaluate/attention/attention_totals.hpp"
 
 namespace masque::attn_probe {
 
@@ -44,7 +44,7 @@ bool needs_layers(const OutputOptions& options);
 
 /// Prints one row per head, after a row of the embeddings if fields of states are shown. Writes the
 /// picture.
-void print_stats(const probe::AttentionTotals& totals, const Provenance& provenance,
+void print_stats(const evaluate::AttentionTotals& totals, const Provenance& provenance,
                  const OutputOptions& options, const commands::ResultFormat& format,
                  const cli::CommonOptions& common, cli::Session& session);
 
@@ -53,10 +53,10 @@ void print_stats(const probe::AttentionTotals& totals, const Provenance& provena
 /// A field of a head, or of the states after its layer.
 struct Column {
   std::string name;
-  std::optional<probe::HeadField> head;
+  std::optional<evaluate::HeadField> head;
   std::optional<std::size_t> token = {};  ///< of HeadTotals::tokens
-  probe::Moments probe::StateTotals::*state = nullptr;
-  probe::MeasuredPer per = probe::MeasuredPer::kSentence;  ///< what it is measured of
+  evaluate::Moments evaluate::StateTotals::*state = nullptr;
+  evaluate::MeasuredPer per = evaluate::MeasuredPer::kSentence;  ///< what it is measured of
   std::string_view formula;
 
   /// Whether it is a field of heads, not of states.

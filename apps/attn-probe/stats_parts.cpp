@@ -7,18 +7,18 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json_writer.hpp"
-#include "base/parallel.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/thread/parallel.hpp"
 #include "stats_output.hpp"
 
 namespace masque::attn_probe {
 
 namespace {
 
-using probe::AttentionTotals;
-using probe::HeadTotals;
-using probe::LinePoints;
-using probe::Moments;
+using evaluate::AttentionTotals;
+using evaluate::HeadTotals;
+using evaluate::LinePoints;
+using evaluate::Moments;
 
 /// More than any model has; what is read is not trusted, and every pair of heads takes memory.
 constexpr std::uint64_t kMostLayers = 1000;
@@ -34,7 +34,9 @@ void add_sums(const LinePoints& p, JsonWriter& json) {
   json.member("xx", p.xx).member("xy", p.xy).member("yy", p.yy).end_object();
 }
 
-bool is_slope(const probe::HeadFieldInfo& field) { return field.per == probe::MeasuredPer::kSlope; }
+bool is_slope(const evaluate::HeadFieldInfo& field) {
+  return field.per == evaluate::MeasuredPer::kSlope;
+}
 
 constexpr commands::ResultReader kReader("a line that stats --shard printed");
 
@@ -62,7 +64,7 @@ std::size_t read_head(const JsonValue& root, const std::vector<std::string>& tok
   const auto head = count_below(root, "head", static_cast<std::uint64_t>(part.heads));
   const auto heads = static_cast<std::size_t>(part.heads);
   HeadTotals& own = part.head[layer * heads + head];
-  for (const auto& field : probe::kHeadFieldTable) {
+  for (const auto& field : evaluate::kHeadFieldTable) {
     const JsonValue& value = kReader.member(root, field.name, JsonKind::kObject);
     if (is_slope(field)) {
       own.partition = points_of(value);
@@ -123,7 +125,7 @@ std::string part_json(const AttentionTotals& totals, std::string_view part,
   for (std::size_t i = 0; i < totals.head.size(); ++i) {
     line([&](JsonWriter& json) {
       json.member("layer", i / heads).member("head", i % heads);
-      for (const auto& field : probe::kHeadFieldTable) {
+      for (const auto& field : evaluate::kHeadFieldTable) {
         json.key(field.name);
         is_slope(field) ? add_sums(totals.head[i].partition, json)
                         : add_sums(totals.head[i][field.field], json);

@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 #include "commands.hpp"
 #include "commands/number_list.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/sequences.hpp"
-#include "probe/score/visible_context.hpp"
+#include "evaluate/score/visible_context.hpp"
 
 namespace masque::attn_probe {
 
@@ -41,7 +41,7 @@ std::vector<Index> counts_of(const std::string& list) {
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.open.common);
-  probe::VisibleContextRequest request;
+  evaluate::VisibleContextRequest request;
   request.visible = counts_of(o.visible);
   request.draws = o.draws;
   request.seed = o.seed.value_or(0);
@@ -53,15 +53,16 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
         "--mask, --kv and --query: not supported, the visible tokens are drawn at random");
   }
   request.mask = opened.tokenizer->roles().mask;
-  std::unique_ptr<probe::VisibleContext> context;
+  std::unique_ptr<evaluate::VisibleContext> context;
   if (const auto problem = input_error_message([&] {
-        context = std::make_unique<probe::VisibleContext>(*opened.model, opened.options, request);
+        context =
+            std::make_unique<evaluate::VisibleContext>(*opened.model, opened.options, request);
       }))
     throw InputError(opened.path, *problem);
   session.note(fmt::format("{}: {}; {} draws, seed {}", opened.path, opened.description(),
                            request.draws, request.seed));
   commands::SequenceWork work;
-  work.use = [&](const probe::Sequence& sequence, std::string_view) {
+  work.use = [&](const evaluate::Sequence& sequence, std::string_view) {
     if (const auto problem = input_error_message([&] { context->add(sequence); }))
       throw InputError(fmt::format("sequence {}: {}", sequence.number, *problem));
   };
@@ -71,7 +72,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   const auto format = commands::ResultFormat::of(opened.model->precision(), o.open.digits);
   cli::Table table(session, o.open.common,
                    {"visible", "distance", "lines", "tokens", "nll", "nll_se"});
-  for (const probe::VisibleContextRow& row : context->rows()) {
+  for (const evaluate::VisibleContextRow& row : context->rows()) {
     table.row({static_cast<std::uint64_t>(row.visible), row.distance_text(), row.loss.lines,
                static_cast<std::uint64_t>(std::llround(row.loss.counts)),
                format.cell(row.loss.mean()), format.cell(row.loss.standard_error())});

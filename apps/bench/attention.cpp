@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "kernel/parallel.hpp"
 #include "mask/expression.hpp"
-#include "nn/attention_evaluation.hpp"
-#include "nn/differentiable_attention.hpp"
+#include "nn/attention/attention_evaluation.hpp"
+#include "nn/attention/differentiable_attention.hpp"
 #include "timing.hpp"
 
 namespace masque::bench {

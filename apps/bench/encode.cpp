@@ -2,13 +2,13 @@
 #include <memory>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/string/split.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "text/fast_encoder.hpp"
-#include "text/spiece_model.hpp"
-#include "text/vocabulary_file.hpp"
+#include "text/fast/fast_encoder.hpp"
+#include "text/model/vocabulary_file.hpp"
+#include "text/open/spiece_model.hpp"
 #include "timing.hpp"
 
 namespace masque::bench {

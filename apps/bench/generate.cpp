@@ -1,5 +1,5 @@
 // bench generate: tokens per second of texts that a causal model continues.
-#include "probe/write/generate.hpp"
+#include "evaluate/write/generate.hpp"
 
 #include <memory>
 #include <sstream>
@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/output_file.hpp"
-#include "base/random.hpp"
-#include "base/split.hpp"
+#include "base/file/output_file.hpp"
+#include "base/random/random.hpp"
+#include "base/string/split.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
@@ -35,11 +35,11 @@ struct Options {
   cli::CommonOptions common;
 };
 
-std::vector<probe::Prompt> prompts_of(const Options& o, Index vocabulary) {
-  std::vector<probe::Prompt> prompts;
+std::vector<evaluate::Prompt> prompts_of(const Options& o, Index vocabulary) {
+  std::vector<evaluate::Prompt> prompts;
   if (!o.ids) {
     for (int s = 0; s < o.batch; ++s) {
-      probe::Prompt& prompt = prompts.emplace_back();
+      evaluate::Prompt& prompt = prompts.emplace_back();
       prompt.id = static_cast<std::uint64_t>(s);
       Draw draw(1, "bench generate", prompt.id);
       for (int i = 0; i < o.prompt_tokens; ++i)
@@ -49,7 +49,7 @@ std::vector<probe::Prompt> prompts_of(const Options& o, Index vocabulary) {
   }
   const std::string text = commands::read_file(*o.ids);
   for (const std::string_view line : split_terminated(text, '\n')) {
-    probe::Prompt& prompt = prompts.emplace_back();
+    evaluate::Prompt& prompt = prompts.emplace_back();
     prompt.id = prompts.size() - 1;
     std::istringstream words{std::string(line)};
     for (TokenId id = 0; words >> id;) prompt.ids.push_back(id);
@@ -66,17 +66,17 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   model::ModelOptions options;
   options.precision = o.precision;
   const auto model = model::open_model(o.model, options);
-  probe::check_generation(model->design(), false);
-  const std::vector<probe::Prompt> prompts = prompts_of(o, model->design().vocab_size);
-  probe::GenerateOptions generate;
+  evaluate::check_generation(model->design(), false);
+  const std::vector<evaluate::Prompt> prompts = prompts_of(o, model->design().vocab_size);
+  evaluate::GenerateOptions generate;
   generate.max_new_tokens = o.max_new_tokens;
   generate.beams.num_beams = o.num_beams;
-  std::vector<probe::Generated> texts;
+  std::vector<evaluate::Generated> texts;
   const Timing timing =
-      time_of(o.repeats, [&] { texts = probe::generate(*model, prompts, generate); });
+      time_of(o.repeats, [&] { texts = evaluate::generate(*model, prompts, generate); });
   std::size_t tokens = 0;
   std::string ids;
-  for (const probe::Generated& text : texts) {
+  for (const evaluate::Generated& text : texts) {
     tokens += text.ids.size();
     ids += fmt::format("{}\n", fmt::join(text.ids, " "));
   }

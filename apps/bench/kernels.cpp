@@ -1,7 +1,7 @@
 // bench kernels: every case of the kernels' table, one after the other.
 #include <memory>
 
-#include "base/processor.hpp"
+#include "base/processor/processor.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "kernel/parallel.hpp"

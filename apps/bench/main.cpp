@@ -1,7 +1,7 @@
 // Times what the tools are built on. For developers: never installed.
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "kernel/library_version.hpp"
+#include "kernel/onednn/library_version.hpp"
 
 int main(int argc, char** argv) {
   return masque::cli::run_tool(

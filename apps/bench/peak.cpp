@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/processor.hpp"
+#include "base/processor/processor.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "kernel/parallel.hpp"
@@ -15,8 +15,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "../apps/bench/peak.cpp"
-#include "base/simd.hpp"
-#include "kernel/group-inl.hpp"
+#include "base/processor/simd.hpp"
+#include "kernel/number/group-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace masque::bench {

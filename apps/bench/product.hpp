@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "kernel/strip_weights.hpp"
+#include "kernel/product/strip_weights.hpp"
 
 namespace masque::bench {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "commands/run_options.hpp"

@@ -9,8 +9,8 @@
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/text_stream.hpp"
+#include "evaluate/score/length_policy.hpp"
 #include "grow/compare_models.hpp"
-#include "probe/score/length_policy.hpp"
 #include "run_growth.hpp"
 
 namespace masque::ckpt_grow {
@@ -33,7 +33,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   grow::ModelComparison comparison({*first.model, first.mask_of}, {*second.model, second.mask_of});
   std::optional<Index> limit;
   for (const commands::OpenedModel* one : {&first, &second}) {
-    const auto own = probe::token_limit(one->model->design(), o.max_length.value_or(0));
+    const auto own = evaluate::token_limit(one->model->design(), o.max_length.value_or(0));
     if (own) limit = std::min(*own, limit.value_or(*own));
   }
   const bool has_segments = first.model->design().type_vocab_size > 1;
@@ -43,7 +43,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     const text::Encoding encoding = first.tokenizer->encode(line, {.special = true});
     const std::vector<Index> segments(encoding.type_ids.begin(), encoding.type_ids.end());
     const std::vector<TokenId>& ids = encoding.ids;
-    if (limit && std::ssize(ids) > *limit) return probe::too_long(std::ssize(ids), *limit);
+    if (limit && std::ssize(ids) > *limit) return evaluate::too_long(std::ssize(ids), *limit);
     comparison.add(ids, has_segments ? segments : std::vector<Index>());
     return std::nullopt;
   };

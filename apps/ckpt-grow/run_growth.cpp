@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
+#include "base/string/comma_list.hpp"
 #include "cli/shared_options.hpp"
 #include "commands/open_model.hpp"
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/string/comma_list.hpp"
 #include "cli/option_values.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"

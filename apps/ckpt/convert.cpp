@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "base/ascii.hpp"
-#include "base/comma_list.hpp"
 #include "base/escape.hpp"
+#include "base/string/ascii.hpp"
+#include "base/string/comma_list.hpp"
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
+#include "base/string/comma_list.hpp"
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/split.hpp"
+#include "base/string/split.hpp"
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "cli/substitution.hpp"

@@ -3,7 +3,7 @@
 #include <mutex>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "commands/selection_options.hpp"

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
-#include "base/output_file.hpp"
+#include "base/file/file.hpp"
+#include "base/file/output_file.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/comma_list.hpp"
 #include "cli/input_lines.hpp"
 #include "commands/text_stream.hpp"
 #include "records/noise.hpp"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <memory>
 
-#include "base/json_writer.hpp"
+#include "base/json/json_writer.hpp"
 #include "commands.hpp"
 #include "edit_options.hpp"
 #include "surgery/patch/patch_rows.hpp"

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "base/file.hpp"
-#include "base/parallel.hpp"
+#include "base/file/file.hpp"
+#include "base/thread/parallel.hpp"
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"

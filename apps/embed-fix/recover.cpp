@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
-#include "base/in_place.hpp"
+#include "base/file/in_place.hpp"
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"

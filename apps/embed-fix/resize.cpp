@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "commands.hpp"
 #include "shared_options.hpp"
 #include "vocabulary_command.hpp"

@@ -7,8 +7,8 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/string/split.hpp"
 #include "cli/shared_options.hpp"
 #include "shared_options.hpp"
 #include "surgery/rows/row_init.hpp"

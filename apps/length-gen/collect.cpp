@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "commands.hpp"
 #include "run_output.hpp"
 

@@ -2,8 +2,8 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "evaluate/statistics/low_rank_fit.hpp"
 #include "length/arms.hpp"
-#include "probe/statistics/low_rank_fit.hpp"
 
 namespace masque::length_gen {
 
@@ -18,16 +18,16 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  probe::LowRankRequest request;
+  evaluate::LowRankRequest request;
   request.key_sizes = length::parse_lengths("key_sizes", o.key_sizes);
   request.restarts = o.restarts;
   request.seed = o.common.seed;
   cli::Table table(session, o.common,
                    {"n", "rank", "key_size", "kl", "truncated_kl", "iterations", "settled"});
   for (const Index n : length::parse_lengths("lengths", o.lengths)) {
-    const Matrix<double> weights = probe::random_weights(n, o.temperature, o.common.seed);
-    const probe::LowRankFit fit = probe::fit_low_rank(weights.view(), request);
-    for (const probe::LowRankRow& row : fit.rows) {
+    const Matrix<double> weights = evaluate::random_weights(n, o.temperature, o.common.seed);
+    const evaluate::LowRankFit fit = evaluate::fit_low_rank(weights.view(), request);
+    for (const evaluate::LowRankRow& row : fit.rows) {
       table.row({n, fit.rank, row.key_size, row.kl, row.truncated_kl, row.iterations, row.settled});
     }
   }

@@ -1,6 +1,6 @@
 // Length generalisation: trained at one length, scored at others.
 #include "commands.hpp"
-#include "kernel/library_version.hpp"
+#include "kernel/onednn/library_version.hpp"
 
 int main(int argc, char** argv) {
   using masque::cli::Command;

@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/name_list.hpp"
-#include "base/parallel.hpp"
+#include "base/string/name_list.hpp"
+#include "base/thread/parallel.hpp"
 #include "commands/run_options.hpp"
 #include "run_output.hpp"
 #include "scoring_options.hpp"

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/digest_line.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/output_file.hpp"
+#include "base/file/file.hpp"
+#include "base/file/output_file.hpp"
+#include "base/input/digest_line.hpp"
 #include "draw/chart.hpp"
 #include "draw/svg.hpp"
 #include "length/store.hpp"
@@ -31,8 +31,8 @@ std::string or_none(Index number) {
 }
 
 /// What is summed up over seeds, by name.
-std::vector<std::pair<const char*, probe::Summary LengthSummary::*>> measures(bool whole) {
-  std::vector<std::pair<const char*, probe::Summary LengthSummary::*>> all{
+std::vector<std::pair<const char*, evaluate::Summary LengthSummary::*>> measures(bool whole) {
+  std::vector<std::pair<const char*, evaluate::Summary LengthSummary::*>> all{
       {"accuracy", &LengthSummary::accuracy}, {"loss", &LengthSummary::loss}};
   if (whole) all.emplace_back("whole", &LengthSummary::whole);
   return all;
@@ -61,17 +61,18 @@ std::string summary_text(const LengthTable& table, const std::vector<LengthSumma
                 {"measure", "seeds", "mean", "sd", "min", "max", "low", "high", "chance"});
   std::string text = line_of(header);
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  const auto end = [](const probe::Summary& s, double probe::Interval::*which) {
+  const auto end = [](const evaluate::Summary& s, double evaluate::Interval::*which) {
     return s.interval ? fmt::format("{}", (*s.interval).*which) : std::string("-");
   };
   for (const LengthSummary& cell : summary) {
     for (const auto& [name, field] : measures(table.names.whole)) {
-      const probe::Summary& s = cell.*field;
+      const evaluate::Summary& s = cell.*field;
       const bool is_accuracy = field == &LengthSummary::accuracy;
-      text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n",
-                          fmt::join(key_of(table, cell), "\t"), name, s.n, s.mean, s.sd, s.min,
-                          s.max, end(s, &probe::Interval::low), end(s, &probe::Interval::high),
-                          is_accuracy ? table.names.chance.at(cell.length) : kNone);
+      text +=
+          fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n",
+                      fmt::join(key_of(table, cell), "\t"), name, s.n, s.mean, s.sd, s.min, s.max,
+                      end(s, &evaluate::Interval::low), end(s, &evaluate::Interval::high),
+                      is_accuracy ? table.names.chance.at(cell.length) : kNone);
     }
   }
   return text;
@@ -103,7 +104,7 @@ std::string chance_text(const LengthTable& table, const std::vector<LengthSummar
 /// A curve for each design, window and whether it was fine-tuned: means over seeds, with a band
 /// from the least to the largest of several.
 draw::Chart chart_of(const LengthTable& table, const std::vector<LengthSummary>& summary,
-                     const char* name, probe::Summary LengthSummary::*measure) {
+                     const char* name, evaluate::Summary LengthSummary::*measure) {
   draw::Chart chart;
   chart.title = fmt::format("{}, trained at {}", table.title, table.names.trained);
   chart.x = {"length", true};
@@ -119,7 +120,7 @@ draw::Chart chart_of(const LengthTable& table, const std::vector<LengthSummary>&
       chart.curves.push_back({curve_name(table, cell), {}, {}});
     }
     last = &cell;
-    const probe::Summary& values = cell.*measure;
+    const evaluate::Summary& values = cell.*measure;
     draw::Curve& curve = chart.curves.back();
     curve.x.push_back(static_cast<double>(cell.length));
     curve.y.push_back(values.mean);
@@ -237,24 +238,24 @@ void print_summary(const LengthTable& table, const cli::CommonOptions& common,
   if (table.names.whole) columns.emplace_back("whole");
   columns.emplace_back("chance");
   cli::Table out(session, common, columns);
-  const auto end = [](const probe::Summary& s, double probe::Interval::*which) {
+  const auto end = [](const evaluate::Summary& s, double evaluate::Interval::*which) {
     return s.interval ? cli::Cell::rounded((*s.interval).*which) : cli::Cell::none();
   };
   const std::vector<LengthSummary> summary = length::summarise_lengths(table.rows);
   if (!summary.empty() && summary.front().accuracy.n > 1) {
     session.note(
         fmt::format("low, high: Student's {:.0f} % interval of the mean accuracy over {} seeds",
-                    100 * probe::kIntervalLevel, summary.front().accuracy.n));
+                    100 * evaluate::kIntervalLevel, summary.front().accuracy.n));
   }
   for (const LengthSummary& cell : summary) {
-    const probe::Summary& s = cell.accuracy;
+    const evaluate::Summary& s = cell.accuracy;
     std::vector<cli::Cell> cells{table.names.designs[cell.arm], table.names.trained};
     if (table.finetuned) cells.emplace_back(or_none(cell.finetuned ? cell.length : 0));
     for (const cli::Cell& one :
          {cli::Cell(or_none(cell.window)), cli::Cell(cell.length), cli::Cell(cell.targets),
           cli::Cell(s.n), cli::Cell::rounded(s.mean), cli::Cell::rounded(s.sd),
-          cli::Cell::rounded(s.min), cli::Cell::rounded(s.max), end(s, &probe::Interval::low),
-          end(s, &probe::Interval::high), cli::Cell::rounded(cell.loss.mean),
+          cli::Cell::rounded(s.min), cli::Cell::rounded(s.max), end(s, &evaluate::Interval::low),
+          end(s, &evaluate::Interval::high), cli::Cell::rounded(cell.loss.mean),
           cli::Cell::rounded(cell.loss.sd)})
       cells.push_back(one);
     if (table.names.whole) cells.push_back(cli::Cell::rounded(cell.whole.mean));

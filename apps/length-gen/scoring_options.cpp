@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/split.hpp"
+#include "base/string/split.hpp"
 #include "exchange/read_masks.hpp"
 #include "length/arms.hpp"
 

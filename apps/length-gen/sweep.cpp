@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/interrupt.hpp"
+#include "base/thread/interrupt.hpp"
 #include "commands.hpp"
 #include "commands/cell_commands.hpp"
 #include "run_options.hpp"

@@ -110,7 +110,7 @@ length::StreamRequest stream_request(const TreatedModelOptions& o,
   request.lengths = grid.lengths;
   request.tokens = o.eval_tokens;
   request.threads = o.common.threads;
-  request.policy = probe::parse_length_policy(o.policy, "chunk, slide:STRIDE or last");
+  request.policy = evaluate::parse_length_policy(o.policy, "chunk, slide:STRIDE or last");
   return request;
 }
 

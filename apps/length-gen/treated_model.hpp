@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/output_folder.hpp"
+#include "base/file/output_folder.hpp"
 #include "cli/run_tool.hpp"
 #include "length/eval.hpp"
 #include "text/tokenizer.hpp"

@@ -6,25 +6,25 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
 #include "commands/provenance.hpp"
 #include "commands/result_format.hpp"
-#include "probe/statistics/correlation.hpp"
-#include "probe/statistics/summary.hpp"
+#include "evaluate/statistics/correlation.hpp"
+#include "evaluate/statistics/summary.hpp"
 
 namespace masque::lm_score {
 
 namespace {
 
-void add_moments(const probe::Moments& m, JsonWriter& json) {
+void add_moments(const evaluate::Moments& m, JsonWriter& json) {
   json.member("n", m.n).member("mean", m.mean).member("sum_squares", m.sum_squares);
 }
 
 /// `correct` is what merge adds; mean and sum_squares are those of numbers that are 1 for a right
 /// pair, else 0, as of the other commands.
-void add_counts(const probe::PairTally::Row& row, JsonWriter& json) {
+void add_counts(const evaluate::PairTally::Row& row, JsonWriter& json) {
   const auto n = static_cast<double>(row.n);
   const auto right = static_cast<double>(row.right);
   json.member("correct", row.right);
@@ -37,8 +37,8 @@ std::string sim_json(const Similarities& s, const Provenance& provenance, bool k
   std::string out;
   JsonWriter json(out);
   json.begin_object().member("command", "sim").member("file", s.file).member("n", s.gold.size());
-  json.raw_member("pearson", format.json(probe::pearson(s.gold, s.cosines)));
-  json.raw_member("spearman", format.json(probe::spearman(s.gold, s.cosines))).raw(provenance);
+  json.raw_member("pearson", format.json(evaluate::pearson(s.gold, s.cosines)));
+  json.raw_member("spearman", format.json(evaluate::spearman(s.gold, s.cosines))).raw(provenance);
   if (keep_pairs) json.key("gold").array(s.gold).key("cosines").array(s.cosines);
   json.end_object();
   return out;
@@ -73,8 +73,8 @@ void print_table(const std::vector<Similarities>& rows, const commands::ResultFo
   cli::Table table(session, common, {"file", "n", "pearson", "spearman"});
   for (const Similarities& s : rows) {
     table.row({s.file, static_cast<std::uint64_t>(s.gold.size()),
-               format.cell(probe::pearson(s.gold, s.cosines)),
-               format.cell(probe::spearman(s.gold, s.cosines))});
+               format.cell(evaluate::pearson(s.gold, s.cosines)),
+               format.cell(evaluate::spearman(s.gold, s.cosines))});
   }
   table.finish();
 }
@@ -94,19 +94,21 @@ Provenance with_shard(Provenance provenance, const std::optional<std::string>& s
   return commands::part_members(*shard, opened, input) + "," + provenance;
 }
 
-void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
+void print_pairs(const evaluate::PairTally& tally, const Provenance& provenance,
                  const cli::CommonOptions& common, cli::Session& session) {
   if (common.json) {
-    std::vector<probe::PairTally::Row> rows = tally.rows();
+    std::vector<evaluate::PairTally::Row> rows = tally.rows();
     // A shard without pairs has a line, too: merge knows then that it is there.
-    if (rows.empty()) rows.push_back({probe::PairTally::Level::kAll, "all"});
+    if (rows.empty()) rows.push_back({evaluate::PairTally::Level::kAll, "all"});
     std::vector<std::string> objects;
     for (const auto& row : rows) {
       std::string& out = objects.emplace_back();
       JsonWriter json(out);
-      json.begin_object().member("command", "pairs").member("level", probe::level_name(row.level));
+      json.begin_object()
+          .member("command", "pairs")
+          .member("level", evaluate::level_name(row.level));
       json.member("name", row.name).member("accuracy", row.accuracy());
-      const probe::Interval interval = probe::wilson_interval(row.right, row.n);
+      const evaluate::Interval interval = evaluate::wilson_interval(row.right, row.n);
       json.member("low", interval.low).member("high", interval.high);
       add_counts(row, json);
       json.raw(provenance).end_object();
@@ -115,14 +117,14 @@ void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
   }
   cli::Table table(session, common, {"level", "name", "n", "accuracy", "low", "high"});
   for (const auto& row : tally.rows()) {
-    const probe::Interval interval = probe::wilson_interval(row.right, row.n);
-    table.row({probe::level_name(row.level), row.name, row.n, row.accuracy(), interval.low,
+    const evaluate::Interval interval = evaluate::wilson_interval(row.right, row.n);
+    table.row({evaluate::level_name(row.level), row.name, row.n, row.accuracy(), interval.low,
                interval.high});
   }
   table.finish();
 }
 
-void print_comparison(const probe::PairComparison& comparison, const Provenance& provenance,
+void print_comparison(const evaluate::PairComparison& comparison, const Provenance& provenance,
                       const Provenance& against, const cli::CommonOptions& common,
                       cli::Session& session) {
   const auto share = [](std::uint64_t right, std::uint64_t n) {
@@ -133,7 +135,9 @@ void print_comparison(const probe::PairComparison& comparison, const Provenance&
     for (const auto& row : comparison.rows()) {
       std::string& out = objects.emplace_back();
       JsonWriter json(out);
-      json.begin_object().member("command", "pairs").member("level", probe::level_name(row.level));
+      json.begin_object()
+          .member("command", "pairs")
+          .member("level", evaluate::level_name(row.level));
       json.member("name", row.name).member("n", row.n);
       json.member("accuracy", share(row.first, row.n));
       json.member("accuracy_against", share(row.second, row.n)).member("only", row.only_first);
@@ -146,13 +150,13 @@ void print_comparison(const probe::PairComparison& comparison, const Provenance&
       session, common,
       {"level", "name", "n", "accuracy", "accuracy_against", "only", "only_against", "p"});
   for (const auto& row : comparison.rows()) {
-    table.row({probe::level_name(row.level), row.name, row.n, share(row.first, row.n),
+    table.row({evaluate::level_name(row.level), row.name, row.n, share(row.first, row.n),
                share(row.second, row.n), row.only_first, row.only_second, row.p()});
   }
   table.finish();
 }
 
-void print_ppl(const probe::Perplexity& p, const Provenance& provenance,
+void print_ppl(const evaluate::Perplexity& p, const Provenance& provenance,
                const commands::ResultFormat& format, const cli::CommonOptions& common,
                cli::Session& session) {
   if (common.json) {
@@ -205,8 +209,8 @@ void print_sim(const std::vector<Similarities>& files, const Provenance& provena
 
 void print_choices(const Choices& choices, const Provenance& provenance,
                    const cli::CommonOptions& common, cli::Session& session) {
-  const probe::Confusion& c = choices.confusion;
-  const probe::Interval interval = probe::wilson_interval(c.right(), c.total());
+  const evaluate::Confusion& c = choices.confusion;
+  const evaluate::Interval interval = evaluate::wilson_interval(c.right(), c.total());
   if (common.json) {
     std::string out;
     JsonWriter json(out);

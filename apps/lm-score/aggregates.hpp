@@ -8,9 +8,9 @@
 #include "commands/open_model.hpp"
 #include "commands/part_contents.hpp"
 #include "commands/result_format.hpp"
-#include "probe/score/classification.hpp"
-#include "probe/score/minimal_pairs.hpp"
-#include "probe/score/perplexity.hpp"
+#include "evaluate/score/classification.hpp"
+#include "evaluate/score/minimal_pairs.hpp"
+#include "evaluate/score/perplexity.hpp"
 
 namespace masque::lm_score {
 
@@ -24,17 +24,17 @@ Provenance with_shard(Provenance provenance, const std::optional<std::string>& s
                       const commands::OpenedModel& opened, const commands::InputPart& input);
 
 /// A row a group, with Wilson's interval of 95 %.
-void print_pairs(const probe::PairTally& tally, const Provenance& provenance,
+void print_pairs(const evaluate::PairTally& tally, const Provenance& provenance,
                  const cli::CommonOptions& common, cli::Session& session);
 
 /// A row a group, with the accuracy of both models and McNemar's exact test. `against` is the
 /// provenance of the second model.
-void print_comparison(const probe::PairComparison& comparison, const Provenance& provenance,
+void print_comparison(const evaluate::PairComparison& comparison, const Provenance& provenance,
                       const Provenance& against, const cli::CommonOptions& common,
                       cli::Session& session);
 
 /// The TSV form has `policy` and so on as lines of their own.
-void print_ppl(const probe::Perplexity& perplexity, const Provenance& provenance,
+void print_ppl(const evaluate::Perplexity& perplexity, const Provenance& provenance,
                const commands::ResultFormat& number, const cli::CommonOptions& common,
                cli::Session& session);
 
@@ -55,7 +55,7 @@ void print_sim(const std::vector<Similarities>& files, const Provenance& provena
 /// Labels, and how often each was chosen for each.
 struct Choices {
   std::vector<std::string> names;  ///< at least two
-  probe::Confusion confusion;
+  evaluate::Confusion confusion;
 };
 
 /// One row: accuracy with Wilson's interval of 95 %, macro F1, Matthews' correlation.

@@ -12,22 +12,22 @@
 #include <fmt/format.h>
 
 #include "aggregates.hpp"
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/json_writer.hpp"
-#include "base/parallel.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
+#include "base/thread/parallel.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/scoring.hpp"
 #include "commands/text_stream.hpp"
-#include "probe/score/few_shots.hpp"
-#include "probe/score/label_scorer.hpp"
-#include "probe/statistics/summary.hpp"
+#include "evaluate/score/few_shots.hpp"
+#include "evaluate/score/label_scorer.hpp"
+#include "evaluate/statistics/summary.hpp"
 
 namespace masque::lm_score {
 
@@ -37,7 +37,7 @@ namespace {
 
 struct ChooseOptions {
   commands::OpenModelOptions open;
-  commands::ScoringOptions scoring{.masked_kind = probe::ScoreKind::kPllWordL2r};
+  commands::ScoringOptions scoring{.masked_kind = evaluate::ScoreKind::kPllWordL2r};
   commands::StreamOptions stream;
   std::vector<std::string> files;
   std::string pattern;
@@ -68,7 +68,8 @@ class LabelledColumns {
 
   /// Throws InputError (message only) for a column that is not there, and a label that is none of
   /// these.
-  LabelledLine read(std::string_view line, const std::vector<probe::VerbalizedLabel>& labels) const;
+  LabelledLine read(std::string_view line,
+                    const std::vector<evaluate::VerbalizedLabel>& labels) const;
 
  private:
   std::vector<std::size_t> texts_;  ///< from 0
@@ -82,9 +83,9 @@ struct Chooser {
   Chooser& operator=(const Chooser&) = delete;
 
   commands::Scoring scoring;
-  probe::ClozeEncoder encoder;
-  probe::LabelWords words;
-  probe::LengthNormalization length;
+  evaluate::ClozeEncoder encoder;
+  evaluate::LabelWords words;
+  evaluate::LengthNormalization length;
   LabelledColumns columns;
   std::string provenance;  ///< members of a JSON object
 };
@@ -93,27 +94,27 @@ struct Chooser {
 constexpr const char* kContentFree = "N/A,[MASK],";
 constexpr std::int64_t kMostColumns = 1'000'000;
 
-probe::ClozeEncoder make_encoder(const ChooseOptions& o, const commands::OpenedModel& opened,
-                                 const commands::Scoring& scoring) {
-  using Policy = probe::LengthPolicy::Kind;
+evaluate::ClozeEncoder make_encoder(const ChooseOptions& o, const commands::OpenedModel& opened,
+                                    const commands::Scoring& scoring) {
+  using Policy = evaluate::LengthPolicy::Kind;
   const Policy policy = scoring.options.policy.kind;
   if (policy == Policy::kChunk || policy == Policy::kSlide) {
     throw UsageError(
         fmt::format("--policy {}: not supported by choose, expected error, skip, first or last",
-                    probe::policy_text(scoring.options.policy)));
+                    evaluate::policy_text(scoring.options.policy)));
   }
-  if (scoring.options.kind == probe::ScoreKind::kMdlm)
+  if (scoring.options.kind == evaluate::ScoreKind::kMdlm)
     throw UsageError("--kind mdlm gives only a bound, expected another kind");
-  if (scoring.options.kind == probe::ScoreKind::kMaskless)
+  if (scoring.options.kind == evaluate::ScoreKind::kMaskless)
     throw UsageError(
         "--kind maskless gives one number per text, expected a kind that scores tokens");
   const text::Tokenizer& tokenizer = *opened.tokenizer;
   const std::optional<TokenId> mask = tokenizer.roles().mask;
   return {tokenizer,
-          probe::ClozePattern(o.pattern, mask ? tokenizer.token(*mask) : std::string_view()),
+          evaluate::ClozePattern(o.pattern, mask ? tokenizer.token(*mask) : std::string_view()),
           {.sentence = scoring.sentence,
            .policy = scoring.options.policy,
-           .longest = probe::token_limit(opened.model->design(), scoring.options.max_length),
+           .longest = evaluate::token_limit(opened.model->design(), scoring.options.max_length),
            .mask = mask}};
 }
 
@@ -241,7 +242,7 @@ LabelledColumns::LabelledColumns(const ChooseOptions& o, std::size_t texts) {
 }
 
 LabelledLine LabelledColumns::read(std::string_view line,
-                                   const std::vector<probe::VerbalizedLabel>& labels) const {
+                                   const std::vector<evaluate::VerbalizedLabel>& labels) const {
   const std::vector<std::string_view> columns = split(line, '\t');
   const std::size_t most = std::max(*std::ranges::max_element(texts_), gold_.value_or(0));
   if (columns.size() <= most) {
@@ -251,11 +252,11 @@ LabelledLine LabelledColumns::read(std::string_view line,
   LabelledLine out;
   for (const std::size_t column : texts_) out.texts.emplace_back(columns[column]);
   if (!gold_) return out;
-  const auto found = std::ranges::find(labels, columns[*gold_], &probe::VerbalizedLabel::name);
+  const auto found = std::ranges::find(labels, columns[*gold_], &evaluate::VerbalizedLabel::name);
   if (found == labels.end()) {
     throw InputError(fmt::format("label '{}' is not in --labels, expected one of {}",
                                  escape(columns[*gold_]),
-                                 escape(comma_list(labels, &probe::VerbalizedLabel::name))));
+                                 escape(comma_list(labels, &evaluate::VerbalizedLabel::name))));
   }
   out.gold = found - labels.begin();
   return out;
@@ -264,8 +265,9 @@ LabelledLine LabelledColumns::read(std::string_view line,
 Chooser::Chooser(const ChooseOptions& o, const commands::OpenedModel& opened, cli::Session& session)
     : scoring(commands::make_scoring(o.scoring, o.open, opened, session)),
       encoder(make_encoder(o, opened, scoring)),
-      words(probe::label_words(encoder, *opened.tokenizer, probe::parse_verbalizer(o.labels))),
-      length(probe::parse_length_normalization(o.length_normalization.value_or("none"))),
+      words(
+          evaluate::label_words(encoder, *opened.tokenizer, evaluate::parse_verbalizer(o.labels))),
+      length(evaluate::parse_length_normalization(o.length_normalization.value_or("none"))),
       columns(o, encoder.pattern().texts()),
       provenance(choose_provenance(o, opened, scoring)) {}
 
@@ -279,10 +281,10 @@ std::vector<std::string> content_free_inputs(const ChooseOptions& o) {
 
 // The command.
 
-std::vector<std::string> names_of(const std::vector<probe::VerbalizedLabel>& labels) {
+std::vector<std::string> names_of(const std::vector<evaluate::VerbalizedLabel>& labels) {
   std::vector<std::string> names;
   names.reserve(labels.size());
-  for (const probe::VerbalizedLabel& label : labels) names.push_back(label.name);
+  for (const evaluate::VerbalizedLabel& label : labels) names.push_back(label.name);
   return names;
 }
 
@@ -317,7 +319,7 @@ class ChoicePrinter {
   }
 
   void print(const Chosen& chosen) {
-    const auto best = static_cast<std::size_t>(probe::likeliest_label(chosen.probabilities));
+    const auto best = static_cast<std::size_t>(evaluate::likeliest_label(chosen.probabilities));
     session_.print(options_.open.common.json ? object_of(chosen, best) : row_of(chosen, best));
     if (session_.stdout_is_terminal()) session_.flush();
   }
@@ -402,20 +404,21 @@ cli::ExitCode choose_labels(const ChooseOptions& o, const commands::OpenedModel&
                             cli::Session& session) {
   const std::vector<double> prior = content_free(o, opened, chooser, session);
   const auto labels = static_cast<Index>(chooser.words.labels.size());
-  Choices choices{names_of(chooser.words.labels), probe::Confusion(labels)};
+  Choices choices{names_of(chooser.words.labels), evaluate::Confusion(labels)};
   ChoicePrinter printer(o, chooser, opened, session);
   std::deque<std::optional<Index>> golds;
-  probe::LabelScorer scorer(
+  evaluate::LabelScorer scorer(
       *opened.model, chooser.encoder, chooser.words, chooser.scoring.options, chooser.length,
-      [&](probe::LabelScores&& found) {
+      [&](evaluate::LabelScores&& found) {
         Chosen chosen{.id = found.id,
                       .gold = golds.front(),
-                      .probabilities = probe::label_probabilities(found.scores),
+                      .probabilities = evaluate::label_probabilities(found.scores),
                       .scores = found.scores};
         golds.pop_front();
-        if (!prior.empty()) chosen.probabilities = probe::calibrated(chosen.probabilities, prior);
+        if (!prior.empty())
+          chosen.probabilities = evaluate::calibrated(chosen.probabilities, prior);
         if (chosen.gold)
-          choices.confusion.add(*chosen.gold, probe::likeliest_label(chosen.probabilities));
+          choices.confusion.add(*chosen.gold, evaluate::likeliest_label(chosen.probabilities));
         if (!o.summary) printer.print(chosen);
       });
   session.note(fmt::format(
@@ -424,10 +427,10 @@ cli::ExitCode choose_labels(const ChooseOptions& o, const commands::OpenedModel&
                                      : fmt::format("{} tokens", chooser.words.most_tokens),
       scorer.one_pass() ? "one pass per text" : "separate passes for each word"));
   if (!o.summary) printer.header();
-  probe::ShortenedTexts shortened;
+  evaluate::ShortenedTexts shortened;
   commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view text) -> std::optional<std::string> {
-    std::vector<probe::ClozeSentence> sentences;
+    std::vector<evaluate::ClozeSentence> sentences;
     auto problem = input_error_message([&] {
       const LabelledLine line = chooser.columns.read(text, chooser.words.labels);
       sentences = scorer.sentences(line.texts);
@@ -451,8 +454,8 @@ cli::ExitCode choose_labels(const ChooseOptions& o, const commands::OpenedModel&
     print_choices(choices, with_shard(chooser.provenance, o.stream.shard, opened, part),
                   o.open.common, session);
   } else if (o.label_column && choices.confusion.total() > 0) {
-    const probe::Confusion& c = choices.confusion;
-    const probe::Interval interval = probe::wilson_interval(c.right(), c.total());
+    const evaluate::Confusion& c = choices.confusion;
+    const evaluate::Interval interval = evaluate::wilson_interval(c.right(), c.total());
     session.note(fmt::format("{} of {} texts correct: accuracy {:.4f} ({:.4f} to {:.4f})",
                              c.right(), c.total(), c.accuracy(), interval.low, interval.high));
   }
@@ -463,20 +466,21 @@ cli::ExitCode choose_labels(const ChooseOptions& o, const commands::OpenedModel&
 cli::ExitCode write_records(const ChooseOptions& o, const commands::OpenedModel& opened,
                             const Chooser& chooser, const cli::Command& command,
                             cli::Session& session) {
-  const probe::ScoreKind kind = chooser.scoring.options.kind;
-  if (!probe::has_cloze_records(kind) || opened.model->design().streams == model::Streams::kTwo) {
+  const evaluate::ScoreKind kind = chooser.scoring.options.kind;
+  if (!evaluate::has_cloze_records(kind) ||
+      opened.model->design().streams == model::Streams::kTwo) {
     throw UsageError(
         fmt::format("--write-records: not supported for --kind {} and a {} model, expected a "
                     "masked kind of a model with one stream, or tta",
-                    probe::kind_name(kind), opened.model->design().family));
+                    evaluate::kind_name(kind), opened.model->design().family));
   }
   const std::optional<TokenId> mask = opened.tokenizer->roles().mask;
-  if (probe::is_masked(kind) && !mask)
+  if (evaluate::is_masked(kind) && !mask)
     throw InputError(opened.path, "the tokenizer has no mask token, expected one");
-  probe::ShortenedTexts shortened;
+  evaluate::ShortenedTexts shortened;
   const auto print = [&](Index label, const std::vector<std::string>& texts) {
     const std::string& word = chooser.words.labels[static_cast<std::size_t>(label)].words.front();
-    const probe::ClozeSentence cloze =
+    const evaluate::ClozeSentence cloze =
         chooser.encoder.encode(texts, word, chooser.words.most_tokens);
     shortened.add(cloze.left_out);
     std::string out;
@@ -484,7 +488,7 @@ cli::ExitCode write_records(const ChooseOptions& o, const commands::OpenedModel&
       append_record(record, out);
     session.print(out);
   };
-  std::optional<probe::ShotSampler> shots;
+  std::optional<evaluate::ShotSampler> shots;
   if (o.shots) shots.emplace(std::ssize(chooser.words.labels), *o.shots, o.seed.value_or(0));
   commands::LineWork work;
   work.flush = [] {};
@@ -502,10 +506,11 @@ cli::ExitCode write_records(const ChooseOptions& o, const commands::OpenedModel&
       commands::run_lines(lines_of(o, chooser.scoring), command, work, session);
   if (!shots) commands::note_shortened(shortened, session);
   if (!shots) return code;
-  std::vector<probe::Shot> drawn;
+  std::vector<evaluate::Shot> drawn;
   const auto problem = input_error_message([&] { drawn = shots->drawn(chooser.words.labels); });
   if (problem) throw InputError(input_name(o.stream.file), *problem);
-  for (const probe::Shot& shot : drawn) of_line(o, shot.id, [&] { print(shot.label, shot.texts); });
+  for (const evaluate::Shot& shot : drawn)
+    of_line(o, shot.id, [&] { print(shot.label, shot.texts); });
   commands::note_shortened(shortened, session);
   return code;
 }

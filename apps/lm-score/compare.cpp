@@ -6,22 +6,22 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/ordered_work.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/string/split.hpp"
+#include "base/thread/ordered_work.hpp"
 #include "commands.hpp"
 #include "commands/result_format.hpp"
 #include "commands/side_by_side.hpp"
-#include "probe/score/text_comparison.hpp"
-#include "probe/score/text_metrics.hpp"
+#include "evaluate/score/text_comparison.hpp"
+#include "evaluate/score/text_metrics.hpp"
 
 namespace masque::lm_score {
 
 namespace {
 
-using probe::TextMetric;
+using evaluate::TextMetric;
 
 constexpr std::int64_t kSamples = 1000;
 constexpr std::int64_t kTrials = 10000;
@@ -32,7 +32,7 @@ struct Options {
   std::vector<std::string> references;
   std::optional<std::string> against;
   std::optional<std::string> metrics;
-  std::optional<probe::BleuTokenizer> tokenizer;
+  std::optional<evaluate::BleuTokenizer> tokenizer;
   std::optional<std::int64_t> samples;
   std::optional<std::int64_t> trials;
   std::optional<std::uint64_t> seed;
@@ -45,16 +45,16 @@ struct Options {
 std::vector<TextMetric> metrics_of(const Options& o) {
   std::vector<TextMetric> metrics;
   if (!o.metrics) {
-    for (const auto& [name, metric] : probe::text_metric_names()) metrics.push_back(metric);
+    for (const auto& [name, metric] : evaluate::text_metric_names()) metrics.push_back(metric);
     return metrics;
   }
   metrics = named_values("metrics", std::span<const std::string_view>(split(*o.metrics, ',')),
-                         probe::text_metric_names());
+                         evaluate::text_metric_names());
   for (std::size_t i = 1; i < metrics.size(); ++i) {
     if (std::find(metrics.begin(), metrics.begin() + static_cast<std::ptrdiff_t>(i), metrics[i]) !=
         metrics.begin() + static_cast<std::ptrdiff_t>(i))
       throw UsageError(fmt::format("{}: {} is listed twice, expected once", field("metrics"),
-                                   name_in(probe::text_metric_names(), metrics[i])));
+                                   name_in(evaluate::text_metric_names(), metrics[i])));
   }
   return metrics;
 }
@@ -88,9 +88,9 @@ class Comparer {
       : options_(o),
         session_(session),
         metrics_(std::move(metrics)),
-        tokenizer_(o.tokenizer.value_or(probe::BleuTokenizer::k13a)),
+        tokenizer_(o.tokenizer.value_or(evaluate::BleuTokenizer::k13a)),
         systems_(o.against ? 2 : 1),
-        width_(probe::count_width(metrics_)),
+        width_(evaluate::count_width(metrics_)),
         number_(commands::ResultFormat::of(kernel::Precision::kF32, o.digits)) {
     request_.samples = o.per_line ? 0 : o.samples.value_or(kSamples);
     request_.trials = o.against ? o.trials.value_or(kTrials) : 0;
@@ -121,16 +121,16 @@ class Comparer {
   std::vector<std::string> line_columns() const {
     std::vector<std::string> columns{"id"};
     for (const TextMetric m : metrics_)
-      columns.emplace_back(name_in(probe::text_metric_names(), m));
+      columns.emplace_back(name_in(evaluate::text_metric_names(), m));
     return columns;
   }
 
   void read(commands::SideBySide& files) {
     const int threads = options_.common.threads > 0 ? options_.common.threads : default_threads();
-    std::vector<std::unique_ptr<probe::LineCounter>> counters;
+    std::vector<std::unique_ptr<evaluate::LineCounter>> counters;
     counters.reserve(static_cast<std::size_t>(threads));
     for (int i = 0; i < threads; ++i)
-      counters.push_back(std::make_unique<probe::LineCounter>(metrics_, tokenizer_));
+      counters.push_back(std::make_unique<evaluate::LineCounter>(metrics_, tokenizer_));
     const auto progress = session_.progress("reading");
     OrderedSteps<Part> steps;
     steps.read = [&](Part& part) { return files.read(part.lines); };
@@ -146,7 +146,7 @@ class Comparer {
     session_.clear_progress();
   }
 
-  void count(Part& part, probe::LineCounter& counter) const {
+  void count(Part& part, evaluate::LineCounter& counter) const {
     part.counts.clear();
     part.counted = 0;
     std::vector<std::string_view> references;
@@ -169,7 +169,7 @@ class Comparer {
       const std::uint32_t* counts = part.counts.data() + i * width_;
       for (const TextMetric m : metrics_) {
         row.push_back(number_.cell(line_value(m, counts)));
-        counts += probe::count_width(m);
+        counts += evaluate::count_width(m);
       }
       table_->row(row);
     }
@@ -183,7 +183,7 @@ class Comparer {
     if (has(metrics_, TextMetric::kBleu)) {
       text += fmt::format("; bleu nrefs:{}|case:mixed|eff:{}|tok:{}|smooth:exp", n,
                           options_.per_line ? "yes" : "no",
-                          name_in(probe::bleu_tokenizer_names(), tokenizer_));
+                          name_in(evaluate::bleu_tokenizer_names(), tokenizer_));
     }
     if (has(metrics_, TextMetric::kChrf))
       text += fmt::format("; chrf nrefs:{}|case:mixed|eff:yes|nc:6|nw:0|space:no", n);
@@ -200,7 +200,7 @@ class Comparer {
   void print_results() {
     const auto progress = session_.progress("drawing");
     if (progress) request_.progress = progress;
-    const std::vector<probe::MetricResult> results = comparison_->results(request_);
+    const std::vector<evaluate::MetricResult> results = comparison_->results(request_);
     session_.clear_progress();
     std::vector<std::string> columns{"metric", "value", "low", "high", "lines"};
     if (options_.against) {
@@ -209,9 +209,9 @@ class Comparer {
         columns.emplace_back(name);
     }
     table_.emplace(session_, options_.common, columns);
-    for (const probe::MetricResult& r : results) {
-      std::vector<cli::Cell> row{name_in(probe::text_metric_names(), r.metric), cell(r.value)};
-      const auto add = [&](const std::optional<probe::Interval>& interval) {
+    for (const evaluate::MetricResult& r : results) {
+      std::vector<cli::Cell> row{name_in(evaluate::text_metric_names(), r.metric), cell(r.value)};
+      const auto add = [&](const std::optional<evaluate::Interval>& interval) {
         row.push_back(cell(interval ? std::optional(interval->low) : std::nullopt));
         row.push_back(cell(interval ? std::optional(interval->high) : std::nullopt));
       };
@@ -231,12 +231,12 @@ class Comparer {
   const Options& options_;
   cli::Session& session_;
   std::vector<TextMetric> metrics_;
-  probe::BleuTokenizer tokenizer_;
+  evaluate::BleuTokenizer tokenizer_;
   std::size_t systems_;
   std::size_t width_;
   commands::ResultFormat number_;
-  probe::ComparisonRequest request_;
-  std::optional<probe::TextComparison> comparison_;
+  evaluate::ComparisonRequest request_;
+  std::optional<evaluate::TextComparison> comparison_;
   std::optional<cli::Table> table_;
 };
 
@@ -266,9 +266,9 @@ void declare_compare(cli::Command& tool) {
            "another system's text; adds its values, the difference and two paired tests");
   c.option("--metrics", "LIST", o->metrics,
            fmt::format("metrics to compute, from {} [all]",
-                       comma_list(probe::text_metric_names(),
+                       comma_list(evaluate::text_metric_names(),
                                   [](const auto& entry) { return entry.first; })));
-  c.choice("--bleu-tokenizer", o->tokenizer, probe::bleu_tokenizer_names(),
+  c.choice("--bleu-tokenizer", o->tokenizer, evaluate::bleu_tokenizer_names(),
            "sacreBLEU's name of the tokenizer for BLEU [13a]");
   c.option("--samples", "N", o->samples, cli::AllowedRange{0, kMostDraws},
            "number of bootstrap samples for intervals and p_bootstrap; 0: none [1000]");

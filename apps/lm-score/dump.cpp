@@ -1,5 +1,5 @@
 // lm-score dump: the numbers of a model as a file of tensors.
-#include "probe/score/dump.hpp"
+#include "evaluate/score/dump.hpp"
 
 #include <memory>
 
@@ -23,8 +23,8 @@ struct Options {
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.open.common);
-  probe::DumpRequest request;
-  probe::parse_dump_parts(o.what, request);
+  evaluate::DumpRequest request;
+  evaluate::parse_dump_parts(o.what, request);
   if (o.output == "-") throw UsageError("-o: found '-', expected the name of a file");
   commands::check_sequences(o.sequences, command);
   const commands::OpenedModel opened =
@@ -35,7 +35,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
                                        ", expected a head that scores tokens for --what logits");
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
   cli::ExitCode code = cli::ExitCode::kDone;
-  const std::vector<probe::Sequence> items =
+  const std::vector<evaluate::Sequence> items =
       commands::read_sequences(o.sequences, opened, command, code, session);
   request.batch_tokens = o.open.batch_tokens;
   request.metadata = {
@@ -45,7 +45,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   for (const commands::Given& g : commands::given_sequences(o.sequences))
     request.metadata.emplace_back(g.name, g.value);
   request.progress = session.progress("running");
-  probe::dump(*opened.model, items, request, o.output);
+  evaluate::dump(*opened.model, items, request, o.output);
   session.clear_progress();
   return code;
 }

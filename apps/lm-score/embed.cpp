@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/json_writer.hpp"
+#include "base/json/json_writer.hpp"
 #include "commands.hpp"
 #include "commands/result_format.hpp"
 #include "commands/scoring.hpp"
@@ -79,15 +79,15 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   VectorOutput output(o, opened, session);
   WhitenedVectors whitened(opened);
   std::vector<std::uint64_t> ids;
-  probe::VectorMaker maker(*opened.opened.model, opened.options,
-                           [&](std::uint64_t id, std::vector<double>&& vector) {
-                             if (!opened.whiten) return output.add(id, vector);
-                             whitened.add(vector);
-                             ids.push_back(id);
-                           });
+  evaluate::VectorMaker maker(*opened.opened.model, opened.options,
+                              [&](std::uint64_t id, std::vector<double>&& vector) {
+                                if (!opened.whiten) return output.add(id, vector);
+                                whitened.add(vector);
+                                ids.push_back(id);
+                              });
   commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
-    probe::Sentence sentence = opened.sentence_of(line);
+    evaluate::Sentence sentence = opened.sentence_of(line);
     if (auto problem = maker.length_problem(sentence)) return problem;
     maker.add(id, std::move(sentence));
     return std::nullopt;

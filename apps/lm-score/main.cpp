@@ -1,7 +1,7 @@
 // Scores text with language models.
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
-#include "kernel/library_version.hpp"
+#include "kernel/onednn/library_version.hpp"
 
 int main(int argc, char** argv) {
   return masque::cli::run_tool(

@@ -1,7 +1,7 @@
 // lm-score merge: adds what shards wrote.
 #include <memory>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/part_contents.hpp"

@@ -54,15 +54,15 @@ constexpr std::array<std::string_view, 28> kResults{"command",
                                                     "counts",
                                                     commands::kLeftOut};
 
-probe::PairTally::Level level_of(const std::string& name) {
-  using Level = probe::PairTally::Level;
+evaluate::PairTally::Level level_of(const std::string& name) {
+  using Level = evaluate::PairTally::Level;
   for (const Level level : {Level::kParadigm, Level::kTerm, Level::kField}) {
-    if (probe::level_name(level) == name) return level;
+    if (evaluate::level_name(level) == name) return level;
   }
   return Level::kAll;
 }
 
-probe::PairTally::Row row_of(const JsonValue& root) {
+evaluate::PairTally::Row row_of(const JsonValue& root) {
   const std::uint64_t n = kReader.count(root, "n");
   const std::uint64_t right = kReader.count(root, "correct");
   if (right > n)
@@ -81,7 +81,7 @@ Choices choices_of(const JsonValue& root) {
     throw InputError(
         fmt::format("{} names and {} rows of counts, expected equal numbers, at least 2", n,
                     rows.items.size()));
-  Choices choices{std::move(names), probe::Confusion(static_cast<Index>(n))};
+  Choices choices{std::move(names), evaluate::Confusion(static_cast<Index>(n))};
   for (std::size_t label = 0; label < n; ++label) {
     const std::vector<JsonValue>& row = rows.items[label].items;
     if (row.size() != n)

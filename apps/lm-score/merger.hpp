@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "aggregates.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "commands/provenance.hpp"
 #include "commands/shard_set.hpp"
 
@@ -40,8 +40,8 @@ class Merger {
   std::map<std::string, commands::ShardSet> rows_;  ///< of each row, by what stands in it
   std::uint64_t left_out_ = 0;
   commands::ProvenanceMembers provenance_;
-  probe::PairTally pairs_;
-  probe::Perplexity perplexity_;
+  evaluate::PairTally pairs_;
+  evaluate::Perplexity perplexity_;
   std::vector<Similarities> files_;
   std::optional<Choices> choices_;
 };

@@ -7,8 +7,8 @@
 
 #include "aggregates.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/parallel.hpp"
+#include "base/file/file.hpp"
+#include "base/thread/parallel.hpp"
 #include "cli/input_lines.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
@@ -25,12 +25,12 @@ struct Options {
   std::vector<std::string> files;
   std::optional<std::string> shard;
   std::optional<std::string> against;
-  std::optional<probe::ScoreKind> against_kind;
+  std::optional<evaluate::ScoreKind> against_kind;
   bool per_pair = false;
 };
 
 struct ScoredPair {
-  probe::MinimalPair pair;
+  evaluate::MinimalPair pair;
   double good = 0;
   double bad = 0;
   bool right() const { return good > bad; }
@@ -45,25 +45,25 @@ class PairScorer {
         scoring_(scoring),
         sink_(std::move(sink)),
         scorer_(*opened.model, scoring.options,
-                [this](probe::ScoredSentence&& s) { take(s.score); }) {}
+                [this](evaluate::ScoredSentence&& s) { take(s.score); }) {}
 
   /// Throws InputError for a sentence that is too long.
-  void check(const probe::MinimalPair& pair) const {
+  void check(const evaluate::MinimalPair& pair) const {
     for (const std::string* text : {&pair.good, &pair.bad}) {
       if (const auto problem = scorer_.length_problem(encode(*text))) throw InputError(*problem);
     }
   }
   /// For a pair that check() accepts.
-  void add(const probe::MinimalPair& pair) {
+  void add(const evaluate::MinimalPair& pair) {
     waiting_.push_back(pair);
     scorer_.add(0, encode(pair.good));
     scorer_.add(0, encode(pair.bad));
   }
   void flush() { scorer_.flush(); }
-  const probe::ShortenedTexts& shortened() const { return scorer_.shortened(); }
+  const evaluate::ShortenedTexts& shortened() const { return scorer_.shortened(); }
 
  private:
-  probe::Sentence encode(const std::string& text) const {
+  evaluate::Sentence encode(const std::string& text) const {
     return encode_sentence(*opened_.tokenizer, text, scoring_.sentence);
   }
 
@@ -80,10 +80,10 @@ class PairScorer {
 
   const commands::OpenedModel& opened_;
   const commands::Scoring& scoring_;
-  std::deque<probe::MinimalPair> waiting_;
+  std::deque<evaluate::MinimalPair> waiting_;
   std::optional<double> good_;
   std::function<void(ScoredPair&&)> sink_;
-  probe::TextScorer scorer_;
+  evaluate::TextScorer scorer_;
 };
 
 /// A model that is open, and how it scores.
@@ -93,7 +93,7 @@ struct Scored {
 };
 
 Scored open(const Options& o, const std::string& folder,
-            const std::optional<probe::ScoreKind>& kind, cli::Session& session) {
+            const std::optional<evaluate::ScoreKind>& kind, cli::Session& session) {
   commands::OpenModelOptions options = o.open;
   options.model = folder;
   commands::ScoringOptions how = o.scoring;
@@ -109,7 +109,7 @@ cli::ExitCode score_files(const Options& o, const std::vector<PairScorer*>& scor
                           cli::Session& session, commands::InputPart* part = nullptr) {
   RepairedLines surrogates;
   const auto add = [&](const commands::FileLine& line) {
-    const probe::MinimalPair pair = probe::parse_minimal_pair(line.text);
+    const evaluate::MinimalPair pair = evaluate::parse_minimal_pair(line.text);
     surrogates.add_line(pair.lone_surrogates);
     for (const PairScorer* scorer : scorers) scorer->check(pair);
     for (PairScorer* scorer : scorers) scorer->add(pair);
@@ -124,7 +124,7 @@ cli::ExitCode score_files(const Options& o, const std::vector<PairScorer*>& scor
 }
 
 cli::ExitCode tell_accuracy(const Options& o, const Scored& scored, cli::Session& session) {
-  probe::PairTally tally;
+  evaluate::PairTally tally;
   PairScorer scorer(scored.opened, scored.scoring,
                     [&](ScoredPair&& p) { tally.add(p.pair, p.right()); });
   commands::InputPart part;
@@ -151,10 +151,10 @@ cli::ExitCode print_each(const Options& o, const Scored& scored, cli::Session& s
 
 cli::ExitCode compare(const Options& o, const Scored& first, const Scored& second,
                       cli::Session& session) {
-  probe::PairComparison comparison;
+  evaluate::PairComparison comparison;
   // Each model has its own batches, so one of them is ahead.
   std::deque<bool> ahead_first;
-  std::deque<std::pair<probe::MinimalPair, bool>> ahead_second;
+  std::deque<std::pair<evaluate::MinimalPair, bool>> ahead_second;
   PairScorer scorer(first.opened, first.scoring, [&](ScoredPair&& p) {
     if (ahead_second.empty()) {
       ahead_first.push_back(p.right());
@@ -221,7 +221,7 @@ void declare_pairs(cli::Command& tool) {
   c.option("--against", "MODEL", o->against,
            "a second model, opened with the same options: prints both accuracies, the pairs that "
            "only one of them has right, and the p of McNemar's exact test");
-  c.choice("--against-kind", o->against_kind, probe::kind_names(),
+  c.choice("--against-kind", o->against_kind, evaluate::kind_names(),
            "kind of score of the second model [that of --kind]");
   c.flag("--per-pair", o->per_pair,
          "prints the scores of each pair and whether the good one is higher");

@@ -29,20 +29,20 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
   const std::vector<commands::Given> input = commands::given_input(o.stream.input);
   scoring.given.insert(scoring.given.end(), input.begin(), input.end());
-  if (scoring.options.kind == probe::ScoreKind::kElectric)
+  if (scoring.options.kind == evaluate::ScoreKind::kElectric)
     throw InputError(opened.path,
                      "the model gives energies, which are not normalised, expected a model that "
                      "predicts tokens");
-  if (scoring.options.kind == probe::ScoreKind::kMaskless)
+  if (scoring.options.kind == evaluate::ScoreKind::kMaskless)
     throw InputError(opened.path,
                      "the model gives one number per text, which is not a probability, expected a "
                      "model that predicts tokens");
-  probe::Perplexity sum;
-  probe::TextScorer scorer(*opened.model, scoring.options,
-                           [&](probe::ScoredSentence&& s) { sum.add(s); });
+  evaluate::Perplexity sum;
+  evaluate::TextScorer scorer(*opened.model, scoring.options,
+                              [&](evaluate::ScoredSentence&& s) { sum.add(s); });
   commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
-    probe::Sentence sentence = encode_sentence(*opened.tokenizer, line, scoring.sentence);
+    evaluate::Sentence sentence = encode_sentence(*opened.tokenizer, line, scoring.sentence);
     if (auto problem = scorer.length_problem(sentence)) return problem;
     scorer.add(id, std::move(sentence));
     return std::nullopt;

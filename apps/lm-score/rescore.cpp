@@ -7,23 +7,23 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/output_file.hpp"
+#include "base/file/file.hpp"
+#include "base/file/output_file.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/number_list.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/scoring.hpp"
-#include "probe/score/nbest.hpp"
+#include "evaluate/score/nbest.hpp"
 
 namespace masque::lm_score {
 
 namespace {
 
-using probe::LengthNormalization;
-using probe::Utterance;
-using probe::WordErrors;
+using evaluate::LengthNormalization;
+using evaluate::Utterance;
+using evaluate::WordErrors;
 
 struct Options {
   commands::OpenModelOptions open;
@@ -47,20 +47,20 @@ std::vector<double> parse_weights(const std::optional<std::string>& list) {
 void score_lists(std::vector<Utterance>& utterances, const std::string& path,
                  const commands::OpenedModel& opened, const commands::Scoring& scoring,
                  cli::Session& session) {
-  std::vector<probe::Hypothesis*> hypotheses;
+  std::vector<evaluate::Hypothesis*> hypotheses;
   for (Utterance& u : utterances) {
-    for (probe::Hypothesis& h : u.hypotheses) hypotheses.push_back(&h);
+    for (evaluate::Hypothesis& h : u.hypotheses) hypotheses.push_back(&h);
   }
   const auto progress = session.progress("scoring");
-  probe::TextScorer scorer(*opened.model, scoring.options, [&](probe::ScoredSentence&& s) {
+  evaluate::TextScorer scorer(*opened.model, scoring.options, [&](evaluate::ScoredSentence&& s) {
     hypotheses[s.id]->language_score = s.score;
     hypotheses[s.id]->tokens = s.tokens;
     if (progress) progress(s.id + 1, hypotheses.size());
   });
   std::uint64_t id = 0;
   for (const Utterance& u : utterances) {
-    for (const probe::Hypothesis& h : u.hypotheses) {
-      probe::Sentence sentence = encode_sentence(*opened.tokenizer, h.text, scoring.sentence);
+    for (const evaluate::Hypothesis& h : u.hypotheses) {
+      evaluate::Sentence sentence = encode_sentence(*opened.tokenizer, h.text, scoring.sentence);
       if (const auto problem = scorer.length_problem(sentence))
         throw InputError(input_name(path),
                          fmt::format("utterance '{}': {}", escape(u.name), *problem));
@@ -161,7 +161,7 @@ void print_chosen(std::span<const Utterance> utterances, double weight,
   cli::Table table(session, common, {"utterance", "index", "score", "hypothesis"});
   for (const Utterance& u : utterances) {
     const std::size_t best = choose(u, weight, length);
-    const probe::Hypothesis& h = u.hypotheses[best];
+    const evaluate::Hypothesis& h = u.hypotheses[best];
     table.row({u.name, static_cast<std::uint64_t>(best),
                number.cell(combined_score(h, weight, length)), h.text});
   }
@@ -173,10 +173,10 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   check(o);
   commands::refuse_skip(o.scoring);
   const std::vector<double> weights = parse_weights(o.weights);
-  const LengthNormalization length = probe::parse_length_normalization(o.length_normalization);
+  const LengthNormalization length = evaluate::parse_length_normalization(o.length_normalization);
   const auto read = [&](const std::string& path) {
     std::uint64_t surrogates = 0;
-    auto lists = probe::read_nbest(commands::read_file(path), input_name(path), &surrogates);
+    auto lists = evaluate::read_nbest(commands::read_file(path), input_name(path), &surrogates);
     if (surrogates > 0)
       session.note(
           fmt::format("{}: lone surrogates replaced by U+FFFD: {}", input_name(path), surrogates));
@@ -196,7 +196,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   }
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
   const commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
-  const bool counted = probe::has_references(test);
+  const bool counted = evaluate::has_references(test);
   std::optional<ErrorTable> table;
   if (counted || o.dev) table.emplace(o, length, session);
   double weight = o.weight.value_or(weights.front());

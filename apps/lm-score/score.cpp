@@ -11,16 +11,16 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/json_writer.hpp"
-#include "base/parallel.hpp"
-#include "base/split.hpp"
-#include "base/utf8.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/split.hpp"
+#include "base/string/utf8.hpp"
+#include "base/thread/parallel.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/scoring.hpp"
 #include "commands/text_stream.hpp"
-#include "probe/score/word_scores.hpp"
+#include "evaluate/score/word_scores.hpp"
 
 namespace masque::lm_score {
 
@@ -30,7 +30,7 @@ namespace {
 
 struct WordOptions {
   bool per_word = false;
-  std::optional<probe::WordUnit> words;  ///< none: by white space
+  std::optional<evaluate::WordUnit> words;  ///< none: by white space
   bool space_correction = false;
   bool regions = false;
 };
@@ -48,41 +48,41 @@ class WordRows {
   std::string_view text_of(std::string_view line) const;
   /// Takes the words of a line, in the order of scoring. Throws InputError (message only) for
   /// labels that do not fit.
-  void add(std::string_view line, const probe::Sentence& sentence);
+  void add(std::string_view line, const evaluate::Sentence& sentence);
 
   std::vector<std::string> columns() const;
   /// Rows of the next line, or members of its JSON object.
-  void each_row(const probe::ScoredSentence& scored, const commands::ResultFormat& number,
+  void each_row(const evaluate::ScoredSentence& scored, const commands::ResultFormat& number,
                 const std::function<void(const std::vector<cli::Cell>&)>& use);
-  void members(const probe::ScoredSentence& scored, const commands::ResultFormat& number,
+  void members(const evaluate::ScoredSentence& scored, const commands::ResultFormat& number,
                JsonWriter& json);
 
  private:
   struct Line {
     std::string text;
-    std::vector<probe::Region> rows;  ///< words have no label
+    std::vector<evaluate::Region> rows;  ///< words have no label
   };
 
   Line next();
-  std::string_view part(const Line& line, const probe::WordTokens& row) const;
-  std::optional<double> score(const probe::ScoredSentence& scored,
-                              const probe::WordTokens& row) const;
+  std::string_view part(const Line& line, const evaluate::WordTokens& row) const;
+  std::optional<double> score(const evaluate::ScoredSentence& scored,
+                              const evaluate::WordTokens& row) const;
 
   WordOptions options_;
-  std::optional<probe::SpaceCorrection> correction_;
+  std::optional<evaluate::SpaceCorrection> correction_;
   std::deque<Line> lines_;
 };
 
 /// Why the kind and the words cannot be corrected; nothing if they can.
-void check_correction(const WordOptions& options, const probe::ScoreOptions& score,
+void check_correction(const WordOptions& options, const evaluate::ScoreOptions& score,
                       const model::Design& design) {
-  if (score.kind != probe::ScoreKind::kCausal || design.streams == model::Streams::kTwo) {
+  if (score.kind != evaluate::ScoreKind::kCausal || design.streams == model::Streams::kTwo) {
     throw UsageError(
         fmt::format("--space-correction is only for --kind causal with models of one stream, found "
                     "a {} model and --kind {}",
-                    design.family, probe::kind_name(score.kind)));
+                    design.family, evaluate::kind_name(score.kind)));
   }
-  if (options.words == probe::WordUnit::kTokenizer)
+  if (options.words == evaluate::WordUnit::kTokenizer)
     throw UsageError("--space-correction cannot be combined with --words tokenizer");
 }
 
@@ -90,7 +90,7 @@ void check_correction(const WordOptions& options, const probe::ScoreOptions& sco
 void add_word_options(cli::Command& command, WordOptions& options) {
   command.flag("--per-word", options.per_word,
                "one row per word; with --json, lists of words and their log-probabilities");
-  command.choice("--words", options.words, probe::word_unit_names(),
+  command.choice("--words", options.words, evaluate::word_unit_names(),
                  "with --per-word: words are separated by white space, or are the tokenizer's "
                  "pre-tokens [space]");
   command.flag("--space-correction", options.space_correction,
@@ -106,8 +106,8 @@ WordRows::WordRows(const WordOptions& options, commands::Scoring& scoring,
     : options_(options) {
   if (options.words)
     scoring.given.push_back(
-        {"words", std::string(name_in(probe::word_unit_names(), *options.words))});
-  if (options.regions && options.words == probe::WordUnit::kTokenizer)
+        {"words", std::string(name_in(evaluate::word_unit_names(), *options.words))});
+  if (options.regions && options.words == evaluate::WordUnit::kTokenizer)
     throw UsageError("--regions cannot be combined with --words tokenizer");
   if (options.space_correction) {
     check_correction(options, scoring.options, opened.model->design());
@@ -116,12 +116,12 @@ WordRows::WordRows(const WordOptions& options, commands::Scoring& scoring,
     scoring.options.sets = correction_->sets();
     scoring.given.push_back({"space_correction", "true", false});
   }
-  const bool first = scoring.options.kind != probe::ScoreKind::kCausal ||
+  const bool first = scoring.options.kind != evaluate::ScoreKind::kCausal ||
                      opened.model->design().streams == model::Streams::kTwo ||
                      encode_sentence(*opened.tokenizer, "a", scoring.sentence).prefix > 0;
   session.note(fmt::format(
       "words {}; the first token is {}scored",
-      options.words == probe::WordUnit::kTokenizer ? "of the tokenizer" : "between white space",
+      options.words == evaluate::WordUnit::kTokenizer ? "of the tokenizer" : "between white space",
       first ? "" : "not "));
 }
 
@@ -136,14 +136,14 @@ std::string_view WordRows::text_of(std::string_view line) const {
   return columns->first;
 }
 
-void WordRows::add(std::string_view line, const probe::Sentence& sentence) {
+void WordRows::add(std::string_view line, const evaluate::Sentence& sentence) {
   Line kept{std::string(text_of(line)), {}};
-  const std::vector<probe::WordTokens> words =
-      words_of(sentence, kept.text, options_.words.value_or(probe::WordUnit::kSpace));
+  const std::vector<evaluate::WordTokens> words =
+      words_of(sentence, kept.text, options_.words.value_or(evaluate::WordUnit::kSpace));
   if (options_.regions) {
     kept.rows = regions_of(words, line.substr(kept.text.size() + 1));
   } else {
-    for (const probe::WordTokens& word : words) kept.rows.push_back({{}, word});
+    for (const evaluate::WordTokens& word : words) kept.rows.push_back({{}, word});
   }
   lines_.push_back(std::move(kept));
 }
@@ -160,20 +160,21 @@ WordRows::Line WordRows::next() {
   return line;
 }
 
-std::string_view WordRows::part(const Line& line, const probe::WordTokens& row) const {
+std::string_view WordRows::part(const Line& line, const evaluate::WordTokens& row) const {
   return std::string_view(line.text).substr(row.place.begin, row.place.end - row.place.begin);
 }
 
-std::optional<double> WordRows::score(const probe::ScoredSentence& scored,
-                                      const probe::WordTokens& row) const {
+std::optional<double> WordRows::score(const evaluate::ScoredSentence& scored,
+                                      const evaluate::WordTokens& row) const {
   return word_score(scored, row, correction_ ? &*correction_ : nullptr);
 }
 
-void WordRows::each_row(const probe::ScoredSentence& scored, const commands::ResultFormat& number,
+void WordRows::each_row(const evaluate::ScoredSentence& scored,
+                        const commands::ResultFormat& number,
                         const std::function<void(const std::vector<cli::Cell>&)>& use) {
   const Line line = next();
   std::uint64_t at = 0;
-  for (const probe::Region& row : line.rows) {
+  for (const evaluate::Region& row : line.rows) {
     std::vector<cli::Cell> cells{scored.id, at++};
     if (options_.regions) cells.emplace_back(row.label);
     cells.emplace_back(part(line, row.tokens));
@@ -183,16 +184,16 @@ void WordRows::each_row(const probe::ScoredSentence& scored, const commands::Res
   }
 }
 
-void WordRows::members(const probe::ScoredSentence& scored, const commands::ResultFormat& number,
+void WordRows::members(const evaluate::ScoredSentence& scored, const commands::ResultFormat& number,
                        JsonWriter& json) {
   const Line line = next();
   const auto list = [&](const char* name, const auto& add) {
     json.key(fmt::format("{}_{}", options_.regions ? "region" : "word", name)).begin_array();
-    for (const probe::Region& row : line.rows) add(row);
+    for (const evaluate::Region& row : line.rows) add(row);
     json.end_array();
   };
-  if (options_.regions) list("labels", [&](const probe::Region& row) { json.value(row.label); });
-  list("texts", [&](const probe::Region& row) { json.value(part(line, row.tokens)); });
+  if (options_.regions) list("labels", [&](const evaluate::Region& row) { json.value(row.label); });
+  list("texts", [&](const evaluate::Region& row) { json.value(part(line, row.tokens)); });
   // In code points, as a text of Python counts.
   std::size_t bytes = 0;
   std::size_t characters = 0;
@@ -202,13 +203,15 @@ void WordRows::members(const probe::ScoredSentence& scored, const commands::Resu
     bytes = place;
     return characters;
   };
-  list("spans", [&](const probe::Region& row) {
+  list("spans", [&](const evaluate::Region& row) {
     const std::size_t begin = count_to(row.tokens.place.begin);
     json.begin_array().value(begin).value(count_to(row.tokens.place.end)).end_array();
   });
-  list("tokens", [&](const probe::Region& row) { json.value(row.tokens.end - row.tokens.begin); });
-  list("log_probabilities",
-       [&](const probe::Region& row) { json.raw(number.cell(score(scored, row.tokens)).json()); });
+  list("tokens",
+       [&](const evaluate::Region& row) { json.value(row.tokens.end - row.tokens.begin); });
+  list("log_probabilities", [&](const evaluate::Region& row) {
+    json.raw(number.cell(score(scored, row.tokens)).json());
+  });
 }
 
 // The command.
@@ -230,7 +233,7 @@ class ScorePrinter {
         words_(words),
         number_(commands::ResultFormat::of(opened.model->precision(), options.open.digits)),
         provenance_(commands::provenance_json(scoring, opened)),
-        bound_(scoring.options.kind == probe::ScoreKind::kMdlm),
+        bound_(scoring.options.kind == evaluate::ScoreKind::kMdlm),
         session_(session) {}
 
   void header() {
@@ -246,7 +249,7 @@ class ScorePrinter {
     session_.print(cli::header_line(session_, options_.open.common, columns));
   }
 
-  void print(const probe::ScoredSentence& s) {
+  void print(const evaluate::ScoredSentence& s) {
     if (options_.open.common.json) {
       print_json(s);
     } else if (words_ != nullptr) {
@@ -262,24 +265,24 @@ class ScorePrinter {
   }
 
  private:
-  static double error_of(const probe::ScoredSentence& s) { return std::sqrt(*s.score_variance); }
+  static double error_of(const evaluate::ScoredSentence& s) { return std::sqrt(*s.score_variance); }
 
   void print_row(const std::vector<cli::Cell>& cells) {
     session_.print(cli::row_line(session_, options_.open.common, cells));
   }
 
-  const std::string& piece(const probe::ScoredSentence& s, std::size_t i) const {
+  const std::string& piece(const evaluate::ScoredSentence& s, std::size_t i) const {
     return s.sentence.pieces[static_cast<std::size_t>(s.sentence.prefix) + i];
   }
 
-  void print_tokens(const probe::ScoredSentence& s) {
+  void print_tokens(const evaluate::ScoredSentence& s) {
     for (std::size_t i = 0; i < s.log_probabilities.size(); ++i) {
       const std::optional<double>& value = s.log_probabilities[i];
       print_row({s.id, static_cast<std::uint64_t>(i), piece(s, i), number_.cell(value)});
     }
   }
 
-  void print_json(const probe::ScoredSentence& s) {
+  void print_json(const evaluate::ScoredSentence& s) {
     std::string out;
     JsonWriter json(out);
     json.begin_object().member("id", s.id).raw_member("score", number_.json(s.score));
@@ -325,7 +328,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   cli::need_stream(command);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
   commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
-  if (scoring.options.kind == probe::ScoreKind::kMaskless && (o.per_token || o.word.per_word)) {
+  if (scoring.options.kind == evaluate::ScoreKind::kMaskless && (o.per_token || o.word.per_word)) {
     throw UsageError(
         fmt::format("{} cannot be combined with --kind maskless, which gives one number per text",
                     o.per_token ? "--per-token" : "--per-word"));
@@ -333,8 +336,8 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   std::optional<WordRows> words;
   if (o.word.per_word) words.emplace(o.word, scoring, opened, session);
   ScorePrinter printer(o, opened, scoring, words ? &*words : nullptr, session);
-  probe::TextScorer scorer(*opened.model, scoring.options,
-                           [&](probe::ScoredSentence&& s) { printer.print(s); });
+  evaluate::TextScorer scorer(*opened.model, scoring.options,
+                              [&](evaluate::ScoredSentence&& s) { printer.print(s); });
   printer.header();
   commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
@@ -342,7 +345,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     std::optional<std::string> problem;
     if (words) problem = input_error_message([&] { text = words->text_of(line); });
     if (problem) return problem;
-    probe::Sentence sentence = encode_sentence(*opened.tokenizer, text, scoring.sentence);
+    evaluate::Sentence sentence = encode_sentence(*opened.tokenizer, text, scoring.sentence);
     problem = scorer.length_problem(sentence);
     if (!problem && words) problem = input_error_message([&] { words->add(line, sentence); });
     if (problem) return problem;

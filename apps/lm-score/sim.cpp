@@ -3,13 +3,13 @@
 
 #include "aggregates.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/result_format.hpp"
 #include "commands/scoring.hpp"
 #include "commands/text_stream.hpp"
-#include "probe/states/similarity_pair.hpp"
+#include "evaluate/states/similarity_pair.hpp"
 #include "vector_options.hpp"
 
 namespace masque::lm_score {
@@ -18,7 +18,7 @@ namespace {
 
 struct Options {
   VectorCommand vectors;
-  std::optional<probe::Similarity> similarity;
+  std::optional<evaluate::Similarity> similarity;
   std::vector<std::string> files;
   std::optional<std::string> shard;
 };
@@ -34,9 +34,9 @@ class PairVectors {
                [this](std::uint64_t, std::vector<double>&& vector) { take(std::move(vector)); }) {}
 
   void add(const commands::FileLine& line) {
-    const probe::SimilarityPair pair = probe::parse_similarity_pair(line.text);
+    const evaluate::SimilarityPair pair = evaluate::parse_similarity_pair(line.text);
     for (const std::string_view text : {pair.first, pair.second}) {
-      const probe::Sentence sentence = opened_.sentence_of(text);
+      const evaluate::Sentence sentence = opened_.sentence_of(text);
       if (const auto problem = maker_.length_problem(sentence)) throw InputError(*problem);
     }
     files_[line.file].gold.push_back(pair.score);
@@ -45,7 +45,7 @@ class PairVectors {
       maker_.add(0, opened_.sentence_of(text));
   }
 
-  const probe::ShortenedTexts& shortened() const { return maker_.shortened(); }
+  const evaluate::ShortenedTexts& shortened() const { return maker_.shortened(); }
 
   void finish() {
     maker_.flush();
@@ -75,7 +75,7 @@ class PairVectors {
   std::size_t done_ = 0;
   std::vector<double> first_;
   WhitenedVectors whitened_;
-  probe::VectorMaker maker_;
+  evaluate::VectorMaker maker_;
 };
 
 cli::ExitCode run(Options& o, cli::Session& session) {
@@ -113,7 +113,7 @@ void declare_sim(cli::Command& tool) {
   c.example("lm-score sim bert-base-uncased/ sts/*.tsv --pooling first-last --whiten",
             "the same, with whitened vectors");
   add_vectors(c, o->vectors);
-  c.choice("--similarity", o->similarity, probe::similarity_names(),
+  c.choice("--similarity", o->similarity, evaluate::similarity_names(),
            "how vectors are compared: by cosine, dot product, or minus a distance [the folder's; "
            "else cosine]");
   c.arguments("FILE", o->files,

@@ -7,17 +7,17 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "cli/shared_options.hpp"
 #include "commands/scoring.hpp"
-#include "probe/score/length_policy.hpp"
+#include "evaluate/score/length_policy.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::lm_score {
 
 namespace {
 
-using probe::SentencePooling;
+using evaluate::SentencePooling;
 
 constexpr std::array<std::pair<std::string_view, SentencePooling>, 4> kPoolingNames{
     {{"mean", SentencePooling::kMean},
@@ -29,7 +29,7 @@ constexpr std::array<std::pair<std::string_view, LongTexts>, 3> kLongTexts{
     {{"error", LongTexts::kError}, {"truncate", LongTexts::kTruncate}, {"skip", LongTexts::kSkip}}};
 
 /// What was requested, what the folder says, or what suits the model.
-SentencePooling choose_pooling(const VectorCommand& options, const probe::SentenceFolder& folder,
+SentencePooling choose_pooling(const VectorCommand& options, const evaluate::SentenceFolder& folder,
                                const model::Design& design) {
   if (options.pooling) return *options.pooling;
   if (folder.pooling) return *folder.pooling;
@@ -38,7 +38,7 @@ SentencePooling choose_pooling(const VectorCommand& options, const probe::Senten
 }
 
 /// The text in front of each text.
-std::string choose_prompt(const VectorCommand& options, const probe::SentenceFolder& folder) {
+std::string choose_prompt(const VectorCommand& options, const evaluate::SentenceFolder& folder) {
   if (options.prompt && options.prompt_name)
     throw UsageError("--prompt and --prompt-name cannot be combined");
   if (options.prompt) return *options.prompt;
@@ -57,25 +57,25 @@ std::string choose_prompt(const VectorCommand& options, const probe::SentenceFol
 
 /// The longest text, and what is left of a longer one. As sentence-transformers does, a folder that
 /// states no length, and a model alone, have that of the tokenizer.
-void set_limit(const VectorCommand& options, const probe::SentenceFolder& folder,
+void set_limit(const VectorCommand& options, const evaluate::SentenceFolder& folder,
                OpenedVectors& out) {
-  const probe::TokenizerLimit limit =
-      probe::read_tokenizer_limit(options.open.tokenizer.value_or(folder.model));
+  const evaluate::TokenizerLimit limit =
+      evaluate::read_tokenizer_limit(options.open.tokenizer.value_or(folder.model));
   out.options.truncate = options.long_texts == LongTexts::kTruncate;
   out.options.keep_last = limit.keep_last;
   out.options.max_length =
       options.max_length.value_or(folder.max_length > 0 ? folder.max_length : limit.max_length);
-  if (options.max_length) probe::token_limit(out.opened.model->design(), *options.max_length);
+  if (options.max_length) evaluate::token_limit(out.opened.model->design(), *options.max_length);
 }
 
 /// Of a folder that does not pool prompts: how many tokens this one has, without a special one at
 /// its end, as sentence-transformers counts them.
-void set_prompt(const std::string& prompt, const probe::SentenceFolder& folder,
+void set_prompt(const std::string& prompt, const evaluate::SentenceFolder& folder,
                 OpenedVectors& out) {
   out.prompt = prompt;
   if (prompt.empty() || folder.include_prompt) return;
   const text::Tokenizer& tokenizer = *out.opened.tokenizer;
-  const probe::Sentence alone = encode_sentence(tokenizer, prompt, out.sentence);
+  const evaluate::Sentence alone = encode_sentence(tokenizer, prompt, out.sentence);
   Index size = alone.size();
   if (size > 0 && tokenizer.is_special(alone.ids.back())) --size;
   out.options.unpooled = size;
@@ -109,9 +109,9 @@ void add_vectors(cli::Command& command, VectorCommand& options) {
 }
 
 OpenedVectors open_vectors(const VectorCommand& options,
-                           const std::optional<probe::Similarity>* similarity,
+                           const std::optional<evaluate::Similarity>* similarity,
                            cli::Session& session) {
-  const probe::SentenceFolder folder = probe::read_sentence_folder(options.open.model);
+  const evaluate::SentenceFolder folder = evaluate::read_sentence_folder(options.open.model);
   const std::string prompt = choose_prompt(options, folder);
   OpenedVectors out{.opened = commands::open_model(options.open, folder.model, true, session)};
   const model::Design& design = out.opened.model->design();
@@ -143,8 +143,8 @@ OpenedVectors open_vectors(const VectorCommand& options,
   if (similarity != nullptr) {
     out.similarity = similarity->value_or(folder.similarity.value_or(out.similarity));
   }
-  const bool cosines = out.similarity == probe::Similarity::kCosine;
-  const std::string_view compared = name_in(probe::similarity_names(), out.similarity);
+  const bool cosines = out.similarity == evaluate::Similarity::kCosine;
+  const std::string_view compared = name_in(evaluate::similarity_names(), out.similarity);
   const std::string_view policy = name_in(NameTable<LongTexts>(kLongTexts), options.long_texts);
   session.note(fmt::format("{}: {}; pooling {}{}{}{}{}{}, policy {}", out.opened.path,
                            out.opened.description(), name_in(kPoolings, out.options.pooling),
@@ -172,14 +172,14 @@ OpenedVectors open_vectors(const VectorCommand& options,
 
 void WhitenedVectors::fit() {
   const Index size = opened_.size;
-  whitening_ = probe::fit_whitening({numbers_.data(), count_, size}, opened_.dim);
+  whitening_ = evaluate::fit_whitening({numbers_.data(), count_, size}, opened_.dim);
 }
 
 std::vector<double> WhitenedVectors::get(Index i) const {
   const auto size = whitening_.mean.size();
   std::vector<double> out =
       whitening_.apply({numbers_.data() + static_cast<std::size_t>(i) * size, size});
-  if (opened_.normalize) probe::normalize(out);
+  if (opened_.normalize) evaluate::normalize(out);
   return out;
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "commands/open_model.hpp"
-#include "probe/states/sentence_vectors.hpp"
-#include "probe/states/whitening.hpp"
+#include "evaluate/states/sentence_vectors.hpp"
+#include "evaluate/states/whitening.hpp"
 
 namespace masque::lm_score {
 
@@ -19,7 +19,7 @@ enum class LongTexts {
 
 struct VectorCommand {
   commands::OpenModelOptions open;
-  std::optional<probe::SentencePooling> pooling;
+  std::optional<evaluate::SentencePooling> pooling;
   bool normalize = false;
   bool whiten = false;
   std::optional<std::int64_t> dim;
@@ -37,18 +37,18 @@ void add_vectors(cli::Command& command, VectorCommand& options);
 /// A model and how it makes vectors.
 struct OpenedVectors {
   commands::OpenedModel opened;
-  probe::VectorOptions options;
-  probe::SentenceOptions sentence;
+  evaluate::VectorOptions options;
+  evaluate::SentenceOptions sentence;
   std::string prompt;  ///< in front of each text
   bool whiten = false;
   bool normalize = false;  ///< after whitening, if there is one
   Index size = 0;          ///< numbers of a vector before whitening
   Index dim = 0;           ///< and in the end
-  probe::Similarity similarity = probe::Similarity::kCosine;
+  evaluate::Similarity similarity = evaluate::Similarity::kCosine;
   std::string provenance;  ///< members of a JSON object
 
   /// A line as the model reads it.
-  probe::Sentence sentence_of(std::string_view line) const {
+  evaluate::Sentence sentence_of(std::string_view line) const {
     return encode_sentence(*opened.tokenizer, prompt + std::string(line), sentence);
   }
 };
@@ -57,7 +57,7 @@ struct OpenedVectors {
 /// `similarity`: how a command compares vectors; nothing: as the folder says; nullptr: it does not
 /// compare any.
 OpenedVectors open_vectors(const VectorCommand& options,
-                           const std::optional<probe::Similarity>* similarity,
+                           const std::optional<evaluate::Similarity>* similarity,
                            cli::Session& session);
 
 /// Vectors in memory, whitened.
@@ -78,7 +78,7 @@ class WhitenedVectors {
   const OpenedVectors& opened_;
   std::vector<double> numbers_;
   Index count_ = 0;
-  probe::Whitening whitening_;
+  evaluate::Whitening whitening_;
 };
 
 }  // namespace masque::lm_score

@@ -8,14 +8,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/digest_line.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/json_writer.hpp"
-#include "base/output_file.hpp"
-#include "base/output_folder.hpp"
-#include "base/parallel.hpp"
+#include "base/file/file.hpp"
+#include "base/file/output_file.hpp"
+#include "base/file/output_folder.hpp"
+#include "base/input/digest_line.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/thread/parallel.hpp"
 #include "classify_options.hpp"
 #include "classify_results.hpp"
 #include "commands/corpus_notes.hpp"

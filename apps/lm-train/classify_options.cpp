@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/split.hpp"
+#include "base/string/split.hpp"
 #include "commands/run_options.hpp"
 #include "timing.hpp"
 

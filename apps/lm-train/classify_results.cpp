@@ -6,16 +6,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/digest_line.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
-#include "base/output_file.hpp"
-#include "base/output_folder.hpp"
-#include "probe/statistics/correlation.hpp"
-#include "probe/statistics/summary.hpp"
+#include "base/file/file.hpp"
+#include "base/file/output_file.hpp"
+#include "base/file/output_folder.hpp"
+#include "base/input/digest_line.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
+#include "evaluate/statistics/correlation.hpp"
+#include "evaluate/statistics/summary.hpp"
 
 namespace masque::lm_train {
 
@@ -58,14 +58,14 @@ SeedResult result_of(const train::Classified& found) {
     SeedResult result{
         found.numbers.size(),
         {found.report.mean(), std::sqrt(squares / static_cast<double>(found.numbers.size())),
-         probe::pearson(found.numbers, found.predicted_numbers),
-         probe::spearman(found.numbers, found.predicted_numbers)}};
+         evaluate::pearson(found.numbers, found.predicted_numbers),
+         evaluate::spearman(found.numbers, found.predicted_numbers)}};
     // Without a sign, whatever the processor gives it.
     for (double& value : result.measures)
       if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();
     return result;
   }
-  const probe::Confusion& c = found.confusion;
+  const evaluate::Confusion& c = found.confusion;
   return {c.total(), {found.report.mean(), c.accuracy(), c.f1(), c.mcc()}};
 }
 
@@ -171,7 +171,7 @@ void Results::finish() {
     std::array<double, kMeasures> means{};
     std::array<double, kMeasures> spreads{};
     for (std::size_t i = 0; i < kMeasures; ++i) {
-      const probe::Summary summary = probe::summarise(columns_[i]);
+      const evaluate::Summary summary = evaluate::summarise(columns_[i]);
       means[i] = summary.mean;
       spreads[i] = summary.sd;
     }

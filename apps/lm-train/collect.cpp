@@ -14,13 +14,13 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/parse_number.hpp"
+#include "base/file/file.hpp"
+#include "base/string/parse_number.hpp"
 #include "cli/table.hpp"
 #include "draw/chart.hpp"
 #include "draw/figure_file.hpp"
+#include "evaluate/statistics/summary.hpp"
 #include "metrics.hpp"
-#include "probe/statistics/summary.hpp"
 #include "sweep.hpp"
 #include "sweep_list.hpp"
 #include "train/run/folder_parts.hpp"
@@ -203,7 +203,7 @@ std::pair<std::optional<double>, std::optional<double>> mean_and_deviation(
     numbers.push_back(*value);
   }
   if (numbers.empty()) return {};
-  const probe::Summary summary = probe::summarise(numbers);
+  const evaluate::Summary summary = evaluate::summarise(numbers);
   return {summary.mean, numbers.size() > 1 ? std::optional(summary.sd) : std::nullopt};
 }
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 #include "mpi_ranks.hpp"
 #endif
 

@@ -1,7 +1,7 @@
 // Trains small language models of any design on a CPU.
 #include "classify_options.hpp"
 #include "cli/run_tool.hpp"
-#include "kernel/library_version.hpp"
+#include "kernel/onednn/library_version.hpp"
 #include "launch.hpp"
 #include "sweep.hpp"
 #include "train_options.hpp"

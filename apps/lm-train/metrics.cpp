@@ -7,11 +7,11 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/interrupt.hpp"
-#include "base/json.hpp"
-#include "base/line_input.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/input/line_input.hpp"
+#include "base/json/json.hpp"
+#include "base/string/split.hpp"
+#include "base/thread/interrupt.hpp"
 
 namespace masque::lm_train {
 

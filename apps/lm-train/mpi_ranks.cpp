@@ -16,9 +16,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/interrupt.hpp"
-#include "base/parallel.hpp"
-#include "kernel/bfloat16.hpp"
+#include "base/thread/interrupt.hpp"
+#include "base/thread/parallel.hpp"
+#include "kernel/number/bfloat16.hpp"
 
 namespace masque::lm_train {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "base/scratch_file.hpp"
+#include "base/file/scratch_file.hpp"
 #include "cli/command.hpp"
 #include "train/run/trainer.hpp"
 

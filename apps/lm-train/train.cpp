@@ -12,23 +12,23 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/json_writer.hpp"
-#include "base/output_file.hpp"
-#include "base/output_folder.hpp"
-#include "base/parallel.hpp"
-#include "base/scratch_file.hpp"
-#include "base/shortage.hpp"
+#include "base/file/file.hpp"
+#include "base/file/output_file.hpp"
+#include "base/file/output_folder.hpp"
+#include "base/file/scratch_file.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/thread/parallel.hpp"
+#include "base/thread/shortage.hpp"
 #include "budget.hpp"
 #include "commands/corpus_notes.hpp"
 #include "commands/model_notes.hpp"
 #include "commands/sequences.hpp"
 #include "draw/chart.hpp"
 #include "draw/svg.hpp"
+#include "evaluate/score/sentence.hpp"
 #include "kernel/parallel.hpp"
-#include "kernel/trained_linear.hpp"
+#include "kernel/product/trained_linear.hpp"
 #include "metrics.hpp"
-#include "probe/score/sentence.hpp"
 #include "text/tokenizer.hpp"
 #include "timing.hpp"
 #include "train/run/folder_parts.hpp"
@@ -585,7 +585,7 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   const records::SimilarTokens similar = similar_of(o, tokenizer, session);
   if (o.objective == "univae") check_univae(tokenizer);
   // What a causal model reads in front of a line, where the template has nothing.
-  if (o.objective == "clm") reading.begin = probe::begin_token(tokenizer);
+  if (o.objective == "clm") reading.begin = evaluate::begin_token(tokenizer);
   train::Corpus corpus = train::read_corpus(o.text, tokenizer, reading);
   check_dropped(o, corpus);
   // As of plm: a query stream sees no positions of the input.

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
-#include "base/hash.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 #include "commands/run_options.hpp"
 #include "commands/similar_tokens.hpp"
 #include "exchange/read_masks.hpp"

@@ -1,5 +1,5 @@
 // lm-write correct: words that a masked model finds unlikely, replaced by likelier ones.
-#include "probe/write/correct.hpp"
+#include "evaluate/write/correct.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -12,11 +12,11 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/json_text.hpp"
-#include "base/json_writer.hpp"
-#include "base/output_file.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/file/output_file.hpp"
+#include "base/json/json_text.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/split.hpp"
 #include "cli/input_lines.hpp"
 #include "cli/table.hpp"
 #include "commands.hpp"
@@ -24,11 +24,11 @@
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/text_stream.hpp"
-#include "kernel/precision.hpp"
+#include "evaluate/score/length_policy.hpp"
+#include "evaluate/score/model_kinds.hpp"
+#include "evaluate/write/threshold_search.hpp"
+#include "kernel/number/precision.hpp"
 #include "masked_model.hpp"
-#include "probe/score/length_policy.hpp"
-#include "probe/score/model_kinds.hpp"
-#include "probe/write/threshold_search.hpp"
 #include "records/confusion_sets.hpp"
 
 namespace masque::lm_write {
@@ -67,7 +67,7 @@ class Judgement {
     lines.finish(session);
   }
 
-  void add(const probe::Line& line, const std::string& output) {
+  void add(const evaluate::Line& line, const std::string& output) {
     if (count_ == references_.size()) refuse(fmt::format("{} or more", count_ + 1));
     counts_.add(line.text, output, references_[count_++]);
     if (output_) texts_ += output + "\n";
@@ -91,7 +91,7 @@ class Judgement {
                                                     references_.size(), lines));
   }
   void row(cli::Table& table, const char* level, const char* task,
-           const probe::CorrectionCount& count) const {
+           const evaluate::CorrectionCount& count) const {
     table.row({level, task, count.right, count.done, count.wanted, number_.cell(count.precision()),
                number_.cell(count.recall()), number_.cell(count.f1())});
   }
@@ -102,7 +102,7 @@ class Judgement {
   std::vector<std::string> references_;
   std::size_t count_ = 0;
   std::string texts_;
-  probe::CorrectionCounts counts_;
+  evaluate::CorrectionCounts counts_;
 };
 
 // The command.
@@ -128,7 +128,7 @@ struct Options {
   bool per_word = false;
 };
 
-using Checked = std::vector<probe::CheckedWord>;
+using Checked = std::vector<evaluate::CheckedWord>;
 
 void check(const Options& o) {
   if (o.confusion && o.edit_distance)
@@ -170,12 +170,12 @@ double edit_cost_of(const Options& o, const commands::OpenedModel& opened) {
   return o.edit_cost.value_or(has_detector(opened) ? kEditCostOfDetector : kEditCost);
 }
 
-probe::CorrectOptions correct_options(const Options& o, const commands::OpenedModel& opened) {
+evaluate::CorrectOptions correct_options(const Options& o, const commands::OpenedModel& opened) {
   need_masked_head(opened);
-  probe::CorrectOptions options;
-  const auto kind = probe::default_kind(opened.model->design(), opened.options);
-  options.one_pass = kind == probe::ScoreKind::kTta;
-  probe::check_kind(kind, opened.model->design(), opened.options);
+  evaluate::CorrectOptions options;
+  const auto kind = evaluate::default_kind(opened.model->design(), opened.options);
+  options.one_pass = kind == evaluate::ScoreKind::kTta;
+  evaluate::check_kind(kind, opened.model->design(), opened.options);
   options.detector = has_detector(opened);
   if (!options.one_pass && !options.detector) options.mask = need_mask_token(opened);
   if (o.edit_distance) options.edit_distance = static_cast<int>(*o.edit_distance);
@@ -193,14 +193,14 @@ probe::CorrectOptions correct_options(const Options& o, const commands::OpenedMo
 class Lines {
  public:
   explicit Lines(const commands::OpenedModel& opened)
-      : tokenizer_(*opened.tokenizer), limit_(probe::token_limit(opened.model->design(), 0)) {}
+      : tokenizer_(*opened.tokenizer), limit_(evaluate::token_limit(opened.model->design(), 0)) {}
 
-  probe::Line encode(std::string_view text) const {
-    return {std::string(text), probe::encode_sentence(tokenizer_, text, {})};
+  evaluate::Line encode(std::string_view text) const {
+    return {std::string(text), evaluate::encode_sentence(tokenizer_, text, {})};
   }
-  std::optional<std::string> problem(const probe::Line& line) const {
+  std::optional<std::string> problem(const evaluate::Line& line) const {
     if (!limit_ || line.sentence.size() <= *limit_) return std::nullopt;
-    return probe::too_long(line.sentence.size(), *limit_);
+    return evaluate::too_long(line.sentence.size(), *limit_);
   }
 
  private:
@@ -211,16 +211,16 @@ class Lines {
 /// The threshold that is best on the pairs of a file, of which a batch is in memory.
 class DevPairs {
  public:
-  DevPairs(const std::string& path, const probe::Corrector& corrector, Index batch_tokens)
+  DevPairs(const std::string& path, const evaluate::Corrector& corrector, Index batch_tokens)
       : path_(path), corrector_(corrector), batch_tokens_(batch_tokens) {}
 
-  std::optional<probe::ThresholdSearch::Best> best(const Lines& lines, cli::Session& session) {
+  std::optional<evaluate::ThresholdSearch::Best> best(const Lines& lines, cli::Session& session) {
     commands::each_line_of(
         {path_}, std::nullopt,
         [&](const commands::FileLine& line) {
           const auto two = split_in_two(line.text, '\t');
           if (!two) throw InputError("expected a text, a tab and the correct text");
-          probe::Line text = lines.encode(two->first);
+          evaluate::Line text = lines.encode(two->first);
           if (const auto problem = lines.problem(text)) throw InputError(*problem);
           if (tokens_ + text.sentence.size() > batch_tokens_) check();
           tokens_ += text.sentence.size();
@@ -244,15 +244,15 @@ class DevPairs {
   }
 
   std::string path_;
-  const probe::Corrector& corrector_;
+  const evaluate::Corrector& corrector_;
   Index batch_tokens_;
-  std::vector<probe::Line> waiting_;
+  std::vector<evaluate::Line> waiting_;
   std::vector<std::string> references_;
   Index tokens_ = 0;
-  probe::ThresholdSearch search_;
+  evaluate::ThresholdSearch search_;
 };
 
-double threshold_of(const Options& o, bool detector, const probe::Corrector& corrector,
+double threshold_of(const Options& o, bool detector, const evaluate::Corrector& corrector,
                     const Lines& lines, cli::Session& session) {
   const double usual = detector          ? kThresholdOfDetector
                        : o.edit_distance ? kThresholdOfEdits
@@ -300,7 +300,7 @@ class CorrectionPrinter {
     session_.print(cli::header_line(session_, options_.open.common, columns));
   }
 
-  void print(std::uint64_t id, const probe::Line& line, const Checked& words) {
+  void print(std::uint64_t id, const evaluate::Line& line, const Checked& words) {
     if (options_.per_word) {
       print_words(id, line, words);
     } else if (options_.open.common.json) {
@@ -312,16 +312,16 @@ class CorrectionPrinter {
   }
 
  private:
-  static std::string_view text_of(const probe::Line& line, const probe::CheckedWord& word) {
+  static std::string_view text_of(const evaluate::Line& line, const evaluate::CheckedWord& word) {
     return std::string_view(line.text).substr(word.span.begin, word.span.end - word.span.begin);
   }
-  bool replaced(const probe::CheckedWord& word) const {
+  bool replaced(const evaluate::CheckedWord& word) const {
     return !word.replacement.empty() && word.gain() > threshold_;
   }
 
-  void print_words(std::uint64_t id, const probe::Line& line, const Checked& words) {
+  void print_words(std::uint64_t id, const evaluate::Line& line, const Checked& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
-      const probe::CheckedWord& word = words[i];
+      const evaluate::CheckedWord& word = words[i];
       const bool none = word.replacement.empty();
       std::vector<cli::Cell> cells{
           id,
@@ -336,12 +336,12 @@ class CorrectionPrinter {
     }
   }
 
-  void print_json(std::uint64_t id, const probe::Line& line, const Checked& words) {
+  void print_json(std::uint64_t id, const evaluate::Line& line, const Checked& words) {
     std::string out;
     JsonWriter json(out);
     json.begin_object().member("id", id).member("text", corrected(line, words, threshold_));
     json.member("original_text", line.text).key("words").begin_array();
-    for (const probe::CheckedWord& word : words) {
+    for (const evaluate::CheckedWord& word : words) {
       json.begin_object().member("text", text_of(line, word));
       json.key("span").array(std::vector<std::uint32_t>{word.span.begin, word.span.end});
       json.raw_member("log_probability", number_.json(word.log_probability));
@@ -371,8 +371,8 @@ cli::ExitCode run_correct(const Options& o, const cli::Command& command, cli::Se
   check(o);
   cli::need_stream(command);
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
-  const probe::CorrectOptions options = correct_options(o, opened);
-  const probe::Corrector corrector(*opened.model, *opened.tokenizer, options);
+  const evaluate::CorrectOptions options = correct_options(o, opened);
+  const evaluate::Corrector corrector(*opened.model, *opened.tokenizer, options);
   const Lines lines(opened);
   std::optional<Judgement> judgement;
   if (o.reference)
@@ -384,7 +384,7 @@ cli::ExitCode run_correct(const Options& o, const cli::Command& command, cli::Se
   const double threshold = threshold_of(o, options.detector, corrector, lines, session);
   CorrectionPrinter printer(o, threshold, opened, session);
   printer.header();
-  std::vector<probe::Line> waiting;
+  std::vector<evaluate::Line> waiting;
   std::vector<std::uint64_t> ids;
   Index tokens = 0;
   commands::LineWork work;
@@ -403,7 +403,7 @@ cli::ExitCode run_correct(const Options& o, const cli::Command& command, cli::Se
     tokens = 0;
   };
   work.use = [&](std::uint64_t id, std::string_view text) -> std::optional<std::string> {
-    probe::Line line = lines.encode(text);
+    evaluate::Line line = lines.encode(text);
     if (auto problem = lines.problem(line)) return problem;
     if (tokens + line.sentence.size() > o.open.batch_tokens) work.flush();
     tokens += line.sentence.size();

@@ -1,5 +1,5 @@
 // lm-write fill: the likeliest tokens for the masks of each line.
-#include "probe/write/fill.hpp"
+#include "evaluate/write/fill.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,27 +9,27 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json_writer.hpp"
-#include "base/split.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/split.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/text_stream.hpp"
+#include "evaluate/score/length_policy.hpp"
 #include "masked_model.hpp"
-#include "probe/score/length_policy.hpp"
 
 namespace masque::lm_write {
 
 namespace {
 
-using probe::JointFill;
+using evaluate::JointFill;
 
 constexpr std::int64_t kTopK = 5;
 
 struct Options {
   commands::OpenModelOptions open;
   commands::StreamOptions stream;
-  probe::FillOptions fill;
+  evaluate::FillOptions fill;
   std::optional<std::int64_t> top_k;
   std::optional<std::string> targets;
   std::optional<std::int64_t> num_beams;
@@ -81,8 +81,8 @@ void check(const Options& o) {
   }
 }
 
-probe::FillOptions fill_options(const Options& o, const commands::OpenedModel& opened) {
-  probe::FillOptions options = o.fill;
+evaluate::FillOptions fill_options(const Options& o, const commands::OpenedModel& opened) {
+  evaluate::FillOptions options = o.fill;
   options.top_k = o.top_k.value_or(kTopK);
   options.num_beams = o.num_beams.value_or(std::max<Index>(options.top_k, kTopK));
   options.sweeps = o.sweeps.value_or(100);
@@ -95,7 +95,7 @@ probe::FillOptions fill_options(const Options& o, const commands::OpenedModel& o
 }
 
 /// What decided the fillings: members of a JSON object.
-std::string fill_provenance(const Options& o, const probe::FillOptions& options,
+std::string fill_provenance(const Options& o, const evaluate::FillOptions& options,
                             const commands::OpenedModel& opened) {
   std::string out;
   JsonWriter json(out);
@@ -104,7 +104,7 @@ std::string fill_provenance(const Options& o, const probe::FillOptions& options,
   commands::add_given(json, opened.given);
   if (o.targets) json.member("targets", *o.targets);
   if (options.joint == JointFill::kNone) return out;
-  json.member("joint", name_in(probe::joint_fill_names(), options.joint));
+  json.member("joint", name_in(evaluate::joint_fill_names(), options.joint));
   if (options.joint == JointFill::kBeam) json.member("num_beams", options.num_beams);
   if (options.joint == JointFill::kGibbs) {
     json.member("sweeps", options.sweeps).member("temperature", options.temperature);
@@ -116,7 +116,7 @@ std::string fill_provenance(const Options& o, const probe::FillOptions& options,
 /// Prints fillings: a row each, an object a line, or on a terminal a block a line with bars.
 class FillingPrinter {
  public:
-  FillingPrinter(const Options& options, const probe::FillOptions& fill,
+  FillingPrinter(const Options& options, const evaluate::FillOptions& fill,
                  const commands::OpenedModel& opened, cli::Session& session)
       : options_(options),
         joint_(fill.joint != JointFill::kNone),
@@ -132,7 +132,7 @@ class FillingPrinter {
     session_.print(cli::header_line(session_, options_.open.common, columns));
   }
 
-  void print(const probe::MaskedText& text, const probe::FilledText& filled) {
+  void print(const evaluate::MaskedText& text, const evaluate::FilledText& filled) {
     if (options_.open.common.json) {
       session_.print(object_of(text, filled));
     } else if (draws()) {
@@ -152,7 +152,7 @@ class FillingPrinter {
   }
 
   /// The text with these tokens at the first masks, as the tokenizer decodes it.
-  std::string text_of(const probe::MaskedText& text, std::span<const Index> places,
+  std::string text_of(const evaluate::MaskedText& text, std::span<const Index> places,
                       std::span<const TokenId> ids) const {
     const auto begin = text.sentence.ids.begin() + text.sentence.prefix;
     std::vector<TokenId> all(begin, begin + text.sentence.tokens());
@@ -161,7 +161,7 @@ class FillingPrinter {
     return tokenizer_.decode(all, false);
   }
 
-  std::string text_with(const probe::MaskedText& text, std::size_t mask, TokenId id) const {
+  std::string text_with(const evaluate::MaskedText& text, std::size_t mask, TokenId id) const {
     return text_of(text, {&text.places[mask], 1}, {&id, 1});
   }
 
@@ -172,35 +172,36 @@ class FillingPrinter {
     return out;
   }
 
-  void print_rows(const probe::MaskedText& text, const probe::FilledText& filled) {
+  void print_rows(const evaluate::MaskedText& text, const evaluate::FilledText& filled) {
     for (std::size_t m = 0; m < filled.masks.size(); ++m) {
       for (std::size_t rank = 0; rank < filled.masks[m].size(); ++rank) {
-        const probe::Filling& f = filled.masks[m][rank];
+        const evaluate::Filling& f = filled.masks[m][rank];
         print_row({text.id, static_cast<std::uint64_t>(m), static_cast<std::uint64_t>(rank),
                    tokenizer_.token(f.id), number_.cell(f.probability), text_with(text, m, f.id)});
       }
     }
     for (std::size_t rank = 0; rank < filled.joint.size(); ++rank) {
-      const probe::JointFilling& f = filled.joint[rank];
+      const evaluate::JointFilling& f = filled.joint[rank];
       print_row({text.id, static_cast<std::uint64_t>(rank), pieces_of(f.ids),
                  number_.cell(std::exp(f.log_probability)), text_of(text, text.places, f.ids)});
     }
   }
 
-  std::string object_of(const probe::MaskedText& text, const probe::FilledText& filled) const {
+  std::string object_of(const evaluate::MaskedText& text,
+                        const evaluate::FilledText& filled) const {
     std::string out;
     JsonWriter json(out);
     json.begin_object().member("id", text.id).key(joint_ ? "fillings" : "masks").begin_array();
     for (std::size_t m = 0; m < filled.masks.size(); ++m) {
       json.begin_array();
-      for (const probe::Filling& f : filled.masks[m]) {
+      for (const evaluate::Filling& f : filled.masks[m]) {
         json.begin_object().member("token", tokenizer_.token(f.id)).member("token_id", f.id);
         json.raw_member("probability", number_.json(f.probability));
         json.member("text", text_with(text, m, f.id)).end_object();
       }
       json.end_array();
     }
-    for (const probe::JointFilling& f : filled.joint) {
+    for (const evaluate::JointFilling& f : filled.joint) {
       json.begin_object().key("tokens").begin_array();
       for (const TokenId id : f.ids) json.value(tokenizer_.token(id));
       json.end_array().key("token_ids").array(f.ids);
@@ -211,14 +212,14 @@ class FillingPrinter {
     return out + "\n";
   }
 
-  void print_block(const probe::MaskedText& text, const probe::FilledText& filled) {
+  void print_block(const evaluate::MaskedText& text, const evaluate::FilledText& filled) {
     session_.print(fmt::format("{}\n", escape(text_of(text, {}, {}))));
     for (std::size_t m = 0; m < filled.masks.size(); ++m) {
       if (filled.masks.size() > 1) session_.print(fmt::format("  mask {}\n", m));
-      for (const probe::Filling& f : filled.masks[m])
+      for (const evaluate::Filling& f : filled.masks[m])
         print_bar(f.probability, tokenizer_.token(f.id));
     }
-    for (const probe::JointFilling& f : filled.joint)
+    for (const evaluate::JointFilling& f : filled.joint)
       print_bar(std::exp(f.log_probability), pieces_of(f.ids));
   }
 
@@ -241,24 +242,24 @@ class FillingPrinter {
   cli::Session& session_;
 };
 
-probe::MaskedText masked_text(const commands::OpenedModel& opened, TokenId mask, std::uint64_t id,
-                              std::string_view line) {
-  probe::MaskedText text{
-      .id = id, .sentence = probe::encode_sentence(*opened.tokenizer, line, {}), .places = {}};
-  text.places = probe::places_of(text.sentence, mask);
+evaluate::MaskedText masked_text(const commands::OpenedModel& opened, TokenId mask,
+                                 std::uint64_t id, std::string_view line) {
+  evaluate::MaskedText text{
+      .id = id, .sentence = evaluate::encode_sentence(*opened.tokenizer, line, {}), .places = {}};
+  text.places = evaluate::places_of(text.sentence, mask);
   return text;
 }
 
 /// Why `text` cannot be filled.
-std::optional<std::string> problem_of(const probe::MaskedText& text,
+std::optional<std::string> problem_of(const evaluate::MaskedText& text,
                                       const commands::OpenedModel& opened, TokenId mask) {
   if (text.places.empty()) {
     return fmt::format("no {}, expected one (see {})", opened.tokenizer->token(mask),
                        field("policy"));
   }
-  const auto limit = probe::token_limit(opened.model->design(), 0);
+  const auto limit = evaluate::token_limit(opened.model->design(), 0);
   if (!limit || text.sentence.size() <= *limit) return std::nullopt;
-  return probe::too_long(text.sentence.size(), *limit);
+  return evaluate::too_long(text.sentence.size(), *limit);
 }
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
@@ -268,22 +269,22 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
   need_masked_head(opened);
   const TokenId mask = need_mask_token(opened);
-  const probe::FillOptions options = fill_options(o, opened);
+  const evaluate::FillOptions options = fill_options(o, opened);
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
   FillingPrinter printer(o, options, opened, session);
   printer.header();
-  std::vector<probe::MaskedText> waiting;
+  std::vector<evaluate::MaskedText> waiting;
   Index tokens = 0;
   commands::LineWork work;
   work.label = "filling";
   work.flush = [&] {
-    const std::vector<probe::FilledText> filled = fill(*opened.model, waiting, options);
+    const std::vector<evaluate::FilledText> filled = fill(*opened.model, waiting, options);
     for (std::size_t i = 0; i < filled.size(); ++i) printer.print(waiting[i], filled[i]);
     waiting.clear();
     tokens = 0;
   };
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
-    probe::MaskedText text = masked_text(opened, mask, id, line);
+    evaluate::MaskedText text = masked_text(opened, mask, id, line);
     if (auto problem = problem_of(text, opened, mask)) return problem;
     if (tokens + text.sentence.size() > o.open.batch_tokens) work.flush();
     tokens += text.sentence.size();
@@ -310,7 +311,7 @@ void declare_fill(cli::Command& tool) {
   c.option("-k,--top-k", "N", o->top_k, cli::AllowedRange{1, 1e6},
            "fillings per mask, or per line with --joint [5; left-to-right: 1]");
   c.option("--targets", "LIST", o->targets, "consider only these tokens, separated by commas");
-  c.choice("--joint", o->fill.joint, probe::joint_fill_names(),
+  c.choice("--joint", o->fill.joint, evaluate::joint_fill_names(),
            "how to fill several masks of a line: each alone, or together");
   c.option("--num-beams", "N", o->num_beams, cli::AllowedRange{1, 1e4},
            "partial fillings that --joint beam keeps [the larger of 5 and --top-k]");

@@ -1,5 +1,5 @@
 // lm-write generate: lines that a model continues.
-#include "probe/write/generate.hpp"
+#include "evaluate/write/generate.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/json_writer.hpp"
-#include "base/parallel.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/thread/parallel.hpp"
 #include "commands.hpp"
 #include "commands/result_format.hpp"
 #include "generate_options.hpp"
-#include "kernel/strip_weights.hpp"
+#include "kernel/product/strip_weights.hpp"
 #include "masked_model.hpp"
 #include "model/masks.hpp"
 
@@ -37,7 +37,7 @@ class GeneratedPrinter {
                                     {"id", "sample", "score", "tokens", "text"}));
   }
 
-  void print(const probe::Generated& g) {
+  void print(const evaluate::Generated& g) {
     const std::string text = tokenizer_.decode(g.ids, true);
     if (options_.open.common.json) {
       std::string out;
@@ -72,7 +72,7 @@ void check_model(const GenerateOptions& o, const commands::OpenedModel& opened) 
     if (!opened.tokenizer->roles().mask)
       throw InputError(opened.path, "the tokenizer has no mask token, expected one");
     if (!o.unmasks()) return;
-    probe::check_unmasking(opened.model->design(), unmask_options(masked_options(o, opened)));
+    evaluate::check_unmasking(opened.model->design(), unmask_options(masked_options(o, opened)));
     if (o.open.mask && model::causal_block_size(opened.model->design()))
       throw UsageError("--mask cannot be used: the model writes in blocks, with its own mask");
     return;
@@ -88,7 +88,7 @@ void check_model(const GenerateOptions& o, const commands::OpenedModel& opened) 
     throw InputError(opened.path, "generate: " + problem);
   }
   const auto problem =
-      input_error_message([&] { probe::check_generation(opened.model->design(), to_target); });
+      input_error_message([&] { evaluate::check_generation(opened.model->design(), to_target); });
   if (problem) throw InputError(opened.path, *problem);
 }
 
@@ -108,13 +108,13 @@ class LinesToWrite {
   /// Returns why the line cannot be continued, or nothing.
   std::optional<std::string> add(std::uint64_t id, std::string_view line) {
     if (o_.masked()) {
-      probe::MaskedText text = prompts_.masked(id, line, o_.new_tokens());
+      evaluate::MaskedText text = prompts_.masked(id, line, o_.new_tokens());
       if (auto problem = size_problem(text.sentence.size())) return problem;
       make_room(text.sentence.size() * o_.num_return_sequences);
       texts_.push_back(std::move(text));
       return std::nullopt;
     }
-    probe::Prompt prompt = prompts_.prompt(id, line);
+    evaluate::Prompt prompt = prompts_.prompt(id, line);
     const Index size = std::ssize(prompt.ids);
     if (size == 0) return "no token, and the tokenizer has no token that begins a text";
     if (auto problem = size_problem(size)) return problem;
@@ -127,11 +127,11 @@ class LinesToWrite {
 
   void write() {
     const bool none = waiting_.empty() && texts_.empty();
-    const std::vector<probe::Generated> written =
-        none          ? std::vector<probe::Generated>{}
-        : o_.masked() ? probe::generate_masked(*opened_.model, texts_, masked_)
-                      : probe::generate(*opened_.model, waiting_, generate_);
-    for (const probe::Generated& g : written) printer_.print(g);
+    const std::vector<evaluate::Generated> written =
+        none          ? std::vector<evaluate::Generated>{}
+        : o_.masked() ? evaluate::generate_masked(*opened_.model, texts_, masked_)
+                      : evaluate::generate(*opened_.model, waiting_, generate_);
+    for (const evaluate::Generated& g : written) printer_.print(g);
     waiting_.clear();
     texts_.clear();
     cost_ = 0;
@@ -142,7 +142,7 @@ class LinesToWrite {
 
   std::optional<std::string> size_problem(Index size) const {
     if (limit() <= 0 || size <= limit()) return std::nullopt;
-    return probe::too_long(size, limit());
+    return evaluate::too_long(size, limit());
   }
 
   void make_room(Index own) {
@@ -154,10 +154,10 @@ class LinesToWrite {
   const commands::OpenedModel& opened_;
   Prompts& prompts_;
   GeneratedPrinter& printer_;
-  probe::GenerateOptions generate_;
-  probe::MaskedGenerateOptions masked_;
-  std::vector<probe::Prompt> waiting_;
-  std::vector<probe::MaskedText> texts_;
+  evaluate::GenerateOptions generate_;
+  evaluate::MaskedGenerateOptions masked_;
+  std::vector<evaluate::Prompt> waiting_;
+  std::vector<evaluate::MaskedText> texts_;
   Index cost_ = 0;
 };
 

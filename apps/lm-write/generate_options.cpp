@@ -7,25 +7,25 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/json_text.hpp"
-#include "base/json_writer.hpp"
-#include "base/split.hpp"
-#include "base/utf8.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json_text.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/string/split.hpp"
+#include "base/string/utf8.hpp"
 #include "commands/files.hpp"
 #include "commands/number_list.hpp"
+#include "evaluate/score/sentence.hpp"
 #include "model/checkpoint/save.hpp"
-#include "probe/score/sentence.hpp"
 #include "store/config.hpp"
 
 namespace masque::lm_write {
 
 namespace {
 
-using probe::MaskedWay;
+using evaluate::MaskedWay;
 
 constexpr std::array<std::pair<std::string_view, Continuation>, 3> kKindNames{
     {{"causal", Continuation::kCausal},
@@ -54,7 +54,7 @@ void check_kind(const GenerateOptions& o) {
   need(o.sweeps.has_value(), o.gibbs(), "--sweeps", "--kind masked --how gibbs");
   need(o.order.has_value(), o.gibbs(), "--order", "--kind masked --how gibbs");
   need(o.burn_in.has_value(), o.gibbs(), "--burn-in", "--kind masked --how gibbs");
-  const std::int64_t sweeps = o.sweeps.value_or(probe::MaskedGenerateOptions().sweeps);
+  const std::int64_t sweeps = o.sweeps.value_or(evaluate::MaskedGenerateOptions().sweeps);
   if (o.burn_in.value_or(0) >= sweeps) {
     throw UsageError(
         fmt::format("--burn-in {}: expected less than --sweeps {}", *o.burn_in, sweeps));
@@ -78,7 +78,7 @@ void check_choice(const GenerateOptions& o, const std::string& ways) {
   if ((o.gibbs() || o.ancestral()) && o.do_sample) {
     throw UsageError(
         fmt::format("--do-sample cannot be combined with --how {}, which has its own sampling",
-                    name_in(probe::masked_way_names(), o.way())));
+                    name_in(evaluate::masked_way_names(), o.way())));
   }
   if (o.beams() && o.do_sample)
     throw UsageError("expected one of --do-sample and --num-beams greater than 1");
@@ -98,8 +98,8 @@ void check_choice(const GenerateOptions& o, const std::string& ways) {
                       : "--do-sample, --num-beams, or " + ways);
 }
 
-probe::SamplingOptions sampling_options(const GenerateOptions& o) {
-  probe::SamplingOptions out;
+evaluate::SamplingOptions sampling_options(const GenerateOptions& o) {
+  evaluate::SamplingOptions out;
   out.do_sample = o.do_sample || o.ancestral() || (o.gibbs() && !o.likeliest_at_last());
   out.temperature = o.temperature.value_or(1);
   out.top_k = o.top_k.value_or(0);
@@ -121,7 +121,7 @@ std::vector<TokenId> ends_of(const GenerateOptions& o, const commands::OpenedMod
     }
     return ends;
   }
-  if (const auto stated = probe::read_generation_config(opened.path).ends) {
+  if (const auto stated = evaluate::read_generation_config(opened.path).ends) {
     for (const TokenId id : *stated) {
       if (id < opened.model->design().vocab_size && std::ranges::find(ends, id) == ends.end())
         ends.push_back(id);
@@ -145,15 +145,15 @@ bool is_given(const GenerateOptions& o, std::string_view name) {
          ((name == "max_new_tokens" || name == "max_length") && o.max_new_tokens);
 }
 
-std::string listed(const std::vector<probe::GenerationSetting>& settings) {
-  return comma_list(settings, [](const probe::GenerationSetting& setting) {
+std::string listed(const std::vector<evaluate::GenerationSetting>& settings) {
+  return comma_list(settings, [](const evaluate::GenerationSetting& setting) {
     return setting.name + " " + setting.text;
   });
 }
 
 void add_way(JsonWriter& json, const GenerateOptions& o,
-             const probe::MaskedGenerateOptions& options) {
-  json.member("how", name_in(probe::masked_way_names(), options.how));
+             const evaluate::MaskedGenerateOptions& options) {
+  json.member("how", name_in(evaluate::masked_way_names(), options.how));
   json.member("length", o.new_tokens());
   switch (options.how) {
     case MaskedWay::kLeftToRight:
@@ -161,7 +161,7 @@ void add_way(JsonWriter& json, const GenerateOptions& o,
       break;
     case MaskedWay::kGibbs:
       json.member("sweeps", options.sweeps);
-      json.member("order", name_in(probe::sweep_order_names(), options.order));
+      json.member("order", name_in(evaluate::sweep_order_names(), options.order));
       json.member("burn_in", options.burn_in);
       break;
     case MaskedWay::kMaskPredict: json.member("iterations", options.iterations); break;
@@ -196,7 +196,7 @@ void declare_text_options(cli::Command& c, GenerateOptions& o) {
            "beam search with N open texts per line [1: no beam search]");
   c.option("--length-penalty", "A", o.length_penalty, cli::AllowedRange{-1e3, 1e3},
            "score a text of n tokens by log p / n^A [1]");
-  c.choice("--early-stopping", o.early_stopping, probe::early_stopping_names(),
+  c.choice("--early-stopping", o.early_stopping, evaluate::early_stopping_names(),
            "a search with N finished texts ends: true: at once; false: when no open text looks "
            "better now; never: when none can become better [false]");
 }
@@ -215,7 +215,7 @@ void declare_generate_options(cli::Command& c, GenerateOptions& o) {
   c.flag("--ignore-generation-config", o.ignore_generation_config,
          "accept settings of generation_config.json that would change the tokens and are not "
          "supported, such as repetition_penalty");
-  c.choice("--how", o.how, probe::masked_way_names(),
+  c.choice("--how", o.how, evaluate::masked_way_names(),
            "how --kind masked fills its masks [left-to-right]");
   c.option("--length", "N", o.length, cli::AllowedRange{1, 1e6},
            "number of tokens that --kind masked writes after each line [20]");
@@ -223,7 +223,7 @@ void declare_generate_options(cli::Command& c, GenerateOptions& o) {
            "masks that left-to-right reads after the current one [all]");
   c.option("--sweeps", "N", o.sweeps, cli::AllowedRange{1, 1e6},
            "number of times gibbs samples every mask [20]");
-  c.choice("--order", o.order, probe::sweep_order_names(),
+  c.choice("--order", o.order, evaluate::sweep_order_names(),
            "order of the masks in each sweep of gibbs [sequential]");
   c.option("--burn-in", "N", o.burn_in, cli::AllowedRange{0, 1e6},
            "first sweeps of gibbs, which sample from all tokens; later ones take the most probable "
@@ -246,21 +246,22 @@ void check_text_options(const GenerateOptions& options) { check_choice(options, 
 void check_generation_config(const GenerateOptions& o, const commands::OpenedModel& opened,
                              cli::Session& session) {
   if (o.kind != Continuation::kCausal) return;
-  const probe::GenerationConfig config = probe::read_generation_config(opened.path);
+  const evaluate::GenerationConfig config = evaluate::read_generation_config(opened.path);
   // What is in force: by the command, or by the file that asks for it.
-  const auto applies = [&](const probe::GenerationSetting& setting, bool in_file) {
+  const auto applies = [&](const evaluate::GenerationSetting& setting, bool in_file) {
     switch (setting.scope) {
-      case probe::GenerationScope::kSampling: return o.samples() || (in_file && config.do_sample);
-      case probe::GenerationScope::kBeams: return o.beams() || (in_file && config.beams);
-      case probe::GenerationScope::kAlways: break;
+      case evaluate::GenerationScope::kSampling:
+        return o.samples() || (in_file && config.do_sample);
+      case evaluate::GenerationScope::kBeams: return o.beams() || (in_file && config.beams);
+      case evaluate::GenerationScope::kAlways: break;
     }
     return true;
   };
-  std::vector<probe::GenerationSetting> unsupported, others;
-  for (const probe::GenerationSetting& setting : config.unsupported) {
+  std::vector<evaluate::GenerationSetting> unsupported, others;
+  for (const evaluate::GenerationSetting& setting : config.unsupported) {
     if (applies(setting, false)) unsupported.push_back(setting);
   }
-  for (const probe::GenerationSetting& setting : config.defaults) {
+  for (const evaluate::GenerationSetting& setting : config.defaults) {
     if (applies(setting, true) && !is_given(o, setting.name)) others.push_back(setting);
   }
   if (!unsupported.empty() && !o.ignore_generation_config) {
@@ -300,9 +301,9 @@ void check_generation_config(const GenerateOptions& o, const commands::OpenedMod
   }
 }
 
-probe::GenerateOptions generate_options(const GenerateOptions& o,
-                                        const commands::OpenedModel& opened) {
-  probe::GenerateOptions options;
+evaluate::GenerateOptions generate_options(const GenerateOptions& o,
+                                           const commands::OpenedModel& opened) {
+  evaluate::GenerateOptions options;
   options.sampling = sampling_options(o);
   options.max_new_tokens = o.new_tokens();
   options.num_return_sequences = o.num_return_sequences;
@@ -310,15 +311,15 @@ probe::GenerateOptions generate_options(const GenerateOptions& o,
   options.to_target = o.kind == Continuation::kUnilm;
   options.beams.num_beams = o.num_beams.value_or(1);
   options.beams.length_penalty = o.length_penalty.value_or(1);
-  options.beams.early_stopping = o.early_stopping.value_or(probe::EarlyStopping::kFalse);
+  options.beams.early_stopping = o.early_stopping.value_or(evaluate::EarlyStopping::kFalse);
   options.ends = ends_of(o, opened);
-  probe::check_beams(options, opened.model->design().vocab_size);
+  evaluate::check_beams(options, opened.model->design().vocab_size);
   return options;
 }
 
-probe::MaskedGenerateOptions masked_options(const GenerateOptions& o,
-                                            const commands::OpenedModel& opened) {
-  probe::MaskedGenerateOptions options;
+evaluate::MaskedGenerateOptions masked_options(const GenerateOptions& o,
+                                               const commands::OpenedModel& opened) {
+  evaluate::MaskedGenerateOptions options;
   options.how = o.way();
   options.sampling = sampling_options(o);
   options.num_return_sequences = o.num_return_sequences;
@@ -340,13 +341,13 @@ bool begins_texts(const GenerateOptions& o, const commands::OpenedModel& opened)
   if (o.bos || o.no_bos || o.kind != Continuation::kCausal) return o.bos;
   const auto config = store::ModelConfig::find(opened.path);
   const auto trained = config ? config->size(model::kBeginToken) : std::nullopt;
-  const auto begin = probe::begin_token(*opened.tokenizer);
+  const auto begin = evaluate::begin_token(*opened.tokenizer);
   return trained && begin && *trained == static_cast<std::uint64_t>(*begin);
 }
 
 std::string generate_description(const GenerateOptions& o) {
   if (o.masked()) {
-    return fmt::format("{}, {} tokens", name_in(probe::masked_way_names(), o.way()),
+    return fmt::format("{}, {} tokens", name_in(evaluate::masked_way_names(), o.way()),
                        o.new_tokens());
   }
   const std::string how = o.beams()     ? fmt::format("{} beams", *o.num_beams)
@@ -369,7 +370,7 @@ std::string generate_provenance(const GenerateOptions& o, const commands::Opened
     json.member("max_new_tokens", o.new_tokens());
     if (o.eos_token_id) json.key("eos_token_id").array(ends_of(o, opened));
   }
-  const probe::SamplingOptions sampling = sampling_options(o);
+  const evaluate::SamplingOptions sampling = sampling_options(o);
   json.member("do_sample", o.samples());
   if (o.samples()) {
     json.member("temperature", sampling.temperature).member("top_k", sampling.top_k);
@@ -377,9 +378,9 @@ std::string generate_provenance(const GenerateOptions& o, const commands::Opened
   }
   if (o.draws()) json.member("seed", o.seed.value_or(0));
   if (o.beams()) {
-    const probe::BeamOptions beams = generate_options(o, opened).beams;
+    const evaluate::BeamOptions beams = generate_options(o, opened).beams;
     json.member("num_beams", beams.num_beams).member("length_penalty", beams.length_penalty);
-    json.member("early_stopping", name_in(probe::early_stopping_names(), beams.early_stopping));
+    json.member("early_stopping", name_in(evaluate::early_stopping_names(), beams.early_stopping));
   }
   if (o.kind == Continuation::kCausal) json.member("bos", begins_texts(o, opened));
   return out;
@@ -416,12 +417,12 @@ Prompts::Prompts(const commands::OpenedModel& opened, Continuation kind, const S
   const text::Tokenizer& tokenizer = *opened.tokenizer;
   const bool pairs = kind == Continuation::kUnilm || sources != nullptr;
   around_ = pairs ? text::pair_tokens(tokenizer) : text::template_tokens(tokenizer, 1);
-  if (around_.before.empty()) begin_ = probe::begin_token(tokenizer);
+  if (around_.before.empty()) begin_ = evaluate::begin_token(tokenizer);
   if (bos && begin_) around_.before.push_back(*begin_);
 }
 
-probe::Prompt Prompts::prompt(std::uint64_t id, std::string_view line) {
-  probe::Prompt out{.id = id, .ids = around_.before};
+evaluate::Prompt Prompts::prompt(std::uint64_t id, std::string_view line) {
+  evaluate::Prompt out{.id = id, .ids = around_.before};
   const bool pairs = kind_ == Continuation::kUnilm || sources_ != nullptr;
   encoder_.encode(sources_ != nullptr ? sources_->line(id) : line, out.ids);
   if (out.ids.empty() && begin_ && kind_ != Continuation::kMasked) out.ids.push_back(*begin_);
@@ -433,9 +434,9 @@ probe::Prompt Prompts::prompt(std::uint64_t id, std::string_view line) {
   return out;
 }
 
-probe::MaskedText Prompts::masked(std::uint64_t id, std::string_view line, Index count) {
-  const probe::Prompt begin = prompt(id, line);
-  probe::MaskedText out;
+evaluate::MaskedText Prompts::masked(std::uint64_t id, std::string_view line, Index count) {
+  const evaluate::Prompt begin = prompt(id, line);
+  evaluate::MaskedText out;
   out.id = id;
   std::vector<TokenId>& ids = out.sentence.ids;
   ids = begin.ids;

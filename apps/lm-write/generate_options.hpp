@@ -9,11 +9,11 @@
 
 #include "commands/open_model.hpp"
 #include "commands/text_stream.hpp"
-#include "probe/write/beam_search.hpp"
-#include "probe/write/generation.hpp"
-#include "probe/write/generation_config.hpp"
-#include "probe/write/masked_generation.hpp"
-#include "probe/write/masked_writer.hpp"
+#include "evaluate/write/beam_search.hpp"
+#include "evaluate/write/generation.hpp"
+#include "evaluate/write/generation_config.hpp"
+#include "evaluate/write/masked_generation.hpp"
+#include "evaluate/write/masked_writer.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::lm_write {
@@ -54,9 +54,9 @@ class Prompts {
   Prompts(const commands::OpenedModel& opened, Continuation kind, const Sources* sources, bool bos);
 
   /// No ids: there is nothing to begin with.
-  probe::Prompt prompt(std::uint64_t id, std::string_view line);
+  evaluate::Prompt prompt(std::uint64_t id, std::string_view line);
   /// The line, `count` masks after it.
-  probe::MaskedText masked(std::uint64_t id, std::string_view line, Index count);
+  evaluate::MaskedText masked(std::uint64_t id, std::string_view line, Index count);
 
  private:
   const commands::OpenedModel& opened_;
@@ -84,12 +84,12 @@ struct GenerateOptions {
   std::optional<std::uint64_t> seed;
   std::optional<std::int64_t> num_beams;
   std::optional<double> length_penalty;
-  std::optional<probe::EarlyStopping> early_stopping;
-  std::optional<probe::MaskedWay> how;
+  std::optional<evaluate::EarlyStopping> early_stopping;
+  std::optional<evaluate::MaskedWay> how;
   std::optional<std::int64_t> length;
   std::optional<std::int64_t> lead_out;
   std::optional<std::int64_t> sweeps;
-  std::optional<probe::SweepOrder> order;
+  std::optional<evaluate::SweepOrder> order;
   std::optional<std::int64_t> burn_in;
   std::optional<std::int64_t> iterations;
   std::optional<std::int64_t> block_size;
@@ -98,13 +98,13 @@ struct GenerateOptions {
 
   bool masked() const { return kind == Continuation::kMasked; }
   bool beams() const { return num_beams.value_or(1) > 1; }
-  probe::MaskedWay way() const { return how.value_or(probe::MaskedWay::kLeftToRight); }
-  bool gibbs() const { return masked() && way() == probe::MaskedWay::kGibbs; }
+  evaluate::MaskedWay way() const { return how.value_or(evaluate::MaskedWay::kLeftToRight); }
+  bool gibbs() const { return masked() && way() == evaluate::MaskedWay::kGibbs; }
   /// The ancestral sampler of masked diffusion.
-  bool ancestral() const { return masked() && way() == probe::MaskedWay::kRandom; }
+  bool ancestral() const { return masked() && way() == evaluate::MaskedWay::kRandom; }
   /// Whether a few masks at a time get their tokens: masked diffusion.
   bool unmasks() const {
-    return ancestral() || (masked() && way() == probe::MaskedWay::kConfidence);
+    return ancestral() || (masked() && way() == evaluate::MaskedWay::kConfidence);
   }
   /// Whether sweeps of gibbs after the burn-in take the likeliest token, as the published code.
   bool likeliest_at_last() const { return burn_in && !top_k && !top_p; }
@@ -113,7 +113,7 @@ struct GenerateOptions {
     return do_sample || ancestral() || (gibbs() && !(likeliest_at_last() && *burn_in == 0));
   }
   /// Whether anything depends on the seed: tokens, or the order of gibbs.
-  bool draws() const { return samples() || (gibbs() && order == probe::SweepOrder::kRandom); }
+  bool draws() const { return samples() || (gibbs() && order == evaluate::SweepOrder::kRandom); }
   std::int64_t new_tokens() const { return (masked() ? length : max_new_tokens).value_or(20); }
 };
 
@@ -135,11 +135,11 @@ void check_generation_config(const GenerateOptions& options, const commands::Ope
                              cli::Session& session);
 
 /// Of the kinds causal and unilm. Throws UsageError for beams that the vocabulary is too small for.
-probe::GenerateOptions generate_options(const GenerateOptions& options,
-                                        const commands::OpenedModel& opened);
+evaluate::GenerateOptions generate_options(const GenerateOptions& options,
+                                           const commands::OpenedModel& opened);
 /// Of the kind masked. The tokenizer has a mask token.
-probe::MaskedGenerateOptions masked_options(const GenerateOptions& options,
-                                            const commands::OpenedModel& opened);
+evaluate::MaskedGenerateOptions masked_options(const GenerateOptions& options,
+                                               const commands::OpenedModel& opened);
 
 /// Whether a text of kCausal begins with the token that begins texts where the template has
 /// nothing: as requested, else as the model's config.json says of its training.

@@ -13,26 +13,26 @@
 
 #include <fmt/format.h>
 
-#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/interrupt.hpp"
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
-#include "base/parallel.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
-#include "base/utf8.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/edit_distance.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
+#include "base/string/utf8.hpp"
+#include "base/thread/interrupt.hpp"
+#include "base/thread/parallel.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/text_stream.hpp"
 #include "commands/vector_file.hpp"
+#include "evaluate/write/generate.hpp"
+#include "evaluate/write/latent_texts.hpp"
 #include "generate_options.hpp"
-#include "kernel/strip_weights.hpp"
-#include "probe/write/generate.hpp"
-#include "probe/write/latent_texts.hpp"
+#include "kernel/product/strip_weights.hpp"
 #include "store/checkpoint.hpp"
 #include "tensor/convert.hpp"
 #include "text/tokenizer.hpp"
@@ -49,7 +49,7 @@ using Words = std::set<std::string, std::less<>>;
 /// line of `texts` texts between tabs all of them. Of `texts` 1 the line is the text.
 class LatentLines {
  public:
-  using Take = std::function<void(std::uint64_t id, std::vector<probe::LatentPoints>&& points)>;
+  using Take = std::function<void(std::uint64_t id, std::vector<evaluate::LatentPoints>&& points)>;
 
   LatentLines(const commands::OpenedModel& opened, std::int64_t batch_tokens, std::size_t texts,
               Take take);
@@ -61,8 +61,8 @@ class LatentLines {
   const commands::OpenedModel& opened_;
   std::size_t texts_;
   Take take_;
-  std::vector<probe::LatentPoints> waiting_;
-  probe::LatentEncoder encoder_;
+  std::vector<evaluate::LatentPoints> waiting_;
+  evaluate::LatentEncoder encoder_;
 };
 
 /// Writes texts from points, some at a time, in order.
@@ -78,22 +78,22 @@ class LatentWriter {
     bool ended = false;
     std::vector<TokenId> ids;
     std::string text;
-    const probe::LatentPoints* points = nullptr;  ///< until the call ends
+    const evaluate::LatentPoints* points = nullptr;  ///< until the call ends
   };
   using Take = std::function<void(const Written&)>;
 
   /// `options`: those of declare_text_options, with kind unilm.
   LatentWriter(const GenerateOptions& options, const commands::OpenedModel& opened, Take take);
-  void add(std::uint64_t id, std::int64_t number, probe::LatentPoints points);
+  void add(std::uint64_t id, std::int64_t number, evaluate::LatentPoints points);
   void flush();
 
  private:
   const GenerateOptions& options_;
   const commands::OpenedModel& opened_;
   Take take_;
-  probe::GenerateOptions generate_;
+  evaluate::GenerateOptions generate_;
   TokenId begin_ = 0;
-  std::vector<probe::Prompt> prompts_;
+  std::vector<evaluate::Prompt> prompts_;
   std::vector<std::pair<std::uint64_t, std::int64_t>> numbers_;
 };
 
@@ -104,7 +104,7 @@ class PointFile {
   /// InputError for other shapes than (texts, layers · size), and for a point without a direction.
   PointFile(const std::string& path, const model::LatentDesign& latent);
   /// Calls `take` with the points of each row, brought to length 1.
-  void read(const std::function<void(probe::LatentPoints&& points)>& take) const;
+  void read(const std::function<void(evaluate::LatentPoints&& points)>& take) const;
 
  private:
   std::string path_;
@@ -114,7 +114,7 @@ class PointFile {
 };
 
 /// Brings each point to length 1. Throws InputError for one that has none.
-void normalize_points(const model::LatentDesign& latent, probe::LatentPoints& points) {
+void normalize_points(const model::LatentDesign& latent, evaluate::LatentPoints& points) {
   for (std::size_t first = 0; first < points.size();
        first += static_cast<std::size_t>(latent.size)) {
     const std::span<double> point =
@@ -168,7 +168,7 @@ commands::OpenedModel open_latent_model(const commands::OpenModelOptions& option
     throw UsageError("--mask cannot be used: points are computed with the model's own masks");
   commands::OpenedModel opened = commands::open_model(options, options.model, true, session);
   if (const auto problem =
-          input_error_message([&] { probe::check_latents(opened.model->design()); }))
+          input_error_message([&] { evaluate::check_latents(opened.model->design()); }))
     throw InputError(opened.path, *problem);
   const model::LatentDesign& latent = *opened.model->design().variants.latent;
   session.note(fmt::format("{}: {}; latent bottlenecks: {}, of {} numbers", opened.path,
@@ -193,24 +193,25 @@ LatentLines::LatentLines(const commands::OpenedModel& opened, std::int64_t batch
     : opened_(opened),
       texts_(texts),
       take_(std::move(take)),
-      encoder_(*opened.model, batch_tokens, [this](std::uint64_t id, probe::LatentPoints&& points) {
-        waiting_.push_back(std::move(points));
-        if (waiting_.size() < texts_) return;
-        take_(id, std::move(waiting_));
-        waiting_.clear();
-      }) {}
+      encoder_(*opened.model, batch_tokens,
+               [this](std::uint64_t id, evaluate::LatentPoints&& points) {
+                 waiting_.push_back(std::move(points));
+                 if (waiting_.size() < texts_) return;
+                 take_(id, std::move(waiting_));
+                 waiting_.clear();
+               }) {}
 
 std::optional<std::string> LatentLines::add(std::uint64_t id, std::string_view line) {
   const std::vector<std::string_view> parts =
       texts_ == 1 ? std::vector<std::string_view>{line} : split(line, '\t');
   if (parts.size() != texts_)
     return fmt::format("{} texts separated by tabs, expected {}", parts.size(), texts_);
-  std::vector<probe::Sentence> sentences;
+  std::vector<evaluate::Sentence> sentences;
   for (const std::string_view part : parts) {
-    sentences.push_back(probe::encode_sentence(*opened_.tokenizer, part, {}));
+    sentences.push_back(evaluate::encode_sentence(*opened_.tokenizer, part, {}));
     if (auto problem = encoder_.length_problem(sentences.back())) return problem;
   }
-  for (const probe::Sentence& sentence : sentences) encoder_.add(id, sentence);
+  for (const evaluate::Sentence& sentence : sentences) encoder_.add(id, sentence);
   return std::nullopt;
 }
 
@@ -224,8 +225,8 @@ LatentWriter::LatentWriter(const GenerateOptions& options, const commands::Opene
   begin_ = before.front();
 }
 
-void LatentWriter::add(std::uint64_t id, std::int64_t number, probe::LatentPoints points) {
-  probe::Prompt prompt;
+void LatentWriter::add(std::uint64_t id, std::int64_t number, evaluate::LatentPoints points) {
+  evaluate::Prompt prompt;
   prompt.id = id;
   prompt.ids = {begin_, begin_};
   prompt.source = 1;
@@ -240,10 +241,11 @@ void LatentWriter::add(std::uint64_t id, std::int64_t number, probe::LatentPoint
 
 void LatentWriter::flush() {
   if (prompts_.empty()) return;
-  const std::vector<probe::Generated> texts = probe::generate(*opened_.model, prompts_, generate_);
+  const std::vector<evaluate::Generated> texts =
+      evaluate::generate(*opened_.model, prompts_, generate_);
   const std::size_t each = texts.size() / prompts_.size();
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const probe::Generated& text = texts[i];
+    const evaluate::Generated& text = texts[i];
     take_({.id = numbers_[i / each].first,
            .number = numbers_[i / each].second,
            .sample = text.sample,
@@ -272,16 +274,16 @@ PointFile::PointFile(const std::string& path, const model::LatentDesign& latent)
                                        dtype_name(tensor->dtype), width));
   }
   tensor_ = *tensor;
-  read([](probe::LatentPoints&&) {});
+  read([](evaluate::LatentPoints&&) {});
 }
 
-void PointFile::read(const std::function<void(probe::LatentPoints&& points)>& take) const {
+void PointFile::read(const std::function<void(evaluate::LatentPoints&& points)>& take) const {
   const auto width = static_cast<std::size_t>(tensor_.shape[1]);
   std::vector<std::byte> row(width * dtype_bits(tensor_.dtype) / 8);
   for (std::uint64_t i = 0; i < tensor_.shape[0]; ++i) {
     throw_if_interrupted();
     file_.read(tensor_, i * row.size(), row);
-    probe::LatentPoints points(width);
+    evaluate::LatentPoints points(width);
     to_double(tensor_.dtype, row, points);
     if (const auto problem = input_error_message([&] { normalize_points(latent_, points); }))
       throw InputError(path_, fmt::format("row {}: {}", i + 1, *problem));
@@ -291,8 +293,8 @@ void PointFile::read(const std::function<void(probe::LatentPoints&& points)>& ta
 
 /// Points of a line as latent encode writes it: numbers between tabs, or a JSON object. Throws
 /// InputError.
-probe::LatentPoints parse_points(std::string_view line, const model::LatentDesign& latent) {
-  probe::LatentPoints points;
+evaluate::LatentPoints parse_points(std::string_view line, const model::LatentDesign& latent) {
+  evaluate::LatentPoints points;
   if (trim(line).starts_with('{')) {
     const JsonValue value = parse_json_file(line, "JSON");
     const JsonValue* list = value.find("latents");
@@ -328,7 +330,7 @@ const model::LatentDesign& latent_of(const commands::OpenedModel& opened) {
 }
 
 void add_points(JsonWriter& json, const commands::ResultFormat& number,
-                const model::LatentDesign& latent, const probe::LatentPoints& points) {
+                const model::LatentDesign& latent, const evaluate::LatentPoints& points) {
   json.key("latents").begin_array();
   for (std::size_t k = 0; k < points.size(); ++k) {
     const std::size_t at = k % static_cast<std::size_t>(latent.size);
@@ -358,7 +360,7 @@ cli::ExitCode encode(const Options& o, const cli::Command& command, cli::Session
   const cli::CommonOptions& common = g.open.common;
   commands::print_vector_header(width, commands::has_header(common, g.stream), common, session);
   LatentLines lines(opened, g.open.batch_tokens, 1,
-                    [&](std::uint64_t id, std::vector<probe::LatentPoints>&& all) {
+                    [&](std::uint64_t id, std::vector<evaluate::LatentPoints>&& all) {
                       if (file) return file->add(all.front());
                       if (!common.json)
                         return session.print(commands::vector_line(all.front(), number, common));
@@ -462,7 +464,7 @@ cli::ExitCode decode(const Options& o, const cli::Command& command, cli::Session
     const PointFile file(*o.latents, latent_of(opened));
     printer.header();
     std::uint64_t id = 0;
-    file.read([&](probe::LatentPoints&& points) { writer.add(id++, 0, std::move(points)); });
+    file.read([&](evaluate::LatentPoints&& points) { writer.add(id++, 0, std::move(points)); });
     writer.flush();
     return cli::ExitCode::kDone;
   }
@@ -470,7 +472,7 @@ cli::ExitCode decode(const Options& o, const cli::Command& command, cli::Session
   commands::LineWork work;
   work.label = "decoding";
   work.use = [&](std::uint64_t id, std::string_view line) {
-    probe::LatentPoints points;
+    evaluate::LatentPoints points;
     auto problem = input_error_message([&] { points = parse_points(line, latent_of(opened)); });
     if (!problem) writer.add(id, 0, std::move(points));
     return problem;
@@ -491,7 +493,7 @@ cli::ExitCode sample(const Options& o, const cli::Command& /*command*/, cli::Ses
   for (std::int64_t i = 0; i < o.count; ++i) {
     throw_if_interrupted();
     const auto id = static_cast<std::uint64_t>(i);
-    writer.add(id, 0, probe::random_points(latent_of(opened), g.seed.value_or(0), id));
+    writer.add(id, 0, evaluate::random_points(latent_of(opened), g.seed.value_or(0), id));
   }
   writer.flush();
   return cli::ExitCode::kDone;
@@ -500,11 +502,11 @@ cli::ExitCode sample(const Options& o, const cli::Command& /*command*/, cli::Ses
 /// Runs over pairs of texts; `use` writes what it makes of the points of both.
 cli::ExitCode run_pairs(const GenerateOptions& g, const cli::Command& command,
                         const commands::OpenedModel& opened, LatentWriter& writer,
-                        const std::function<void(std::uint64_t, const probe::LatentPoints&,
-                                                 const probe::LatentPoints&)>& use,
+                        const std::function<void(std::uint64_t, const evaluate::LatentPoints&,
+                                                 const evaluate::LatentPoints&)>& use,
                         cli::Session& session) {
   LatentLines lines(opened, g.open.batch_tokens, 2,
-                    [&](std::uint64_t id, std::vector<probe::LatentPoints>&& both) {
+                    [&](std::uint64_t id, std::vector<evaluate::LatentPoints>&& both) {
                       use(id, both[0], both[1]);
                     });
   commands::LineWork work;
@@ -527,10 +529,10 @@ cli::ExitCode interpolate(const Options& o, const cli::Command& command, cli::Se
   printer.header();
   return run_pairs(
       g, command, opened, writer,
-      [&](std::uint64_t id, const probe::LatentPoints& a, const probe::LatentPoints& b) {
+      [&](std::uint64_t id, const evaluate::LatentPoints& a, const evaluate::LatentPoints& b) {
         for (std::int64_t step = 0; step < o.steps; ++step) {
           const double share = static_cast<double>(step) / static_cast<double>(o.steps - 1);
-          writer.add(id, step, probe::points_between(latent_of(opened), a, b, share));
+          writer.add(id, step, evaluate::points_between(latent_of(opened), a, b, share));
         }
       },
       session);
@@ -596,11 +598,11 @@ cli::ExitCode swap(const Options& o, const cli::Command& command, cli::Session& 
   printer.header({"edits", "function_edits", "content_edits"});
   return run_pairs(
       g, command, opened, writer,
-      [&](std::uint64_t id, const probe::LatentPoints& a, const probe::LatentPoints& b) {
+      [&](std::uint64_t id, const evaluate::LatentPoints& a, const evaluate::LatentPoints& b) {
         writer.add(id, 0, a);
         for (Index m = 1; m <= latent.layers; ++m) {
           if (!o.block || *o.block == m)
-            writer.add(id, m, probe::with_point_of(latent, a, b, m - 1));
+            writer.add(id, m, evaluate::with_point_of(latent, a, b, m - 1));
         }
       },
       session);

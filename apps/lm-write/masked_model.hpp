@@ -2,15 +2,16 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 #include "commands/open_model.hpp"
-#include "probe/write/fill.hpp"
+#include "evaluate/write/fill.hpp"
 
 namespace masque::lm_write {
 
-/// Throws InputError with the model's path as probe::check_filling().
+/// Throws InputError with the model's path as evaluate::check_filling().
 inline void need_masked_head(const commands::OpenedModel& opened) {
-  const auto problem = input_error_message([&] { probe::check_filling(opened.model->design()); });
+  const auto problem =
+      input_error_message([&] { evaluate::check_filling(opened.model->design()); });
   if (problem) throw InputError(opened.path, *problem);
 }
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"
 #include "exchange/convention.hpp"

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/string/edit_distance.hpp"
 #include "draw/figure_file.hpp"
 #include "draw/terminal.hpp"
 #include "exchange/mask_file.hpp"

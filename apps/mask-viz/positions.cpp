@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/line_filter.hpp"
-#include "base/line_input.hpp"
-#include "base/parallel.hpp"
-#include "base/split.hpp"
-#include "base/utf8.hpp"
+#include "base/file/file.hpp"
+#include "base/input/line_filter.hpp"
+#include "base/input/line_input.hpp"
+#include "base/string/split.hpp"
+#include "base/string/utf8.hpp"
+#include "base/thread/parallel.hpp"
 #include "records/record.hpp"
 #include "records/record_reader.hpp"
 #include "text/tokenizer.hpp"

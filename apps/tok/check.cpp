@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 #include "cli/option_values.hpp"
 #include "cli/run_tool.hpp"
 #include "commands.hpp"

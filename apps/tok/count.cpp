@@ -2,8 +2,8 @@
 #include <atomic>
 #include <memory>
 
-#include "base/file.hpp"
-#include "base/ordered_work.hpp"
+#include "base/file/file.hpp"
+#include "base/thread/ordered_work.hpp"
 #include "commands.hpp"
 #include "input.hpp"
 

@@ -7,10 +7,10 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/ordered_work.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
+#include "base/thread/ordered_work.hpp"
 #include "commands.hpp"
 #include "input.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "base/file.hpp"
-#include "base/ordered_work.hpp"
+#include "base/file/file.hpp"
+#include "base/thread/ordered_work.hpp"
 #include "commands.hpp"
 #include "input.hpp"
 

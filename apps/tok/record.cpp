@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/interrupt.hpp"
-#include "base/json_writer.hpp"
-#include "base/name_table.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/name_table.hpp"
+#include "base/string/split.hpp"
+#include "base/thread/interrupt.hpp"
 #include "records/token_folder.hpp"
 
 namespace masque::tok {

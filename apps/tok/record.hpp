@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/output_file.hpp"
+#include "base/file/output_file.hpp"
 #include "base/types.hpp"
 #include "records/binary_layout.hpp"
-#include "text/encoding.hpp"
+#include "text/step/encoding.hpp"
 
 namespace masque::tok {
 

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/ordered_work.hpp"
-#include "base/output_folder.hpp"
+#include "base/file/file.hpp"
+#include "base/file/output_folder.hpp"
+#include "base/thread/ordered_work.hpp"
 #include "commands.hpp"
 #include "input.hpp"
 #include "text/train/trained_tokenizer.hpp"

@@ -13,12 +13,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/string/edit_distance.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
 #include "base/version.hpp"
 #include "cli/experiment.hpp"
 #include "cli/option_values.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/name_table.hpp"
+#include "base/string/name_table.hpp"
 #include "cli/experiment.hpp"
 
 namespace masque::cli {

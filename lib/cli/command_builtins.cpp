@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/parallel.hpp"
+#include "base/string/edit_distance.hpp"
+#include "base/thread/parallel.hpp"
 #include "base/version.hpp"
 #include "cli/command.hpp"
 #include "cli/completion.hpp"

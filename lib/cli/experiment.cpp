@@ -10,8 +10,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/string/split.hpp"
 
 namespace masque::cli {
 

@@ -7,15 +7,15 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/json_text.hpp"
-#include "base/os.hpp"
-#include "base/split.hpp"
-#include "base/text_source.hpp"
-#include "base/utf8.hpp"
+#include "base/file/file.hpp"
+#include "base/file/os.hpp"
+#include "base/input/text_source.hpp"
+#include "base/json/json_text.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/string/split.hpp"
+#include "base/string/utf8.hpp"
 
 namespace masque::cli {
 

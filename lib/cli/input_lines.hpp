@@ -10,10 +10,10 @@
 #include <string_view>
 #include <utility>
 
-#include "base/file.hpp"
-#include "base/line_input.hpp"
-#include "base/line_shard.hpp"
-#include "base/utf8.hpp"
+#include "base/file/file.hpp"
+#include "base/input/line_input.hpp"
+#include "base/input/line_shard.hpp"
+#include "base/string/utf8.hpp"
 #include "cli/command.hpp"
 #include "cli/session.hpp"
 

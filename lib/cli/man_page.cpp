@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/comma_list.hpp"
 #include "base/escape.hpp"
+#include "base/string/comma_list.hpp"
 #include "base/version.hpp"
 
 namespace masque::cli {

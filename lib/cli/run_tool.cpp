@@ -18,8 +18,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/interrupt.hpp"
-#include "base/processor.hpp"
+#include "base/processor/processor.hpp"
+#include "base/thread/interrupt.hpp"
 #include "cli/option_values.hpp"
 
 namespace masque::cli {

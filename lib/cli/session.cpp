@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/parse_number.hpp"
+#include "base/file/file.hpp"
+#include "base/string/parse_number.hpp"
 #include "cli/option_values.hpp"
 
 namespace masque::cli {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "base/regex.hpp"
+#include "base/string/regex.hpp"
 
 namespace masque::cli {
 

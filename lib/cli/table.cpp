@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
 
 namespace masque::cli {
 

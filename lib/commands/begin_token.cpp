@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "probe/score/sentence.hpp"
+#include "evaluate/score/sentence.hpp"
 
 namespace masque::commands {
 
@@ -32,12 +32,12 @@ std::optional<TokenId> begin_token_of(const BeginOptions& options, bool by_defau
         fmt::format("--no-bos applies to causal models of one stream, not to {}; remove it", what));
   }
   if (options.no_bos || !(options.bos || by_default)) return std::nullopt;
-  const std::optional<TokenId> token = probe::begin_token(*opened.tokenizer);
+  const std::optional<TokenId> token = evaluate::begin_token(*opened.tokenizer);
   if (!token && options.bos) {
     throw UsageError(fmt::format("--bos: the tokenizer {} has no bos and no eos token; remove it",
                                  opened.tokenizer->parts().path));
   }
-  if (token && probe::encode_sentence(*opened.tokenizer, "a", {}).prefix == 0) {
+  if (token && evaluate::encode_sentence(*opened.tokenizer, "a", {}).prefix == 0) {
     session.detail(fmt::format("{}: '{}' is put in front of each text", opened.path,
                                escape(opened.tokenizer->token(*token))));
   }

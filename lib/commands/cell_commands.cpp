@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/interrupt.hpp"
+#include "base/thread/interrupt.hpp"
 #include "cli/completion.hpp"
 
 namespace masque::commands {

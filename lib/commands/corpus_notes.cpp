@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
+#include "base/string/comma_list.hpp"
 #include "cli/input_lines.hpp"
 
 namespace masque::commands {

@@ -5,13 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/hash.hpp"
-#include "base/line_shard.hpp"
-#include "base/parallel.hpp"
-#include "base/split.hpp"
-#include "base/utf8.hpp"
+#include "base/file/file.hpp"
+#include "base/input/line_shard.hpp"
+#include "base/string/split.hpp"
+#include "base/string/utf8.hpp"
+#include "base/thread/parallel.hpp"
 
 namespace masque::commands {
 

@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
 
 namespace masque::commands {
 

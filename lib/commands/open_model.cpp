@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
-#include "base/parallel.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
+#include "base/thread/parallel.hpp"
 #include "commands/flow_options.hpp"
 #include "commands/model_notes.hpp"
 #include "commands/run_options.hpp"

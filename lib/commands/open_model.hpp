@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/json/json_writer.hpp"
 #include "cli/input_lines.hpp"
 #include "cli/run_tool.hpp"
 #include "model/model.hpp"

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
-#include "base/hash.hpp"
-#include "base/json_writer.hpp"
+#include "base/digest/hash.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/comma_list.hpp"
 #include "commands/provenance.hpp"
 #include "mask/expression.hpp"
 #include "store/checkpoint.hpp"

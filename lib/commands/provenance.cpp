@@ -7,15 +7,15 @@
 
 #include <fmt/format.h>
 
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/hash.hpp"
-#include "base/json_writer.hpp"
-#include "base/line_filter.hpp"
-#include "base/parallel.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/input/line_filter.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
+#include "base/thread/parallel.hpp"
 
 namespace masque::commands {
 
@@ -44,7 +44,7 @@ std::uint64_t ResultReader::count(const JsonValue& root, std::string_view name) 
   return *count;
 }
 
-probe::Moments ResultReader::moments(const JsonValue& root) const {
+evaluate::Moments ResultReader::moments(const JsonValue& root) const {
   return {count(root, "n"), number(root, "mean"), number(root, "sum_squares")};
 }
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.hpp"
-#include "kernel/precision.hpp"
-#include "probe/statistics/summary.hpp"
+#include "base/json/json.hpp"
+#include "evaluate/statistics/summary.hpp"
+#include "kernel/number/precision.hpp"
 
 namespace masque::commands {
 
@@ -32,7 +32,7 @@ class ResultReader {
   /// The whole number from 0 `name` of `root`.
   std::uint64_t count(const JsonValue& root, std::string_view name) const;
   /// The members `n`, `mean` and `sum_squares` of `root`.
-  probe::Moments moments(const JsonValue& root) const;
+  evaluate::Moments moments(const JsonValue& root) const;
 
  private:
   std::string_view expected_;

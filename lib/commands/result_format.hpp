@@ -9,7 +9,7 @@
 
 #include "base/types.hpp"
 #include "cli/run_tool.hpp"
-#include "kernel/precision.hpp"
+#include "kernel/number/precision.hpp"
 
 namespace masque::commands {
 

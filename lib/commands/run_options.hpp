@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/command.hpp"
-#include "kernel/precision.hpp"
+#include "kernel/number/precision.hpp"
 
 namespace masque::commands {
 

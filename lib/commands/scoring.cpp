@@ -4,15 +4,15 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
-#include "base/json.hpp"
-#include "base/parallel.hpp"
+#include "base/json/json.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/thread/parallel.hpp"
 #include "cli/input_lines.hpp"
 #include "cli/shared_options.hpp"
+#include "evaluate/score/model_kinds.hpp"
+#include "evaluate/score/score_leak.hpp"
 #include "model/masks.hpp"
-#include "probe/score/model_kinds.hpp"
-#include "probe/score/score_leak.hpp"
 #include "records/selection.hpp"
 #include "train/data/corpus.hpp"
 
@@ -35,7 +35,7 @@ void refuse_skip(const ScoringOptions& options) {
 }
 
 void add_scoring(cli::Command& command, ScoringOptions& options, const ScoringHelp& help) {
-  command.choice("--kind", options.kind, probe::kind_names(), help.kind);
+  command.choice("--kind", options.kind, evaluate::kind_names(), help.kind);
   command.option("--policy", "POLICY", options.policy, help.policy);
   add_max_length(command, options.max_length, "read at once", "the model's");
   add_begin(command, options.begin, "; the first token is then not scored");
@@ -49,13 +49,13 @@ namespace {
 /// Masks that are given, or the model's own in the mask language, may leak at some lengths alone;
 /// those of words are made for each text.
 void add_leak_test(const model::Design& design, const OpenedModel& opened,
-                   probe::ScoreOptions& score) {
+                   evaluate::ScoreOptions& score) {
   score.mask_of = opened.mask_of;
-  if (score.kind != probe::ScoreKind::kTta && score.kind != probe::ScoreKind::kCausal) return;
+  if (score.kind != evaluate::ScoreKind::kTta && score.kind != evaluate::ScoreKind::kCausal) return;
   if (opened.options.masks.empty() && design.variants.masks.empty()) return;
   // What scoring hides there no mask shows.
   if (design.streams == model::Streams::kTwo) return;
-  const auto leaks = std::make_shared<probe::ScoreLeak>(score.kind, design, opened.options);
+  const auto leaks = std::make_shared<evaluate::ScoreLeak>(score.kind, design, opened.options);
   score.check_length = [leaks](Index length) { leaks->at(length); };
   if (!opened.mask_of) return;
   score.mask_of = [leaks,
@@ -70,23 +70,23 @@ Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open
                      const OpenedModel& opened, cli::Session& session) {
   const model::Design& design = opened.model->design();
   Scoring scoring;
-  probe::ScoreOptions& score = scoring.options;
-  score.policy = probe::parse_length_policy(options.policy.value_or("error"));
+  evaluate::ScoreOptions& score = scoring.options;
+  score.policy = evaluate::parse_length_policy(options.policy.value_or("error"));
   const auto problem = input_error_message([&] {
-    score.kind = options.kind ? *options.kind : probe::default_kind(design, opened.options);
-    if (!options.kind && score.kind == probe::ScoreKind::kPll) score.kind = options.masked_kind;
-    probe::check_kind(score.kind, design, opened.options);
+    score.kind = options.kind ? *options.kind : evaluate::default_kind(design, opened.options);
+    if (!options.kind && score.kind == evaluate::ScoreKind::kPll) score.kind = options.masked_kind;
+    evaluate::check_kind(score.kind, design, opened.options);
   });
   if (problem) throw InputError(opened.path, *problem);
   const bool begins =
-      score.kind == probe::ScoreKind::kCausal && design.streams != model::Streams::kTwo;
+      score.kind == evaluate::ScoreKind::kCausal && design.streams != model::Streams::kTwo;
   scoring.sentence.begin = begin_token_of(
       options.begin, begins, opened,
-      fmt::format("a {} with --kind {}", design.family, probe::kind_name(score.kind)), session);
-  const bool draws = score.kind == probe::ScoreKind::kMdlm;
+      fmt::format("a {} with --kind {}", design.family, evaluate::kind_name(score.kind)), session);
+  const bool draws = score.kind == evaluate::ScoreKind::kMdlm;
   if (options.draws && !draws) {
     throw UsageError(fmt::format("--draws applies to --kind mdlm, not to --kind {}; remove it",
-                                 probe::kind_name(score.kind)));
+                                 evaluate::kind_name(score.kind)));
   }
   if (draws) {
     score.draws = static_cast<Index>(options.draws.value_or(score.draws));
@@ -103,23 +103,23 @@ Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open
   scoring.given.insert(scoring.given.end(), begin.begin(), begin.end());
   if (options.no_special_in_text) scoring.given.push_back({"no_special_in_text", "true", false});
   scoring.sentence.special_in_text = !options.no_special_in_text;
-  if (const auto limit = probe::token_limit(design, score.max_length)) {
+  if (const auto limit = evaluate::token_limit(design, score.max_length)) {
     const Index around = encode_sentence(*opened.tokenizer, "", scoring.sentence).size();
-    probe::check_stride(score.policy, std::max<Index>(*limit - around, 1));
+    evaluate::check_stride(score.policy, std::max<Index>(*limit - around, 1));
   }
   session.note(fmt::format("{}: {}; kind {}, policy {}", opened.path, opened.description(),
-                           probe::kind_name(score.kind), probe::policy_text(score.policy)));
+                           evaluate::kind_name(score.kind), evaluate::policy_text(score.policy)));
   return scoring;
 }
 
 StreamOptions scored_stream(const StreamOptions& stream, const Scoring& scoring) {
   StreamOptions out = stream;
-  if (scoring.options.policy.kind == probe::LengthPolicy::Kind::kSkip)
+  if (scoring.options.policy.kind == evaluate::LengthPolicy::Kind::kSkip)
     out.input.bad = cli::BadLines::kSkip;
   return out;
 }
 
-void note_shortened(const probe::ShortenedTexts& shortened, cli::Session& session) {
+void note_shortened(const evaluate::ShortenedTexts& shortened, cli::Session& session) {
   if (shortened.texts == 0) return;
   session.note(fmt::format("{} shortened, {} not read ({})", counted(shortened.texts, "text"),
                            counted(shortened.tokens, "token"), field("policy")));
@@ -128,9 +128,9 @@ void note_shortened(const probe::ShortenedTexts& shortened, cli::Session& sessio
 std::string provenance_json(const Scoring& scoring, const OpenedModel& opened) {
   std::string out;
   JsonWriter json(out);
-  json.member("model", opened.path).member("kind", probe::kind_name(scoring.options.kind));
+  json.member("model", opened.path).member("kind", evaluate::kind_name(scoring.options.kind));
   json.member("precision", kernel::precision_name(opened.model->precision()));
-  json.member("policy", probe::policy_text(scoring.options.policy));
+  json.member("policy", evaluate::policy_text(scoring.options.policy));
   add_given(json, opened.given);
   add_given(json, scoring.given);
   return out;

@@ -9,15 +9,15 @@
 #include "commands/begin_token.hpp"
 #include "commands/open_model.hpp"
 #include "commands/text_stream.hpp"
-#include "probe/score/text_scorer.hpp"
+#include "evaluate/score/text_scorer.hpp"
 
 namespace masque::commands {
 
 /// How lines are scored.
 struct ScoringOptions {
-  std::optional<probe::ScoreKind> kind;  ///< none: by the model's head
+  std::optional<evaluate::ScoreKind> kind;  ///< none: by the model's head
   /// What stands for kPll where no kind is given.
-  probe::ScoreKind masked_kind = probe::ScoreKind::kPll;
+  evaluate::ScoreKind masked_kind = evaluate::ScoreKind::kPll;
   std::optional<std::string> policy;       ///< none: "error"
   std::optional<std::int64_t> max_length;  ///< tokens read at once; none: the model's
   BeginOptions begin;                      ///< the token in front of texts; by default with kCausal
@@ -53,9 +53,9 @@ void add_scoring(cli::Command& command, ScoringOptions& options, const ScoringHe
 
 /// What scores lines, made by make_scoring.
 struct Scoring {
-  probe::ScoreOptions options;      ///< for a TextScorer
-  probe::SentenceOptions sentence;  ///< how texts become sentences
-  std::vector<Given> given;         ///< of max_length, bos, no_bos, draws and no_special_in_text
+  evaluate::ScoreOptions options;      ///< for a TextScorer
+  evaluate::SentenceOptions sentence;  ///< how texts become sentences
+  std::vector<Given> given;            ///< of max_length, bos, no_bos, draws and no_special_in_text
 };
 
 /// Checks that the model of `opened`, which has a tokenizer, can do what `options` request, and
@@ -70,7 +70,7 @@ Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open
 StreamOptions scored_stream(const StreamOptions& stream, const Scoring& scoring);
 
 /// Notes on `session` what was left out of `shortened` texts; nothing if all were read whole.
-void note_shortened(const probe::ShortenedTexts& shortened, cli::Session& session);
+void note_shortened(const evaluate::ShortenedTexts& shortened, cli::Session& session);
 
 /// The members that say how a number came about, for JSON, without braces:
 /// "model":"m","kind":"pll","precision":"f32","policy":"error", then what was given, of `opened`

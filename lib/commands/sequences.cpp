@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/line_filter.hpp"
-#include "base/parallel.hpp"
+#include "base/file/file.hpp"
+#include "base/input/line_filter.hpp"
+#include "base/thread/parallel.hpp"
 #include "commands/files.hpp"
 #include "commands/scoring.hpp"
-#include "probe/score/length_policy.hpp"
-#include "probe/score/sentence.hpp"
+#include "evaluate/score/length_policy.hpp"
+#include "evaluate/score/sentence.hpp"
 #include "records/record.hpp"
 #include "records/record_reader.hpp"
 
@@ -27,7 +27,7 @@ std::vector<Index> indexes(const records::Numbers& numbers) {
 }
 
 /// Throws InputError for what the model cannot run.
-void check(const probe::Sequence& item, const model::Design& design) {
+void check(const evaluate::Sequence& item, const model::Design& design) {
   const auto all_below = [](std::string_view name, const auto& values, Index low, Index limit) {
     for (const Index value : values) {
       if (value < low || value >= limit)
@@ -66,15 +66,15 @@ void check_hidden(const records::Record& record, const model::Design& design) {
         "expected padding in front or at the end");
 }
 
-probe::Sequence item_of(records::Record& record, std::uint64_t number,
-                        const model::Design& design) {
+evaluate::Sequence item_of(records::Record& record, std::uint64_t number,
+                           const model::Design& design) {
   check_hidden(record, design);
   records::number_positions(record, position_rule(design));
-  probe::Sequence item{.number = number,
-                       .ids = record.ids,
-                       .segments = indexes(record.seg),
-                       .positions = indexes(record.pos),
-                       .labels = indexes(record.labels)};
+  evaluate::Sequence item{.number = number,
+                          .ids = record.ids,
+                          .segments = indexes(record.seg),
+                          .positions = indexes(record.pos),
+                          .labels = indexes(record.labels)};
   check(item, design);
   if (!record.mask) return item;
   const auto length = static_cast<Index>(record.ids.size());
@@ -101,7 +101,7 @@ cli::ExitCode each_record(const SequenceOptions& o, const OpenedModel& opened,
     padded.assign(line);
     padded.resize(line.size() + kLinePadding);
     record.clear();
-    std::optional<probe::Sequence> item;
+    std::optional<evaluate::Sequence> item;
     auto problem = input_error_message([&] {
       const auto unread = reader.read(std::string_view(padded).substr(0, line.size()), record);
       surrogates.add_line(reader.lone_surrogates());
@@ -125,17 +125,17 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
                         const cli::Command& command, const SequenceWork& sequences,
                         cli::Session& session) {
   const Index longest = opened.model->design().max_position_embeddings;
-  const probe::SentenceOptions how = sentence_options(o, opened, session);
-  probe::ShortenedTexts shortened;
+  const evaluate::SentenceOptions how = sentence_options(o, opened, session);
+  evaluate::ShortenedTexts shortened;
   LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
-    probe::Sentence sentence = probe::encode_sentence(*opened.tokenizer, line, how);
+    evaluate::Sentence sentence = evaluate::encode_sentence(*opened.tokenizer, line, how);
     if (longest != 0 && sentence.size() > longest) {
       const Index kept = longest - sentence.prefix - sentence.suffix;
       if (o.policy != SequencePolicy::kTruncate || kept <= 0)
-        return probe::too_long(sentence.size(), longest);
+        return evaluate::too_long(sentence.size(), longest);
       shortened.add(sentence.tokens() - kept);
-      sentence = probe::part_of(sentence, 0, kept);
+      sentence = evaluate::part_of(sentence, 0, kept);
     }
     if (sentence.size() == 0 && o.skip_empty) return std::nullopt;
     if (sentence.size() == 0) return "no tokens, expected at least one";
@@ -158,25 +158,25 @@ records::PositionRule position_rule(const model::Design& design) {
   return rule;
 }
 
-probe::Sequence sequence_of(probe::Sentence sentence, std::uint64_t number,
-                            const OpenedModel& opened) {
-  probe::Sequence sequence{.number = number,
-                           .ids = std::move(sentence.ids),
-                           .segments = std::move(sentence.segments),
-                           .positions = {},
-                           .mask = {},
-                           .pieces = std::move(sentence.pieces),
-                           .spans = std::move(sentence.spans),
-                           .prefix = sentence.prefix,
-                           .suffix = sentence.suffix};
+evaluate::Sequence sequence_of(evaluate::Sentence sentence, std::uint64_t number,
+                               const OpenedModel& opened) {
+  evaluate::Sequence sequence{.number = number,
+                              .ids = std::move(sentence.ids),
+                              .segments = std::move(sentence.segments),
+                              .positions = {},
+                              .mask = {},
+                              .pieces = std::move(sentence.pieces),
+                              .spans = std::move(sentence.spans),
+                              .prefix = sentence.prefix,
+                              .suffix = sentence.suffix};
   if (opened.mask_of) sequence.mask = opened.mask_of(sequence.ids);
   return sequence;
 }
 
-probe::SentenceOptions sentence_options(const SequenceOptions& options, const OpenedModel& opened,
-                                        cli::Session& session) {
+evaluate::SentenceOptions sentence_options(const SequenceOptions& options,
+                                           const OpenedModel& opened, cli::Session& session) {
   const model::Design& design = opened.model->design();
-  probe::SentenceOptions how{.special = !options.no_special};
+  evaluate::SentenceOptions how{.special = !options.no_special};
   // Without special tokens means without this one, too.
   if (options.no_special && !options.begin.given()) return how;
   how.begin = begin_token_of(options.begin, begins_texts(design), opened,
@@ -237,12 +237,13 @@ cli::ExitCode each_sequence(const SequenceOptions& options, const OpenedModel& o
   return each(settled, opened, command, work, session);
 }
 
-std::vector<probe::Sequence> read_sequences(const SequenceOptions& options,
-                                            const OpenedModel& opened, const cli::Command& command,
-                                            cli::ExitCode& code, cli::Session& session) {
-  std::vector<probe::Sequence> items;
+std::vector<evaluate::Sequence> read_sequences(const SequenceOptions& options,
+                                               const OpenedModel& opened,
+                                               const cli::Command& command, cli::ExitCode& code,
+                                               cli::Session& session) {
+  std::vector<evaluate::Sequence> items;
   SequenceWork work;
-  work.use = [&](probe::Sequence&& sequence, std::string_view) {
+  work.use = [&](evaluate::Sequence&& sequence, std::string_view) {
     items.push_back(std::move(sequence));
   };
   code = each_sequence(options, opened, command, work, session);

@@ -10,8 +10,8 @@
 #include "commands/begin_token.hpp"
 #include "commands/open_model.hpp"
 #include "commands/text_stream.hpp"
-#include "probe/score/sentence.hpp"
-#include "probe/score/sequence.hpp"
+#include "evaluate/score/sentence.hpp"
+#include "evaluate/score/sequence.hpp"
 #include "records/record.hpp"
 
 namespace masque::commands {
@@ -47,13 +47,13 @@ void check_sequences(const SequenceOptions& options, const cli::Command& command
 
 /// `sentence`, of the line `number` (from 0), as the model of `opened` gets it: with the mask that
 /// its words make, where the model's leaves them to each text. Throws as OpenedModel::mask_of.
-probe::Sequence sequence_of(probe::Sentence sentence, std::uint64_t number,
-                            const OpenedModel& opened);
+evaluate::Sequence sequence_of(evaluate::Sentence sentence, std::uint64_t number,
+                               const OpenedModel& opened);
 
 /// How text becomes sentences for the model of `opened`, which has a tokenizer, as `options` say;
 /// tells on `session` what stands in front. Throws as begin_token_of.
-probe::SentenceOptions sentence_options(const SequenceOptions& options, const OpenedModel& opened,
-                                        cli::Session& session);
+evaluate::SentenceOptions sentence_options(const SequenceOptions& options,
+                                           const OpenedModel& opened, cli::Session& session);
 
 /// The options of text that change numbers, as members of a result: bos, no_bos, no_special,
 /// policy and those of given_input.
@@ -62,7 +62,7 @@ std::vector<Given> given_sequences(const SequenceOptions& options);
 /// What is done with sequences.
 struct SequenceWork {
   /// A sequence and its text, which those of --records lack.
-  std::function<void(probe::Sequence&& sequence, std::string_view text)> use;
+  std::function<void(evaluate::Sequence&& sequence, std::string_view text)> use;
   /// As LineWork::flush.
   std::function<void()> flush = [] {};
   /// As LineWork::enough.
@@ -83,8 +83,9 @@ cli::ExitCode each_sequence(const SequenceOptions& options, const OpenedModel& o
 
 /// The sequences of each_sequence as a list; `options`, `opened`, `command` and `session` as there.
 /// `code` becomes what the command ends with.
-std::vector<probe::Sequence> read_sequences(const SequenceOptions& options,
-                                            const OpenedModel& opened, const cli::Command& command,
-                                            cli::ExitCode& code, cli::Session& session);
+std::vector<evaluate::Sequence> read_sequences(const SequenceOptions& options,
+                                               const OpenedModel& opened,
+                                               const cli::Command& command, cli::ExitCode& code,
+                                               cli::Session& session);
 
 }  // namespace masque::commands

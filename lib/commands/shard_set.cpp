@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/line_shard.hpp"
-#include "base/parallel.hpp"
+#include "base/input/line_shard.hpp"
+#include "base/thread/parallel.hpp"
 
 namespace masque::commands {
 

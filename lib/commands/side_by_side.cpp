@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/interrupt.hpp"
-#include "base/line_input.hpp"
-#include "base/os.hpp"
+#include "base/file/file.hpp"
+#include "base/file/os.hpp"
+#include "base/input/line_input.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/thread/interrupt.hpp"
 
 namespace masque::commands {
 

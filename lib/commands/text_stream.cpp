@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/line_shard.hpp"
-#include "base/parallel.hpp"
-#include "base/shortage.hpp"
+#include "base/file/file.hpp"
+#include "base/input/line_shard.hpp"
+#include "base/thread/parallel.hpp"
+#include "base/thread/shortage.hpp"
 
 namespace masque::commands {
 

@@ -12,7 +12,7 @@
 #include "cli/option_values.hpp"
 #include "commands/training_options.hpp"
 #include "model/variants.hpp"
-#include "nn/mixer.hpp"
+#include "nn/mixer/mixer.hpp"
 
 namespace masque::commands {
 

@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/parse_number.hpp"
+#include "base/string/parse_number.hpp"
 #include "commands/run_options.hpp"
 #include "model/variants.hpp"
 

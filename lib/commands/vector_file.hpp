@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/types.hpp"
-#include "kernel/precision.hpp"
+#include "kernel/number/precision.hpp"
 
 namespace masque::commands {
 

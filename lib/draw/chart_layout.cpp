@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/string/comma_list.hpp"
 #include "draw/page.hpp"
 #include "draw/text.hpp"
 #include "draw/ticks.hpp"

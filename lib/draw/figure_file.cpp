@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/output_file.hpp"
+#include "base/file/output_file.hpp"
 #include "draw/png.hpp"
 #include "draw/svg.hpp"
 

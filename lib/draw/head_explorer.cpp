@@ -12,8 +12,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json_writer.hpp"
-#include "base/output_file.hpp"
+#include "base/file/output_file.hpp"
+#include "base/json/json_writer.hpp"
 #include "draw/head_explorer_page.hpp"
 #include "draw/palette.hpp"
 

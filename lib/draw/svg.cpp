@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "base/file.hpp"
-#include "base/hash.hpp"
+#include "base/digest/hash.hpp"
+#include "base/file/file.hpp"
 #include "draw/chart_layout.hpp"
 #include "draw/grid_layout.hpp"
 #include "draw/text.hpp"

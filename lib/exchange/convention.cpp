@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/registry.hpp"
+#include "base/registry/registry.hpp"
 
 namespace masque::exchange {
 

@@ -4,8 +4,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/output_file.hpp"
+#include "base/file/file.hpp"
+#include "base/file/output_file.hpp"
 #include "exchange/convention.hpp"
 #include "exchange/matrix.hpp"
 #include "store/checkpoint_writer.hpp"

@@ -10,10 +10,10 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/interrupt.hpp"
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
-#include "base/split.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/split.hpp"
+#include "base/thread/interrupt.hpp"
 
 namespace masque::exchange {
 

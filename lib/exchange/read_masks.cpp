@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "exchange/convention.hpp"
 #include "exchange/matrix.hpp"
 #include "mask/expression.hpp"

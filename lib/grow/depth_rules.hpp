@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/name_table.hpp"
+#include "base/string/name_table.hpp"
 #include "model/design.hpp"
 #include "model/role.hpp"
 

@@ -17,9 +17,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/json_writer.hpp"
-#include "base/parallel.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/thread/parallel.hpp"
 #include "grow/depth_rules.hpp"
 #include "grow/grown_elements.hpp"
 #include "grow/width_rules.hpp"

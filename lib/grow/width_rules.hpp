@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "base/name_table.hpp"
-#include "base/random.hpp"
+#include "base/random/random.hpp"
+#include "base/string/name_table.hpp"
 #include "base/types.hpp"
 #include "model/checkpoint/placed.hpp"
 #include "model/design.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernel/activation.hpp"
-#include "kernel/scalar.hpp"
+#include "kernel/number/scalar.hpp"
 
 namespace masque::kernel::reference {
 

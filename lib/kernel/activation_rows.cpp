@@ -3,8 +3,8 @@
 // processors.
 #include "kernel/activation_rows.hpp"
 
-#include "base/vectorize.hpp"
-#include "kernel/elementary.hpp"
+#include "base/processor/vectorize.hpp"
+#include "kernel/number/elementary.hpp"
 
 namespace masque::kernel {
 namespace {

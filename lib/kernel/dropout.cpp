@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "base/error.hpp"
-#include "base/vectorize.hpp"
+#include "base/processor/vectorize.hpp"
 #include "kernel/parallel.hpp"
 
 namespace masque::kernel {

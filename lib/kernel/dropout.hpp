@@ -2,7 +2,7 @@
 // place.
 #pragma once
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "tensor/matrix.hpp"
 
 namespace masque::kernel {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernel/norm.hpp"
-#include "kernel/scalar.hpp"
+#include "kernel/number/scalar.hpp"
 
 namespace masque::kernel::reference {
 

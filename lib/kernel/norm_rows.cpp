@@ -6,8 +6,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernel/norm_rows.cpp"
-#include "base/simd.hpp"
-#include "kernel/group-inl.hpp"
+#include "base/processor/simd.hpp"
+#include "kernel/number/group-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace masque::kernel {

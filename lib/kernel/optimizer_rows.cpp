@@ -1,6 +1,6 @@
 #include "kernel/optimizer_rows.hpp"
 
-#include "base/vectorize.hpp"
+#include "base/processor/vectorize.hpp"
 
 namespace masque::kernel {
 namespace {

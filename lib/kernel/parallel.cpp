@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/parallel.hpp"
-#include "base/shortage.hpp"
+#include "base/thread/parallel.hpp"
+#include "base/thread/shortage.hpp"
 #include "base/types.hpp"
 
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 #include "kernel/rotary_rows.hpp"
 
-#include "base/vectorize.hpp"
+#include "base/processor/vectorize.hpp"
 
 namespace masque::kernel {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/name_list.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
+#include "base/string/name_list.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
 #include "mask/expression.hpp"
 #include "model/variants.hpp"
 #include "train/run/mask_check.hpp"

@@ -8,8 +8,8 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/interrupt.hpp"
+#include "base/file/file.hpp"
+#include "base/thread/interrupt.hpp"
 #include "mask/builtin.hpp"
 #include "mask/expression.hpp"
 #include "model/checkpoint/training_state.hpp"

@@ -6,20 +6,20 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/interrupt.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/interrupt.hpp"
+#include "base/thread/parallel.hpp"
+#include "evaluate/score/model_kinds.hpp"
+#include "evaluate/score/score_leak.hpp"
 #include "mask/builtin.hpp"
 #include "model/masks.hpp"
-#include "probe/score/model_kinds.hpp"
-#include "probe/score/score_leak.hpp"
 #include "records/selection.hpp"
 
 namespace masque::length {
 
 namespace {
 
+using evaluate::ScoreKind;
 using model::HeadKind;
-using probe::ScoreKind;
 
 ScoreKind kind_of(const std::string& objective) {
   if (objective == "tta") return ScoreKind::kTta;
@@ -105,13 +105,13 @@ class CellScorer {
 
 std::string length_objective(const model::TreatableModel& model) {
   const model::Design& design = model.design();
-  if (const auto problem = input_error_message([&] { probe::check_reads_one_text(design); }))
+  if (const auto problem = input_error_message([&] { evaluate::check_reads_one_text(design); }))
     throw InputError(model.path(), *problem);
   if (design.head.kind == HeadKind::kNone)
     throw InputError(model.path(), model::missing_head(design));
   if (model::has_one_number(design.head.kind) || design.streams == model::Streams::kTwo)
     throw InputError(model.path(), "expected a masked language model, a T-TA or a causal model");
-  const ScoreKind kind = probe::default_kind(design, {});
+  const ScoreKind kind = evaluate::default_kind(design, {});
   if (kind == ScoreKind::kTta) return "tta";
   return kind == ScoreKind::kCausal ? "clm" : "mlm";
 }
@@ -128,7 +128,7 @@ void check_length_objective(const std::string& objective, const model::Treatable
     refuse("its head predicts the next token");
   if (objective == "mlm") return;
   const auto leak = input_error_message(
-      [&] { probe::ScoreLeak(kind_of(objective), model.design(), {}).start(); });
+      [&] { evaluate::ScoreLeak(kind_of(objective), model.design(), {}).start(); });
   if (leak)
     refuse(objective == "clm" ? "its positions read later tokens"
                               : "its positions read their own token");
@@ -191,9 +191,9 @@ std::vector<LengthScore> score_lengths(const TreatmentGrid& grid, const LengthSt
                                        const std::string& objective) {
   const Index room = stream.longest_room();
   const auto parts = static_cast<std::size_t>((std::ssize(stream.ids()) + room - 1) / room);
-  std::vector<probe::ScoreLeak> leaks;
+  std::vector<evaluate::ScoreLeak> leaks;
   for (const LengthTreatment& treatment : grid.treatments) {
-    probe::ScoreLeak& leak =
+    evaluate::ScoreLeak& leak =
         leaks.emplace_back(kind_of(objective), grid.model->design(), grid.options(treatment));
     leak.set_name(fmt::format("{} {}", field("objective"), objective));
     if (treatment.masks.empty() || objective == "mlm") continue;
@@ -205,7 +205,7 @@ std::vector<LengthScore> score_lengths(const TreatmentGrid& grid, const LengthSt
     std::vector<Index> part_of = stream.positions(cell.length);
     for (Index& position : part_of) position /= room;
     std::size_t first = 0;
-    const probe::ScoreLeak& leak = leaks[cell.treatment];
+    const evaluate::ScoreLeak& leak = leaks[cell.treatment];
     for (const train::Example& block : stream.examples(cell.length)) {
       // A mask of words leaks, or not, by each block's words.
       if (objective != "mlm" && leak.open())

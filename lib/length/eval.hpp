@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "evaluate/statistics/summary.hpp"
 #include "length/stream.hpp"
 #include "length/treatment.hpp"
 #include "model/treatable_model.hpp"
-#include "probe/statistics/summary.hpp"
 #include "records/corruption.hpp"
 
 namespace masque::length {
@@ -65,9 +65,9 @@ train::Example treated_block(const train::Example& block, const TreatmentGrid& g
 /// as independent: parts with as many tokens as the longest sequence, the same for every length and
 /// treatment.
 struct LengthScore {
-  TreatedLength cell;         ///< the treatment and the length
-  probe::RatioMean loss;      ///< nats a target
-  probe::RatioMean accuracy;  ///< share of targets whose likeliest token is right
+  TreatedLength cell;            ///< the treatment and the length
+  evaluate::RatioMean loss;      ///< nats a target
+  evaluate::RatioMean accuracy;  ///< share of targets whose likeliest token is right
 };
 
 /// Scores the targets of `stream` in every cell of `grid`; `objective` is the stream's. Cost: the

@@ -11,15 +11,15 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/output_file.hpp"
-#include "base/parallel.hpp"
+#include "base/file/file.hpp"
+#include "base/file/output_file.hpp"
+#include "base/thread/parallel.hpp"
 #include "length/cell.hpp"
 #include "length/store.hpp"
 #include "mask/expression.hpp"
 #include "model/layer_list.hpp"
 #include "model/variants.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/position/position_scheme.hpp"
 
 namespace masque::length {
 
@@ -300,7 +300,7 @@ std::vector<LengthSummary> summarise_lengths(const std::vector<LengthRow>& rows)
       for (const LengthRow& one : rows) {
         if (is(cell, one)) values.push_back(one.*field);
       }
-      return probe::summarise(values);
+      return evaluate::summarise(values);
     };
     cell.accuracy = over_seeds(&LengthRow::accuracy);
     cell.loss = over_seeds(&LengthRow::loss);

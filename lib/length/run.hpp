@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "evaluate/statistics/summary.hpp"
 #include "length/request.hpp"
-#include "probe/statistics/summary.hpp"
 
 namespace masque::length {
 
@@ -29,14 +29,14 @@ LengthResult run_lengths(const LengthRequest& request);
 
 /// Statistics of an arm at a length over its seeds.
 struct LengthSummary {
-  std::size_t arm = 0;      ///< LengthRow::arm
-  bool finetuned = false;   ///< LengthRow::finetuned
-  Index window = 0;         ///< LengthRow::window
-  Index length = 0;         ///< LengthRow::length
-  Index targets = 0;        ///< of one seed
-  probe::Summary accuracy;  ///< of LengthRow::accuracy
-  probe::Summary loss;      ///< of LengthRow::loss, nats a target
-  probe::Summary whole;     ///< of LengthRow::whole
+  std::size_t arm = 0;         ///< LengthRow::arm
+  bool finetuned = false;      ///< LengthRow::finetuned
+  Index window = 0;            ///< LengthRow::window
+  Index length = 0;            ///< LengthRow::length
+  Index targets = 0;           ///< of one seed
+  evaluate::Summary accuracy;  ///< of LengthRow::accuracy
+  evaluate::Summary loss;      ///< of LengthRow::loss, nats a target
+  evaluate::Summary whole;     ///< of LengthRow::whole
 };
 
 /// Returns the statistics of `rows`, which are as run_lengths returns them: by arm, fine-tuning,

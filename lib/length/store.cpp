@@ -10,16 +10,16 @@
 
 #include <fmt/format.h>
 
-#include "base/digest_line.hpp"
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/hash.hpp"
-#include "base/os.hpp"
-#include "base/output_file.hpp"
-#include "base/output_folder.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/file/os.hpp"
+#include "base/file/output_file.hpp"
+#include "base/file/output_folder.hpp"
+#include "base/input/digest_line.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
 
 namespace masque::length {
 

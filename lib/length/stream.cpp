@@ -5,15 +5,15 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "train/data/line_encoder.hpp"
 
 namespace masque::length {
 
 namespace {
 
-using Kind = probe::LengthPolicy::Kind;
-using probe::Window;
+using Kind = evaluate::LengthPolicy::Kind;
+using evaluate::Window;
 
 // Of what is hidden: no epoch of training is this one.
 constexpr std::uint64_t kScoredEpoch = std::uint64_t{1} << 40;
@@ -27,9 +27,9 @@ std::vector<Window> chunks(Index count, Index room) {
 }
 
 /// As the policy of texts that are too long, but for the last window, which is as long as all.
-std::vector<Window> slides(Index tokens, Index room, const probe::LengthPolicy& policy,
+std::vector<Window> slides(Index tokens, Index room, const evaluate::LengthPolicy& policy,
                            bool causal) {
-  std::vector<Window> windows = probe::cut_windows(tokens, room, policy, causal);
+  std::vector<Window> windows = evaluate::cut_windows(tokens, room, policy, causal);
   Window& last = windows.back();
   last.begin = tokens - room;
   if (causal || windows.size() == 1) return windows;
@@ -96,7 +96,7 @@ void LengthStream::read(const StreamRequest& request, const text::Tokenizer& tok
 
 void LengthStream::place_windows(const StreamRequest& request, bool causal) {
   const auto tokens = static_cast<Index>(ids_.size());
-  const probe::LengthPolicy& policy = request.policy;
+  const evaluate::LengthPolicy& policy = request.policy;
   Index count = tokens;
   for (const Index length : request.lengths) {
     const Index room = cuts_.at(length).shape.room;
@@ -107,7 +107,7 @@ void LengthStream::place_windows(const StreamRequest& request, bool causal) {
                                    tokens, room, length));
     }
     count = std::min(count, tokens / room * room);
-    probe::check_stride(policy, room);
+    evaluate::check_stride(policy, room);
   }
   const Index longest = longest_room();
   const Index shortest = cuts_.begin()->second.shape.room;
@@ -119,7 +119,7 @@ void LengthStream::place_windows(const StreamRequest& request, bool causal) {
       case Kind::kLast: cut.windows = ends(tokens, longest, room, shortest); break;
       default:
         throw UsageError(fmt::format("{} {}: expected chunk, slide:STRIDE or last", field("policy"),
-                                     probe::policy_text(policy)));
+                                     evaluate::policy_text(policy)));
     }
   }
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "probe/score/length_policy.hpp"
+#include "evaluate/score/length_policy.hpp"
 #include "train/data/cut_sequences.hpp"
 #include "train/data/example.hpp"
 #include "train/data/objective.hpp"
@@ -29,7 +29,7 @@ struct StreamRequest {
   ///         in the block where it has the most context.
   /// Last    the text is cut into pieces for the longest sequences; of every piece the last tokens
   ///         are scored, as many as the shortest sequence holds, with more and more in front.
-  probe::LengthPolicy policy{probe::LengthPolicy::Kind::kChunk, 0};
+  evaluate::LengthPolicy policy{evaluate::LengthPolicy::Kind::kChunk, 0};
 };
 
 /// Blocks of a text for every length. The same tokens are targets at each of them, hidden in the
@@ -60,7 +60,7 @@ class LengthStream {
  private:
   struct Cut {
     train::SequenceShape shape;
-    std::vector<probe::Window> windows;
+    std::vector<evaluate::Window> windows;
     std::vector<train::Example> examples;
     std::vector<Index> positions;
   };

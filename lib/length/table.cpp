@@ -8,15 +8,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/comma_list.hpp"
-#include "base/digest_line.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/output_folder.hpp"
-#include "base/parallel.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/file/output_folder.hpp"
+#include "base/input/digest_line.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
+#include "base/thread/parallel.hpp"
 #include "length/store.hpp"
 
 namespace masque::length {

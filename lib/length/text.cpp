@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "length/stream.hpp"
 #include "length/subject.hpp"
 #include "text/tokenizer.hpp"

@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/name_list.hpp"
-#include "base/split.hpp"
+#include "base/string/name_list.hpp"
+#include "base/string/split.hpp"
 #include "length/arms.hpp"
 #include "model/layer_list.hpp"
 #include "nn/normalizer.hpp"

@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "base/error.hpp"
-#include "base/interrupt.hpp"
-#include "base/vectorize.hpp"
+#include "base/processor/vectorize.hpp"
+#include "base/thread/interrupt.hpp"
 
 namespace masque::mask {
 

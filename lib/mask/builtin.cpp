@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
-#include "base/vectorize.hpp"
+#include "base/processor/vectorize.hpp"
+#include "base/random/random.hpp"
 
 namespace masque::mask {
 

@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
-#include "base/parallel.hpp"
+#include "base/json/json.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/thread/parallel.hpp"
 #include "mask/zoo.hpp"
 
 namespace masque::mask {

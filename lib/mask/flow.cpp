@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/interrupt.hpp"
-#include "base/parallel.hpp"
-#include "base/vectorize.hpp"
+#include "base/processor/vectorize.hpp"
+#include "base/thread/interrupt.hpp"
+#include "base/thread/parallel.hpp"
 
 namespace masque::mask {
 

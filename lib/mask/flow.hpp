@@ -8,14 +8,14 @@
 // XLNet). Q_0(i) is {i} or, for a query that starts with its position only, empty. Of two towers
 // (TwoTower) each is a stack of its own, and position i has what row i − 1 of the first and row
 // i + 1 of the second depend on. The same
-// question to a model that runs: probe/check/check_leak.hpp.
+// question to a model that runs: evaluate/check/check_leak.hpp.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/name_table.hpp"
+#include "base/string/name_table.hpp"
 #include "mask/bit_matrix.hpp"
 #include "mask/mask.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/interrupt.hpp"
+#include "base/thread/interrupt.hpp"
 
 namespace masque::mask {
 

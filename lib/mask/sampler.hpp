@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "base/types.hpp"
 
 namespace masque::mask {

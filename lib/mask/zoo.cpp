@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
-#include "base/parse_number.hpp"
-#include "base/registry.hpp"
+#include "base/json/json.hpp"
+#include "base/registry/registry.hpp"
+#include "base/string/edit_distance.hpp"
+#include "base/string/parse_number.hpp"
 
 namespace masque::mask {
 

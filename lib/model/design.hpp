@@ -182,9 +182,9 @@ struct VariantDesign {
   /// (mask::MaskExpression::open). Empty: Design::mask counts, else that is kFull. Set by
   /// set_mask().
   std::vector<mask::MaskLayer> masks;
-  /// A scheme of nn/position_scheme.hpp with its arguments, or a list of one and `none`; empty:
-  /// Design::position counts, else that is kNone. It acts on the input where tables are added: in
-  /// front of the embedding norm.
+  /// A scheme of nn/position/position_scheme.hpp with its arguments, or a list of one and `none`;
+  /// empty: Design::position counts, else that is kNone. It acts on the input where tables are
+  /// added: in front of the embedding norm.
   PositionList position;
   /// Its parameters inside layers are one set for all layers; those of the input always are.
   bool position_shared = false;

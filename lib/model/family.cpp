@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
-#include "base/registry.hpp"
+#include "base/json/json.hpp"
+#include "base/registry/registry.hpp"
 
 namespace masque::model {
 

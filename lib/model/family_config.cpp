@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
+#include "base/string/edit_distance.hpp"
 
 namespace masque::model {
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/types.hpp"
 #include "kernel/activation.hpp"
 #include "store/config.hpp"

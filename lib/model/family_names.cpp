@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "base/parallel.hpp"
-#include "base/split.hpp"
+#include "base/string/split.hpp"
+#include "base/thread/parallel.hpp"
 #include "model/family.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "store/name_plan.hpp"

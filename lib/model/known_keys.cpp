@@ -7,9 +7,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/name_list.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
+#include "base/string/name_list.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
 #include "store/markers.hpp"
 
 namespace masque::model {

@@ -4,13 +4,13 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
 #include "nn/normalizer.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/position/position_scheme.hpp"
 
 namespace masque::model {
 namespace {

@@ -76,7 +76,8 @@ class NormalizerList : public LayerList {
   std::vector<std::shared_ptr<const nn::AttentionNormalizer>> parsed_;
 };
 
-/// A position scheme (nn/position_scheme.hpp) for all layers, or a list of one scheme and `none`.
+/// A position scheme (nn/position/position_scheme.hpp) for all layers, or a list of one scheme and
+/// `none`.
 class PositionList : public LayerList {
  public:
   PositionList() = default;

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 #include "mask/bit_matrix.hpp"
 #include "mask/builtin.hpp"
 #include "mask/zoo.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "base/json_writer.hpp"
-#include "base/parallel.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/thread/parallel.hpp"
 #include "model/detector.hpp"
 #include "model/masks.hpp"
 #include "model/variants.hpp"

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
+#include "base/string/comma_list.hpp"
 #include "model/design.hpp"
 #include "model/family_config.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/precision.hpp"
+#include "kernel/number/precision.hpp"
 #include "mask/expression.hpp"
 #include "mask/flow.hpp"
 #include "model/design.hpp"

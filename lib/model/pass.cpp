@@ -11,8 +11,8 @@
 #include "kernel/embedding.hpp"
 #include "kernel/parallel.hpp"
 #include "model/forward/score_scale.hpp"
-#include "nn/attention_evaluation.hpp"
-#include "nn/row_attention.hpp"
+#include "nn/attention/attention_evaluation.hpp"
+#include "nn/attention/row_attention.hpp"
 #include "tensor/finite.hpp"
 
 namespace masque::model {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/linear.hpp"
+#include "kernel/product/linear.hpp"
 #include "model/chunk.hpp"
 #include "model/forward/attention_inputs.hpp"
 #include "model/forward/embedding_sum.hpp"
@@ -21,7 +21,7 @@
 #include "model/masks.hpp"
 #include "model/model.hpp"
 #include "model/prepared.hpp"
-#include "nn/attention.hpp"
+#include "nn/attention/attention.hpp"
 #include "tensor/matrix.hpp"
 
 namespace masque::model {

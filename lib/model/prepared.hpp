@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "kernel/linear.hpp"
+#include "kernel/product/linear.hpp"
 #include "model/variants.hpp"
 #include "model/weights.hpp"
 

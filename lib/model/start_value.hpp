@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "model/role.hpp"
 #include "model/variants.hpp"
 #include "store/checkpoint_writer.hpp"

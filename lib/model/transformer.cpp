@@ -9,9 +9,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/interrupt.hpp"
-#include "kernel/log_probability.hpp"
+#include "base/thread/interrupt.hpp"
 #include "kernel/parallel.hpp"
+#include "kernel/softmax/log_probability.hpp"
 #include "model/forward/head_forward.hpp"
 #include "model/layer_list.hpp"
 #include "tensor/finite.hpp"

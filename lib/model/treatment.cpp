@@ -8,8 +8,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/maker.hpp"
-#include "base/named_arguments.hpp"
+#include "base/registry/maker.hpp"
+#include "base/string/named_arguments.hpp"
 #include "model/rotary_config.hpp"
 #include "model/variants.hpp"
 

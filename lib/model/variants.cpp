@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/split.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/string/split.hpp"
 #include "model/layer_list.hpp"
 #include "model/rotary_config.hpp"
 #include "nn/position/rotary_terms.hpp"

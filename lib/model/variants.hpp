@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "model/design.hpp"
-#include "nn/mixer.hpp"
+#include "nn/mixer/mixer.hpp"
 #include "nn/normalizer.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/position/position_scheme.hpp"
 
 namespace masque::model {
 

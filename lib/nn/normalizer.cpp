@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
-#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/named_arguments.hpp"
-#include "base/registry.hpp"
+#include "base/registry/registry.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/string/edit_distance.hpp"
+#include "base/string/named_arguments.hpp"
 
 namespace masque::nn {
 

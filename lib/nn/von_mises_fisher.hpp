@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "base/types.hpp"
 
 namespace masque::nn {

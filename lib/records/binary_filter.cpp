@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/interrupt.hpp"
+#include "base/file/file.hpp"
+#include "base/file/output_folder.hpp"
 #include "base/little_endian.hpp"
-#include "base/output_folder.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/interrupt.hpp"
+#include "base/thread/parallel.hpp"
 
 namespace masque::records {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/name_table.hpp"
+#include "base/string/name_table.hpp"
 #include "base/types.hpp"
 
 namespace masque::records {

@@ -5,14 +5,14 @@
 
 #include <fmt/format.h>
 
-#include "base/ascii.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/interrupt.hpp"
-#include "base/split.hpp"
-#include "base/utf8.hpp"
-#include "text/spaced_words.hpp"
+#include "base/file/file.hpp"
+#include "base/string/ascii.hpp"
+#include "base/string/split.hpp"
+#include "base/string/utf8.hpp"
+#include "base/thread/interrupt.hpp"
+#include "text/step/spaced_words.hpp"
 #include "text/unicode/unicode.hpp"
 #include "text/unicode/utf8.hpp"
 

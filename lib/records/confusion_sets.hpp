@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/pattern.hpp"
+#include "text/step/pattern.hpp"
 
 namespace masque::records {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "mask/sampler.hpp"
 #include "records/record.hpp"
 

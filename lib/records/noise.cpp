@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/interrupt.hpp"
-#include "base/utf8.hpp"
-#include "text/spaced_words.hpp"
+#include "base/string/utf8.hpp"
+#include "base/thread/interrupt.hpp"
+#include "text/step/spaced_words.hpp"
 #include "text/unicode/utf8.hpp"
 
 namespace masque::records {

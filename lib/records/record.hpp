@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/name_table.hpp"
+#include "base/string/name_table.hpp"
 #include "base/types.hpp"
 #include "mask/expression.hpp"
 

@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/json_text.hpp"
-#include "base/parallel.hpp"
-#include "base/split.hpp"
-#include "base/text_source.hpp"
-#include "base/utf8.hpp"
+#include "base/file/file.hpp"
+#include "base/input/text_source.hpp"
+#include "base/json/json_text.hpp"
+#include "base/string/split.hpp"
+#include "base/string/utf8.hpp"
+#include "base/thread/parallel.hpp"
 #include "records/record_reader.hpp"
 #include "records/token_folder.hpp"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/line_filter.hpp"
-#include "base/utf8.hpp"
+#include "base/input/line_filter.hpp"
+#include "base/string/utf8.hpp"
 #include "records/corruption.hpp"
 #include "records/undo.hpp"
 

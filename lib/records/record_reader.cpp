@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
-#include "base/json_text.hpp"
+#include "base/json/json_text.hpp"
 
 namespace masque::records {
 

@@ -8,14 +8,14 @@
 #include <fmt/format.h>
 
 #include "base/checked.hpp"
-#include "base/decimal.hpp"
-#include "base/digest_line.hpp"
 #include "base/error.hpp"
-#include "base/file_kind.hpp"
-#include "base/interrupt.hpp"
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
+#include "base/file/file_kind.hpp"
+#include "base/input/digest_line.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
 #include "base/little_endian.hpp"
+#include "base/string/decimal.hpp"
+#include "base/thread/interrupt.hpp"
 #include "records/binary_layout.hpp"
 #include "text/tokenizer.hpp"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/file.hpp"
-#include "base/line_shard.hpp"
+#include "base/file/file.hpp"
+#include "base/input/line_shard.hpp"
 #include "records/token_source.hpp"
 #include "text/tokenizer.hpp"
 

@@ -9,18 +9,18 @@
 
 #include <fmt/format.h>
 
-#include "base/digest_line.hpp"
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/hash.hpp"
-#include "base/interrupt.hpp"
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
+#include "base/file/os.hpp"
+#include "base/file/output_file.hpp"
+#include "base/file/output_folder.hpp"
+#include "base/input/digest_line.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
 #include "base/little_endian.hpp"
-#include "base/os.hpp"
-#include "base/output_file.hpp"
-#include "base/output_folder.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/interrupt.hpp"
+#include "base/thread/parallel.hpp"
 #include "records/binary_layout.hpp"
 
 namespace masque::records {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "records/token_folder.hpp"
 
 namespace masque::records {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/hash.hpp"
+#include "base/digest/hash.hpp"
 #include "base/types.hpp"
 
 namespace masque::records {

@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/in_place.hpp"
-#include "base/output_folder.hpp"
-#include "base/undo_journal.hpp"
+#include "base/file/in_place.hpp"
+#include "base/file/output_folder.hpp"
+#include "base/file/undo_journal.hpp"
+#include "base/string/edit_distance.hpp"
 #include "store/tensorflow/bundle_place.hpp"
 #include "store/tensorflow/leveldb_table.hpp"
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "store/format.hpp"
 #include "store/shard_index.hpp"
 #include "store/tensorflow/bundle.hpp"

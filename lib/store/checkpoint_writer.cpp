@@ -8,13 +8,13 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/interrupt.hpp"
-#include "base/output_file.hpp"
-#include "base/output_folder.hpp"
-#include "base/undo_journal.hpp"
+#include "base/file/output_file.hpp"
+#include "base/file/output_folder.hpp"
+#include "base/file/undo_journal.hpp"
+#include "base/thread/interrupt.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "store/tensorflow/bundle_place.hpp"
-#include "text/google_folder.hpp"
+#include "text/open/google_folder.hpp"
 
 namespace masque::store {
 

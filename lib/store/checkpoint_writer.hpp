@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/output_folder.hpp"
+#include "base/file/output_folder.hpp"
 #include "store/checkpoint.hpp"
 #include "store/weights_writer.hpp"
 
@@ -84,7 +84,7 @@ struct InsertedTensor {
 void insert_tensors(OutputWeights& weights, std::vector<InsertedTensor> inserted);
 
 /// Every file of `folder` except those in `except`, as copies, and the tokenizer_config.json of a
-/// folder that has it in its name only (text/google_folder.hpp). The files are kept open in
+/// folder that has it in its name only (text/open/google_folder.hpp). The files are kept open in
 /// `opened`, which must outlive the writing. `notes` gets hidden entries that are no files and not
 /// copied, and what is a link that leaves the folder. Throws InputError for such a link without
 /// `follow_links`, and for any other entry that is no file or cannot be read: a model's file may be

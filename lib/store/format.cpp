@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "base/file_kind.hpp"
-#include "base/registry.hpp"
+#include "base/file/file_kind.hpp"
+#include "base/registry/registry.hpp"
 #include "store/tensorflow/leveldb_table.hpp"
 
 namespace masque::store {

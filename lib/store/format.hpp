@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "store/tensor_info.hpp"
 #include "store/violation.hpp"
 

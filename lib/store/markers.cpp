@@ -5,9 +5,9 @@
 #include <map>
 
 #include "base/error.hpp"
-#include "base/json.hpp"
-#include "base/os.hpp"
-#include "base/output_file.hpp"
+#include "base/file/os.hpp"
+#include "base/file/output_file.hpp"
+#include "base/json/json.hpp"
 #include "store/config.hpp"
 
 namespace masque::store {

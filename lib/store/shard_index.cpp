@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 
 namespace masque::store {
 

@@ -9,8 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json_writer.hpp"
-#include "base/parse_number.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/parse_number.hpp"
 #include "store/safetensors/safetensors.hpp"
 
 namespace masque::store {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "base/types.hpp"
 #include "tensor/dtype.hpp"
 

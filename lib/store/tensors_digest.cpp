@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "base/hash.hpp"
-#include "base/interrupt.hpp"
-#include "base/parallel.hpp"
+#include "base/digest/hash.hpp"
+#include "base/thread/interrupt.hpp"
+#include "base/thread/parallel.hpp"
 
 namespace masque::store {
 

@@ -10,11 +10,11 @@
 
 #include <fmt/format.h>
 
-#include "base/crc32c.hpp"
+#include "base/digest/crc32c.hpp"
 #include "base/error.hpp"
-#include "base/interrupt.hpp"
-#include "base/os.hpp"
-#include "base/parallel.hpp"
+#include "base/file/os.hpp"
+#include "base/thread/interrupt.hpp"
+#include "base/thread/parallel.hpp"
 #include "store/zip/zip_stream.hpp"
 
 namespace masque::store {

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 
 namespace masque::store {
 

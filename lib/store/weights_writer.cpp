@@ -9,8 +9,8 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/registry.hpp"
+#include "base/file/file.hpp"
+#include "base/registry/registry.hpp"
 
 namespace masque::store {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/named_arguments.hpp"
+#include "base/string/named_arguments.hpp"
 
 namespace masque::task {
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/maker.hpp"
-#include "base/named_arguments.hpp"
+#include "base/registry/maker.hpp"
+#include "base/string/named_arguments.hpp"
 #include "task/arithmetic.hpp"
 #include "task/task.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/little_endian.hpp"
-#include "base/vectorize.hpp"
+#include "base/processor/vectorize.hpp"
 
 namespace masque {
 

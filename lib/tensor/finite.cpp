@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "base/vectorize.hpp"
+#include "base/processor/vectorize.hpp"
 
 namespace masque {
 

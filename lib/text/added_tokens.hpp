@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "text/model.hpp"
-#include "text/normalizer.hpp"
+#include "text/model/model.hpp"
+#include "text/step/normalizer.hpp"
 
 namespace masque::text {
 

@@ -9,15 +9,15 @@
 
 #include <fmt/format.h>
 
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/hash.hpp"
-#include "base/interrupt.hpp"
-#include "base/parallel.hpp"
-#include "base/utf8.hpp"
-#include "text/bert.hpp"
-#include "text/post_processor.hpp"
-#include "text/rewriter.hpp"
+#include "base/file/file.hpp"
+#include "base/string/utf8.hpp"
+#include "base/thread/interrupt.hpp"
+#include "base/thread/parallel.hpp"
+#include "text/step/bert.hpp"
+#include "text/step/post_processor.hpp"
+#include "text/step/rewriter.hpp"
 
 namespace masque::text {
 

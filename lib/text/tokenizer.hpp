@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "text/added_tokens.hpp"
-#include "text/decoder.hpp"
-#include "text/encoding.hpp"
-#include "text/fast_encoder.hpp"
-#include "text/model.hpp"
-#include "text/normalizer.hpp"
-#include "text/post_processor.hpp"
-#include "text/pre_tokenizer.hpp"
+#include "text/fast/fast_encoder.hpp"
+#include "text/model/model.hpp"
 #include "text/roles.hpp"
+#include "text/step/decoder.hpp"
+#include "text/step/encoding.hpp"
+#include "text/step/normalizer.hpp"
+#include "text/step/post_processor.hpp"
+#include "text/step/pre_tokenizer.hpp"
 
 namespace masque::text {
 

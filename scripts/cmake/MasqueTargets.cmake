@@ -70,13 +70,16 @@ endfunction()
 
 # masque_add_layer(NAME SOURCES file… [REGISTRIES folder…] [REGISTERED file…] [LIBRARIES target…] [BATCH n] [OWN_HEADER] [COLD])
 # A static library whose layer dependencies are those of lib/LAYERS. Files in a registry folder
-# register themselves; they are the only ones found by a glob, and always compiled in batches. BATCH,
+# that SOURCES does not name register themselves; they are the only ones found by a glob, and always compiled in batches. BATCH,
 # OWN_HEADER and COLD: see masque_fast_build.
 function(masque_add_layer name)
   cmake_parse_arguments(ARG "COLD;OWN_HEADER" "BATCH" "SOURCES;REGISTRIES;REGISTERED;LIBRARIES" ${ARGN})
   set(sources ${ARG_SOURCES})
   foreach(folder IN LISTS ARG_REGISTRIES)
     file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/${folder}/*.cpp)
+    foreach(file IN LISTS ARG_SOURCES)
+      list(REMOVE_ITEM found ${CMAKE_CURRENT_SOURCE_DIR}/${name}/${file})
+    endforeach()
     list(APPEND registered ${found})
   endforeach()
   list(TRANSFORM ARG_REGISTERED PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/${name}/)

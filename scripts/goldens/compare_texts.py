@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/probe/compare.json: what sacreBLEU and rouge_score say of generated lines.
+"""Writes tests/data/evaluate/compare.json: what sacreBLEU and rouge_score say of generated lines.
 
 The lines have words, punctuation, numbers, entities, characters of several scripts, odd white space and
 nothing at all; a system's line is a reference with words dropped, exchanged, replaced or repeated. Values
@@ -21,7 +21,7 @@ from rouge_score import rouge_scorer
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "probe" / "compare.json"
+OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "evaluate" / "compare.json"
 TOKENIZERS = ["13a", "intl", "char", "none"]
 SEED = 20
 

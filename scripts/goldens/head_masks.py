@@ -3,7 +3,7 @@
 
     head_masks.py
 
-Writes tests/data/probe/head_masks.json. For a checkpoint of tests/data/model in float64:
+Writes tests/data/evaluate/head_masks.json. For a checkpoint of tests/data/model in float64:
 
   model   its folder
   ids     a text, segment 0
@@ -51,7 +51,7 @@ def main():
         log_p = logits.log_softmax(-1)[range(LENGTH), ids]
         found.append(dict(model=name, ids=ids.tolist(), mask="[{}]".format(", ".join(map(matrix_text, visible))),
                           log_p=log_p.tolist()))
-    (DATA.parent / "probe" / "head_masks.json").write_text("[\n" + ",\n".join(map(json.dumps, found)) + "\n]\n")
+    (DATA.parent / "evaluate" / "head_masks.json").write_text("[\n" + ",\n".join(map(json.dumps, found)) + "\n]\n")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
     memory_scores.py
 
-Writes tests/data/probe/memory_scores.json, of the checkpoint tests/data/model/xlnet in float64:
+Writes tests/data/evaluate/memory_scores.json, of the checkpoint tests/data/model/xlnet in float64:
 
   ids          a text without tokens around it, segment 0
   block_size   its blocks; memory: how many states of the block before are kept (`mems`)
@@ -53,7 +53,7 @@ def main():
             results["causal"] += values.tolist()
     results["causal"][0] = None
     text = dict(ids=ids.tolist(), block_size=BLOCK, memory=MEMORY) | results
-    (DATA / "probe" / "memory_scores.json").write_text(
+    (DATA / "evaluate" / "memory_scores.json").write_text(
         "{\n" + ",\n".join(f' "{name}": {json.dumps(value)}' for name, value in text.items()) + "\n}\n")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/nn/mixers.tsv: the mixers of lib/nn/mixer in other hands.
+"""Writes tests/data/nn/mixers.tsv: the mixers of lib/nn/mixer/mixer in other hands.
 
 Columns: mixer, parameters (name:rows:columns, in order), mask, tokens, y row by row. The sizes are those
 of SHAPE. Number k of array a (x is array 0, parameters follow) is 0.7 sin(0.37 k² + 1.3 k + 0.9 a).

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/probe/sentence_folders.tsv: settings of sentence-transformers folders, one changed in each case, and the vectors
+"""Writes tests/data/evaluate/sentence_folders.tsv: settings of sentence-transformers folders, one changed in each case, and the vectors
 of sentence-transformers' encode(). Columns: the case, a file in it, a line of that file.
 
   base     the files that a case does not change; the model is tests/data/model/bert_headless
@@ -24,7 +24,7 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-OUT = ROOT / "tests" / "data" / "probe" / "sentence_folders.tsv"
+OUT = ROOT / "tests" / "data" / "evaluate" / "sentence_folders.tsv"
 MODEL = ROOT / "tests" / "data" / "model" / "bert_headless"
 WORDS = ("[PAD] [UNK] [CLS] [SEP] [MASK] the a cat cats dog dogs sat sits sit on mat . un ##believ ##able The Dog query : "
          "passage").split()

@@ -3,7 +3,7 @@
 
     word_scores.py FOLDER [--authors CLONE]
 
-FOLDER is tests/data/probe/words: gets the models gpt2 and bert with tokenizers made here, and
+FOLDER is tests/data/evaluate/words: gets the models gpt2 and bert with tokenizers made here, and
 expected.json. Of GPT-2: for each word of a line the sum over its tokens in float64, the begin token in
 front, and the same corrected for tokens that begin with the space, as Pimentel and Meister 2024
 (arXiv:2406.14561) have it and tpimentelms/probability-of-a-word computes it: a word that begins with a

@@ -1,12 +1,12 @@
 // CRC-32C against published vectors, a plain second implementation, and itself in parts.
-#include "base/crc32c.hpp"
+#include "base/digest/crc32c.hpp"
 
 #include <array>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 
 namespace masque {
 namespace {

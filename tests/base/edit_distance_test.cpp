@@ -1,5 +1,5 @@
 // Distances, and when a suggestion is made.
-#include "base/edit_distance.hpp"
+#include "base/string/edit_distance.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 
 namespace masque {
 namespace {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 
 namespace masque::test {
 namespace {

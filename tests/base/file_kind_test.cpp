@@ -1,5 +1,5 @@
 // Files of other kinds are recognised by their first bytes; texts that begin like them are not.
-#include "base/file_kind.hpp"
+#include "base/file/file_kind.hpp"
 
 #include <string>
 #include <string_view>
@@ -7,8 +7,8 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/line_filter.hpp"
+#include "base/file/file.hpp"
+#include "base/input/line_filter.hpp"
 #include "support/temp_folder.hpp"
 
 namespace masque {

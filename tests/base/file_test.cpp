@@ -1,5 +1,5 @@
 // Reading and writing files: bounds, odd kinds of files, interruptions, names.
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 
 #include <fcntl.h>
 #include <stdlib.h>

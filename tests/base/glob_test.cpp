@@ -1,4 +1,4 @@
-#include "base/glob.hpp"
+#include "base/file/glob.hpp"
 
 #include <doctest/doctest.h>
 

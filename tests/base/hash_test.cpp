@@ -1,11 +1,11 @@
 // Known answers, so that no digest ever changes between versions.
-#include "base/hash.hpp"
+#include "base/digest/hash.hpp"
 
 #include <string>
 
 #include <doctest/doctest.h>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 
 namespace masque {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/undo_journal.hpp"
+#include "base/file/undo_journal.hpp"
 #include "support/faults.hpp"
 #include "support/in_place_example.hpp"
 

@@ -1,4 +1,4 @@
-#include "base/in_place.hpp"
+#include "base/file/in_place.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/output_folder.hpp"
-#include "base/undo_journal.hpp"
+#include "base/file/output_folder.hpp"
+#include "base/file/undo_journal.hpp"
 #include "support/child.hpp"
 #include "support/faults.hpp"
 #include "support/in_place_example.hpp"

@@ -1,5 +1,5 @@
 // Signals, each in a process of its own.
-#include "base/interrupt.hpp"
+#include "base/thread/interrupt.hpp"
 
 #include <csignal>
 #include <functional>
@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 #include "support/child.hpp"
 
 namespace masque {

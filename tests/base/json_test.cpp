@@ -1,5 +1,5 @@
 // The strict reader: what it accepts, what it refuses and where, and that every position is right.
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 
 #include <random>
 

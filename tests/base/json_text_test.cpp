@@ -1,5 +1,5 @@
 // JSON is told from text that begins like it, and its texts are read.
-#include "base/json_text.hpp"
+#include "base/json/json_text.hpp"
 
 #include <string>
 #include <vector>

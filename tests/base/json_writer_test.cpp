@@ -1,4 +1,4 @@
-#include "base/json_writer.hpp"
+#include "base/json/json_writer.hpp"
 
 #include <limits>
 #include <optional>
@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 
 using namespace masque;
 

@@ -1,5 +1,5 @@
 // Pieces of large pages are apart, aligned, zero at first, and live as long as somebody holds them.
-#include "base/large_pages.hpp"
+#include "base/processor/large_pages.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,12 +1,12 @@
 // The loop of filters: pieces, order, errors.
-#include "base/line_filter.hpp"
+#include "base/input/line_filter.hpp"
 
 #include <atomic>
 
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/split.hpp"
+#include "base/string/split.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 

@@ -1,5 +1,5 @@
 // Lines of a stream in pieces of any size, and work on them in order.
-#include "base/line_input.hpp"
+#include "base/input/line_input.hpp"
 
 #include <unistd.h>
 
@@ -13,9 +13,9 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/line_shard.hpp"
-#include "base/ordered_work.hpp"
+#include "base/file/file.hpp"
+#include "base/input/line_shard.hpp"
+#include "base/thread/ordered_work.hpp"
 #include "support/temp_folder.hpp"
 
 namespace masque {

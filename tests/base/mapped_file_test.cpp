@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 

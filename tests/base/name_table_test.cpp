@@ -1,5 +1,5 @@
 // Values and their names.
-#include "base/name_table.hpp"
+#include "base/string/name_table.hpp"
 
 #include <array>
 #include <string>

@@ -1,5 +1,5 @@
 // Names with arguments, and what is wrong with others.
-#include "base/named_arguments.hpp"
+#include "base/string/named_arguments.hpp"
 
 #include <array>
 

@@ -1,5 +1,5 @@
 // A replaced file is old or new, and nothing is left next to it.
-#include "base/output_file.hpp"
+#include "base/file/output_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

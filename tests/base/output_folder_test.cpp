@@ -1,5 +1,5 @@
 // A written folder is there complete or not at all, and replaces only what it may.
-#include "base/output_folder.hpp"
+#include "base/file/output_folder.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

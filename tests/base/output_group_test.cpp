@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/output_folder.hpp"
+#include "base/file/output_folder.hpp"
 #include "support/child.hpp"
 #include "support/faults.hpp"
 #include "support/message.hpp"

@@ -1,5 +1,5 @@
 // Every piece once, on any number of threads, and the first error out.
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 
 #include <atomic>
 #include <chrono>

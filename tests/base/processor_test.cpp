@@ -1,4 +1,4 @@
-#include "base/processor.hpp"
+#include "base/processor/processor.hpp"
 
 #include <algorithm>
 

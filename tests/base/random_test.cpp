@@ -1,5 +1,5 @@
 // The generator against its paper, the normal numbers against the standard library and statistics.
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/hash.hpp"
+#include "base/digest/hash.hpp"
 #include "support/near.hpp"
 
 namespace masque {

@@ -1,5 +1,5 @@
 // Regular expressions: what is found, what is refused and why, and where a search ends.
-#include "base/regex.hpp"
+#include "base/string/regex.hpp"
 
 #include <vector>
 

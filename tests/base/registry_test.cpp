@@ -1,5 +1,5 @@
 // Items that register themselves: sorted by name, each name once.
-#include "base/registry.hpp"
+#include "base/registry/registry.hpp"
 
 #include <stdexcept>
 

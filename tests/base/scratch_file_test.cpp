@@ -1,5 +1,5 @@
 // What a run gathers lies in a file without a name.
-#include "base/scratch_file.hpp"
+#include "base/file/scratch_file.hpp"
 
 #include <cerrno>
 #include <optional>

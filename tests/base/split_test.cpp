@@ -1,12 +1,12 @@
-#include "base/split.hpp"
+#include "base/string/split.hpp"
 
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/name_list.hpp"
-#include "base/parse_number.hpp"
+#include "base/string/name_list.hpp"
+#include "base/string/parse_number.hpp"
 
 using namespace masque;
 

@@ -1,5 +1,5 @@
 // Text of packed files, in other encodings, and with byte-order marks.
-#include "base/text_source.hpp"
+#include "base/input/text_source.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,9 +14,9 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/line_filter.hpp"
-#include "base/line_input.hpp"
+#include "base/file/file.hpp"
+#include "base/input/line_filter.hpp"
+#include "base/input/line_input.hpp"
 #include "support/temp_folder.hpp"
 
 namespace masque {

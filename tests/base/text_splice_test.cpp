@@ -1,4 +1,4 @@
-#include "base/text_splice.hpp"
+#include "base/string/text_splice.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Ill-formed UTF-8: where it begins, and what stands for it.
-#include "base/utf8.hpp"
+#include "base/string/utf8.hpp"
 
 #include <doctest/doctest.h>
 

@@ -10,7 +10,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/output_file.hpp"
+#include "base/file/output_file.hpp"
 #include "support/child.hpp"
 #include "support/faults.hpp"
 #include "support/message.hpp"

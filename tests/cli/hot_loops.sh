@@ -21,7 +21,7 @@ command -v "$objdump" >/dev/null || exit 77
   # What a function is excused from, and why.
   function excused(name) {
     # Sums of five kinds over groups of 64 bytes, four vectors each: more than sixteen registers of 16 bytes.
-    if (name ~ /probe::N_(SSE2|SSE4|SCALAR)::sum_(rows|spreads)_loop/) return 1
+    if (name ~ /evaluate::N_(SSE2|SSE4|SCALAR)::sum_(rows|spreads)_loop/) return 1
     # Sixteen sums in double are eight registers of 16 bytes, and their squares the other eight; g++ keeps four there.
     return name ~ /kernel::(squares|lamb_moments)\(float|kernel::lamb_moments\(.*StepFactors<float>|add_squares<float>/ && name !~ /on_avx/
   }

@@ -10,7 +10,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "support/temp_folder.hpp"
 
 namespace masque::draw {

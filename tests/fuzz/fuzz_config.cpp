@@ -3,7 +3,7 @@
 #include "fuzz/mutators/mutator.hpp"
 #include "model/family.hpp"
 #include "store/config.hpp"
-#include "text/tokenizer_files.hpp"
+#include "text/open/tokenizer_files.hpp"
 
 namespace {
 

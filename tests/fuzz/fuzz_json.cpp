@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/escape.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
 #include "support/naive_json.hpp"

@@ -3,7 +3,7 @@
 #include <array>
 #include <filesystem>
 
-#include "base/digest_line.hpp"
+#include "base/input/digest_line.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
 #include "length/store.hpp"

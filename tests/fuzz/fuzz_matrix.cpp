@@ -1,6 +1,6 @@
 // Any bytes as a file with a mask: rows of '#', PBM, JSON, numbers, an array; then every convention
 // on what it holds. A mask that is read reads back from what is written of it.
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "exchange/convention.hpp"
 #include "exchange/mask_file.hpp"
 #include "exchange/matrix.hpp"

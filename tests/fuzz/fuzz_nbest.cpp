@@ -1,24 +1,24 @@
 // Any bytes as lists of hypotheses (TSV, ESPnet's JSON, mlm-scoring's): every list has one, and
 // choosing and counting errors works.
+#include "evaluate/score/nbest.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
-#include "probe/score/nbest.hpp"
 
 namespace {
 
 using namespace masque;  // NOLINT(google-build-using-namespace)
 
 void check(std::string_view input) {
-  std::vector<probe::Utterance> lists;
-  if (!test::accepts([&] { lists = probe::read_nbest(input, "fuzz"); })) return;
-  for (const probe::Utterance& list : lists) {
+  std::vector<evaluate::Utterance> lists;
+  if (!test::accepts([&] { lists = evaluate::read_nbest(input, "fuzz"); })) return;
+  for (const evaluate::Utterance& list : lists) {
     test::require(!list.hypotheses.empty(), "a list of nothing");
-    test::require(probe::choose(list, 0.5, {}) < list.hypotheses.size(),
+    test::require(evaluate::choose(list, 0.5, {}) < list.hypotheses.size(),
                   "a choice beyond the list");
   }
-  if (!probe::has_references(lists)) return;
-  probe::errors_at(lists, 0.5, {});
-  probe::oracle_errors(lists);
+  if (!evaluate::has_references(lists)) return;
+  evaluate::errors_at(lists, 0.5, {});
+  evaluate::oracle_errors(lists);
 }
 
 }  // namespace

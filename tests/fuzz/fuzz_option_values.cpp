@@ -2,18 +2,18 @@
 // is accepted, where it has one.
 #include <array>
 
-#include "base/glob.hpp"
-#include "base/line_shard.hpp"
+#include "base/file/glob.hpp"
+#include "base/input/line_shard.hpp"
 #include "commands/number_list.hpp"
 #include "commands/training_options.hpp"
+#include "evaluate/score/length_policy.hpp"
+#include "evaluate/score/nbest.hpp"
 #include "fuzz/fuzz.hpp"
 #include "length/arms.hpp"
 #include "length/treatment.hpp"
 #include "model/treatment.hpp"
 #include "nn/normalizer.hpp"
-#include "nn/position_scheme.hpp"
-#include "probe/score/length_policy.hpp"
-#include "probe/score/nbest.hpp"
+#include "nn/position/position_scheme.hpp"
 #include "surgery/positions/resize_positions.hpp"
 #include "task/task.hpp"
 #include "train/network/diversity.hpp"
@@ -31,10 +31,10 @@ void steps(std::string_view text) {
 }
 
 void policy(std::string_view text) {
-  const probe::LengthPolicy policy = probe::parse_length_policy(text);
-  test::require(probe::policy_text(policy) == text, "another policy");
-  if (policy.kind == probe::LengthPolicy::Kind::kError) return;  // no windows
-  for (const bool left : {false, true}) probe::cut_windows(20, 8, policy, left);
+  const evaluate::LengthPolicy policy = evaluate::parse_length_policy(text);
+  test::require(evaluate::policy_text(policy) == text, "another policy");
+  if (policy.kind == evaluate::LengthPolicy::Kind::kError) return;  // no windows
+  for (const bool left : {false, true}) evaluate::cut_windows(20, 8, policy, left);
 }
 
 void shard(std::string_view text) {
@@ -78,7 +78,7 @@ constexpr std::array<test::Kind, 15> kKinds = {{
     {'k', [](std::string_view text) { task::parse_task(text); }},
     {'e', [](std::string_view text) { surgery::parse_position_extension(text); }},
     {'d', [](std::string_view text) { train::parse_diversity(text); }},
-    {'z', [](std::string_view text) { probe::parse_length_normalization(text); }},
+    {'z', [](std::string_view text) { evaluate::parse_length_normalization(text); }},
     {'s', [](std::string_view text) { commands::parse_seconds(text); }},
     {'l', [](std::string_view text) { commands::parse_numbers("rates", text, 0, 1); }},
 }};

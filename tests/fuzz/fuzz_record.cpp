@@ -1,7 +1,7 @@
 // Any bytes as a record: what is accepted prints to a record that reads to the same again.
 #include <string>
 
-#include "base/line_filter.hpp"
+#include "base/input/line_filter.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
 #include "records/record.hpp"

@@ -3,21 +3,21 @@
 #include <array>
 
 #include "attn-probe/stats_parts.hpp"
-#include "base/split.hpp"
+#include "base/string/split.hpp"
+#include "evaluate/score/minimal_pairs.hpp"
+#include "evaluate/states/similarity_pair.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
 #include "lm-score/merger.hpp"
-#include "probe/score/minimal_pairs.hpp"
-#include "probe/states/similarity_pair.hpp"
 
 namespace {
 
 using namespace masque;  // NOLINT(google-build-using-namespace)
 
 void minimal_pairs(std::string_view text) {
-  probe::PairTally tally;
+  evaluate::PairTally tally;
   for_each_line(text, [&](std::string_view line) {
-    test::accepts([&] { tally.add(probe::parse_minimal_pair(line), 1, 0); });
+    test::accepts([&] { tally.add(evaluate::parse_minimal_pair(line), 1, 0); });
   });
   for (const auto& row : tally.rows()) test::require(row.right == row.n, "another count");
 }
@@ -25,7 +25,7 @@ void minimal_pairs(std::string_view text) {
 void similarities(std::string_view text) {
   for_each_line(text, [&](std::string_view line) {
     test::accepts([&] {
-      const probe::SimilarityPair pair = probe::parse_similarity_pair(line);
+      const evaluate::SimilarityPair pair = evaluate::parse_similarity_pair(line);
       test::require(pair.first.size() + pair.second.size() + 2 <= line.size(), "longer sentences");
     });
   });

@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "base/digest_line.hpp"
-#include "base/split.hpp"
+#include "base/input/digest_line.hpp"
+#include "base/string/split.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
 #include "lm-train/classify_results.hpp"

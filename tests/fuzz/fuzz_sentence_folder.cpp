@@ -1,8 +1,8 @@
 // modules.json, a pooling's config.json and sentence_bert_config.json of a sentence-transformers
 // folder, with NULs between.
+#include "evaluate/states/sentence_vectors.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
-#include "probe/states/sentence_vectors.hpp"
 #include "support/temp_folder.hpp"
 
 namespace {
@@ -18,7 +18,7 @@ void check(std::string_view input) {
   test::write_file(folder / "1_Pooling/config.json", pooling);
   test::write_file(folder / "sentence_bert_config.json", parts.rest());
   test::accepts([&] {
-    const probe::SentenceFolder found = probe::read_sentence_folder(folder.path());
+    const evaluate::SentenceFolder found = evaluate::read_sentence_folder(folder.path());
     test::require(found.max_length >= 0, "a length below 0");
     for (const std::string& note : found.notes)
       test::require(test::wrong_message(note).empty(), "a note that is not safe to print");

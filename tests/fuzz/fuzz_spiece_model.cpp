@@ -3,7 +3,7 @@
 
 #include "base/error.hpp"
 #include "fuzz/fuzz.hpp"
-#include "text/spiece_model.hpp"
+#include "text/open/spiece_model.hpp"
 
 namespace masque::text {
 namespace {

@@ -1,6 +1,6 @@
 // A folder with a tokenizer: the first byte says which files it has, which stand there with NULs
 // between, and whose rules it is read by. What opens encodes and decodes.
-#include "base/utf8.hpp"
+#include "base/string/utf8.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
 #include "fuzz/tokenizer_parts.hpp"

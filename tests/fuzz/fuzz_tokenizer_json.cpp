@@ -2,11 +2,11 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "base/utf8.hpp"
+#include "base/string/utf8.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
+#include "text/open/tokenizer_files.hpp"
 #include "text/tokenizer.hpp"
-#include "text/tokenizer_files.hpp"
 
 namespace {
 

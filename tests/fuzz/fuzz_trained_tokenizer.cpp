@@ -1,7 +1,7 @@
 // A byte of options, then lines of any text, of which a tokenizer is made: it opens, and encodes
 // the lines; one of bytes gives them back.
-#include "base/split.hpp"
-#include "base/utf8.hpp"
+#include "base/string/split.hpp"
+#include "base/string/utf8.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
 #include "support/temp_folder.hpp"

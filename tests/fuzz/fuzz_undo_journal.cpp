@@ -6,9 +6,9 @@
 
 #include <string>
 
-#include "base/file.hpp"
-#include "base/hash.hpp"
-#include "base/in_place.hpp"
+#include "base/digest/hash.hpp"
+#include "base/file/file.hpp"
+#include "base/file/in_place.hpp"
 #include "base/little_endian.hpp"
 #include "fuzz/fuzz.hpp"
 #include "support/temp_folder.hpp"

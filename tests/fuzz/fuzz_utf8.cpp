@@ -2,7 +2,7 @@
 // as it is.
 #include <string>
 
-#include "base/utf8.hpp"
+#include "base/string/utf8.hpp"
 #include "fuzz/fuzz.hpp"
 #include "support/naive_utf8.hpp"
 

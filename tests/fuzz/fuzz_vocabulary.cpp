@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 
-#include "base/split.hpp"
-#include "base/utf8.hpp"
+#include "base/string/split.hpp"
+#include "base/string/utf8.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutators/mutator.hpp"
 #include "support/memory_file.hpp"
+#include "text/model/vocabulary_file.hpp"
 #include "text/tokenizer.hpp"
-#include "text/vocabulary_file.hpp"
 
 namespace {
 

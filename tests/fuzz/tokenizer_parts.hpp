@@ -4,7 +4,7 @@
 #include <array>
 #include <filesystem>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "fuzz/fuzz.hpp"
 #include "support/temp_folder.hpp"
 

@@ -1,12 +1,12 @@
 // exp, erf and tanh in float against the exact functions, in units in the last place.
-#include "kernel/elementary.hpp"
+#include "kernel/number/elementary.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include <doctest/doctest.h>
 
-#include "kernel/bfloat16.hpp"
+#include "kernel/number/bfloat16.hpp"
 
 namespace masque::test {
 namespace {

@@ -8,14 +8,14 @@
 
 #include <doctest/doctest.h>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "kernel/activation.hpp"
 #include "kernel/dropout.hpp"
 #include "kernel/norm.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/rotary.hpp"
 #include "kernel/rotary_reference.hpp"
-#include "kernel/softmax.hpp"
+#include "kernel/softmax/softmax.hpp"
 
 namespace masque::test {
 namespace {

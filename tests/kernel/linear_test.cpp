@@ -1,5 +1,5 @@
 // What products with packed weights promise beyond their values.
-#include "kernel/linear.hpp"
+#include "kernel/product/linear.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,11 +8,11 @@
 
 #include <doctest/doctest.h>
 
-#include "base/processor.hpp"
-#include "base/random.hpp"
-#include "kernel/log_probability.hpp"
+#include "base/processor/processor.hpp"
+#include "base/random/random.hpp"
 #include "kernel/parallel.hpp"
-#include "kernel/strip_weights.hpp"
+#include "kernel/product/strip_weights.hpp"
+#include "kernel/softmax/log_probability.hpp"
 #include "support/near.hpp"
 
 namespace masque::test {

@@ -1,6 +1,6 @@
 // Log-probabilities of large logits. Peer: torch.log_softmax (torch 2.15) of 300 float32 logits of
 // 3e38 is -5.703782558441162 for each: -log 300 in float32.
-#include "kernel/log_sum.hpp"
+#include "kernel/softmax/log_sum.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +9,10 @@
 
 #include <doctest/doctest.h>
 
-#include "kernel/linear.hpp"
-#include "kernel/log_probability.hpp"
-#include "kernel/vocabulary_loss.hpp"
-#include "kernel/vocabulary_loss_reference.hpp"
+#include "kernel/product/linear.hpp"
+#include "kernel/softmax/log_probability.hpp"
+#include "kernel/softmax/vocabulary_loss.hpp"
+#include "kernel/softmax/vocabulary_loss_reference.hpp"
 #include "support/random_matrix.hpp"
 
 namespace masque::test {

@@ -1,5 +1,5 @@
 // The register-blocked product against plain loops, at every size around a block and a strip.
-#include "kernel/packed_product.hpp"
+#include "kernel/product/packed_product.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -10,9 +10,9 @@
 
 #include <doctest/doctest.h>
 
-#include "base/random.hpp"
-#include "kernel/bfloat16.hpp"
-#include "kernel/pack_strips.hpp"
+#include "base/random/random.hpp"
+#include "kernel/number/bfloat16.hpp"
+#include "kernel/product/pack_strips.hpp"
 
 namespace masque::test {
 namespace {

@@ -9,7 +9,7 @@
 #include "kernel/dropout.hpp"
 #include "kernel/embedding.hpp"
 #include "kernel/norm.hpp"
-#include "kernel/trained_linear.hpp"
+#include "kernel/product/trained_linear.hpp"
 #include "support/near.hpp"
 #include "support/random_matrix.hpp"
 

@@ -5,10 +5,10 @@
 
 #include <doctest/doctest.h>
 
-#include "base/random.hpp"
-#include "kernel/linear.hpp"
-#include "kernel/vocabulary_loss.hpp"
-#include "kernel/vocabulary_loss_reference.hpp"
+#include "base/random/random.hpp"
+#include "kernel/product/linear.hpp"
+#include "kernel/softmax/vocabulary_loss.hpp"
+#include "kernel/softmax/vocabulary_loss_reference.hpp"
 #include "support/near.hpp"
 #include "support/random_matrix.hpp"
 

@@ -5,9 +5,9 @@
 
 #include <doctest/doctest.h>
 
-#include "base/digest_line.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
+#include "base/input/digest_line.hpp"
 #include "length/table.hpp"
 #include "model/treatable_model.hpp"
 #include "store/checkpoint_writer.hpp"

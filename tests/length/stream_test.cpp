@@ -14,7 +14,7 @@ using namespace train;
 namespace {
 
 using test::Bench;
-using Kind = probe::LengthPolicy::Kind;
+using Kind = evaluate::LengthPolicy::Kind;
 
 /// Targets by their position in the text.
 std::map<Index, TokenId> targets_of(const LengthStream& stream, Index length) {
@@ -36,11 +36,11 @@ TEST_CASE("whatever the policy, the same tokens are targets at every length") {
     const Bench bench(with_template);
     for (const char* objective : {"mlm", "tta", "clm"}) {
       if (!with_template && std::string(objective) == "mlm") continue;  // nothing to hide with
-      for (const probe::LengthPolicy policy :
-           {probe::LengthPolicy{Kind::kChunk, 0}, probe::LengthPolicy{Kind::kSlide, 5},
-            probe::LengthPolicy{Kind::kLast, 0}}) {
+      for (const evaluate::LengthPolicy policy :
+           {evaluate::LengthPolicy{Kind::kChunk, 0}, evaluate::LengthPolicy{Kind::kSlide, 5},
+            evaluate::LengthPolicy{Kind::kLast, 0}}) {
         CAPTURE(objective);
-        CAPTURE(probe::policy_text(policy));
+        CAPTURE(evaluate::policy_text(policy));
         StreamRequest request = bench.request(objective, lengths);
         request.policy = policy;
         const LengthStream stream = bench.stream(request);

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "mask/bit_matrix.hpp"
 #include "mask/zoo.hpp"
 #include "support/message.hpp"

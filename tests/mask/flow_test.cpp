@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "mask/expression.hpp"
 #include "support/message.hpp"
 

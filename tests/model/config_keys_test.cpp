@@ -11,7 +11,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "model/model.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"

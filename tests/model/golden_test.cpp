@@ -13,7 +13,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "kernel/parallel.hpp"
 #include "mask/builtin.hpp"
 #include "model/model.hpp"
@@ -249,7 +249,7 @@ TEST_CASE("asking for some rows gives the same bits as asking for all") {
 }
 
 TEST_CASE("under masks that differ between heads models compute what transformers computes") {
-  std::ifstream in(MASQUE_TEST_DATA "/probe/head_masks.json");
+  std::ifstream in(MASQUE_TEST_DATA "/evaluate/head_masks.json");
   const std::string text(std::istreambuf_iterator<char>(in), {});
   const JsonValue cases = parse_json_file(text, "head_masks.json");
   REQUIRE(cases.items.size() == 4);

@@ -6,12 +6,12 @@
 
 #include <doctest/doctest.h>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "model/masks.hpp"
 #include "model/prepared.hpp"
 #include "model/random_model.hpp"
 #include "model/transformer.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/position/position_scheme.hpp"
 
 namespace masque::model {
 namespace {

@@ -14,8 +14,8 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
 #include "model/checkpoint/starting_model.hpp"
 #include "model/family_names.hpp"
 #include "model/model.hpp"

@@ -7,7 +7,7 @@
 #include "model/detector.hpp"
 #include "model/random_model.hpp"
 #include "model/variants.hpp"
-#include "nn/materialized_attention.hpp"
+#include "nn/attention/materialized_attention.hpp"
 
 namespace masque::model::test {
 

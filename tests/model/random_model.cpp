@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "model/checkpoint/placed.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/detector.hpp"

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "store/checkpoint.hpp"
 #include "support/message.hpp"
 #include "support/model_cases.hpp"

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "model/weights.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 #include "support/make_safetensors.hpp"

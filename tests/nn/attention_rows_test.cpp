@@ -5,10 +5,10 @@
 
 #include <doctest/doctest.h>
 
-#include "nn/attention_evaluation.hpp"
+#include "nn/attention/attention_evaluation.hpp"
+#include "nn/attention/row_mask.hpp"
+#include "nn/attention/unit_length.hpp"
 #include "nn/example.hpp"
-#include "nn/row_mask.hpp"
-#include "nn/unit_length.hpp"
 
 namespace masque::test {
 namespace {

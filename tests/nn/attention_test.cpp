@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "kernel/parallel.hpp"
-#include "nn/attention_evaluation.hpp"
+#include "nn/attention/attention_evaluation.hpp"
 #include "nn/example.hpp"
 
 namespace masque::test {

@@ -1,5 +1,5 @@
 // Differentiable attention: against its definition, in all numbers, on any thread.
-#include "nn/differentiable_attention.hpp"
+#include "nn/attention/differentiable_attention.hpp"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 #include "kernel/parallel.hpp"
 #include "mask/bit_matrix.hpp"
-#include "nn/attention_gradients.hpp"
+#include "nn/attention/attention_gradients.hpp"
 #include "nn/differentiable_example.hpp"
 
 namespace masque::test {

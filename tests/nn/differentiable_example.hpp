@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "nn/differentiable_attention.hpp"
-#include "nn/differentiable_attention_reference.hpp"
+#include "nn/attention/differentiable_attention.hpp"
+#include "nn/attention/differentiable_attention_reference.hpp"
 #include "nn/example.hpp"
 
 namespace masque::test {

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "nn/attention_evaluation.hpp"
+#include "nn/attention/attention_evaluation.hpp"
 #include "nn/example.hpp"
 #include "nn/position/score_terms.hpp"
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "mask/expression.hpp"
 #include "mask/zoo.hpp"
-#include "nn/attention_evaluation.hpp"
-#include "nn/attention_reference.hpp"
+#include "nn/attention/attention_evaluation.hpp"
+#include "nn/attention/attention_reference.hpp"
 
 namespace masque::test {
 

@@ -4,9 +4,9 @@
 
 #include <doctest/doctest.h>
 
-#include "nn/attention_gradients.hpp"
+#include "nn/attention/attention_gradients.hpp"
 #include "nn/example.hpp"
-#include "nn/position.hpp"
+#include "nn/position/position.hpp"
 
 namespace masque::test {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "nn/attention_evaluation.hpp"
+#include "nn/attention/attention_evaluation.hpp"
+#include "nn/attention/materialized_attention.hpp"
 #include "nn/differentiable_example.hpp"
-#include "nn/materialized_attention.hpp"
 
 namespace masque::test {
 namespace {

@@ -1,5 +1,5 @@
 // Materialized attention against plain attention, against its parts by hand, and its gradients.
-#include "nn/materialized_attention.hpp"
+#include "nn/attention/materialized_attention.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 
 #include "mask/bit_matrix.hpp"
 #include "mask/builtin.hpp"
-#include "nn/attention_evaluation.hpp"
-#include "nn/attention_gradients.hpp"
+#include "nn/attention/attention_evaluation.hpp"
+#include "nn/attention/attention_gradients.hpp"
 #include "nn/materialized_example.hpp"
 
 namespace masque::test {

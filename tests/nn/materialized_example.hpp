@@ -3,8 +3,8 @@
 
 #include <array>
 
+#include "nn/attention/materialized_attention.hpp"
 #include "nn/example.hpp"
-#include "nn/materialized_attention.hpp"
 
 namespace masque::test {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "nn/example.hpp"
-#include "nn/mixer.hpp"
+#include "nn/mixer/mixer.hpp"
 
 namespace masque::test {
 

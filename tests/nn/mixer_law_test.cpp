@@ -5,9 +5,9 @@
 #include <doctest/doctest.h>
 
 #include "kernel/activation.hpp"
-#include "kernel/linear.hpp"
 #include "kernel/norm.hpp"
-#include "nn/attention_reference.hpp"
+#include "kernel/product/linear.hpp"
+#include "nn/attention/attention_reference.hpp"
 #include "nn/fft.hpp"
 #include "nn/mixer_example.hpp"
 

@@ -8,10 +8,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
-#include "nn/attention_evaluation.hpp"
+#include "base/string/comma_list.hpp"
+#include "nn/attention/attention_evaluation.hpp"
 #include "nn/example.hpp"
-#include "nn/position.hpp"
+#include "nn/position/position.hpp"
 
 namespace masque::test {
 namespace {

@@ -1,6 +1,6 @@
 #include "nn/position_layer.hpp"
 
-#include "nn/materialized_attention.hpp"
+#include "nn/attention/materialized_attention.hpp"
 
 namespace masque::test {
 

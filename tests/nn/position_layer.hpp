@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "nn/example.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/position/position_scheme.hpp"
 
 namespace masque::test {
 

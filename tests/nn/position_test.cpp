@@ -1,11 +1,11 @@
 // Position terms against their formulas, and the tables that everybody agrees on.
-#include "nn/position.hpp"
+#include "nn/position/position.hpp"
 
 #include <numeric>
 
 #include <doctest/doctest.h>
 
-#include "nn/attention_evaluation.hpp"
+#include "nn/attention/attention_evaluation.hpp"
 #include "nn/example.hpp"
 #include "nn/position/buckets.hpp"
 #include "nn/position/score_terms.hpp"

@@ -1,9 +1,9 @@
 // The attention of one query against its definition.
-#include "nn/row_attention.hpp"
+#include "nn/attention/row_attention.hpp"
 
 #include <doctest/doctest.h>
 
-#include "nn/attention_evaluation.hpp"
+#include "nn/attention/attention_evaluation.hpp"
 #include "nn/example.hpp"
 
 namespace masque::test {

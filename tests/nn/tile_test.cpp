@@ -1,5 +1,5 @@
 // The inner loops against plain ones, at every size around a vector and a panel.
-#include "nn/tile.hpp"
+#include "nn/attention/tile.hpp"
 
 #include <cmath>
 #include <limits>

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "base/utf8.hpp"
+#include "base/string/utf8.hpp"
 #include "records/record_filter.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"

@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "base/little_endian.hpp"
 #include "records/binary_layout.hpp"
 #include "records/token_folder_writer.hpp"

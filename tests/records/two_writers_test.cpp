@@ -6,8 +6,8 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/output_folder.hpp"
+#include "base/file/file.hpp"
+#include "base/file/output_folder.hpp"
 #include "records/token_folder_writer.hpp"
 #include "support/faults.hpp"
 #include "support/message.hpp"

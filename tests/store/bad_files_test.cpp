@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "store/checkpoint.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "support/message.hpp"

@@ -2,8 +2,8 @@
 // files.
 #include <doctest/doctest.h>
 
-#include "base/hash.hpp"
-#include "base/in_place.hpp"
+#include "base/digest/hash.hpp"
+#include "base/file/in_place.hpp"
 #include "store/tensorflow/bundle_place.hpp"
 #include "store/tensorflow/object_graph.hpp"
 #include "store/values.hpp"

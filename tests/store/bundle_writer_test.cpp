@@ -6,8 +6,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "base/crc32c.hpp"
-#include "base/hash.hpp"
+#include "base/digest/crc32c.hpp"
+#include "base/digest/hash.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
 #include "store/tensorflow/bundle_entry.hpp"

@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
 #include "support/gguf_oracle.hpp"
 #include "support/make_gguf.hpp"

@@ -4,8 +4,8 @@
 
 #include <doctest/doctest.h>
 
-#include "base/file.hpp"
-#include "base/hash.hpp"
+#include "base/digest/hash.hpp"
+#include "base/file/file.hpp"
 #include "store/checkpoint.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "support/naive_json.hpp"

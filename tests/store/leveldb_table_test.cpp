@@ -12,7 +12,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "store/values.hpp"
 #include "support/temp_folder.hpp"
 

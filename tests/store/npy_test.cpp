@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "base/hash.hpp"
+#include "base/digest/hash.hpp"
 #include "store/numpy/array.hpp"
 #include "support/message.hpp"
 #include "support/npy_oracle.hpp"

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "base/hash.hpp"
+#include "base/digest/hash.hpp"
 #include "store/numpy/array.hpp"
 #include "store/numpy/npy.hpp"
 #include "support/make_zip.hpp"

@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "store/shard_index.hpp"
 #include "support/message.hpp"

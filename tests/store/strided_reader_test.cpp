@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "store/values.hpp"
 #include "support/memory_file.hpp"
 

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "base/hash.hpp"
+#include "base/digest/hash.hpp"
 #include "store/values.hpp"
 #include "support/make_torch.hpp"
 #include "support/message.hpp"

@@ -11,7 +11,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/crc32c.hpp"
+#include "base/digest/crc32c.hpp"
 #include "base/error.hpp"
 #include "store/zip/zip_stream.hpp"
 #include "support/faults.hpp"

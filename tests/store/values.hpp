@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "store/checkpoint.hpp"
 #include "tensor/convert.hpp"
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-#include "base/os.hpp"
+#include "base/file/os.hpp"
 #include "support/disk_log.hpp"
 
 namespace masque::test {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/os.hpp"
+#include "base/file/os.hpp"
 
 namespace masque::test {
 

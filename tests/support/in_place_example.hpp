@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "base/in_place.hpp"
+#include "base/file/in_place.hpp"
 #include "support/temp_folder.hpp"
 
 namespace masque::test {

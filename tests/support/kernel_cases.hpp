@@ -9,7 +9,7 @@
 
 #include "kernel/activation.hpp"
 #include "kernel/norm.hpp"
-#include "kernel/precision.hpp"
+#include "kernel/number/precision.hpp"
 #include "kernel/rotary.hpp"
 
 namespace masque::test {

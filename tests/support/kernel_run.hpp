@@ -7,19 +7,19 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "kernel/dropout.hpp"
 #include "kernel/embedding.hpp"
-#include "kernel/exp_sum_rows.hpp"
-#include "kernel/linear.hpp"
-#include "kernel/log_probability.hpp"
+#include "kernel/number/scalar.hpp"
 #include "kernel/optimizer.hpp"
-#include "kernel/pack_strips.hpp"
 #include "kernel/parallel.hpp"
-#include "kernel/scalar.hpp"
-#include "kernel/softmax.hpp"
-#include "kernel/trained_linear.hpp"
-#include "kernel/vocabulary_loss.hpp"
+#include "kernel/product/linear.hpp"
+#include "kernel/product/pack_strips.hpp"
+#include "kernel/product/trained_linear.hpp"
+#include "kernel/softmax/exp_sum_rows.hpp"
+#include "kernel/softmax/log_probability.hpp"
+#include "kernel/softmax/softmax.hpp"
+#include "kernel/softmax/vocabulary_loss.hpp"
 #include "support/kernel_cases.hpp"
 
 namespace masque::test {

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/processor.hpp"
+#include "base/processor/processor.hpp"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/crc32c.hpp"
-#include "base/file.hpp"
+#include "base/digest/crc32c.hpp"
+#include "base/file/file.hpp"
 #include "support/make_zip.hpp"
 
 namespace masque::test {

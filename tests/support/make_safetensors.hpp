@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 
 namespace masque::test {
 

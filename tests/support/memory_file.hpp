@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 
 namespace masque::test {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "store/checkpoint.hpp"
 #include "tensor/convert.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "text/model.hpp"
+#include "text/model/model.hpp"
 
 namespace masque::test {
 

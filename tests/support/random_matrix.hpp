@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "kernel/parallel.hpp"
 #include "tensor/matrix.hpp"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <variant>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "support/naive_safetensors.hpp"
 

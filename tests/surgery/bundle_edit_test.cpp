@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/crc32c.hpp"
+#include "base/digest/crc32c.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
 #include "store/tensorflow/leveldb_table.hpp"
 #include "store/tensorflow/wire.hpp"

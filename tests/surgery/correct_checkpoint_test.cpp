@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
 #include "store/sharding.hpp"
 #include "support/faults.hpp"

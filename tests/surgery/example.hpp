@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "store/checkpoint.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "support/temp_folder.hpp"

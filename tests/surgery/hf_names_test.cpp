@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "model/family_names.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
 #include "store/tensorflow/tf_names.hpp"

@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "store/checkpoint.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"

@@ -2,7 +2,7 @@
 // bert_config.json follow, and a head of its own is refused.
 #include <doctest/doctest.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "support/message.hpp"
 #include "surgery/correction/correct_checkpoint.hpp"
 #include "surgery/edit/head.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "support/message.hpp"
 #include "surgery/example.hpp"
 #include "surgery/vocabulary/vocabulary_files.hpp"

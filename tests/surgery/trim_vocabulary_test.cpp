@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "support/message.hpp"
 #include "surgery/example.hpp"
 #include "surgery/vocabulary/change_vocabulary.hpp"
@@ -144,7 +144,7 @@ TEST_CASE("the tokens of a corpus alone tokenize it the same") {
   const std::string lines =
       InputFile::open(kData + "/text/tokenizers/gpt2.cases.jsonl").read_all(1 << 20);
   for (const char* name :
-       {"probe/words/gpt2", "vocabulary/roberta", "vocabulary/albert", "vocabulary/t5"}) {
+       {"evaluate/words/gpt2", "vocabulary/roberta", "vocabulary/albert", "vocabulary/t5"}) {
     CAPTURE(name);
     const std::string json =
         InputFile::open(kData + "/" + name + "/tokenizer.json").read_all(1 << 20);

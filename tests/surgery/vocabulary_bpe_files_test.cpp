@@ -1,7 +1,7 @@
 // Changes of vocabularies with merges, and in the files next to them.
 #include <doctest/doctest.h>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "surgery/tokenizer_folder.hpp"
 
 namespace masque::surgery {

@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
 #include "surgery/example.hpp"
 #include "surgery/vocabulary/change_vocabulary.hpp"
 #include "surgery/vocabulary/vocabulary_spelling.hpp"

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "support/message.hpp"
 #include "surgery/example.hpp"
 #include "surgery/vocabulary/change_vocabulary.hpp"

@@ -10,7 +10,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "base/hash.hpp"
+#include "base/digest/hash.hpp"
 #include "support/table.hpp"
 #include "tensor/convert.hpp"
 #include "tensor/formats.hpp"

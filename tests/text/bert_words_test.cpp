@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "text/bert.hpp"
 #include "text/part_results.hpp"
+#include "text/step/bert.hpp"
 
 namespace masque::text {
 namespace {

@@ -6,10 +6,10 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
-#include "base/parallel.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
+#include "base/string/split.hpp"
+#include "base/thread/parallel.hpp"
 #include "support/temp_folder.hpp"
 #include "text/tokenizer.hpp"
 

@@ -7,8 +7,8 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
 #include "support/temp_folder.hpp"
 #include "text/tokenizer.hpp"
 

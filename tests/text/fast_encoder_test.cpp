@@ -1,12 +1,12 @@
 // The encoders for ids only against Hugging Face's tokenizers, and the cache of words.
-#include "text/fast_encoder.hpp"
+#include "text/fast/fast_encoder.hpp"
 
 #include <cstdlib>
 
 #include <doctest/doctest.h>
 
-#include "base/file.hpp"
-#include "text/word_cache.hpp"
+#include "base/file/file.hpp"
+#include "text/fast/word_cache.hpp"
 
 namespace masque::text {
 namespace {

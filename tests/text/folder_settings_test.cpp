@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
 #include "text/tokenizer.hpp"

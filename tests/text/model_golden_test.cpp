@@ -7,9 +7,9 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
-#include "text/spiece_model.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
+#include "text/open/spiece_model.hpp"
 
 namespace masque::text {
 namespace {

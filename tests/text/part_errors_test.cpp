@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "text/charsmap.hpp"
-#include "text/normal_form.hpp"
 #include "text/part_results.hpp"
+#include "text/step/charsmap.hpp"
+#include "text/step/normal_form.hpp"
 
 namespace masque::text {
 namespace {

@@ -9,10 +9,10 @@
 #include <variant>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "support/table.hpp"
-#include "text/normalizer.hpp"
-#include "text/pre_tokenizer.hpp"
+#include "text/step/normalizer.hpp"
+#include "text/step/pre_tokenizer.hpp"
 #include "text/unicode/utf8.hpp"
 
 namespace masque::text {

@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "base/hash.hpp"
-#include "text/bert.hpp"
+#include "base/digest/hash.hpp"
 #include "text/part_results.hpp"
+#include "text/step/bert.hpp"
 
 namespace masque::text {
 namespace {

@@ -5,12 +5,12 @@
 
 #include <doctest/doctest.h>
 
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/hash.hpp"
+#include "base/file/file.hpp"
 #include "support/message.hpp"
-#include "text/decoder.hpp"
 #include "text/part_results.hpp"
+#include "text/step/decoder.hpp"
 
 namespace masque::text {
 namespace {

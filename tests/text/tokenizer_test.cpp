@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/utf8.hpp"
+#include "base/string/utf8.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
-#include "text/tokenizer_files.hpp"
+#include "text/open/tokenizer_files.hpp"
 #include "text/train/trained_tokenizer.hpp"
 
 namespace masque::text {

@@ -1,11 +1,11 @@
 // vocab.txt, vocab.json, merges.txt, spiece.model and the "model" of tokenizer.json: what is
 // refused.
-#include "text/vocabulary_file.hpp"
+#include "text/model/vocabulary_file.hpp"
 
 #include <doctest/doctest.h>
 
 #include "support/message.hpp"
-#include "text/spiece_model.hpp"
+#include "text/open/spiece_model.hpp"
 
 namespace masque::text {
 namespace {

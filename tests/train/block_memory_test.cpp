@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/masks.hpp"
 #include "model/variants.hpp"

@@ -8,9 +8,9 @@
 
 #include <doctest/doctest.h>
 
-#include "base/file.hpp"
-#include "base/json.hpp"
-#include "base/random.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
+#include "base/random/random.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/role.hpp"
 #include "train/network_cases.hpp"

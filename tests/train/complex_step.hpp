@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "train/network/parameters.hpp"
 
 namespace masque::test {

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "model/checkpoint/save.hpp"
 #include "train/network/network.hpp"
 #include "train/network_cases.hpp"

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "complex_step.hpp"
 #include "model/checkpoint/save.hpp"
 #include "support/message.hpp"

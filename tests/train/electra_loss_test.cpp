@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "electra_case.hpp"
 #include "support/message.hpp"
 #include "train/run/trainer.hpp"

@@ -11,8 +11,8 @@
 
 #include <doctest/doctest.h>
 
-#include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
 #include "kernel/optimizer.hpp"
 #include "mask/builtin.hpp"
 #include "model/checkpoint/starting_model.hpp"

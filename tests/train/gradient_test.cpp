@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/checkpoint/starting_model.hpp"
 #include "model/transformer.hpp"

@@ -14,12 +14,12 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/masks.hpp"
 #include "model/variants.hpp"
-#include "nn/mixer.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/mixer/mixer.hpp"
+#include "nn/position/position_scheme.hpp"
 #include "support/message.hpp"
 #include "train/loss/electra_loss.hpp"
 #include "train/loss/mae_loss.hpp"

@@ -6,9 +6,9 @@
 #include "model/masks.hpp"
 #include "model/rotary_config.hpp"
 #include "model/variants.hpp"
-#include "nn/mixer.hpp"
+#include "nn/mixer/mixer.hpp"
 #include "nn/normalizer.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/position/position_scheme.hpp"
 
 namespace masque::test {
 

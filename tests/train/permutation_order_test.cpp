@@ -19,12 +19,12 @@
 
 #include <doctest/doctest.h>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "mask/builtin.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/layer_list.hpp"
 #include "model/variants.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/position/position_scheme.hpp"
 #include "train/network/network.hpp"
 #include "train/network_cases.hpp"
 #include "train_case.hpp"

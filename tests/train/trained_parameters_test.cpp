@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "electra_case.hpp"
 #include "model/checkpoint/placed.hpp"
 #include "model/checkpoint/save.hpp"

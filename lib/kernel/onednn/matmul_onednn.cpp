@@ -16,9 +16,9 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "base/error.hpp"
-#include "base/large_pages.hpp"
-#include "base/processor.hpp"
-#include "kernel/bfloat16.hpp"
+#include "base/processor/large_pages.hpp"
+#include "base/processor/processor.hpp"
+#include "kernel/number/bfloat16.hpp"
 #include "kernel/parallel.hpp"
 #include "tensor/matrix.hpp"
 

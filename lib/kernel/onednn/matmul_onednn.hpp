@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "kernel/precision.hpp"
+#include "kernel/number/precision.hpp"
 #include "tensor/matrix.hpp"
 
 namespace masque::kernel::onednn {

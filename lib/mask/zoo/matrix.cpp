@@ -3,7 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/split.hpp"
+#include "base/string/split.hpp"
 #include "mask/expression.hpp"
 #include "mask/zoo.hpp"
 

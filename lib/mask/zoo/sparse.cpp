@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/interrupt.hpp"
+#include "base/thread/interrupt.hpp"
 #include "mask/bit_matrix.hpp"
 #include "mask/builtin.hpp"
 #include "mask/sampler.hpp"

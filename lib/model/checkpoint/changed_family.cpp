@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
-#include "base/parallel.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/thread/parallel.hpp"
 #include "model/checkpoint/placed.hpp"
 #include "model/detector.hpp"
 #include "model/masque_names.hpp"

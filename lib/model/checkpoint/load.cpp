@@ -16,9 +16,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/parallel.hpp"
-#include "base/parse_number.hpp"
+#include "base/file/file.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/thread/parallel.hpp"
 #include "model/checkpoint/prefix_hint.hpp"
 #include "model/checkpoint/text_head.hpp"
 #include "model/family.hpp"

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "base/ascii.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/split.hpp"
+#include "base/string/ascii.hpp"
+#include "base/string/split.hpp"
 #include "model/family.hpp"
 
 namespace masque::model {

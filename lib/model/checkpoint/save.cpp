@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
 #include "model/design.hpp"
 #include "model/masque_names.hpp"
 #include "model/rotary_config.hpp"

@@ -10,9 +10,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
-#include "base/parallel.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/thread/parallel.hpp"
 #include "model/checkpoint/changed_family.hpp"
 #include "model/known_keys.hpp"
 #include "model/start_value.hpp"

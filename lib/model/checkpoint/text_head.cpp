@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 #include "model/masks.hpp"
 
 namespace masque::model {

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
-#include "base/hash.hpp"
 #include "store/tensors_digest.hpp"
 
 namespace masque::model {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/split.hpp"
+#include "base/string/split.hpp"
 #include "model/encoder_family.hpp"
 
 namespace masque::model {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 #include "model/checkpoint/changed_family.hpp"
 #include "model/detector.hpp"
 #include "model/encoder_family.hpp"

@@ -9,7 +9,7 @@
 #include "model/forward/forward.hpp"
 #include "model/forward/position_terms.hpp"
 #include "model/forward/stream.hpp"
-#include "nn/materialized_attention.hpp"
+#include "nn/attention/materialized_attention.hpp"
 
 namespace masque::model {
 

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "kernel/embedding.hpp"
 #include "kernel/norm.hpp"
-#include "nn/position.hpp"
+#include "nn/position/position.hpp"
 
 namespace masque::model {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernel/activation_reference.hpp"
-#include "kernel/elementary.hpp"
+#include "kernel/number/elementary.hpp"
 #include "nn/mixer/mixer_of.hpp"
 #include "nn/mixer/parts.hpp"
 

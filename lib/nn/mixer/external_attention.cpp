@@ -2,7 +2,7 @@
 // tokens. Guo et al. 2021, arXiv:2105.02358.
 #include <vector>
 
-#include "kernel/scalar.hpp"
+#include "kernel/number/scalar.hpp"
 #include "nn/mixer/mixer_of.hpp"
 #include "nn/mixer/parts.hpp"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "kernel/scalar.hpp"
+#include "kernel/number/scalar.hpp"
 #include "nn/mixer/linear_products.hpp"
 #include "nn/mixer/mixer_of.hpp"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "nn/mixer.hpp"
+#include "nn/mixer/mixer.hpp"
 
 namespace masque::nn {
 

@@ -9,12 +9,12 @@
 
 #include "base/error.hpp"
 #include "kernel/activation.hpp"
-#include "kernel/linear.hpp"
 #include "kernel/norm.hpp"
 #include "kernel/parallel.hpp"
-#include "kernel/softmax.hpp"
-#include "nn/mixer.hpp"
-#include "nn/row_mask.hpp"
+#include "kernel/product/linear.hpp"
+#include "kernel/softmax/softmax.hpp"
+#include "nn/attention/row_mask.hpp"
+#include "nn/mixer/mixer.hpp"
 
 namespace masque::nn::mixing {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "nn/position/offset_bias.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/position/position_scheme.hpp"
 
 namespace masque::nn {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "nn/position.hpp"
+#include "nn/position/position.hpp"
 
 namespace masque::nn {
 

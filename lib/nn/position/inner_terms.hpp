@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "nn/position_scheme.hpp"
+#include "nn/position/position_scheme.hpp"
 
 namespace masque::nn {
 

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "nn/position.hpp"
+#include "nn/position/position.hpp"
 
 namespace masque::nn {
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "kernel/linear.hpp"
 #include "kernel/norm.hpp"
+#include "kernel/product/linear.hpp"
+#include "nn/attention/tile.hpp"
 #include "nn/position/offset_bias.hpp"
-#include "nn/tile.hpp"
 
 namespace masque::nn {
 

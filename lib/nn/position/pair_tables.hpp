@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "nn/position.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/position/position.hpp"
+#include "nn/position/position_scheme.hpp"
 
 namespace masque::nn {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "nn/position_scheme.hpp"
+#include "nn/position/position_scheme.hpp"
 
 namespace masque::nn {
 

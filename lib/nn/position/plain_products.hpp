@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "kernel/linear.hpp"
 #include "kernel/norm.hpp"
+#include "kernel/product/linear.hpp"
 
 namespace masque::nn {
 

@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "base/error.hpp"
-#include "base/named_arguments.hpp"
+#include "base/string/named_arguments.hpp"
 
 namespace masque::nn {
 

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/named_arguments.hpp"
+#include "base/string/named_arguments.hpp"
 #include "kernel/rotary.hpp"
+#include "nn/position/position_scheme.hpp"
 #include "nn/position/rotary_scaling.hpp"
-#include "nn/position_scheme.hpp"
 
 namespace masque::nn {
 

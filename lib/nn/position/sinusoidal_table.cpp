@@ -2,7 +2,7 @@
 #include <complex>
 
 #include "base/error.hpp"
-#include "nn/position.hpp"
+#include "nn/position/position.hpp"
 
 namespace masque::nn {
 

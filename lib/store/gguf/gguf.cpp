@@ -8,7 +8,7 @@
 
 #include "base/checked.hpp"
 #include "base/escape.hpp"
-#include "base/utf8.hpp"
+#include "base/string/utf8.hpp"
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
 

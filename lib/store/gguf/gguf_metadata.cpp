@@ -11,9 +11,9 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
-#include "base/utf8.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/utf8.hpp"
 
 namespace masque::store {
 

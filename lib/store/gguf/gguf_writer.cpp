@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/utf8.hpp"
+#include "base/string/utf8.hpp"
 #include "store/gguf/gguf.hpp"
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"

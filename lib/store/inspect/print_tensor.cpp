@@ -7,9 +7,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/interrupt.hpp"
-#include "base/json.hpp"
-#include "base/split.hpp"
+#include "base/json/json.hpp"
+#include "base/string/split.hpp"
+#include "base/thread/interrupt.hpp"
 #include "tensor/convert.hpp"
 
 namespace masque::store {

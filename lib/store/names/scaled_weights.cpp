@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "base/ascii.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/string/ascii.hpp"
 
 namespace masque::store {
 

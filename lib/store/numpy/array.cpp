@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/string/edit_distance.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "store/numpy/npy.hpp"
 #include "store/numpy/npz.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "store/violation.hpp"
 #include "tensor/dtype.hpp"
 

@@ -10,9 +10,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/interrupt.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/little_endian.hpp"
+#include "base/thread/interrupt.hpp"
 #include "store/transpose.hpp"
 
 namespace masque::store {

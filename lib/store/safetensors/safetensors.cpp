@@ -9,8 +9,8 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
 #include "base/little_endian.hpp"
 
 namespace masque::store {

@@ -13,12 +13,12 @@
 #include <fmt/format.h>
 
 #include "base/checked.hpp"
-#include "base/crc32c.hpp"
+#include "base/digest/crc32c.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/interrupt.hpp"
-#include "base/utf8.hpp"
+#include "base/file/file.hpp"
+#include "base/string/utf8.hpp"
+#include "base/thread/interrupt.hpp"
 #include "store/tensorflow/bundle_entry.hpp"
 #include "store/tensorflow/leveldb_table.hpp"
 #include "store/tensorflow/wire.hpp"

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "store/tensorflow/leveldb_table.hpp"
 
 namespace masque::store {

@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 
 #include "base/checked.hpp"
-#include "base/crc32c.hpp"
+#include "base/digest/crc32c.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "store/tensorflow/wire.hpp"
 
 namespace masque::store {

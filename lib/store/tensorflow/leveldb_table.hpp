@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "base/types.hpp"
 #include "store/violation.hpp"
 

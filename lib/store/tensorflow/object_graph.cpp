@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/utf8.hpp"
+#include "base/string/utf8.hpp"
 #include "store/tensorflow/wire.hpp"
 
 namespace masque::store {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "base/crc32c.hpp"
+#include "base/digest/crc32c.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "store/tensorflow/bundle_entry.hpp"

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
-#include "base/registry.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/registry/registry.hpp"
 
 namespace masque::store {
 

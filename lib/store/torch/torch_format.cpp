@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
-#include "base/parse_number.hpp"
+#include "base/string/parse_number.hpp"
 #include "store/format.hpp"
 #include "store/torch/torch_state.hpp"
 #include "store/zip/zip.hpp"

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/escape.hpp"
+#include "base/string/comma_list.hpp"
 #include "store/strided_reader.hpp"
 
 namespace masque::store {

@@ -16,8 +16,8 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/utf8.hpp"
+#include "base/file/file.hpp"
+#include "base/string/utf8.hpp"
 #include "store/violation.hpp"
 
 namespace masque::store::zip {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "base/little_endian.hpp"
 #include "base/types.hpp"
 #include "store/format.hpp"

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/interrupt.hpp"
+#include "base/thread/interrupt.hpp"
 
 namespace masque::store {
 

@@ -16,9 +16,9 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/string/comma_list.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "store/config.hpp"
 #include "store/gguf/gguf_metadata.hpp"

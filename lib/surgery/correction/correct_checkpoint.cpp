@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/parallel.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/thread/parallel.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 #include "surgery/convert/aliases.hpp"
 #include "surgery/correction/correction_settings.hpp"
@@ -16,7 +16,7 @@
 #include "surgery/edit/edit_in_place.hpp"
 #include "surgery/edit/head.hpp"
 #include "surgery/edit/vocab_size.hpp"
-#include "text/google_folder.hpp"
+#include "text/open/google_folder.hpp"
 
 namespace masque::surgery {
 

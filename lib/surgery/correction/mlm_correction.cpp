@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/hash.hpp"
-#include "base/json.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
+#include "base/json/json.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
 
 namespace masque::surgery {
 

@@ -7,12 +7,12 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
-#include "base/output_folder.hpp"
+#include "base/file/file.hpp"
+#include "base/file/output_folder.hpp"
+#include "base/json/json.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "store/tensorflow/tf_names.hpp"
-#include "text/google_folder.hpp"
+#include "text/open/google_folder.hpp"
 
 namespace masque::surgery {
 

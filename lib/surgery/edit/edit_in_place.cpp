@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/hash.hpp"
-#include "base/json.hpp"
-#include "base/parallel.hpp"
+#include "base/json/json.hpp"
+#include "base/thread/parallel.hpp"
 #include "store/strided_reader.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/bundle.hpp"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "base/in_place.hpp"
+#include "base/file/in_place.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
 #include "surgery/edit/verify_checkpoint.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/in_place.hpp"
+#include "base/file/in_place.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
 #include "surgery/rows/embedding_table.hpp"

@@ -6,15 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/hash.hpp"
-#include "base/output_folder.hpp"
-#include "base/parallel.hpp"
+#include "base/file/output_folder.hpp"
+#include "base/thread/parallel.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
 #include "store/tensor_stats.hpp"
-#include "text/google_folder.hpp"
+#include "text/open/google_folder.hpp"
 
 namespace masque::surgery {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 #include "surgery/rows/embedding_table.hpp"
 
 namespace masque::surgery {

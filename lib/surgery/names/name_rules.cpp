@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/string/comma_list.hpp"
 #include "model/family_names.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "store/tensorflow/tf_names.hpp"

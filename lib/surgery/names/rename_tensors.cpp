@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
-#include "base/split.hpp"
+#include "base/json/json.hpp"
+#include "base/string/split.hpp"
 #include "store/markers.hpp"
 #include "store/safetensors/safetensors.hpp"
 

@@ -9,8 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
-#include "base/split.hpp"
+#include "base/json/json.hpp"
+#include "base/string/split.hpp"
 #include "surgery/correction/mlm_correction.hpp"
 #include "surgery/edit/head.hpp"
 #include "surgery/edit/vocab_size.hpp"

@@ -10,12 +10,12 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
+#include "base/json/json.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "surgery/edit/vocab_size.hpp"

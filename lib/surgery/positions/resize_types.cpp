@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
-#include "base/split.hpp"
+#include "base/json/json.hpp"
+#include "base/string/split.hpp"
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "surgery/edit/vocab_size.hpp"

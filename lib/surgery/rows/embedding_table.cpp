@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "model/checkpoint/prefix_hint.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "store/names/scaled_weights.hpp"

@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 #include "surgery/rows/row_map.hpp"
 #include "tensor/convert.hpp"
 

@@ -9,8 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
-#include "base/parse_number.hpp"
+#include "base/json/json.hpp"
+#include "base/string/parse_number.hpp"
 #include "surgery/rows/row_map.hpp"
 
 namespace masque::surgery {

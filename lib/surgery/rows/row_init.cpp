@@ -10,14 +10,14 @@
 
 #include <fmt/format.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
-#include "base/parallel.hpp"
-#include "base/parse_number.hpp"
-#include "base/random.hpp"
-#include "base/split.hpp"
+#include "base/json/json.hpp"
+#include "base/random/random.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
+#include "base/thread/parallel.hpp"
 #include "store/checkpoint.hpp"
 #include "surgery/rows/row_map.hpp"
 #include "surgery/rows/token_form.hpp"

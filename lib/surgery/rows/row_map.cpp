@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "base/error.hpp"
-#include "base/parallel.hpp"
-#include "base/vectorize.hpp"
+#include "base/processor/vectorize.hpp"
+#include "base/thread/parallel.hpp"
 #include "tensor/convert.hpp"
 
 namespace masque::surgery {

@@ -12,8 +12,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/parallel.hpp"
-#include "base/vectorize.hpp"
+#include "base/processor/vectorize.hpp"
+#include "base/thread/parallel.hpp"
 #include "tensor/convert.hpp"
 
 namespace masque::surgery {

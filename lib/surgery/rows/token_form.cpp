@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "base/escape.hpp"
-#include "base/utf8.hpp"
-#include "text/byte_level.hpp"
+#include "base/string/utf8.hpp"
+#include "text/step/byte_level.hpp"
 #include "text/unicode/utf8.hpp"
 
 namespace masque::surgery {

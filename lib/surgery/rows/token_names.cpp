@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
-#include "base/split.hpp"
-#include "text/spiece_model.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
+#include "base/string/split.hpp"
+#include "text/open/spiece_model.hpp"
 
 namespace masque::surgery {
 

@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_plan.hpp"

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.hpp"
-#include "base/text_splice.hpp"
+#include "base/json/json.hpp"
+#include "base/string/text_splice.hpp"
 
 namespace masque::surgery {
 

@@ -6,7 +6,7 @@
 
 #include "base/escape.hpp"
 #include "surgery/vocabulary/vocabulary_job.hpp"
-#include "text/tokenizer_files.hpp"
+#include "text/open/tokenizer_files.hpp"
 
 namespace masque::surgery {
 

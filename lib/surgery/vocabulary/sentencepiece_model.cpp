@@ -3,9 +3,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 #include "surgery/vocabulary/vocabulary_job.hpp"
-#include "text/spiece_model.hpp"
+#include "text/open/spiece_model.hpp"
 
 namespace masque::surgery {
 

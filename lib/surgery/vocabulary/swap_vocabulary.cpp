@@ -8,9 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
-#include "text/tokenizer_files.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
+#include "text/open/tokenizer_files.hpp"
 
 namespace masque::surgery {
 

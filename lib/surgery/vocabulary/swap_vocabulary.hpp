@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
 #include "surgery/rows/token_form.hpp"
 #include "surgery/rows/token_names.hpp"

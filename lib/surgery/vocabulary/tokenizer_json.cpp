@@ -9,7 +9,7 @@
 #include "surgery/vocabulary/json_elements.hpp"
 #include "surgery/vocabulary/trim_rules.hpp"
 #include "surgery/vocabulary/vocabulary_job.hpp"
-#include "text/tokenizer_files.hpp"
+#include "text/open/tokenizer_files.hpp"
 
 namespace masque::surgery {
 

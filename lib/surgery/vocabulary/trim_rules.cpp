@@ -7,9 +7,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/interrupt.hpp"
-#include "base/split.hpp"
+#include "base/file/file.hpp"
+#include "base/string/split.hpp"
+#include "base/thread/interrupt.hpp"
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "surgery/rows/token_form.hpp"

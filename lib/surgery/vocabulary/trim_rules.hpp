@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "surgery/rows/vocabulary_change.hpp"
 
 namespace masque::surgery {

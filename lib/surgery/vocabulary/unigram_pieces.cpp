@@ -3,7 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json_writer.hpp"
+#include "base/json/json_writer.hpp"
 #include "surgery/vocabulary/json_elements.hpp"
 #include "surgery/vocabulary/vocabulary_job.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/split.hpp"
+#include "base/string/split.hpp"
 #include "surgery/vocabulary/trim_rules.hpp"
 #include "surgery/vocabulary/vocabulary_job.hpp"
 

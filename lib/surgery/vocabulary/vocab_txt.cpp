@@ -1,7 +1,7 @@
 // vocab.txt: a line is a token, its number the id.
 #include <algorithm>
 
-#include "base/split.hpp"
+#include "base/string/split.hpp"
 #include "surgery/vocabulary/vocabulary_job.hpp"
 
 namespace masque::surgery {

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
+#include "base/file/file.hpp"
 
 namespace masque::surgery {
 

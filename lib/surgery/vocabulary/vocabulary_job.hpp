@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/json.hpp"
-#include "base/text_splice.hpp"
+#include "base/json/json.hpp"
+#include "base/string/text_splice.hpp"
 #include "surgery/edit/checkpoint_edit.hpp"
 #include "surgery/rows/token_names.hpp"
 #include "surgery/rows/vocabulary_change.hpp"

@@ -8,9 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
-#include "base/parallel.hpp"
-#include "base/utf8.hpp"
+#include "base/json/json.hpp"
+#include "base/string/utf8.hpp"
+#include "base/thread/parallel.hpp"
 #include "surgery/vocabulary/config_ids.hpp"
 #include "surgery/vocabulary/trim_rules.hpp"
 #include "surgery/vocabulary/vocabulary_files.hpp"

@@ -8,9 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/json.hpp"
-#include "base/text_splice.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
+#include "base/string/text_splice.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "surgery/vocabulary/json_elements.hpp"
 #include "text/unicode/unicode.hpp"

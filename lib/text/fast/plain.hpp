@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/interrupt.hpp"
-#include "text/fast_encoder.hpp"
-#include "text/word_cache.hpp"
+#include "base/thread/interrupt.hpp"
+#include "text/fast/fast_encoder.hpp"
+#include "text/fast/word_cache.hpp"
 
 namespace masque::text {
 

@@ -10,11 +10,11 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/interrupt.hpp"
-#include "base/utf8.hpp"
-#include "text/byte_pieces.hpp"
+#include "base/string/utf8.hpp"
+#include "base/thread/interrupt.hpp"
+#include "text/model/byte_pieces.hpp"
+#include "text/model/pair_table.hpp"
 #include "text/model/vocabulary_model.hpp"
-#include "text/pair_table.hpp"
 #include "text/unicode/utf8.hpp"
 
 namespace masque::text {

@@ -6,9 +6,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/split.hpp"
-#include "text/model.hpp"
-#include "text/vocabulary_file.hpp"
+#include "base/string/split.hpp"
+#include "text/model/model.hpp"
+#include "text/model/vocabulary_file.hpp"
 
 namespace masque::text {
 

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/interrupt.hpp"
-#include "text/byte_pieces.hpp"
+#include "base/thread/interrupt.hpp"
+#include "text/model/byte_pieces.hpp"
 #include "text/model/vocabulary_model.hpp"
 #include "text/unicode/utf8.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "text/vocabulary.hpp"
+#include "text/model/vocabulary.hpp"
 
 namespace masque::text {
 

@@ -3,9 +3,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/utf8.hpp"
+#include "base/string/utf8.hpp"
+#include "text/model/trie.hpp"
 #include "text/model/vocabulary_model.hpp"
-#include "text/trie.hpp"
 
 namespace masque::text {
 

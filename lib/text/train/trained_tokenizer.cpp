@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/interrupt.hpp"
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/string/utf8.hpp"
+#include "base/thread/interrupt.hpp"
 #include "base/types.hpp"
-#include "base/utf8.hpp"
-#include "text/pair_table.hpp"
+#include "text/model/pair_table.hpp"
 #include "text/unicode/utf8.hpp"
 
 namespace masque::text {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "text/fast_encoder.hpp"
+#include "text/fast/fast_encoder.hpp"
 
 namespace masque::text {
 

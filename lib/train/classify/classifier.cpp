@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "kernel/activation.hpp"
 #include "kernel/dropout.hpp"
-#include "kernel/scalar.hpp"
+#include "kernel/number/scalar.hpp"
 
 namespace masque::train {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/name_table.hpp"
-#include "base/random.hpp"
+#include "base/random/random.hpp"
+#include "base/string/name_table.hpp"
 #include "train/network/encoder.hpp"
 #include "train/network/head.hpp"
 #include "train/network/network.hpp"

@@ -9,17 +9,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
-#include "base/hash.hpp"
-#include "base/json.hpp"
-#include "base/json_writer.hpp"
-#include "base/parallel.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/thread/parallel.hpp"
+#include "evaluate/statistics/summary.hpp"
 #include "mask/expression.hpp"
 #include "model/checkpoint/placed.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/checkpoint/text_head.hpp"
 #include "model/masks.hpp"
-#include "probe/statistics/summary.hpp"
 #include "records/selection.hpp"
 #include "store/names/named_tensors.hpp"
 #include "store/tensorflow/tf_plan.hpp"
@@ -218,7 +218,7 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
         "{} cls: the first token of a causal model reads only itself; use mean", field("pooling")));
   }
   if (problem() == ProblemType::kRegression && options.trainer.schedule.plan().steps() > 0) {
-    probe::Moments moments;
+    evaluate::Moments moments;
     for (const double number : texts_.numbers) moments.add(number);
     mean_ = moments.mean;
     deviation_ = std::sqrt(moments.sum_squares / static_cast<double>(moments.n));
@@ -292,7 +292,7 @@ Classified ClassifyRun::classify(const LabelledTexts& texts) {
   loss_->check(*texts.corpus);
   classifier_->prepare();
   Classified out{
-      {}, probe::Confusion(std::max<Index>(labels, 2)), texts.labels, {}, {}, texts.numbers, {}};
+      {}, evaluate::Confusion(std::max<Index>(labels, 2)), texts.labels, {}, {}, texts.numbers, {}};
   std::vector<double> outputs;
   std::vector<Example> batch;
   const Index count = texts.corpus->size();

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "evaluate/score/classification.hpp"
 #include "mask/expression.hpp"
 #include "model/checkpoint/starting_model.hpp"
 #include "model/design.hpp"
-#include "probe/score/classification.hpp"
 #include "records/drop.hpp"
 #include "text/tokenizer.hpp"
 #include "train/classify/classifier.hpp"
@@ -117,7 +117,7 @@ struct ClassifyOptions {
 /// What a classifier makes of texts.
 struct Classified {
   LossReport report;                  ///< of regression, of numbers in standard units (ClassifyRun)
-  probe::Confusion confusion;         ///< of regression nothing
+  evaluate::Confusion confusion;      ///< of regression nothing
   std::vector<TokenId> labels;        ///< the right ones, one a text
   std::vector<TokenId> predicted;     ///< the likeliest ones, one a text; of regression empty
   std::vector<double> probabilities;  ///< [texts, labels]; of regression empty

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/hash.hpp"
+#include "base/file/file.hpp"
 
 namespace masque::train {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/utf8.hpp"
+#include "base/string/utf8.hpp"
 #include "records/corruption.hpp"
 #include "records/record.hpp"
 #include "records/token_source.hpp"

@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/comma_list.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/file.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
-#include "base/utf8.hpp"
+#include "base/file/file.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
+#include "base/string/utf8.hpp"
 #include "train/data/line_encoder.hpp"
 
 namespace masque::train {

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/json_text.hpp"
-#include "base/split.hpp"
-#include "base/utf8.hpp"
+#include "base/json/json_text.hpp"
+#include "base/string/split.hpp"
+#include "base/string/utf8.hpp"
 
 namespace masque::train {
 

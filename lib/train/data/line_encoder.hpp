@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/utf8.hpp"
+#include "base/string/utf8.hpp"
 #include "text/tokenizer.hpp"
 #include "train/data/corpus.hpp"
 #include "train/data/cut_sequences.hpp"

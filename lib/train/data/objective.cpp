@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/registry.hpp"
+#include "base/registry/registry.hpp"
 #include "records/selection.hpp"
 #include "train/data/record_example.hpp"
 

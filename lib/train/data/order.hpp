@@ -1,7 +1,7 @@
 // In which order training takes the sequences of a corpus.
 #pragma once
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "base/types.hpp"
 
 namespace masque::train {

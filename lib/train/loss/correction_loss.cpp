@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/parallel.hpp"
 #include "kernel/embedding.hpp"
-#include "kernel/scalar.hpp"
+#include "kernel/number/scalar.hpp"
 #include "model/detector.hpp"
 #include "train/data/record_example.hpp"
 

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
-#include "kernel/elementary.hpp"
+#include "base/random/random.hpp"
+#include "kernel/number/elementary.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/masks.hpp"
 #include "train/data/objective.hpp"

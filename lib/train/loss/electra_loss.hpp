@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/name_table.hpp"
+#include "base/string/name_table.hpp"
 #include "model/checkpoint/placed.hpp"
 #include "records/drop.hpp"
 #include "records/mlm.hpp"
@@ -24,7 +24,7 @@ namespace masque::train {
 
 // The tasks of ELECTRA's two networks, and of Electric's: the selection, and labels from samples.
 // Clark et al. 2020, arXiv:2003.10555; arXiv:2012.08561. Samples are drawn in
-// kernel/vocabulary_loss.hpp; the joint loss stands below.
+// kernel/softmax/vocabulary_loss.hpp; the joint loss stands below.
 
 /// A sequence between both networks.
 struct ElectraItem {

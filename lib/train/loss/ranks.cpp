@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
-#include "base/hash.hpp"
-#include "kernel/bfloat16.hpp"
+#include "kernel/number/bfloat16.hpp"
 
 namespace masque::train {
 

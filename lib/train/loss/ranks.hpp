@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/name_table.hpp"
+#include "base/string/name_table.hpp"
 #include "base/types.hpp"
 
 namespace masque::train {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "kernel/elementary.hpp"
+#include "kernel/number/elementary.hpp"
 
 namespace masque::train {
 

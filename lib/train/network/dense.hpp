@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernel/trained_linear.hpp"
+#include "kernel/product/trained_linear.hpp"
 #include "train/network/parameters.hpp"
 
 namespace masque::train {

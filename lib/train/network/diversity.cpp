@@ -10,10 +10,10 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
 #include "base/types.hpp"
-#include "kernel/scalar.hpp"
+#include "kernel/number/scalar.hpp"
 
 namespace masque::train {
 

@@ -11,16 +11,16 @@
 #include <optional>
 #include <vector>
 
-#include "base/name_table.hpp"
+#include "base/string/name_table.hpp"
 #include "model/forward/latent_forward.hpp"
 #include "model/forward/layer_memory.hpp"
 #include "model/forward/rotary_tables.hpp"
 #include "model/forward/soft_mask_forward.hpp"
 #include "model/forward/stream_masks.hpp"
 #include "model/masks.hpp"
-#include "nn/materialized_attention.hpp"
-#include "nn/mixer.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/attention/materialized_attention.hpp"
+#include "nn/mixer/mixer.hpp"
+#include "nn/position/position_scheme.hpp"
 #include "tensor/matrix.hpp"
 #include "train/data/example.hpp"
 #include "train/network/dense.hpp"

@@ -12,7 +12,7 @@
 #include "model/forward/position_terms.hpp"
 #include "model/forward/score_scale.hpp"
 #include "model/variants.hpp"
-#include "nn/differentiable_attention.hpp"
+#include "nn/attention/differentiable_attention.hpp"
 #include "train/network/encoder_run.hpp"
 
 namespace masque::train {

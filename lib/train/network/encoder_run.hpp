@@ -11,7 +11,7 @@
 #include "model/forward/attention_inputs.hpp"
 #include "model/forward/embedding_sum.hpp"
 #include "model/forward/forward.hpp"
-#include "nn/differentiable_attention.hpp"
+#include "nn/attention/differentiable_attention.hpp"
 #include "tensor/matrix.hpp"
 #include "train/network/encoder.hpp"
 

@@ -5,8 +5,8 @@
 
 #include "base/error.hpp"
 #include "kernel/activation.hpp"
-#include "kernel/scalar.hpp"
-#include "kernel/vocabulary_loss.hpp"
+#include "kernel/number/scalar.hpp"
+#include "kernel/softmax/vocabulary_loss.hpp"
 
 namespace masque::train {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <complex>
 
-#include "base/random.hpp"
+#include "base/random/random.hpp"
 #include "model/detector.hpp"
 #include "model/start_value.hpp"
 #include "train/network/network.hpp"

@@ -12,8 +12,8 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json_writer.hpp"
-#include "base/parallel.hpp"
+#include "base/json/json_writer.hpp"
+#include "base/thread/parallel.hpp"
 #include "base/types.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/family.hpp"

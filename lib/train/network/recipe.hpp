@@ -35,7 +35,7 @@ struct DesignRecipe {
   std::string norm = "layer";            ///< "layer", "rms"
   std::string hidden_act;                ///< empty: gelu; silu of gated units
   bool gated = false;                    ///< the feed-forward layer
-  std::string mixer;                     ///< a name of nn/mixer.hpp; empty: attention
+  std::string mixer;                     ///< a name of nn/mixer/mixer.hpp; empty: attention
   Index mixer_inner_size = 0;            ///< this and what follows: fields of nn::MixerShape
   Index mixer_attention_size = 64;       ///< MixerShape::attention_size
   Index mixer_kernel_size = 7;           ///< MixerShape::kernel_size

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "base/name_table.hpp"
+#include "base/string/name_table.hpp"
 #include "train/run/run.hpp"
 
 namespace masque::train {

@@ -6,15 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/hash.hpp"
-#include "base/interrupt.hpp"
-#include "base/json.hpp"
-#include "base/parallel.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
+#include "base/thread/interrupt.hpp"
+#include "base/thread/parallel.hpp"
 #include "store/tensors_digest.hpp"
-#include "text/google_folder.hpp"
-#include "text/spiece_model.hpp"
+#include "text/open/google_folder.hpp"
+#include "text/open/spiece_model.hpp"
 
 namespace masque::train {
 

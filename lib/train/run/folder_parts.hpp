@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/scratch_file.hpp"
+#include "base/file/scratch_file.hpp"
 #include "store/checkpoint.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "text/tokenizer.hpp"
@@ -24,7 +24,7 @@ store::OutputTensor float_tensor(const std::string& name, const Shape& shape,
 
 /// Returns the files of `tokenizer`, which the model's folder gets too: its vocabulary, under the
 /// name that a folder has it (vocab.txt, tokenizer.json, …), and the settings that its folder has,
-/// or has in its name (text/google_folder.hpp), with a tokenizer_class if it would be read in
+/// or has in its name (text/open/google_folder.hpp), with a tokenizer_class if it would be read in
 /// another way next to the text `config` as config.json. The files are kept open in `opened`, which
 /// must stay until they are written. None of a tokenizer that is built in. Throws InputError.
 std::vector<store::OutputExtra> tokenizer_files(const text::Tokenizer& tokenizer,

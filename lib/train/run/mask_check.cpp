@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/interrupt.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/interrupt.hpp"
+#include "base/thread/parallel.hpp"
 #include "mask/builtin.hpp"
 #include "mask/flow.hpp"
 #include "model/masks.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/scratch_file.hpp"
+#include "base/file/scratch_file.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/checkpoint/starting_model.hpp"
 #include "model/family.hpp"

@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "base/digest/hash.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/hash.hpp"
-#include "base/name_table.hpp"
-#include "base/parallel.hpp"
+#include "base/string/name_table.hpp"
+#include "base/thread/parallel.hpp"
 #include "model/masks.hpp"
 #include "model/variants.hpp"
 #include "nn/von_mises_fisher.hpp"

@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/parse_number.hpp"
+#include "base/string/parse_number.hpp"
 
 namespace masque::train {
 

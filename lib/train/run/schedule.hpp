@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/name_table.hpp"
+#include "base/string/name_table.hpp"
 
 namespace masque::train {
 

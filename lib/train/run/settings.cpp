@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 
 namespace masque::train {
 

@@ -11,9 +11,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/glob.hpp"
-#include "base/parse_number.hpp"
-#include "base/split.hpp"
+#include "base/file/glob.hpp"
+#include "base/string/parse_number.hpp"
+#include "base/string/split.hpp"
 #include "train/network/network_part.hpp"
 
 namespace masque::train {

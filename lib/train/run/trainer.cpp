@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/interrupt.hpp"
+#include "base/thread/interrupt.hpp"
 #include "kernel/optimizer.hpp"
 
 namespace masque::train {

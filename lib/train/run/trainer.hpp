@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/name_table.hpp"
+#include "base/string/name_table.hpp"
 #include "model/design.hpp"
 #include "train/data/corpus.hpp"
 #include "train/data/order.hpp"

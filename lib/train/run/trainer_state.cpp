@@ -14,7 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
-#include "base/parse_number.hpp"
+#include "base/string/parse_number.hpp"
 #include "model/checkpoint/training_state.hpp"
 #include "train/run/folder_parts.hpp"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/scratch_file.hpp"
+#include "base/file/scratch_file.hpp"
 #include "store/checkpoint.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "train/network/parameters.hpp"

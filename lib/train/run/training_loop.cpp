@@ -6,8 +6,8 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/interrupt.hpp"
-#include "base/parallel.hpp"
+#include "base/thread/interrupt.hpp"
+#include "base/thread/parallel.hpp"
 
 namespace masque::train {
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "fuzz/mutators/mutator.hpp"
 
 namespace masque::test {

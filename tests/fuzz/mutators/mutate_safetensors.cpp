@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/little_endian.hpp"
 #include "fuzz/mutators/mutator.hpp"
 #include "tensor/dtype.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/split.hpp"
+#include "base/string/split.hpp"
 
 // Of the engine; replay.cpp has another.
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);

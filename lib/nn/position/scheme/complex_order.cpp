@@ -6,7 +6,7 @@
 #include <complex>
 
 #include "kernel/rotary.hpp"
-#include "nn/position_scheme.hpp"
+#include "nn/position/position_scheme.hpp"
 
 namespace masque::nn {
 

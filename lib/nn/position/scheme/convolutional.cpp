@@ -5,8 +5,8 @@
 #include <complex>
 
 #include "base/error.hpp"
-#include "base/named_arguments.hpp"
-#include "nn/position_scheme.hpp"
+#include "base/string/named_arguments.hpp"
+#include "nn/position/position_scheme.hpp"
 
 namespace masque::nn {
 

@@ -5,7 +5,7 @@
 #include <complex>
 
 #include "base/error.hpp"
-#include "base/named_arguments.hpp"
+#include "base/string/named_arguments.hpp"
 #include "nn/position/plain_products.hpp"
 #include "nn/position/score_terms.hpp"
 

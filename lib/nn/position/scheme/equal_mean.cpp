@@ -7,8 +7,8 @@
 #include <complex>
 #include <vector>
 
-#include "base/named_arguments.hpp"
-#include "base/random.hpp"
+#include "base/random/random.hpp"
+#include "base/string/named_arguments.hpp"
 #include "nn/position/distinct_positions.hpp"
 #include "nn/position/rotary_terms.hpp"
 

@@ -12,7 +12,7 @@
 #include <complex>
 #include <utility>
 
-#include "base/named_arguments.hpp"
+#include "base/string/named_arguments.hpp"
 #include "nn/position/path_terms.hpp"
 #include "nn/position/plain_products.hpp"
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "nn/attention_reference.hpp"
+#include "nn/attention/attention_reference.hpp"
 #include "nn/position/bias_terms.hpp"
 #include "nn/position/offset_bias.hpp"
 

@@ -2,8 +2,8 @@
 // extension, which reaches the square of its rows.
 #include <complex>
 
-#include "base/named_arguments.hpp"
-#include "nn/position_scheme.hpp"
+#include "base/string/named_arguments.hpp"
+#include "nn/position/position_scheme.hpp"
 #include "tensor/table_rows.hpp"
 
 namespace masque::nn {

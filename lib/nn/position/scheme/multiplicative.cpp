@@ -3,8 +3,8 @@
 #include <array>
 #include <complex>
 
-#include "base/named_arguments.hpp"
-#include "nn/position_scheme.hpp"
+#include "base/string/named_arguments.hpp"
+#include "nn/position/position_scheme.hpp"
 #include "tensor/table_rows.hpp"
 
 namespace masque::nn {

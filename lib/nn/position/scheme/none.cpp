@@ -1,5 +1,5 @@
 // none: attention that does not know where its tokens stand, but for its mask.
-#include "nn/position_scheme.hpp"
+#include "nn/position/position_scheme.hpp"
 
 namespace masque::nn {
 

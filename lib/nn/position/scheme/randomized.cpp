@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/named_arguments.hpp"
-#include "base/random.hpp"
+#include "base/random/random.hpp"
+#include "base/string/named_arguments.hpp"
 #include "nn/position/distinct_positions.hpp"
 #include "nn/position/inner_terms.hpp"
 

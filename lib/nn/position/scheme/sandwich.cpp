@@ -3,7 +3,7 @@
 #include <cmath>
 #include <complex>
 
-#include "base/named_arguments.hpp"
+#include "base/string/named_arguments.hpp"
 #include "kernel/rotary.hpp"
 #include "nn/position/bias_terms.hpp"
 #include "nn/position/offset_bias.hpp"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <complex>
 
-#include "base/named_arguments.hpp"
+#include "base/string/named_arguments.hpp"
 #include "nn/position/pair_tables.hpp"
 
 namespace masque::nn {

@@ -2,7 +2,7 @@
 #include <complex>
 #include <vector>
 
-#include "nn/position_scheme.hpp"
+#include "nn/position/position_scheme.hpp"
 
 namespace masque::nn {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
-#include "base/named_arguments.hpp"
+#include "base/string/named_arguments.hpp"
 #include "nn/position/score_terms.hpp"
 
 namespace masque::nn {

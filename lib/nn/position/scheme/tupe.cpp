@@ -5,7 +5,7 @@
 #include <cmath>
 #include <complex>
 
-#include "base/named_arguments.hpp"
+#include "base/string/named_arguments.hpp"
 #include "nn/position/bias_terms.hpp"
 #include "nn/position/buckets.hpp"
 #include "nn/position/plain_products.hpp"

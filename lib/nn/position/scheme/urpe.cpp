@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/named_arguments.hpp"
+#include "base/string/named_arguments.hpp"
 #include "nn/position/inner_terms.hpp"
 
 namespace masque::nn {

@@ -1,0 +1,39 @@
+#include "evaluate/attention/token_marks.hpp"
+
+#include "text/unicode/unicode.hpp"
+#include "text/unicode/utf8.hpp"
+
+namespace masque::evaluate {
+
+namespace {
+
+bool is_punctuation(std::string_view part) {
+  bool some = false;
+  for (std::size_t i = 0; i < part.size();) {
+    const char32_t c = text::next_char(part, i);
+    if (text::is_white_space(c)) continue;
+    if (!text::is(c, text::kPunctuation)) return false;
+    some = true;
+  }
+  return some;
+}
+
+}  // namespace
+
+TokenMarks mark_tokens(const Sequence& sequence, std::string_view text,
+                       const text::Tokenizer& tokenizer) {
+  TokenMarks marks;
+  const auto n = static_cast<std::size_t>(sequence.size());
+  marks.special.reserve(n);
+  marks.punctuation.reserve(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool special = tokenizer.is_special(sequence.ids[i]);
+    const auto [begin, end] = sequence.spans[i];
+    marks.special.push_back(special ? 1 : 0);
+    marks.punctuation.push_back(!special && is_punctuation(text.substr(begin, end - begin)) ? 1
+                                                                                            : 0);
+  }
+  return marks;
+}
+
+}  // namespace masque::evaluate

@@ -1,0 +1,51 @@
+// A line of text as tokens for a model.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/tokenizer.hpp"
+
+namespace masque::evaluate {
+
+/// Tokens of a text between those of a template: vectors of `size()` elements.
+struct Sentence {
+  std::vector<TokenId> ids;          ///< those of the template included
+  std::vector<std::string> pieces;   ///< texts of the tokens in the vocabulary
+  std::vector<Index> segments;       ///< token types; empty: all 0
+  std::vector<std::uint32_t> words;  ///< word number of each token
+  std::vector<text::Span> spans;     ///< byte offsets in the text; not needed to score
+  std::uint64_t text_bytes = 0;      ///< of the whole text, also in a part of it
+  Index prefix = 0;                  ///< tokens of the template in front of the text
+  Index suffix = 0;                  ///< and after it
+
+  /// Tokens, those of the template included.
+  Index size() const { return static_cast<Index>(ids.size()); }
+  /// Tokens of the text.
+  Index tokens() const { return size() - prefix - suffix; }
+};
+
+/// How encode_sentence() makes tokens.
+struct SentenceOptions {
+  bool special = true;          ///< with the tokens of the template
+  bool special_in_text = true;  ///< recognizes special tokens in the text
+  /// The token that a causal model reads before the first one; added only if the template puts
+  /// nothing there.
+  std::optional<TokenId> begin;
+};
+
+/// The token to put before a text for a causal model: the bos token of `tokenizer`, else its eos
+/// token; no value if it has neither.
+std::optional<TokenId> begin_token(const text::Tokenizer& tokenizer);
+
+/// Encodes `text`, which is valid UTF-8, as `options` say. A word is a pre-token of `tokenizer`, as
+/// in transformers' word_ids. Thread-safe.
+Sentence encode_sentence(const text::Tokenizer& tokenizer, std::string_view text,
+                         const SentenceOptions& options);
+
+/// Tokens [`begin`, `end`) of the text of `sentence`, which count from 0 without the template, with
+/// the same template tokens around them.
+Sentence part_of(const Sentence& sentence, Index begin, Index end);
+
+}  // namespace masque::evaluate

@@ -1,0 +1,61 @@
+// Prompts, options and results of text generation.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "evaluate/write/sampling.hpp"
+
+namespace masque::evaluate {
+
+/// When a beam search of a prompt ends, once num_beams texts have ended.
+enum class EarlyStopping {
+  kTrue,   ///< at once
+  kFalse,  ///< when the most probable open text, at its length, is no better than the worst ended
+           ///< one
+  kNever,  ///< the same, at the greatest length if length_penalty > 0: when none can become better
+};
+
+/// Beam search; names and rules are those of transformers' generate (5.24).
+struct BeamOptions {
+  Index num_beams = 1;        ///< 1: no beam search
+  double length_penalty = 1;  ///< A: the score of n tokens is Σ log p / n^A
+  EarlyStopping early_stopping = EarlyStopping::kFalse;  ///< when a prompt is finished
+};
+
+/// How generate() continues prompts.
+struct GenerateOptions {
+  SamplingOptions sampling;        ///< how a token is chosen
+  Index max_new_tokens = 20;       ///< of a text, at least 1
+  Index num_return_sequences = 1;  ///< texts for a prompt, at least 1
+  std::uint64_t seed = 0;          ///< of sampling
+  std::vector<TokenId> ends;       ///< the first of them that is chosen is the last token
+  /// The prompt is a source, of segment 0, whose tokens read each other; what is generated is its
+  /// target, of segment 1: UniLM's mask. Dong et al. 2019, arXiv:1905.03197.
+  bool to_target = false;
+  BeamOptions beams;  ///< without do_sample
+};
+
+/// The beginning of a text that is continued.
+struct Prompt {
+  std::uint64_t id = 0;      ///< of the line: keys the random numbers
+  std::vector<TokenId> ids;  ///< at least one; at most as many as the model has positions
+  /// With to_target: number of ids of the source and its separator, at least one; the other ids
+  /// begin the target.
+  Index source = 0;
+  /// With to_target, of a model with latent bottlenecks: their points, which the text is written
+  /// from. The ids are one that the model does not read, as the source, and what begins the text.
+  std::vector<double> latents = {};
+};
+
+/// A text that was generated.
+struct Generated {
+  std::uint64_t id = 0;        ///< of its prompt
+  Index sample = 0;            ///< from 0; of a beam search the rank
+  std::vector<TokenId> ids;    ///< without the prompt, with the end
+  double log_probability = 0;  ///< Σ log softmax(logits), temperature 1, in nats
+  double score = 0;            ///< of a beam search; else log_probability
+  bool ended = false;          ///< by an end, not by max_new_tokens or the last position
+};
+
+}  // namespace masque::evaluate

@@ -1,0 +1,136 @@
+#include "evaluate/write/unmask.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "model/masks.hpp"
+
+namespace masque::evaluate {
+
+namespace {
+
+/// Where the unmasking of a draft is.
+struct UnmaskProgress {
+  std::size_t block_begin = 0, block_end = 0;  ///< of the masks, the block that is written
+  Index steps = 0;                             ///< of the block
+  Index step = 0;                              ///< the next one
+
+  Index masks() const { return static_cast<Index>(block_end - block_begin); }
+};
+
+/// Which masks get their tokens when.
+class UnmaskSchedule {
+ public:
+  /// The drafts are borrowed. `own_block`: of a model that reads in blocks, or 0.
+  UnmaskSchedule(const UnmaskOptions& options, Index own_block, std::span<const Draft> drafts)
+      : options_(options),
+        block_size_(own_block > 0 ? own_block : options.block_size),
+        own_blocks_(own_block > 0),
+        drafts_(drafts),
+        progress_(drafts.size()) {}
+
+  /// The next step at which some mask may get its token, as a pass.
+  MaskedPass next(const Draft& draft) {
+    UnmaskProgress& at = progress_[static_cast<std::size_t>(&draft - drafts_.data())];
+    while (at.step < at.steps || next_block(draft, at)) {
+      MaskedPass pass = pass_of(draft, at);
+      ++at.step;
+      if (!pass.masks.empty()) return pass;
+    }
+    return {};
+  }
+
+ private:
+  bool next_block(const Draft& draft, UnmaskProgress& at) const {
+    const std::vector<Index>& places = draft.text->places;
+    at.block_begin = at.block_end;
+    if (at.block_begin == places.size()) return false;
+    // Blocks of the model are counted in tokens, others in masks.
+    const auto block_of = [&](std::size_t i) {
+      return (own_blocks_ ? places[i] : static_cast<Index>(i)) / block_size_;
+    };
+    do {
+      ++at.block_end;
+    } while (at.block_end < places.size() &&
+             (block_size_ == 0 || block_of(at.block_end) == block_of(at.block_begin)));
+    at.steps = options_.iterations == 0 ? at.masks() : options_.iterations;
+    at.step = 0;
+    return true;
+  }
+
+  /// Tokens that get their places at the step by confidence: the first steps have one more.
+  static Index count_of(const UnmaskProgress& at) {
+    return at.masks() / at.steps + (at.step < at.masks() % at.steps ? 1 : 0);
+  }
+
+  MaskedPass pass_of(const Draft& draft, const UnmaskProgress& at) const {
+    const bool by_confidence = options_.order == UnmaskOrder::kConfidence;
+    MaskedPass pass{.masks = {}, .sampling = options_.sampling};
+    if (by_confidence) {
+      pass.kept = count_of(at);
+      if (pass.kept == 0) return pass;
+    }
+    // From t = (steps − step)/steps to s = t − 1/steps: (t − s)/t.
+    const double share = 1 / static_cast<double>(at.steps - at.step);
+    const auto chance = draws("unmask place", draft, at);
+    for (auto mask = static_cast<Index>(at.block_begin); mask < static_cast<Index>(at.block_end);
+         ++mask) {
+      if (draft.tokens[static_cast<std::size_t>(mask)] != options_.mask) continue;
+      if (by_confidence || chance(mask) < share) pass.masks.push_back(mask);
+    }
+    pass.uniform = draws("unmask token", draft, at);
+    return pass;
+  }
+
+  /// The numbers of a step, by the place of a mask in its text.
+  std::function<double(Index mask)> draws(std::string_view purpose, const Draft& draft,
+                                          const UnmaskProgress& at) const {
+    const RandomStream stream(options_.seed, fmt::format("{} {}", purpose, at.step),
+                              draft.text->id);
+    return [stream, &draft](Index mask) {
+      return uniform_at(stream, draft.sample, draft.text->places[static_cast<std::size_t>(mask)]);
+    };
+  }
+
+  const UnmaskOptions& options_;
+  Index block_size_;
+  bool own_blocks_;
+  std::span<const Draft> drafts_;
+  std::vector<UnmaskProgress> progress_;  ///< one a draft
+};
+
+}  // namespace
+
+void check_unmasking(const model::Design& design, const UnmaskOptions& options) {
+  const std::optional<Index> own = model::causal_block_size(design);
+  if (!own || options.block_size == 0) return;
+  throw UsageError(fmt::format("{} {}: the model writes in blocks of {}; remove the option",
+                               field("block_size"), options.block_size, *own));
+}
+
+std::vector<Generated> unmask(const model::Model& model, std::span<const MaskedText> texts,
+                              const UnmaskOptions& options) {
+  MASQUE_CHECK(options.num_return_sequences >= 1);
+  MASQUE_CHECK(options.iterations >= 0 && options.block_size >= 0);
+  const Index own_block = model::causal_block_size(model.design()).value_or(0);
+  MASQUE_CHECK(own_block == 0 || options.block_size == 0);
+  std::vector<Draft> drafts;
+  for (const MaskedText& text : texts) {
+    for (Index k = 0; k < options.num_return_sequences; ++k) drafts.emplace_back(text, k);
+  }
+  UnmaskSchedule schedule(options, own_block, drafts);
+  MaskedWriterOptions writer;
+  writer.excluded = options.mask;
+  writer.batch_tokens = options.batch_tokens;
+  writer.mask_of = options.mask_of;
+  if (!options.mask_of) writer.cached_block_size = own_block;
+  write_masks(
+      model, [&](const Draft& draft, Index /*pass*/) { return schedule.next(draft); }, writer,
+      drafts);
+  std::vector<Generated> out;
+  out.reserve(drafts.size());
+  for (const Draft& draft : drafts) out.push_back(written(draft, draft.put_log_probability));
+  return out;
+}
+
+}  // namespace masque::evaluate

@@ -1,0 +1,59 @@
+// Texts written by masked diffusion: all tokens are masks at first, and a few at a time are filled
+// in.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "evaluate/write/generation.hpp"
+#include "evaluate/write/masked_writer.hpp"
+#include "evaluate/write/sampling.hpp"
+#include "model/model.hpp"
+
+namespace masque::evaluate {
+
+/// Which masks are filled in at a step.
+enum class UnmaskOrder {
+  kConfidence,  ///< those whose token has the highest probability, as many at every step (LLaDA,
+                ///< Nie et al. 2025, arXiv:2502.09992, low-confidence remasking)
+  kRandom,  ///< each with probability (t − s)/t from time t to s: the ancestral sampler (MDLM,
+            ///< Sahoo et al. 2024, arXiv:2406.07524)
+};
+
+/// How unmask() fills masks.
+struct UnmaskOptions {
+  UnmaskOrder order = UnmaskOrder::kConfidence;  ///< which masks come first
+  /// Steps of a block, at equal distances of time; 0: as many as it has masks. A step at which no
+  /// mask gets its token costs nothing.
+  Index iterations = 0;
+  /// From left to right in blocks of so many masks, later ones still masked (LLaDA); 0: one.
+  /// Not for models that read in blocks themselves (model::causal_block_size), which have their
+  /// own.
+  Index block_size = 0;
+  SamplingOptions sampling;        ///< how a token is chosen at its place
+  Index num_return_sequences = 1;  ///< texts for each text, at least 1
+  std::uint64_t seed = 0;          ///< of places and tokens
+  TokenId mask = 0;                ///< never chosen
+  Index batch_tokens = 8192;       ///< tokens run together
+  /// The mask of a sequence, where its words decide it; may throw.
+  std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
+};
+
+/// Throws UsageError for a block_size of `options` with a model of a `design` that reads in blocks.
+void check_unmasking(const model::Design& design, const UnmaskOptions& options);
+
+/// Fills the masks of every one of `texts`, by a `model` that check_filling() lets through, as
+/// `options` say, num_return_sequences times each, in the order of texts and samples:
+/// Generated::ids has a token a mask. Generated::log_probability is the sum over the tokens of log
+/// p when each was put there (temperature 1, the mask token's probability 0), no likelihood of the
+/// text. Draws depend on seed, text id, sample, step and place alone.
+///
+/// A step is a pass over the whole text. Of a model of block diffusion (causal_blocks(b)) it is a
+/// pass over the block that is written: keys and values of finished blocks are kept, which is
+/// exact, since they read no later token. All texts run together then; memory as of KeyValueCache.
+/// Throws InputError as Model::run.
+std::vector<Generated> unmask(const model::Model& model, std::span<const MaskedText> texts,
+                              const UnmaskOptions& options);
+
+}  // namespace masque::evaluate

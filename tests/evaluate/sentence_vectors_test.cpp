@@ -1,0 +1,165 @@
+// Pooling, and folders of sentence-transformers.
+#include "evaluate/states/sentence_vectors.hpp"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "fake_model.hpp"
+#include "support/message.hpp"
+#include "support/temp_folder.hpp"
+
+namespace masque::evaluate {
+namespace {
+
+using test::message_of;
+
+Sentence sentence() {
+  Sentence s;
+  s.ids = {2, 5, 6, 3};
+  s.words = {text::kNoWord, 0, 1, text::kNoWord};
+  s.pieces.resize(4);
+  s.prefix = s.suffix = 1;
+  return s;
+}
+
+std::vector<std::vector<double>> vectors(const VectorOptions& options,
+                                         const std::vector<Sentence>& sentences) {
+  const FakeModel model(model::HeadKind::kNone);
+  std::vector<std::vector<double>> out;
+  VectorMaker maker(model, options, [&](std::uint64_t id, std::vector<double>&& v) {
+    CHECK(id == out.size());
+    out.push_back(std::move(v));
+  });
+  for (std::size_t i = 0; i < sentences.size(); ++i) maker.add(i, sentences[i]);
+  maker.flush();
+  return out;
+}
+
+TEST_CASE("poolings of states that are known") {
+  // State l of id x in row i is (x + 10 l, i, x²); there are two layers.
+  using V = std::vector<double>;
+  const auto one = [](SentencePooling pooling) {
+    return vectors({.pooling = pooling}, {sentence()})[0];
+  };
+  CHECK(one(SentencePooling::kMean) == V{24, 1.5, 18.5});
+  CHECK(one(SentencePooling::kCls) == V{22, 0, 4});
+  CHECK(one(SentencePooling::kTta) == V{25.5, 1.5, 30.5});
+  CHECK(one(SentencePooling::kFirstLast) == V{19, 1.5, 18.5});
+  const V unit = vectors({.pooling = SentencePooling::kCls, .normalize = true}, {sentence()})[0];
+  CHECK(unit[0] * unit[0] + unit[2] * unit[2] == doctest::Approx(1).epsilon(1e-14));
+  CHECK(cosine(unit, V{44, 0, 8}) == doctest::Approx(1).epsilon(1e-14));
+}
+
+TEST_CASE("tokens of a prompt are not pooled, and a vector is cut after its normalisation") {
+  using V = std::vector<double>;
+  const auto one = [](const VectorOptions& options) { return vectors(options, {sentence()})[0]; };
+  CHECK(one({.unpooled = 2}) == V{24.5, 2.5, 22.5});
+  CHECK(one({.pooling = SentencePooling::kCls, .unpooled = 2}) == V{26, 2, 36});
+  CHECK(one({.pooling = SentencePooling::kTta, .unpooled = 2}) == V{26, 2, 36});
+  CHECK(one({.pooling = SentencePooling::kFirstLast, .unpooled = 3}) == V{18, 3, 9});
+  // Nothing is left: zero, but for the first token.
+  CHECK(one({.unpooled = 4}) == V{0, 0, 0});
+  CHECK(one({.pooling = SentencePooling::kCls, .unpooled = 4}) == V{22, 0, 4});
+  const V unit = one({.normalize = true});
+  CHECK(one({.normalize = true, .dim = 2}) == V{unit[0], unit[1]});
+  CHECK(one({.dim = 9}) == V{24, 1.5, 18.5});
+  const V kept = one({.dim = 2, .normalize_kept = true});
+  CHECK(kept.size() == 2);
+  CHECK(kept[0] * kept[0] + kept[1] * kept[1] == doctest::Approx(1).epsilon(1e-14));
+}
+
+TEST_CASE("similarities of sentence-transformers") {
+  const std::vector<double> x{1, 2, 2}, y{2, 0, 1};
+  CHECK(similarity(Similarity::kDot, x, y) == 4);
+  CHECK(similarity(Similarity::kManhattan, x, y) == -4);
+  CHECK(similarity(Similarity::kEuclidean, x, y) == doctest::Approx(-std::sqrt(6)).epsilon(1e-15));
+  CHECK(similarity(Similarity::kCosine, x, y) == cosine(x, y));
+}
+
+TEST_CASE("the longest text of a tokenizer") {
+  const test::TempFolder temp;
+  const auto limit = [&](const std::string& text) {
+    test::write_file(temp / "tokenizer_config.json", text);
+    return read_tokenizer_limit(temp.path());
+  };
+  CHECK(read_tokenizer_limit(temp.path()).max_length == 0);
+  CHECK(limit("{}").max_length == 0);
+  CHECK(limit(R"({"model_max_length":32})").max_length == 32);
+  CHECK(limit(R"({"max_len":5})").max_length == 5);
+  CHECK(limit(R"({"model_max_length":null,"max_len":5})").max_length == 0);
+  CHECK(limit(R"({"model_max_length":1000000000000000019884624838656})").max_length == 0);
+  CHECK(limit(R"({"truncation_side":"left"})").keep_last);
+  for (const char* bad : {R"({"model_max_length":"32"})", R"({"model_max_length":0})",
+                          R"({"model_max_length":1.5})", R"({"truncation_side":"middle"})", "[]"})
+    CHECK(!message_of<InputError>([&] { limit(bad); }).empty());
+}
+
+TEST_CASE("a vector does not depend on its batch") {
+  Sentence other = sentence();
+  other.ids[1] = 9;
+  const std::vector<Sentence> all{sentence(), other, part_of(other, 0, 1), part_of(other, 0, 0)};
+  for (const SentencePooling pooling : {SentencePooling::kMean, SentencePooling::kCls,
+                                        SentencePooling::kFirstLast, SentencePooling::kTta}) {
+    const auto together = vectors({.pooling = pooling}, all);
+    CHECK(vectors({.pooling = pooling, .batch_tokens = 1}, all) == together);
+    CHECK(vectors({.pooling = pooling, .batch_tokens = 8}, all) == together);
+  }
+  // Nothing to pool: zero, and no division by it.
+  CHECK(vectors({.pooling = SentencePooling::kTta, .normalize = true}, {all[3]})[0] ==
+        std::vector<double>(3, 0));
+}
+
+TEST_CASE("long sentences are refused or cut") {
+  const FakeModel model(model::HeadKind::kNone);
+  const VectorMaker strict(model, {.max_length = 3}, [](std::uint64_t, std::vector<double>&&) {});
+  CHECK(spell_fields(strict.length_problem(sentence()).value_or("")) ==
+        "4 tokens, expected at most 3 (see policy)");
+  const auto cut = vectors({.truncate = true, .max_length = 3}, {sentence()});
+  CHECK(cut == vectors({}, {part_of(sentence(), 0, 1)}));
+  const auto last = vectors({.truncate = true, .keep_last = true, .max_length = 3}, {sentence()});
+  CHECK(last == vectors({}, {part_of(sentence(), 1, 2)}));
+}
+
+TEST_CASE("folders of sentence-transformers") {
+  const test::TempFolder temp;
+  const std::string path = temp.path();
+  CHECK(read_sentence_folder(path).model == path);
+  const std::string modules = path + "/modules.json";
+  const auto type = [](const char* name, const char* place) {
+    return std::string(R"({"name":")") + name + R"(","path":")" + place +
+           R"(","type":"sentence_transformers.models.)" + name + "\"}";
+  };
+  test::write_file(modules, "[" + type("Transformer", "") + "," + type("Pooling", ".") + "," +
+                                type("Normalize", "2_Normalize") + "]");
+  test::write_file(path + "/config.json",
+                   R"({"pooling_mode_cls_token":false,"pooling_mode_mean_tokens":true})");
+  test::write_file(path + "/sentence_bert_config.json",
+                   R"({"max_seq_length":17,"do_lower_case":true})");
+  const SentenceFolder folder = read_sentence_folder(path);
+  CHECK(folder.pooling == SentencePooling::kMean);
+  CHECK(folder.normalize);
+  CHECK(folder.max_length == 17);
+  CHECK(folder.lower_case);
+  CHECK(folder.notes.empty());
+  test::write_file(path + "/sentence_bert_config.json",
+                   R"({"max_seq_length":9223372036854775808})");
+  CHECK(message_of<InputError>([&] {
+          read_sentence_folder(path);
+        }).ends_with("max_seq_length is 9223372036854775808, expected at most 2147483647"));
+  test::write_file(path + "/sentence_bert_config.json", "{}");
+  test::write_file(path + "/config.json", R"({"pooling_mode":"cls"})");
+  CHECK(read_sentence_folder(path).pooling == SentencePooling::kCls);
+  // A file of weights is part of its folder.
+  CHECK(read_sentence_folder(path + "/model.safetensors").pooling == SentencePooling::kCls);
+  test::write_file(path + "/config.json", R"({"pooling_mode_max_tokens":true})");
+  CHECK(message_of<InputError>([&] {
+          read_sentence_folder(path);
+        }).ends_with("pooling 'max' is not supported, expected mean or cls"));
+  test::write_file(modules, "[" + type("Dense", "2_Dense") + "]");
+  CHECK(test::contains(message_of<InputError>([&] { read_sentence_folder(path); }),
+                       "module 'sentence_transformers.models.Dense' is not supported"));
+}
+
+}  // namespace
+}  // namespace masque::evaluate
