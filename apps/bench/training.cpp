@@ -105,7 +105,7 @@ double peak_memory() {
 
 void measure(const Case& c, const Options& o, cli::Table& table) {
   const model::Design design = design_of(c);
-  const model::ModelPlan plan = model::plan_of(design);
+  const model::ModelPlan plan = model::saved_design(design).plan;
   train::Parameters<float> parameters;
   const train::ParameterMap map = train::add_model(plan, model::head_like(plan, design.head), "",
                                                    train::ParameterMap(), parameters);

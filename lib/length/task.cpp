@@ -92,7 +92,7 @@ class TaskLearner final : public Learner {
       if (!requested.allow_leak && task.causal())
         train::refuse_read_target(task.name(), design, *objective_, corpus_);
     }
-    const model::ModelPlan plan = model::plan_of(design);
+    const model::ModelPlan plan = model::saved_design(design).plan;
     map_ = add_model(plan, model::head_like(plan, design.head), "", train::ParameterMap(),
                      parameters_);
     initialize_parameters(design, map_,

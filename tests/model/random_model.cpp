@@ -96,7 +96,7 @@ Design tiny_design(const std::string& members) {
 
 template <class T>
 ModelWeights<T> random_weights(const Design& design, std::uint64_t seed) {
-  const ModelPlan plan = plan_of(design);
+  const ModelPlan plan = saved_design(design).plan;
   ModelWeights<T> weights;
   weights.layers.resize(static_cast<std::size_t>(count_layers(design)));
   if (design.variants.detector) {
@@ -122,7 +122,7 @@ template ModelWeights<double> random_weights(const Design&, std::uint64_t);
 
 bool same_weights(const Design& design, const ModelWeights<float>& a,
                   const ModelWeights<float>& b) {
-  const ModelPlan plan = plan_of(design);
+  const ModelPlan plan = saved_design(design).plan;
   ModelWeights<float> left = a;
   ModelWeights<float> right = b;
   const auto same = [&](const PlacedTensor& tensor, const TensorPart& part) {

@@ -55,7 +55,7 @@ TEST_CASE("models of every family with a writer come back as they were") {
     CAPTURE(one.name);
     ++seen;
     const LoadedModel<float> model = load(one);
-    CHECK(config_of(model.design).family == wanted->second);
+    CHECK(saved_design(model.design).family == wanted->second);
     TempFolder folder = TempFolder::in_memory();
     save_model(folder / "saved", model.design, model.weights);
     const LoadedModel<float> again = load_model<float>(folder / "saved");
@@ -85,22 +85,22 @@ TEST_CASE("random weights of every family with a writer come back as they were")
 
 TEST_CASE("a design of no family is masque's, or refused") {
   Design design = test::tiny_design("\"type_vocab_size\": 2");
-  CHECK(config_of(design).family == "bert");
+  CHECK(saved_design(design).family == "bert");
   design.normalizer = "log_n(base=64)";
-  CHECK(config_of(design).family == "masque");
+  CHECK(saved_design(design).family == "masque");
   design.layers[1].window = 3;  // the first has none
-  CHECK_THROWS_AS(config_of(design), UsageError);
+  CHECK_THROWS_AS(saved_design(design), UsageError);
   for (const auto& one : masque::test::model_cases()) {
-    if (one.name == "xlnet") CHECK_THROWS_AS(config_of(load(one).design), UsageError);
+    if (one.name == "xlnet") CHECK_THROWS_AS(saved_design(load(one).design), UsageError);
   }
 }
 
 TEST_CASE("config.json keeps what training says") {
   const Design design = test::tiny_design("\"type_vocab_size\": 2");
   const std::string text =
-      config_of(design,
-                {.initializer_range = 0.05, .hidden_dropout = 0.1, .attention_dropout = 0.2})
-          .text;
+      saved_design(design,
+                   {.initializer_range = 0.05, .hidden_dropout = 0.1, .attention_dropout = 0.2})
+          .config;
   const store::ModelConfig config = store::ModelConfig::parse(text, "config.json");
   CHECK(config.number("initializer_range") == 0.05);
   CHECK(config.number("hidden_dropout_prob") == 0.1);

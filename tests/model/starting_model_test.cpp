@@ -65,7 +65,7 @@ TEST_CASE("a new head has its family's names, and the class that reads it") {
   Design design = start.design();
   design.head = start.head(HeadKind::kMasked).value();
   REQUIRE(start.writes(design));
-  CHECK(start.plan(design).design.head == design.head);
+  CHECK(start.saved_design(design).plan.design.head == design.head);
   CHECK_FALSE(start.head(HeadKind::kDiscriminator));
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("another design is written as the first family that has it") {
   design.mask = DefaultMask::kOthers;
   design.mask_token_id = 1;
   CHECK_FALSE(start.writes(design));
-  CHECK(start.plan(design).design.streams == Streams::kFixedKeys);
+  CHECK(start.saved_design(design).plan.design.streams == Streams::kFixedKeys);
   TempFolder folder = TempFolder::in_memory();
   save_model(folder / "tta", start.files(design, start.weights(), {}));
   CHECK(load_model<float>(folder / "tta").design.family == "tta");

@@ -145,7 +145,7 @@ TEST_CASE("models of every position scheme") {
   for (const std::string& name : nn::position_names()) {
     CAPTURE(name);
     const Design design = test::tiny_design(position_member(name));
-    CHECK(config_of(design).family == "masque");
+    CHECK(saved_design(design).family == "masque");
     check_variant(design);
   }
 }
@@ -204,7 +204,7 @@ TEST_CASE("two towers are two models side by side, one of each direction") {
                                                   "\"towers\"") +
                                       more);
     CHECK(layers_text(design.variants.masks) == "2*causal, 2*reverse");
-    CHECK(config_of(design).family == "masque");
+    CHECK(saved_design(design).family == "masque");
     const TempFolder folder = TempFolder::in_memory();
     const ModelWeights<float> weights = test::random_weights<float>(design, 5);
     save_model(folder / "both", design, weights);

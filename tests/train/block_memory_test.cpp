@@ -59,7 +59,7 @@ struct Trained {
 /// Gradients of a case. `size`: where they stop; 0: nowhere.
 Trained train_on(const NetworkCase& one, const Example& example, Index size) {
   Trained out;
-  const model::ModelPlan plan = one.plan ? *one.plan : model::plan_of(one.design);
+  const model::ModelPlan plan = one.plan ? *one.plan : model::saved_design(one.design).plan;
   const model::HeadPlan* head =
       plan.heads.empty() ? nullptr : model::head_like(plan, one.design.head);
   const ParameterMap map = add_model(plan, head, "", ParameterMap(), out.parameters);
@@ -73,7 +73,7 @@ Trained train_on(const NetworkCase& one, const Example& example, Index size) {
 
 Complex complex_loss(const NetworkCase& one, const Example& example,
                      Parameters<Complex>& parameters) {
-  const model::ModelPlan plan = one.plan ? *one.plan : model::plan_of(one.design);
+  const model::ModelPlan plan = one.plan ? *one.plan : model::saved_design(one.design).plan;
   Parameters<Complex> unused;
   const ParameterMap map =
       add_model(plan, plan.heads.empty() ? nullptr : model::head_like(plan, one.design.head), "",
@@ -249,7 +249,7 @@ TEST_CASE("designs that cannot have a memory are refused") {
       continue;
     CAPTURE(one.name);
     Parameters<double> parameters;
-    const model::ModelPlan plan = one.plan ? *one.plan : model::plan_of(one.design);
+    const model::ModelPlan plan = one.plan ? *one.plan : model::saved_design(one.design).plan;
     const ParameterMap map =
         add_model(plan, plan.heads.empty() ? nullptr : model::head_like(plan, one.design.head), "",
                   ParameterMap(), parameters);

@@ -95,7 +95,8 @@ struct Built {
   ParameterMap model, classifier;
 
   explicit Built(const Case& one) {
-    model = add_model(model::plan_of(one.design), nullptr, "", ParameterMap(), parameters);
+    model =
+        add_model(model::saved_design(one.design).plan, nullptr, "", ParameterMap(), parameters);
     classifier = add_classifier(one.design.hidden_size, one.outputs(), one.pooling, "", parameters);
   }
 };
@@ -203,7 +204,7 @@ TEST_CASE("loss, probabilities and gradients are those of BertForSequenceClassif
   design.head = {};
   Parameters<double> parameters;
   const ParameterMap model =
-      add_model(model::plan_of(design), nullptr, "", ParameterMap(), parameters);
+      add_model(model::saved_design(design).plan, nullptr, "", ParameterMap(), parameters);
   const ParameterMap map =
       add_classifier(design.hidden_size, kLabels, ClassifierPooling::kFirst, "bert.", parameters);
   model.for_each([&](model::Role role, bool bias, Index layer, Index part, Index at) {

@@ -24,7 +24,7 @@ struct Gated {
   CopyGateParameters gate;
 
   Gated() {
-    const model::ModelPlan plan = model::plan_of(design);
+    const model::ModelPlan plan = model::saved_design(design).plan;
     map = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
     gate = add_copy_gate(design.hidden_size, "", parameters);
     initialize_parameters(design, map, {.seed = 3, .initializer_range = 0.4}, parameters);

@@ -69,7 +69,7 @@ struct SoftMasked {
                       double weight = 0.8) {
     design = design_of(recipe);
     adapt_correction(wanted_options(), detector_sizes(design, recipe, size, 1), design);
-    const model::ModelPlan plan = model::plan_of(design);
+    const model::ModelPlan plan = model::saved_design(design).plan;
     map = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
     initialize_parameters(design, map, {.seed = 3, .initializer_range = 0.3}, parameters);
     loss = std::make_unique<CorrectionLoss<T>>(

@@ -62,7 +62,7 @@ struct Started {
       : objective(make_objective("mlm", requested(seed))), design(design_of(recipe)) {
     design.variants.residual_scale = residual_scale;
     objective->adapt(design);
-    const model::ModelPlan plan = model::plan_of(design);
+    const model::ModelPlan plan = model::saved_design(design).plan;
     map = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
     initialize_parameters(design, map, {.seed = seed, .residual_gain = residual_gain(recipe)},
                           parameters);

@@ -153,7 +153,7 @@ TEST_CASE("diversity: gradients of rewarded losses are those of complex steps") 
     CAPTURE(one.name);
     const model::Design& design = one.design;
     if (!seen.insert(one.name).second) continue;
-    const model::ModelPlan plan = model::plan_of(design);
+    const model::ModelPlan plan = model::saved_design(design).plan;
     Parameters<double> parameters;
     const ParameterMap map =
         add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
@@ -180,7 +180,7 @@ TEST_CASE("diversity: gradients of rewarded losses are those of complex steps") 
 
 TEST_CASE("diversity: a sequence counts by itself, in any chunk, and only with a loss") {
   const model::Design design = small_design();
-  const model::ModelPlan plan = model::plan_of(design);
+  const model::ModelPlan plan = model::saved_design(design).plan;
   Parameters<double> parameters;
   const ParameterMap map =
       add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);

@@ -12,7 +12,7 @@ std::vector<NetworkCase> family_cases() {
   for (const ModelCase& one : model_cases()) {
     if (one.name == "tta_over_bert") continue;
     const StartingModel start(one.folder);
-    NetworkCase made{one.name, start.design(), start.plan(start.design())};
+    NetworkCase made{one.name, start.design(), start.saved_design(start.design()).plan};
     if (made.design.streams == Streams::kFixedKeys) made.design.mask_token_id = 1;
     if (made.design.head.kind == HeadKind::kNone) {
       made.design.head.kind = HeadKind::kMasked;

@@ -73,7 +73,7 @@ class StartedModel {
   explicit StartedModel(const std::string& path) {
     const model::StartingModel start(path);
     design_ = start.design();
-    const model::ModelPlan plan = start.plan(design_);
+    const model::ModelPlan plan = start.saved_design(design_).plan;
     const model::HeadPlan* head = model::head_like(plan, design_.head);
     Parameters<float> single;
     const ParameterMap map = add_model(plan, head, "", ParameterMap(), single);

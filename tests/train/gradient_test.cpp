@@ -41,7 +41,7 @@ const model::HeadPlan* head_of(const model::ModelPlan& plan, const model::Design
 Built build(const NetworkCase& one) {
   const model::Design& design = one.design;
   Built b;
-  b.plan = one.plan ? *one.plan : model::plan_of(design);
+  b.plan = one.plan ? *one.plan : model::saved_design(design).plan;
   b.map = add_model(b.plan, head_of(b.plan, design), "", ParameterMap(), b.parameters);
   initialize_parameters(design, b.map, {.seed = 3, .initializer_range = 0.4}, b.parameters);
   // Biases and norms start where their gradients tell little.
@@ -365,7 +365,7 @@ TEST_CASE("which spellings of rope become masque's own rotation") {
     model::Design design = design_of(recipe);
     design.head.kind = model::HeadKind::kMasked;
     // Whatever it became can be written.
-    CHECK(model::same_design(model::plan_of(design).design, design));
+    CHECK(model::same_design(model::saved_design(design).plan.design, design));
     return design;
   };
   const model::Design plain = position_of("rope");

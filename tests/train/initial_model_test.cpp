@@ -67,7 +67,7 @@ TEST_CASE("the first loss of training is that of the checkpoint, family by famil
     // Its lines are read by one stream.
     if (design.streams == model::Streams::kTwo) design.streams = model::Streams::kOne;
     if (!predicts_words(design)) continue;
-    const model::ModelPlan plan = start.plan(design);
+    const model::ModelPlan plan = start.saved_design(design).plan;
     Parameters<float> parameters;
     const ParameterMap map =
         add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
@@ -120,7 +120,7 @@ TEST_CASE("a second network has the sizes of any model, and shares its tables wh
         start, [&](model::Design& own) { adapt_electra(variant, requested, own); }, design);
     CHECK(design.head.kind == model::HeadKind::kDiscriminator);
     ElectraModel both{.variant = &variant, .generator = generator, .second = design};
-    both.second_plan = start.plan(design);
+    both.second_plan = start.saved_design(design).plan;
     Parameters<float> parameters;
     add_electra(both, true, parameters);
     CHECK(both.generator_map.weight(model::Role::kWordTable) ==
@@ -148,7 +148,7 @@ TEST_CASE("a decoder next to narrow tables has tables of its own") {
   adapt_starting_design(
       start, [&](model::Design& own) { adapt_mae(requested, own); }, mae.encoder);
   CHECK(mae.encoder.head == model::HeadDesign());
-  mae.encoder_plan = start.plan(mae.encoder);
+  mae.encoder_plan = start.saved_design(mae.encoder).plan;
   mae.decoder =
       decoder_design(decoder_recipe(recipe_beside(mae.encoder, 8), 0.5, 1), requested, mae.encoder);
   CHECK(mae.decoder.embedding_size == mae.encoder.hidden_size);

@@ -173,7 +173,7 @@ std::unique_ptr<const Objective> objective_of(std::string_view name, bool allow_
 /// What the network of a design shows.
 std::optional<FoundLeak> probe(const Objective& objective, const model::Design& design,
                                const Corpus& corpus) {
-  const model::ModelPlan plan = model::plan_of(design);
+  const model::ModelPlan plan = model::saved_design(design).plan;
   Parameters<float> parameters;
   const ParameterMap map =
       add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
@@ -219,7 +219,7 @@ Counts check_objective(std::string_view name, const std::vector<Combination>& co
       try {
         model::Design design = design_of(c.recipe);
         objective->adapt(design);
-        model::plan_of(design);
+        model::saved_design(design);
       } catch (const Error&) {
         refused = true;
       }

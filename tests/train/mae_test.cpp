@@ -157,7 +157,7 @@ TEST_CASE("mae: windows and relative positions go by the positions that are kept
     }
     Parameters<double> parameters;
     const ParameterMap map =
-        add_model(start.plan(start.design()), nullptr, "", ParameterMap(), parameters);
+        add_model(start.saved_design(start.design()).plan, nullptr, "", ParameterMap(), parameters);
     initialize_parameters(design, map, {.seed = 3, .initializer_range = 0.3}, parameters);
     check_kept_states(design, map, parameters);
   }

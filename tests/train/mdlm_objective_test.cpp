@@ -137,7 +137,7 @@ Built small_network(const Objective& objective, const std::string& position) {
   recipe.position = position;
   built.design = design_of(recipe);
   objective.adapt(built.design);
-  const model::ModelPlan plan = model::plan_of(built.design);
+  const model::ModelPlan plan = model::saved_design(built.design).plan;
   built.map = add_model(plan, model::head_like(plan, built.design.head), "", ParameterMap(),
                         built.parameters);
   initialize_parameters(built.design, built.map, {.seed = 3, .initializer_range = 0.4},

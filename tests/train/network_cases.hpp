@@ -15,7 +15,7 @@ namespace masque::test {
 struct NetworkCase {
   std::string name;
   model::Design design;
-  std::optional<model::ModelPlan> plan;  ///< none: plan_of(design)
+  std::optional<model::ModelPlan> plan;  ///< none: saved_design(design).plan
 };
 
 /// A transformer of two layers: hidden size 8, two heads, 13 tokens, post-norm, masked head.

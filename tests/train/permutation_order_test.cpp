@@ -176,7 +176,7 @@ struct Trained {
     const model::HeadKind kind = design.head.kind;
     design.head = own.head;
     design.head.kind = kind;
-    const model::ModelPlan plan = model::plan_of(design);
+    const model::ModelPlan plan = model::saved_design(design).plan;
     map = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
     initialize_parameters(design, map, {.seed = 3, .initializer_range = 0.4}, parameters);
     for (Index i = 0; i < parameters.count(); ++i) {

@@ -124,7 +124,7 @@ struct Model {
     const bool adversarial = name == kAdversarial;
     if (name == kCorrect) {
       adapt_correction(requested(), detector_sizes(design, recipe(), 0.5, 1), design);
-      const model::ModelPlan plan = model::plan_of(design);
+      const model::ModelPlan plan = model::saved_design(design).plan;
       const ParameterMap map =
           add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
       initialize_parameters(design, map, start, parameters);
@@ -135,7 +135,7 @@ struct Model {
     if (!adversarial && find_electra(name) == nullptr) {
       objective = find_objective(name).make(requested());
       objective->adapt(design);
-      const model::ModelPlan plan = model::plan_of(design);
+      const model::ModelPlan plan = model::saved_design(design).plan;
       const ParameterMap map =
           add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
       initialize_parameters(design, map, start, parameters);

@@ -49,7 +49,7 @@ void check_some(const Gradients& some, const Gradients& all) {
 /// A network whose numbers are all random.
 struct RandomNetwork {
   explicit RandomNetwork(const model::Design& requested) : design(requested) {
-    const model::ModelPlan plan = model::plan_of(design);
+    const model::ModelPlan plan = model::saved_design(design).plan;
     map = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
     for (Index i = 0; i < parameters.count(); ++i) {
       const auto size = static_cast<std::size_t>(parameters[i].size());
@@ -101,7 +101,7 @@ struct ChosenModel {
     design.type_vocab_size = 2;
     objective = find_objective("mlm").make(requested);
     objective->adapt(design);
-    const model::ModelPlan plan = model::plan_of(design);
+    const model::ModelPlan plan = model::saved_design(design).plan;
     map = add_model(plan, model::head_like(plan, design.head), "", ParameterMap(), parameters);
     initialize_parameters(design, map, {.seed = 3, .initializer_range = 0.2}, parameters);
     const TrainedNetwork network{model::count_layers(design), &map};

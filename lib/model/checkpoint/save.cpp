@@ -100,22 +100,21 @@ std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float
   return tensors;
 }
 
-ModelFiles model_files(const Design& design, const ModelWeights<float>& weights,
-                       const TrainingConfig& training, const std::string& prefix) {
-  const SavedConfig config = config_of(design, training);
+ModelFiles model_files(const SavedDesign& saved, const ModelWeights<float>& weights,
+                       const std::string& prefix) {
   ModelFiles files;
   files.weights.name = prefix + "model.safetensors";
   files.weights.metadata = {{"format", "pt"}};
-  for (NamedTensor& tensor : named_tensors(plan_of(design), weights)) {
+  for (NamedTensor& tensor : named_tensors(saved.plan, weights)) {
     files.weights.tensors.push_back(output_tensor(std::move(tensor)));
   }
-  files.config = {prefix + "config.json", store::Literal{config.text}, config.text.size(), 0644};
+  files.config = {prefix + "config.json", store::Literal{saved.config}, saved.config.size(), 0644};
   return files;
 }
 
 void save_model(const std::string& path, const Design& design, const ModelWeights<float>& weights,
                 const SaveOptions& options) {
-  save_model(path, model_files(design, weights, options.training), options);
+  save_model(path, model_files(saved_design(design, options.training), weights), options);
 }
 
 void save_model(const std::string& path, ModelFiles files, const SaveOptions& options) {
@@ -390,7 +389,7 @@ void add_head(const HeadDesign& head, ConfigText& to) {
 
 /// The config.json of the family `masque` for `design`, with what it says of `training` but the
 /// begin token; nothing if it has no word for an activation or the positions. Other parts that the
-/// family cannot describe are left out: the caller compares what it reads back (config_of).
+/// family cannot describe are left out: the caller compares what it reads back (saved_design).
 std::optional<std::string> masque_config(const Design& design, const TrainingConfig& training) {
   const bool spelled =
       !word_of(kActivations, design.activation).empty() &&
@@ -432,36 +431,23 @@ std::optional<ModelPlan> plan_from(std::string_view family, const std::string& t
   return plan;
 }
 
-struct Found {
-  SavedConfig config;
-  ModelPlan plan;
-};
+}  // namespace
 
-Found find(const Design& design, const TrainingConfig& training) {
+SavedDesign saved_design(const Design& design, const TrainingConfig& training) {
   for (const Writer& writer : kWriters) {
     const Config text = writer.write(design, training);
     if (!text) continue;
     std::optional<ModelPlan> plan = plan_from(writer.family, *text, design.head);
     if (!plan || !same_design(plan->design, design)) continue;
-    return {{std::string(writer.family), *text}, *std::move(plan)};
+    return {std::string(writer.family), with_begin_token(*text, training), *std::move(plan)};
   }
   throw UsageError(
       "no family has this design: its combination of options cannot be written as config.json");
-}
-
-}  // namespace
-
-SavedConfig config_of(const Design& design, const TrainingConfig& training) {
-  SavedConfig config = find(design, training).config;
-  config.text = with_begin_token(config.text, training);
-  return config;
 }
 
 std::string with_begin_token(const std::string& config, const TrainingConfig& training) {
   if (!training.begin_token) return erase_json_member(config, {kBeginToken});
   return set_json_member(config, {kBeginToken}, fmt::format("{}", *training.begin_token));
 }
-
-ModelPlan plan_of(const Design& design) { return find(design, {}).plan; }
 
 }  // namespace masque::model

@@ -26,18 +26,16 @@ inline constexpr const char* kBeginToken = "begin_token_id";
 std::string with_begin_token(const std::string& config, const TrainingConfig& training);
 
 /// A design as its family spells it.
-struct SavedConfig {
+struct SavedDesign {
   std::string family;  ///< name of the family
-  std::string text;    ///< config.json
+  std::string config;  ///< text of config.json
+  ModelPlan plan;      ///< what the family makes of `config`, with the head of the design
 };
 
-/// The config.json, with `training`, of the first family that has `design`: bert, roformer, gpt2,
-/// electra, gau_alpha, tta, else masque. `same_design` holds for what the family makes of the text.
+/// The design `design`, with `training`, as the first family that has it writes it: bert, roformer,
+/// gpt2, electra, gau_alpha, tta, else masque. `same_design` holds for the design of its plan.
 /// Throws UsageError if no family has it; InputError or UsageError if masque refuses it, by name.
-SavedConfig config_of(const Design& design, const TrainingConfig& training = {});
-
-/// The plan of that family, with `design.head` as given. Throws as config_of.
-ModelPlan plan_of(const Design& design);
+SavedDesign saved_design(const Design& design, const TrainingConfig& training = {});
 
 /// A tensor to write: its bytes come from the weights, which must live as long.
 struct NamedTensor {
@@ -63,10 +61,10 @@ struct ModelFiles {
   store::OutputWeights weights;  ///< prefix + "model.safetensors", f32
   store::OutputExtra config;     ///< prefix + "config.json"
 };
-/// The files of a model of `design` with `training`, and names that begin with `prefix`. `weights`
-/// must live until they are written. Throws as save_model, but for the writing.
-ModelFiles model_files(const Design& design, const ModelWeights<float>& weights,
-                       const TrainingConfig& training, const std::string& prefix = "");
+/// The files of a model of the design `saved`, with names that begin with `prefix`. `weights` must
+/// live until they are written. Throws UsageError for a weight that is missing.
+ModelFiles model_files(const SavedDesign& saved, const ModelWeights<float>& weights,
+                       const std::string& prefix = "");
 
 /// What save_model writes besides the model.
 struct SaveOptions {
@@ -77,7 +75,7 @@ struct SaveOptions {
 };
 /// Writes the folder `path` with config.json, model.safetensors (f32), `options.files` and
 /// `options.more`, whole or not at all. `weights` are of the shapes of `design`. Throws InputError
-/// if it cannot be written, UsageError for a weight that is missing, and as config_of.
+/// if it cannot be written, UsageError for a weight that is missing, and as saved_design.
 void save_model(const std::string& path, const Design& design, const ModelWeights<float>& weights,
                 const SaveOptions& options = {});
 /// Writes the folder `path` in the same way with `files` that are described already;

@@ -82,44 +82,36 @@ bool StartingModel::writes(const Design& design) const {
   return same_design(own, design);
 }
 
-StartingModel::Writer StartingModel::writer_of(const Design& design) const {
-  if (writes(design)) return Writer::kFamily;
+StartingModel::Written StartingModel::written(const Design& design,
+                                              const TrainingConfig& training) const {
+  if (writes(design)) {
+    SavedDesign saved{design.family, with_begin_token(config_text(design), training), plan_};
+    saved.plan.design.head = design.head;
+    saved.plan.design.mask_token_id = design.mask_token_id;
+    saved.plan.design.streams = design.streams;
+    return {Writer::kFamily, std::move(saved)};
+  }
+  std::optional<SavedDesign> other;
   std::optional<std::string> problem;
   // What a family's config.json says, its reader may still refuse.
-  const auto unread =
-      input_error_message([&] { problem = usage_error_message([&] { plan_of(design); }); });
+  const auto unread = input_error_message([&] {
+    problem = usage_error_message([&] { other = model::saved_design(design, training); });
+  });
   if (unread) problem = unread;
-  if (!problem) return Writer::kOther;
-  if (can_change(plan_.design, design)) return Writer::kChanged;
+  if (!problem) return {Writer::kOther, *std::move(other)};
+  if (can_change(plan_.design, design)) {
+    return {Writer::kChanged,
+            {"masque", with_begin_token(changed_config(config_text(design), design), training),
+             changed_plan(plan_, design)}};
+  }
   throw UsageError(
       fmt::format("{}: no family's config.json can describe the model with these changes: {}",
                   escape(path()), *problem));
 }
 
-std::string StartingModel::family_of(const Design& design) const {
-  switch (writer_of(design)) {
-    case Writer::kFamily: return design.family;
-    case Writer::kOther: return config_of(design).family;
-    case Writer::kChanged: break;
-  }
-  return "masque";
-}
-
-ModelPlan StartingModel::plan(const Design& design) const {
-  return plan_by(writer_of(design), design);
-}
-
-ModelPlan StartingModel::plan_by(Writer writer, const Design& design) const {
-  switch (writer) {
-    case Writer::kOther: return plan_of(design);
-    case Writer::kChanged: return changed_plan(plan_, design);
-    case Writer::kFamily: break;
-  }
-  ModelPlan plan = plan_;
-  plan.design.head = design.head;
-  plan.design.mask_token_id = design.mask_token_id;
-  plan.design.streams = design.streams;
-  return plan;
+SavedDesign StartingModel::saved_design(const Design& design,
+                                        const TrainingConfig& training) const {
+  return written(design, training).saved;
 }
 
 bool StartingModel::leaves_classifier(const Design& design) const {
@@ -238,23 +230,11 @@ void StartingModel::add_unused(const ModelPlan& plan, bool same_head,
   }
 }
 
-std::string StartingModel::config(const Design& design, const TrainingConfig& training) const {
-  return config_by(writer_of(design), design, training);
-}
-
-std::string StartingModel::config_by(Writer writer, const Design& design,
-                                     const TrainingConfig& training) const {
-  if (writer == Writer::kOther) return config_of(design, training).text;
-  const std::string text = config_text(design);
-  return with_begin_token(writer == Writer::kFamily ? text : changed_config(text, design),
-                          training);
-}
-
 ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>& weights,
                                 const TrainingConfig& training, bool unused) const {
-  const Writer writer = writer_of(design);
-  if (writer == Writer::kOther) return model_files(design, weights, training);
-  const ModelPlan plan = plan_by(writer, design);
+  const Written found = written(design, training);
+  if (found.writer == Writer::kOther) return model_files(found.saved, weights);
+  const ModelPlan& plan = found.saved.plan;
   const bool same_head = design.head == found_.design.head;
   ModelFiles files;
   files.weights.name = "model.safetensors";
@@ -292,7 +272,7 @@ ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>&
   }
   if (unused) add_unused(plan, same_head, tensors);
   std::ranges::sort(tensors, {}, [](const store::OutputTensor& t) { return t.info.name; });
-  const std::string text = config_by(writer, design, training);
+  const std::string& text = found.saved.config;
   files.config = {"config.json", store::Literal{text}, text.size(), 0644};
   return files;
 }

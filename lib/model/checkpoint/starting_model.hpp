@@ -41,32 +41,32 @@ class StartingModel {
   /// checkpoint's, but for the head and the mask token.
   bool writes(const Design& design) const;
 
-  /// The names under which the parameters of `design` are written: the family's if it writes the
-  /// design, else those of plan_of(design), else the family's with changes (changed_family.hpp).
-  /// Throws UsageError for a design that none of them has.
-  ModelPlan plan(const Design& design) const;
-  /// The name of the family that writes `design`: that of plan(). Throws as plan.
-  std::string family_of(const Design& design) const;
+  /// The family that writes `design`, config.json with `training`, and the names of the parameters:
+  /// of the checkpoint's family if it writes the design, else of model::saved_design, else of the
+  /// checkpoint's family with changes (changed_family.hpp). Throws UsageError for a design that
+  /// none of them has.
+  SavedDesign saved_design(const Design& design, const TrainingConfig& training = {}) const;
 
   /// config.json and weights (f32) of `design`, which was made from this model; `weights` must live
-  /// until they are written, and this too. Where another family writes the design (plan), they are
-  /// those of model_files. Else config.json is the checkpoint's, and has of `training` the begin
-  /// token alone; tensors keep the names that the checkpoint has where the head is the
+  /// until they are written, and this too. Where another family writes the design (saved_design),
+  /// they are those of model_files. Else config.json is the checkpoint's, and has of `training` the
+  /// begin token alone; tensors keep the names that the checkpoint has where the head is the
   /// checkpoint's; what it has under several, all. With `unused`, all tensors of the checkpoint
   /// that no part of the model uses go with those, as they are, but for heads that reading would
   /// take instead of the design's, and a classifier's; a TensorFlow checkpoint's are left out.
-  /// Throws as plan, and UsageError for a weight that is missing.
+  /// Throws as saved_design, and UsageError for a weight that is missing.
   ModelFiles files(const Design& design, const ModelWeights<float>& weights,
                    const TrainingConfig& training, bool unused = true) const;
-  /// The text of config.json that files() has for `design` and `training`. Throws as plan.
-  std::string config(const Design& design, const TrainingConfig& training) const;
 
  private:
   /// Who writes a design.
   enum class Writer { kFamily, kOther, kChanged };
-  Writer writer_of(const Design& design) const;
-  ModelPlan plan_by(Writer writer, const Design& design) const;
-  std::string config_by(Writer writer, const Design& design, const TrainingConfig& training) const;
+  /// A design as it is written, and who writes it.
+  struct Written {
+    Writer writer;
+    SavedDesign saved;
+  };
+  Written written(const Design& design, const TrainingConfig& training) const;
   const HeadPlan* head_plan(const HeadDesign& head) const;
   /// Whether the checkpoint labels texts, which a model of this design does not.
   bool leaves_classifier(const Design& design) const;

@@ -224,10 +224,19 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
     deviation_ = std::sqrt(moments.sum_squares / static_cast<double>(moments.n));
     if (deviation_ == 0) deviation_ = 1;
   }
-  if (start.model && usage_error_message([&] { model::plan_of(design_); })) family_ = start.model;
-  const model::ModelPlan plan = family_ ? family_->plan(design_) : model::plan_of(design_);
+  const model::TrainingConfig training{.initializer_range = options.initializer_range,
+                                       .hidden_dropout = options.trainer.hidden_dropout,
+                                       .attention_dropout = options.trainer.attention_dropout};
+  if (start.model &&
+      usage_error_message([&] { saved_ = model::saved_design(design_, training); })) {
+    family_ = start.model;
+    saved_ = family_->saved_design(design_, training);
+  } else if (!start.model) {
+    saved_ = model::saved_design(design_, training);
+  }
+  const model::ModelPlan& plan = saved_.plan;
   prefix_ = plan.prefix;
-  is_bert_ = !family_ && model::config_of(design_).family == "bert";
+  is_bert_ = !family_ && saved_.family == "bert";
   model_map_ = add_model(plan, nullptr, "", ParameterMap(), parameters_);
   map_ = add_classifier(design_.hidden_size, std::ssize(names_), options.pooling,
                         is_bert_ ? prefix_ : "", parameters_);
@@ -342,11 +351,7 @@ std::vector<std::pair<std::string, std::string>> ClassifyRun::facts() {
 }
 
 std::string ClassifyRun::config_text() const {
-  const model::TrainingConfig training{.initializer_range = options_.initializer_range,
-                                       .hidden_dropout = options_.trainer.hidden_dropout,
-                                       .attention_dropout = options_.trainer.attention_dropout};
-  std::string text =
-      family_ ? family_->config(design_, training) : model::config_of(design_, training).text;
+  std::string text = saved_.config;
   const std::string names = json_text(
       [&](JsonWriter& json) {
         json.begin_object();
@@ -377,8 +382,8 @@ void ClassifyRun::save(
     const std::vector<std::pair<std::string, std::string>>& files,
     const std::function<std::pair<std::string, std::string>(const FileDigests& others)>& record) {
   const model::ModelWeights<float> weights = weights_of(design_, model_map_, parameters_);
-  model::ModelFiles model = family_ ? family_->files(design_, weights, {}, false)
-                                    : model::model_files(design_, weights, {});
+  model::ModelFiles model =
+      family_ ? family_->files(design_, weights, {}, false) : model::model_files(saved_, weights);
   std::deque<std::vector<float>> given_units;
   map_.for_each([&](Role role, bool bias, Index /*layer*/, Index /*part*/, Index at) {
     const MatrixView<float> value = parameters_.value(at);

@@ -191,9 +191,11 @@ class ClassifyRun {
   LabelledTexts texts_;
   double mean_ = 0, deviation_ = 1;  ///< of the numbers that are learnt
   model::Design design_;
-  /// Where the design is one of its family alone; else plan_of's family is written.
+  /// Where the design is one of its family alone; else the family of model::saved_design is
+  /// written.
   std::shared_ptr<const model::StartingModel> family_;
-  std::string prefix_;  ///< of the model's tensors
+  model::SavedDesign saved_;  ///< `design_` as it is written
+  std::string prefix_;        ///< of the model's tensors
   bool is_bert_ = false;
   Parameters<float> parameters_;
   ParameterMap model_map_, map_;

@@ -459,7 +459,7 @@ template <class T>
 void add_electra(ElectraModel& model, bool shared, Parameters<T>& parameters) {
   const auto add = [&](const model::Design& design, const std::optional<model::ModelPlan>& own,
                        const std::string& prefix, const ParameterMap& with) {
-    const model::ModelPlan plan = own ? *own : model::plan_of(design);
+    const model::ModelPlan plan = own ? *own : model::saved_design(design).plan;
     return add_model(plan, model::head_like(plan, design.head), prefix, with, parameters);
   };
   model.second_map = add(model.second, model.second_plan, "", ParameterMap());

@@ -166,9 +166,9 @@ struct ElectraModel {
   model::Design second;                     ///< of the second network, which is kept
   ParameterMap generator_map;               ///< places of the generator; add_electra() sets it
   ParameterMap second_map;                  ///< places of the second; add_electra() sets it
-  /// The names of the generator's tensors in files; none: those of model::plan_of.
+  /// The names of the generator's tensors in files; none: those of model::saved_design.
   std::optional<model::ModelPlan> generator_plan;
-  /// The names of the second network's tensors in files; none: those of model::plan_of.
+  /// The names of the second network's tensors in files; none: those of model::saved_design.
   std::optional<model::ModelPlan> second_plan;
   std::vector<model::Role> apart;        ///< tables that each has of its own, though they fit
   CopyGateParameters gate;               ///< with ElectraVariant::copies; add_electra() sets it

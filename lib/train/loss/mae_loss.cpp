@@ -171,10 +171,10 @@ model::Design decoder_design(const DesignRecipe& own, const ObjectiveOptions& re
 template <class T>
 void add_mae(MaeModel& model, Parameters<T>& parameters) {
   model.encoder_map =
-      add_model(model.encoder_plan ? *model.encoder_plan : model::plan_of(model.encoder), nullptr,
-                "", ParameterMap(), parameters);
+      add_model(model.encoder_plan ? *model.encoder_plan : model::saved_design(model.encoder).plan,
+                nullptr, "", ParameterMap(), parameters);
   const ParameterMap tables = shared_tables(model.encoder, model.encoder_map, model.decoder);
-  const model::ModelPlan plan = model::plan_of(model.decoder);
+  const model::ModelPlan plan = model::saved_design(model.decoder).plan;
   model.decoder_map =
       add_model(plan, model::head_like(plan, model.decoder.head), "decoder.", tables, parameters);
 }

@@ -41,7 +41,7 @@ struct MaeModel {
   model::Design decoder;     ///< of the other one
   ParameterMap encoder_map;  ///< places of the encoder; add_mae() sets it
   ParameterMap decoder_map;  ///< places of the decoder; add_mae() sets it
-  /// The names of the encoder's tensors in files; none: those of model::plan_of.
+  /// The names of the encoder's tensors in files; none: those of model::saved_design.
   std::optional<model::ModelPlan> encoder_plan;
 };
 

@@ -124,7 +124,7 @@ void change_position(const DesignChanges& changes, Design& design) {
     Design native = design;
     set_position(recipe, native);
     const auto has_family = [](const Design& one) {
-      return !usage_error_message([&] { model::plan_of(one); });
+      return !usage_error_message([&] { model::saved_design(one); });
     };
     // A bare name asks for masque's own positions. With arguments they may not change who
     // writes the model, and so which parameters it has.

@@ -185,7 +185,7 @@ void TrainingRun::add_other(const model::ModelWeights<float>& weights,
   model::ModelFiles files =
       options_.init_generator
           ? options_.init_generator->files(*second.design, weights, options.training)
-          : model::model_files(*second.design, weights, options.training);
+          : model::model_files(model::saved_design(*second.design, options.training), weights);
   files.config.name = folder + files.config.name;
   files.weights.name = folder + files.weights.name;
   options.files.push_back(std::move(files.config));
@@ -208,18 +208,23 @@ model::TrainingConfig TrainingRun::training_config() const {
           .begin_token = corpus_.begin_token()};
 }
 
+model::SavedDesign TrainingRun::saved_as(const std::shared_ptr<const model::StartingModel>& start,
+                                         const model::Design& design) const {
+  return start ? start->saved_design(design, training_config())
+               : model::saved_design(design, training_config());
+}
+
 model::ModelFiles TrainingRun::model_files(const model::Design& design,
                                            const model::ModelWeights<float>& weights) const {
-  return options_.init ? options_.init->files(design, weights, training_config())
-                       : model::model_files(design, weights, training_config());
+  return options_.init
+             ? options_.init->files(design, weights, training_config())
+             : model::model_files(model::saved_design(design, training_config()), weights);
 }
 
 model::SaveOptions TrainingRun::save_options(std::deque<InputFile>& opened) const {
   model::SaveOptions options;
   options.training = training_config();
-  const std::string config = options_.init ? options_.init->config(design_, options.training)
-                                           : model::config_of(design_, options.training).text;
-  options.files = tokenizer_files(tokenizer_, config, opened);
+  options.files = tokenizer_files(tokenizer_, saved_.config, opened);
   return options;
 }
 
@@ -350,14 +355,10 @@ void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
 }
 
 Settings TrainingRun::configs() const {
-  const auto text = [this](const auto& start, const model::Design& design) {
-    return start ? start->config(design, training_config())
-                 : model::config_of(design, training_config()).text;
-  };
-  Settings configs{{"config.json", text(options_.init, design_)}};
+  Settings configs{{"config.json", saved_.config}};
   if (const Other second = other(); second.design != nullptr)
     configs.emplace_back(second.folder() + "config.json",
-                         text(options_.init_generator, *second.design));
+                         saved_as(options_.init_generator, *second.design).config);
   return configs;
 }
 

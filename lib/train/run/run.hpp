@@ -103,7 +103,7 @@ class TrainingRun {
   /// The design of the network that is kept.
   const model::Design& design() const { return design_; }
   /// The family whose config.json it gets.
-  const std::string& family() const { return family_; }
+  const std::string& family() const { return saved_.family; }
   /// Number of values of all networks.
   Index parameter_count() const { return parameters_.size(); }
   /// Number of values that are trained.
@@ -214,6 +214,9 @@ class TrainingRun {
   void check_unedited(const std::string& folder) const;
   void check_design(const std::string& folder) const;
   model::TrainingConfig training_config() const;
+  /// `design` as it is written: by the checkpoint `start`, if there is one.
+  model::SavedDesign saved_as(const std::shared_ptr<const model::StartingModel>& start,
+                              const model::Design& design) const;
   model::ModelFiles model_files(const model::Design& design,
                                 const model::ModelWeights<float>& weights) const;
   void make_two(const ElectraVariant& variant);
@@ -242,7 +245,7 @@ class TrainingRun {
   text::Tokenizer tokenizer_;
   Corpus corpus_;
   model::Design design_;
-  std::string family_;
+  model::SavedDesign saved_;  ///< `design_` as it is written
   mutable Parameters<float> parameters_;
   ParameterMap map_;
   std::unique_ptr<const Objective> objective_;  ///< of one network

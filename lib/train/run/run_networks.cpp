@@ -102,7 +102,6 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
     make_one();
   }
   choose_trained();
-  family_ = options_.init ? options_.init->family_of(design_) : model::config_of(design_).family;
   if (objective_) check_mask_lengths(design_, corpus_, options_.requested.drop.rate > 0);
   trainer_ = std::make_unique<Trainer>(*loss_, parameters_, corpus_, options_.trainer, ranks);
   if (ranks.count() > 1) {
@@ -320,8 +319,8 @@ void TrainingRun::set_latents() {
 }
 
 void TrainingRun::start_network() {
-  const model::ModelPlan plan =
-      options_.init ? options_.init->plan(design_) : model::plan_of(design_);
+  saved_ = saved_as(options_.init, design_);
+  const model::ModelPlan& plan = saved_.plan;
   map_ = add_model(plan, model::head_like(plan, design_.head), "", ParameterMap(), parameters_);
   initialize_parameters(design_, map_,
                         {.seed = options_.trainer.seed,
@@ -339,14 +338,13 @@ bool TrainingRun::reads_initializer_range() const {
   if (other().design != nullptr && !options_.init_generator) return true;
   model::TrainingConfig another = training_config();
   another.initializer_range *= 2;
-  return options_.init->config(design_, training_config()) !=
-         options_.init->config(design_, another);
+  return saved_.config != options_.init->saved_design(design_, another).config;
 }
 
 std::string TrainingRun::transformers_class() const {
-  const model::Family* family = model::find_family(family_);
+  const model::Family* family = model::find_family(saved_.family);
   if (family == nullptr || !model::in_transformers(*family)) return "";
-  return model::class_name(*family, family_, design_.head.kind);
+  return model::class_name(*family, saved_.family, design_.head.kind);
 }
 
 std::string TrainingRun::transformers_hint() const {
@@ -363,7 +361,7 @@ std::string TrainingRun::transformers_hint() const {
     design.mask = design_.mask;
     design.variants.masks = design_.variants.masks;
     design.type_vocab_size = design_.type_vocab_size;
-    const std::string family = model::config_of(design).family;
+    const std::string family = model::saved_design(design).family;
     const model::Family* known = model::find_family(family);
     if (known == nullptr || !model::in_transformers(*known)) return;
     hint = fmt::format("; with {} pre and {} gelu_new it has, as {}", field("norm_placement"),
@@ -429,9 +427,10 @@ void TrainingRun::start_electra(ElectraModel& model) {
   const ModelWeights<float> weights =
       options_.init ? starting_weights(*options_.init, model.second) : ModelWeights<float>();
   ModelWeights<float> of_generator;
-  if (options_.init) model.second_plan = options_.init->plan(model.second);
+  saved_ = saved_as(options_.init, model.second);
+  model.second_plan = saved_.plan;
   if (options_.init_generator) {
-    model.generator_plan = options_.init_generator->plan(model.generator);
+    model.generator_plan = options_.init_generator->saved_design(model.generator).plan;
     of_generator = starting_weights(*options_.init_generator, model.generator);
     if (shared) different = different_tables(model, weights, of_generator);
     std::erase_if(different, [&](Role role) {
@@ -510,7 +509,8 @@ void TrainingRun::make_mae() {
       decoder_recipe(options_.design, options_.decoder_size, options_.decoder_layers);
   MaeModel& model = mae_.emplace();
   model.encoder = design_;
-  if (options_.init) model.encoder_plan = options_.init->plan(design_);
+  saved_ = saved_as(options_.init, design_);
+  model.encoder_plan = saved_.plan;
   model.decoder = decoder_design(recipe, requested, design_);
   add_mae(model, parameters_);
   map_ = model.encoder_map;
