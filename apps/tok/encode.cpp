@@ -286,8 +286,8 @@ cli::ExitCode encode_to_folder(const EncodeCommand& o, const text::Tokenizer& to
   for (int i = 0; i < threads; ++i)
     encoders.push_back(std::make_unique<LineTokenizer>(tokenizer, options));
   input.skip(writer.saved());
-  if (const Index lines = writer.saved().lines; lines > 0)
-    session.note(fmt::format("resuming after line {}", lines));
+  if (const Index encoded = writer.saved().lines; encoded > 0)
+    session.note(fmt::format("resuming after line {}", encoded));
   const auto progress = session.progress("encoding");
   const std::uint64_t total = cli::size_of_input(
       STDIN_FILENO, o.shard ? std::optional(parse_shard(*o.shard)) : std::nullopt);
