@@ -228,9 +228,9 @@ TEST_CASE("correct: chunks change nothing, dropout is drawn by step, training lo
   options.schedule = {.learning_rate = 5e-3, .steps = 60};
   options.batch_size = 6;
   Trainer trainer(*model.loss, model.parameters, corpus, options);
-  const double before = evaluate(*model.loss, corpus, 0).mean();
+  const double before = train::evaluate(*model.loss, corpus, 0).mean();
   for (int i = 0; i < 60; ++i) trainer.step();
-  const StepLosses after = evaluate(*model.loss, corpus, 0);
+  const StepLosses after = train::evaluate(*model.loss, corpus, 0);
   CHECK(after.mean() < 0.6 * before);
   CHECK(after.shares[3].count > after.shares[3].of / 2);
 }
