@@ -1,0 +1,1 @@
+// Nothing in its layer includes this folder.
