@@ -42,10 +42,8 @@ struct Options {
 std::string objective_of(const model::Design& design) {
   if (design.streams == model::Streams::kTowers)
     throw UsageError("two towers are not supported: expected one stack of layers");
-  if (design.streams == model::Streams::kFixedKeys) return "tta";
-  if (design.streams == model::Streams::kTwo) return "plm";
-  if (design.head.kind == model::HeadKind::kMasked) return "mlm";
-  if (design.head.kind == model::HeadKind::kCausal) return "clm";
+  if (const train::ObjectiveKind* kind = train::objective_made_for(design))
+    return std::string(kind->name);
   throw UsageError("no head that predicts tokens: give --objective");
 }
 
@@ -67,8 +65,11 @@ void check(const Options& o) {
   if (!o.steps && o.batch_size) throw UsageError("--batch-size needs --steps");
   if (o.steps && o.optimizer == train::FirstUpdate::kSgd)
     throw UsageError("--optimizer sgd cannot be combined with --steps: expected adam or lamb");
-  if (o.objective == "records")
-    throw UsageError("--objective records: not supported, lines of text have no labels");
+  const train::ObjectiveTraits* const traits = train::find_traits(o.objective.value_or(""));
+  if (traits != nullptr && traits->reads_labels) {
+    throw UsageError(
+        fmt::format("--objective {}: not supported, lines of text have no labels", *o.objective));
+  }
   if (train::has_two_networks(o.objective.value_or("")))
     throw UsageError(
         fmt::format("--objective {}: trains two networks, expected an objective with one network",
@@ -115,7 +116,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   const auto start = std::make_shared<const model::StartingModel>(o.model);
   commands::note_model(o.model, start->design(), session);
   const std::string objective = o.objective ? *o.objective : objective_of(start->design());
-  train::check_objective(objective);
+  const train::ObjectiveTraits& traits = train::objective_traits(objective);
   const text::Tokenizer tokenizer =
       text::Tokenizer::open(o.tokenizer.value_or(o.model), {.model = o.model});
   train::CorpusOptions reading;
@@ -126,7 +127,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   }
   reading.length = o.length.value_or(most > 0 ? std::min<Index>(kLength, most) : kLength);
   reading.threads = o.common.threads;
-  if (objective == "clm") reading.begin = evaluate::begin_token(tokenizer);
+  if (traits.predicts_first) reading.begin = evaluate::begin_token(tokenizer);
   train::RunOptions options = run_options(o, objective);
   options.init = start;
   options.design.max_position_embeddings = reading.length;

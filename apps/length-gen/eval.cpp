@@ -25,12 +25,9 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   length::StreamRequest request = stream_request(o, opened.grid);
   request.objective = objective;
   request.seed = o.common.seed;
-  if (objective != "mlm" && command.is_set("seed"))
-    throw UsageError(
-        fmt::format("{}: only with {} mlm, which draws masks", field("seed"), field("objective")));
+  if (command.is_set("seed")) length::check_masked_option("seed", objective, ", which draws masks");
   if (o.rate) {
-    if (objective != "mlm")
-      throw UsageError(fmt::format("{}: only with {} mlm", field("rate"), field("objective")));
+    length::check_masked_option("rate", objective);
     request.requested.mlm.selection.rate = *o.rate;
   }
   const length::LengthStream stream(request, *opened.tokenizer);

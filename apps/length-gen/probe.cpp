@@ -34,7 +34,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const TreatedModel opened = open_treated_model(o, session);
   length::StreamRequest request = stream_request(o, opened.grid);
-  request.objective = "tta";  // nothing is hidden
+  request.objective = length::scored_objective(evaluate::ScoreKind::kTta);  // nothing is hidden
   const length::LengthStream stream(request, *opened.tokenizer);
   if (stream.note()) session.note(*stream.note());
   std::vector<std::string> files{"results.tsv"};

@@ -9,6 +9,7 @@
 #include "base/string/name_list.hpp"
 #include "base/thread/parallel.hpp"
 #include "commands/run_options.hpp"
+#include "length/stream.hpp"
 #include "run_output.hpp"
 #include "scoring_options.hpp"
 
@@ -134,8 +135,7 @@ std::unique_ptr<const length::LengthSubject> subject_of(const RunOptions& o,
   text.tokenizer = *o.tokenizer;
   text.objective = o.objective_given.value_or(o.objective);
   if (o.rate) {
-    if (text.objective != "mlm")
-      throw UsageError(fmt::format("{}: only with {} mlm", field("rate"), field("objective")));
+    length::check_masked_option("rate", text.objective);
     text.requested.mlm.selection.rate = *o.rate;
   }
   text.train_lengths = train_lengths;

@@ -202,9 +202,8 @@ std::vector<std::string> words_of(const cli::Command& c, const std::vector<cli::
 /// Throws UsageError for an objective that needs what the tokenizer of bytes lacks; it alone is
 /// known without a file.
 void check_objective(const TrainOptions& o, train::ObjectiveOptions requested) {
-  const auto named = [&](const train::ObjectiveKind* kind) { return kind->name == o.objective; };
-  if (o.tokenizer != "bytes" || o.replace != "mask" || o.objective == "records" ||
-      std::ranges::none_of(train::objectives(), named))
+  if (o.tokenizer != "bytes" || o.replace != "mask" ||
+      train::objective_traits(o.objective).reads_labels || train::has_two_networks(o.objective))
     return;
   requested.tokens = train::token_table(text::Tokenizer::open("bytes"));
   requested.pairs = o.format == "pairs";

@@ -290,9 +290,10 @@ train::CorpusOptions corpus_options(const TrainOptions& o) {
   train::CorpusOptions options;
   options.format = format_of(o.format);
   options.length = o.length;
-  options.labels = o.objective == "records";
-  options.dropped = o.objective == train::kMae || o.objective == "mae-mask";
-  options.corrections = o.objective == train::kCorrect;
+  const train::ObjectiveTraits& traits = train::objective_traits(o.objective);
+  options.labels = traits.reads_labels;
+  options.dropped = traits.reads_dropped;
+  options.corrections = traits.reads_corrections;
   options.threads = o.common.threads;
   options.field = o.field;
   options.json_is_text = o.requested_format == "lines";
@@ -508,18 +509,19 @@ void check_format(const TrainOptions& o) {
   if (reading.labels && reading.format != train::CorpusFormat::kRecords) expect("records");
   if (reading.corrections && reading.format != train::CorpusFormat::kPairs) expect("pairs");
   // Blocks begin anywhere, not with the token that has the bottlenecks.
-  if (o.objective == "univae" && reading.format == train::CorpusFormat::kBlocks) expect("lines");
+  if (train::objective_traits(o.objective).latent && reading.format == train::CorpusFormat::kBlocks)
+    expect("lines");
 }
 
 namespace {
 
-/// Bottlenecks stand at the token that the tokenizer puts in front of a text.
-void check_univae(const text::Tokenizer& tokenizer) {
+/// Latent bottlenecks stand at the token that the tokenizer puts in front of a text.
+void check_latent(const std::string& objective, const text::Tokenizer& tokenizer) {
   const text::TemplateTokens around = text::template_tokens(tokenizer, 1);
   if (around.before.empty() || around.after.empty()) {
     throw InputError(
-        fmt::format("{} univae: needs a tokenizer that adds tokens before and after a text",
-                    field("objective")));
+        fmt::format("{} {}: needs a tokenizer that adds tokens before and after a text",
+                    field("objective"), objective));
   }
 }
 
@@ -583,9 +585,10 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
     reading.positions = commands::position_rule(o.start->design());
   }
   const records::SimilarTokens similar = similar_of(o, tokenizer, session);
-  if (o.objective == "univae") check_univae(tokenizer);
+  const train::ObjectiveTraits& traits = train::objective_traits(o.objective);
+  if (traits.latent) check_latent(o.objective, tokenizer);
   // What a causal model reads in front of a line, where the template has nothing.
-  if (o.objective == "clm") reading.begin = evaluate::begin_token(tokenizer);
+  if (traits.predicts_first) reading.begin = evaluate::begin_token(tokenizer);
   train::Corpus corpus = train::read_corpus(o.text, tokenizer, reading);
   check_dropped(o, corpus);
   // As of plm: a query stream sees no positions of the input.

@@ -210,10 +210,7 @@ records::SimilarTokens similar_of(const TrainOptions& o, const text::Tokenizer& 
                                   cli::Session& session) {
   const std::optional<std::string> file = commands::similar_file_of(o.replace);
   if (!file) return {};
-  const auto known = train::has_two_networks(o.objective)
-                         ? std::vector<std::string_view>()
-                         : train::find_objective(o.objective).options;
-  if (std::ranges::find(known, "replace") == known.end()) {
+  if (!train::objective_traits(o.objective).reads("replace")) {
     throw UsageError(fmt::format("{} has no effect with the objective {}; remove it",
                                  field("replace"), o.objective));
   }

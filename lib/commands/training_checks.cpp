@@ -64,36 +64,27 @@ void refuse_training(const cli::Command& command, std::string_view because,
 
 namespace {
 
-/// What an objective, or one of two networks, reads.
-std::vector<std::string_view> read_by(const std::string& objective) {
-  if (train::find_electra(objective) != nullptr) return {"rate", "drop"};
-  if (objective == train::kCorrect) return {};
-  return train::find_objective(objective == train::kMae ? "mae-mask" : objective).options;
+/// Refuses the options of `command` that other objectives than `objective` read.
+void refuse_other_objectives(const cli::Command& command, const std::string& objective) {
+  const std::vector<train::NamedObjective> all = train::all_objectives();
+  const train::ObjectiveTraits& own = train::objective_traits(objective);
+  for (const cli::Entry& entry : command.entries()) {
+    const std::string option = cli::key_of(entry);
+    std::string name = option;
+    std::ranges::replace(name, '-', '_');
+    const auto reads = [&](const train::NamedObjective& one) { return one.traits.reads(name); };
+    if (!own.reads(name) && std::ranges::any_of(all, reads))
+      refuse_unread(command, {option}, fmt::format("with the objective {}", objective));
+  }
 }
 
-constexpr std::array<std::string_view, 30> kObjectiveOptions{
-    "rate",          "unit",         "choice",
-    "span-p",        "span-longest", "split",
-    "replace",       "draws",        "fixed-selection",
-    "predict",       "perm-size",    "alpha",
-    "beta",          "source",       "mix",
-    "mae-ratio",     "streams",      "mask",
-    "drop",          "block-size",   "latent-layers",
-    "latent-size",   "kappa",        "no-spans",
-    "causal-blocks", "memory",       "learned-kappa",
-    "kl-weight",     "kl-cycle",     "free-nats"};
 constexpr std::array<std::string_view, 7> kMaskedOptions{
     "rate", "unit", "choice", "span-p", "span-longest", "split", "replace"};
 
 void check_objective(const cli::Command& command, const TrainingOptions& o, bool pairs) {
-  const std::vector<std::string_view> read = read_by(o.objective);
-  for (const std::string_view option : kObjectiveOptions) {
-    std::string name(option);
-    std::ranges::replace(name, '-', '_');
-    if (std::ranges::find(read, name) == read.end())
-      refuse_unread(command, {option}, fmt::format("with the objective {}", o.objective));
-  }
-  if (std::ranges::find(read, "rate") != read.end()) {
+  const train::ObjectiveTraits& traits = train::objective_traits(o.objective);
+  refuse_other_objectives(command, o.objective);
+  if (traits.reads("rate")) {
     const std::vector<double> rates = parse_shares("rate", o.mlm.selection.rate, 1, 2);
     if (rates.back() == 0) {
       throw UsageError(
@@ -102,18 +93,19 @@ void check_objective(const cli::Command& command, const TrainingOptions& o, bool
   }
   if (train::has_two_networks(o.objective))
     refuse_unread(command, {"allow-leak"}, fmt::format("with the objective {}", o.objective));
-  if (o.objective == "unilm") {
+  if (traits.reads("mix")) {
     const std::vector<double> mix = parse_shares("mix", o.prefix.mix, 4, 4);
     if (pairs) {
-      refuse_unread(command, kMaskedOptions, "with the objective unilm on pairs");
-      refuse_unread(command, {"source", "mix"}, "with the objective unilm on pairs");
+      const std::string on_pairs = fmt::format("with the objective {} on pairs", o.objective);
+      refuse_unread(command, kMaskedOptions, on_pairs);
+      refuse_unread(command, {"source", "mix"}, on_pairs);
     }
     if (mix[0] == 0)
       refuse_unread(command, kMaskedOptions, fmt::format("with {} {}", field("mix"), o.prefix.mix));
     if (mix[1] == 0)
       refuse_unread(command, {"source"}, fmt::format("with {} {}", field("mix"), o.prefix.mix));
   }
-  if (o.objective != "mdlm" && !o.memory)
+  if (traits.reads("memory") && !o.memory)
     refuse_unread(command, {"block-size"}, fmt::format("without {}", field("memory")));
   if (o.memory && *o.memory == 0 && !o.block_size)
     throw UsageError(fmt::format("{} 0: needs {}", field("memory"), field("block_size")));
@@ -128,8 +120,7 @@ void check_objective(const cli::Command& command, const TrainingOptions& o, bool
   if (o.mlm.selection.selection.choice != records::Choice::kSpan)
     refuse_unread(command, {"span-p", "span-longest"},
                   fmt::format("without {} span", field("choice")));
-  const bool mae = std::ranges::find(read, "mae_ratio") != read.end();
-  check_drop(o.drop, mae);
+  check_drop(o.drop, traits.reads("mae_ratio"));
 }
 
 /// Whether a scheme has parameters that layers could share.
@@ -233,7 +224,6 @@ void check_decay(const cli::Command& command, const TrainingOptions& o) {
 }
 
 void check_options(const cli::Command& command, const TrainingOptions& o, bool pairs) {
-  train::check_objective(o.objective);
   check_objective(command, o, pairs);
   check_design(command, o);
   check_decay(command, o);

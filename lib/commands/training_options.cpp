@@ -136,8 +136,8 @@ train::RunOptions run_options(const TrainingOptions& o, std::int64_t steps, std:
   train::RunOptions run;
   run.design = o.design;
   // A query stream sees no positions of the input. With a mixer the objective is refused.
-  const bool two_streams =
-      (o.objective == "plm" || o.objective == "plm-hf") && o.design.mixer.empty();
+  const train::ObjectiveTraits* const traits = train::find_traits(o.objective);
+  const bool two_streams = traits != nullptr && traits->query_stream && o.design.mixer.empty();
   run.design.position =
       model::position_text(o.position.value_or(two_streams ? "rope" : run.design.position));
   run.objective = o.objective;

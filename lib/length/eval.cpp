@@ -10,6 +10,7 @@
 #include "base/thread/parallel.hpp"
 #include "evaluate/score/model_kinds.hpp"
 #include "evaluate/score/score_leak.hpp"
+#include "length/stream.hpp"
 #include "mask/builtin.hpp"
 #include "model/masks.hpp"
 #include "records/selection.hpp"
@@ -20,11 +21,6 @@ namespace {
 
 using evaluate::ScoreKind;
 using model::HeadKind;
-
-ScoreKind kind_of(const std::string& objective) {
-  if (objective == "tta") return ScoreKind::kTta;
-  return objective == "clm" ? ScoreKind::kCausal : ScoreKind::kPll;
-}
 
 /// The likeliest token of every row.
 class LikeliestTokens final : public model::Observer {
@@ -112,8 +108,8 @@ std::string length_objective(const model::TreatableModel& model) {
   if (model::has_one_number(design.head.kind) || design.streams == model::Streams::kTwo)
     throw InputError(model.path(), "expected a masked language model, a T-TA or a causal model");
   const ScoreKind kind = evaluate::default_kind(design, {});
-  if (kind == ScoreKind::kTta) return "tta";
-  return kind == ScoreKind::kCausal ? "clm" : "mlm";
+  const bool one_pass = kind == ScoreKind::kTta || kind == ScoreKind::kCausal;
+  return scored_objective(one_pass ? kind : ScoreKind::kPll);
 }
 
 void check_length_objective(const std::string& objective, const model::TreatableModel& model) {
@@ -122,16 +118,15 @@ void check_length_objective(const std::string& objective, const model::Treatable
     throw UsageError(fmt::format("{} {}: {} expects {}: {}", field("objective"), objective,
                                  model.path(), own, why));
   };
-  if (objective != "mlm" && objective != "tta" && objective != "clm")
-    throw UsageError(fmt::format("{} {}: expected mlm, tta or clm", field("objective"), objective));
-  if (objective != "clm" && model.design().head.kind != HeadKind::kMasked)
+  const ScoreKind kind = scored_kind(objective);
+  if (kind != ScoreKind::kCausal && model.design().head.kind != HeadKind::kMasked)
     refuse("its head predicts the next token");
-  if (objective == "mlm") return;
-  const auto leak = input_error_message(
-      [&] { evaluate::ScoreLeak(kind_of(objective), model.design(), {}).start(); });
+  if (kind == ScoreKind::kPll) return;
+  const auto leak =
+      input_error_message([&] { evaluate::ScoreLeak(kind, model.design(), {}).start(); });
   if (leak)
-    refuse(objective == "clm" ? "its positions read later tokens"
-                              : "its positions read their own token");
+    refuse(kind == ScoreKind::kCausal ? "its positions read later tokens"
+                                      : "its positions read their own token");
 }
 
 model::ModelOptions TreatmentGrid::options(const LengthTreatment& treatment) const {
@@ -191,12 +186,13 @@ std::vector<LengthScore> score_lengths(const TreatmentGrid& grid, const LengthSt
                                        const std::string& objective) {
   const Index room = stream.longest_room();
   const auto parts = static_cast<std::size_t>((std::ssize(stream.ids()) + room - 1) / room);
+  const ScoreKind kind = scored_kind(objective);
   std::vector<evaluate::ScoreLeak> leaks;
   for (const LengthTreatment& treatment : grid.treatments) {
     evaluate::ScoreLeak& leak =
-        leaks.emplace_back(kind_of(objective), grid.model->design(), grid.options(treatment));
+        leaks.emplace_back(kind, grid.model->design(), grid.options(treatment));
     leak.set_name(fmt::format("{} {}", field("objective"), objective));
-    if (treatment.masks.empty() || objective == "mlm") continue;
+    if (treatment.masks.empty() || kind == ScoreKind::kPll) continue;
     for (const Index length : grid.lengths) leak.at(length);
   }
   std::vector<LengthScore> all;
@@ -208,7 +204,7 @@ std::vector<LengthScore> score_lengths(const TreatmentGrid& grid, const LengthSt
     const evaluate::ScoreLeak& leak = leaks[cell.treatment];
     for (const train::Example& block : stream.examples(cell.length)) {
       // A mask of words leaks, or not, by each block's words.
-      if (objective != "mlm" && leak.open())
+      if (kind != ScoreKind::kPll && leak.open())
         leak.close(records::word_lengths(block.ids, grid.tokens));
       scorer.add(treated_block(block, grid, cell.treatment),
                  std::span(part_of).subspan(first, block.rows.size()));

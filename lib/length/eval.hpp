@@ -19,7 +19,7 @@ namespace masque::length {
 /// Throws InputError for models without a head that predicts tokens in one pass of one stream.
 std::string length_objective(const model::TreatableModel& model);
 
-/// Throws UsageError with the reason if `objective` is not mlm, tta or clm, or if `model` cannot do
+/// Throws UsageError with the reason if `objective` has no scored_kind(), or if `model` cannot do
 /// it: it needs another head, or it would read what it predicts. Throws as length_objective.
 void check_length_objective(const std::string& objective, const model::TreatableModel& model);
 

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/file/file.hpp"
+#include "base/string/comma_list.hpp"
 #include "train/data/line_encoder.hpp"
 
 namespace masque::length {
@@ -48,15 +49,47 @@ std::vector<Window> ends(Index tokens, Index piece, Index room, Index scored) {
   return windows;
 }
 
+std::vector<const train::ObjectiveKind*> scored_objectives() {
+  std::vector<const train::ObjectiveKind*> scored;
+  for (const train::ObjectiveKind* kind : train::objectives()) {
+    if (kind->traits.score) scored.push_back(kind);
+  }
+  std::ranges::sort(scored, {},
+                    [](const train::ObjectiveKind* kind) { return *kind->traits.score; });
+  return scored;
+}
+
 }  // namespace
 
+evaluate::ScoreKind scored_kind(std::string_view objective) {
+  std::vector<std::string_view> names;
+  for (const train::ObjectiveKind* kind : scored_objectives()) {
+    if (kind->name == objective) return *kind->traits.score;
+    names.push_back(kind->name);
+  }
+  throw UsageError(
+      fmt::format("{} {}: expected {}", field("objective"), objective, or_list(names)));
+}
+
+std::string scored_objective(evaluate::ScoreKind kind) {
+  for (const train::ObjectiveKind* scored : scored_objectives()) {
+    if (scored->traits.score == kind) return std::string(scored->name);
+  }
+  check_failed("an objective with this score", __FILE__, __LINE__);
+}
+
+void check_masked_option(std::string_view option, std::string_view objective,
+                         std::string_view which) {
+  const std::string masked = scored_objective(evaluate::ScoreKind::kPll);
+  if (objective == masked) return;
+  throw UsageError(
+      fmt::format("{}: only with {} {}{}", field(option), field("objective"), masked, which));
+}
+
 LengthStream::LengthStream(const StreamRequest& request, const text::Tokenizer& tokenizer) {
-  const std::string& name = request.objective;
-  if (name != "mlm" && name != "tta" && name != "clm")
-    throw UsageError(fmt::format("{} {}: expected mlm, tta or clm", field("objective"), name));
+  const bool causal = scored_kind(request.objective) == evaluate::ScoreKind::kCausal;
   if (request.text == "-" || is_stream(request.text))
     throw UsageError("texts are read several times: expected files, not streams");
-  const bool causal = name == "clm";
   read(request, tokenizer);
   place_windows(request, causal);
   // Of a causal model the row in front of a token predicts it.

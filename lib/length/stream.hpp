@@ -5,19 +5,31 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "evaluate/score/length_policy.hpp"
+#include "evaluate/score/score_kind.hpp"
 #include "train/data/cut_sequences.hpp"
 #include "train/data/example.hpp"
 #include "train/data/objective.hpp"
 
 namespace masque::length {
 
+/// Returns the score of texts that `objective` trains for. Throws UsageError with the objectives
+/// that have one: mlm, tta and clm.
+evaluate::ScoreKind scored_kind(std::string_view objective);
+/// Returns the objective of which `kind`, kPll, kTta or kCausal, is the score.
+std::string scored_objective(evaluate::ScoreKind kind);
+/// Throws UsageError if the option `option` has no effect with `objective`, because only a masked
+/// language model reads it; `which` ends the message.
+void check_masked_option(std::string_view option, std::string_view objective,
+                         std::string_view which = "");
+
 /// What a LengthStream is made of.
 struct StreamRequest {
   std::string text;               ///< path of a file
-  std::string objective = "mlm";  ///< mlm, tta or clm
+  std::string objective = "mlm";  ///< one with a scored_kind()
   /// The rate; its `tokens` and `seed` are replaced by the tokenizer's and by `seed`.
   train::ObjectiveOptions requested;
   std::vector<Index> lengths;  ///< tokens of a sequence with those of the template; at least one

@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include "cli/option_values.hpp"
+#include "commands/corruption_options.hpp"
 #include "commands/training_options.hpp"
 
 namespace masque::commands {
@@ -133,6 +135,21 @@ TEST_CASE("every option of a model and of its training changes the settings of i
     }
   }
   CHECK(options == other_values().size());
+}
+
+TEST_CASE("every option that an objective reads is declared, so that others can refuse it") {
+  TrainingOptions unused;
+  std::string replace;
+  cli::Command names("names", "");
+  declare_objective(names, unused);
+  add_replace(names, replace);
+  std::set<std::string> declared{"mask", "streams"};  // by lm-train alone
+  for (const cli::Entry& entry : names.entries()) declared.insert(cli::key_of(entry));
+  for (const train::NamedObjective& objective : train::all_objectives()) {
+    CAPTURE(objective.name);
+    for (const std::string_view option : objective.traits.options)
+      CHECK(declared.contains(cli::key_of(option)));
+  }
 }
 
 TEST_CASE("of a checkpoint's design no option is a setting") {

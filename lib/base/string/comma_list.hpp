@@ -24,6 +24,19 @@ std::string comma_list(const Range& items, const Text& text = {}) {
   return list;
 }
 
+/// Returns `items`, texts, as "a, b or c".
+template <class Range>
+std::string or_list(const Range& items) {
+  std::string list;
+  std::size_t left = std::size(items);
+  for (const auto& item : items) {
+    --left;
+    list += item;
+    list += left > 1 ? ", " : left == 1 ? " or " : "";
+  }
+  return list;
+}
+
 /// "1 line", "2 lines": `count` of `what`, a word that takes an s.
 std::string counted(std::integral auto count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");

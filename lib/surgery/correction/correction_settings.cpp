@@ -313,16 +313,39 @@ CorrectionSettings correction_settings(const CorrectionRequest& request,
 
 namespace {
 
+using Inputs = TrainingRecord::Inputs;
+
 constexpr const char* kTrainingRecord = "training.safetensors";
 
-/// Objectives whose model never reads [MASK].
-constexpr std::array<std::string_view, 12> kWithoutMask{
-    "mae",    "mae-mask", "tta",        "two-tower", "clm",         "plm",
-    "univae", "electra",  "electra-15", "electric",  "replace-mlm", "all-tokens-mlm"};
+/// What the networks of an objective read, by its name in the record.
+struct RecordedObjective {
+  std::string_view name;
+  Inputs model = Inputs::kWithoutMask;
+  std::optional<Inputs> generator = {};  ///< none: there is no generator
+};
 
-/// Objectives of two networks, of which the generator reads [MASK].
-constexpr std::array<std::string_view, 4> kWithGenerator{"electra", "electra-15", "replace-mlm",
-                                                         "all-tokens-mlm"};
+/// The record outlives the program that wrote it, so names stay here. Objectives that are not here
+/// have inputs of several kinds, or are of a later program: Inputs::kOther.
+constexpr std::array<RecordedObjective, 13> kRecordedObjectives{
+    {{"all-tokens-mlm", Inputs::kWithoutMask, Inputs::kMasked},
+     {"clm"},
+     {"electra", Inputs::kWithoutMask, Inputs::kMasked},
+     {"electra-15", Inputs::kWithoutMask, Inputs::kMasked},
+     {"electric", Inputs::kWithoutMask, Inputs::kWithoutMask},
+     {"mae"},
+     {"mae-mask"},
+     {"mlm", Inputs::kMasked},
+     {"plm"},
+     {"replace-mlm", Inputs::kWithoutMask, Inputs::kMasked},
+     {"tta"},
+     {"two-tower"},
+     {"univae"}}};
+
+RecordedObjective recorded_objective(std::string_view name) {
+  const auto* found = std::ranges::find(kRecordedObjectives, name, &RecordedObjective::name);
+  return found == kRecordedObjectives.end() ? RecordedObjective{name, Inputs::kOther} : *found;
+}
+
 /// Of the selected tokens: those that such a generator reads as [MASK], and as they are.
 constexpr double kGeneratorMask = 0.85, kGeneratorKeep = 0.15;
 
@@ -379,16 +402,12 @@ std::optional<TrainingRecord> TrainingRecord::of(const store::Checkpoint& checkp
   TrainingRecord out;
   out.objective = value("objective");
   if (out.objective.empty()) return std::nullopt;
+  const RecordedObjective objective = recorded_objective(out.objective);
+  // Another folder may be called so by chance.
+  if (of_pair && !objective.generator) return std::nullopt;
+  out.inputs = of_pair ? *objective.generator : objective.model;
+  if (out.inputs != Inputs::kMasked) return out;
   if (of_pair) {
-    // Another folder may be called so by chance.
-    if (out.objective != "electric" &&
-        std::ranges::find(kWithGenerator, out.objective) == kWithGenerator.end())
-      return std::nullopt;
-    if (out.objective == "electric") {
-      out.inputs = Inputs::kWithoutMask;
-      return out;
-    }
-    out.inputs = Inputs::kMasked;
     out.rates = {.rate = mean_rate(value("rate"), path),
                  .mask = kGeneratorMask,
                  .keep = kGeneratorKeep,
@@ -396,11 +415,6 @@ std::optional<TrainingRecord> TrainingRecord::of(const store::Checkpoint& checkp
     return out;
   }
   const std::string replace = value("replace");
-  if (std::ranges::find(kWithoutMask, out.objective) != kWithoutMask.end()) {
-    out.inputs = Inputs::kWithoutMask;
-    return out;
-  }
-  if (out.objective != "mlm") return out;
   out.replaces_by_similar = !replace.empty() && replace != "mask";
   out.inputs = out.replaces_by_similar ? Inputs::kWithoutMask : Inputs::kMasked;
   const std::vector<double> split = colon_numbers(value("split"));

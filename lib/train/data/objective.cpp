@@ -30,6 +30,17 @@ const ObjectiveKind& find_objective(std::string_view name) {
                                escape(name), ObjectiveKinds::of_process().names()));
 }
 
+const ObjectiveKind* objective_made_for(const model::Design& design) {
+  for (const ObjectiveKind* kind : objectives()) {
+    if (kind->traits.made_for != nullptr && kind->traits.made_for(design)) return kind;
+  }
+  return nullptr;
+}
+
+bool ObjectiveTraits::reads(std::string_view option) const {
+  return std::ranges::find(options, option) != options.end();
+}
+
 std::string BlockMemory::mask() const {
   return fmt::format("block_memory({},{})", block_size, memory);
 }

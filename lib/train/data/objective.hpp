@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "evaluate/score/score_kind.hpp"
 #include "model/design.hpp"
 #include "records/drop.hpp"
 #include "records/mdlm.hpp"
@@ -139,17 +140,39 @@ class Objective {
 /// 0.
 std::vector<Example> first_examples(const Objective& objective, const Corpus& corpus, Index most);
 
-/// What an objective says of itself. Texts are of one line.
+/// What an objective reads and needs, of one network or two. What is left out it does without.
+struct ObjectiveTraits {
+  /// The options that it reads besides `seed` and `tokens`, spelled as fields ("span_p"): an option
+  /// that another objective reads is refused.
+  std::vector<std::string_view> options = {};
+  /// Whether a new model has two token types even for texts of one segment, because transformers'
+  /// class of that model (BERT, ELECTRA) has them. nullptr: it has not.
+  bool (*two_token_types)(const ObjectiveOptions& options) = nullptr;
+  /// Whether a model of this design was made for the objective, which is then trained unless
+  /// another is named. nullptr: no model says so. At most one objective says so of a design.
+  bool (*made_for)(const model::Design& design) = nullptr;
+  bool reads_labels = false;       ///< CorpusOptions::labels
+  bool reads_dropped = false;      ///< CorpusOptions::dropped
+  bool reads_corrections = false;  ///< CorpusOptions::corrections
+  /// The first token of a text is predicted too, from a token in front of it.
+  bool predicts_first = false;
+  bool query_stream = false;  ///< rows that predict see no positions of the input
+  /// The model has latent bottlenecks (model::LatentDesign), at the token that the tokenizer puts
+  /// in front of a text.
+  bool latent = false;
+  /// The score of a text that the training loss is the mean of; none: no score is alike.
+  std::optional<evaluate::ScoreKind> score = {};
+
+  /// Whether `option` is one of `options`.
+  bool reads(std::string_view option) const;
+};
+
+/// What an objective of one network says of itself. Texts are of one line.
 struct ObjectiveKind {
   std::string_view name;     ///< as on the command line
   std::string_view summary;  ///< what is predicted from what
   std::string_view source;   ///< name, author, year, identifier
-  /// The options that it reads besides `seed` and `tokens`, so that others can be refused: "rate",
-  /// "unit", "choice", "span_p", "span_longest", "split", "replace", "draws", "fixed_selection",
-  /// "predict", "perm_size", "alpha", "beta", "no_spans", "causal_blocks", "source", "mix",
-  /// "mae_ratio", "streams", "mask", "drop", "block_size", "pairs", "latent_layers", "latent_size",
-  /// "kappa", "learned_kappa", "kl_weight", "kl_cycle", "free_nats", "memory".
-  std::vector<std::string_view> options;
+  ObjectiveTraits traits;    ///< what it reads and needs
   /// Makes the objective. Throws UsageError for options that are wrong or do not go together.
   std::unique_ptr<const Objective> (*make)(const ObjectiveOptions& options);
 };
@@ -158,6 +181,8 @@ struct ObjectiveKind {
 std::span<const ObjectiveKind* const> objectives();
 /// Returns the objective called `name`. Throws UsageError with the names that there are.
 const ObjectiveKind& find_objective(std::string_view name);
+/// Returns the objective that a model of `design` was made for; nullptr if no objective says so.
+const ObjectiveKind* objective_made_for(const model::Design& design);
 
 /// `const ObjectiveRegistration kThis{kKind};` in the objective's file.
 struct ObjectiveRegistration {

@@ -175,6 +175,11 @@ model::DetectorDesign detector_sizes(const model::Design& design, const DesignRe
           .intermediate_size = own.intermediate_size};
 }
 
+const ObjectiveTraits& correction_traits() {
+  static const ObjectiveTraits kTraits{.reads_corrections = true};
+  return kTraits;
+}
+
 void adapt_correction(const ObjectiveOptions& requested, const model::DetectorDesign& detector,
                       model::Design& design) {
   adapt_design({.objective = kCorrect,

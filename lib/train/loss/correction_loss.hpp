@@ -15,6 +15,8 @@ namespace masque::train {
 /// The objective's name on the command line. It is no Objective, since two losses are minimised
 /// together.
 inline constexpr std::string_view kCorrect = "correct";
+/// What it reads and needs.
+const ObjectiveTraits& correction_traits();
 
 /// Returns the sizes of a detector of `layers` layers beside a model of `design`, made by `recipe`:
 /// widths of `size` (more than 0, at most 1) times the model's, heads of the same size where that

@@ -389,6 +389,12 @@ template class ElectraLoss<double>;
 
 std::span<const ElectraVariant> electra_variants() { return kVariants; }
 
+const ObjectiveTraits& electra_traits() {
+  static const ObjectiveTraits kTraits{
+      .options = {"rate", "drop"}, .two_token_types = [](const ObjectiveOptions&) { return true; }};
+  return kTraits;
+}
+
 const ElectraVariant* find_electra(std::string_view name) {
   const auto* found = std::ranges::find(kVariants, name, &ElectraVariant::name);
   return found == kVariants.end() ? nullptr : found;

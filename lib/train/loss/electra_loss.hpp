@@ -126,6 +126,8 @@ struct ElectraVariant {
 
 /// All of them, sorted by name.
 std::span<const ElectraVariant> electra_variants();
+/// What each of them reads and needs.
+const ObjectiveTraits& electra_traits();
 /// Returns the variant called `name`; nullptr if it is none of them.
 const ElectraVariant* find_electra(std::string_view name);
 

@@ -111,6 +111,14 @@ StepLosses MaeLoss<T>::evaluate(std::span<const StepItem> items) {
 template class MaeLoss<float>;
 template class MaeLoss<double>;
 
+const ObjectiveTraits& mae_traits() {
+  static const ObjectiveTraits kTraits{
+      .options = {"mae_ratio", "drop"},
+      .two_token_types = [](const ObjectiveOptions&) { return true; },
+      .reads_dropped = true};
+  return kTraits;
+}
+
 void adapt_mae(const ObjectiveOptions& requested, model::Design& encoder) {
   if (encoder.variants.mixer != nullptr) {
     throw UsageError(

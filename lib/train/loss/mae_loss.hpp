@@ -18,6 +18,8 @@ namespace masque::train {
 
 /// The objective's name on the command line. It is no Objective, since there are two networks.
 inline constexpr std::string_view kMae = "mae";
+/// What it reads and needs.
+const ObjectiveTraits& mae_traits();
 
 /// Sets what the objective decides of the design `encoder`, as Objective::adapt: no head. Of
 /// `requested` the tokens and whether there are pairs are read. Throws UsageError also for a mixer

@@ -82,9 +82,19 @@ enum class PlannedSteps {
   kOthers,  ///< perhaps another number
 };
 
-/// Throws UsageError with the names that there are, unless `name` is that of an objective, of one
-/// network or two.
-void check_objective(std::string_view name);
+/// An objective of one network or two.
+struct NamedObjective {
+  std::string_view name;          ///< as on the command line
+  const ObjectiveTraits& traits;  ///< what it reads and needs
+};
+/// Returns all objectives, those of electra_variants(), kMae and kCorrect among them, sorted by
+/// name.
+std::vector<NamedObjective> all_objectives();
+/// Returns what the objective `name`, of one network or two, reads and needs; nullptr if there is
+/// no such objective.
+const ObjectiveTraits* find_traits(std::string_view name);
+/// The same. Throws UsageError with the names that there are.
+const ObjectiveTraits& objective_traits(std::string_view name);
 /// Whether `objective` is one of electra_variants(), kMae or kCorrect: no Objective. kCorrect's
 /// second network is a detector inside the model.
 bool has_two_networks(std::string_view objective);

@@ -2,6 +2,7 @@
 // correction.
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 
 #include <fmt/format.h>
@@ -58,21 +59,40 @@ std::vector<Role> different_tables(const ElectraModel& model, const ModelWeights
   return different;
 }
 
+std::string_view latent_objective() {
+  const auto all = objectives();
+  const auto found =
+      std::ranges::find_if(all, [](const ObjectiveKind* kind) { return kind->traits.latent; });
+  return (*found)->name;
+}
+
 }  // namespace
 
 bool has_two_networks(std::string_view objective) {
   return objective == kMae || objective == kCorrect || find_electra(objective) != nullptr;
 }
 
-void check_objective(std::string_view name) {
-  if (has_two_networks(name)) return;
-  std::vector<std::string_view> known{kMae, kCorrect};
-  for (const ObjectiveKind* kind : objectives()) {
-    if (kind->name == name) return;
-    known.push_back(kind->name);
-  }
-  for (const ElectraVariant& variant : electra_variants()) known.push_back(variant.name);
-  std::ranges::sort(known);
+std::vector<NamedObjective> all_objectives() {
+  std::map<std::string_view, const ObjectiveTraits*> sorted{{kMae, &mae_traits()},
+                                                            {kCorrect, &correction_traits()}};
+  for (const ObjectiveKind* kind : objectives()) sorted.emplace(kind->name, &kind->traits);
+  for (const ElectraVariant& variant : electra_variants())
+    sorted.emplace(variant.name, &electra_traits());
+  std::vector<NamedObjective> all;
+  for (const auto& [name, traits] : sorted) all.push_back({name, *traits});
+  return all;
+}
+
+const ObjectiveTraits* find_traits(std::string_view name) {
+  const std::vector<NamedObjective> all = all_objectives();
+  const auto found = std::ranges::find(all, name, &NamedObjective::name);
+  return found == all.end() ? nullptr : &found->traits;
+}
+
+const ObjectiveTraits& objective_traits(std::string_view name) {
+  if (const ObjectiveTraits* traits = find_traits(name)) return *traits;
+  std::vector<std::string_view> known;
+  for (const NamedObjective& one : all_objectives()) known.push_back(one.name);
   refuse_name("objective", name, known);
 }
 
@@ -137,8 +157,7 @@ void TrainingRun::fill_in() {
   if (options_.streams) requested.records.streams = *options_.streams;
   if (!options_.mask.empty() && ends_with_itself(options_.mask))
     requested.records.predicts_next = true;
-  const bool plain_records = options_.objective == "records" && !requested.records.predicts_next &&
-                             requested.records.streams == model::Streams::kOne;
+  const ObjectiveTraits& traits = objective_traits(options_.objective);
   DesignRecipe& recipe = options_.design;
   const Index longest = std::max(corpus_.longest(), corpus_.position_end());
   if (options_.init) {
@@ -148,10 +167,10 @@ void TrainingRun::fill_in() {
                                    options_.objective, options_.init->path(), field("objective"),
                                    kCorrect));
     }
-    if (design_.variants.latent && options_.objective != "univae") {
-      throw UsageError(fmt::format("{} {}: {} has latent bottlenecks; use {} univae",
+    if (design_.variants.latent && !traits.latent) {
+      throw UsageError(fmt::format("{} {}: {} has latent bottlenecks; use {} {}",
                                    field("objective"), options_.objective, options_.init->path(),
-                                   field("objective")));
+                                   field("objective"), latent_objective()));
     }
     change_design(options_.changes, design_);
     check_corpus_length(corpus_);
@@ -161,11 +180,9 @@ void TrainingRun::fill_in() {
   if (recipe.vocab_size == 0) recipe.vocab_size = static_cast<Index>(tokenizer_.size());
   if (recipe.max_position_embeddings == 0) recipe.max_position_embeddings = longest;
   design_ = design_of(recipe);
-  // BERT and ELECTRA as transformers has them know two kinds of tokens.
-  const bool encoder = options_.objective == "mlm" || options_.objective == "mdlm" ||
-                       plain_records || options_.objective == kMae ||
-                       find_electra(options_.objective) != nullptr;
-  if (encoder && design_.layer_kind == model::LayerKind::kTransformer) design_.type_vocab_size = 2;
+  const bool two_types = traits.two_token_types != nullptr && traits.two_token_types(requested);
+  if (two_types && design_.layer_kind == model::LayerKind::kTransformer)
+    design_.type_vocab_size = 2;
   const text::Roles roles = tokenizer_.roles();
   if (roles.pad) design_.pad_token_id = *roles.pad;
   if (roles.mask) design_.mask_token_id = *roles.mask;

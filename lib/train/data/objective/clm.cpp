@@ -55,7 +55,14 @@ std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options)
 const ObjectiveKind kClm{"clm",
                          "the next token from those before; of pairs the target's",
                          "GPT, Radford et al. 2018",
-                         {"mask", "block_size", "memory", "drop", "pairs"},
+                         {.options = {"mask", "block_size", "memory", "drop"},
+                          .made_for =
+                              [](const model::Design& design) {
+                                return design.streams == model::Streams::kOne &&
+                                       design.head.kind == model::HeadKind::kCausal;
+                              },
+                          .predicts_first = true,
+                          .score = evaluate::ScoreKind::kCausal},
                          read_objective};
 const ObjectiveRegistration kClmRegistration{kClm};
 

@@ -75,7 +75,7 @@ std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options)
 const ObjectiveKind kMaeMask{"mae-mask",
                              "hidden tokens, from those that all rows may read",
                              "MAE, He et al. 2021, arXiv:2111.06377; kexue.fm/archives/8770",
-                             {"mae_ratio", "drop", "pairs"},
+                             {.options = {"mae_ratio", "drop"}, .reads_dropped = true},
                              read_objective};
 const ObjectiveRegistration kMaeMaskRegistration{kMaeMask};
 

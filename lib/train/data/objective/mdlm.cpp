@@ -77,7 +77,8 @@ const ObjectiveKind kMdlm{"mdlm",
                           "tokens hidden at a rate drawn for each sequence: masked diffusion",
                           "MDLM, Sahoo et al. 2024, arXiv:2406.07524; with blocks BD3-LM, Arriola "
                           "et al. 2025, arXiv:2503.09573",
-                          {"block_size", "mask", "drop", "pairs"},
+                          {.options = {"block_size", "mask", "drop"},
+                           .two_token_types = [](const ObjectiveOptions&) { return true; }},
                           read_objective};
 const ObjectiveRegistration kMdlmRegistration{kMdlm};
 

@@ -104,8 +104,15 @@ const ObjectiveKind kMlm{
     "mlm",
     "selected tokens are hidden, replaced or kept, and predicted",
     "BERT, Devlin et al. 2018, arXiv:1810.04805",
-    {"rate", "unit", "choice", "span_p", "span_longest", "split", "replace", "draws",
-     "fixed_selection", "mask", "block_size", "memory", "drop", "pairs"},
+    {.options = {"rate", "unit", "choice", "span_p", "span_longest", "split", "replace", "draws",
+                 "fixed_selection", "mask", "block_size", "memory", "drop"},
+     .two_token_types = [](const ObjectiveOptions&) { return true; },
+     .made_for =
+         [](const model::Design& design) {
+           return design.streams == model::Streams::kOne &&
+                  design.head.kind == model::HeadKind::kMasked;
+         },
+     .score = evaluate::ScoreKind::kPll},
     read_objective};
 const ObjectiveRegistration kMlmRegistration{kMlm};
 

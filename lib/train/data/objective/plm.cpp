@@ -83,18 +83,21 @@ std::unique_ptr<const Objective> make_hf(const ObjectiveOptions& options) {
   return std::make_unique<const Plm>(options, true);
 }
 
-const ObjectiveKind kPlm{"plm",
-                         "the last tokens of a random order, from those before them in it",
-                         "XLNet, Yang et al. 2019, arXiv:1906.08237",
-                         {"predict", "perm_size", "alpha", "beta", "no_spans", "causal_blocks",
-                          "block_size", "memory", "drop", "pairs"},
-                         make_own};
+const ObjectiveKind kPlm{
+    "plm",
+    "the last tokens of a random order, from those before them in it",
+    "XLNet, Yang et al. 2019, arXiv:1906.08237",
+    {.options = {"predict", "perm_size", "alpha", "beta", "no_spans", "causal_blocks", "block_size",
+                 "memory", "drop"},
+     .made_for = [](const model::Design& design) { return design.streams == model::Streams::kTwo; },
+     .query_stream = true},
+    make_own};
 const ObjectiveRegistration kPlmRegistration{kPlm};
 
 const ObjectiveKind kPlmHf{"plm-hf",
                            "the same as transformers has it: [MASK] in the content stream",
                            "transformers, DataCollatorForPermutationLanguageModeling",
-                           {"pairs"},
+                           {.query_stream = true},
                            make_hf};
 const ObjectiveRegistration kPlmHfRegistration{kPlmHf};
 

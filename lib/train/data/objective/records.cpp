@@ -73,15 +73,21 @@ class Records final : public Objective {
   bool two_streams() const { return options().records.streams == model::Streams::kTwo; }
 };
 
+/// Whether the model is an encoder with one stream, as BERT and ELECTRA are.
+bool encodes(const ObjectiveOptions& options) {
+  return !options.records.predicts_next && options.records.streams == model::Streams::kOne;
+}
+
 std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options) {
   return std::make_unique<const Records>(options);
 }
 
-const ObjectiveKind kRecords{"records",
-                             "what records say: their labels, masks, positions and weights",
-                             "droptoken; transformers' data collators",
-                             {"streams", "mask", "pairs"},
-                             read_objective};
+const ObjectiveKind kRecords{
+    "records",
+    "what records say: their labels, masks, positions and weights",
+    "droptoken; transformers' data collators",
+    {.options = {"streams", "mask"}, .two_token_types = encodes, .reads_labels = true},
+    read_objective};
 const ObjectiveRegistration kRecordsRegistration{kRecords};
 
 }  // namespace

@@ -28,11 +28,15 @@ std::unique_ptr<const Objective> read_objective(const ObjectiveOptions& options)
   return std::make_unique<const Tta>(options);
 }
 
-const ObjectiveKind kTta{"tta",
-                         "every token, from all others in one pass",
-                         "T-TA, Shin et al. 2020, arXiv:2004.08097",
-                         {"mask", "drop", "pairs"},
-                         read_objective};
+const ObjectiveKind kTta{
+    "tta",
+    "every token, from all others in one pass",
+    "T-TA, Shin et al. 2020, arXiv:2004.08097",
+    {.options = {"mask", "drop"},
+     .made_for =
+         [](const model::Design& design) { return design.streams == model::Streams::kFixedKeys; },
+     .score = evaluate::ScoreKind::kTta},
+    read_objective};
 const ObjectiveRegistration kTtaRegistration{kTta};
 
 }  // namespace

@@ -33,7 +33,7 @@ const ObjectiveKind kTwoTower{
     "two-tower",
     "every token, from a tower that reads to the right and one that reads to the left",
     "TwoTower, Clark et al. 2020, arXiv:2012.08561",
-    {"drop", "pairs"},
+    {.options = {"drop"}},
     read_objective};
 const ObjectiveRegistration kTwoTowerRegistration{kTwoTower};
 

@@ -90,8 +90,8 @@ const ObjectiveKind kUnilm{"unilm",
                            "one of four per sequence: masked, to a target, left to right, right to "
                            "left; of pairs always to the target",
                            "UniLM, Dong et al. 2019, arXiv:1905.03197",
-                           {"rate", "unit", "choice", "span_p", "span_longest", "split", "replace",
-                            "source", "mix", "drop", "pairs"},
+                           {.options = {"rate", "unit", "choice", "span_p", "span_longest", "split",
+                                        "replace", "source", "mix", "drop"}},
                            read_objective};
 const ObjectiveRegistration kUnilmRegistration{kUnilm};
 

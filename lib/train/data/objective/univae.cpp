@@ -93,8 +93,9 @@ const ObjectiveKind kUnivae{"univae",
                             "the sequence once more, from points on spheres that its first token "
                             "passes on",
                             "UniVAE, Su 2021, kexue.fm/archives/8475",
-                            {"latent_layers", "latent_size", "kappa", "learned_kappa", "kl_weight",
-                             "kl_cycle", "free_nats"},
+                            {.options = {"latent_layers", "latent_size", "kappa", "learned_kappa",
+                                         "kl_weight", "kl_cycle", "free_nats"},
+                             .latent = true},
                             read_objective};
 const ObjectiveRegistration kUnivaeRegistration{kUnivae};
 
