@@ -6,7 +6,8 @@
 
 namespace masque::kernel::reference {
 
-/// σ(x) = 1 / (1 + e^−x) of `x`.
+/// σ(x) = 1 / (1 + e^−x) of `x`. sigmoid_of() rounds differently where x < 0, and results in f64
+/// keep their bits.
 template <class T>
 T sigmoid(T x) {
   return T(1) / (T(1) + std::exp(-x));

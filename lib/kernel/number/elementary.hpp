@@ -148,10 +148,4 @@ inline float fast_sigmoid(float x) {
 /// log(1 + e^x) in double, for any `x`, without overflow; −log σ(−x).
 inline double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
-/// 1 / (1 + e^−x) in double, for any `x`, without overflow.
-inline double exact_sigmoid(double x) {
-  const double e = std::exp(x < 0 ? x : -x);
-  return (x < 0 ? e : 1) / (1 + e);
-}
-
 }  // namespace masque::kernel

@@ -34,4 +34,13 @@ inline std::complex<double> erf_of(std::complex<double> x) {
   return {std::erf(x.real()), slope * x.imag()};
 }
 
+/// σ(x) = 1 / (1 + e^−x) of `x`, of any size: no power overflows.
+template <class T>
+T sigmoid_of(T x) {
+  using std::exp;
+  const bool negative = real_part(x) < 0;
+  const T e = exp(negative ? x : -x);
+  return (negative ? e : T(1)) / (T(1) + e);
+}
+
 }  // namespace masque::kernel::reference

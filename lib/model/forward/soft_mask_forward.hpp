@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/norm.hpp"
+#include "kernel/number/scalar.hpp"
 #include "kernel/parallel.hpp"
 #include "model/forward/embed_forward.hpp"
 
@@ -20,15 +21,6 @@ struct SoftMaskMemory {
   Matrix<T> logits;         ///< (rows, 1) of the detector
   Matrix<T> probabilities;  ///< (rows, 1): σ of these
 };
-
-/// σ(z), without overflow.
-template <class T>
-T logistic(T z) {
-  using std::exp;
-  if (std::real(z) >= 0) return T(1) / (T(1) + exp(-z));
-  const T power = exp(z);
-  return power / (T(1) + power);
-}
 
 /// In states(0, content): e'_i = p_i · e_mask + (1 − p_i) · e_i (equation 3). e_i is the embedding
 /// of token i, of which the norm and the projection after the tables are part; e_mask is that of
@@ -56,7 +48,7 @@ void soft_mask_forward(Run& run) {
   run.detect(plain, logits);
   const MatrixView<T> probabilities = resized(memory.probabilities, n, 1);
   kernel::for_rows(n, mixed.columns, [&](Index i) {
-    const T p = logistic(logits.at(i, 0));
+    const T p = kernel::reference::sigmoid_of(logits.at(i, 0));
     probabilities.at(i, 0) = p;
     for (Index c = 0; c < mixed.columns; ++c)
       mixed.at(i, c) = p * mask.at(i, c) + (T(1) - p) * plain.at(i, c);

@@ -91,10 +91,7 @@ T map_score(ScoreMap map, const T& x) {
     case ScoreMap::kSquaredRelu: return real_part(x) > 0 ? x * x : T{};
     case ScoreMap::kSigmoid: break;
   }
-  const bool negative = real_part(x) < 0;
-  const T e = exp(negative ? x : -x);
-  const T one = static_cast<T>(1);
-  return (negative ? e : one) / (one + e);
+  return kernel::reference::sigmoid_of(x);
 }
 
 /// What normalize_row() shifted the scores by and divided the numerators by.

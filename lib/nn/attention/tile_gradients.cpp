@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "kernel/number/elementary.hpp"
+#include "kernel/number/scalar.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "nn/attention/tile_gradients.cpp"
@@ -40,7 +40,7 @@ HWY_INLINE Group<double> exp_of(const Group<double>& x) {
 /// 1 / (1 + e^−x) without overflow.
 HWY_INLINE Group<float> sigmoid_of(const Group<float>& x) { return simd::sigmoid_group(x); }
 HWY_INLINE Group<double> sigmoid_of(const Group<double>& x) {
-  return each_of(x, kernel::exact_sigmoid);
+  return each_of(x, kernel::reference::sigmoid_of<double>);
 }
 
 template <ScoreMap kMap, class T>

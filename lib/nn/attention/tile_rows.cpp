@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernel/number/elementary.hpp"
+#include "kernel/number/scalar.hpp"
 #include "nn/attention/tile.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -223,7 +223,7 @@ void map_sigmoid(MatrixView<double> x, bool squares, MatrixView<double> sums) {
   for (Index r = 0; r < x.rows; ++r) {
     for (Index j = 0; j < x.columns; ++j) {
       double& a = x.at(r, j);
-      a = kernel::exact_sigmoid(a);
+      a = kernel::reference::sigmoid_of(a);
       sums.at(r, j % kLanes<double>) += squares ? a * a : a;
     }
   }
