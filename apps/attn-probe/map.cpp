@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "commands.hpp"
@@ -47,8 +48,8 @@ double greatest(double so_far, const std::vector<double>& values) {
 /// The largest weights of `cells` × `cells` parts of the map (fewer if it has fewer rows): a thin
 /// line is not lost.
 std::vector<double> pooled(MatrixView<const double> weights, Index zoom) {
-  const Index rows = (weights.rows + zoom - 1) / zoom;
-  const Index columns = (weights.columns + zoom - 1) / zoom;
+  const Index rows = divide_up(weights.rows, zoom);
+  const Index columns = divide_up(weights.columns, zoom);
   std::vector<double> cells(static_cast<std::size_t>(rows * columns), 0);
   for (Index i = 0; i < weights.rows; ++i) {
     for (Index j = 0; j < weights.columns; ++j) {
@@ -63,8 +64,8 @@ std::vector<double> pooled(MatrixView<const double> weights, Index zoom) {
 draw::Figure head_figure(MatrixView<const double> weights, const std::vector<std::string>& labels,
                          Index zoom) {
   const std::vector<double> cells = pooled(weights, zoom);
-  const Index rows = (weights.rows + zoom - 1) / zoom;
-  const Index columns = (weights.columns + zoom - 1) / zoom;
+  const Index rows = divide_up(weights.rows, zoom);
+  const Index columns = divide_up(weights.columns, zoom);
   draw::Figure figure;
   figure.heat = {"weight", 0, greatest(0, cells)};
   draw::Panel panel;
@@ -236,7 +237,7 @@ draw::Figure figure_of(const model::Model& model, const evaluate::Sequence& sequ
     return figure;
   }
   const Index zoom = draw::zoom_for(sequence.size(), kPanelCells);
-  const Index side = (sequence.size() + zoom - 1) / zoom;
+  const Index side = divide_up(sequence.size(), zoom);
   const Index layers = choice.layers(design), heads = choice.heads(design);
   std::vector<SmallMap> maps(static_cast<std::size_t>(layers * heads));
   evaluate::each_head(

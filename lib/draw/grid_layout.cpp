@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/divide.hpp"
 #include "base/escape.hpp"
 #include "draw/page.hpp"
 #include "draw/scene.hpp"
@@ -190,7 +191,7 @@ CellSize cell_size(const Figure& figure, const Metrics& metrics) {
     Index size = common;
     if (labels && cells <= kMostLabels) size = std::max<Index>(size, metrics.line(Font::kLabel));
     if (cells * size < kLeastSide) {
-      size = std::min<Index>(kLargestCell, (kLeastSide + cells - 1) / cells);
+      size = std::min<Index>(kLargestCell, divide_up(kLeastSide, cells));
     }
     return static_cast<int>(size);
   };

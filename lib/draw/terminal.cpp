@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "draw/text.hpp"
@@ -249,7 +250,7 @@ constexpr Index kColumnLabelHeight = 10;
 std::vector<std::string> row_labels(const Panel& panel, CellForm form, const TerminalStyle& style) {
   const Axis& axis = panel.rows;
   const Index rows = rows_of(form);
-  std::vector<std::string> labels(static_cast<std::size_t>((panel.grid.rows + rows - 1) / rows));
+  std::vector<std::string> labels(static_cast<std::size_t>(divide_up(panel.grid.rows, rows)));
   if (!axis.labels.empty() && rows == 1) {
     const Index room = std::max<Index>(kLeastLabel, style.width / 4);
     for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -265,7 +266,7 @@ std::vector<std::string> row_labels(const Panel& panel, CellForm form, const Ter
   }
   for (Index cell = 0; cell < panel.grid.rows; ++cell) {
     const Index begin = axis.first + cell * axis.zoom;
-    const Index position = (begin + step - 1) / step * step;
+    const Index position = round_up(begin, step);
     if (is_few ? cell % step != 0 : position >= begin + axis.zoom) continue;
     labels[static_cast<std::size_t>(cell / rows)] = std::to_string(is_few ? begin : position);
   }
@@ -311,7 +312,7 @@ TerminalLine column_numbers(const Panel& panel, CellForm form, const std::string
   out.add(row_name);
   for (Index cell = 0; cell < cells; ++cell) {
     const Index begin = axis.first + cell * axis.zoom;
-    const Index position = (begin + step - 1) / step * step;
+    const Index position = round_up(begin, step);
     if (position >= begin + axis.zoom) continue;
     const std::string number = std::to_string(position);
     const Index at = margin + cell * columns_of(form);

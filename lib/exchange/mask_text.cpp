@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/checked.hpp"
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json/json.hpp"
@@ -93,7 +94,7 @@ class PbmReader {
     const Index rows = number("height");
     if (packed) ++at_;  // one white space, then bits
     // At least a bit (a character) for every cell must be there before memory is allocated.
-    const auto row_size = static_cast<std::uint64_t>(packed ? (columns + 7) / 8 : columns);
+    const auto row_size = static_cast<std::uint64_t>(packed ? divide_up(columns, 8) : columns);
     const auto needed = checked_multiply(row_size, static_cast<std::uint64_t>(rows));
     const std::uint64_t rest = at_ > bytes_.size() ? 0 : bytes_.size() - at_;
     if (!needed || *needed > rest) {

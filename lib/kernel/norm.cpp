@@ -4,6 +4,7 @@
 #include <complex>
 #include <utility>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "kernel/norm_rows.hpp"
 #include "kernel/parallel.hpp"
@@ -62,20 +63,19 @@ void norm_backward(Norm norm, MatrixView<const T> x, std::span<const T> weight, 
   data_or_null(d_weight, x.columns);
   data_or_null(d_bias, x.columns);
   // Gradients of weight and bias are sums over rows: blocks of fixed size, added in their order.
-  const Index blocks = d_weight.empty() && d_bias.empty() ? 0 : (x.rows + kBlock - 1) / kBlock;
+  const Index blocks = d_weight.empty() && d_bias.empty() ? 0 : divide_up(x.rows, kBlock);
   thread_local Matrix<T> kept;
   Matrix<T>& sums = kept;  // the caller's, on all threads
   sums.resize(blocks, 2 * x.columns);
   std::fill(sums.span().begin(), sums.span().end(), T(0));
-  parallel_ranges((x.rows + kBlock - 1) / kBlock, row_grain(x.columns) / kBlock + 1,
-                  [&](Index begin, Index end) {
-                    for (Index i = begin * kBlock; i < std::min(end * kBlock, x.rows); ++i) {
-                      T* dw = d_weight.empty() ? nullptr : sums.view().row(i / kBlock);
-                      T* db = d_bias.empty() ? nullptr : sums.view().row(i / kBlock) + x.columns;
-                      norm_row_backward(norm, x.row(i), w, x.columns, epsilon, d_y.row(i),
-                                        d_x.row(i), dw, db);
-                    }
-                  });
+  parallel_ranges(
+      divide_up(x.rows, kBlock), row_grain(x.columns) / kBlock + 1, [&](Index begin, Index end) {
+        for (Index i = begin * kBlock; i < std::min(end * kBlock, x.rows); ++i) {
+          T* dw = d_weight.empty() ? nullptr : sums.view().row(i / kBlock);
+          T* db = d_bias.empty() ? nullptr : sums.view().row(i / kBlock) + x.columns;
+          norm_row_backward(norm, x.row(i), w, x.columns, epsilon, d_y.row(i), d_x.row(i), dw, db);
+        }
+      });
   const MatrixView<const T> parts = std::as_const(sums).view();
   for (Index b = 0; b < blocks; ++b) {
     T* dw = d_weight.data();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "kernel/optimizer_rows.hpp"
 #include "kernel/parallel.hpp"
@@ -16,14 +17,14 @@ constexpr Index kBlock = kSquaresBlock;
 /// Calls work(first, count, block) for all blocks of n elements, in parallel.
 template <class Work>
 void for_blocks(Index n, const Work& work) {
-  parallel_ranges((n + kBlock - 1) / kBlock, 1, [&](Index begin, Index end) {
+  parallel_ranges(divide_up(n, kBlock), 1, [&](Index begin, Index end) {
     for (Index b = begin; b < end; ++b) {
       work(b * kBlock, std::min(kBlock, n - b * kBlock), static_cast<std::size_t>(b));
     }
   });
 }
 
-std::size_t block_count(Index n) { return static_cast<std::size_t>((n + kBlock - 1) / kBlock); }
+std::size_t block_count(Index n) { return static_cast<std::size_t>(divide_up(n, kBlock)); }
 
 template <class T>
 Index checked_size(const OptimizedTensor<T>& t) {

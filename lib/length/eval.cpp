@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/thread/interrupt.hpp"
 #include "base/thread/parallel.hpp"
@@ -185,7 +186,7 @@ void for_each_cell(const TreatmentGrid& grid,
 std::vector<LengthScore> score_lengths(const TreatmentGrid& grid, const LengthStream& stream,
                                        const std::string& objective) {
   const Index room = stream.longest_room();
-  const auto parts = static_cast<std::size_t>((std::ssize(stream.ids()) + room - 1) / room);
+  const auto parts = static_cast<std::size_t>(divide_up(std::ssize(stream.ids()), room));
   const ScoreKind kind = scored_kind(objective);
   std::vector<evaluate::ScoreLeak> leaks;
   for (const LengthTreatment& treatment : grid.treatments) {

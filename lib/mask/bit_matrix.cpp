@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/thread/interrupt.hpp"
 
@@ -28,7 +29,7 @@ class BitNode final : public MaskNode {
 }  // namespace
 
 BitMatrix::BitMatrix(Index rows, Index columns)
-    : rows_(rows), columns_(columns), words_((columns + 63) / 64) {
+    : rows_(rows), columns_(columns), words_(divide_up(columns, 64)) {
   const double bytes = static_cast<double>(rows) * static_cast<double>(words_) * 8;
   if (!(bytes <= static_cast<double>(kMaxBytes))) {
     throw InputError(

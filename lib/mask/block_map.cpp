@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/processor/vectorize.hpp"
 #include "base/thread/interrupt.hpp"
@@ -64,7 +65,7 @@ class Walker {
 
  private:
   static Index middle(Range range) {
-    const Index blocks = (range.size() + kBlock - 1) / kBlock;
+    const Index blocks = divide_up(range.size(), kBlock);
     return range.begin +
            static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(blocks)) / 2) * kBlock;
   }
@@ -122,7 +123,7 @@ BlockMap::BlockMap(const Mask& mask) : lengths_(mask.lengths()) {
     }
   });
   // The walk goes by squares; lists go by rows: a counting sort by row, then by column.
-  row_begin_.assign(static_cast<std::size_t>((lengths_.queries + kBlock - 1) / kBlock) + 1, 0);
+  row_begin_.assign(static_cast<std::size_t>(divide_up(lengths_.queries, kBlock)) + 1, 0);
   for (const Found& one : found) ++row_begin_[static_cast<std::size_t>(one.row) + 1];
   for (std::size_t i = 1; i < row_begin_.size(); ++i) row_begin_[i] += row_begin_[i - 1];
   entries_.resize(found.size());

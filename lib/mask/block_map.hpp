@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/divide.hpp"
 #include "mask/mask.hpp"
 
 namespace masque::mask {
@@ -54,7 +55,7 @@ class BlockMap {
   /// Number of block rows.
   Index query_blocks() const { return static_cast<Index>(row_begin_.size()) - 1; }
   /// Number of block columns.
-  Index key_blocks() const { return (lengths_.keys + kBlock - 1) / kBlock; }
+  Index key_blocks() const { return divide_up(lengths_.keys, kBlock); }
   /// Non-empty key blocks of the block row `block`, ascending. Valid as long as the map.
   std::span<const BlockEntry> row(Index block) const;
   /// The cells of a partial block, from its `entry`; rows after the last query are 0.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/processor/vectorize.hpp"
 #include "base/random/random.hpp"
@@ -52,7 +53,7 @@ class Extremes {
   Pair of(Range range) const {
     const auto begin = static_cast<std::size_t>(range.begin);
     const auto end = static_cast<std::size_t>(range.end);
-    const std::size_t first = (begin + kRun - 1) / kRun;
+    const std::size_t first = divide_up(begin, kRun);
     const std::size_t last = end / kRun;
     if (first >= last) return scan(begin, end);
     std::size_t level = 0;

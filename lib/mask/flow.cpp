@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/processor/vectorize.hpp"
 #include "base/thread/interrupt.hpp"
@@ -114,7 +115,7 @@ class Follower {
   BitMatrix step(const Mask& mask, const BitMatrix& own, const BitMatrix& keys) const {
     BitMatrix out(n_, n_);
     const auto words = static_cast<std::size_t>(out.words());
-    parallel_for((n_ + 63) / 64, request_.threads, [&](Index block) {
+    parallel_for(divide_up(n_, 64), request_.threads, [&](Index block) {
       for (Index i = block * 64; i < std::min(n_, block * 64 + 64); ++i) {
         throw_if_interrupted();
         std::uint64_t* row = out.row_words(i);

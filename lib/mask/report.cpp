@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/thread/interrupt.hpp"
 #include "mask/block_map.hpp"
@@ -128,7 +129,7 @@ class Reporter {
   }
 
   static Range in_blocks(Range range) {
-    return {range.begin / BlockMap::kBlock, (range.end + BlockMap::kBlock - 1) / BlockMap::kBlock};
+    return {range.begin / BlockMap::kBlock, divide_up(range.end, BlockMap::kBlock)};
   }
 
   void see(Index back) {
@@ -154,7 +155,7 @@ class BlockCounter {
   const BlockReport& report() const { return report_; }
 
  private:
-  Index blocks(Index length) const { return (length + report_.size - 1) / report_.size; }
+  Index blocks(Index length) const { return divide_up(length, report_.size); }
 
   Range cells(Range range, Index length) const {
     return {range.begin * report_.size, std::min(length, range.end * report_.size)};
@@ -232,8 +233,8 @@ Range in_square(Range range, Index at, Index zoom) {
 Overview::Overview(const Mask& mask, Index zoom)
     : lengths_(mask.lengths()),
       zoom_(zoom),
-      rows_((lengths_.queries + zoom - 1) / zoom),
-      columns_((lengths_.keys + zoom - 1) / zoom) {
+      rows_(divide_up(lengths_.queries, zoom)),
+      columns_(divide_up(lengths_.keys, zoom)) {
   if (columns_ > 0 && rows_ > kMaxCells / columns_) {
     throw UsageError(
         fmt::format("a picture of {} × {} cells, expected at most {}", rows_, columns_, kMaxCells));

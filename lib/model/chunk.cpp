@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "model/model.hpp"
 
@@ -33,9 +34,8 @@ ChunkPlan cut_batch(const Batch& batch, std::span<const Index> wanted, int threa
   ChunkPlan plan;
   const auto total = static_cast<Index>(batch.ids.size());
   // As many chunks for each thread, and at least two.
-  const Index rounds =
-      std::max<Index>(2, (total + kMostRows * threads - 1) / (kMostRows * threads));
-  const Index target = std::max(kFewestRows, (total + rounds * threads - 1) / (rounds * threads));
+  const Index rounds = std::max<Index>(2, divide_up(total, kMostRows * threads));
+  const Index target = std::max(kFewestRows, divide_up(total, rounds * threads));
   std::size_t next_wanted = 0;
   const Index sequences = batch.sequences();
   for (Index s = 0; s < sequences;) {

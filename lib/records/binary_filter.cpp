@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/file/file.hpp"
 #include "base/file/output_folder.hpp"
@@ -209,7 +210,7 @@ Tally filter_binary(const BinaryFilter& filter, const Corruption& corruption) {
                        fmt::format("has a header of llm.c, expected ids only, or {} {}",
                                    field("layout"), "llmc"));
     }
-    const auto used = static_cast<Index>((count + piece_bytes - 1) / piece_bytes);
+    const auto used = static_cast<Index>(divide_up(count, piece_bytes));
     parallel_for(used, threads, [&](Index i) {
       const auto at = static_cast<std::size_t>(i);
       made[at].clear();

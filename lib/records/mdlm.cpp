@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 
 namespace masque::records {
@@ -42,7 +43,7 @@ class Mdlm final : public Corruption {
     const std::size_t block =
         options_.block_size > 0 ? options_.block_size : std::max<std::size_t>(n, 1);
     const std::vector<double> rates =
-        rates_.of(record, std::max<std::size_t>((n + block - 1) / block, 1));
+        rates_.of(record, std::max<std::size_t>(divide_up(n, block), 1));
     std::vector<std::int32_t>& labels = record.labels.make(n);
     record.has_weights = true;
     record.weights.assign(n, 0);

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/digest/hash.hpp"
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/thread/interrupt.hpp"
@@ -78,7 +79,7 @@ void add(Moments& a, const Moments& b) {
   s.count += t.count;
 }
 
-std::uint64_t blocks_of(std::uint64_t elements) { return (elements + kBlock - 1) / kBlock; }
+std::uint64_t blocks_of(std::uint64_t elements) { return divide_up(elements, kBlock); }
 
 /// The values of one block, decoded.
 std::span<const double> read_block(const Checkpoint& checkpoint, const TensorInfo& tensor,

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/divide.hpp"
 #include "nn/example.hpp"
 
 namespace masque::test {

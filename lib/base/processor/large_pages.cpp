@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "base/divide.hpp"
+
 namespace masque {
 namespace {
 
@@ -39,7 +41,7 @@ class Region {
   std::byte* take(std::size_t bytes) {
     if (bytes > size_ - used_) return nullptr;
     std::byte* piece = data_ + used_;
-    used_ += std::min((bytes + kAlignment - 1) / kAlignment * kAlignment, size_ - used_);
+    used_ += std::min(round_up(bytes, kAlignment), size_ - used_);
     return piece;
   }
 

@@ -2,15 +2,14 @@
 // lanes.
 #pragma once
 
+#include "base/divide.hpp"
 #include "kernel/number/lanes.hpp"
 #include "tensor/matrix.hpp"
 
 namespace masque::evaluate {
 
 /// Columns of a padded map of `n` keys: the next multiple of the lanes.
-constexpr Index padded(Index n) {
-  return (n + kernel::kLanes - 1) / kernel::kLanes * kernel::kLanes;
-}
+constexpr Index padded(Index n) { return round_up(n, kernel::kLanes); }
 
 /// What columns are, padded with zeros. Borrowed.
 struct ColumnFacts {

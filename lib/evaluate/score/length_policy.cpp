@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json/json.hpp"
@@ -97,7 +98,7 @@ std::vector<Window> cut_windows(Index tokens, Index capacity, const LengthPolicy
   }
   MASQUE_CHECK(policy.kind == LengthPolicy::Kind::kChunk);
   std::vector<Window> windows;
-  windows.reserve(static_cast<std::size_t>((tokens + capacity - 1) / capacity));
+  windows.reserve(static_cast<std::size_t>(divide_up(tokens, capacity)));
   for (Index begin = 0; begin < tokens; begin += capacity) {
     const Index end = std::min(tokens, begin + capacity);
     windows.push_back({begin, end, begin, end});

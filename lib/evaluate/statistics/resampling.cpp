@@ -7,6 +7,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/processor/vectorize.hpp"
 #include "base/random/random.hpp"
@@ -58,7 +59,7 @@ void draw_bootstrap(const RandomStream& stream, Times& times) {
 
 void draw_coins(const RandomStream& stream, Times& times) {
   constexpr std::size_t kBits = 32;
-  std::vector<std::uint32_t> words((times.size() + kBits - 1) / kBits);
+  std::vector<std::uint32_t> words(divide_up(times.size(), kBits));
   stream.words(words.size(), words.data());
   for (std::size_t i = 0; i < times.size(); ++i)
     times[i] = static_cast<std::uint16_t>(words[i / kBits] >> (i % kBits) & 1);
@@ -125,7 +126,7 @@ std::vector<double> resampled_sums(const SampledRows& rows, const ResamplingRequ
   std::vector<double> out(static_cast<std::size_t>(request.replicates) * width);
   constexpr auto kGroup = static_cast<Index>(kReplicates);
   std::atomic<Index> done = 0;
-  parallel_for((request.replicates + kGroup - 1) / kGroup, request.threads, [&](Index group) {
+  parallel_for(divide_up(request.replicates, kGroup), request.threads, [&](Index group) {
     const Index first = group * kGroup;
     const Index count = std::min(kGroup, request.replicates - first);
     sum_replicates(rows, request, first,

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "exchange/convention.hpp"
 #include "exchange/mask_text.hpp"
@@ -176,9 +177,9 @@ mask::BitMatrix decode_packed(const store::Array& array, const DecodeRequest& re
     throw UsageError(
         fmt::format("packed bits do not contain the number of keys: add {}", field("length")));
   const Index keys = request.lengths->keys;
-  if ((keys + 7) / 8 != width) {
+  if (divide_up(keys, 8) != width) {
     throw InputError(request.path, fmt::format("{} bytes a row, expected {} for {} keys", width,
-                                               (keys + 7) / 8, keys));
+                                               divide_up(keys, 8), keys));
   }
   mask::BitMatrix bits(rows, keys);
   for (Index q = 0; q < rows; ++q) {
@@ -199,7 +200,7 @@ mask::BitMatrix decode_packed(const store::Array& array, const DecodeRequest& re
 
 MatrixSource encode_packed(const mask::Mask& mask, const std::string&) {
   const mask::Lengths lengths = mask.lengths();
-  const auto width = static_cast<std::uint64_t>((lengths.keys + 7) / 8);
+  const auto width = static_cast<std::uint64_t>(divide_up(lengths.keys, 8));
   const auto fill = [mask, width](std::uint64_t offset, MutableBytes out) {
     for (std::byte& byte : out) {
       const auto key = static_cast<Index>(offset % width * 8);

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/processor/large_pages.hpp"
 #include "base/processor/processor.hpp"
@@ -108,8 +109,6 @@ std::byte* scratch(ScratchPurpose purpose, std::size_t bytes) {
 using Type = dnnl::memory::data_type;
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
-
-Index round_up(Index n, Index step) { return (n + step - 1) / step * step; }
 
 /// Shape of one call into the library.
 struct Key {
@@ -305,7 +304,7 @@ PackedWeights::PackedWeights(std::span<const MatrixView<const float>> weights, P
   if (s.round_to_bf16 && has_fast_bf16()) s.type = Type::bf16;
   s.tiles = s.type == Type::bf16 && has_tiles();
   s.padded_inputs = s.tiles ? round_up(s.inputs, kTileInputs) : s.inputs;
-  const Index count = (s.outputs + kBlockColumns - 1) / kBlockColumns;
+  const Index count = divide_up(s.outputs, kBlockColumns);
   std::vector<Desc> descs;
   std::vector<std::size_t> offsets;
   std::size_t total = 0;
@@ -314,7 +313,7 @@ PackedWeights::PackedWeights(std::span<const MatrixView<const float>> weights, P
                         ? descs[0]
                         : packed_desc(block_stride(b), s.padded_inputs, s.type));
     offsets.push_back(total);
-    total += (descs.back().get_size() + 63) / 64 * 64;
+    total += round_up(descs.back().get_size(), 64U);
   }
   s.bytes = large_pages(total);
   for (std::size_t b = 0; b < descs.size(); ++b) {

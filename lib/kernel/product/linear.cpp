@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "kernel/activation_rows.hpp"
 #include "kernel/onednn/matmul_onednn.hpp"
@@ -27,10 +28,10 @@ constexpr double kWork = 1e6;
 /// Rows cut into panels of nearly equal size.
 struct Panels {
   Panels(Index row_count, onednn::PanelShape shape)
-      : rows(row_count), count((row_count + shape.rows - 1) / shape.rows), height(shape.step) {
+      : rows(row_count), count(divide_up(row_count, shape.rows)), height(shape.step) {
     if (count == 0) return;
-    height = ((rows + count - 1) / count + shape.step - 1) / shape.step * shape.step;
-    count = (rows + height - 1) / height;
+    height = round_up(divide_up(rows, count), shape.step);
+    count = divide_up(rows, height);
   }
   Index first(Index panel) const { return panel * height; }
   Index size(Index panel) const { return std::min(height, rows - first(panel)); }
@@ -224,7 +225,7 @@ constexpr Index kPanelRows = 64;
 /// Calls work(begin, end) for panels of rows that do not depend on the number of threads.
 template <class Work>
 void for_panels(Index rows, Index work_per_row, const Work& work) {
-  const Index panels = (rows + kPanelRows - 1) / kPanelRows;
+  const Index panels = divide_up(rows, kPanelRows);
   const Index grain = 500000 / (kPanelRows * std::max<Index>(work_per_row, 1)) + 1;
   parallel_ranges(panels, grain, [&](Index begin, Index end) {
     for (Index p = begin; p < end; ++p) {

@@ -7,6 +7,7 @@
 #define MASQUE_KERNEL_PACKED_PRODUCT_INL
 #endif
 
+#include "base/divide.hpp"
 #include "kernel/number/group-inl.hpp"
 #include "kernel/product/packed_product.hpp"
 
@@ -160,8 +161,8 @@ HWY_NOINLINE void multiply_strips(Index rows, BlockTask<T> t) {
     Index left = rows_of_tile(rows, t);
     rows -= left;
     t.a = tile;
-    for (Index blocks = (left + kMost - 1) / kMost; blocks > 0; --blocks) {
-      const Index count = (left + blocks - 1) / blocks;
+    for (Index blocks = divide_up(left, kMost); blocks > 0; --blocks) {
+      const Index count = divide_up(left, blocks);
       multiply_rows<Numbers, kStrips, static_cast<int>(kMost)>(static_cast<int>(count), t);
       next.prefetch_some();
       left -= count;

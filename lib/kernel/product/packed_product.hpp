@@ -5,6 +5,7 @@
 // the number of registers, so that AVX2 and AVX-512 agree bit for bit.
 #pragma once
 
+#include "base/divide.hpp"
 #include "tensor/matrix.hpp"
 
 namespace masque::kernel {
@@ -32,7 +33,7 @@ struct Strips {
 /// Number of strips of a matrix with `columns` columns.
 template <class T>
 constexpr Index strips_of(Index columns) {
-  return (columns + kStripColumns<T> - 1) / kStripColumns<T>;
+  return divide_up(columns, kStripColumns<T>);
 }
 
 /// Rows of a tile of a left operand that is cut into tiles.

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/processor/vectorize.hpp"
 #include "kernel/number/bfloat16.hpp"
@@ -119,8 +120,6 @@ constexpr Index kGroup = 98304;
 /// Operations that are worth a thread.
 constexpr double kWork = 1e6;
 
-Index parts_of(Index n, Index size) { return (n + size - 1) / size; }
-
 /// A part of the result.
 struct Range {
   Index row, rows;
@@ -130,7 +129,7 @@ struct Range {
 /// Cuts the result into a part for each thread, along its longer side: bits do not depend on it.
 template <class Work>
 void for_ranges(Index rows, const Right& right, const Work& work) {
-  const Index tiles = parts_of(rows, kTileRows), panels = right.panels();
+  const Index tiles = divide_up(rows, kTileRows), panels = right.panels();
   const double depth = static_cast<double>(right.depth()) + 1;
   const auto grain = [&](Index height, Index width) {
     const double one = 2 * depth * static_cast<double>(height) * static_cast<double>(width);
@@ -171,13 +170,13 @@ void multiply_group(const LeftOperand<float>& left, const Right& right, const Ra
 /// inner index is cut at even places, so that pairs stay together.
 template <class Work>
 void for_groups(const Range& range, const Right& right, const Work& work) {
-  const Index blocks = std::max<Index>(parts_of(elements(right.kind(), right.depth()), kDepth), 1);
-  const Index block = parts_of(parts_of(right.depth(), blocks), 2) * 2;
+  const Index blocks = std::max<Index>(divide_up(elements(right.kind(), right.depth()), kDepth), 1);
+  const Index block = round_up(divide_up(right.depth(), blocks), 2);
   const Index most =
       std::max(kGroup / std::max<Index>(std::min(kDepth, block), 1) / kTileRows, Index{1});
-  const Index tiles = parts_of(range.rows, kTileRows),
-              groups = std::max<Index>(parts_of(tiles, most), 1);
-  const Index height = parts_of(tiles, groups) * kTileRows;
+  const Index tiles = divide_up(range.rows, kTileRows),
+              groups = std::max<Index>(divide_up(tiles, most), 1);
+  const Index height = divide_up(tiles, groups) * kTileRows;
   for (Index r = 0; r < range.rows; r += height) {
     const Range group{range.row + r, std::min(height, range.rows - r), range.panel, range.panels};
     for (Index k = 0; k < right.depth(); k += block) {
@@ -204,7 +203,7 @@ void Right::pack(Kind kind, std::span<const float* const> rows, Index columns) {
   resize(kind, static_cast<Index>(rows.size()), columns);
   // Parts of panels, so that there are enough for many threads: 64 rows each.
   constexpr Index kPart = 64;
-  const Index parts = parts_of(depth_, kPart);
+  const Index parts = divide_up(depth_, kPart);
   parallel_ranges(parts * panels(), 8, [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
       const Index p = i % panels(), k = i / panels() * kPart;
@@ -266,7 +265,7 @@ void multiply_transposed(MatrixView<const float> x, const Right& right, MatrixVi
     thread_local Matrix<float> packed;
     for_groups(range, right, [&](const Range& group, Index k, Index count) {
       const Index stride = tile_stride(kind, count);
-      packed.resize(parts_of(group.rows, kTileRows), stride);
+      packed.resize(divide_up(group.rows, kTileRows), stride);
       const bool adds = !sums.empty() && range.panel == 0;
       pack_left_transposed(kind, x.middle_rows(k, count).middle_columns(group.row, group.rows),
                            packed.data(), adds ? sums.data() + group.row : nullptr);

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/divide.hpp"
 #include "kernel/number/precision.hpp"
 #include "kernel/product/packed_product.hpp"
 
@@ -59,10 +60,10 @@ class Right {
   /// read once, not kept. On all threads.
   void pack_transposed(Kind kind, std::span<const float* const> rows, Index depth);
 
-  Kind kind() const { return kind_; }         ///< of the elements
-  Index depth() const { return depth_; }      ///< length of the inner index
-  Index columns() const { return columns_; }  ///< columns of the operand
-  Index panels() const { return (columns_ + kColumns - 1) / kColumns; }  ///< number of panels
+  Kind kind() const { return kind_; }                             ///< of the elements
+  Index depth() const { return depth_; }                          ///< length of the inner index
+  Index columns() const { return columns_; }                      ///< columns of the operand
+  Index panels() const { return divide_up(columns_, kColumns); }  ///< number of panels
   /// The packed operand, (elements(kind, depth), columns). Valid until it is packed again.
   Strips<const float> packed() const { return {data_.data(), data_.columns()}; }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/processor/large_pages.hpp"
 #include "base/processor/processor.hpp"
@@ -67,7 +68,7 @@ StripWeights::StripWeights(std::span<const MatrixView<const float>> weights, Pre
   strips_ = std::shared_ptr<float>(bytes, reinterpret_cast<float*>(bytes.get()));
   const Strips<float> strips{strips_.get(), stride};
   constexpr Index kPart = panel::kColumns;
-  parallel_ranges((outputs_ + kPart - 1) / kPart, 1, [&](Index begin, Index end) {
+  parallel_ranges(divide_up(outputs_, kPart), 1, [&](Index begin, Index end) {
     for (Index first = begin * kPart; first < std::min(end * kPart, outputs_); first += kPart) {
       const std::span<const float* const> some(
           rows.data() + first, static_cast<std::size_t>(std::min(kPart, outputs_ - first)));

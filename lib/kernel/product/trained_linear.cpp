@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/product/linear.hpp"
@@ -35,7 +36,7 @@ void fill_rows(std::span<const T> bias, MatrixView<T> y) {
 template <class T>
 void add_rows_product(MatrixView<const T> x, MatrixView<const T> weight, MatrixView<T> y) {
   constexpr Index kPanel = 16;
-  parallel_ranges((x.rows + kPanel - 1) / kPanel, 1, [&](Index begin, Index end) {
+  parallel_ranges(divide_up(x.rows, kPanel), 1, [&](Index begin, Index end) {
     const Index first = begin * kPanel, count = std::min(end * kPanel, x.rows) - first;
     add_product(x.middle_rows(first, count), weight, y.middle_rows(first, count));
   });
@@ -167,8 +168,8 @@ void add_weight_gradient(MatrixView<const T> x, MatrixView<const T> d_y, Precisi
   if constexpr (std::is_same_v<T, float>) {
     thread_local panel::Right right;
     thread_local std::vector<const float*> rows;
-    const Index blocks = (x.rows + kGradientRows - 1) / kGradientRows;
-    const Index block = blocks == 0 ? 1 : ((x.rows + blocks - 1) / blocks + 1) / 2 * 2;
+    const Index blocks = divide_up(x.rows, kGradientRows);
+    const Index block = blocks == 0 ? 1 : round_up(divide_up(x.rows, blocks), 2);
     for (Index r = 0; r < x.rows; r += block) {
       const Index count = std::min(block, x.rows - r);
       const MatrixView<const float> part = x.middle_rows(r, count);

@@ -4,6 +4,7 @@
 #include <complex>
 #include <utility>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "kernel/number/scalar.hpp"
 #include "kernel/parallel.hpp"
@@ -18,8 +19,6 @@ constexpr float kExcludedLogit = -1e30F;
 
 constexpr Index kTileRows = 128;
 constexpr Index kChunk = 8 * Linear<float>::kColumnBlock;  // columns whose logits exist at a time
-
-Index parts(Index n, Index size) { return (n + size - 1) / size; }
 
 /// log Σ exp of all chunks of a row, added in their order.
 LogSum log_sum(std::span<const ExpSum> chunks) {
@@ -38,13 +37,13 @@ template <class T>
 void log_probability_forward(MatrixView<const T> x, const Linear<T>& head, double scale,
                              std::span<const TokenId> targets, std::span<double> out,
                              TokenId excluded) {
-  const Index rows = x.rows, vocabulary = head.outputs(), chunks = parts(vocabulary, kChunk);
+  const Index rows = x.rows, vocabulary = head.outputs(), chunks = divide_up(vocabulary, kChunk);
   MASQUE_CHECK(static_cast<Index>(targets.size()) == rows);
   MASQUE_CHECK(static_cast<Index>(out.size()) == rows && vocabulary > 0);
   for (const TokenId target : targets)
     MASQUE_CHECK(target >= 0 && target < vocabulary && target != excluded);
   Matrix<ExpSum> sums(rows, chunks);
-  const Index tiles = parts(rows, kTileRows);
+  const Index tiles = divide_up(rows, kTileRows);
   parallel_items(tiles * chunks, [&](Index item) {
     const Index row = item / chunks * kTileRows, count = std::min(kTileRows, rows - row);
     const Index chunk = item % chunks, first = chunk * kChunk;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <complex>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/softmax/softmax_rows.hpp"
@@ -10,7 +11,7 @@
 namespace masque::kernel {
 template <class T>
 void softmax_forward(MatrixView<T> x, std::span<const std::uint64_t> bits) {
-  const Index words = (x.columns + 63) / 64;
+  const Index words = divide_up(x.columns, 64);
   MASQUE_CHECK(bits.empty() || static_cast<Index>(bits.size()) == words * x.rows);
   parallel_ranges(x.rows, row_grain(x.columns), [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "kernel/norm_rows.hpp"
 #include "kernel/parallel.hpp"
@@ -24,7 +25,6 @@ constexpr Index kTile = 96;
 /// Words whose gradients are multiplied with their weights at a time.
 constexpr Index kWords = 512;
 
-Index parts_of(Index n, Index size) { return (n + size - 1) / size; }
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 /// The passes over one chunk of rows. Logits lie with the vocabulary as rows: then the product that
@@ -61,7 +61,7 @@ class VocabularyChunk {
  private:
   Index rows() const { return task_.x.rows; }
   Index words() const { return task_.weight.rows; }
-  Index tiles() const { return parts_of(words(), kTile); }
+  Index tiles() const { return divide_up(words(), kTile); }
   Index tile_words(Index tile) const { return std::min(kTile, words() - tile * kTile); }
 
   void resize(bool keep) {
@@ -253,11 +253,10 @@ VocabularyLoss<float> all_chunks(const VocabularyTask<float>& task, Precision pr
   const Index rows = task.x.rows;
   const Index most =
       std::max<Index>(kChunkLogits / task.weight.rows / panel::kColumns, 1) * panel::kColumns;
-  const Index chunks = parts_of(rows, most);
+  const Index chunks = divide_up(rows, most);
   VocabularyLoss<float> result;
   if (chunks == 0) return result;
-  const Index height =
-      parts_of(parts_of(rows, chunks), kStripColumns<float>) * kStripColumns<float>;
+  const Index height = round_up(divide_up(rows, chunks), kStripColumns<float>);
   for (Index first = 0; first < rows; first += height) {
     const VocabularyLoss<float> part = chunk.run(task, first, std::min(height, rows - first),
                                                  precision, gradients, losses, draws, draw_losses);

@@ -1,6 +1,7 @@
 // The mask whose cells are written out.
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/string/split.hpp"
@@ -15,7 +16,7 @@ constexpr Index kDigitBits = 4;
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
-Index digits_of_row(Index keys) { return (keys + kDigitBits - 1) / kDigitBits; }
+Index digits_of_row(Index keys) { return divide_up(keys, kDigitBits); }
 
 /// Sets the cells of `row` from its digits. Throws UsageError.
 void set_row(std::string_view digits, Index row, BitMatrix& bits) {

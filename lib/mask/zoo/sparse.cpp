@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/thread/interrupt.hpp"
 #include "mask/bit_matrix.hpp"
@@ -83,7 +84,7 @@ const MaskKind kBigbird{
     "bigbird(2,1,1)",
     [](const MaskValues& v, Lengths l) {
       const Index size = v.count("b");
-      const Index blocks = (l.queries + size - 1) / size;
+      const Index blocks = divide_up(l.queries, size);
       const Lengths small{blocks, blocks};
       std::vector<bool> global(static_cast<std::size_t>(blocks), false);
       if (blocks > 0) global.front() = global.back() = true;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "kernel/parallel.hpp"
 #include "nn/attention/attention_reference.hpp"
@@ -119,7 +120,7 @@ class TiledAttention {
     PackedHead<T> packed(problem_, operands_);
     for (Index group = 0; group < groups_; ++group) {
       constexpr Index kChunk = 32 * tile::kLanes<T>;
-      kernel::parallel_items((keys() + kChunk - 1) / kChunk, [&](Index i) {
+      kernel::parallel_items(divide_up(keys(), kChunk), [&](Index i) {
         packed.pack(key(group), value(group), i * kChunk, std::min(kChunk, keys() - i * kChunk));
       });
       for_heads(group, [&](Index head) {

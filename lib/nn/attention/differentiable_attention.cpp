@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "kernel/dropout.hpp"
 #include "kernel/parallel.hpp"
@@ -135,7 +136,7 @@ class Forward {
     const bool terms = f_.attention.weight_terms != nullptr || f_.attention.value_terms != nullptr;
     const Index queries = problem_.query.rows, keys = problem_.key.rows;
     const MatrixView<T> weights =
-        terms ? s_.weights.zeros(queries, tile::round_up(keys, tile::kLanes<T>)) : MatrixView<T>();
+        terms ? s_.weights.zeros(queries, round_up(keys, tile::kLanes<T>)) : MatrixView<T>();
     const NumeratorHook<T> hook = [&](Index first, std::span<const TileRun> runs, MatrixView<T> x) {
       drop<T>(f_.attention, head, first, runs, x);
     };
@@ -169,8 +170,7 @@ class Forward {
       s_.block.find({0, count}, s_.block.entries(), Placement::kByKey);
       const MatrixView<T> x = weights.middle_rows(first, count);
       to_left_operand(x, s_.packed_value.operands());
-      const MatrixView<T> sums =
-          s_.sums.zeros(count, tile::round_up(context.columns, tile::kLanes<T>));
+      const MatrixView<T> sums = s_.sums.zeros(count, round_up(context.columns, tile::kLanes<T>));
       add_products<T>(x, s_.block.runs(), weights.columns, s_.packed_value, sums);
       for (Index r = 0; r < count; ++r) {
         T* const to = context.row(first + r);
@@ -257,7 +257,7 @@ class Backward {
     const auto to = reference::columns_of(gradient, group_, problem_.num_key_value_heads);
     add_rows(sums.middle_columns(0, to.columns), to);
   }
-  static Index width(Index columns) { return tile::round_up(columns, tile::kLanes<T>); }
+  static Index width(Index columns) { return round_up(columns, tile::kLanes<T>); }
   void add_rows(MatrixView<const T> from, MatrixView<T> to) const {
     tile::add_scaled_rows<T>(from, ones(static_cast<std::size_t>(to.rows)), to);
   }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/divide.hpp"
 #include "nn/attention/round.hpp"
 #include "nn/attention/unit_length.hpp"
 
@@ -114,7 +115,7 @@ Index QueryBlock<T>::find(mask::Range rows, std::span<const mask::BlockEntry> en
     }
     if (any == 0) continue;
     const Index begin = std::countr_zero(any) / tile::kLanes<T> * tile::kLanes<T>;
-    const Index end = tile::round_up(64 - std::countl_zero(any), tile::kLanes<T>);
+    const Index end = round_up(64 - std::countl_zero(any), tile::kLanes<T>);
     const std::uint64_t cells = mask::low_bits(end) & ~mask::low_bits(begin);
     const mask::Range seen{e.block * kBlock + begin, e.block * kBlock + end};
     const Index column = placement == Placement::kByKey ? seen.begin : width;
@@ -126,7 +127,7 @@ Index QueryBlock<T>::find(mask::Range rows, std::span<const mask::BlockEntry> en
     }
     width += seen.size();
   }
-  return placement == Placement::kByKey ? tile::round_up(head_->keys(), tile::kLanes<T>) : width;
+  return placement == Placement::kByKey ? round_up(head_->keys(), tile::kLanes<T>) : width;
 }
 
 template <class T>
@@ -175,8 +176,8 @@ void BlockAttention<T>::run(const HeadOperands<T>& head, const PackedMatrix<T>& 
   begin();
   const Index rows = block_.count();
   // As equal as possible.
-  const Index tiles = (rows + tile::kRows - 1) / tile::kRows;
-  const Index per_tile = (rows + tiles - 1) / tiles;
+  const Index tiles = divide_up(rows, tile::kRows);
+  const Index per_tile = divide_up(rows, tiles);
   const std::span<const mask::BlockEntry> entries = block_.entries();
   for (std::size_t first = 0; first < entries.size();) {
     // Steps begin at fixed keys, so that skipped blocks change nothing.
@@ -196,7 +197,7 @@ void BlockAttention<T>::begin() {
   map_ = head_->problem->normalizer->map();
   divisor_ = head_->problem->normalizer->divisor();
   const Index rows = block_.count();
-  context_view_ = context_.zeros(rows, tile::round_up(out_->context.columns, tile::kLanes<T>));
+  context_view_ = context_.zeros(rows, round_up(out_->context.columns, tile::kLanes<T>));
   sums_view_ = sums_.zeros(rows, tile::kLanes<T>);
   states_.assign(static_cast<std::size_t>(rows), {kNone<T>});
 }

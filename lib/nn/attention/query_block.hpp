@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/divide.hpp"
 #include "mask/block_map.hpp"
 #include "nn/attention/attention.hpp"
 #include "nn/attention/tile.hpp"
@@ -75,7 +76,7 @@ struct PaddedMatrix {
   MatrixView<T> shape(Index rows, Index columns) {
     // A group of 64 bytes more than a multiple of two: with a power of two all rows would share
     // few lines of the cache.
-    memory.resize(rows, tile::round_up(columns, 2 * tile::kLanes<T>) + tile::kLanes<T>);
+    memory.resize(rows, round_up(columns, 2 * tile::kLanes<T>) + tile::kLanes<T>);
     return {memory.data(), rows, columns, memory.columns()};
   }
   /// A view of `rows` × `columns` zeros; valid until the next call.
@@ -221,9 +222,7 @@ class BlockAttention {
 };
 
 /// Number of blocks of 64 of `positions` queries or keys.
-inline Index block_count(Index positions) {
-  return (positions + mask::BlockMap::kBlock - 1) / mask::BlockMap::kBlock;
-}
+inline Index block_count(Index positions) { return divide_up(positions, mask::BlockMap::kBlock); }
 
 /// Turns the rows of `x` into the left operand of a product that takes `operands`, in place: pairs,
 /// rounded numbers, or nothing to do.

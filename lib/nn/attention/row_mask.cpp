@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/divide.hpp"
+
 namespace masque::nn {
 
 RowMask::RowMask(const mask::BlockMap* blocks, Index keys)
-    : blocks_(blocks), keys_(keys), words_(static_cast<std::size_t>((keys + 63) / 64)) {}
+    : blocks_(blocks), keys_(keys), words_(static_cast<std::size_t>(divide_up(keys, 64))) {}
 
 void RowMask::read(Index query) {
   const bool all = blocks_ == nullptr;

@@ -25,9 +25,6 @@ using kernel::pack;
 using kernel::pack_transposed;
 using kernel::Strips;
 
-/// `x` rounded up to a multiple of `unit`; x ≥ 0.
-constexpr Index round_up(Index x, Index unit) { return (x + unit - 1) / unit * unit; }
-
 /// Rows of a tile, at most: the scores of a few hundred keys stay in the first-level cache.
 inline constexpr Index kRows = 16;
 

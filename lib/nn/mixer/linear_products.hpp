@@ -3,6 +3,7 @@
 // It costs as much as there are tokens, not pairs.
 #pragma once
 
+#include "base/divide.hpp"
 #include "nn/mixer/parts.hpp"
 
 namespace masque::nn::mixing {
@@ -26,7 +27,7 @@ void hide_following(MatrixView<T> a) {
 /// `forwards` is false, from last to first.
 template <class Work>
 void for_chunks(Index tokens, Index chunk, bool forwards, const Work& work) {
-  const Index count = (tokens + chunk - 1) / chunk;
+  const Index count = divide_up(tokens, chunk);
   for (Index k = 0; k < count; ++k) {
     const Index first = (forwards ? k : count - 1 - k) * chunk;
     work(first, std::min(chunk, tokens - first));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/divide.hpp"
 #include "nn/mixer/mixer_of.hpp"
 #include "nn/mixer/parts.hpp"
 
@@ -183,7 +184,7 @@ struct FactorizedDenseScores {
         shape.inner_size > 0 ? shape.inner_size : shape.hidden_size / shape.num_attention_heads;
     Index a = 1;
     while (a * a < shape.tokens) ++a;
-    return {inner, a, (shape.tokens + a - 1) / a};
+    return {inner, a, divide_up(shape.tokens, a)};
   }
   /// The left one for `shape`, whose parameters begin at `p`.
   static HeadLayers left(const MixerShape& shape, std::size_t p) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "kernel/norm.hpp"
 #include "kernel/product/linear.hpp"
@@ -97,7 +98,7 @@ class RowProducts {
   MatrixView<const T> of(MatrixView<const T> x, Index first, Index last, Matrix<T>& out) const {
     if constexpr (kPacks) {
       const Index begin = first / tile::kLanes<T> * tile::kLanes<T>;
-      out.resize(x.rows, tile::round_up(last - begin, tile::kLanes<T>));
+      out.resize(x.rows, round_up(last - begin, tile::kLanes<T>));
       const tile::Strips<const T> all{packed_.data(), packed_.columns()};
       tile::multiply<T>(x, all.from_column(begin), out.view(), false);
       return MatrixView<const T>(out.view()).middle_columns(first - begin, last - first);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/checked.hpp"
+#include "base/divide.hpp"
 #include "base/escape.hpp"
 #include "base/string/utf8.hpp"
 #include "store/gguf/gguf_metadata.hpp"
@@ -210,7 +211,7 @@ class Parser {
   /// Where the data is: aligned, inside of the file, apart.
   bool place() {
     // Cannot overflow: the header lies inside of the file, whose size is below 2^63.
-    content_.data_begin = (cursor_.offset() + alignment_ - 1) / alignment_ * alignment_;
+    content_.data_begin = round_up(cursor_.offset(), alignment_);
     for (const Entry& entry : entries_) {
       if (entry.offset % alignment_ != 0) {
         return fail("gguf-offset",

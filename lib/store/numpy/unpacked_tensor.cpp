@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/divide.hpp"
 #include "store/numpy/npy.hpp"
 
 namespace masque::store {
@@ -74,7 +75,7 @@ class SwappingReader : public TensorReader {
       return swap_bytes(dtype_, out);
     }
     // Whole elements around the bytes.
-    std::vector<std::byte> whole((skip + out.size() + width - 1) / width * width);
+    std::vector<std::byte> whole(round_up(skip + out.size(), width));
     file.read(begin_ + offset - skip, whole);
     swap_bytes(dtype_, whole);
     std::copy_n(whole.begin() + static_cast<std::ptrdiff_t>(skip), out.size(), out.begin());

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/checked.hpp"
+#include "base/divide.hpp"
 #include "store/tensorflow/leveldb_table.hpp"
 #include "store/tensorflow/wire.hpp"
 
@@ -189,7 +190,8 @@ class EntryReader {
 
 /// A number of at most 64 bits: how many bytes, then these, the largest first.
 void append_count(std::string& out, std::uint64_t value) {
-  const auto bytes = static_cast<std::size_t>((std::bit_width(value) + 7) / 8);
+  const auto bytes =
+      static_cast<std::size_t>(divide_up(static_cast<int>(std::bit_width(value)), 8));
   out.push_back(static_cast<char>(bytes));
   for (std::size_t i = bytes; i-- > 0;) out.push_back(static_cast<char>(value >> (8 * i)));
 }

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "store/torch/pickle.hpp"
@@ -131,7 +132,7 @@ class Writer {
     const PickleGlobal* dtype = torch_dtype_of(tensor.dtype);
     MASQUE_CHECK(dtype != nullptr);
     const std::uint64_t elements = element_count(tensor.shape).value();
-    const std::uint64_t element_bytes = (dtype_bits(tensor.dtype) + 7) / 8;
+    const std::uint64_t element_bytes = divide_up(dtype_bits(tensor.dtype), std::uint64_t{8});
     global("torch._utils", typed != nullptr ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");
     out_ += "((";
     known_text("storage");

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/string/comma_list.hpp"
@@ -51,9 +52,8 @@ struct TableJob {
 std::shared_ptr<TableJob> make_job(const store::Checkpoint& checkpoint,
                                    const store::TensorInfo& table, AffineRows map) {
   const std::uint64_t step = rows_per_block(table);
-  return std::make_shared<TableJob>(
-      TableJob{&checkpoint, &table, std::move(map),
-               std::vector<RowMoves>((table.shape[0] + step - 1) / step)});
+  return std::make_shared<TableJob>(TableJob{
+      &checkpoint, &table, std::move(map), std::vector<RowMoves>(divide_up(table.shape[0], step))});
 }
 
 store::Source source_of(const std::shared_ptr<TableJob>& job) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/string/comma_list.hpp"
@@ -60,7 +61,7 @@ void compare_rows(const store::Checkpoint& checkpoint, const store::TensorInfo& 
                   const store::TensorInfo& b, int threads, TieReport& report) {
   const std::uint64_t width = a.shape[1];
   const std::uint64_t step = rows_per_block(a);
-  std::vector<std::uint64_t> rows((a.shape[0] + step - 1) / step);
+  std::vector<std::uint64_t> rows(divide_up(a.shape[0], step));
   std::vector<double> largest(rows.size());
   for_each_row_block(checkpoint, a, threads,
                      [&](std::uint64_t first, std::span<const double> left) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/digest/hash.hpp"
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file/output_folder.hpp"
@@ -38,7 +39,7 @@ bool same_file(const std::string& a, const std::string& b) {
 
 void check_computed_bytes(const store::Checkpoint& after, const store::TensorInfo& tensor,
                           const ExpectedBytes& expected, std::uint64_t chunk_bytes, int threads) {
-  const auto chunks = static_cast<Index>((tensor.bytes() + chunk_bytes - 1) / chunk_bytes);
+  const auto chunks = static_cast<Index>(divide_up(tensor.bytes(), chunk_bytes));
   parallel_for(chunks, threads, [&](Index i) {
     const std::uint64_t offset = static_cast<std::uint64_t>(i) * chunk_bytes;
     std::vector<std::byte> wanted(std::min(chunk_bytes, tensor.bytes() - offset));

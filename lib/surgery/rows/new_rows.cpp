@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/thread/parallel.hpp"
@@ -91,7 +92,7 @@ void try_source(const store::Source& source, std::uint64_t bytes, int threads) {
   const auto* computed = std::get_if<store::Computed>(&source);
   if (computed == nullptr) return;
   const std::uint64_t chunk = computed->chunk_bytes;
-  parallel_for(static_cast<Index>((bytes + chunk - 1) / chunk), threads, [&](Index i) {
+  parallel_for(static_cast<Index>(divide_up(bytes, chunk)), threads, [&](Index i) {
     thread_local std::vector<std::byte> buffer;
     const std::uint64_t offset = static_cast<std::uint64_t>(i) * chunk;
     buffer.resize(std::min(chunk, bytes - offset));

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json/json.hpp"
@@ -151,7 +152,7 @@ RowGaussian::RowGaussian(const store::Checkpoint& checkpoint, const store::Tenso
     const RowMajor block =
         centred_rows(checkpoint, table, weights, mean_, first, std::min(step, rows - first));
     // The lower triangle, some columns to a thread.
-    parallel_for((width + kPanel - 1) / kPanel, threads, [&](Index panel) {
+    parallel_for(divide_up(width, kPanel), threads, [&](Index panel) {
       const Eigen::Index at = panel * kPanel;
       const Eigen::Index columns = std::min(kPanel, width - at);
       covariance.block(at, at, width - at, columns).noalias() +=
@@ -233,7 +234,7 @@ double deviation_of(const RowInitContext& context, const store::TensorInfo& tabl
   double mean = 0;
   for (const double value : means) mean += value / width;
   const std::uint64_t step = rows_per_block(table);
-  std::vector<double> parts((context.rows + step - 1) / step);
+  std::vector<double> parts(divide_up(context.rows, step));
   for_each_row_block(context.checkpoint, table, context.threads,
                      [&](std::uint64_t first, std::span<const double> rows) {
                        double sum = 0;

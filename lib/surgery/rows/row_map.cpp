@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/processor/vectorize.hpp"
 #include "base/thread/parallel.hpp"
@@ -160,7 +161,7 @@ void for_each_row_block(
   const std::uint64_t width = table.shape[1];
   const std::uint64_t row_bytes = table.bytes() / rows;
   const std::uint64_t step = rows_per_block(table);
-  parallel_for(static_cast<Index>((rows + step - 1) / step), threads, [&](Index block) {
+  parallel_for(static_cast<Index>(divide_up(rows, step)), threads, [&](Index block) {
     thread_local std::vector<std::byte> bytes;
     thread_local std::vector<double> values;
     const std::uint64_t first = static_cast<std::uint64_t>(block) * step;
@@ -178,7 +179,7 @@ std::vector<double> weighted_row_sum(const store::Checkpoint& checkpoint,
                                      std::span<const double> weights, int threads) {
   const std::uint64_t width = table.shape[1];
   const std::uint64_t step = rows_per_block(table);
-  std::vector<std::vector<double>> parts((table.shape[0] + step - 1) / step);
+  std::vector<std::vector<double>> parts(divide_up(table.shape[0], step));
   for_each_row_block(checkpoint, table, threads,
                      [&](std::uint64_t first, std::span<const double> rows) {
                        auto& part = parts[first / step];

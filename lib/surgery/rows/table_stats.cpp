@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/processor/vectorize.hpp"
@@ -101,7 +102,7 @@ TableStats table_stats(const store::Checkpoint& checkpoint, const store::TensorI
                        int threads) {
   const std::uint64_t step = rows_per_block(table);
   const std::size_t width = table.shape[1];
-  std::vector<Part> parts((table.shape[0] + step - 1) / step);
+  std::vector<Part> parts(divide_up(table.shape[0], step));
   for_each_row_block(checkpoint, table, threads,
                      [&](std::uint64_t first, std::span<const double> rows) {
                        parts[first / step] = part_of(rows, width);
@@ -163,7 +164,7 @@ std::vector<Neighbour> nearest_rows(const store::Checkpoint& checkpoint,
   }
   const std::uint64_t step = rows_per_block(table);
   const std::size_t width = table.shape[1];
-  std::vector<std::vector<Neighbour>> parts((table.shape[0] + step - 1) / step);
+  std::vector<std::vector<Neighbour>> parts(divide_up(table.shape[0], step));
   for_each_row_block(checkpoint, table, threads,
                      [&](std::uint64_t first, std::span<const double> rows) {
                        for (std::size_t i = 0; i < rows.size() / width; ++i) {
@@ -192,7 +193,7 @@ TableDiff table_diff(const store::Checkpoint& a, const store::TensorInfo& in_a,
   const std::size_t width = in_a.shape[1];
   const std::uint64_t rows = std::min(in_a.shape[0], in_b.shape[0]);
   const std::uint64_t step = rows_per_block(in_a);
-  std::vector<std::vector<RowChange>> parts((in_a.shape[0] + step - 1) / step);
+  std::vector<std::vector<RowChange>> parts(divide_up(in_a.shape[0], step));
   for_each_row_block(a, in_a, threads, [&](std::uint64_t first, std::span<const double> left) {
     if (first >= rows) return;
     const std::uint64_t count = std::min<std::uint64_t>(left.size() / width, rows - first);
@@ -259,7 +260,7 @@ class UnitRows {
   UnitRows(const store::Checkpoint& checkpoint, const store::TensorInfo& table,
            const SimilarRowsRequest& request)
       : rows(table.shape[0]),
-        width((table.shape[1] + kPartSums - 1) / kPartSums * kPartSums),
+        width(round_up(table.shape[1], kPartSums)),
         usable(rows, 0),
         values((rows + kKeys) * width, 0.0F) {
     const std::uint64_t columns = table.shape[1];
@@ -319,29 +320,28 @@ std::vector<std::vector<std::uint32_t>> similar_rows(const store::Checkpoint& ch
   if (request.count == 0) return found;
   constexpr std::size_t kBlock = 64;  // rows that share a pass over the table
   std::atomic<std::uint64_t> done{0};
-  parallel_for(static_cast<Index>((unit.rows + kBlock - 1) / kBlock), request.threads,
-               [&](Index b) {
-                 const std::size_t begin = static_cast<std::size_t>(b) * kBlock;
-                 const std::size_t end = std::min(unit.rows, begin + kBlock);
-                 std::vector<std::vector<Near>> heaps(end - begin);
-                 for (std::size_t key = 0; key < unit.rows; key += kKeys) {
-                   for (std::size_t row = begin; row < end; ++row) {
-                     if (unit.usable[row] == 0) continue;
-                     std::array<float, kKeys> cosine{};
-                     vectorized<dot_rows>(unit.row(row), unit.row(key), unit.width, cosine.data());
-                     for (std::size_t k = 0; k < kKeys && key + k < unit.rows; ++k) {
-                       if (key + k == row || unit.usable[key + k] == 0) continue;
-                       offer(heaps[row - begin], request.count,
-                             {cosine[k], static_cast<std::uint32_t>(key + k)});
-                     }
-                   }
-                 }
-                 for (std::size_t row = begin; row < end; ++row) {
-                   std::sort(heaps[row - begin].begin(), heaps[row - begin].end(), nearer);
-                   for (const Near& near : heaps[row - begin]) found[row].push_back(near.second);
-                 }
-                 if (request.progress) request.progress(done += end - begin, unit.rows);
-               });
+  parallel_for(static_cast<Index>(divide_up(unit.rows, kBlock)), request.threads, [&](Index b) {
+    const std::size_t begin = static_cast<std::size_t>(b) * kBlock;
+    const std::size_t end = std::min(unit.rows, begin + kBlock);
+    std::vector<std::vector<Near>> heaps(end - begin);
+    for (std::size_t key = 0; key < unit.rows; key += kKeys) {
+      for (std::size_t row = begin; row < end; ++row) {
+        if (unit.usable[row] == 0) continue;
+        std::array<float, kKeys> cosine{};
+        vectorized<dot_rows>(unit.row(row), unit.row(key), unit.width, cosine.data());
+        for (std::size_t k = 0; k < kKeys && key + k < unit.rows; ++k) {
+          if (key + k == row || unit.usable[key + k] == 0) continue;
+          offer(heaps[row - begin], request.count,
+                {cosine[k], static_cast<std::uint32_t>(key + k)});
+        }
+      }
+    }
+    for (std::size_t row = begin; row < end; ++row) {
+      std::sort(heaps[row - begin].begin(), heaps[row - begin].end(), nearer);
+      for (const Near& near : heaps[row - begin]) found[row].push_back(near.second);
+    }
+    if (request.progress) request.progress(done += end - begin, unit.rows);
+  });
   return found;
 }
 

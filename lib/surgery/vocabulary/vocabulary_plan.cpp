@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json/json.hpp"
@@ -50,7 +51,7 @@ void pad(VocabularyChange& change, const VocabularyState& state, std::uint64_t r
     refuse(state, fmt::format("{} rows in multiples of {}, expected at most {}", rows, multiple,
                               kMostRows));
   }
-  const std::uint64_t size = (rows + multiple - 1) / multiple * multiple;
+  const std::uint64_t size = round_up(rows, multiple);
   change.from.resize(size, VocabularyChange::kNew);
   change.tokens.resize(size);
 }

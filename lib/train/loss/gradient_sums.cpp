@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/divide.hpp"
+
 namespace masque::train {
 
 GradientSums::GradientSums(Ranks& ranks, Parameters<float>& parameters, const SumOptions& options)
@@ -22,7 +24,7 @@ GradientSums::~GradientSums() {
 
 void GradientSums::begin() {
   open_ = by_place_.size();
-  begun_ = (size_ + bucket_ - 1) / bucket_ * bucket_;
+  begun_ = round_up(size_, bucket_);
 }
 
 void GradientSums::passed(Index layer, const std::vector<Index>& last_layers) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/digest/hash.hpp"
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "kernel/number/bfloat16.hpp"
 
@@ -63,8 +64,8 @@ Index bucket_size(const Ranks& ranks) {
 }
 
 RankShare part_of(const Ranks& ranks, int rank, Index size) {
-  const Index each = (size + ranks.count() - 1) / ranks.count();
-  const Index part = (each + kPartUnit - 1) / kPartUnit * kPartUnit;
+  const Index each = divide_up(size, ranks.count());
+  const Index part = round_up(each, kPartUnit);
   return {std::min(size, part * rank), std::min(size, part * (rank + 1))};
 }
 

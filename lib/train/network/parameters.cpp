@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "kernel/parallel.hpp"
 #include "model/checkpoint/training_state.hpp"
@@ -20,7 +21,7 @@ namespace {
 constexpr Index kAlignment = 16;
 
 /// Elements of the memory that a tensor takes.
-Index room_of(const Parameter& p) { return (p.size() + kAlignment - 1) / kAlignment * kAlignment; }
+Index room_of(const Parameter& p) { return round_up(p.size(), kAlignment); }
 
 /// Parameter::depth: embeddings, layers, what stands behind them. A detector's gradients come last.
 Index depth_of(model::Role role, Index layer, bool detector) {

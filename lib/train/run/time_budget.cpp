@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "train/data/order.hpp"
 
@@ -58,7 +59,7 @@ std::int64_t steps_of_tokens(const Corpus& corpus, std::uint64_t seed, Index bat
   auto sequences = static_cast<std::uint64_t>(epochs) * static_cast<std::uint64_t>(corpus.size());
   while (read < tokens) read += static_cast<double>(corpus.length(order.at(sequences++).item));
   const auto batch = static_cast<std::uint64_t>(batch_size);
-  return static_cast<std::int64_t>((sequences + batch - 1) / batch);
+  return static_cast<std::int64_t>(divide_up(sequences, batch));
 }
 
 }  // namespace masque::train

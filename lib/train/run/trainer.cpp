@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/thread/interrupt.hpp"
 #include "kernel/optimizer.hpp"
@@ -114,13 +115,13 @@ double Trainer::gradient_norm() {
   if (!shards()) return std::sqrt(kernel::sum_of_squares<float>(gradients));
   static_assert(kPartUnit % kernel::kSquaresBlock == 0);
   constexpr auto kBlock = static_cast<std::size_t>(kernel::kSquaresBlock);
-  std::vector<double> squares((gradients.size() + kBlock - 1) / kBlock);
+  std::vector<double> squares(divide_up(gradients.size(), kBlock));
   for (const RankShare& part : own_) {
     const auto begin = static_cast<std::size_t>(part.begin);
     const auto size = static_cast<std::size_t>(part.end - part.begin);
     kernel::blocks_of_squares<float>(
         gradients.subspan(begin, size),
-        std::span(squares).subspan(begin / kBlock, (size + kBlock - 1) / kBlock));
+        std::span(squares).subspan(begin / kBlock, divide_up(size, kBlock)));
   }
   ranks_.sum(std::span(squares));  // each is of one rank
   double whole = 0;
