@@ -13,6 +13,7 @@
 #include "base/string/split.hpp"
 #include "base/string/text_splice.hpp"
 #include "base/string/utf8.hpp"
+#include "text/unicode/space_marks.hpp"
 
 namespace masque::evaluate {
 
@@ -60,7 +61,7 @@ std::vector<Utterance> read_lines(std::string_view text, const std::string& path
 
 std::string plain_text(std::string raw) {
   for (const std::string_view token : {"<eos>", "<sos>", "<blank>"}) replace_all(raw, token, "");
-  replace_all(raw, "\u2581", " ");
+  replace_all(raw, text::kSpaceMark, " ");
   replace_all(raw, "<space>", " ");
   std::string out;
   for (const std::string_view word : split_words(raw)) {

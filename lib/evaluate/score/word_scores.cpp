@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "text/step/spaced_words.hpp"
+#include "text/unicode/space_marks.hpp"
 
 namespace masque::evaluate {
 
@@ -91,9 +92,10 @@ std::vector<Region> regions_of(std::span<const WordTokens> words, std::string_vi
 SpaceCorrection::SpaceCorrection(const text::Tokenizer& tokenizer)
     : spaced_(tokenizer.size(), 0), unspaced_(tokenizer.size(), 0) {
   if (tokenizer.parts().word_mark != text::WordMark::kSpace) {
-    throw InputError(
+    throw InputError(fmt::format(
         "the tokenizer does not mark the space before a word, expected one whose tokens begin with "
-        "it (\xC4\xA0 or \xE2\x96\x81)");
+        "it ({} or {})",
+        text::kByteSpaceMark, text::kSpaceMark));
   }
   for (std::size_t i = 0; i < tokenizer.size(); ++i) {
     const auto id = static_cast<TokenId>(i);

@@ -10,13 +10,12 @@
 #include "base/escape.hpp"
 #include "base/string/utf8.hpp"
 #include "text/step/byte_level.hpp"
+#include "text/unicode/space_marks.hpp"
 #include "text/unicode/utf8.hpp"
 
 namespace masque::surgery {
 
 namespace {
-
-constexpr std::string_view kByteMark = "\xC4\xA0";  // Ġ
 
 /// The characters of byte-level BPE as UTF-8, by byte.
 const std::array<std::string, 256>& byte_characters() {
@@ -88,7 +87,7 @@ std::optional<unsigned char> fallback_byte(std::string_view token) {
 
 TokenForms::TokenForms(const text::Tokenizer& tokenizer) : tokenizer_(tokenizer) {
   const text::TokenizerParts& parts = tokenizer.parts();
-  bytes_ = parts.word_mark == text::WordMark::kSpace && parts.word_prefix == kByteMark;
+  bytes_ = parts.word_mark == text::WordMark::kSpace && parts.word_prefix == text::kByteSpaceMark;
   words_ = parts.word_mark == text::WordMark::kContinuation || is_word_level(parts);
   if (parts.word_mark != text::WordMark::kSpace || parts.steps.normalizer == nullptr) return;
   text::AlignedText probe = text::AlignedText::from("x");

@@ -15,12 +15,12 @@
 #include "store/gguf/gguf_names.hpp"
 #include "surgery/vocabulary/config_ids.hpp"
 #include "surgery/vocabulary/trim_rules.hpp"
+#include "text/unicode/space_marks.hpp"
 
 namespace masque::surgery {
 
 namespace {
 
-constexpr std::string_view kWordStart = "\u2581";
 constexpr const char* kModel = "tokenizer.ggml.model";
 
 bool is_bracketed(std::string_view text) { return text.starts_with("[") && text.ends_with("]"); }
@@ -82,7 +82,7 @@ struct Tokens {
 
 /// Whether a text is what the converter calls a row without a token: "[PADn]".
 bool is_padding(std::string_view text) {
-  if (text.starts_with(kWordStart)) text.remove_prefix(kWordStart.size());
+  if (text.starts_with(text::kSpaceMark)) text.remove_prefix(text::kSpaceMark.size());
   constexpr std::string_view kOpen = "[PAD";
   return text.starts_with(kOpen) && text.ends_with("]") &&
          parse_unsigned(text.substr(kOpen.size(), text.size() - kOpen.size() - 1)).has_value();
@@ -244,14 +244,15 @@ void change_size(CheckpointEdit& edit, const store::TypedValue* size, std::uint6
 std::string plain_gguf_token(std::string_view model, std::string_view token, GgufToken type) {
   if (model != "bert" || type == GgufToken::kControl || is_bracketed(token))
     return std::string(token);
-  if (token.starts_with(kWordStart)) return std::string(token.substr(kWordStart.size()));
+  if (token.starts_with(text::kSpaceMark))
+    return std::string(token.substr(text::kSpaceMark.size()));
   return fmt::format("##{}", token);
 }
 
 std::string gguf_token(std::string_view model, std::string_view plain, GgufToken type) {
   if (model != "bert" || type == GgufToken::kControl) return std::string(plain);
   if (plain.starts_with("##")) return std::string(plain.substr(2));
-  return fmt::format("{}{}", kWordStart, plain);
+  return fmt::format("{}{}", text::kSpaceMark, plain);
 }
 
 TokenNames TokenNames::of(const store::Checkpoint& checkpoint) {

@@ -7,27 +7,26 @@
 #include "base/escape.hpp"
 #include "surgery/vocabulary/vocabulary_job.hpp"
 #include "text/open/tokenizer_files.hpp"
+#include "text/unicode/space_marks.hpp"
 
 namespace masque::surgery {
 
 namespace {
-
-constexpr std::string_view kSpace = "\xE2\x96\x81";  // ▁
-constexpr std::string_view kByteSpace = "\xC4\xA0";  // Ġ
 
 enum class Reach { kYes, kSplit, kRewritten };
 
 /// Whether a word of this spelling comes to the model as it stands.
 Reach reach_of(const text::Steps& steps, std::string_view token) {
   // What continues a word comes without its prefix.
-  for (const std::string_view mark : {std::string_view("##"), kSpace})
+  for (const std::string_view mark : {std::string_view("##"), text::kSpaceMark})
     if (token.starts_with(mark) && token.size() > mark.size()) token.remove_prefix(mark.size());
   std::vector<text::AlignedText> words{text::AlignedText::from(token)};
   if (steps.normalizer != nullptr) steps.normalizer->apply(words[0]);
   if (steps.pre_tokenizer != nullptr) steps.pre_tokenizer->split(words, true);
   if (words.size() != 1) return Reach::kSplit;
   std::string_view word = words[0].text;
-  if (word.starts_with(kSpace) && word.size() > kSpace.size()) word.remove_prefix(kSpace.size());
+  if (word.starts_with(text::kSpaceMark) && word.size() > text::kSpaceMark.size())
+    word.remove_prefix(text::kSpaceMark.size());
   return word == token ? Reach::kYes : Reach::kRewritten;
 }
 
@@ -54,10 +53,10 @@ bool prepends_mark(const VocabularyJob& job, const std::optional<JsonText>& json
 /// for other models.
 std::string_view space_mark(const VocabularyJob& job, const std::optional<JsonText>& json) {
   if (job.kind != ModelKind::kBpe && job.kind != ModelKind::kUnigram) return {};
-  if (!json) return job.kind == ModelKind::kBpe ? kByteSpace : std::string_view();
+  if (!json) return job.kind == ModelKind::kBpe ? text::kByteSpaceMark : std::string_view();
   const JsonValue* words = json->root.find("pre_tokenizer");
-  if (has_step(words, "ByteLevel")) return kByteSpace;
-  return has_step(words, "Metaspace") ? kSpace : std::string_view();
+  if (has_step(words, "ByteLevel")) return text::kByteSpaceMark;
+  return has_step(words, "Metaspace") ? text::kSpaceMark : std::string_view();
 }
 
 /// Listed tokens are found in the text before spaces become marks. `instead` of the mark they begin
@@ -139,7 +138,7 @@ void list_added_tokens(VocabularyJob& job, const std::optional<JsonText>& json) 
     if (reach == Reach::kRewritten && !pieces) unreachable.push_back(token.text);
   }
   if (prepends_mark(job, json)) {
-    for (const std::string_view mark : {kSpace, std::string_view(" ")})
+    for (const std::string_view mark : {text::kSpaceMark, std::string_view(" ")})
       note_marked_tokens(job, mark, "");
   } else {
     note_marked_tokens(job, space_mark(job, json), " ");

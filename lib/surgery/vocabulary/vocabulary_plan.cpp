@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json/json.hpp"
+#include "base/string/comma_list.hpp"
 #include "base/string/utf8.hpp"
 #include "base/thread/parallel.hpp"
 #include "surgery/vocabulary/config_ids.hpp"
@@ -150,7 +151,7 @@ std::vector<std::uint64_t> apply_merges(const VocabularyState& state, const Trim
   if (!rows.empty()) {
     const bool one = rows.size() == 1;
     state.notes.push_back(fmt::format(
-        "{} token{} {}: {}", rows.size(), one ? "" : "s",
+        "{} {}: {}", counted(rows.size(), "token"),
         keep ? fmt::format("{} also kept, because merges pass through {} to remaining tokens",
                            one ? "is" : "are", one ? "it" : "them")
              : fmt::format("{} also removed, because merges make {} from removed tokens",
@@ -310,8 +311,8 @@ VocabularyChange plan_keep(const VocabularyState& state, const TokenList& list) 
     ++bytes;
   }
   if (bytes > 0) {
-    state.notes.push_back(fmt::format("{} token{} of single bytes {} also kept", bytes,
-                                      bytes == 1 ? "" : "s", bytes == 1 ? "is" : "are"));
+    state.notes.push_back(fmt::format("{} of single bytes {} also kept", counted(bytes, "token"),
+                                      bytes == 1 ? "is" : "are"));
   }
   if (const auto lowest = rules.lowest_piece(); lowest && !chosen[*lowest]) {
     chosen[*lowest] = true;

@@ -2,12 +2,11 @@
 #include <string>
 
 #include "text/fast/plain.hpp"
+#include "text/unicode/space_marks.hpp"
 
 namespace masque::text {
 
 namespace {
-
-constexpr std::string_view kWordMark = "\xE2\x96\x81";
 
 class MetaspaceEncoder final : public FastEncoder {
  public:
@@ -21,7 +20,7 @@ class MetaspaceEncoder final : public FastEncoder {
       text = normalized_.text;
     }
     if (text.empty()) return;
-    if (prepend_ != PrependMark::kNever && text[0] != ' ' && !text.starts_with(kWordMark)) {
+    if (prepend_ != PrependMark::kNever && text[0] != ' ' && !text.starts_with(kSpaceMark)) {
       prefixed_ = ' ';
       prefixed_ += text;
       text = prefixed_;
@@ -37,7 +36,7 @@ class MetaspaceEncoder final : public FastEncoder {
  private:
   static std::size_t word_end(std::string_view text, std::size_t at) {
     while (at < text.size() && text[at] != ' ' &&
-           !(text[at] == kWordMark[0] && text.substr(at).starts_with(kWordMark))) {
+           !(text[at] == kSpaceMark[0] && text.substr(at).starts_with(kSpaceMark))) {
       ++at;
     }
     return at;
@@ -46,7 +45,7 @@ class MetaspaceEncoder final : public FastEncoder {
   void word(std::string_view word, IdSink& sink) {
     cached(cache_, buffer_, word, sink, [&](std::vector<TokenId>& ids) {
       if (word[0] != ' ') return plain_.word(word, ids);
-      written_ = kWordMark;
+      written_ = kSpaceMark;
       written_ += word.substr(1);
       plain_.word(written_, ids);
     });

@@ -9,6 +9,7 @@
 #include "base/json/json_writer.hpp"
 #include "base/string/split.hpp"
 #include "text/step/base64.hpp"
+#include "text/unicode/space_marks.hpp"
 
 namespace masque::text {
 
@@ -123,7 +124,7 @@ std::string metaspace_json(std::string_view scheme, bool split) {
   JsonWriter(out)
       .begin_object()
       .member("type", "Metaspace")
-      .member("replacement", "▁")
+      .member("replacement", kSpaceMark)
       .member("prepend_scheme", scheme)
       .member("split", split)
       .end_object();

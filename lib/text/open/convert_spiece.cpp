@@ -16,6 +16,7 @@
 #include "base/string/utf8.hpp"
 #include "base/thread/interrupt.hpp"
 #include "text/open/tokenizer_files.hpp"
+#include "text/unicode/space_marks.hpp"
 #include "text/unicode/utf8.hpp"
 
 namespace masque::text {
@@ -287,7 +288,7 @@ std::vector<VocabEntry> vocabulary_of(const std::vector<ScoredPiece>& pieces) {
 
 /// Bytes and marks back to text; `strip`: without the space in front.
 std::string bytes_decoder_json(bool bytes, bool strip, bool fuse) {
-  std::vector<std::string> steps{replace_json("String", "▁", " ")};
+  std::vector<std::string> steps{replace_json("String", kSpaceMark, " ")};
   if (bytes) steps.emplace_back(R"({"type":"ByteFallback"})");
   if (fuse) steps.emplace_back(R"({"type":"Fuse"})");
   if (strip) steps.emplace_back(R"({"type":"Strip","content":" ","start":1,"stop":0})");
@@ -378,7 +379,7 @@ TokenizerText spiece_bpe_steps(const std::string& charsmap, const FolderConfig& 
     const bool legacy = setting(config, "legacy", false);
     text.pre_tokenizer = metaspace_json(!prefix ? "never" : legacy ? "always" : "first", false);
   } else {
-    text.normalizer = replace_json("String", " ", "▁");
+    text.normalizer = replace_json("String", " ", kSpaceMark);
     text.pre_tokenizer =
         R"({"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious","invert":false})";
   }
@@ -415,8 +416,11 @@ ClassModel read_any_model(const SpieceModel& spiece, const std::string& path,
     steps.push_back(replace_json("Regex", R"(\A +| +\z)", ""));
     steps.push_back(replace_json("Regex", " {2,}", " "));
   }
-  if (spiece.escape_whitespaces) steps.push_back(replace_json("String", " ", "▁"));
-  if (spiece.add_dummy_prefix && legacy) steps.push_back(replace_json("Regex", R"(\A▁)", "▁▁"));
+  if (spiece.escape_whitespaces) steps.push_back(replace_json("String", " ", kSpaceMark));
+  if (spiece.add_dummy_prefix && legacy) {
+    steps.push_back(replace_json("Regex", fmt::format(R"(\A{})", kSpaceMark),
+                                 fmt::format("{0}{0}", kSpaceMark)));
+  }
   out.text.normalizer = sequence_json("normalizers", steps);
   std::vector<std::string> words;
   if (spiece.add_dummy_prefix) words.push_back(metaspace_json(legacy ? "always" : "first", false));

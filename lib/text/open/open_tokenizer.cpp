@@ -11,6 +11,7 @@
 #include "base/string/text_encoding.hpp"
 #include "text/open/tokenizer_files.hpp"
 #include "text/step/json_fields.hpp"
+#include "text/unicode/space_marks.hpp"
 
 namespace masque::text {
 
@@ -264,20 +265,18 @@ std::vector<AddedToken> read_added(const JsonValue& json, const std::string& pat
   return out;
 }
 
-constexpr const char* kMetaspaceMark = "\xE2\x96\x81";  // ▁
-
 /// What stands for a space by the step Metaspace that is `json` or in its Sequence; ▁ without one.
 std::string metaspace_mark(const JsonValue* json, const std::string& path) {
-  if (json == nullptr) return kMetaspaceMark;
+  if (json == nullptr) return std::string(kSpaceMark);
   if (json->text_of("type") == "Metaspace")
-    return text_field(*json, "replacement", kMetaspaceMark, path);
+    return text_field(*json, "replacement", kSpaceMark, path);
   for (const char* list : kStepLists) {
     const JsonValue* steps = json->find(list);
     if (steps == nullptr) continue;
     for (const JsonValue& step : steps->items)
       if (contains(&step, "Metaspace")) return metaspace_mark(&step, path);
   }
-  return kMetaspaceMark;
+  return std::string(kSpaceMark);
 }
 
 void set_word_mark(const JsonValue& json, std::string_view model_type, TokenizerParts& parts) {
@@ -288,7 +287,7 @@ void set_word_mark(const JsonValue& json, std::string_view model_type, Tokenizer
   if (!parts.word_suffix.empty()) return;
   if (contains(words, "ByteLevel")) {
     parts.word_mark = WordMark::kSpace;
-    parts.word_prefix = "\xC4\xA0";  // Ġ
+    parts.word_prefix = kByteSpaceMark;
   } else if (model_type == "WordPiece") {
     parts.word_mark = WordMark::kContinuation;
     parts.word_prefix = "##";
@@ -389,7 +388,7 @@ void choose_fast_path(const JsonValue& json, TokenizerParts& parts) {
       return make_byte_level_encoder(steps, prefix);
     };
   } else if (has_type(words, "Metaspace") && bool_field(*words, "split", true, parts.path) &&
-             text_field(*words, "replacement", kMetaspaceMark, parts.path) == kMetaspaceMark) {
+             text_field(*words, "replacement", kSpaceMark, parts.path) == kSpaceMark) {
     const bool prefix = bool_field(*words, "add_prefix_space", true, parts.path);
     const std::string scheme =
         text_field(*words, "prepend_scheme", prefix ? "always" : "never", parts.path);

@@ -10,13 +10,12 @@
 #include "text/open/convert.hpp"
 #include "text/open/tokenizer_files.hpp"
 #include "text/step/charsmap.hpp"
+#include "text/unicode/space_marks.hpp"
 #include "text/unicode/utf8.hpp"
 
 namespace masque::text {
 
 namespace {
-
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // ▁
 
 /// SentencePiece's Normalizer: replacements, spaces, the mark in front.
 class SpieceNormalizer final : public Normalizer {

@@ -12,6 +12,7 @@
 #include "base/string/utf8.hpp"
 #include "text/step/json_fields.hpp"
 #include "text/step/pattern.hpp"
+#include "text/unicode/space_marks.hpp"
 
 namespace masque::text {
 
@@ -150,7 +151,7 @@ class MetaspaceDecoder final : public Decoder {
 };
 
 std::unique_ptr<Decoder> make_metaspace_decoder(const JsonValue& json, const std::string& path) {
-  std::string replacement = text_field(json, "replacement", "\xE2\x96\x81", path);
+  std::string replacement = text_field(json, "replacement", kSpaceMark, path);
   if (replacement.empty()) refuse_json(json, path, "'replacement' is empty, expected a character");
   const bool prefix = bool_field(json, "add_prefix_space", true, path);
   const std::string scheme = text_field(json, "prepend_scheme", prefix ? "always" : "never", path);
