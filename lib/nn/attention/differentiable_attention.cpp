@@ -76,8 +76,8 @@ enum class Keys { kOwn, kEarlier };
 /// `to` ← `x`, with 0 where a key of `runs` is not one of `keys`. `own_keys` has the
 /// first own key of each row.
 template <class T>
-void copy_part(Keys keys, std::span<const Index> own_keys, MatrixView<const T> x,
-               std::span<const TileRun> runs, MatrixView<T> to) {
+void copy_chosen(Keys keys, std::span<const Index> own_keys, MatrixView<const T> x,
+                 std::span<const TileRun> runs, MatrixView<T> to) {
   for (Index r = 0; r < x.rows; ++r) {
     std::copy_n(x.row(r), x.columns, to.row(r));
     for (const TileRun& run : runs) {
@@ -108,39 +108,40 @@ template <class T>
 class Forward {
  public:
   Forward(const DifferentiableForward<T>& sequence, Index group, ForwardMemory<T>& scratch)
-      : f_(sequence), problem_(sequence.attention.problem), group_(group), s_(scratch) {}
+      : pass_(sequence), problem_(sequence.attention.problem), group_(group), scratch_(scratch) {}
 
   void run() {
     const Index groups = problem_.num_key_value_heads;
     const OperandFormat operands = operands_of(problem_);
-    s_.key.take(reference::columns_of(problem_.key, group_, groups),
-                unit_keys(*problem_.normalizer), operands);
-    s_.value.take(reference::columns_of(problem_.value, group_, groups), false, operands);
-    s_.key_transposed.pack_transposed(s_.key.product(), operands);
-    s_.packed_value.pack(s_.value.product(), operands);
+    scratch_.key.take(reference::columns_of(problem_.key, group_, groups),
+                      unit_keys(*problem_.normalizer), operands);
+    scratch_.value.take(reference::columns_of(problem_.value, group_, groups), false, operands);
+    scratch_.key_transposed.pack_transposed(scratch_.key.product(), operands);
+    scratch_.packed_value.pack(scratch_.value.product(), operands);
     const Index heads = problem_.num_heads / groups;
     for (Index head = group_ * heads; head < (group_ + 1) * heads; ++head) run_head(head);
   }
 
  private:
   void run_head(Index head) {
-    s_.query.take(reference::columns_of(problem_.query, head, problem_.num_heads),
-                  unit_queries(*problem_.normalizer), OperandFormat::kPlain);
+    scratch_.query.take(reference::columns_of(problem_.query, head, problem_.num_heads),
+                        unit_queries(*problem_.normalizer), OperandFormat::kPlain);
     std::unique_ptr<HeadBias<T>> bias;
     if (problem_.bias != nullptr) {
-      bias = problem_.bias->head(head, s_.query.plain(), s_.key.plain());
+      bias = problem_.bias->head(head, scratch_.query.plain(), scratch_.key.plain());
     }
-    const HeadOperands<T> operands{&problem_, s_.query.plain(), &s_.key_transposed, bias.get(),
-                                   mask::blocks_of_head(problem_.blocks, head)};
-    const MatrixView<T> context = reference::columns_of(f_.context, head, problem_.num_heads);
-    const bool terms = f_.attention.weight_terms != nullptr || f_.attention.value_terms != nullptr;
+    const HeadOperands<T> operands{&problem_, scratch_.query.plain(), &scratch_.key_transposed,
+                                   bias.get(), mask::blocks_of_head(problem_.blocks, head)};
+    const MatrixView<T> context = reference::columns_of(pass_.context, head, problem_.num_heads);
+    const bool terms =
+        pass_.attention.weight_terms != nullptr || pass_.attention.value_terms != nullptr;
     const Index queries = problem_.query.rows, keys = problem_.key.rows;
     const MatrixView<T> weights =
-        terms ? s_.weights.zeros(queries, round_up(keys, tile::kLanes<T>)) : MatrixView<T>();
+        terms ? scratch_.weights.zeros(queries, round_up(keys, tile::kLanes<T>)) : MatrixView<T>();
     const NumeratorHook<T> hook = [&](Index first, std::span<const TileRun> runs, MatrixView<T> x) {
-      drop<T>(f_.attention, head, first, runs, x);
+      drop<T>(pass_.attention, head, first, runs, x);
     };
-    const bool hooked = f_.attention.dropout > 0;
+    const bool hooked = pass_.attention.dropout > 0;
     // Terms need weights, and weights a single step.
     const Index step = terms ? block_count(keys) : choose_evaluation(keys).step;
     for (Index b = 0; b < block_count(queries); ++b) {
@@ -148,10 +149,11 @@ class Forward {
       const Index count = std::min(mask::BlockMap::kBlock, queries - first);
       BlockOutputs<T> out;
       (terms ? out.weights : out.context) = (terms ? weights : context).middle_rows(first, count);
-      if (f_.saved.data != nullptr)
-        out.saved = f_.saved.row_span(head).subspan(static_cast<std::size_t>(first),
-                                                    static_cast<std::size_t>(count));
-      s_.attention.run(operands, s_.packed_value, b, step, out, hooked ? &hook : nullptr);
+      if (pass_.saved.data != nullptr)
+        out.saved = pass_.saved.row_span(head).subspan(static_cast<std::size_t>(first),
+                                                       static_cast<std::size_t>(count));
+      scratch_.attention.run(operands, scratch_.packed_value, b, step, out,
+                             hooked ? &hook : nullptr);
     }
     if (terms) add_values(operands, head, weights.middle_columns(0, keys), context);
   }
@@ -159,19 +161,22 @@ class Forward {
   /// The terms see all weights of a head.
   void add_values(const HeadOperands<T>& operands, Index head, MatrixView<T> weights,
                   MatrixView<T> context) {
-    if (f_.attention.weight_terms != nullptr) f_.attention.weight_terms->multiply(head, weights);
+    if (pass_.attention.weight_terms != nullptr)
+      pass_.attention.weight_terms->multiply(head, weights);
     const TileRun all{{0, weights.columns}, 0};
-    drop<T>(f_.attention, head, 0, {&all, 1}, weights);
+    drop<T>(pass_.attention, head, 0, {&all, 1}, weights);
     for (Index i = 0; i < context.rows; ++i) std::fill_n(context.row(i), context.columns, T{});
-    if (f_.attention.value_terms != nullptr) f_.attention.value_terms->add(head, weights, context);
+    if (pass_.attention.value_terms != nullptr)
+      pass_.attention.value_terms->add(head, weights, context);
     for (Index b = 0; b < block_count(weights.rows); ++b) {
-      s_.block.begin(operands, b);
-      const Index first = s_.block.first(), count = s_.block.count();
-      s_.block.find({0, count}, s_.block.entries(), Placement::kByKey);
+      scratch_.block.begin(operands, b);
+      const Index first = scratch_.block.first(), count = scratch_.block.count();
+      scratch_.block.find({0, count}, scratch_.block.entries(), Placement::kByKey);
       const MatrixView<T> x = weights.middle_rows(first, count);
-      to_left_operand(x, s_.packed_value.operands());
-      const MatrixView<T> sums = s_.sums.zeros(count, round_up(context.columns, tile::kLanes<T>));
-      add_products<T>(x, s_.block.runs(), weights.columns, s_.packed_value, sums);
+      to_left_operand(x, scratch_.packed_value.operands());
+      const MatrixView<T> sums =
+          scratch_.sums.zeros(count, round_up(context.columns, tile::kLanes<T>));
+      add_products<T>(x, scratch_.block.runs(), weights.columns, scratch_.packed_value, sums);
       for (Index r = 0; r < count; ++r) {
         T* const to = context.row(first + r);
         for (Index e = 0; e < context.columns; ++e) to[e] += sums.at(r, e);
@@ -179,10 +184,10 @@ class Forward {
     }
   }
 
-  const DifferentiableForward<T>& f_;
+  const DifferentiableForward<T>& pass_;
   const AttentionProblem<T>& problem_;
   Index group_;
-  ForwardMemory<T>& s_;
+  ForwardMemory<T>& scratch_;
 };
 
 /// Buffers of a thread.
@@ -200,7 +205,7 @@ struct BackwardMemory {
   PaddedMatrix<T> d_query;         ///< of a head, by operands
   PaddedMatrix<T> d_key, d_value;  ///< of a key head, by operands
   PaddedMatrix<T> d_earlier_key, d_earlier_value;
-  PaddedMatrix<T> part;                    ///< of a tile, or a head: what own or earlier keys have
+  PaddedMatrix<T> chosen;                  ///< of a tile, or a head: what own or earlier keys have
   std::vector<tile::GradientRow<T>> rows;  ///< of a block
 };
 
@@ -209,39 +214,39 @@ template <class T>
 class Backward {
  public:
   Backward(const DifferentiableBackward<T>& sequence, Index group, BackwardMemory<T>& scratch)
-      : b_(sequence),
+      : pass_(sequence),
         problem_(sequence.attention.problem),
         group_(group),
         operands_(operands_of(sequence.attention.problem)),
-        s_(scratch) {}
+        scratch_(scratch) {}
 
   void run() {
     const Index groups = problem_.num_key_value_heads;
     const AttentionNormalizer& normalizer = *problem_.normalizer;
     const auto key = reference::columns_of(problem_.key, group_, groups);
-    s_.key.take(key, unit_keys(normalizer), operands_);
-    s_.value.take(reference::columns_of(problem_.value, group_, groups), false, operands_);
-    s_.key_transposed.pack_transposed(s_.key.product(), operands_);
-    s_.packed_key.pack(s_.key.product(), operands_);
-    s_.value_transposed.pack_transposed(s_.value.product(), operands_);
-    d_key_ = s_.d_key.zeros(key.rows, width(key.columns));
-    d_value_ = s_.d_value.zeros(key.rows, width(s_.value.product().columns));
-    if (parted()) {
-      d_earlier_key_ = s_.d_earlier_key.zeros(key.rows, d_key_.columns);
-      d_earlier_value_ = s_.d_earlier_value.zeros(key.rows, d_value_.columns);
+    scratch_.key.take(key, unit_keys(normalizer), operands_);
+    scratch_.value.take(reference::columns_of(problem_.value, group_, groups), false, operands_);
+    scratch_.key_transposed.pack_transposed(scratch_.key.product(), operands_);
+    scratch_.packed_key.pack(scratch_.key.product(), operands_);
+    scratch_.value_transposed.pack_transposed(scratch_.value.product(), operands_);
+    d_key_ = scratch_.d_key.zeros(key.rows, width(key.columns));
+    d_value_ = scratch_.d_value.zeros(key.rows, width(scratch_.value.product().columns));
+    if (has_earlier_keys()) {
+      d_earlier_key_ = scratch_.d_earlier_key.zeros(key.rows, d_key_.columns);
+      d_earlier_value_ = scratch_.d_earlier_value.zeros(key.rows, d_value_.columns);
     }
     const Index heads = problem_.num_heads / groups;
     for (Index head = group_ * heads; head < (group_ + 1) * heads; ++head) run_head(head);
-    add_keys(key, d_key_, b_.gradients.key);
-    add_values(d_value_, b_.gradients.value);
-    if (!parted()) return;
-    add_keys(key, d_earlier_key_, b_.gradients.earlier_key);
-    add_values(d_earlier_value_, b_.gradients.earlier_value);
+    add_keys(key, d_key_, pass_.gradients.key);
+    add_values(d_value_, pass_.gradients.value);
+    if (!has_earlier_keys()) return;
+    add_keys(key, d_earlier_key_, pass_.gradients.earlier_key);
+    add_values(d_earlier_value_, pass_.gradients.earlier_value);
   }
 
  private:
   /// Whether some keys are earlier ones.
-  bool parted() const { return !b_.own_keys.empty(); }
+  bool has_earlier_keys() const { return !pass_.own_keys.empty(); }
   void add_keys(MatrixView<const T> key, MatrixView<T> sums, MatrixView<T> gradient) const {
     if (gradient.data == nullptr) return;
     const auto to = reference::columns_of(gradient, group_, problem_.num_key_value_heads);
@@ -262,14 +267,14 @@ class Backward {
     tile::add_scaled_rows<T>(from, ones(static_cast<std::size_t>(to.rows)), to);
   }
   std::span<const T> ones(std::size_t count) const {
-    if (s_.ones.size() < count) s_.ones.assign(count, T{1});
-    return std::span<const T>(s_.ones).first(count);
+    if (scratch_.ones.size() < count) scratch_.ones.assign(count, T{1});
+    return std::span<const T>(scratch_.ones).first(count);
   }
   bool pairs() const { return operands_ == OperandFormat::kPairs; }
   /// Whether something must see all weights, or gradients, of a head.
   bool needs_full_weights() const {
-    return b_.attention.weight_terms != nullptr || b_.attention.value_terms != nullptr ||
-           b_.gradients.bias != nullptr;
+    return pass_.attention.weight_terms != nullptr || pass_.attention.value_terms != nullptr ||
+           pass_.gradients.bias != nullptr;
   }
 
   void run_head(Index head) {
@@ -277,19 +282,19 @@ class Backward {
     const Index heads = problem_.num_heads;
     const bool unit = unit_queries(*problem_.normalizer);
     const auto query = reference::columns_of(problem_.query, head, heads);
-    s_.query.take(query, unit, OperandFormat::kPlain);
-    s_.d_context.take(reference::columns_of(b_.d_context, head, heads), false, operands_);
+    scratch_.query.take(query, unit, OperandFormat::kPlain);
+    scratch_.d_context.take(reference::columns_of(pass_.d_context, head, heads), false, operands_);
     bias_.reset();
     if (problem_.bias != nullptr) {
-      bias_ = problem_.bias->head(head, s_.query.plain(), s_.key.plain());
+      bias_ = problem_.bias->head(head, scratch_.query.plain(), scratch_.key.plain());
     }
-    head_operands_ = {&problem_, s_.query.plain(), &s_.key_transposed, bias_.get(),
+    head_operands_ = {&problem_, scratch_.query.plain(), &scratch_.key_transposed, bias_.get(),
                       mask::blocks_of_head(problem_.blocks, head)};
-    const bool wanted = b_.gradients.query.data != nullptr;
+    const bool wanted = pass_.gradients.query.data != nullptr;
     const MatrixView<T> target =
-        wanted ? reference::columns_of(b_.gradients.query, head, heads) : MatrixView<T>();
+        wanted ? reference::columns_of(pass_.gradients.query, head, heads) : MatrixView<T>();
     const bool direct = wanted && !unit;
-    d_query_ = direct ? target : s_.d_query.zeros(query.rows, query.columns);
+    d_query_ = direct ? target : scratch_.d_query.zeros(query.rows, query.columns);
     if (needs_full_weights()) {
       run_whole();
     } else {
@@ -301,15 +306,15 @@ class Backward {
   void run_tiles() {
     for (Index b = 0; b < block_count(problem_.query.rows); ++b) {
       begin_block(b);
-      const Index count = s_.block.count();
+      const Index count = scratch_.block.count();
       const Index step = problem_.blocks == nullptr ? mask::BlockMap::kBlock : kMaskedRows;
-      const std::span<const mask::BlockEntry> entries = s_.block.entries();
+      const std::span<const mask::BlockEntry> entries = scratch_.block.entries();
       for (Index r = 0; r < count; r += step) {
         const mask::Range rows{r, std::min(r + step, count)};
         begin_tile(rows);
         for (std::size_t e = 0; e < entries.size(); e += kStep) {
           const auto some = entries.subspan(e, std::min<std::size_t>(kStep, entries.size() - e));
-          const Index columns = s_.block.find(rows, some, Placement::kClose);
+          const Index columns = scratch_.block.find(rows, some, Placement::kClose);
           if (columns > 0) run_tile(rows, columns);
         }
         end_tile(rows);
@@ -318,17 +323,18 @@ class Backward {
   }
 
   void run_tile(mask::Range rows, Index columns) {
-    const MatrixView<T> weights = s_.weights.shape(rows.size(), columns);
-    const MatrixView<T> d = s_.d.shape(rows.size(), columns);
+    const MatrixView<T> weights = scratch_.weights.shape(rows.size(), columns);
+    const MatrixView<T> d = scratch_.d.shape(rows.size(), columns);
     make_weights(rows, weights);
     make_d_weights(d);
     MatrixView<T> met = weights;
-    if (b_.attention.dropout > 0 || operands_ == OperandFormat::kRounded) {
-      met = s_.dropped.shape(rows.size(), columns);
-      if (b_.attention.dropout > 0) {
+    if (pass_.attention.dropout > 0 || operands_ == OperandFormat::kRounded) {
+      met = scratch_.dropped.shape(rows.size(), columns);
+      if (pass_.attention.dropout > 0) {
         // The factors first: both the weights and their gradients need them.
         for (Index r = 0; r < met.rows; ++r) std::fill_n(met.row(r), columns, T{1});
-        drop<T>(b_.attention, head_, s_.block.first() + rows.begin, s_.block.runs(), met);
+        drop<T>(pass_.attention, head_, scratch_.block.first() + rows.begin, scratch_.block.runs(),
+                met);
         tile::multiply_elements<T>(d, met, d);
         tile::multiply_elements<T>(weights, met, met);
       } else {
@@ -345,33 +351,34 @@ class Backward {
     const Index queries = problem_.query.rows;
     const Index keys = problem_.key.rows;
     const Index columns = width(keys);
-    const MatrixView<T> weights = s_.weights.zeros(queries, columns);
-    const MatrixView<T> d = s_.d.zeros(queries, columns);
+    const MatrixView<T> weights = scratch_.weights.zeros(queries, columns);
+    const MatrixView<T> d = scratch_.d.zeros(queries, columns);
     for_blocks([&](Index first, mask::Range rows) {
       make_weights(rows, weights.middle_rows(first, rows.size()));
       make_d_weights(d.middle_rows(first, rows.size()));
     });
-    const MatrixView<T> met = s_.dropped.shape(queries, columns);
+    const MatrixView<T> met = scratch_.dropped.shape(queries, columns);
     for (Index i = 0; i < queries; ++i) std::copy_n(weights.row(i), columns, met.row(i));
     const TileRun all{{0, keys}, 0};
-    if (b_.attention.weight_terms != nullptr) {
-      b_.attention.weight_terms->multiply(head_, met.middle_columns(0, keys));
+    if (pass_.attention.weight_terms != nullptr) {
+      pass_.attention.weight_terms->multiply(head_, met.middle_columns(0, keys));
     }
-    drop<T>(b_.attention, head_, 0, {&all, 1}, met);
-    const auto part = [&](MatrixView<T> x) { return x.middle_columns(0, keys); };
-    if (b_.gradients.value_terms != nullptr) {
-      b_.gradients.value_terms->add_backward(head_, part(met), s_.d_context.plain(), part(d));
+    drop<T>(pass_.attention, head_, 0, {&all, 1}, met);
+    const auto unpadded = [&](MatrixView<T> x) { return x.middle_columns(0, keys); };
+    if (pass_.gradients.value_terms != nullptr) {
+      pass_.gradients.value_terms->add_backward(head_, unpadded(met), scratch_.d_context.plain(),
+                                                unpadded(d));
     }
-    drop<T>(b_.attention, head_, 0, {&all, 1}, d);
-    if (b_.gradients.weight_terms != nullptr) {
-      b_.gradients.weight_terms->multiply_backward(head_, part(weights), part(d));
+    drop<T>(pass_.attention, head_, 0, {&all, 1}, d);
+    if (pass_.gradients.weight_terms != nullptr) {
+      pass_.gradients.weight_terms->multiply_backward(head_, unpadded(weights), unpadded(d));
     }
     for_blocks([&](Index first, mask::Range rows) {
       add_value_products(rows, met.middle_rows(first, rows.size()));
       make_d_scores(rows, weights.middle_rows(first, rows.size()),
                     d.middle_rows(first, rows.size()));
     });
-    if (b_.gradients.bias != nullptr) bias_backward(part(d));
+    if (pass_.gradients.bias != nullptr) bias_backward(unpadded(d));
     for_blocks([&](Index first, mask::Range rows) {
       add_score_products(rows, d.middle_rows(first, rows.size()));
       end_tile(rows);
@@ -380,26 +387,26 @@ class Backward {
 
   /// d (T, S): gradients of the scores that the terms were added to.
   void bias_backward(MatrixView<const T> d) {
-    const MatrixView<const T> query = s_.query.plain(), key = s_.key.plain();
+    const MatrixView<const T> query = scratch_.query.plain(), key = scratch_.key.plain();
     const auto backward = [&](MatrixView<const T> of, MatrixView<T> d_key) {
-      b_.gradients.bias->backward(head_, query, key, of, d_query_,
-                                  d_key.middle_columns(0, key.columns));
+      pass_.gradients.bias->backward(head_, query, key, of, d_query_,
+                                     d_key.middle_columns(0, key.columns));
     };
-    if (!parted()) return backward(d, d_key_);
+    if (!has_earlier_keys()) return backward(d, d_key_);
     const TileRun all{{0, d.columns}, 0};
-    backward(part_of(Keys::kOwn, 0, d, {&all, 1}), d_key_);
-    backward(part_of(Keys::kEarlier, 0, d, {&all, 1}), d_earlier_key_);
+    backward(chosen_keys(Keys::kOwn, 0, d, {&all, 1}), d_key_);
+    backward(chosen_keys(Keys::kEarlier, 0, d, {&all, 1}), d_earlier_key_);
   }
 
   /// x with 0 where a key is not one of these; row 0 is query `first`.
-  MatrixView<T> part_of(Keys keys, Index first, MatrixView<const T> x,
-                        std::span<const TileRun> runs) {
-    const MatrixView<T> made = s_.part.shape(x.rows, x.columns);
-    copy_part<T>(keys, own_keys(first, x.rows), x, runs, made);
+  MatrixView<T> chosen_keys(Keys keys, Index first, MatrixView<const T> x,
+                            std::span<const TileRun> runs) {
+    const MatrixView<T> made = scratch_.chosen.shape(x.rows, x.columns);
+    copy_chosen<T>(keys, own_keys(first, x.rows), x, runs, made);
     return made;
   }
   std::span<const Index> own_keys(Index first, Index count) const {
-    return b_.own_keys.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    return pass_.own_keys.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
   }
 
   /// Calls work(first query, rows of the block) with all keys of each block found.
@@ -407,46 +414,47 @@ class Backward {
   void for_blocks(const Work& work) {
     for (Index b = 0; b < block_count(problem_.query.rows); ++b) {
       begin_block(b);
-      const mask::Range rows{0, s_.block.count()};
-      s_.block.find(rows, s_.block.entries(), Placement::kByKey);
+      const mask::Range rows{0, scratch_.block.count()};
+      scratch_.block.find(rows, scratch_.block.entries(), Placement::kByKey);
       begin_tile(rows);
-      work(s_.block.first(), rows);
+      work(scratch_.block.first(), rows);
     }
   }
 
   void begin_block(Index b) {
-    s_.block.begin(head_operands_, b);
-    s_.rows.clear();
+    scratch_.block.begin(head_operands_, b);
+    scratch_.rows.clear();
     const Index heads = problem_.num_heads;
-    const auto context = reference::columns_of(b_.context, head_, heads);
-    const auto d_context = reference::columns_of(b_.d_context, head_, heads);
+    const auto context = reference::columns_of(pass_.context, head_, heads);
+    const auto d_context = reference::columns_of(pass_.d_context, head_, heads);
     const bool shifted = problem_.normalizer->map() == ScoreMap::kExp;
-    for (Index r = 0; r < s_.block.count(); ++r) {
-      const Index i = s_.block.first() + r;
+    for (Index r = 0; r < scratch_.block.count(); ++r) {
+      const Index i = scratch_.block.first() + r;
       // Σ_j a_ij (∂/∂a_ij) is the same as the context along its own gradient: both are linear.
       const T along = tile::inner_product<T>(context.row_span(i), d_context.row_span(i));
-      const T divisor = shifted ? T{1} : b_.saved.at(head_, i);
-      s_.rows.push_back({along, divisor, s_.block.temperature(r)});
+      const T divisor = shifted ? T{1} : pass_.saved.at(head_, i);
+      scratch_.rows.push_back({along, divisor, scratch_.block.temperature(r)});
     }
   }
 
   void begin_tile(mask::Range rows) {
-    const Index first = s_.block.first() + rows.begin;
-    const auto d_context = s_.d_context.product().middle_rows(first, rows.size());
-    s_.packed_d_context.pack(d_context, operands_);
-    s_.packed_query.pack(pairs() ? s_.query.plain().middle_rows(first, rows.size())
-                                 : s_.block.query().middle_rows(rows.begin, rows.size()),
-                         operands_);
+    const Index first = scratch_.block.first() + rows.begin;
+    const auto d_context = scratch_.d_context.product().middle_rows(first, rows.size());
+    scratch_.packed_d_context.pack(d_context, operands_);
+    scratch_.packed_query.pack(pairs()
+                                   ? scratch_.query.plain().middle_rows(first, rows.size())
+                                   : scratch_.block.query().middle_rows(rows.begin, rows.size()),
+                               operands_);
     d_context_ = d_context;
     if constexpr (std::is_same_v<T, float>) {
       if (pairs()) {
-        MatrixView<T> made = s_.d_context_pairs.shape(d_context.rows, d_context.columns);
+        MatrixView<T> made = scratch_.d_context_pairs.shape(d_context.rows, d_context.columns);
         tile::to_pairs(d_context, made);
         made.columns = tile::pairs_of(d_context.columns);
         d_context_ = made;
       }
     }
-    d_query_tile_ = s_.d_query_tile.zeros(rows.size(), width(s_.query.plain().columns));
+    d_query_tile_ = scratch_.d_query_tile.zeros(rows.size(), width(scratch_.query.plain().columns));
   }
 
   void end_tile(mask::Range rows) {
@@ -454,8 +462,8 @@ class Backward {
     // Pairs have been multiplied with them already.
     const auto factors =
         pairs() ? ones(count)
-                : s_.block.factors().subspan(static_cast<std::size_t>(rows.begin), count);
-    const Index first = s_.block.first() + rows.begin;
+                : scratch_.block.factors().subspan(static_cast<std::size_t>(rows.begin), count);
+    const Index first = scratch_.block.first() + rows.begin;
     tile::add_scaled_rows<T>(d_query_tile_.middle_columns(0, d_query_.columns), factors,
                              d_query_.middle_rows(first, rows.size()));
   }
@@ -463,11 +471,11 @@ class Backward {
   void make_weights(mask::Range rows, MatrixView<T> x) const {
     if (x.empty()) return;
     // Columns of no run stay 0: they are a weight already.
-    s_.block.make_scores(rows, x);
-    const std::span<const T> numbers =
-        b_.saved.row_span(head_).subspan(static_cast<std::size_t>(s_.block.first() + rows.begin),
-                                         static_cast<std::size_t>(rows.size()));
-    for (const TileRun& run : s_.block.runs()) {
+    scratch_.block.make_scores(rows, x);
+    const std::span<const T> numbers = pass_.saved.row_span(head_).subspan(
+        static_cast<std::size_t>(scratch_.block.first() + rows.begin),
+        static_cast<std::size_t>(rows.size()));
+    for (const TileRun& run : scratch_.block.runs()) {
       tile::weights_of_scores<T>(problem_.normalizer->map(), numbers,
                                  x.middle_columns(run.column, run.keys.size()));
     }
@@ -475,15 +483,15 @@ class Backward {
 
   void make_d_weights(MatrixView<T> d) const {
     const auto factors = ones(static_cast<std::size_t>(d.rows));
-    for (const TileRun& run : s_.block.runs()) {
-      multiply_rows<T>(d_context_, s_.value_transposed, run.keys.begin, factors,
+    for (const TileRun& run : scratch_.block.runs()) {
+      multiply_rows<T>(d_context_, scratch_.value_transposed, run.keys.begin, factors,
                        d.middle_columns(run.column, run.keys.size()));
     }
   }
 
   void make_d_scores(mask::Range rows, MatrixView<const T> weights, MatrixView<T> d) const {
     const AttentionNormalizer& normalizer = *problem_.normalizer;
-    const std::span<const tile::GradientRow<T>> numbers(s_.rows.data() + rows.begin,
+    const std::span<const tile::GradientRow<T>> numbers(scratch_.rows.data() + rows.begin,
                                                         static_cast<std::size_t>(rows.size()));
     tile::score_gradients<T>(normalizer.map(), normalizer.divisor(), weights, numbers, d);
   }
@@ -492,13 +500,13 @@ class Backward {
   /// becomes a rounded operand. The rows are those from rows.begin of the block on.
   void add_transposed_products(mask::Range rows, MatrixView<T> x, const PackedMatrix<T>& b,
                                MatrixView<T> sums, MatrixView<T> earlier) {
-    if (!parted()) return add_transposed_products(x, b, sums, {0, problem_.key.rows});
-    const Index first = s_.block.first() + rows.begin;
+    if (!has_earlier_keys()) return add_transposed_products(x, b, sums, {0, problem_.key.rows});
+    const Index first = scratch_.block.first() + rows.begin;
     const auto [least, most] = std::ranges::minmax(own_keys(first, rows.size()));
-    add_transposed_products(part_of(Keys::kOwn, first, x, s_.block.runs()), b, sums,
+    add_transposed_products(chosen_keys(Keys::kOwn, first, x, scratch_.block.runs()), b, sums,
                             {least, problem_.key.rows});
-    add_transposed_products(part_of(Keys::kEarlier, first, x, s_.block.runs()), b, earlier,
-                            {0, most});
+    add_transposed_products(chosen_keys(Keys::kEarlier, first, x, scratch_.block.runs()), b,
+                            earlier, {0, most});
     if (operands_ == OperandFormat::kRounded) to_left_operand(x, operands_);
   }
 
@@ -508,13 +516,13 @@ class Backward {
     MatrixView<const T> left = x;
     if constexpr (std::is_same_v<T, float>) {
       if (pairs()) {
-        const MatrixView<T> made = s_.row_pairs.shape(tile::pairs_of(x.rows), x.columns);
+        const MatrixView<T> made = scratch_.row_pairs.shape(tile::pairs_of(x.rows), x.columns);
         tile::to_row_pairs(x, made);
         left = made;
       }
     }
     if (operands_ == OperandFormat::kRounded) to_left_operand(x, operands_);
-    for (const TileRun& run : s_.block.runs()) {
+    for (const TileRun& run : scratch_.block.runs()) {
       if (run.keys.end <= some_keys.begin || run.keys.begin >= some_keys.end) continue;
       const Index keys = keys_of(run, problem_.key.rows);
       const MatrixView<const T> some = left.middle_columns(run.column, keys);
@@ -531,25 +539,26 @@ class Backward {
 
   /// d_value += aᵀ d_context.
   void add_value_products(mask::Range rows, MatrixView<T> weights) {
-    add_transposed_products(rows, weights, s_.packed_d_context, d_value_, d_earlier_value_);
+    add_transposed_products(rows, weights, scratch_.packed_d_context, d_value_, d_earlier_value_);
   }
 
   /// d_query += d K and d_key += dᵀ Q. The rows are those from rows.begin of the block on.
   void add_score_products(mask::Range rows, MatrixView<T> d) {
     for (Index r = 0; r < d.rows && pairs(); ++r) {
-      const T factor = s_.block.factors()[static_cast<std::size_t>(rows.begin + r)];
+      const T factor = scratch_.block.factors()[static_cast<std::size_t>(rows.begin + r)];
       tile::multiply_row<T>(d.row_span(r), factor, d.row(r));
     }
-    add_transposed_products(rows, d, s_.packed_query, d_key_, d_earlier_key_);
+    add_transposed_products(rows, d, scratch_.packed_query, d_key_, d_earlier_key_);
     if (pairs()) to_left_operand(d, operands_);
-    add_products<T>(d, s_.block.runs(), problem_.key.rows, s_.packed_key, d_query_tile_);
+    add_products<T>(d, scratch_.block.runs(), problem_.key.rows, scratch_.packed_key,
+                    d_query_tile_);
   }
 
-  const DifferentiableBackward<T>& b_;
+  const DifferentiableBackward<T>& pass_;
   const AttentionProblem<T>& problem_;
   Index group_;
   OperandFormat operands_;
-  BackwardMemory<T>& s_;
+  BackwardMemory<T>& scratch_;
   Index head_ = 0;
   std::unique_ptr<HeadBias<T>> bias_;
   HeadOperands<T> head_operands_;
