@@ -135,10 +135,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
                               train::read_corpus(o.text, tokenizer, reading));
   commands::note_corpus(training.corpus(), session);
   if (training.corpus().size() > o.sequences) {
-    session.note(fmt::format(
-        "{}: the change is measured on the first {} of {} sequences; a larger {} reads "
-        "more",
-        training.corpus().source(), o.sequences, training.corpus().size(), field("sequences")));
+    session.note(limit_note(training.corpus().source(), o.sequences, training.corpus().size(),
+                            "sequences are measured", "sequences"));
   }
   for (const std::string& name : training.new_tensors())
     session.note(fmt::format("{}: not in the checkpoint, newly initialized", name));

@@ -185,18 +185,23 @@ void Merger::check_shards() const {
   }
 }
 
+const char* Merger::missing() const {
+  if (command_ == "ppl" && perplexity_.tokens.n == 0)
+    return "no tokens in any part, expected a text";
+  if (command_ == "pairs" && pairs_.pairs() == 0) return "no pairs in any part, expected some";
+  if (command_ == "choose" && choices_->confusion.total() == 0)
+    return "no labelled texts in any part, expected some";
+  return nullptr;
+}
+
 void Merger::print(const std::optional<std::int64_t>& digits, const cli::CommonOptions& common,
                    cli::Session& session) const {
   if (command_.empty())
     throw InputError("nothing to merge, expected JSON lines printed with --shard");
   check_shards();
   // What was left out may be all.
-  if (left_out_ == 0 && command_ == "ppl" && perplexity_.tokens.n == 0)
-    throw InputError("no tokens in any part, expected a text");
-  if (left_out_ == 0 && command_ == "pairs" && pairs_.pairs() == 0)
-    throw InputError("no pairs in any part, expected some");
-  if (left_out_ == 0 && command_ == "choose" && choices_->confusion.total() == 0)
-    throw InputError("no labelled texts in any part, expected some");
+  if (const char* problem = missing(); left_out_ == 0 && problem != nullptr)
+    throw InputError(problem);
   const Provenance provenance = commands::provenance_text(commands::without_contents(provenance_));
   const auto number = commands::ResultFormat::of(commands::precision_of(provenance_), digits);
   if (command_ == "pairs") print_pairs(pairs_, provenance, common, session);

@@ -33,6 +33,8 @@ class Merger {
 
   void add_shard(const JsonValue& root);
   void check_shards() const;
+  /// The message about what all parts lack; nullptr: nothing.
+  const char* missing() const;
 
   std::string command_;
   std::optional<bool> sharded_;                     ///< whether lines have a shard

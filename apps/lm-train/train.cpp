@@ -17,6 +17,7 @@
 #include "base/file/output_folder.hpp"
 #include "base/file/scratch_file.hpp"
 #include "base/json/json_writer.hpp"
+#include "base/string/comma_list.hpp"
 #include "base/thread/parallel.hpp"
 #include "base/thread/shortage.hpp"
 #include "budget.hpp"
@@ -600,9 +601,8 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   note_lines(corpus, session);
   if (eval) note_lines(*eval, session);
   if (eval && eval->size() > o.eval_sequences) {
-    session.note(
-        fmt::format("{}: the first {} of {} sequences are evaluated; a larger {} reads more",
-                    eval->source(), o.eval_sequences, eval->size(), field("eval_sequences")));
+    session.note(limit_note(eval->source(), o.eval_sequences, eval->size(),
+                            "sequences are evaluated", "eval_sequences"));
   }
   Plan plan = make_plan(o, similar, tokenizer, corpus, goes_on, ranks, session,
                         [&] { return seconds_since(begin); });

@@ -122,8 +122,7 @@ void LengthStream::read(const StreamRequest& request, const text::Tokenizer& tok
   if (most > 0 && ids_.size() > most) ids_.resize(most);
   const Index all = blocks.size() * block.room;
   if (static_cast<Index>(ids_.size()) < all) {
-    note_ = fmt::format("{}: the first {} of {} tokens are read; {} 0 reads all", request.text,
-                        ids_.size(), all, field("eval_tokens"));
+    note_ = limit_note(request.text, ids_.size(), all, "tokens are read", "eval_tokens");
   }
 }
 

@@ -1,4 +1,4 @@
-// Lists and counts in messages: "bert, gpt2, xlnet", "2 lines".
+// Lists, counts and limits in messages: "bert, gpt2, xlnet", "2 lines".
 #pragma once
 
 #include <concepts>
@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include <fmt/format.h>
+
+#include "base/error.hpp"
 
 namespace masque {
 
@@ -35,6 +37,16 @@ std::string or_list(const Range& items) {
     list += left > 1 ? ", " : left == 1 ? " or " : "";
   }
   return list;
+}
+
+/// A note that a limit leaves something of `source` out: "text: the first 5 of 32 sequences are
+/// evaluated; a larger FIELD reads more". `what` is "sequences are evaluated"; FIELD is the field
+/// `limit`.
+inline std::string limit_note(std::string_view source, std::integral auto first,
+                              std::integral auto all, std::string_view what,
+                              std::string_view limit) {
+  return fmt::format("{}: the first {} of {} {}; a larger {} reads more", source, first, all, what,
+                     field(limit));
 }
 
 /// "1 line", "2 lines": `count` of `what`, a word that takes an s.
