@@ -98,9 +98,9 @@ struct RotaryDesign {
 struct LayerDesign {
   Index weights = 0;            ///< whose weights it uses: ALBERT's layers share
   std::optional<Index> window;  ///< |i − j| ≤ window: local attention
-  RotaryDesign rotary;          ///< of PositionType::kRotary
+  RotaryDesign rotary;          ///< for PositionType::kRotary
   bool input_norm = true;       ///< pre-norm: whether there is one (ModernBERT's first has none)
-  double attention_scale = 1;   ///< of scores, besides Design::attention_scale
+  double attention_scale = 1;   ///< scale of scores, in addition to Design::attention_scale
 
   bool operator==(const LayerDesign&) const = default;
 };
@@ -125,10 +125,10 @@ inline bool has_one_number(HeadKind kind) {
 struct HeadDesign {
   HeadKind kind = HeadKind::kNone;  ///< what it predicts
   bool transform = false;           ///< dense, activation, norm before the vocabulary
-  kernel::Activation activation = kernel::Activation::kGelu;  ///< of the transform
-  std::optional<NormDesign> norm;  ///< of the transform; none: it has no norm
+  kernel::Activation activation = kernel::Activation::kGelu;  ///< activation of the transform
+  std::optional<NormDesign> norm;  ///< norm of the transform; none: it has no norm
   bool tied = true;                ///< the vocabulary matrix is the word table
-  double scale = 1;                ///< of the states before the vocabulary matrix
+  double scale = 1;                ///< scale of the states before the vocabulary matrix
 
   bool operator==(const HeadDesign&) const = default;
 };
@@ -160,7 +160,7 @@ struct DetectorDesign {
   Index num_hidden_layers = 1;    ///< its own layers
   Index hidden_size = 0;          ///< width of its states; a multiple of the number of heads
   Index num_attention_heads = 1;  ///< in each layer
-  Index intermediate_size = 0;    ///< of its feed-forward layers
+  Index intermediate_size = 0;    ///< intermediate size of its feed-forward layers
 
   bool operator==(const DetectorDesign&) const = default;
 };
@@ -168,7 +168,7 @@ struct DetectorDesign {
 /// The bottlenecks of UniVAE, in front of the last layers: see forward/latent_forward.hpp.
 struct LatentDesign {
   Index layers = 0;   ///< how many of the last layers have one; these also read the first token
-  Index size = 16;    ///< of the sphere's space
+  Index size = 16;    ///< dimension of the sphere's space
   double kappa = 32;  ///< concentration of the von Mises–Fisher distribution while training
   /// Each bottleneck learns its own, from `kappa` on.
   bool learned_kappa = false;
@@ -242,7 +242,7 @@ inline bool norms_feed_forward_output(NormPlacement placement) {
 /// A model without its weights.
 struct Design {
   std::string family;      ///< stem: "bert"
-  std::string model_type;  ///< of config.json
+  std::string model_type;  ///< "model_type" of config.json
 
   Index vocab_size = 0;           ///< V: ids are 0 … V − 1
   Index hidden_size = 0;          ///< d: width of the states
@@ -260,29 +260,33 @@ struct Design {
   std::optional<Index> pad_token_id;
   std::optional<TokenId> mask_token_id;  ///< what a query stream without tokens starts from
 
-  std::optional<NormDesign> embedding_norm;        ///< of the sum of the tables; none: no norm
+  std::optional<NormDesign> embedding_norm;        ///< norm of the sum of the tables; none: no norm
   double embedding_scale = 1;                      ///< multiplies rows of the word table
   PositionType position = PositionType::kLearned;  ///< masque's own terms
   bool sinusoidal_interleaved = false;  ///< kSinusoidal: sine, cosine, …; false: sines first
 
-  LayerKind layer_kind = LayerKind::kTransformer;       ///< of all layers
-  NormPlacement norm_placement = NormPlacement::kPost;  ///< of all layers
-  NormDesign norm;           ///< of the layers, of final_norm and of relative_norm
+  LayerKind layer_kind = LayerKind::kTransformer;       ///< layer kind of all layers
+  NormPlacement norm_placement = NormPlacement::kPost;  ///< norm placement of all layers
+  NormDesign norm;           ///< norm of the layers, of final_norm and of relative_norm
   bool norm_weights = true;  ///< norms have weights (false: gau_alpha, RoFormerV2)
   /// Dense layers have biases; stated by families that leave it open (gau_alpha, roformer, masque).
   bool use_bias = true;
-  bool final_norm = false;                                    ///< a norm follows the last layer
-  kernel::Activation activation = kernel::Activation::kGelu;  ///< of layers; the head has its own
-  bool gated = false;                                         ///< act(x W_gate) ⊙ (x W_up)
+  bool final_norm = false;  ///< a norm follows the last layer
+  /// Activation of layers; the head has its own.
+  kernel::Activation activation = kernel::Activation::kGelu;
+  bool gated = false;          ///< act(x W_gate) ⊙ (x W_up)
   double attention_scale = 1;  ///< multiplies q · k, often 1/√head_size; LayerDesign has another
-  NormalizerList normalizer = "softmax";  ///< of attention
-  DefaultMask mask = DefaultMask::kFull;  ///< of all layers, unless VariantDesign::masks has some
-  Streams streams = Streams::kOne;        ///< which streams run
-  std::vector<LayerDesign> layers;        ///< num_hidden_layers of them
+  NormalizerList normalizer = "softmax";  ///< normalizer of attention
+  /// Mask of all layers, unless VariantDesign::masks has some.
+  DefaultMask mask = DefaultMask::kFull;
+  Streams streams = Streams::kOne;  ///< which streams run
+  std::vector<LayerDesign> layers;  ///< num_hidden_layers of them
 
   // T5 and MPNet
-  Index relative_buckets = 0;       ///< of distances, half of them for each sign: rows of the table
-  Index unused_relative_rows = 0;   ///< of the table, after those of the buckets
+  /// Number of buckets of distances, half of them for each sign: rows of the table.
+  Index relative_buckets = 0;
+  /// Rows of the table that are not used, after those of the buckets.
+  Index unused_relative_rows = 0;
   Index relative_max_distance = 0;  ///< tokens; beyond it all share the last bucket
   Index distance_clamp = 0;         ///< XLNet's clamp_len: distances beyond it count as it; 0: none
   // DeBERTa
@@ -299,7 +303,7 @@ struct Design {
 
   VariantDesign variants;          ///< what only the family `masque` has
   HeadDesign head;                 ///< kNone: the model has none
-  std::string missing_head;        ///< of HeadKind::kNone: what the checkpoint lacks for a head
+  std::string missing_head;        ///< for HeadKind::kNone: what the checkpoint lacks for a head
   std::vector<std::string> notes;  ///< what else to know of the checkpoint, one line each
 
   bool operator==(const Design&) const = default;

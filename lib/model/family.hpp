@@ -25,7 +25,7 @@ struct BufferTensor {
     kCausal,  ///< [1, 1, P, P]: 1 up to the diagonal, 0 after it
     kOther,   ///< nothing that depends on P
   };
-  std::string ending;                 ///< of its name: "embeddings.position_ids"
+  std::string ending;                 ///< ending of its name: "embeddings.position_ids"
   Content content = Content::kOther;  ///< how a longer one is made
 };
 
@@ -54,12 +54,12 @@ struct TensorRow {
   /// What it is for; several: stacked by rows in this order.
   std::vector<Role> roles;
   Parts parts = Parts::kBoth;                  ///< which tensors `name` stands for
-  TensorLayout layout = TensorLayout::kOutIn;  ///< of the weight in the file
+  TensorLayout layout = TensorLayout::kOutIn;  ///< layout of the weight in the file
   /// The weight's shape in the file; empty: (out, in), or (in, out) of kInOut.
   Shape shape = {};
-  std::optional<Index> layer = {};  ///< of ModelWeights::layers, for names without "{l}"
-  Index part = 0;                   ///< of roles that have several tensors
-  bool detector = false;            ///< of VariantDesign::detector
+  std::optional<Index> layer = {};  ///< index in ModelWeights::layers, for names without "{l}"
+  Index part = 0;                   ///< number of the tensor, for roles that have several
+  bool detector = false;            ///< the role is one of VariantDesign::detector
 };
 
 /// A head that a checkpoint of the family may hold.
@@ -73,7 +73,7 @@ struct HeadPlan {
 
 /// Tensors that are left out on purpose.
 struct Skipped {
-  std::string prefix;  ///< of their names
+  std::string prefix;  ///< prefix of their names
   std::string what;    ///< "the decoder"
 };
 
@@ -86,8 +86,9 @@ struct ComputedTensor {
 
 /// A model as config.json describes it.
 struct ModelPlan {
-  Design design;                      ///< without a head: that follows from the tensors
-  std::string prefix;                 ///< of the base model's tensors, "bert."; exports may lack it
+  Design design;  ///< without a head: that follows from the tensors
+  /// Prefix of the base model's tensors, "bert."; exports may lack it.
+  std::string prefix;
   std::vector<TensorRow> rows;        ///< all tensors but those of heads
   std::vector<HeadPlan> heads;        ///< the first that is there counts
   bool headless = false;              ///< config.json says that none of them is there
@@ -95,13 +96,14 @@ struct ModelPlan {
   std::vector<BufferTensor> buffers;  ///< tensors without weights, not listed as unused
   /// Names, "a|b", under which files may have the word table alone: tables that are tied to it.
   std::string tied_tables;
-  std::vector<ComputedTensor> computed;  ///< of new checkpoints, among `buffers` when read
+  /// Computed tensors of new checkpoints, among `buffers` when read.
+  std::vector<ComputedTensor> computed;
 };
 
 /// How the name of the class ends that has a head: "ForMaskedLM".
 struct HeadClass {
-  HeadKind kind;            ///< of the head
-  std::string_view ending;  ///< of the class name, after the family's part
+  HeadKind kind;            ///< kind of the head
+  std::string_view ending;  ///< ending of the class name, after the family's part
 };
 
 /// What files of a family hold that its plan does not say, for changes that need no model
@@ -112,7 +114,8 @@ struct FamilyFiles {
   std::vector<std::string_view> wide_configs = {};
   /// Ends of further class names that save the vocabulary's matrix: "ForPreTraining".
   std::vector<std::string_view> lm_classes = {};
-  std::vector<std::string_view> vocab_fields = {"vocab_size"};  ///< of config.json
+  /// Fields of config.json with the size of the vocabulary.
+  std::vector<std::string_view> vocab_fields = {"vocab_size"};
   std::string_view position_field = "max_position_embeddings";  ///< rows of the position table
   /// The output matrix of whole models, of which the plan takes a part; else the first head's.
   std::string_view decoder_weight = {};

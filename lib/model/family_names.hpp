@@ -54,7 +54,8 @@ struct FamilyNames {
   /// A tied head does something that one of its own does not: it can be neither tied nor untied.
   bool tied_head_differs = false;
   std::vector<std::string> vocab_fields = {};  ///< config.json's names of V
-  std::string position_field = {};             ///< of the position table's rows
+  /// Field of config.json with the rows of the position table.
+  std::string position_field = {};
   /// Further tensors that have a row for each token, besides the tables, decoder and bias above.
   std::vector<std::string> vocabulary = {};
   /// All that the language model saves when tied. A leading "~" stands for the prefix, "{x}" for a

@@ -57,7 +57,8 @@ class KeyValues final : public KeyValueCache {
     Index next_position = 0;
     Index longest = 0;  ///< tokens that it may have in the end; 0: unknown
     std::vector<Index> segments;
-    std::vector<std::uint64_t> numbers;  ///< of the tokens: equal where sequences were the same
+    /// Numbers of the tokens: equal where sequences were the same.
+    std::vector<std::uint64_t> numbers;
   };
 
   const Sequence& one(Index sequence) const { return all_[static_cast<std::size_t>(sequence)]; }

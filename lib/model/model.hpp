@@ -26,7 +26,7 @@ struct SequenceParts {
 
 /// Sequences one after the other, without padding.
 struct Batch {
-  std::vector<TokenId> ids;      ///< of all sequences
+  std::vector<TokenId> ids;      ///< ids of all sequences
   std::vector<Index> begins{0};  ///< sequence s is ids [begins[s], begins[s + 1])
   /// In `positions`, at every token of a sequence: its positions are 0, 1, …
   static constexpr Index kNoPosition = std::numeric_limits<Index>::min();
@@ -93,10 +93,10 @@ struct Request {
   bool attentions = false;        ///< weights of every layer and head, but not of a query stream
   bool attention_rows = false;    ///< with `attentions`: what the weights came from
   bool attention_scores = false;  ///< with `attention_rows`: the scores themselves
-  bool logits = false;            ///< of `rows`; of a discriminator one a row
-  bool last_states = false;       ///< of `rows`: the last hidden state
-  bool detections = false;        ///< of every token; of a model with a detector alone
-  bool latents = false;           ///< of every sequence; of a model with latent bottlenecks alone
+  bool logits = false;            ///< the logits of `rows`; with a discriminator one a row
+  bool last_states = false;       ///< the last hidden states of `rows`
+  bool detections = false;        ///< a number for every token; only with a detector
+  bool latents = false;           ///< the points of every sequence; only with latent bottlenecks
   /// Rows of the batch (0 ≤ row < ids) whose logits, last states or log-probabilities are wanted,
   /// ascending; empty with `all_rows`. The last layer and the head work for these only.
   std::vector<Index> rows;
@@ -182,13 +182,14 @@ class Observer {
 
 /// How a model is to run, where that is not as its checkpoint says.
 struct ModelOptions {
-  kernel::Precision precision = kernel::Precision::kF32;  ///< of products; kF64: all is double
-  std::string family;                                     ///< empty: by config.json
+  /// Precision of products; kF64: all is double.
+  kernel::Precision precision = kernel::Precision::kF32;
+  std::string family;                     ///< empty: by config.json
   std::vector<mask::MaskLayer> masks;     ///< one for all layers, or a list; empty: the model's
   std::optional<mask::KeySource> keys;    ///< none: the model's
   std::optional<mask::QueryStart> query;  ///< none: the model's
   std::string normalizer;                 ///< "log_n(base=512)"; empty: the model's
-  std::optional<TokenId> mask_token_id;   ///< of QueryStart::kPosition; none: the design's
+  std::optional<TokenId> mask_token_id;   ///< for QueryStart::kPosition; none: the design's
 };
 
 /// A loaded model. Immutable: `run` may be called from several threads.

@@ -55,9 +55,10 @@ class Repeats {
 struct PassSettings {
   mask::KeySource keys = mask::KeySource::kLayer;     ///< what later layers read
   mask::QueryStart query = mask::QueryStart::kToken;  ///< what selected rows start from
-  TokenId mask_token_id = 0;                          ///< of QueryStart::kPosition
-  std::vector<std::shared_ptr<const nn::AttentionNormalizer>> normalizers;  ///< of each layer
-  const LayerMasks* detector_masks = nullptr;  ///< of the model's detector
+  TokenId mask_token_id = 0;                          ///< for QueryStart::kPosition
+  /// Normalizer of each layer.
+  std::vector<std::shared_ptr<const nn::AttentionNormalizer>> normalizers;
+  const LayerMasks* detector_masks = nullptr;  ///< masks of the model's detector
 
   /// Whether rows start as their tokens and read their own layers, as most models do.
   bool reads_own_layers() const {
@@ -74,7 +75,7 @@ struct Stream : StreamRows {
 /// Memory that every layer fills anew, kept from chunk to chunk by each thread.
 template <class T>
 struct PassMemory {
-  LayerMemory<T> layer;  ///< of the layer at work
+  LayerMemory<T> layer;  ///< memory of the layer at work
 
   /// That of the calling thread.
   static PassMemory& own();
@@ -87,7 +88,7 @@ struct PassMemory {
 template <class T>
 class Pass {
  public:
-  using Number = T;                      ///< of states and weights: float or double
+  using Number = T;                      ///< type of states and weights: float or double
   using Stream = model::Stream<T>;       ///< rows and their states
   static constexpr bool kKeeps = false;  ///< nothing is kept for a backward pass
 
@@ -265,23 +266,23 @@ class Pass {
   const Chunk& chunk_;
   KeyValues<T>* cache_;
   StreamRows cached_;  ///< with a cache: all tokens of the sequences
-  StreamRows added_;   ///< of these the rows of content_
+  StreamRows added_;   ///< those of them that are rows of content_
 
   StreamFlow flow_ = StreamFlow::kOneStream;
   bool ends_narrow_ = false;
   Stream content_;   ///< all rows: the source of keys and values
   Stream selected_;  ///< what starts or ends elsewhere: wanted rows, or all
-  Repeats repeats_;  ///< of the rows of content_ before the first layer
+  Repeats repeats_;  ///< equal rows of content_ before the first layer
 
-  Stream masked_;  ///< of a model with a detector
+  Stream masked_;  ///< only in a model with a detector
   SoftMaskMemory<T> soft_mask_;
-  MatrixView<const T> given_;  ///< of a detector: what it reads
+  MatrixView<const T> given_;  ///< in a detector: what it reads
   LatentMemory<T> latent_;
 
   LayerMemory<T>& memory_;
   Index keys_layer_ = -1;  ///< whose keys and values the memory holds
   RotaryTables<T> rotary_;
-  XlnetDistances<T> distances_;  ///< of all sequences, for every layer
+  XlnetDistances<T> distances_;  ///< distances of all sequences, for every layer
   /// RealFormer: of every sequence the scores of each head in the layer before.
   std::map<StreamKind, std::vector<std::vector<Matrix<T>>>> previous_;
   StreamMasks masks_of_streams_;

@@ -93,14 +93,14 @@ struct PreparedLayer {
 template <class T>
 struct PreparedModel {
   Design design;                                          ///< LoadedModel::design
-  kernel::Precision precision = kernel::Precision::kF32;  ///< of matrix products
-  std::string path;                                       ///< of the checkpoint, for messages
+  kernel::Precision precision = kernel::Precision::kF32;  ///< precision of matrix products
+  std::string path;                                       ///< path of the checkpoint, for messages
   std::vector<std::string> unused;                        ///< LoadedModel::unused
 
   Weight<T> word_table,                    ///< (vocabulary, embedding size)
       position_table,                      ///< (positions, embedding size)
       segment_table;                       ///< (token types, embedding size)
-  PreparedNorm<T> embedding_norm;          ///< of the sum of the tables
+  PreparedNorm<T> embedding_norm;          ///< norm of the sum of the tables
   kernel::Linear<T> embedding_projection;  ///< embedding size → hidden; empty: none
   Weight<T> query_start,                   ///< XLNet's mask_emb: (1, hidden)
       late_positions;                      ///< (positions, hidden)
@@ -109,7 +109,7 @@ struct PreparedModel {
   PreparedNorm<T> final_norm;              ///< after the last layer
   /// Of VariantDesign; nullptr where it has none.
   std::shared_ptr<const nn::PositionScheme> scheme;
-  nn::PositionFacts scheme_facts;                 ///< of `scheme`
+  nn::PositionFacts scheme_facts;                 ///< facts of `scheme`
   std::vector<bool> has_position;                 ///< layers_with_position()
   nn::PositionShape scheme_shape;                 ///< position_shape()
   PreparedParts<T> shared_position;               ///< ModelWeights::position
@@ -117,7 +117,7 @@ struct PreparedModel {
   const nn::Mixer* mixer = nullptr;               ///< the design's
   nn::MixerShape mixer_shape;                     ///< mixer_shape()
   bool materialized_attention = false;            ///< needs_materialized_attention
-  std::shared_ptr<const PreparedModel> detector;  ///< of VariantDesign::detector
+  std::shared_ptr<const PreparedModel> detector;  ///< the detector of VariantDesign::detector
 
   /// The weights of layer `l`, which other layers may share.
   const PreparedLayer<T>& layer(Index l) const {
@@ -127,7 +127,7 @@ struct PreparedModel {
   /// The head, packed.
   struct Head {
     kernel::Linear<T> transform;  ///< with the activation; empty: none
-    PreparedNorm<T> norm;         ///< of the transform
+    PreparedNorm<T> norm;         ///< norm of the transform
     kernel::Linear<T> decoder;    ///< to the vocabulary, or to one number
   };
   /// The head, packed when first requested: an embedding does without. Thread-safe. Throws

@@ -52,7 +52,7 @@ enum class Role {
   kTalkingAfter,
   // several tensors, distinguished by their number (TensorRow::part)
   kPositionPart,        ///< parameter of VariantDesign::position, of a layer
-  kSharedPositionPart,  ///< of the input, or of all layers
+  kSharedPositionPart,  ///< parameter of the input, or one of all layers
   kMixerPart,
   // norms of what the parts of a layer give, and the numbers that it is multiplied by
   kAttentionOutputNorm,
@@ -64,9 +64,9 @@ enum class Role {
   kHeadScale,
   kScoreScale,  ///< s of each head, of a normalizer that learns it
   kFeedForwardInnerNorm,
-  kLatentInput,  ///< of VariantDesign::latent: from states to the sphere, and back
+  kLatentInput,  ///< for VariantDesign::latent: from states to the sphere, and back
   kLatentOutput,
-  kLatePositions,  ///< of VariantDesign::late_positions: a row a position
+  kLatePositions,  ///< for VariantDesign::late_positions: a row a position
   kLatentKappa,    ///< log κ of a bottleneck that learns it
 };
 

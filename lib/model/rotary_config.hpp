@@ -12,11 +12,12 @@ namespace masque::model {
 /// What a family assumes where config.json says nothing, and its own names.
 struct RotaryDefaults {
   double theta = 10000;                        ///< base of the angles
-  double share = 1;                            ///< of the head's features that are rotated
+  double share = 1;                            ///< share of the head's features that are rotated
   std::string_view theta_name = "rope_theta";  ///< next to the rope parameters
   std::string_view share_name;                 ///< "rotary_pct"; empty: no such option
-  std::string_view parameters_name = "rope_parameters";  ///< of the object, after rope_scaling
-  bool fixed_share = false;                              ///< a share other than 1 is refused
+  /// Name of the object that is read after rope_scaling.
+  std::string_view parameters_name = "rope_parameters";
+  bool fixed_share = false;  ///< a share other than 1 is refused
 };
 
 /// The rotary angles of `config`, with `defaults` where it says nothing, for heads of `head_size`.

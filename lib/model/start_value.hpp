@@ -28,11 +28,11 @@ struct StartValue {
   };
 
   Kind kind = Kind::kConstant;         ///< which of the fields below count
-  double mean = 0;                     ///< of kConstant, kNormal and kTruncatedNormal
+  double mean = 0;                     ///< for kConstant, kNormal and kTruncatedNormal
   double deviation = 0;                ///< standard deviation, of kNormal and kTruncatedNormal
   double cutoff = 0;                   ///< in standard deviations, of kTruncatedNormal
   std::optional<Index> zero_row = {};  ///< all 0: that of the padding token
-  std::vector<double> values = {};     ///< of kGiven, row by row: all elements of the tensor
+  std::vector<double> values = {};     ///< for kGiven, row by row: all elements of the tensor
 
   /// All elements are `value`.
   static StartValue constant(double value) { return {.mean = value}; }
@@ -45,7 +45,7 @@ struct StartValue {
 /// A tensor that does not start as its role says.
 struct StartRule {
   Role role;         ///< which tensors: all of this role
-  StartValue start;  ///< of the weight; biases start at 0 everywhere
+  StartValue start;  ///< start value of the weight; biases start at 0 everywhere
 };
 
 /// The table by role: biases, β and ReZero's α are 0; norms, γ, Admin's ω and NormFormer's numbers

@@ -39,7 +39,7 @@ class Transformer final : public Model {
 
   PreparedModel<T> model_;
   LayerMasks masks_;
-  std::unique_ptr<const LayerMasks> detector_masks_;  ///< of a detector
+  std::unique_ptr<const LayerMasks> detector_masks_;  ///< masks of the detector
   PassSettings settings_;
   bool restricted_;  ///< by masks, keys or query of the options
 };

@@ -24,7 +24,7 @@ struct LengthExtension {
 
 /// The positions of a model under treatment.
 struct TreatedPositions {
-  Design design;       ///< of the model; a treatment changes it
+  Design design;       ///< design of the model; a treatment changes it
   bool table = false;  ///< learned rows are added to the embeddings
   /// Each position of the new table as a sum of trained rows; empty: the table is unchanged.
   std::vector<TableRows> rows;

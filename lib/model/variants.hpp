@@ -62,7 +62,8 @@ bool shares_position(const Design& design);
 /// What a PositionType is called.
 struct OwnPosition {
   PositionType type = PositionType::kNone;  ///< what is called so
-  std::string_view scheme;  ///< of nn that it implements; empty: none has its parameters' shape
+  /// Scheme of nn that it implements; empty: none has its parameters' shape.
+  std::string_view scheme;
   std::string_view spoken;  ///< in messages, before "positions"
   bool input = false;       ///< it is added to the input, which a query stream does not see
 };

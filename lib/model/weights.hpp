@@ -43,13 +43,14 @@ struct NormWeights {
 /// One layer. What a design does not have is without data; role_shape() gives the shapes.
 template <class T>
 struct LayerWeights {
-  DenseWeights<T> query,                 ///< hidden → heads · head size
-      key,                               ///< hidden → key heads · head size
-      value,                             ///< hidden → projected_value_heads() · value size
-      output;                            ///< context_width() → hidden
-  NormWeights<T> attention_norm;         ///< post-norm: after attention; pre-norm: in front of it
-  DenseWeights<T> up;                    ///< hidden → intermediate
-  DenseWeights<T> gate;                  ///< of gated layers: the half that the activation sees
+  DenseWeights<T> query,          ///< hidden → heads · head size
+      key,                        ///< hidden → key heads · head size
+      value,                      ///< hidden → projected_value_heads() · value size
+      output;                     ///< context_width() → hidden
+  NormWeights<T> attention_norm;  ///< post-norm: after attention; pre-norm: in front of it
+  DenseWeights<T> up;             ///< hidden → intermediate
+  /// Gate of gated layers: the half that the activation sees.
+  DenseWeights<T> gate;
   DenseWeights<T> down;                  ///< intermediate → hidden
   NormWeights<T> feed_forward_norm;      ///< post-norm: after the feed-forward layer; else in front
   NormWeights<T> attention_output_norm,  ///< kSandwich, kNormFormer: of what attention gives
@@ -62,17 +63,20 @@ struct LayerWeights {
   Weight<T> head_scale;                  ///< kNormFormer: (1, value_heads())
   Weight<T> score_scale;                 ///< (1, heads), of normalizers that learn it
   // XLNet: vectors of heads · head size
-  DenseWeights<T> relative;  ///< of the sinusoids of distances: hidden → heads · head size
-  Weight<T> content_bias,    ///< r_w_bias
-      position_bias,         ///< r_r_bias
-      segment_bias;          ///< r_s_bias
-  Weight<T> segment_table;   ///< (2, heads · head size)
+  /// Projection of the sinusoids of distances: hidden → heads · head size.
+  DenseWeights<T> relative;
+  Weight<T> content_bias,   ///< r_w_bias
+      position_bias,        ///< r_r_bias
+      segment_bias;         ///< r_s_bias
+  Weight<T> segment_table;  ///< (2, heads · head size)
   // DeBERTa without share_att_key
-  DenseWeights<T> position_key,  ///< of distances that queries meet: hidden → heads · head size
-      position_query;            ///< of distances that keys meet: hidden → heads · head size
+  /// Projection of distances that queries meet: hidden → heads · head size.
+  DenseWeights<T> position_key,
+      /// Projection of distances that keys meet: hidden → heads · head size.
+      position_query;
   /// DeBERTa's, next to the first layer: (hidden, hidden · kernel size), kernel innermost
   DenseWeights<T> convolution;
-  NormWeights<T> convolution_norm;  ///< of the sum of layer and convolution
+  NormWeights<T> convolution_norm;  ///< norm of the sum of layer and convolution
   // GAU
   DenseWeights<T> gated_input;  ///< hidden → 2e + s
   Weight<T> gated_gamma,        ///< γ of queries, then of keys: (2, s)
@@ -82,7 +86,7 @@ struct LayerWeights {
       talking_after;                ///< Λ of weights: (value_heads(), softmax_heads())
   std::vector<Weight<T>> position,  ///< parameters of the position scheme, as it lists them
       mixer;                        ///< parameters of the mixer, as it lists them
-  Weight<T> latent_input,           ///< of layers with a bottleneck: (size, hidden)
+  Weight<T> latent_input,           ///< for layers with a bottleneck: (size, hidden)
       latent_output,                ///< (hidden, size)
       latent_kappa;                 ///< log κ, one number
 };
@@ -93,7 +97,7 @@ struct ModelWeights {
   Weight<T> word_table,      ///< (vocabulary, embedding size)
       segment_table;         ///< (token types, embedding size)
   Weight<T> position_table;  ///< added to the embeddings where there is one, whatever the scheme
-  NormWeights<T> embedding_norm;         ///< of the sum of the tables
+  NormWeights<T> embedding_norm;         ///< norm of the sum of the tables
   DenseWeights<T> embedding_projection;  ///< embedding size → hidden
   Weight<T> query_start;                 ///< XLNet's mask_emb: (1, hidden)
   Weight<T> late_positions;              ///< (positions, hidden size)
@@ -118,8 +122,9 @@ ModelWeights<T>& network_of(ModelWeights<T>& weights, bool detector) {
 /// A model as read: design, weights, and what was odd.
 template <class T>
 struct LoadedModel {
-  Design design;                    ///< with the head that the checkpoint has, and notes
-  ModelWeights<T> weights;          ///< of shapes that fit the design; all values are finite
+  Design design;  ///< with the head that the checkpoint has, and notes
+  /// Weights of shapes that fit the design; all values are finite.
+  ModelWeights<T> weights;
   std::string path;                 ///< as given to load_model; for messages
   std::vector<std::string> unused;  ///< tensors that no role took, by name
 };

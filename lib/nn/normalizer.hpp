@@ -39,7 +39,7 @@ enum class UnitLength { kNeither, kQueries, kKeys, kBoth };
 /// A number that a normalizer may be given: `log_n(base=512)`.
 struct NormalizerParameter {
   std::string_view name;  ///< as in `log_n(base=512)`
-  double value = 0;       ///< of this normalizer
+  double value = 0;       ///< value of this normalizer
   double least = 0;       ///< possible values are least … most
   double most = 0;        ///< see `least`
 };

@@ -99,7 +99,7 @@ struct MaskedAblationRequest {
   /// Shares of the fates, as Fate lists them; they add up to 1.
   std::array<double, 3> split{0.8, 0.1, 0.1};
   std::optional<TokenId> mask;  ///< the mask token; required
-  std::uint64_t seed = 0;       ///< of selection, fates and random tokens
+  std::uint64_t seed = 0;       ///< seed of selection, fates and random tokens
   Index batch_tokens = 8192;    ///< most tokens of a batch; a longer text runs alone
 };
 
@@ -138,8 +138,8 @@ class MaskedAblation {
  private:
   /// A corrupted text in the batch.
   struct Copy {
-    std::size_t rate = 0;     ///< of the request
-    std::vector<Fate> fates;  ///< of its selected tokens
+    std::size_t rate = 0;     ///< rate of the request
+    std::vector<Fate> fates;  ///< fates of its selected tokens
   };
 
   void take(std::size_t change, const std::vector<double>& log_probabilities,

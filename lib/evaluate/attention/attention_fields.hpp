@@ -60,7 +60,7 @@ enum class MeasuredPer {
 struct HeadFieldInfo {
   HeadField field;           ///< the statistic
   std::string_view name;     ///< in tables, JSON and options
-  MeasuredPer per;           ///< of what its numbers are
+  MeasuredPer per;           ///< what each of its numbers belongs to
   std::string_view formula;  ///< as text for tables, with its unit if it has one
 };
 

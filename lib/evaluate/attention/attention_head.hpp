@@ -64,7 +64,7 @@ struct HeadSample {
       tokens;                ///< by SentenceFacts::places(): nothing of a token that is not there
   double log_visible = 0;    ///< log of the mean number of visible keys of a row
   double log_partition = 0;  ///< log of the mean Z of a row; not finite: no point of the line
-  Moments score_spread;      ///< of each row the standard deviation of its visible scores
+  Moments score_spread;      ///< standard deviation of the visible scores of each row
 
   /// The numbers of `field`.
   Moments& operator[](HeadField field) { return fields[index_of(field)]; }
@@ -73,7 +73,7 @@ struct HeadSample {
 /// A map of a head as load_map leaves it, and what belongs to its rows. Views are borrowed.
 struct HeadMap {
   MatrixView<const float> map;          ///< (n, padded n), rows sum to 1
-  std::span<const float> mass;          ///< of each row; 0: left out
+  std::span<const float> mass;          ///< mass of each row; 0: left out
   std::span<const Index> visible;       ///< keys that each row may read
   std::span<const double> log_divisor;  ///< model::AttentionRows; empty: no partition function
 };

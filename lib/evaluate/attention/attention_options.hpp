@@ -12,7 +12,7 @@ namespace masque::evaluate {
 /// What AttentionStats measures.
 struct AttentionStatsOptions {
   Index batch_tokens = 8192;         ///< most tokens of a batch; a longer sentence runs alone
-  HeadThresholds thresholds;         ///< of kSink and kNear
+  HeadThresholds thresholds;         ///< thresholds of kSink and kNear
   std::uint64_t rank_sentences = 0;  ///< ranks of the first so many sentences
   std::vector<TokenId> tokens;       ///< the attention to each is measured: HeadTotals::tokens
   bool score_spread = false;         ///< HeadTotals::score_spread is wanted
@@ -22,7 +22,7 @@ struct AttentionStatsOptions {
 
 /// A sequence with what is known of its tokens.
 struct MarkedItem {
-  Sequence sequence;                      ///< of at least one token
+  Sequence sequence;                      ///< sequence of at least one token
   std::vector<std::uint8_t> special;      ///< one a token: 1 or 0; empty: not known
   std::vector<std::uint8_t> punctuation;  ///< likewise
 };

@@ -79,7 +79,7 @@ class AttentionCollector final : public model::Observer {
   AttentionStatsOptions options_;
   Index ranked_;
   std::vector<SentenceSample> samples_;
-  std::vector<std::unique_ptr<Work>> work_;  ///< of the sentences that run
+  std::vector<std::unique_ptr<Work>> work_;  ///< work of the sentences that run
   std::mutex mutex_;
   std::vector<std::unique_ptr<Work>> idle_;
 };

@@ -37,7 +37,7 @@ double standard_error(const Moments& moments);
 struct HeadTotals {
   std::array<Moments, kHeadFields> fields;  ///< nothing at kPartitionSlope
   std::vector<Moments> tokens;              ///< by AttentionStatsOptions::tokens, of each row
-  LinePoints partition;  ///< of kPartitionSlope: HeadSample's logs of each sentence
+  LinePoints partition;  ///< for kPartitionSlope: HeadSample's logs of each sentence
   Moments score_spread;  ///< as HeadSample has it; only where it was requested
 
   /// Adds the numbers of `other`.
@@ -65,10 +65,10 @@ struct StateTotals {
 
 /// All statistics of a model.
 struct AttentionTotals {
-  Index layers = 0;                 ///< of the model
-  Index heads = 0;                  ///< of a layer
+  Index layers = 0;                 ///< number of layers of the model
+  Index heads = 0;                  ///< number of heads of a layer
   std::uint64_t sentences = 0;      ///< that were measured
-  std::uint64_t tokens = 0;         ///< of these sentences
+  std::uint64_t tokens = 0;         ///< number of tokens of these sentences
   std::vector<HeadTotals> head;     ///< layer · heads + head
   std::vector<StateTotals> state;   ///< layers + 1; 0 is the embeddings
   std::vector<Moments> divergence;  ///< (layers, heads, heads), symmetric: JS of two heads

@@ -20,12 +20,12 @@ struct InvariancePlace {
 
 /// One way to run the texts again.
 struct InvarianceRow {
-  std::string name;                      ///< of the way: "append", "together"
+  std::string name;                      ///< name of the way: "append", "together"
   std::uint64_t texts = 0;               ///< that were run so
   std::uint64_t rows = 0;                ///< compared
   std::uint64_t differing = 0;           ///< rows that differ at some layer
   double largest = 0;                    ///< difference (check_run.hpp)
-  std::optional<InvariancePlace> first;  ///< of the first text the lowest layer, then position
+  std::optional<InvariancePlace> first;  ///< in the first text, the lowest layer, then position
 };
 
 /// What was found over all texts.

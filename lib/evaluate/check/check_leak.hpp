@@ -18,10 +18,10 @@ struct LeakRequest {
   /// A text is two copies (two_copies()), of which the second is predicted: its outputs must depend
   /// on no token of the first, and by `prediction` on none of the second.
   bool second_copy = false;
-  Index tokens = 64;          ///< of a text, evenly spread; 0: all
+  Index tokens = 64;          ///< number of tokens of a text, evenly spread; 0: all
   Index replacements = 3;     ///< random ones for each token
   double tolerance = 0;       ///< differences up to it do not count (check_run.hpp)
-  std::uint64_t seed = 0;     ///< of the replacements
+  std::uint64_t seed = 0;     ///< seed of the replacements
   Index batch_tokens = 8192;  ///< most tokens of a batch; a longer text runs alone
   /// Never put in: padding, which some families do not count.
   std::optional<TokenId> never;
@@ -47,15 +47,15 @@ struct LeakPlace {
 struct LayerLeaks {
   std::uint64_t pairs = 0;         ///< that leak
   double largest = 0;              ///< difference, those within the tolerance included
-  std::optional<LeakPlace> first;  ///< of the first text the smallest token, then position
+  std::optional<LeakPlace> first;  ///< in the first text, the smallest token, then position
 };
 
 /// Sums over texts.
 struct LeakReport {
   std::uint64_t texts = 0;         ///< that were checked
   std::uint64_t tokens = 0;        ///< replaced
-  std::uint64_t all_tokens = 0;    ///< of these texts
-  std::uint64_t pairs = 0;         ///< of token and output, compared
+  std::uint64_t all_tokens = 0;    ///< all tokens of these texts
+  std::uint64_t pairs = 0;         ///< pairs of token and output that were compared
   std::vector<LayerLeaks> layers;  ///< after 1, 2, … layers, and of the output
 
   /// The smallest number of layers (from 1) after which a leak shows; layers + 1 is the output.

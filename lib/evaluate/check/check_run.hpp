@@ -41,8 +41,8 @@ CheckStates check_states(const model::Model& model, const CheckInput& input);
 /// A changed sequence, some of whose rows must not have changed.
 struct CheckVariant {
   CheckInput input;                       ///< what is run
-  const CheckStates* expected = nullptr;  ///< of the unchanged sequence; borrowed
-  std::vector<Index> rows;                ///< of `input`, ascending …
+  const CheckStates* expected = nullptr;  ///< outputs of the unchanged sequence; borrowed
+  std::vector<Index> rows;                ///< rows of `input`, ascending …
   std::vector<Index> expected_rows;       ///< … and the rows of `expected` that they should equal
 };
 

@@ -17,7 +17,7 @@ namespace masque::evaluate {
 struct SaneRow {
   std::string check;                     ///< its name: "uniform_head"
   std::uint64_t checked = 0;             ///< places
-  std::uint64_t found = 0;               ///< of them bad
+  std::uint64_t found = 0;               ///< the bad ones of these places
   double value = 0;                      ///< the most suspicious of all; what it is says the check
   std::vector<std::string> places = {};  ///< the bad ones, each a few words
 };

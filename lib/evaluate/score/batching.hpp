@@ -25,12 +25,12 @@ using TokenSet = std::vector<std::uint8_t>;
 
 /// One sequence to run, and where its results go.
 struct Job {
-  std::vector<TokenId> ids;              ///< of the tokens
+  std::vector<TokenId> ids;              ///< ids of the tokens
   std::vector<Index> positions;          ///< empty: 0, 1, …
   std::vector<Index> segments;           ///< empty: 0
   std::optional<mask::Mask> mask;        ///< none: the model's
   std::optional<mask::Mask> query_mask;  ///< two streams
-  std::vector<Index> rows;               ///< of this sequence, ascending
+  std::vector<Index> rows;               ///< rows of this sequence, ascending
   std::vector<TokenId> targets;          ///< one per row: gives log-probabilities; empty: one logit
   std::vector<double*> out;              ///< one per row; must stay valid until the job has run
   TakeLogits take;                       ///< gives all logits; not with targets and out
@@ -67,7 +67,7 @@ class JobRunner {
   std::vector<double*> out_;
   std::vector<TakeLogits> takes_;  ///< one a sequence
   std::vector<TakeDetections> take_detections_;
-  std::vector<Index> first_rows_;  ///< of each sequence, among request_.rows
+  std::vector<Index> first_rows_;  ///< first rows of each sequence, among request_.rows
   std::vector<TokenSet> sets_;
   std::optional<TokenId> excluded_;
   std::vector<double*> set_out_;

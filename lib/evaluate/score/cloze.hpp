@@ -29,8 +29,8 @@ class ClozePattern {
   /// The pattern with all gaps filled, and the byte ranges of the texts and the word.
   struct Filled {
     std::string text;                  ///< the pattern with all gaps filled
-    std::vector<text::Stretch> texts;  ///< of each text, in bytes of `text`
-    text::Stretch word;                ///< of the word, in bytes of `text`
+    std::vector<text::Stretch> texts;  ///< byte range of each text in `text`
+    text::Stretch word;                ///< byte range of the word in `text`
   };
   /// The pattern with `texts`, texts() of them, and `word` in their gaps.
   Filled fill(std::span<const std::string> texts, std::string_view word) const;

@@ -17,10 +17,10 @@ namespace masque::evaluate {
 /// What dump() writes.
 struct DumpRequest {
   bool hidden_states = false;  ///< embeddings and every layer, of two streams both
-  bool logits = false;         ///< of every token
+  bool logits = false;         ///< the logits of every token
   bool attentions = false;     ///< weights of every head
   Index batch_tokens = 8192;   ///< most tokens of a batch; a longer item runs alone
-  store::Metadata metadata;    ///< of the file
+  store::Metadata metadata;    ///< metadata of the file
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< sequences
 };
 

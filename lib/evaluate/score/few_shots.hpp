@@ -16,7 +16,7 @@ namespace masque::evaluate {
 
 /// A text with its label.
 struct Shot {
-  std::uint64_t id = 0;            ///< of its line
+  std::uint64_t id = 0;            ///< number of its line
   Index label = 0;                 ///< from 0
   std::vector<std::string> texts;  ///< ClozePattern::texts() of them
 };
@@ -39,7 +39,7 @@ class ShotSampler {
 
   Index count_;
   RandomStream stream_;
-  std::vector<std::map<Key, Shot>> drawn_;  ///< of each label
+  std::vector<std::map<Key, Shot>> drawn_;  ///< lines drawn for each label
 };
 
 /// Whether there are training records for this `kind`: the masked kinds and kTta.

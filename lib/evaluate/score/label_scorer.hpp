@@ -17,8 +17,8 @@ namespace masque::evaluate {
 /// The labels and the tokens of their words under one tokenizer.
 struct LabelWords {
   std::vector<VerbalizedLabel> labels;                 ///< names and words
-  std::vector<std::vector<std::vector<TokenId>>> ids;  ///< of each word of each label
-  Index most_tokens = 0;                               ///< of a word
+  std::vector<std::vector<std::vector<TokenId>>> ids;  ///< ids of each word of each label
+  Index most_tokens = 0;                               ///< largest number of tokens of a word
   bool last = false;  ///< no token of the text stands after the word
 };
 
@@ -97,9 +97,9 @@ class LabelScorer {
   Sink sink_;
   std::deque<Pending> pending_;
   std::uint64_t jobs_ = 0;
-  std::vector<TokenId> first_tokens_;  ///< of each word of each label
-  JobRunner runner_;                   ///< of one pass
-  TextScorer scorer_;                  ///< of several
+  std::vector<TokenId> first_tokens_;  ///< first token of each word of each label
+  JobRunner runner_;                   ///< for words of one pass
+  TextScorer scorer_;                  ///< for words of several passes
 };
 
 /// softmax of `scores`: a probability for each label.

@@ -50,7 +50,7 @@ void check_stride(const LengthPolicy& policy, Index capacity);
 /// Texts of which kFirst and kLast read only a part.
 struct ShortenedTexts {
   std::uint64_t texts = 0;   ///< that are not read whole
-  std::uint64_t tokens = 0;  ///< of them, not read
+  std::uint64_t tokens = 0;  ///< number of their tokens that were not read
 
   /// Counts a text of which `left_out` tokens are not read; 0: it is read whole.
   void add(Index left_out) {

@@ -32,9 +32,9 @@ class PairTally {
   /// A group and its counts.
   struct Row {
     Level level;              ///< by what it is grouped
-    std::string name;         ///< of the group; "all" of kAll
+    std::string name;         ///< name of the group; "all" for kAll
     std::uint64_t n = 0;      ///< pairs
-    std::uint64_t right = 0;  ///< of them
+    std::uint64_t right = 0;  ///< pairs of these that are right
     /// right / n: parts add up to the whole, bit for bit.
     double accuracy() const { return static_cast<double>(right) / static_cast<double>(n); }
   };
@@ -64,7 +64,7 @@ class PairComparison {
   /// The counts of one group of pairs.
   struct Row {
     PairTally::Level level;         ///< kind of group
-    std::string name;               ///< of the group
+    std::string name;               ///< name of the group
     std::uint64_t n = 0;            ///< pairs
     std::uint64_t first = 0;        ///< pairs that the first model has right
     std::uint64_t second = 0;       ///< pairs that the second model has right

@@ -23,20 +23,20 @@ NameTable<PredictedTokens> predicted_token_names();
 
 /// What ModelAverage compares.
 struct AverageRequest {
-  std::vector<double> rates;   ///< of tokens that are corrupted, in (0, 1]
+  std::vector<double> rates;   ///< shares of tokens that are corrupted, in (0, 1]
   std::vector<Index> samples;  ///< K: corruptions that are averaged, ascending
   double evaluated = 0.25;     ///< share of the tokens that are predicted
   PredictedTokens predicted = PredictedTokens::kVisible;  ///< what happens to these
   double mask_share = 0.8,    ///< share of the corrupted tokens that are masked (BERT's split)
       random_share = 0.1;     ///< share of them that become random tokens; the rest stay
   TokenId mask = 0;           ///< the mask token
-  std::uint64_t seed = 0;     ///< of evaluated tokens and corruptions
+  std::uint64_t seed = 0;     ///< seed of evaluated tokens and corruptions
   Index batch_tokens = 8192;  ///< most tokens of a batch; a longer text runs alone
 };
 
 /// A rate and K, over the evaluated tokens.
 struct AverageRow {
-  double rate = 0;     ///< of tokens that are corrupted
+  double rate = 0;     ///< share of tokens that are corrupted
   Index samples = 0;   ///< K, how many predictions are averaged
   RatioMean raw_loss,  ///< −log p of the original token, nats, by the model on the unchanged text
       corrected_loss,  ///< the same by the corrected model

@@ -15,14 +15,14 @@ namespace masque::evaluate {
 /// A text that the recogniser considers.
 struct Hypothesis {
   std::string text;           ///< its words
-  double score = 0;           ///< of the recogniser, log
-  double language_score = 0;  ///< of the language model, log; filled by the caller
-  Index tokens = 0;           ///< of which that is the sum; filled by the caller
+  double score = 0;           ///< score of the recogniser, log
+  double language_score = 0;  ///< language score of the language model, log; filled by the caller
+  Index tokens = 0;           ///< number of tokens that it is the sum of; filled by the caller
 };
 
 /// An utterance with its hypotheses in the order of the file.
 struct Utterance {
-  std::string name;                      ///< of the utterance in the file
+  std::string name;                      ///< name of the utterance in the file
   std::optional<std::string> reference;  ///< no value for new audio
   std::vector<Hypothesis> hypotheses;    ///< at least one
 };

@@ -15,8 +15,8 @@ std::uint64_t scored_bytes(const ScoredSentence& sentence);
 /// Sums over the sentences of a corpus, in parts that add up.
 struct Perplexity {
   std::uint64_t lines = 0;  ///< sentences
-  std::uint64_t bytes = 0;  ///< of the text that was scored, without line ends
-  Moments tokens;           ///< of the log-probabilities of scored tokens, nats
+  std::uint64_t bytes = 0;  ///< size of the text that was scored, without line ends
+  Moments tokens;           ///< log-probabilities of scored tokens, nats
   /// Of a kind that draws: the variance of their sum (ScoredSentence::score_variance).
   std::optional<double> score_variance = {};
 

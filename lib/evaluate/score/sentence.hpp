@@ -16,7 +16,7 @@ struct Sentence {
   std::vector<Index> segments;       ///< token types; empty: all 0
   std::vector<std::uint32_t> words;  ///< word number of each token
   std::vector<text::Span> spans;     ///< byte offsets in the text; not needed to score
-  std::uint64_t text_bytes = 0;      ///< of the whole text, also in a part of it
+  std::uint64_t text_bytes = 0;      ///< size of the whole text, also in a part of it
   Index prefix = 0;                  ///< tokens of the template in front of the text
   Index suffix = 0;                  ///< and after it
 

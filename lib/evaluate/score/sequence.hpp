@@ -15,7 +15,7 @@ namespace masque::evaluate {
 
 /// Token ids of a text or of a record, with their segments, positions, labels and mask.
 struct Sequence {
-  std::uint64_t number = 0;      ///< of its line, from 0
+  std::uint64_t number = 0;      ///< number of its line, from 0
   std::vector<TokenId> ids;      ///< those of the template included
   std::vector<Index> segments;   ///< token types; empty: 0
   std::vector<Index> positions;  ///< empty: 0, 1, …

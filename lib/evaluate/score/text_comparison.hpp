@@ -16,10 +16,10 @@ namespace masque::evaluate {
 
 /// Which intervals and tests are computed.
 struct ComparisonRequest {
-  double level = kIntervalLevel;  ///< of the intervals
+  double level = kIntervalLevel;  ///< level of the intervals
   Index samples = 1000;           ///< bootstrap samples of lines; 0: no intervals
-  Index trials = 10000;           ///< of approximate randomization; 0: none
-  std::uint64_t seed = 0;         ///< of samples and trials
+  Index trials = 10000;           ///< number of trials of approximate randomization; 0: none
+  std::uint64_t seed = 0;         ///< seed of samples and trials
   int threads = 0;                ///< as parallel_for takes them; results do not depend on it
   /// Samples and trials; called from several threads.
   std::function<void(std::uint64_t done, std::uint64_t all)> progress = {};
@@ -28,10 +28,10 @@ struct ComparisonRequest {
 /// A metric of the first system, and its comparison with the second one.
 struct MetricResult {
   TextMetric metric{};               ///< which one
-  double value = 0;                  ///< of the first system, over all lines
+  double value = 0;                  ///< value of the first system, over all lines
   std::optional<Interval> interval;  ///< bootstrap_interval() over lines
   std::optional<double> against;     ///< the second system's value; the rest only with it
-  std::optional<Interval> difference_interval;  ///< of value − against in the same samples
+  std::optional<Interval> difference_interval;  ///< interval of value − against in the same samples
   std::optional<double> p_bootstrap;            ///< paired_bootstrap_p(); NaN if a value is
   std::optional<double> p_randomization;        ///< randomization_p(); NaN if a value is
 };
@@ -58,7 +58,7 @@ class TextComparison {
  private:
   struct Place {
     TextMetric metric;
-    std::size_t first;  ///< of its counts
+    std::size_t first;  ///< index of its first count
     std::size_t width;
   };
 
@@ -71,11 +71,11 @@ class TextComparison {
                          std::vector<MetricResult>& results) const;
 
   std::vector<Place> places_;
-  std::size_t width_;  ///< of one system
+  std::size_t width_;  ///< width of one system
   std::size_t systems_;
   bool keep_;
   std::uint64_t lines_ = 0;
-  std::vector<double> sums_;  ///< of all lines' terms
+  std::vector<double> sums_;  ///< sums of all lines' terms
   std::vector<std::uint32_t> counts_;
 };
 

@@ -58,7 +58,7 @@ class BleuCutter {
   std::string scratch_;
   std::u32string characters_;
   std::u32string scratch_characters_;
-  std::unique_ptr<const Regex> categories_;  ///< of intl
+  std::unique_ptr<const Regex> categories_;  ///< for intl
   std::array<Category, 128> ascii_{};
   std::unordered_map<char32_t, Category> known_;
 };
@@ -77,7 +77,7 @@ class WordNumbers {
  private:
   struct Slot {
     std::string_view word;
-    std::uint64_t round = 0;  ///< of another than the current one: free
+    std::uint64_t round = 0;  ///< last round that used the slot; another than the current one: free
     char32_t number = 0;
   };
   std::vector<Slot> slots_;  ///< a power of two, at most half full
@@ -109,8 +109,8 @@ class NgramMatcher {
   unsigned shift_ = 0;
   std::uint32_t next_ = 0;
   std::vector<std::uint32_t> hypothesis_;  ///< at each place the number of the n-gram there
-  std::vector<std::uint32_t> references_;  ///< of all references, one after the other
-  std::vector<std::uint32_t> most_;        ///< of each n-gram, in one reference
+  std::vector<std::uint32_t> references_;  ///< references of all references, one after the other
+  std::vector<std::uint32_t> most_;        ///< largest count of each n-gram in one reference
   std::vector<std::uint32_t> count_;
 };
 
@@ -182,9 +182,9 @@ class LineCounter {
   BleuCutter cutter_;
   WordNumbers numbers_;
   NgramMatcher matcher_;
-  std::vector<std::string_view> texts_;  ///< of the line: hypothesis, references
+  std::vector<std::string_view> texts_;  ///< texts of the line: hypothesis, references
   std::vector<CutText> cut_;
-  std::vector<std::u32string> symbols_;     ///< of BLEU's or ROUGE's tokens
+  std::vector<std::u32string> symbols_;     ///< symbols of BLEU's or ROUGE's tokens
   std::vector<std::u32string> words_;       ///< words between blanks, as numbers
   std::vector<std::u32string> characters_;  ///< code points
   std::vector<std::u32string> packed_;      ///< code points that are no white space

@@ -19,8 +19,8 @@ inline bool has_vocabulary(const model::Design& design) {
 
 /// Probabilities and their logarithms (nats).
 struct TokenDistribution {
-  std::vector<double> probability,  ///< of each id; they sum to 1
-      logarithm;                    ///< of these, nats
+  std::vector<double> probability,  ///< probability of each id; they sum to 1
+      logarithm;                    ///< logarithms of these, nats
 };
 
 /// softmax of `logits`, one for each id, at least one. In double.

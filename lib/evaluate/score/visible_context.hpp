@@ -20,7 +20,7 @@ struct VisibleContextRequest {
   std::vector<Index> visible;   ///< numbers of visible tokens; different, at least 0
   Index draws = 1;              ///< random sets of visible tokens for each text
   std::optional<TokenId> mask;  ///< the mask token; of masked models of one stream
-  std::uint64_t seed = 0;       ///< of the random orders
+  std::uint64_t seed = 0;       ///< seed of the random orders
   Index batch_tokens = 8192;    ///< most tokens of a batch; a longer text runs alone
 };
 
@@ -62,8 +62,9 @@ class VisibleContext {
  private:
   /// A pass over a text.
   struct Pass {
-    std::size_t visible = 0;       ///< place in VisibleContextRequest::visible
-    std::vector<Index> distances;  ///< of its predicted tokens, as rows have them; −1: none
+    std::size_t visible = 0;  ///< place in VisibleContextRequest::visible
+    /// Distances of its predicted tokens, as rows have them; −1: none.
+    std::vector<Index> distances;
     std::vector<double> log_probabilities;
   };
   /// A text whose passes are not all done.

@@ -12,8 +12,9 @@ namespace masque::evaluate {
 
 /// Indices of two aligned words, or of one word without a partner.
 struct WordPair {
-  std::optional<std::size_t> reference;   ///< of the reference; none: the hypothesis inserts a word
-  std::optional<std::size_t> hypothesis;  ///< of the hypothesis; none: it leaves a word out
+  /// Word of the reference; none: the hypothesis inserts a word.
+  std::optional<std::size_t> reference;
+  std::optional<std::size_t> hypothesis;  ///< word of the hypothesis; none: it leaves a word out
 };
 
 /// All words of `reference` and `hypothesis`, in order, by the fewest edits; of equally few the way
@@ -25,7 +26,7 @@ std::vector<WordPair> align_words(std::span<const std::string_view> reference,
 
 /// Edits that turn a reference into a hypothesis.
 struct WordErrors {
-  std::uint64_t words = 0;          ///< of the reference
+  std::uint64_t words = 0;          ///< number of words of the reference
   std::uint64_t substitutions = 0;  ///< words that are others in the hypothesis
   std::uint64_t deletions = 0;      ///< words that the hypothesis leaves out
   std::uint64_t insertions = 0;     ///< words of the hypothesis alone

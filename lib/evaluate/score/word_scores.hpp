@@ -39,7 +39,7 @@ std::vector<WordTokens> words_of(const Sentence& sentence, std::string_view text
 
 /// Words next to each other that have the same label.
 struct Region {
-  std::string label;  ///< of all its words
+  std::string label;  ///< label of all its words
   WordTokens tokens;  ///< from the first word to the last
 };
 

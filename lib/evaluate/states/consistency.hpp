@@ -14,19 +14,19 @@ namespace masque::evaluate {
 struct ConsistencyRequest {
   std::vector<TokenNoise> corruptions;  ///< each at every rate
   std::vector<double> rates;            ///< in (0, 1]
-  std::optional<TokenId> mask;          ///< of kMask
-  std::uint64_t seed = 0;               ///< of selection and random tokens
+  std::optional<TokenId> mask;          ///< the mask token, for kMask
+  std::uint64_t seed = 0;               ///< seed of selection and random tokens
   Index batch_tokens = 8192;            ///< most tokens of a batch; a longer copy runs alone
 };
 
 /// One corruption at one rate, over tokens that were not selected, in lines where one was.
 struct ConsistencyRow {
-  TokenNoise corruption = TokenNoise::kNone;  ///< of the selected tokens
+  TokenNoise corruption = TokenNoise::kNone;  ///< what became of the selected tokens
   double rate = 0;                            ///< share of the tokens that are selected
-  RatioMean distance;             ///< of last states: |a − b| / |b|, b without corruption
-  RatioMean cosine;               ///< of last states
-  RatioMean divergence;           ///< KL(without ‖ with) of the predictions, nats
-  RatioMean total_variation;      ///< ½ Σ |p − q|
+  RatioMean distance;         ///< distance of last states: |a − b| / |b|, b without corruption
+  RatioMean cosine;           ///< cosine of last states
+  RatioMean divergence;       ///< KL(without ‖ with) of the predictions, nats
+  RatioMean total_variation;  ///< ½ Σ |p − q|
   std::uint64_t whole_lines = 0;  ///< further lines, of which every token was selected
 };
 

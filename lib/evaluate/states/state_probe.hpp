@@ -25,13 +25,14 @@ struct ProbeRequest {
   /// Uses only states at tokens replaced by `mask`: a share `rate` of each text, at least one. The
   /// target token is the original one.
   bool at_mask = false;
-  double rate = 0.15;           ///< of at_mask alone; tokens of the template are never hidden
+  /// Share of tokens hidden with at_mask; tokens of the template are never hidden.
+  double rate = 0.15;
   std::optional<TokenId> mask;  ///< the mask token; required with at_mask
   Index rows = 4000;            ///< states per layer to keep, from the first texts
   Index classes = 50;  ///< kToken: the most frequent tokens, ties by smaller id; others are ignored
-  Index folds = 5;     ///< of cross-validation, at least 2
+  Index folds = 5;     ///< number of folds of cross-validation, at least 2
   double ridge = 1e-3;     ///< penalty, as ridge_predictions takes it
-  std::uint64_t seed = 0;  ///< of the tokens that are hidden
+  std::uint64_t seed = 0;  ///< seed of the tokens that are hidden
 };
 
 /// The states after some layers.
@@ -64,7 +65,7 @@ class StateProbe {
  private:
   const model::Model& model_;
   ProbeRequest request_;
-  std::vector<std::vector<float>> states_;  ///< of each layer, row after row
+  std::vector<std::vector<float>> states_;  ///< states of each layer, row after row
   std::vector<Index> targets_;
   std::vector<Index> texts_;  ///< which text, counted from 0
   Index added_ = 0;

@@ -9,7 +9,7 @@ namespace masque::evaluate {
 
 /// x ↦ (x − mean) W. Su, Cao, Liu, Ouyang 2021, arXiv:2103.15316, algorithm 1.
 struct Whitening {
-  std::vector<double> mean;  ///< of the fitted vectors: (size)
+  std::vector<double> mean;  ///< mean of the fitted vectors: (size)
   Matrix<double> weight;     ///< (size, kept)
 
   /// The `kept` numbers of `x`, one vector of mean.size() numbers.

@@ -16,10 +16,10 @@ struct ZeroSchemeRequest {
   std::string normalizer = "softmax";  ///< as nn::parse_normalizer reads it
   bool ends = false;  ///< another token first and last, as [CLS] and [SEP]; they are not compared
   Index length = 64;  ///< tokens, those of `ends` included
-  Index layers = 3;   ///< of attention
-  Index hidden_size = 32;  ///< of the states
+  Index layers = 3;   ///< number of layers of attention
+  Index hidden_size = 32;  ///< width of the states
   Index heads = 4;         ///< a divisor of hidden_size
-  std::uint64_t seed = 0;  ///< of tokens, weights and parameters
+  std::uint64_t seed = 0;  ///< seed of tokens, weights and parameters
 };
 
 /// Runs the layers of `request`, attention without feed-forward parts, x ← norm(x + o W), in

@@ -21,19 +21,19 @@ Matrix<double> random_weights(Index n, double temperature, std::uint64_t seed);
 struct LowRankRequest {
   std::vector<Index> key_sizes;  ///< each at least 1
   Index restarts = 3;            ///< random starts, at least 1
-  Index most_iterations = 2000;  ///< of one start
+  Index most_iterations = 2000;  ///< largest number of iterations of one start
   /// A start ends at a KL of at most this many nats, …
   double enough = 1e-12;
   /// … or where the last 50 iterations made less of it than this share of it.
   double progress = 1e-4;
-  std::uint64_t seed = 1;  ///< of the random starts
+  std::uint64_t seed = 1;  ///< seed of the random starts
 };
 
 /// The best fit of a key size.
 struct LowRankRow {
   Index key_size = 0;    ///< columns of Q and K
   double kl = 0;         ///< the least that a random start reached: mean over rows, nats
-  Index iterations = 0;  ///< of that start
+  Index iterations = 0;  ///< number of iterations of that start
   /// Whether that start ended before `most_iterations`.
   bool settled = false;
   /// KL of the logits whose singular values beyond the first key_size are cut off: it needs no

@@ -31,7 +31,7 @@ enum class RowDraw {
 struct ResamplingRequest {
   RowDraw how = RowDraw::kBootstrap;              ///< how rows are drawn
   Index replicates = 1000;                        ///< draws, at least 1
-  std::uint64_t seed = 0;                         ///< of the draws
+  std::uint64_t seed = 0;                         ///< seed of the draws
   int threads = 0;                                ///< as parallel_for takes them
   std::function<void(Index done)> progress = {};  ///< replicates; called from several threads
 };

@@ -47,9 +47,9 @@ double normal_quantile(double level);
 struct Summary {
   Index n = 0;      ///< how many
   double mean = 0;  ///< their mean
-  double sd = 0;    ///< of a sample: √(Σ (x − mean)² / (n − 1)); NaN for n = 1
-  double min = 0;   ///< the smallest
-  double max = 0;   ///< the largest
+  double sd = 0;  ///< standard deviation of a sample: √(Σ (x − mean)² / (n − 1)); NaN for n = 1
+  double min = 0;  ///< the smallest
+  double max = 0;  ///< the largest
   /// Student's interval for the mean; none for n = 1 nor where a number is not finite.
   std::optional<Interval> interval;
 };
@@ -69,7 +69,7 @@ Summary summarise(std::span<const double> values, double level = kIntervalLevel)
 struct Moments {
   std::uint64_t n = 0;     ///< how many
   double mean = 0;         ///< their mean; 0 of none
-  double sum_squares = 0;  ///< of the distances from the mean
+  double sum_squares = 0;  ///< sum of the squared distances from the mean
 
   /// Adds the number `x`: Welford 1962.
   void add(double x) {

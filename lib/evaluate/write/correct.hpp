@@ -34,7 +34,7 @@ class WordCandidates {
   /// One that may stand for a word.
   struct Choice {
     TokenId id = 0;   ///< its token
-    double cost = 0;  ///< of its edits, in nats
+    double cost = 0;  ///< cost of its edits, in nats
   };
 
   /// None.
@@ -67,10 +67,10 @@ class WordCandidates {
 /// word.
 struct CheckedWord {
   text::Span span;                         ///< bytes of the line
-  double log_probability = 0;              ///< of the word itself
+  double log_probability = 0;              ///< log-probability of the word itself
   std::string replacement;                 ///< empty: the word has no candidate
-  double replacement_log_probability = 0;  ///< of the replacement in its place
-  double edit_cost = 0;                    ///< of all edits of the replacement
+  double replacement_log_probability = 0;  ///< log-probability of the replacement in its place
+  double edit_cost = 0;                    ///< edit cost of all edits of the replacement
   /// With a detector: the largest probability that a piece of the word is wrong.
   std::optional<double> error_probability;
 
@@ -111,7 +111,7 @@ struct CorrectOptions {
 /// A line as text and as tokens.
 struct Line {
   std::string text;   ///< valid UTF-8
-  Sentence sentence;  ///< of encode_sentence, with spans
+  Sentence sentence;  ///< result of encode_sentence, with spans
 };
 
 /// `line` with the replacements of `words` that gain more than `threshold` nats.
@@ -160,7 +160,7 @@ class Corrector {
   const text::Tokenizer& tokenizer_;
   CorrectOptions options_;
   WordCandidates candidates_;
-  std::vector<bool> special_;  ///< of a detector: tokens that replace none
+  std::vector<bool> special_;  ///< for a detector: tokens that replace none
 };
 
 // Counts of errors that were found and corrected.

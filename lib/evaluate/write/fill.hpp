@@ -30,10 +30,10 @@ struct FillOptions {
   Index top_k = 5;                     ///< fillings of a mask, or of a text
   std::vector<TokenId> targets;        ///< the only tokens that are put there; empty: all
   JointFill joint = JointFill::kNone;  ///< how masks of a text depend on each other
-  Index num_beams = 5;                 ///< of kBeam; at least top_k
-  Index sweeps = 100;                  ///< of kGibbs: every mask is drawn so many times
-  double temperature = 1;              ///< of kGibbs: logits are divided by it; > 0
-  std::uint64_t seed = 0;              ///< of kGibbs
+  Index num_beams = 5;                 ///< for kBeam: number of beams, at least top_k
+  Index sweeps = 100;                  ///< for kGibbs: how many times every mask is drawn
+  double temperature = 1;              ///< for kGibbs: logits are divided by it; > 0
+  std::uint64_t seed = 0;              ///< for kGibbs: seed of the draws
   Index batch_tokens = 8192;           ///< tokens run together
   /// The mask of a sequence, where its words decide it; may throw.
   std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;

@@ -26,9 +26,9 @@ struct BeamOptions {
 /// How generate() continues prompts.
 struct GenerateOptions {
   SamplingOptions sampling;        ///< how a token is chosen
-  Index max_new_tokens = 20;       ///< of a text, at least 1
+  Index max_new_tokens = 20;       ///< largest number of new tokens of a text, at least 1
   Index num_return_sequences = 1;  ///< texts for a prompt, at least 1
-  std::uint64_t seed = 0;          ///< of sampling
+  std::uint64_t seed = 0;          ///< seed of sampling
   std::vector<TokenId> ends;       ///< the first of them that is chosen is the last token
   /// The prompt is a source, of segment 0, whose tokens read each other; what is generated is its
   /// target, of segment 1: UniLM's mask. Dong et al. 2019, arXiv:1905.03197.
@@ -38,7 +38,7 @@ struct GenerateOptions {
 
 /// The beginning of a text that is continued.
 struct Prompt {
-  std::uint64_t id = 0;      ///< of the line: keys the random numbers
+  std::uint64_t id = 0;      ///< number of the line: keys the random numbers
   std::vector<TokenId> ids;  ///< at least one; at most as many as the model has positions
   /// With to_target: number of ids of the source and its separator, at least one; the other ids
   /// begin the target.
@@ -50,11 +50,11 @@ struct Prompt {
 
 /// A text that was generated.
 struct Generated {
-  std::uint64_t id = 0;        ///< of its prompt
+  std::uint64_t id = 0;        ///< number of its prompt
   Index sample = 0;            ///< from 0; of a beam search the rank
   std::vector<TokenId> ids;    ///< without the prompt, with the end
   double log_probability = 0;  ///< Σ log softmax(logits), temperature 1, in nats
-  double score = 0;            ///< of a beam search; else log_probability
+  double score = 0;            ///< score of the beam search; else log_probability
   bool ended = false;          ///< by an end, not by max_new_tokens or the last position
 };
 

@@ -14,7 +14,7 @@ enum class GenerationScope { kAlways, kSampling, kBeams };
 
 /// A setting that would change a text.
 struct GenerationSetting {
-  std::string name;                                  ///< of the file: "repetition_penalty"
+  std::string name;                                  ///< name in the file: "repetition_penalty"
   std::string text;                                  ///< its value, as messages show it
   GenerationScope scope = GenerationScope::kAlways;  ///< when it does
 };
@@ -22,7 +22,7 @@ struct GenerationSetting {
 /// The settings of a model that transformers' generate (5.24) follows: those of
 /// generation_config.json, without that file those of config.json.
 struct GenerationConfig {
-  std::string path;  ///< of the file; empty: there is none
+  std::string path;  ///< path of the file; empty: there is none
   /// Ids that end a text: eos_token_id, a number or a list. None: not stated.
   std::optional<std::vector<TokenId>> ends;
   /// Settings that differ from what GenerateOptions does by itself, but which its fields can have:

@@ -36,9 +36,10 @@ NameTable<SweepOrder> sweep_order_names();
 /// How generate_masked() writes.
 struct MaskedGenerateOptions {
   MaskedWay how = MaskedWay::kLeftToRight;  ///< the algorithm
-  SamplingOptions sampling;  ///< of kGibbs with do_sample, unless burn_in leaves it nothing to draw
+  /// For kGibbs with do_sample, unless burn_in leaves it nothing to draw.
+  SamplingOptions sampling;
   Index num_return_sequences = 1;  ///< texts for each text, at least 1
-  std::uint64_t seed = 0;          ///< of orders and sampling
+  std::uint64_t seed = 0;          ///< seed of orders and sampling
   /// kLeftToRight: masks of the text that are read after the one that is written. None: all.
   std::optional<Index> lead_out;
   Index sweeps = 20;                           ///< kGibbs: all, burn_in included; at least 1

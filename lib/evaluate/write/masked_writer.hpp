@@ -17,9 +17,10 @@ namespace masque::evaluate {
 
 /// A text with masks.
 struct MaskedText {
-  std::uint64_t id = 0;       ///< of the line: keys the random numbers
-  Sentence sentence;          ///< its tokens, with masks
-  std::vector<Index> places;  ///< of the masks among the sentence's ids, ascending; at least one
+  std::uint64_t id = 0;  ///< number of the line: keys the random numbers
+  Sentence sentence;     ///< its tokens, with masks
+  /// Places of the masks among the sentence's ids, ascending; at least one.
+  std::vector<Index> places;
 };
 
 /// A text whose masks are being written.
@@ -30,9 +31,10 @@ struct Draft {
   /// Number of masks.
   Index masks() const { return std::ssize(tokens); }
 
-  const MaskedText* text;                 ///< borrowed
-  Index sample;                           ///< which of the text's drafts, from 0
-  std::optional<RandomStream> stream;     ///< of its draws; none: each pass has its own
+  const MaskedText* text;  ///< borrowed
+  Index sample;            ///< which of the text's drafts, from 0
+  /// Random numbers of its draws; none: each pass has its own.
+  std::optional<RandomStream> stream;
   std::vector<TokenId> tokens;            ///< one a mask; the mask token where none was put yet
   std::vector<double> log_probabilities;  ///< nats, of each token when it was put there
   /// Σ of log_probabilities over all tokens that were put, also those that were hidden again; added

@@ -33,7 +33,7 @@ struct UnmaskOptions {
   Index block_size = 0;
   SamplingOptions sampling;        ///< how a token is chosen at its place
   Index num_return_sequences = 1;  ///< texts for each text, at least 1
-  std::uint64_t seed = 0;          ///< of places and tokens
+  std::uint64_t seed = 0;          ///< seed of places and tokens
   TokenId mask = 0;                ///< never chosen
   Index batch_tokens = 8192;       ///< tokens run together
   /// The mask of a sequence, where its words decide it; may throw.

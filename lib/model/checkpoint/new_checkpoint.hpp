@@ -38,7 +38,7 @@ NewModel new_model(const Family& family, const store::ModelConfig& config);
 struct NewCheckpointRequest {
   std::optional<std::string> family;         ///< absent: by the config's model_type
   DType dtype = DType::kF32;                 ///< a type that can be encoded
-  std::uint64_t seed = 0;                    ///< of the random weights
+  std::uint64_t seed = 0;                    ///< seed of the random weights
   std::optional<std::uint64_t> shard_bytes;  ///< most bytes of a file of weights; absent: one file
   store::WriteOptions write;                 ///< how the folder is written
 };

@@ -12,10 +12,10 @@ namespace masque::model {
 /// The part of a tensor that belongs to one place of the model.
 struct TensorPart {
   Role role = Role::kWordTable;  ///< with `layer` and `part` the arguments of weight_of()
-  Index layer = 0;               ///< of ModelWeights::layers; 0 for roles of the whole model
-  Index part = 0;                ///< of roles that have several tensors
-  Index rows = 0;                ///< of the matrix; of a vector: its elements
-  Index first_row = 0;           ///< of the place; not 0 for TensorLayout::kNextRow alone
+  Index layer = 0;               ///< index in ModelWeights::layers; 0 for roles of the whole model
+  Index part = 0;                ///< number of the tensor, for roles that have several
+  Index rows = 0;                ///< rows of the matrix, or elements of the vector
+  Index first_row = 0;           ///< first row of the place; not 0 for TensorLayout::kNextRow alone
 };
 
 /// One tensor of a file.
@@ -23,12 +23,14 @@ struct PlacedTensor {
   std::string names;                           ///< spellings "a|b"; "~" stands for the prefix
   Shape shape;                                 ///< in the file
   TensorLayout layout = TensorLayout::kOutIn;  ///< in the file
-  bool bias = false;                           ///< of its roles: the biases, else the weights
-  bool vector = false;    ///< a vector in the file: a bias, a weight that is_vector(), or kNextRow
-  Index rows = 0;         ///< of the (out, in) matrix; 1 for vectors
-  Index columns = 0;      ///< of that matrix; of vectors the elements
-  Index heads = 1;        ///< of kHeadTriples
-  bool detector = false;  ///< of VariantDesign::detector: sizes and layers are its own
+  /// The place holds the biases of its roles, else the weights.
+  bool bias = false;
+  bool vector = false;  ///< a vector in the file: a bias, a weight that is_vector(), or kNextRow
+  Index rows = 0;       ///< rows of the (out, in) matrix; 1 for vectors
+  Index columns = 0;    ///< columns of that matrix, or elements of the vector
+  Index heads = 1;      ///< number of heads, for kHeadTriples
+  /// The roles are those of VariantDesign::detector: sizes and layers are its own.
+  bool detector = false;
   std::vector<TensorPart> parts;  ///< stacked: by rows, of a vector by elements
 };
 

@@ -44,7 +44,8 @@ struct NamedTensor {
   /// Fills `out` with elements [begin, begin + out.size()) of the file's tensor. Thread-safe.
   void read(std::uint64_t begin, std::span<float> out) const;
 
-  std::vector<MatrixView<const float>> parts;  ///< of placed.parts, where the weights have them
+  /// Values of placed.parts, where the weights have them.
+  std::vector<MatrixView<const float>> parts;
 };
 
 /// The tensors of `plan`'s base and of the head that `plan.design` has, sorted by name; the bias of

@@ -81,7 +81,8 @@ class StartingModel {
   store::ModelConfig config_;
   store::NamedTensors names_;
   const Family& family_;
-  ModelPlan plan_;  ///< of the family, with the decoder untied where the file has one of its own
+  /// Plan of the family, with the decoder untied where the file has one of its own.
+  ModelPlan plan_;
   LoadPlan found_;
 };
 

@@ -35,10 +35,10 @@ enum class DropoutPlace : std::uint64_t {
 
 /// Sizes of the attention of a layer.
 struct HeadSizes {
-  Index heads = 1;        ///< of queries
-  Index key_heads = 1;    ///< of keys: queries share them
-  Index head_size = 0;    ///< of queries and keys
-  Index value_size = 0;   ///< of values
+  Index heads = 1;        ///< number of heads of queries
+  Index key_heads = 1;    ///< number of heads of keys: queries share them
+  Index head_size = 0;    ///< size of a head of queries and keys
+  Index value_size = 0;   ///< size of a head of values
   Index value_heads = 0;  ///< VariantDesign::value_heads
 };
 

@@ -24,7 +24,7 @@ struct PositionInputs {
   std::span<const Index> key_segments;    ///< empty: all of segment 0
   // VariantDesign::position
   const nn::PositionScheme* scheme = nullptr;       ///< nullptr: the design's own terms
-  nn::PositionShape shape;                          ///< of the layer, for `scheme`
+  nn::PositionShape shape;                          ///< shape of the layer, for `scheme`
   std::span<const MatrixView<const T>> parameters;  ///< as `scheme` lists them
   std::span<const MatrixView<T>> gradients;         ///< by the parameters; empty: none are wanted
   std::optional<std::uint64_t> draw;                ///< number of a random draw of positions

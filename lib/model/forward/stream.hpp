@@ -30,7 +30,7 @@ enum class StreamFlow {
 struct StreamRows {
   StreamKind kind = StreamKind::kContent;  ///< which rows they are
   std::vector<Index> begins;               ///< the first row of each sequence, and the end
-  std::vector<Index> rows;                 ///< of the chunk; empty for kContent: all of them
+  std::vector<Index> rows;                 ///< rows of the chunk; empty for kContent: all of them
   std::vector<Index> positions;            ///< position ids, one a row
   std::vector<Index> segments;             ///< token types, one a row; empty: all 0
 

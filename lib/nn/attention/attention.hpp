@@ -46,7 +46,7 @@ struct AttentionProblem {
   MatrixView<const T> value;      ///< (S, key heads · value size)
   Index num_heads = 1;            ///< heads of the queries
   Index num_key_value_heads = 1;  ///< head h reads key head h · key heads / heads
-  double scale = 1;               ///< of q·k, before position terms
+  double scale = 1;               ///< scale of q·k, before position terms
   const AttentionNormalizer* normalizer = nullptr;  ///< required; must outlive the call
   const ScoreBias<T>* bias = nullptr;               ///< position terms; nullptr: none
   /// (T × S), one for all heads or one a head; nullptr: everything is visible.

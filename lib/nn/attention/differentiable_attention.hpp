@@ -26,7 +26,7 @@ struct DifferentiableAttention {
   /// Probability that a weight falls, after `weight_terms`; the others are divided by 1 − dropout.
   /// Pair (i, j) of head h uses number (h · T + i) · S + j of the stream.
   double dropout = 0;
-  RandomStream stream{0, ""};  ///< of `dropout`
+  RandomStream stream{0, ""};  ///< random numbers of `dropout`
 };
 
 /// Where gradients are added; a view without data, or null, is left out. Weight terms and value
@@ -36,7 +36,7 @@ struct DifferentiableGradients {
   MatrixView<T> query,                     ///< (T, heads · head size)
       key,                                 ///< (S, key heads · head size)
       value;                               ///< (S, key heads · value size)
-  ScoreTermsGradient<T>* bias = nullptr;   ///< of position terms of scores
+  ScoreTermsGradient<T>* bias = nullptr;   ///< gradients of position terms of scores
   WeightTerms<T>* weight_terms = nullptr;  ///< those of the attention
   ValueTerms<T>* value_terms = nullptr;    ///< those of the attention
   /// With DifferentiableBackward::own_keys: what earlier keys get, in place of `key`.

@@ -94,7 +94,8 @@ struct MaterializedSaved {
 /// terms are given where the attention has them: the rest needs their backward pass.
 template <class T>
 struct MaterializedGradients {
-  MatrixView<T> query,           ///< of the shape of what it is the gradient by, as all here
+  /// By the queries; here as below in the shape of what it is the gradient by.
+  MatrixView<T> query,
       key,                       ///< by the keys
       value;                     ///< by the values
   MatrixView<T> talking_before,  ///< by Λ_before
@@ -106,7 +107,7 @@ struct MaterializedGradients {
   /// In: what else depends on MaterializedSaved::normalized, by head: gradients that join those of
   /// the context.
   std::span<const MatrixView<const T>> normalized;
-  ScoreTermsGradient<T>* bias = nullptr;   ///< of position terms of scores
+  ScoreTermsGradient<T>* bias = nullptr;   ///< gradients of position terms of scores
   WeightTerms<T>* weight_terms = nullptr;  ///< those of the attention
   ValueTerms<T>* value_terms = nullptr;    ///< those of the attention
 };

@@ -17,7 +17,7 @@ namespace masque::nn::materialized {
 /// Numbers of heads, checked against all shapes.
 struct Heads {
   Index scores = 1;        ///< that q·k and the bias have
-  Index weights = 1;       ///< of the normalized weights: rows of Λ_before
+  Index weights = 1;       ///< heads of the normalized weights: rows of Λ_before
   Index values = 1;        ///< that meet the values: rows of Λ_after
   Index value_groups = 1;  ///< in the columns of the values
 };

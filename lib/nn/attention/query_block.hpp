@@ -98,7 +98,7 @@ struct TilePiece {
 /// Adjacent pieces.
 struct TileRun {
   mask::Range keys;  ///< positions
-  Index column = 0;  ///< of its first key, in the scores of the tile
+  Index column = 0;  ///< column of its first key, in the scores of the tile
 };
 
 /// The number of keys of `run` that exist, of `keys` in all: a run ends at a whole group.
@@ -109,11 +109,12 @@ inline Index keys_of(const TileRun& run, Index keys) {
 /// One head of a sequence. Views and pointers are borrowed.
 template <class T>
 struct HeadOperands {
-  const AttentionProblem<T>* problem = nullptr;     ///< the sequence: normalizer, scale, operands
-  MatrixView<const T> query;                        ///< (T, head size), of length 1 where wanted
-  const PackedMatrix<T>* key = nullptr;             ///< keys of its key head, transposed
-  const HeadBias<T>* bias = nullptr;                ///< position terms of the head; nullptr: none
-  const mask::BlockMap* blocks = nullptr;           ///< of the head; nullptr: everything is visible
+  const AttentionProblem<T>* problem = nullptr;  ///< the sequence: normalizer, scale, operands
+  MatrixView<const T> query;                     ///< (T, head size), of length 1 where wanted
+  const PackedMatrix<T>* key = nullptr;          ///< keys of its key head, transposed
+  const HeadBias<T>* bias = nullptr;             ///< position terms of the head; nullptr: none
+  /// Blocks of the head; nullptr: everything is visible.
+  const mask::BlockMap* blocks = nullptr;
   Index keys() const { return problem->key.rows; }  ///< number of keys
 };
 
@@ -166,7 +167,7 @@ class QueryBlock {
   std::vector<Index> visible_;
   std::vector<mask::BlockEntry> entries_;
   std::vector<TilePiece> pieces_;  ///< in the order of keys
-  std::vector<TileRun> runs_;      ///< of the pieces
+  std::vector<TileRun> runs_;      ///< runs of the pieces
 };
 
 /// Changes the numerators of a tile before they meet the values: `x` has those of the queries from

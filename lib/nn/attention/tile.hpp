@@ -50,7 +50,7 @@ void hide(T* row, Index columns, std::uint64_t bits);
 /// What a row carries from step to step.
 template <class T>
 struct RowState {
-  T largest;     ///< of its scores so far; −∞ before the first
+  T largest;     ///< largest of its scores so far; −∞ before the first
   T factor = 1;  ///< what earlier numerators must be multiplied with after this step
 };
 

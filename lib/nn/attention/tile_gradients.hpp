@@ -18,9 +18,9 @@ void weights_of_scores(ScoreMap map, std::span<const T> numbers, MatrixView<T> x
 /// What the gradients of a row of scores need.
 template <class T>
 struct GradientRow {
-  T along = 0;        ///< of d_weights along the weights
-  T divisor = 1;      ///< of the numerators; not read for kExp
-  T temperature = 1;  ///< of the scores
+  T along = 0;        ///< inner product of d_weights and the weights
+  T divisor = 1;      ///< divisor of the numerators; not read for kExp
+  T temperature = 1;  ///< temperature of the scores
 };
 
 /// Turns `d`, gradients by the `weights` of a normalizer with `map` and `divisor`, into those by

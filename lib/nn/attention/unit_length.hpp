@@ -13,7 +13,7 @@ namespace masque::nn {
 /// The Euclidean length of a row of a head, as `largest` · `rest`, so that no square overflows.
 template <class T>
 struct RowLength {
-  double largest = 0;  ///< of |x|; 0 only for a zero vector
+  double largest = 0;  ///< largest |x|; 0 only for a zero vector
   T rest{};            ///< the length of x / largest
 };
 

@@ -38,7 +38,7 @@ struct StaticGate {
 template <class T>
 struct GatedState {
   Matrix<T> norm;     ///< LN(x) (T, d)
-  Matrix<T> before;   ///< of gelu (T, inner)
+  Matrix<T> before;   ///< input of gelu (T, inner)
   Matrix<T> z;        ///< [z₁, z₂]
   Matrix<T> inside;   ///< LN(z₂) (T, inner / 2)
   Matrix<T> spatial;  ///< W (T, T)

@@ -24,7 +24,7 @@ struct MixerShape {
   Index hidden_size = 0;          ///< d
   Index num_attention_heads = 1;  ///< h; divides d
   Index inner_size = 0;           ///< hidden units, rank or memories; 0: what the mixer's text says
-  Index attention_size = 64;      ///< of the tiny attention
+  Index attention_size = 64;      ///< size of the tiny attention
   Index kernel_size = 7;          ///< taps of a convolution
   Index dilation = 1;             ///< distance between taps
   Index chunk_size = 256;         ///< tokens of a chunk
@@ -33,10 +33,10 @@ struct MixerShape {
 /// A parameter of a mixer, starting as mean + deviation · normal numbers.
 struct MixerParameter {
   std::string name;      ///< "value.weight"
-  Index rows = 0;        ///< of its matrix
-  Index columns = 0;     ///< of its matrix
-  double mean = 0;       ///< of the start values
-  double deviation = 0;  ///< of the start values; 0: constants
+  Index rows = 0;        ///< rows of its matrix
+  Index columns = 0;     ///< columns of its matrix
+  double mean = 0;       ///< mean of the start values
+  double deviation = 0;  ///< standard deviation of the start values; 0: constants
   bool trained = true;   ///< false: stays as it starts
 };
 

@@ -39,7 +39,7 @@ std::shared_ptr<const PairRows> segment_rows(std::span<const Index> queries,
 /// What made tables of a sequence by a projection: keeps them and gets their gradients.
 template <class T>
 struct TableOwner {
-  std::shared_ptr<const void> memory;  ///< of the tables, where nobody else has them
+  std::shared_ptr<const void> memory;  ///< owner of the tables, where nobody else has them
   /// Gets the gradients of the columns of a head in A and B (rows, head size), once a head; without
   /// data where there is no such table.
   std::function<void(Index head, MatrixView<const T> d_by_query, MatrixView<const T> d_by_key)>
@@ -51,7 +51,7 @@ struct TableOwner {
 template <class T>
 struct PairTables {
   std::shared_ptr<const PairRows> row;  ///< the row r of each pair
-  double scale = 1;                     ///< of all three products
+  double scale = 1;                     ///< scale of all three products
   MatrixView<const T> by_query;      ///< A (rows, heads · head size), or (rows, head size) for all
   MatrixView<const T> by_key;        ///< B, as A
   MatrixView<const T> content_bias;  ///< u (1, heads · head size)
@@ -61,7 +61,7 @@ struct PairTables {
       d_by_key,         ///< by B
       d_content_bias,   ///< by u
       d_query_bias;     ///< by v
-  TableOwner<T> owner;  ///< of A and B; empty: they are borrowed
+  TableOwner<T> owner;  ///< owner of A and B; empty: they are borrowed
 };
 
 /// The sum of some PairTables for all pairs of queries and keys.

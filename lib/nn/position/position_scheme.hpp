@@ -32,8 +32,8 @@ namespace masque::nn {
 struct PositionShape {
   Index hidden_size = 0;              ///< columns of the input
   Index num_attention_heads = 1;      ///< h
-  Index head_size = 0;                ///< of queries and keys
-  Index value_size = 0;               ///< of values
+  Index head_size = 0;                ///< size of a head of queries and keys
+  Index value_size = 0;               ///< size of a head of values
   Index max_position_embeddings = 0;  ///< rows of trained tables of positions: the trained length
   Index value_heads = 0;              ///< whose weights are multiplied; 0: num_attention_heads
 };
@@ -41,18 +41,18 @@ struct PositionShape {
 /// A trained parameter of a scheme, a matrix (rows, columns).
 struct PositionParameter {
   std::string name;   ///< names its start values and the tensor
-  Index rows = 0;     ///< of its matrix
-  Index columns = 0;  ///< of its matrix
+  Index rows = 0;     ///< rows of its matrix
+  Index columns = 0;  ///< columns of its matrix
   /// It starts with normal numbers of this mean and of `deviation`, or with `values`.
   double mean = 0;
-  double deviation = 0;        ///< of the start values
+  double deviation = 0;        ///< standard deviation of the start values
   std::vector<double> values;  ///< row by row, rows · columns of them; empty: drawn
 };
 
 /// One sequence for a scheme. Spans, views and positions are borrowed by what is made from it.
 template <class T>
 struct PositionProblem {
-  PositionShape shape;  ///< of the layer
+  PositionShape shape;  ///< shape of the layer
   /// Of the queries and keys of the layer; inputs are the tokens of `positions.keys`.
   PositionIds positions;
   /// In the order of PositionScheme::parameters.

@@ -14,7 +14,7 @@ namespace masque::nn {
 /// What methods ask for, each some of it.
 struct RotaryArguments {
   double factor = 8;     ///< how many times longer texts are than those of training
-  double length = 512;   ///< of the texts of training
+  double length = 512;   ///< length of the texts of training
   double power = 0.625;  ///< exponent of the number of a pair, t + 1
   /// Rotations within `length`: pairs that rotate more often keep their frequency.
   double beta_fast = 32;
@@ -37,7 +37,7 @@ struct RotaryParameter {
 
 /// A method: what it does to plain rotary positions.
 struct RotaryScaling {
-  std::string_view name;                             ///< of the scheme: "rope_ntk"
+  std::string_view name;                             ///< name of the scheme: "rope_ntk"
   std::string_view effect;                           ///< in a few words
   std::string_view source;                           ///< author, year, identifier
   std::span<const RotaryParameter> parameters = {};  ///< what it asks for

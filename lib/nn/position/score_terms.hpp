@@ -40,14 +40,14 @@ struct XlnetTerms {
   MatrixView<const T> segment_table;  ///< (2, width): same, different; without data: no segments
   std::span<const Index> query_segments;  ///< empty, as those of keys: all one segment
   std::span<const Index> key_segments;    ///< as query_segments
-  double scale = 1;                       ///< of all three products
+  double scale = 1;                       ///< scale of all three products
   /// Where the gradient by `relative` is added, and so on; a view without data is left out.
   MatrixView<T> d_relative,
       d_content_bias,       ///< by r_w_bias
       d_position_bias,      ///< by r_r_bias
       d_segment_bias,       ///< by r_s_bias
       d_segment_table;      ///< by `segment_table`
-  TableOwner<T> projected;  ///< of `relative`
+  TableOwner<T> projected;  ///< owner of the memory of `relative`
 };
 /// The terms for `positions`; what `terms` and positions point to is borrowed.
 template <class T>
@@ -67,7 +67,7 @@ struct DisentangledTerms {
   /// Where the gradient by `position_key` is added; without data it is left out.
   MatrixView<T> d_position_key,
       d_position_query;     ///< by `position_query`
-  TableOwner<T> projected;  ///< of both tables
+  TableOwner<T> projected;  ///< owner of the memory of both tables
 };
 /// The rows of both tables of `terms` that the pairs of `positions` read: the first one, and how
 /// many from there on.

@@ -29,7 +29,7 @@ namespace masque::train {
 /// What is learnt of a text.
 struct TextTarget {
   TokenId label = 0;  ///< number of the label, from 0
-  double number = 0;  ///< of regression, with the label 0
+  double number = 0;  ///< in regression, with the label 0
 };
 
 /// How a classifier reads texts.
@@ -39,8 +39,8 @@ struct ClassifyTextOptions {
   std::optional<std::string> mask = {};
   /// DropToken of what is learnt: other tokens in each epoch; the mask is one of what is left.
   records::DropOptions drop{.rate = 0};
-  std::uint64_t seed = 0;           ///< of that
-  records::TokenTable tokens = {};  ///< of the tokenizer, for that and the words of masks
+  std::uint64_t seed = 0;           ///< seed of that
+  records::TokenTable tokens = {};  ///< tokens of the tokenizer, for that and the words of masks
 };
 
 /// Makes a classifier's examples from texts. Immutable, thread-safe.
@@ -82,14 +82,14 @@ struct ClassifierStart {
   /// The checkpoint; what it lacks starts at random. nullptr: all does.
   std::shared_ptr<const model::StartingModel> model;
   Matrix<float> pooler_weight;  ///< BERT's pooler, [hidden_size, hidden_size]; else empty
-  Matrix<float> pooler_bias;    ///< of the pooler, [1, hidden_size]; else empty
+  Matrix<float> pooler_bias;    ///< bias of the pooler, [1, hidden_size]; else empty
   /// Of a checkpoint that classifies as ClassifyRun does: its labels in the order of their numbers,
   /// their layer, and how it pools; none where it has no such layer, or another head under it.
-  std::vector<std::string> names;                   ///< of regression one
-  ProblemType problem = ProblemType::kSingleLabel;  ///< of such a checkpoint: what it predicts
-  Matrix<float> label_weight;                       ///< of its labels, [labels, hidden_size]
-  Matrix<float> label_bias;                         ///< of that layer, [1, labels]
-  std::optional<ClassifierPooling> pooling;         ///< of such a checkpoint
+  std::vector<std::string> names;                   ///< in regression one name
+  ProblemType problem = ProblemType::kSingleLabel;  ///< what such a checkpoint predicts
+  Matrix<float> label_weight;                       ///< weight of its labels, [labels, hidden_size]
+  Matrix<float> label_bias;                         ///< bias of that layer, [1, labels]
+  std::optional<ClassifierPooling> pooling;         ///< pooling of such a checkpoint
   /// Of such a checkpoint: the mask that it was trained with in place of the model's.
   std::optional<std::string> mask;
   double residual_gain = 0;  ///< StartOptions::residual_gain of a new encoder
@@ -109,20 +109,20 @@ struct ClassifyOptions {
   ClassifyTextOptions texts;                              ///< how texts are read
   TrainedOptions trained;                                 ///< which parameters are trained
   TrainerOptions trainer;  ///< its seed is the run's: labels' layer, order, dropout
-  kernel::Precision precision = kernel::Precision::kF32;  ///< of products
+  kernel::Precision precision = kernel::Precision::kF32;  ///< precision of products
   double initializer_range = 0.02;                        ///< StartOptions::initializer_range
   Index chunk_rows = 1024;                                ///< Network::chunk_rows
 };
 
 /// What a classifier makes of texts.
 struct Classified {
-  LossReport report;                  ///< of regression, of numbers in standard units (ClassifyRun)
-  evaluate::Confusion confusion;      ///< of regression nothing
+  LossReport report;                  ///< in regression of numbers in standard units (ClassifyRun)
+  evaluate::Confusion confusion;      ///< empty in regression
   std::vector<TokenId> labels;        ///< the right ones, one a text
   std::vector<TokenId> predicted;     ///< the likeliest ones, one a text; of regression empty
   std::vector<double> probabilities;  ///< [texts, labels]; of regression empty
-  std::vector<double> numbers;        ///< of regression the right ones, one a text; else empty
-  std::vector<double> predicted_numbers;  ///< of regression, in the units of `numbers`
+  std::vector<double> numbers;        ///< in regression the right ones, one a text; else empty
+  std::vector<double> predicted_numbers;  ///< in regression, in the units of `numbers`
 };
 
 /// Labels of a corpus: texts, and the number of each one's label, or of regression the numbers
@@ -130,7 +130,7 @@ struct Classified {
 struct LabelledTexts {
   const Corpus* corpus = nullptr;  ///< must stay
   std::vector<TokenId> labels;     ///< one an item of the corpus
-  std::vector<double> numbers;     ///< of regression, one an item; else empty
+  std::vector<double> numbers;     ///< in regression, one an item; else empty
 };
 
 /// Returns the XXH3 hash of the corpus of `texts`, of the labels' numbers and of the numbers, in
@@ -189,13 +189,13 @@ class ClassifyRun {
   ClassifyOptions options_;
   std::vector<std::string> names_;
   LabelledTexts texts_;
-  double mean_ = 0, deviation_ = 1;  ///< of the numbers that are learnt
+  double mean_ = 0, deviation_ = 1;  ///< mean of the numbers that are learnt
   model::Design design_;
   /// Where the design is one of its family alone; else the family of model::saved_design is
   /// written.
   std::shared_ptr<const model::StartingModel> family_;
   model::SavedDesign saved_;  ///< `design_` as it is written
-  std::string prefix_;        ///< of the model's tensors
+  std::string prefix_;        ///< prefix of the model's tensors
   bool is_bert_ = false;
   Parameters<float> parameters_;
   ParameterMap model_map_, map_;

@@ -21,15 +21,16 @@ namespace masque::train {
 /// A sequence of a corpus. Spans end with the corpus, `ids` with the last copy of the item if
 /// earlier.
 struct CorpusItem {
-  std::uint64_t number = 0;                      ///< in the corpus, from 0; keys the random numbers
-  std::span<const TokenId> ids = {};             ///< of all tokens, those of a template included
+  std::uint64_t number = 0;  ///< in the corpus, from 0; keys the random numbers
+  /// Ids of all tokens, those of a template included.
+  std::span<const TokenId> ids = {};
   std::span<const std::uint8_t> segments = {};   ///< one an id: 0 source, 1 target; empty: 0
   std::span<const std::int32_t> positions = {};  ///< one an id; empty: 0, 1, …
   /// What is predicted, one an id: records::kNoLabel for nothing; empty: the objective decides.
   std::span<const std::int32_t> labels = {};
-  std::span<const double> weights = {};  ///< of the loss, one an id; empty: 1
+  std::span<const double> weights = {};  ///< weights of the loss, one an id; empty: 1
   std::string_view mask = {};            ///< an expression of the mask language; empty: none
-  Index line = 0;                        ///< of the file that it stands in, from 1; 0: of none
+  Index line = 0;                        ///< line of the file that it stands in, from 1; 0: none
   /// When training takes it, counted from 0 over all epochs; none: it is evaluated.
   std::optional<std::uint64_t> place = {};
   std::shared_ptr<const std::vector<TokenId>> kept = {};  ///< what `ids` is a view of, or nullptr
@@ -213,11 +214,11 @@ Corpus read_corpus(const std::string& path, const text::Tokenizer& tokenizer,
 
 /// The ids of a text's lines, to be cut in several ways.
 struct TextTokens {
-  std::shared_ptr<const records::TokenSource> tokens;  ///< of each line that has some
+  std::shared_ptr<const records::TokenSource> tokens;  ///< tokens of each line that has some
   std::string source;                                  ///< as messages name the file
   std::vector<Index> lines;                            ///< the line of each sequence, from 1
   RepairedLines repaired;                              ///< what was not UTF-8
-  RepairedLines surrogates;                            ///< of JSON: lone surrogates
+  RepairedLines surrogates;                            ///< in JSON: lone surrogates
 };
 /// Reads the lines of `path` with `tokenizer` as read_corpus() does; of `options`, what is about
 /// JSON and threads counts. Throws InputError for a text that cannot be read, and for a token

@@ -18,7 +18,7 @@ struct SequenceShape {
   std::vector<TokenId> before,       ///< special tokens in front of the text
       after;                         ///< special tokens after it
   Index room = 1;                    ///< most tokens of text, from 1; longer lines lose their end
-  std::optional<TokenId> separator;  ///< of blocks: between two lines
+  std::optional<TokenId> separator;  ///< in blocks: between two lines
 
   /// Returns the sequence of a line's `ids`, at least one.
   std::vector<TokenId> sequence(std::span<const TokenId> ids) const;
@@ -30,7 +30,7 @@ struct SequenceShape {
 struct CutText {
   Index sequences = 0;  ///< that were cut
   Index left_out = 0;   ///< tokens of text that none of them has
-  Index tokens = 0;     ///< of the whole text, special ones not included
+  Index tokens = 0;     ///< number of tokens of the whole text, special ones not included
 
   /// Adds the counts of `other`.
   void add(const CutText& other) {

@@ -19,7 +19,7 @@ struct Example {
   std::optional<mask::Mask> query_mask;  ///< two streams: what the query stream reads
   std::vector<Index> rows;               ///< with a loss, from 0 in the sequence, ascending
   std::vector<TokenId> targets;          ///< one a row: an id, or the label of another head
-  std::vector<double> weights;           ///< of the loss, one a row; empty: 1
+  std::vector<double> weights;           ///< weights of the loss, one a row; empty: 1
   /// Added to what a head of one number says, one a row, constants; empty: 0.
   std::vector<double> offsets;
   /// What the example adds to the number that the sum of losses is divided by; none: its weights.
@@ -44,12 +44,12 @@ struct ExampleChunk {
   /// Index in `wanted` of the first one of each sequence, and the end.
   std::vector<Index> wanted_begins{0};
   std::vector<TokenId> targets;  ///< one a wanted row
-  std::vector<double> weights;   ///< of the loss, one a wanted row
+  std::vector<double> weights;   ///< weights of the loss, one a wanted row
   std::vector<double> divisors;  ///< the sum of losses is divided by the sum of these
   std::vector<double> offsets;   ///< one a target
   /// Rows, ascending, that have a state of another network (Tape::given) in place of their token's.
   std::vector<Index> given;
-  bool sparse = false;  ///< of all examples
+  bool sparse = false;  ///< Example::sparse of all examples
 
   /// Whether the sequence number `sequence` of the chunk has a wanted row.
   bool has_loss(Index sequence) const {

@@ -16,17 +16,18 @@ namespace masque::train {
 /// Whole lines, and what became of them. May be used again.
 struct EncodedLines {
   std::string_view text;               ///< the lines; must stay while they are encoded
-  std::vector<TokenId> ids;            ///< of all lines or sequences, one after the other
-  std::vector<std::uint8_t> segments;  ///< of pairs: one an id
-  std::vector<std::int32_t> labels;    ///< of corrections: one an id
-  std::vector<Index> lengths;          ///< of each line or sequence
+  std::vector<TokenId> ids;            ///< ids of all lines or sequences, one after the other
+  std::vector<std::uint8_t> segments;  ///< for pairs: one an id
+  std::vector<std::int32_t> labels;    ///< for corrections: one an id
+  std::vector<Index> lengths;          ///< lengths of each line or sequence
   std::vector<Index> places;           ///< the line of each, from 1 in the piece
   std::uint64_t lines = 0;             ///< that were read
   RepairedLines repaired;              ///< what was not UTF-8 in them
-  RepairedLines surrogates;            ///< of JSON: lone surrogates
-  CutText cut;                         ///< of pairs: what is beyond the length
-  Index left_out = 0;                  ///< of corrections: pairs of different numbers of tokens
-  std::string problem;                 ///< of the last of `lines`; then nothing after it was read
+  RepairedLines surrogates;            ///< in JSON: lone surrogates
+  CutText cut;                         ///< in pairs: what is beyond the length
+  Index left_out = 0;                  ///< in corrections: pairs of different numbers of tokens
+  /// Problem of the last of `lines`; then nothing after it was read.
+  std::string problem;
 };
 
 /// Encodes lines for every format but records: of lines and blocks the ids of each line with at

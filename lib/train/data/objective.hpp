@@ -23,7 +23,7 @@ namespace masque::train {
 /// What records with labels ask of a design.
 struct RecordNeeds {
   LabelKind labels = LabelKind::kTokens;          ///< the corpus's
-  model::Streams streams = model::Streams::kOne;  ///< of the model
+  model::Streams streams = model::Streams::kOne;  ///< streams of the model
   bool causal = false;                            ///< every sequence has the mask causal
   bool predicts_next = false;  ///< masks, those of the corpus or others, end with the token itself
 };
@@ -43,12 +43,12 @@ struct BlockMemory {
 
 /// Options of all objectives; each reads those that its kind names. Seeds inside are replaced.
 struct ObjectiveOptions {
-  std::uint64_t seed = 0;                              ///< of all that is drawn
+  std::uint64_t seed = 0;                              ///< seed of all that is drawn
   records::DropOptions drop{.rate = 0};                ///< DropToken, before anything else
-  records::MlmOptions mlm;                             ///< of mlm and unilm's bidirectional part
-  records::MdlmOptions mdlm;                           ///< of mdlm
-  records::PermOptions perm;                           ///< of plm and plm-hf
-  records::PrefixOptions prefix{.mix = {2, 2, 1, 1}};  ///< of unilm
+  records::MlmOptions mlm;                             ///< for mlm and unilm's bidirectional part
+  records::MdlmOptions mdlm;                           ///< for mdlm
+  records::PermOptions perm;                           ///< for plm and plm-hf
+  records::PrefixOptions prefix{.mix = {2, 2, 1, 1}};  ///< for unilm
   records::MaeOptions mae;                             ///< what mae-mask and mae hide
   /// LatentDesign::layers; none: the model's, or for a model without bottlenecks a third of its
   /// layers, from one to four.
@@ -56,7 +56,7 @@ struct ObjectiveOptions {
   std::optional<Index> latent_size;   ///< LatentDesign::size; none: the model's, or 16
   std::optional<double> kappa;        ///< LatentDesign::kappa; none: the model's, or 32
   bool learned_kappa = false;         ///< LatentDesign::learned_kappa
-  RecordNeeds records;                ///< of records
+  RecordNeeds records;                ///< for records
   bool own_masks = false;             ///< the corpus has masks
   bool pairs = false;                 ///< the corpus has sources and targets
   std::optional<BlockMemory> memory;  ///< none: tokens read as the objective and masks say
@@ -66,7 +66,7 @@ struct ObjectiveOptions {
   std::string mask = {};
   /// A design may let rows read what they predict: for those who study it.
   bool allow_leak = false;
-  records::TokenTable tokens = {};  ///< of the tokenizer: token_table()
+  records::TokenTable tokens = {};  ///< tokens of the tokenizer: token_table()
 };
 
 /// Makes DropToken as `drop` says, with `seed` in place of its own and for the vocabulary `tokens`,

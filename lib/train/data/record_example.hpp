@@ -39,7 +39,7 @@ struct DesignNeeds {
   /// Examples bring masks that hide later tokens from some rows.
   bool own_masks = false;
   bool allow_leak = false;  ///< what lets hidden tokens through is not refused
-  TokenId vocab_size = 0;   ///< of the tokenizer: least size of the model's vocabulary
+  TokenId vocab_size = 0;   ///< size of the tokenizer: least size of the model's vocabulary
   TokenId mask_token = -1;  ///< -1: the tokenizer has none
 };
 

@@ -43,8 +43,8 @@ struct ElectraSelectionOptions {
   /// Of the selected: [MASK] in the generator's input; others stay.
   double mask = 0.85;
   records::DropOptions drop{.rate = 0};  ///< DropToken before
-  std::uint64_t seed = 0;                ///< of DropToken and of the selection
-  records::TokenTable tokens = {};       ///< of the tokenizer: token_table()
+  std::uint64_t seed = 0;                ///< seed of DropToken and of the selection
+  records::TokenTable tokens = {};       ///< tokens of the tokenizer: token_table()
 };
 
 /// Selects what the generator predicts. Immutable, thread-safe.
@@ -153,7 +153,7 @@ model::Design generator_design(const ElectraVariant& variant, const DesignRecipe
 enum class SharedTables {
   kNone,   ///< each network has its own
   kWords,  ///< those of words alone
-  kAll,    ///< of words, positions and segments
+  kAll,    ///< tables of words, positions and segments
 };
 /// "none", "words", "all".
 NameTable<SharedTables> shared_tables_names();
@@ -163,9 +163,9 @@ std::vector<model::Role> tables_apart(SharedTables shared);
 
 /// Both networks, in one set of parameters.
 struct ElectraModel {
-  const ElectraVariant* variant = nullptr;  ///< of electra_variants()
-  model::Design generator;                  ///< of the generator
-  model::Design second;                     ///< of the second network, which is kept
+  const ElectraVariant* variant = nullptr;  ///< one of electra_variants()
+  model::Design generator;                  ///< design of the generator
+  model::Design second;                     ///< design of the second network, which is kept
   ParameterMap generator_map;               ///< places of the generator; add_electra() sets it
   ParameterMap second_map;                  ///< places of the second; add_electra() sets it
   /// The names of the generator's tensors in files; none: those of model::saved_design.
@@ -187,14 +187,14 @@ void add_electra(ElectraModel& model, bool shared, Parameters<T>& parameters);
 
 /// How an ElectraLoss trains.
 struct ElectraLossOptions {
-  ElectraSelectionOptions selection;  ///< of Electric no [MASK], and rounded up
+  ElectraSelectionOptions selection;  ///< for Electric without [MASK], and rounded up
   double weight = 50;                 ///< λ of the second network's loss
   /// 0: both networks learn at once. Else two stages: the generator alone for so many steps; then
   /// the second network, from the generator's weights where its own have the same shape (but the
   /// head's), with the generator as it is. The networks share nothing then.
   std::int64_t switch_step = 0;
   bool hands_over = true;  ///< else the second network starts its stage from the weights it has
-  kernel::Precision precision = kernel::Precision::kF32;  ///< of products
+  kernel::Precision precision = kernel::Precision::kF32;  ///< precision of products
   Index chunk_rows = 2048;                                ///< Network::chunk_rows of both
   Recompute recompute = Recompute::kAuto;                 ///< Encoder::set_recompute of both
   bool pairs = false;                                     ///< the corpus may have second segments

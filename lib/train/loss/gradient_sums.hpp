@@ -53,7 +53,7 @@ class GradientSums {
   SumOptions options_;
   std::vector<Index> by_place_;  ///< trained parameters in the order of their gradients
   Index size_ = 0;               ///< numbers of all gradients
-  Index bucket_ = 0;             ///< of a sum
+  Index bucket_ = 0;             ///< size of a sum
   std::size_t open_ = 0;         ///< parameters of by_place_ that may still change: the first ones
   Index begun_ = 0;              ///< sums from this number on are begun
   bool in_flight_ = false;       ///< something was begun and not finished

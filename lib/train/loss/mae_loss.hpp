@@ -39,8 +39,8 @@ model::Design decoder_design(const DesignRecipe& own, const ObjectiveOptions& re
 
 /// Both networks, in one set of parameters.
 struct MaeModel {
-  model::Design encoder;     ///< of the network that is kept
-  model::Design decoder;     ///< of the other one
+  model::Design encoder;     ///< design of the network that is kept
+  model::Design decoder;     ///< design of the other one
   ParameterMap encoder_map;  ///< places of the encoder; add_mae() sets it
   ParameterMap decoder_map;  ///< places of the decoder; add_mae() sets it
   /// The names of the encoder's tensors in files; none: those of model::saved_design.

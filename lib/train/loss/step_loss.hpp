@@ -19,8 +19,8 @@ namespace masque::train {
 
 /// Scores of the numbers of two classes.
 struct RankedScores {
-  std::vector<double> positive;  ///< of the class that should have the larger scores
-  std::vector<double> negative;  ///< of the other class
+  std::vector<double> positive;  ///< scores of the class that should have the larger ones
+  std::vector<double> negative;  ///< scores of the other class
 
   /// Whether neither class has a score.
   bool empty() const { return positive.empty() && negative.empty(); }
@@ -35,14 +35,14 @@ struct RankedScores {
 /// A sequence of a step.
 struct StepItem {
   CorpusItem item;          ///< views that end with the corpus
-  std::uint64_t epoch = 0;  ///< of training, from 0
+  std::uint64_t epoch = 0;  ///< epoch of training, from 0
 };
 
 /// The loss of one network.
 struct LossPart {
   std::string_view name;  ///< empty: there is but one
   double factor = 1;      ///< in the sum that is minimised; 0: reported, not learnt
-  LossReport report;      ///< of its rows
+  LossReport report;      ///< report of its rows
   bool judged = true;     ///< its rows are right or wrong; else reported by its name alone
 };
 
@@ -50,7 +50,7 @@ struct LossPart {
 struct Share {
   std::string_view name;  ///< in logs: "fake_rate"
   Index count = 0;        ///< how many are so
-  Index of = 0;           ///< of how many
+  Index of = 0;           ///< how many there are
 };
 
 /// What a run over items found.

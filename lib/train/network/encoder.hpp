@@ -35,7 +35,7 @@ namespace masque::train {
 /// One layer of a stream.
 template <class T>
 struct LayerTape : model::LayerMemory<T> {
-  Matrix<T> saved;                                     ///< of attention, for its backward pass
+  Matrix<T> saved;                                     ///< for the backward pass of attention
   std::vector<nn::MaterializedSaved<T>> materialized;  ///< one a sequence
 };
 
@@ -84,10 +84,10 @@ struct Tape {
   /// StreamTape::x.
   bool recomputes = false;
   bool split = false;  ///< `selected` is used: T-TA, two streams, or a last layer of wanted rows
-  SoftMaskTape<T> soft_mask;           ///< of an encoder with a detector
+  SoftMaskTape<T> soft_mask;           ///< only with a detector
   std::vector<LatentTape<T>> latents;  ///< one a bottleneck
-  model::StreamMasks masks;            ///< of the layers that have run
-  model::RotaryTables<T> rotary;       ///< of the chunk's positions
+  model::StreamMasks masks;            ///< masks of the layers that have run
+  model::RotaryTables<T> rotary;       ///< tables of the chunk's positions
   Matrix<T> last;                      ///< before the final norm, one row a wanted row
   Index first_distance = 0;            ///< XLNet: of row 0 of `distances`
   Matrix<T> distances;                 ///< what is projected: XLNet's sinusoids, DeBERTa's table
@@ -117,12 +117,12 @@ struct Tape {
 /// purpose and element.
 struct DropoutOptions {
   double hidden_dropout = 0;     ///< after embeddings, attention and feed-forward
-  double attention_dropout = 0;  ///< of weights
+  double attention_dropout = 0;  ///< share of weights that become 0
   /// Of the scores that a layer hands on to the next one (model::PreviousScores): standard
   /// deviation of normal noise on each.
   double score_noise = 0;
-  double score_dropout = 0;  ///< of the same scores, after the noise
-  std::uint64_t seed = 0;    ///< of all numbers
+  double score_dropout = 0;  ///< share of the same scores that become 0, after the noise
+  std::uint64_t seed = 0;    ///< seed of all numbers
   std::uint64_t step = 0;    ///< from 1
   Index first_row = 0;       ///< rows of the step before this chunk
   /// Of random positions (randomized, equal_mean); none: positions as they are.
@@ -152,9 +152,9 @@ struct EncoderLayer {
   Dense<T> all;                             ///< queries, keys and values of one input
   Dense<T> query;                           ///< queries, where these have another input
   Dense<T> key_value;                       ///< keys and values, where these have another input
-  Dense<T> output;                          ///< of attention: Role::kOutput
+  Dense<T> output;                          ///< output of attention: Role::kOutput
   Dense<T> up;                              ///< (gate and) up of the feed-forward layer
-  Dense<T> down;                            ///< of the feed-forward layer: Role::kDown
+  Dense<T> down;                            ///< second layer of the feed-forward layer: Role::kDown
   Dense<T> gated_input;                     ///< GAU: everything that reads the input
   Dense<T> distance_key;                    ///< XLNet, DeBERTa: keys of the distances
   Dense<T> distance_query;                  ///< DeBERTa: queries of the distances
@@ -250,7 +250,8 @@ class Encoder {
   Parameters<T>* parameters_;
   kernel::Precision precision_;
   model::LayerMasks masks_;
-  std::vector<std::shared_ptr<const nn::AttentionNormalizer>> normalizers_;  ///< of each layer
+  /// Normalizer of each layer.
+  std::vector<std::shared_ptr<const nn::AttentionNormalizer>> normalizers_;
   std::shared_ptr<const nn::PositionScheme> scheme_;
   nn::PositionShape scheme_shape_;
   bool position_is_shared_ = false;
@@ -263,9 +264,10 @@ class Encoder {
   bool materialized_ = false;
   bool measures_ = false;                           ///< the diversity of attention
   bool large_ = false;                              ///< what can be made again is not kept
-  std::shared_ptr<kernel::TrainedLinear<T>> room_;  ///< of Dense::share, where it is large
+  std::shared_ptr<kernel::TrainedLinear<T>> room_;  ///< room for Dense::share, where it is large
   Recompute recompute_ = Recompute::kAuto;
-  Index block_size_ = 0;                 ///< of stop_at_blocks(); 0: gradients go everywhere
+  /// As stop_at_blocks() was told; 0: gradients go everywhere.
+  Index block_size_ = 0;
   std::vector<EncoderLayer<T>> layers_;  ///< one for each different LayerDesign::weights
   Dense<T> projection_;
   TrainedNorm<T> embedding_norm_, final_norm_, relative_norm_;

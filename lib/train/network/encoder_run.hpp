@@ -24,7 +24,7 @@ enum : std::size_t {
   kDDistanceQueries,
   kNoQuery,  ///< gradients of queries where only those of keys are wanted
   kNoStates,
-  kDEarlier,  ///< of keys and values of earlier blocks
+  kDEarlier,  ///< gradients of keys and values of earlier blocks
   kDEarlierStates
 };
 
@@ -33,7 +33,7 @@ enum : std::size_t {
 template <class T>
 class EncoderRun {
  public:
-  using Number = T;                          ///< of all states
+  using Number = T;                          ///< type of all states
   using Stream = StreamTape<T>;              ///< rows with their states
   using Role = model::Role;                  ///< a place of parameters
   using DropoutPlace = model::DropoutPlace;  ///< where dropout acts
@@ -240,7 +240,7 @@ class EncoderRun {
   struct Terms {
     std::vector<MatrixView<const T>> values;
     std::vector<MatrixView<T>> gradients;
-    std::vector<Index> counted;                 ///< of model::counted_positions
+    std::vector<Index> counted;                 ///< result of model::counted_positions
     std::unique_ptr<nn::PositionTerms<T>> own;  ///< nullptr: none
 
     nn::PositionTerms<T>* operator->() const { return own.get(); }
@@ -260,7 +260,7 @@ class EncoderRun {
     Index source_begin = 0, keys = 0;  ///< rows of what is read
     Terms terms;
     nn::DifferentiableAttention<T> attention;
-    std::vector<Index> own_keys;  ///< of nn::DifferentiableBackward
+    std::vector<Index> own_keys;  ///< DifferentiableBackward::own_keys
   };
   std::vector<Sequence> sequences(Index l, Stream& stream, Stream& source, const HeadSizes& heads,
                                   const model::Projected<T>& projected, bool gradients);

@@ -46,7 +46,7 @@ template <class T>
 struct HeadTask {
   MatrixView<const T> last;             ///< last states [rows, hidden_size]
   std::span<const TokenId> targets;     ///< one a row; of a discriminator 1 (replaced) or 0
-  std::span<const double> row_weights;  ///< of the losses, one a row
+  std::span<const double> row_weights;  ///< weights of the losses, one a row
   /// Where tokens are drawn from a vocabulary, by kernel::vocabulary_loss: numbers in [0, 1), one a
   /// row, else empty.
   std::span<const double> uniforms = {};

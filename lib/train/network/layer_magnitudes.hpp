@@ -23,8 +23,8 @@ struct LayerMagnitudes {
 /// ω of NormPlacement::kAdmin; without data: another placement.
 template <class T>
 struct ResidualWeights {
-  MatrixView<const T> attention;     ///< of the residual around attention, [1, hidden_size]
-  MatrixView<const T> feed_forward;  ///< of that around the feed-forward layer, [1, hidden_size]
+  MatrixView<const T> attention;     ///< ω of the residual around attention, [1, hidden_size]
+  MatrixView<const T> feed_forward;  ///< ω of that around the feed-forward layer, [1, hidden_size]
 };
 
 /// Adds to `to` the sums of a pass through layer `l` of `design`: `x` `[rows, hidden_size]` before

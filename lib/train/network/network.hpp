@@ -26,7 +26,7 @@ struct Sampling {
 /// What a loss adds for the points of latent bottlenecks that learn their concentration κ, in each
 /// sequence with a row: weight · Σ KL, their divergence from the uniform distribution.
 struct DivergenceLoss {
-  double weight = 1;  ///< of a nat
+  double weight = 1;  ///< weight of a nat
   /// The weight rises evenly to its whole over the first half of every so many steps (Fu et al.
   /// 2019, arXiv:1903.10145); 0: it does not change.
   std::int64_t cycle = 0;
@@ -43,7 +43,7 @@ struct LossReport {
   double weight = 0;             ///< Σ weight of rows, or Example::divisor
   Index rows = 0;                ///< that have a loss
   Index correct = 0;             ///< those of them that are right
-  Index predicted_replaced = 0;  ///< of a discriminator: taken for replaced
+  Index predicted_replaced = 0;  ///< rows that a discriminator takes for replaced
   Index true_positives = 0;      ///< those of them that are
   // Of a network that measures the diversity of attention:
   Diversities diversity{};  ///< Σ over sequences with a row
@@ -154,7 +154,7 @@ class Network {
 
 /// How a model starts.
 struct StartOptions {
-  std::uint64_t seed = 0;           ///< of all values that are drawn
+  std::uint64_t seed = 0;           ///< seed of all values that are drawn
   double initializer_range = 0.02;  ///< deviation of weights and tables
   /// DeepNorm: Xavier weights, with this gain for values, output and feed-forward; 0: no.
   double residual_gain = 0;

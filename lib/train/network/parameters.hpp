@@ -19,7 +19,7 @@ struct Parameter {
   std::string name;     ///< unique
   std::string start;    ///< names the random numbers that it starts with; empty: the name
   Index rows = 0;       ///< a vector is one row
-  Index columns = 0;    ///< of a matrix its inputs
+  Index columns = 0;    ///< inputs of a matrix
   bool decays = false;  ///< whether weight decay applies: matrices and tables
   bool trained = true;  ///< else it stays as it is, and has no gradient
   double rate = 1;      ///< its share of the learning rate
@@ -27,7 +27,7 @@ struct Parameter {
   /// list: the backward pass is through with high ones first.
   Index depth = 0;
   Index offset = 0;           ///< first element in the memory of the values
-  Index gradient_offset = 0;  ///< of a trained one in that of the gradients, once these are there
+  Index gradient_offset = 0;  ///< first element in the memory of the gradients, once it is there
 
   /// Number of elements.
   Index size() const { return rows * columns; }

@@ -14,14 +14,15 @@ namespace masque::train {
 /// Names as in config.json and in nn's registries. The scheme `rope`, with arguments too, becomes
 /// masque's own rotation (PositionType::kRotary) where config.json can say its base.
 struct DesignRecipe {
-  Index vocab_size = 0;                    ///< tokens
-  Index num_hidden_layers = 4;             ///< L
-  Index hidden_size = 256;                 ///< d: numbers of a state
-  Index num_attention_heads = 4;           ///< h; gated attention units have one
-  Index head_size = 0;                     ///< of queries and keys; 0: hidden size / heads
-  Index value_size = 0;                    ///< of a head; 0: hidden size / heads
+  Index vocab_size = 0;           ///< tokens
+  Index num_hidden_layers = 4;    ///< L
+  Index hidden_size = 256;        ///< d: numbers of a state
+  Index num_attention_heads = 4;  ///< h; gated attention units have one
+  /// Size of a head of queries and keys; 0: hidden size / heads.
+  Index head_size = 0;
+  Index value_size = 0;                    ///< size of a head of values; 0: hidden size / heads
   Index intermediate_size = 0;             ///< 0: four times the hidden size, twice of gated units
-  Index attention_key_size = 128;          ///< of gated attention units
+  Index attention_key_size = 128;          ///< size of queries and keys of gated attention units
   Index max_position_embeddings = 0;       ///< tokens of the longest sequence
   std::string layer_kind = "transformer";  ///< or "gated_attention"
   std::string position = "learned";        ///< "learned", "sinusoidal", "rope", "none", or a scheme
@@ -59,9 +60,9 @@ struct DesignField {
   std::string_view key;      ///< as config.json and settings spell it
   Member member;             ///< where it is
   std::string_view value;    ///< what the option's help calls its value; empty: a flag
-  std::string_view help;     ///< of the option
+  std::string_view help;     ///< the option's help text
   std::string_view initial;  ///< what counts without the option, where the help has to say it
-  Index most = 0;            ///< of a number: from 1 to this
+  Index most = 0;            ///< largest value of a number, which is at least 1
   std::string_view option;   ///< the option's name in the key's spelling, where that is another
   bool varies = false;       ///< a comparison of designs may list several
   bool by_layer = false;     ///< may be a list by layer
@@ -77,7 +78,7 @@ std::string option_of(const DesignField& field);
 /// What becomes another in the design of a starting model; nothing: stays.
 struct DesignChanges {
   std::optional<std::string> position;    ///< as DesignRecipe::position
-  bool position_shared = false;           ///< of the new positions
+  bool position_shared = false;           ///< layers share the new positions
   std::optional<std::string> normalizer;  ///< as DesignRecipe::normalizer
 };
 

@@ -56,7 +56,7 @@ DepthReport probe_depth(TrainingRun& run, FirstUpdate update, double learning_ra
 /// After an update of the run's trainer.
 struct StepChange {
   std::int64_t step = 0;  ///< from 1
-  double loss = 0;        ///< of the batch that was learnt, nats a row
+  double loss = 0;        ///< loss of the batch that was learnt, nats a row
   double gradient = 0;    ///< norm, before clipping
   double change = 0;      ///< ‖ΔF‖ since the start, on the first `sequences` of the corpus
 };

@@ -41,7 +41,7 @@ void check_mask_lengths(const model::Design& design, const Corpus& corpus, bool 
 
 /// A row that may read its target.
 struct ReadTarget {
-  Index sequence = 0;  ///< of the corpus, from 0
+  Index sequence = 0;  ///< index of the sequence in the corpus, from 0
   Index row = 0;       ///< its place in the example, from 0
   Index token = 0;     ///< its place in the example, from 0
   std::string path;    ///< by which layers, or what was counted
@@ -65,7 +65,7 @@ void refuse_read_target(std::string_view name, const model::Design& design,
 
 /// A token that reaches a row which predicts it, although masks hide it from that row.
 struct FoundLeak {
-  Index sequence = 0;     ///< of the corpus, from 0
+  Index sequence = 0;     ///< index of the sequence in the corpus, from 0
   Index row = 0;          ///< its place in the example, from 0
   Index token = 0;        ///< its place in the example, from 0
   double difference = 0;  ///< largest one of the row's last state

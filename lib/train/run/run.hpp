@@ -30,14 +30,15 @@ struct RunOptions {
   std::shared_ptr<const model::StartingModel> init;
   /// Of electra_variants(), with `init`: what the generator starts from; nullptr: a new one.
   std::shared_ptr<const model::StartingModel> init_generator;
-  DesignChanges changes;  ///< of the starting model's design
+  DesignChanges changes;  ///< changes of the starting model's design
   DesignRecipe design;    ///< vocab_size and max_position_embeddings may be 0: as the corpus needs
-  std::string objective = "mlm";  ///< of objectives(), electra_variants(), kMae or kCorrect
+  /// Name of one of objectives() or electra_variants(), kMae or kCorrect.
+  std::string objective = "mlm";
   /// `tokens`, `seed`, `records`, `pairs`, `own_masks` and `mask` are filled in.
   ObjectiveOptions requested;
   /// What the layers may read, in the mask language, in place of the design's mask; empty: that.
   std::string mask;
-  std::optional<model::Streams> streams;  ///< of records; none: record_needs()
+  std::optional<model::Streams> streams;  ///< for records; none: record_needs()
   // Of electra_variants() alone:
   double generator_size = 0.25;                     ///< the generator's share of the widths
   std::optional<double> discriminator_weight;       ///< λ of ElectraLoss; none: the variant's
@@ -50,8 +51,9 @@ struct RunOptions {
   // Of kCorrect alone:
   /// The detector's share of the widths; none: 0.5, or that of `init`.
   std::optional<double> detector_size;
-  std::optional<Index> detector_layers;  ///< of the detector; none: 1, or those of `init`
-  double correction_weight = 0.8;        ///< λ of CorrectionLoss
+  /// Number of layers of the detector; none: 1, or those of `init`.
+  std::optional<Index> detector_layers;
+  double correction_weight = 0.8;  ///< λ of CorrectionLoss
   /// Weights of the measures in train/network/diversity.hpp, which the loss rewards; none: not
   /// measured.
   std::optional<Diversities> diversity;
@@ -59,7 +61,7 @@ struct RunOptions {
   std::optional<DivergenceLoss> divergence;
   TrainerOptions trainer;                                 ///< batches, schedule, optimizer, seed
   TrainedOptions trained;                                 ///< which parameters are trained
-  kernel::Precision precision = kernel::Precision::kF32;  ///< of products
+  kernel::Precision precision = kernel::Precision::kF32;  ///< precision of products
   double initializer_range = 0.02;                        ///< StartOptions::initializer_range
   Index chunk_rows = 1024;                                ///< Network::chunk_rows
   Recompute recompute = Recompute::kAuto;                 ///< changes no bit: not one of `settings`
@@ -70,10 +72,12 @@ struct RunOptions {
 
 /// What stands in a checkpoint besides the model.
 struct RunFiles {
-  const ScratchFile& metrics;            ///< metrics.jsonl
-  std::string picture;                   ///< loss.svg; empty: none
-  std::optional<double> spent_seconds;   ///< of a time that the run has; for spent_of()
-  const ScratchFile* moments = nullptr;  ///< of gather_moments(), if the trainer shards() them
+  const ScratchFile& metrics;  ///< metrics.jsonl
+  std::string picture;         ///< loss.svg; empty: none
+  /// Seconds spent of a time that the run has; for spent_of().
+  std::optional<double> spent_seconds;
+  /// Result of gather_moments(), if the trainer shards() them.
+  const ScratchFile* moments = nullptr;
 };
 
 /// Whether a run goes on to as many steps as it was planned for.
@@ -258,9 +262,9 @@ class TrainingRun {
   model::SavedDesign saved_;  ///< `design_` as it is written
   mutable Parameters<float> parameters_;
   ParameterMap map_;
-  std::unique_ptr<const Objective> objective_;  ///< of one network
+  std::unique_ptr<const Objective> objective_;  ///< only with one network
   std::unique_ptr<Network<float>> network_;
-  std::optional<ElectraModel> electra_;  ///< of two
+  std::optional<ElectraModel> electra_;  ///< only with two networks
   std::optional<MaeModel> mae_;
   std::unique_ptr<StepLoss> loss_;
   std::unique_ptr<Trainer> trainer_;

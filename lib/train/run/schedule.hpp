@@ -49,7 +49,7 @@ struct StepPlan {
 struct Schedule {
   double learning_rate = 1e-3;            ///< the largest
   std::int64_t steps = 1;                 ///< StepPlan::first
-  std::int64_t warmup = 0;                ///< of the run as it was planned first
+  std::int64_t warmup = 0;                ///< steps of warm-up, of the run as it was planned first
   Decay decay = Decay::kLinear;           ///< after the warm-up
   double floor = 0;                       ///< share of `learning_rate` that it falls towards
   std::vector<StepPlan::Change> changes;  ///< StepPlan::changes

@@ -31,17 +31,18 @@ NameTable<Optimizer> optimizer_names();
 struct TrainerOptions {
   Schedule schedule;                        ///< steps and learning rates
   Index batch_size = 32;                    ///< sequences of an update
-  Optimizer optimizer = Optimizer::kAdamW;  ///< of all parameters
+  Optimizer optimizer = Optimizer::kAdamW;  ///< optimizer of all parameters
   double beta1 = 0.9;                       ///< decay of the first moments
   double beta2 = 0.999;                     ///< decay of the second moments
   double epsilon = 1e-8;                    ///< added to the root of the second moments
-  double weight_decay = 0.01;               ///< of parameters that decay: Parameter::decays
-  double clip = 1;                          ///< largest norm of all gradients together; 0: none
-  double hidden_dropout = 0;                ///< DropoutOptions::hidden_dropout
-  double attention_dropout = 0;             ///< DropoutOptions::attention_dropout
-  double score_noise = 0;                   ///< DropoutOptions::score_noise
-  double score_dropout = 0;                 ///< DropoutOptions::score_dropout
-  std::uint64_t seed = 0;                   ///< of order and dropout
+  /// Weight decay of parameters that decay: Parameter::decays.
+  double weight_decay = 0.01;
+  double clip = 1;               ///< largest norm of all gradients together; 0: none
+  double hidden_dropout = 0;     ///< DropoutOptions::hidden_dropout
+  double attention_dropout = 0;  ///< DropoutOptions::attention_dropout
+  double score_noise = 0;        ///< DropoutOptions::score_noise
+  double score_dropout = 0;      ///< DropoutOptions::score_dropout
+  std::uint64_t seed = 0;        ///< seed of order and dropout
   SumPrecision gradient_precision = SumPrecision::kF32;  ///< in which gradients go between ranks
   /// Each of several ranks keeps the moments of its own parts of the parameters alone, updates
   /// those and gives them to all (Rajbhandari et al. 2020, arXiv:1910.02054, stage 1). It changes
@@ -56,13 +57,13 @@ void check_score_noise(const TrainerOptions& options, const model::Design& desig
 /// One update.
 struct StepReport {
   std::int64_t step = 0;     ///< from 1
-  StepLosses loss;           ///< of the batch, before the update
-  double learning_rate = 0;  ///< of a parameter with the rate 1
+  StepLosses loss;           ///< loss of the batch, before the update
+  double learning_rate = 0;  ///< learning rate of a parameter with the rate 1
   double gradient_norm = 0;  ///< before clipping
   Index tokens = 0;          ///< StepLosses::tokens
-  std::uint64_t epoch = 0;   ///< of its last sequence
+  std::uint64_t epoch = 0;   ///< epoch of its last sequence
   double seconds = 0;        ///< that it took; run_steps() fills it in
-  double waited = 0;         ///< of these, until its sequences were read
+  double waited = 0;         ///< seconds of these until its sequences were read
 };
 
 /// What an optimizer keeps.
