@@ -14,7 +14,6 @@
 
 #include "base/error.hpp"
 #include "base/file/file.hpp"
-#include "base/input/line_shard.hpp"
 #include "base/thread/ordered_work.hpp"
 #include "support/temp_folder.hpp"
 
@@ -137,38 +136,6 @@ TEST_CASE("an item that there was no memory for is not written: it may be half d
     CHECK_THROWS_AS(work_on_numbers(threads, work, out), std::bad_alloc);
     CHECK(out == "0 1 2 3 4 5 6 ");
   }
-}
-
-TEST_CASE("parts of a file are whole lines, and together the file") {
-  const test::TempFolder folder;
-  for (const std::string text : {"", "a\n", "a\nbb\n\nccc\nno end", "\n\n\n", "one"}) {
-    test::write_file(folder / "text", text);
-    for (const std::uint64_t count : std::vector<std::uint64_t>{1, 2, 3, 7}) {
-      std::string all;
-      std::uint64_t lines = 0;
-      for (std::uint64_t i = 1; i <= count; ++i) {
-        const InputFile file = InputFile::open(folder / "text");
-        const LineSpan span = find_shard(file.descriptor(), "text", {i, count});
-        const LineSpan same = find_shard(std::string_view(text), {i, count});
-        CHECK(span.begin == same.begin);
-        CHECK(span.end == same.end);
-        CHECK(span.lines_before == same.lines_before);
-        CHECK(span.lines_before == lines);
-        LineInput input(file.descriptor(), "text", 100);
-        input.cut({i, count});
-        LineBatch batch;
-        while (input.read(batch)) {
-          CHECK(batch.first_line == lines + 1);
-          lines +=
-              static_cast<std::uint64_t>(std::count(batch.text.begin(), batch.text.end(), '\n'));
-          all += batch.text;
-        }
-      }
-      CHECK(all == text);
-    }
-  }
-  for (const char* bad : {"", "1", "0/2", "3/2", "1/", "a/b", "1/2/3"})
-    CHECK_THROWS_AS(parse_shard(bad), UsageError);
 }
 
 }  // namespace
