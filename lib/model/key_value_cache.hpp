@@ -39,7 +39,7 @@ class KeyValues final : public KeyValueCache {
   StreamRows whole(Index first_sequence, const StreamRows& added) const;
 
   /// Copies `keys` and `values` (rows, width) of the last tokens of `sequence` into layer `layer`.
-  /// Of different sequences from different threads.
+  /// Threads may put different sequences at the same time.
   void put(Index layer, Index sequence, MatrixView<const T> keys, MatrixView<const T> values);
   /// Keys (tokens, width) of all tokens of `sequence` in layer `layer`; valid until put(), select()
   /// or the end of the cache.

@@ -101,7 +101,7 @@ class LayerMasks {
   std::vector<Kind> different_;
   std::vector<std::size_t> kinds_;
   mutable std::mutex mutex_;
-  /// Of whole sequences under the model's own masks, by kind and length.
+  /// Maps of whole sequences under the model's own masks, by kind and length.
   mutable std::map<std::pair<std::size_t, Index>, std::shared_ptr<const mask::BlockMap>> known_;
   mutable std::uint64_t known_bytes_ = 0;
 };

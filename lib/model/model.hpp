@@ -67,7 +67,7 @@ enum class AttentionOverride {
 };
 
 /// What a model has read of sequences, so that they can be continued at the cost of their new
-/// tokens. Of the model that made it. For one run at a time.
+/// tokens. For the model that made it. For one run at a time.
 class KeyValueCache {
  public:
   virtual ~KeyValueCache() = default;
@@ -132,7 +132,7 @@ class Observer {
  public:
   virtual ~Observer() = default;
   /// The states `rows` (length, hidden size) of `sequence`: `state` 0 is what enters the first
-  /// layer, `state` l what layer l − 1 gives, the last one after the final norm. Of two towers row
+  /// layer, `state` l what layer l − 1 gives, the last one after the final norm. For two towers row
   /// i of a layer is what position i predicts from: the tower's row i − 1 or i + 1, zeros beyond
   /// the sequence.
   virtual void hidden_states(Index sequence, Index state, MatrixView<const float> rows);

@@ -161,7 +161,7 @@ class Pass {
   EmbeddingTables<T> tables() const;
   /// Two nullptr: nothing is kept.
   std::pair<Matrix<T>*, Matrix<T>*> embedding_memory(const Stream& /*stream*/) const { return {}; }
-  /// Of a detector: puts the states that it reads into `x`, one row for each of `stream`.
+  /// In a detector, puts the states that it reads into `x`, one row for each of `stream`.
   void replace_words(const Stream& stream, MatrixView<T> x) const;
   /// Whether the position scheme acts on the input.
   bool acts_on_input() const { return model_.scheme_facts.input; }

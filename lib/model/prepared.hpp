@@ -40,7 +40,7 @@ struct PreparedParts {
   std::vector<Weight<T>> weights;          ///< keep that memory
 
   PreparedParts() = default;
-  /// Of `parts`, whose memory it shares.
+  /// Prepares `parts`, whose memory it shares.
   explicit PreparedParts(const std::vector<Weight<T>>& parts);
 };
 
@@ -107,7 +107,7 @@ struct PreparedModel {
   Weight<T> relative_table;                ///< ModelWeights::relative_table
   std::vector<PreparedLayer<T>> layers;    ///< one for each different LayerDesign::weights
   PreparedNorm<T> final_norm;              ///< after the last layer
-  /// Of VariantDesign; nullptr where it has none.
+  /// The scheme of VariantDesign; nullptr where it has none.
   std::shared_ptr<const nn::PositionScheme> scheme;
   nn::PositionFacts scheme_facts;                 ///< facts of `scheme`
   std::vector<bool> has_position;                 ///< layers_with_position()

@@ -56,8 +56,8 @@ struct StartRule {
 /// normal with deviation `range`.
 class StartValues {
  public:
-  /// Of tensors of `design`, of which nothing is borrowed; `range` ≥ 0. Throws UsageError for a
-  /// scheme or mixer that is not known.
+  /// Start values of the tensors of `design`, of which nothing is borrowed; `range` ≥ 0. Throws
+  /// UsageError for a scheme or mixer that is not known.
   StartValues(const Design& design, double range);
 
   /// The start of the weight of `role`, or with `bias` of its bias; `part` as in TensorRow.

@@ -19,8 +19,8 @@ namespace masque::model {
 inline const nn::PositionScheme* position_scheme(const Design& design) {
   return design.variants.position.scheme().get();
 }
-/// Of each layer of `design`, whether the scheme acts in it: in all but those for which a list says
-/// `none`. Throws UsageError for a list of another length.
+/// Returns for each layer of `design` whether the scheme acts in it: in all but those for which a
+/// list says `none`. Throws UsageError for a list of another length.
 std::vector<bool> layers_with_position(const Design& design);
 
 /// With a list of positions, gives the layers of `design` without one scores scaled by 1/√(head
@@ -35,8 +35,8 @@ inline std::vector<std::shared_ptr<const nn::AttentionNormalizer>> layer_normali
   return design.normalizer.normalizers(design.num_hidden_layers);
 }
 
-/// Of each layer of `design`, whether its normalizer has a scale that its heads learn; of mixers
-/// none has.
+/// Returns for each layer of `design` whether its normalizer has a scale that its heads learn; no
+/// mixer has one.
 std::vector<bool> layers_with_score_scale(const Design& design);
 /// Whether any layer of `design` has such a scale.
 bool learns_score_scale(const Design& design);
@@ -124,7 +124,8 @@ struct DesignMasks {
   nn::MaskSupport masks = nn::MaskSupport::kAny;  ///< the masks that it obeys
   std::string part;  ///< "position convolutional(width=3)"; empty: nothing binds it
 };
-/// Of the position scheme, the mixer and the convolution of `design` the one that obeys the fewest.
+/// Returns the part of `design` that obeys the fewest masks: the position scheme, the mixer or the
+/// convolution.
 DesignMasks mask_support(const Design& design);
 
 /// Heads of `design` whose scores are normalized: those between the two mixings of talking heads.

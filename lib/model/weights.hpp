@@ -109,7 +109,7 @@ struct ModelWeights {
   DenseWeights<T> head_transform;       ///< last_width() → width of the decoder
   NormWeights<T> head_norm;             ///< after the transform and its activation
   DenseWeights<T> decoder;  ///< (vocabulary or 1, width); tied: its weight is the word table
-  /// Of VariantDesign::detector, without tables: one, or none.
+  /// Weights of VariantDesign::detector, without tables: one element, or none.
   std::vector<ModelWeights<T>> detector;
 };
 

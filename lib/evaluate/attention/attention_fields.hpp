@@ -8,8 +8,8 @@
 
 namespace masque::evaluate {
 
-/// Of a head. p is a row i of its map, divided by its sum, n the number of rows. kHeadFieldTable
-/// has name and formula of each.
+/// The statistics of a head. p is a row i of its map, divided by its sum, n the number of rows.
+/// kHeadFieldTable has name and formula of each.
 enum class HeadField {
   kEntropy,
   kEntropyRelative,

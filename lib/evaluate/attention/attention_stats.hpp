@@ -34,9 +34,9 @@ struct SentenceSample {
 /// The observer of one run. Calls may come from several threads, as model::Observer says.
 class AttentionCollector final : public model::Observer {
  public:
-  /// Of a model of `layers` and `heads`; the first `ranked` of the `items`, which are the sequences
-  /// of the run, get ranks, all of them what `options` want. Layers are compared in stacks of
-  /// `stack`: those of a tower, or all. `items` must outlive it.
+  /// For a model of `layers` and `heads`; the first `ranked` of the `items`, which are the
+  /// sequences of the run, get ranks, all of them what `options` want. Layers are compared in
+  /// stacks of `stack`: those of a tower, or all. `items` must outlive it.
   AttentionCollector(Index layers, Index heads, Index stack, std::span<const MarkedItem> items,
                      const AttentionStatsOptions& options, Index ranked);
   ~AttentionCollector() override;
@@ -101,7 +101,7 @@ class AttentionStats {
   void add(MarkedItem item);
   /// Runs what waits.
   void flush();
-  /// Of the sentences that have run: a reference into this object.
+  /// The totals of the sentences that have run: a reference into this object.
   const AttentionTotals& totals() const { return totals_; }
 
  private:

@@ -54,7 +54,7 @@ struct HeadTotals {
   double error(HeadField field) const;
 };
 
-/// Of the hidden states, one a sentence. Rank collapse: Dong 2021, arXiv:2103.03404.
+/// Totals of the hidden states, one value a sentence. Rank collapse: Dong 2021, arXiv:2103.03404.
 struct StateTotals {
   Moments residual;  ///< ‖x − 1 mean(x)ᵀ‖_F / ‖x‖_F
   Moments cosine;    ///< mean cosine between two different rows

@@ -32,8 +32,8 @@ void each_head(
     const std::function<void(Index layer, Index head, MatrixView<const double> weights)>& take);
 
 /// Runs `model` on `sequence` and calls `take`(state, rows) for hidden states 0 … layers, in order:
-/// rows (T, hidden size), a view that ends with the call. Of two-stream models those of the content
-/// stream. Throws as Model::run does.
+/// rows (T, hidden size), a view that ends with the call. With two-stream models those of the
+/// content stream. Throws as Model::run does.
 void each_state(const model::Model& model, const Sequence& sequence,
                 const std::function<void(Index state, MatrixView<const double> rows)>& take);
 

@@ -11,7 +11,7 @@ namespace masque::evaluate {
 /// The confusion matrix. Results are those of scikit-learn.
 class Confusion {
  public:
-  /// Of `labels` labels, at least 2.
+  /// An empty matrix of `labels` labels, at least 2.
   explicit Confusion(Index labels);
 
   /// Counts `count` cases in which `label` is correct and `predicted` was predicted, both from 0.

@@ -17,7 +17,7 @@ struct Perplexity {
   std::uint64_t lines = 0;  ///< sentences
   std::uint64_t bytes = 0;  ///< size of the text that was scored, without line ends
   Moments tokens;           ///< log-probabilities of scored tokens, nats
-  /// Of a kind that draws: the variance of their sum (ScoredSentence::score_variance).
+  /// For a kind that draws: the variance of their sum (ScoredSentence::score_variance).
   std::optional<double> score_variance = {};
 
   /// Adds `sentence`.

@@ -132,7 +132,7 @@ struct RatioMean {
 // A share of right answers: its interval, and whether two shares differ.
 
 /// Wilson's score interval of level 95 % for the probability of which `right` of `n` is a sample.
-/// Wilson 1927, doi:10.1080/01621459.1927.10502953. Of nothing it is [0, 1].
+/// Wilson 1927, doi:10.1080/01621459.1927.10502953. Without trials it is [0, 1].
 inline Interval wilson_interval(std::uint64_t right, std::uint64_t n) {
   if (n == 0) return {0, 1};
   constexpr double kQuantile = 1.959963984540054;  // of the standard normal distribution at 97.5 %

@@ -73,7 +73,7 @@ struct MaskedWriterOptions {
   Index batch_tokens = 8192;             ///< tokens run together
   /// The mask of a sequence, where its words decide it; may throw.
   std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
-  /// Of a model of block diffusion, without mask_of: the b of its mask causal_blocks(b). Each pass
+  /// For a model of block diffusion, without mask_of: the b of its mask causal_blocks(b). Each pass
   /// hides masks of one block alone, none of an earlier one than the pass before, and reads that
   /// block only: keys and values of finished blocks are kept. That is exact, since they read no
   /// later token. All drafts run together then; memory as of KeyValueCache. 0: whole texts are

@@ -15,13 +15,13 @@ namespace masque::model {
 /// The name of the state's file in the folder of a model.
 inline constexpr const char* kTrainingStateName = "training.safetensors";
 
-/// Of each parameter: its value.
+/// The value of a parameter.
 inline constexpr std::string_view kStateValue = "value";
-/// Of a trained parameter: the running mean of its gradient.
+/// The running mean of the gradient of a trained parameter.
 inline constexpr std::string_view kStateFirst = "first";
-/// Of a trained parameter: the running mean of the square of its gradient.
+/// The running mean of the square of that gradient.
 inline constexpr std::string_view kStateSecond = "second";
-/// Of a trained parameter: one number, how many updates these means have had.
+/// How many updates these means of a trained parameter have had: one number.
 inline constexpr std::string_view kStateUpdates = "updates";
 
 /// The prefix of the metadata of a state.

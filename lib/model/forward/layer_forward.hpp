@@ -75,7 +75,7 @@ void scale_heads(MatrixView<const T> z, MatrixView<const T> gamma, MatrixView<T>
 //   post-norm   y = norm(α x + (U ⊙ A V) W_o)
 //   pre-norm    y = x + (U ⊙ A V) W_o, of norm(x) instead of x
 //
-// Of a stream that reads another one, U and Q are made of its own rows, V and K of the others.
+// Where a stream reads another one, U and Q are made of its own rows, V and K of the others.
 
 /// Fills run.states(l + 1, stream) of a gated attention unit: layer `l` of `run`, for the rows of
 /// `stream`, from `m`, the states of `source` that it reads.
@@ -204,7 +204,7 @@ void attention_block(Run& run, Index l, typename Run::Stream& stream, typename R
     return;
   }
   if (run.mixer() != nullptr) {
-    // Of T-TA the embeddings, of as many rows.
+    // In T-TA it mixes the embeddings, which have as many rows.
     run.mix(l, stream, source_input, resized(own.context, input.rows, design.hidden_size));
   } else {
     const HeadSizes heads = head_sizes(design);

@@ -16,7 +16,7 @@ namespace masque::model {
 /// Keeps the block maps of a chunk, which layers of one kind share. For one thread.
 class StreamMasks {
  public:
-  /// Of each sequence what its rows in `stream` may read of `content` in layer `layer`, by `masks`;
+  /// What the rows of each sequence in `stream` may read of `content` in layer `layer`, by `masks`;
   /// nullptr: everything, or the sequence has no row. `own`: a mask for each sequence, which
   /// replaces the model's or joins it, as `how` says; empty: none has one. `places` of the rows of
   /// `content`, that windows of layers go by; empty: 0, 1, … The result stays until clear(), also

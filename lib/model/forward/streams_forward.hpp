@@ -38,7 +38,7 @@ void one_stream(Run& run) {
     if (l == late_position_layer(run.design()))
       add_late_positions<T>(run.matrix(Role::kLatePositions, 0), content, run.states(l, content));
     if (l + 1 == layers && run.ends_narrow()) {
-      // Of the last layer only the requested rows are computed.
+      // In the last layer only the requested rows are computed.
       auto& selected = run.selected();
       kernel::embedding_forward<T, Index>(run.states(l, content), selected.rows,
                                           run.states(l, selected));

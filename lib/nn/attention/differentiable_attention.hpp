@@ -60,8 +60,8 @@ struct DifferentiableBackward {
   MatrixView<const T> saved;             ///< (heads, T)
   MatrixView<const T> d_context;         ///< gradient by `context`, of its shape
   DifferentiableGradients<T> gradients;  ///< outputs: is added to
-  /// Of each query the first key that is its own, those before it are earlier ones; empty: all keys
-  /// are its own.
+  /// The first key that is a query's own, for each query; keys before it are earlier ones. Empty:
+  /// all keys are its own.
   std::span<const Index> own_keys = {};
 };
 

@@ -69,7 +69,7 @@ struct MaterializedAttention {
   /// Heads in the columns of `problem.value`, a divisor of the heads of values; 0: as many as in
   /// `problem.key`.
   Index num_value_heads = 0;
-  /// Of each head of scores, (T, S): RealFormer's previous scores.
+  /// RealFormer's previous scores, (T, S) for each head of scores.
   std::span<const MatrixView<const T>> previous;
   /// What the next layer gets as `previous`: without `previous` (RealFormer as bert4keras has it,
   /// one layer deep), else accumulated over all layers.
@@ -84,7 +84,7 @@ struct MaterializedAttention {
 /// What the backward pass and the next layer need.
 template <class T>
 struct MaterializedSaved {
-  /// Of each head, before Λ_before: what the next layer takes as `previous`.
+  /// What the next layer takes as `previous`: the scores of each head, before Λ_before.
   std::vector<Matrix<T>> scores;
   std::vector<Matrix<T>> normalized;  ///< weights as the normalizer gives them
   std::vector<Matrix<T>> weights;     ///< after Λ_after and the factor: what meets the values
@@ -100,7 +100,7 @@ struct MaterializedGradients {
       value;                     ///< by the values
   MatrixView<T> talking_before,  ///< by Λ_before
       talking_after;             ///< by Λ_after
-  /// Of each head of scores, as `MaterializedAttention::previous`.
+  /// A matrix for each head of scores, as `MaterializedAttention::previous`.
   std::span<const MatrixView<T>> previous;
   /// In: the gradients by MaterializedSaved::scores of the later layer that took them, if one did.
   std::span<const MatrixView<const T>> scores;

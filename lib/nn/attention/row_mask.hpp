@@ -22,7 +22,7 @@ class RowMask {
   bool visible(Index key) const {
     return (words_[static_cast<std::size_t>(key / 64)] >> (key % 64) & 1) != 0;
   }
-  /// Of the visible keys, hides all but `keys`.
+  /// Hides all visible keys but `keys`.
   void keep(std::span<const Index> keys);
   /// The whole row; bits after the last key are 0.
   std::span<const std::uint64_t> words() const { return words_; }

@@ -53,7 +53,7 @@ struct PositionParameter {
 template <class T>
 struct PositionProblem {
   PositionShape shape;  ///< shape of the layer
-  /// Of the queries and keys of the layer; inputs are the tokens of `positions.keys`.
+  /// Positions of the queries and keys of the layer; inputs are the tokens of `positions.keys`.
   PositionIds positions;
   /// In the order of PositionScheme::parameters.
   std::span<const MatrixView<const T>> parameters;

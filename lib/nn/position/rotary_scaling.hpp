@@ -44,7 +44,7 @@ struct RotaryScaling {
   /// Changes the frequencies θ_t in place.
   void (*scale)(const RotaryArguments&, std::span<double> frequencies) = [](const RotaryArguments&,
                                                                             std::span<double>) {};
-  /// Of cosine and sine, for queries and for keys: scores grow by its square.
+  /// Factor of cosine and sine, for queries and for keys: scores grow by its square.
   double (*amplitude)(const RotaryArguments&) = [](const RotaryArguments&) { return 1.0; };
 
   /// "ntk" of "rope_ntk"; empty: plain `rope`.

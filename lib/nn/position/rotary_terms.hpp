@@ -15,7 +15,7 @@ namespace masque::nn {
 struct RotarySettings {
   kernel::RotaryLayout layout = kernel::RotaryLayout::kAdjacent;  ///< which features make a pair
   double base = 10000;                                            ///< θ_t = base^(−2t/size)
-  /// Features of a head that are rotated, the first ones; 0: all. Of ReropeScheme alone.
+  /// Features of a head that are rotated, the first ones; 0: all. For ReropeScheme alone.
   Index size = 0;
 };
 

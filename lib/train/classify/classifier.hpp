@@ -65,7 +65,8 @@ struct ClassifierTask {
   MatrixView<const T> pooled;           ///< [texts, hidden_size]
   std::span<const TokenId> labels;      ///< one a text
   std::span<const double> row_weights;  ///< weights of the losses
-  /// Of regression: one a text, added to the only output, whose square is the loss; empty: labels.
+  /// In regression one number a text, added to the only output, whose square is the loss; empty:
+  /// labels.
   std::span<const double> offsets;
   double dropout = 0;                    ///< in front of the labels' layer
   RandomStream stream{0, "classifier"};  ///< random numbers of dropout

@@ -83,14 +83,15 @@ struct ClassifierStart {
   std::shared_ptr<const model::StartingModel> model;
   Matrix<float> pooler_weight;  ///< BERT's pooler, [hidden_size, hidden_size]; else empty
   Matrix<float> pooler_bias;    ///< bias of the pooler, [1, hidden_size]; else empty
-  /// Of a checkpoint that classifies as ClassifyRun does: its labels in the order of their numbers,
-  /// their layer, and how it pools; none where it has no such layer, or another head under it.
+  /// The labels of a checkpoint that classifies as ClassifyRun does, in the order of their numbers,
+  /// with their layer, and how it pools; empty where it has no such layer, or another head under
+  /// it.
   std::vector<std::string> names;                   ///< in regression one name
   ProblemType problem = ProblemType::kSingleLabel;  ///< what such a checkpoint predicts
   Matrix<float> label_weight;                       ///< weight of its labels, [labels, hidden_size]
   Matrix<float> label_bias;                         ///< bias of that layer, [1, labels]
   std::optional<ClassifierPooling> pooling;         ///< pooling of such a checkpoint
-  /// Of such a checkpoint: the mask that it was trained with in place of the model's.
+  /// The mask that such a checkpoint was trained with in place of the model's.
   std::optional<std::string> mask;
   double residual_gain = 0;  ///< StartOptions::residual_gain of a new encoder
 };

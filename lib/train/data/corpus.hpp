@@ -156,7 +156,7 @@ enum class CorpusFormat {
 /// How read_corpus() reads a file.
 struct CorpusOptions {
   CorpusFormat format = CorpusFormat::kLines;  ///< what the file holds
-  /// The lines are JSON objects, and this member of each is the text. Of kLines and kBlocks alone.
+  /// The lines are JSON objects, and this member of each is the text. For kLines and kBlocks alone.
   std::optional<std::string> field = {};
   /// JSON is a text, too: otherwise lines and blocks of what is JSON (JsonDetector) are refused.
   bool json_is_text = false;
@@ -164,10 +164,10 @@ struct CorpusOptions {
   std::string json_advice = "tok encode makes a token folder of it, which can be read here";
   /// Most tokens of a sequence, those of the template included; longer lines lose their end.
   Index length = 128;
-  /// Put before a line where the template puts nothing: what a causal model reads first. Of kLines
+  /// Put before a line where the template puts nothing: what a causal model reads first. For kLines
   /// alone.
   std::optional<TokenId> begin = {};
-  /// Put after a line where the template puts nothing: what ends a text. Of kLines alone.
+  /// Put after a line where the template puts nothing: what ends a text. For kLines alone.
   std::optional<TokenId> end = {};
   /// Records say what is predicted: they must have labels. Otherwise they must have none.
   bool labels = false;

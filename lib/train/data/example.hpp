@@ -24,7 +24,7 @@ struct Example {
   std::vector<double> offsets;
   /// What the example adds to the number that the sum of losses is divided by; none: its weights.
   std::optional<double> divisor;
-  /// Of a longer text only this is left, or positions come twice: windows of layers and all
+  /// Only this is left of a longer text, or positions come twice: windows of layers and all
   /// relative positions go by `positions`, not by the places of the tokens.
   bool sparse = false;
 

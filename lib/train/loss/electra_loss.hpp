@@ -40,7 +40,7 @@ struct ElectraItem {
 struct ElectraSelectionOptions {
   /// How many and which tokens; its seed is replaced by `seed`.
   records::SelectionOptions selection{.choice = records::Choice::kExact};
-  /// Of the selected: [MASK] in the generator's input; others stay.
+  /// Share of the selected tokens that are [MASK] in the generator's input; others stay.
   double mask = 0.85;
   records::DropOptions drop{.rate = 0};  ///< DropToken before
   std::uint64_t seed = 0;                ///< seed of DropToken and of the selection
@@ -212,7 +212,7 @@ struct ElectraLossOptions {
 ///     baseline   mean −q log σ(w · h) − (1 − q) log σ(−w · h),  q = e^−R;  q and h are constants
 /// q is D's probability of the true label. The generator runs forward twice, with the same dropout.
 ///
-/// Of Electric L_G is the mean over all ordinary rows of −log q, and L_D that of noise-contrastive
+/// In Electric L_G is the mean over all ordinary rows of −log q, and L_D that of noise-contrastive
 /// estimation (energy_example); q and the draws are those of the generator's one pass.
 ///
 /// Losses are those of "generator" and "discriminator", or of "predictor" where the second network

@@ -81,7 +81,7 @@ class MaeLoss final : public StepLoss {
   StepLosses add_gradients(std::span<const StepItem> items, const DropoutOptions& dropout) override;
   StepLosses evaluate(std::span<const StepItem> items) override;
 
-  /// Of both networks, as Encoder::set_recompute with `recompute`.
+  /// Calls Encoder::set_recompute with `recompute` for both networks.
   void set_recompute(Recompute recompute) {
     encoder_.set_recompute(recompute);
     decoder_.set_recompute(recompute);

@@ -57,7 +57,7 @@ struct Share {
 struct StepLosses {
   std::vector<LossPart> parts;  ///< the network that is kept is the last
   std::vector<Share> shares;    ///< what else was counted
-  /// Of an evaluation of a discriminator: its logits at replaced tokens (positive) and others.
+  /// In an evaluation of a discriminator, its logits at replaced tokens (positive) and others.
   RankedScores detections;
   Index tokens = 0;  ///< that the kept network was trained on
 

@@ -52,7 +52,7 @@ struct StreamTape : model::StreamRows {
 template <class T>
 struct Tape;
 
-/// Of an encoder with a detector.
+/// What a pass keeps of the detector.
 template <class T>
 struct SoftMaskTape : model::SoftMaskMemory<T> {
   StreamTape<T> masked;               ///< the embeddings of [MASK]
@@ -66,7 +66,7 @@ struct SoftMaskTape : model::SoftMaskMemory<T> {
   Matrix<T> d_masked;  ///< gradient by the embeddings of [MASK]
 };
 
-/// Of a latent bottleneck.
+/// What a pass keeps of a latent bottleneck.
 template <class T>
 struct LatentTape : model::LatentMemory<T> {
   double kappa = 0;             ///< concentration that they were drawn with
@@ -92,7 +92,7 @@ struct Tape {
   Index first_distance = 0;            ///< XLNet: of row 0 of `distances`
   Matrix<T> distances;                 ///< what is projected: XLNet's sinusoids, DeBERTa's table
   Matrix<T> d_distances;               ///< gradient by `distances`
-  /// Of an encoder that measures: sums over the attention matrices of the pass.
+  /// In an encoder that measures, sums over the attention matrices of the pass.
   std::array<Wide<T>, kDiversities> diversity{};
   /// What the loss changes with the measures of one of them: given for the backward pass.
   Diversities diversity_slopes{};
@@ -118,14 +118,14 @@ struct Tape {
 struct DropoutOptions {
   double hidden_dropout = 0;     ///< after embeddings, attention and feed-forward
   double attention_dropout = 0;  ///< share of weights that become 0
-  /// Of the scores that a layer hands on to the next one (model::PreviousScores): standard
-  /// deviation of normal noise on each.
+  /// Standard deviation of normal noise on each score that a layer hands on to the next one
+  /// (model::PreviousScores).
   double score_noise = 0;
   double score_dropout = 0;  ///< share of the same scores that become 0, after the noise
   std::uint64_t seed = 0;    ///< seed of all numbers
   std::uint64_t step = 0;    ///< from 1
   Index first_row = 0;       ///< rows of the step before this chunk
-  /// Of random positions (randomized, equal_mean); none: positions as they are.
+  /// Seed of random positions (randomized, equal_mean); none: positions as they are.
   std::optional<std::uint64_t> draw;
   /// Whether points of latent bottlenecks are drawn around their mean directions, or are these.
   bool draws_latents = false;
@@ -272,7 +272,7 @@ class Encoder {
   Dense<T> projection_;
   TrainedNorm<T> embedding_norm_, final_norm_, relative_norm_;
   std::shared_ptr<Detector> detector_;  ///< nullptr: none
-  // Of the backward pass:
+  // In the backward pass:
   bool learns_ = true;
   bool learns_embeddings_ = true;
   bool learns_detector_ = false;

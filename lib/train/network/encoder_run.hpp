@@ -202,7 +202,8 @@ class EncoderRun {
   // be the same.
   void layer_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> m,
                       MatrixView<const T> d_out, MatrixView<T> d_x, MatrixView<T> d_m);
-  /// Of the matrices that project() fills, `same` as there; `both` absent: next to the queries.
+  /// Views of the matrices that project() fills, `same` as there; `both` absent: next to the
+  /// queries.
   model::Projected<T> projected(LayerTape<T>& tape, bool same) const;
   model::Projected<T> parts_of(MatrixView<T> query, std::optional<MatrixView<T>> both) const;
   /// The backward pass through attention and what it reads. `input`: what the projections read, of
@@ -234,7 +235,7 @@ class EncoderRun {
                          MatrixView<T> d_sum, MatrixView<T> d_x);
 
   // encoder_attention.cpp
-  /// Of a layer whose heads learn a scale of scores: the offset of its normalizer.
+  /// The offset of the normalizer of a layer whose heads learn a scale of scores.
   std::optional<double> score_offset(Index l) const;
   /// A position scheme at work, and what it borrows.
   struct Terms {
@@ -252,7 +253,7 @@ class EncoderRun {
                        const model::Projected<T>& projected, MatrixView<const T> context,
                        MatrixView<const T> d_context, const model::Projected<T>& d_projected,
                        const model::Projected<T>& d_earlier);
-  /// Of each query of a sequence the first row of its block.
+  /// The first row of the block of each query of a sequence.
   std::vector<Index> block_begins(const Stream& stream, const Stream& source, Index sequence) const;
   /// The attention of one sequence at work.
   struct Sequence {
@@ -319,7 +320,7 @@ class EncoderRun {
   const ExampleChunk& chunk_;
   const DropoutOptions& dropout_;
   Tape<T>& tape_;
-  /// Of distance_keys and distance_queries, in the backward pass through a layer.
+  /// Gradients of distance_keys and distance_queries, in the backward pass through a layer.
   MatrixView<T> d_distance_keys_, d_distance_queries_;
   /// RealFormer, of the next layer: of the content and of the query stream, by sequence.
   std::array<std::vector<std::vector<Matrix<T>>>, 2> d_scores_;

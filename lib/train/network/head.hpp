@@ -87,7 +87,7 @@ class Head {
   kernel::Precision precision_;
   std::optional<TokenId> excluded_;
   std::vector<T> biases_;  ///< with that of the excluded token
-  /// Of model::head_forward.
+  /// As model::head_forward reads them.
   struct Weights {
     Dense<T> transform;
     TrainedNorm<T> norm;

@@ -45,10 +45,10 @@ struct LossReport {
   Index correct = 0;             ///< those of them that are right
   Index predicted_replaced = 0;  ///< rows that a discriminator takes for replaced
   Index true_positives = 0;      ///< those of them that are
-  // Of a network that measures the diversity of attention:
+  // In a network that measures the diversity of attention:
   Diversities diversity{};  ///< Σ over sequences with a row
   Index sequences = 0;      ///< that are in that sum
-  // Of a network with a DivergenceLoss:
+  // In a network with a DivergenceLoss:
   double divergence = 0;  ///< Σ over sequences with a row, without its weight
   Index coded = 0;        ///< sequences that are in that sum
 
@@ -73,7 +73,7 @@ struct RunOutputs {
   Matrix<T>* last = nullptr;              ///< ← last states of the rows, [rows, hidden_size]
   /// ← one a layer, over all rows that went through it; not of two towers.
   std::vector<LayerMagnitudes>* layers = nullptr;
-  /// Of train(): called in the backward pass of the last chunk as Tape::passed, with what
+  /// For train(): called in the backward pass of the last chunk as Tape::passed, with what
   /// Network::last_layers is about; may be empty.
   std::function<void(Index)> passed = {};
 };

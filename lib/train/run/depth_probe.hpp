@@ -20,8 +20,8 @@ enum class FirstUpdate {
 /// "sgd", "adam", "lamb": names on the command line.
 NameTable<FirstUpdate> first_updates();
 
-/// Of one layer; with shared weights `gradient`, `update` and `change` are 0 but for the first
-/// layer that has them.
+/// What one layer did; with shared weights `gradient`, `update` and `change` are 0 but for the
+/// first layer that has them.
 struct DepthLayer {
   // Root mean squares, as LayerMagnitudes has them; in the last layer of rows with a loss alone.
   double state = 0;                    ///< LayerMagnitudes::state

@@ -28,7 +28,7 @@ struct RunOptions {
   /// What training starts from; nullptr: a new model. Of two networks the one that is kept; the
   /// other is then made by recipe_beside. Of `design` max_position_embeddings alone is read then.
   std::shared_ptr<const model::StartingModel> init;
-  /// Of electra_variants(), with `init`: what the generator starts from; nullptr: a new one.
+  /// What the generator starts from, with `init` and one of electra_variants(); nullptr: a new one.
   std::shared_ptr<const model::StartingModel> init_generator;
   DesignChanges changes;  ///< changes of the starting model's design
   DesignRecipe design;    ///< vocab_size and max_position_embeddings may be 0: as the corpus needs
@@ -39,16 +39,16 @@ struct RunOptions {
   /// What the layers may read, in the mask language, in place of the design's mask; empty: that.
   std::string mask;
   std::optional<model::Streams> streams;  ///< for records; none: record_needs()
-  // Of electra_variants() alone:
+  // For electra_variants() alone:
   double generator_size = 0.25;                     ///< the generator's share of the widths
   std::optional<double> discriminator_weight;       ///< λ of ElectraLoss; none: the variant's
   std::int64_t switch_step = 0;                     ///< ElectraLossOptions::switch_step
   SharedTables shared_tables = SharedTables::kAll;  ///< without a switch
   bool adversarial = false;                         ///< ElectraModel::adversarial
-  // Of kMae alone:
+  // For kMae alone:
   double decoder_size = 0.5;  ///< the decoder's share of the widths
   Index decoder_layers = 1;   ///< number of layers of the decoder
-  // Of kCorrect alone:
+  // For kCorrect alone:
   /// The detector's share of the widths; none: 0.5, or that of `init`.
   std::optional<double> detector_size;
   /// Number of layers of the detector; none: 1, or those of `init`.
@@ -57,7 +57,7 @@ struct RunOptions {
   /// Weights of the measures in train/network/diversity.hpp, which the loss rewards; none: not
   /// measured.
   std::optional<Diversities> diversity;
-  /// Of bottlenecks that learn their concentration; none: DivergenceLoss as it is.
+  /// For bottlenecks that learn their concentration; none: DivergenceLoss as it is.
   std::optional<DivergenceLoss> divergence;
   TrainerOptions trainer;                                 ///< batches, schedule, optimizer, seed
   TrainedOptions trained;                                 ///< which parameters are trained
@@ -122,7 +122,7 @@ class TrainingRun {
   Index parameter_count() const { return parameters_.size(); }
   /// Number of values that are trained.
   Index trained_count() const { return count_trained(parameters_); }
-  /// Of a model that starts from a checkpoint: the tensors that start anew, by name.
+  /// The names of the tensors that start anew in a model that starts from a checkpoint.
   /// Those of a second network without a checkpoint are left out.
   const std::vector<std::string>& new_tensors() const { return new_tensors_; }
   /// Whether RunOptions::initializer_range decides anything: how some tensor starts, or what a
@@ -156,7 +156,7 @@ class TrainingRun {
   std::unique_ptr<Trainer> trainer_on(const Corpus& corpus, const TrainerOptions& options) {
     return std::make_unique<Trainer>(*loss_, parameters_, corpus, options);
   }
-  /// Of one network: throws UsageError if a row reads what it predicts (mask_check.hpp): as masks
+  /// For one network: throws UsageError if a row reads what it predicts (mask_check.hpp): as masks
   /// say, and by the network with the values as they are. Does nothing with
   /// ObjectiveOptions::allow_leak.
   void check_leak();
@@ -193,7 +193,7 @@ class TrainingRun {
   static std::optional<double> spent_of(const std::string& folder);
   /// Trainer::set_steps with `steps`, and the setting "steps".
   void set_steps(std::int64_t steps);
-  /// Of a run that starts from a checkpoint and has not begun: the optimizer starts with the
+  /// For a run that starts from a checkpoint and has not begun: the optimizer starts with the
   /// moments in the checkpoint's folder (read_moments), but for what starts anew and a second
   /// network. Returns what there is to say, one line each. Throws InputError.
   std::vector<std::string> take_moments();
@@ -269,7 +269,7 @@ class TrainingRun {
   std::unique_ptr<StepLoss> loss_;
   std::unique_ptr<Trainer> trainer_;
   std::vector<std::string> new_tensors_, start_notes_;
-  /// Of the values at the start, where these come from a checkpoint.
+  /// Digests of the values at the start, where these come from a checkpoint.
   std::string start_digest_, generator_digest_;
 };
 

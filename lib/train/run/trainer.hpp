@@ -72,7 +72,7 @@ struct OptimizerState {
   /// of the own parts alone, one part after the other.
   Matrix<float> first;
   Matrix<float> second;  ///< second moments, in the same way
-  /// Of each parameter: updates that its moments have had. Their bias goes by it.
+  /// How many updates the moments of each parameter have had. Their bias goes by it.
   std::vector<std::int64_t> updates;
 };
 
@@ -139,7 +139,7 @@ class Trainer {
   GradientSums sums_;
   std::vector<RankShare> own_;  ///< runs of the gradients' memory that the state has moments of
   std::int64_t done_ = 0;
-  /// Of a corpus in files: the sequences of a step that are read while the step before runs.
+  /// For a corpus in files: the sequences of a step that are read while the step before runs.
   std::future<std::vector<StepItem>> ahead_;
   std::int64_t ahead_step_ = 0;
 };

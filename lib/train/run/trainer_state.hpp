@@ -25,7 +25,7 @@ std::optional<ScratchFile> gather_moments(Trainer& trainer, const std::string& f
 /// Returns the state of `trainer` as tensors: for each of `parameters` `value.NAME` and, if it is
 /// trained, `first.NAME` and `second.NAME` (the optimizer's moments), float32 `[rows, columns]`,
 /// and `updates.NAME`, one whole number (int64); and the metadata `masque.step`. Borrows their
-/// memory: write it before the next step. Of a trainer that shards() the `moments` are those of
+/// memory: write it before the next step. With a trainer that shards() the `moments` are those of
 /// gather_moments(), which must stay as long; else nullptr.
 store::OutputWeights trainer_state(Trainer& trainer, Parameters<float>& parameters,
                                    const ScratchFile* moments = nullptr);
