@@ -224,7 +224,7 @@ model::ModelFiles TrainingRun::model_files(const model::Design& design,
 model::SaveOptions TrainingRun::save_options(std::deque<InputFile>& opened) const {
   model::SaveOptions options;
   options.training = training_config();
-  options.files = tokenizer_files(tokenizer_, saved_.config, opened);
+  options.files = tokenizer_files(tokenizer_, saved_->config, opened);
   return options;
 }
 
@@ -355,7 +355,7 @@ void TrainingRun::resume(const std::string& folder, PlannedSteps steps) {
 }
 
 Settings TrainingRun::configs() const {
-  Settings configs{{"config.json", saved_.config}};
+  Settings configs{{"config.json", saved_->config}};
   if (const Other second = other(); second.design != nullptr)
     configs.emplace_back(second.folder() + "config.json",
                          saved_as(options_.init_generator, *second.design).config);

@@ -117,7 +117,7 @@ class TrainingRun {
   /// The design of the network that is kept.
   const model::Design& design() const { return design_; }
   /// The family whose config.json it gets.
-  const std::string& family() const { return saved_.family; }
+  const std::string& family() const { return saved_->family; }
   /// Number of values of all networks.
   Index parameter_count() const { return parameters_.size(); }
   /// Number of values that are trained.
@@ -259,7 +259,7 @@ class TrainingRun {
   text::Tokenizer tokenizer_;
   Corpus corpus_;
   model::Design design_;
-  model::SavedDesign saved_;  ///< `design_` as it is written
+  std::unique_ptr<const model::SavedDesign> saved_;  ///< `design_` as it is written
   mutable Parameters<float> parameters_;
   ParameterMap map_;
   std::unique_ptr<const Objective> objective_;  ///< only with one network

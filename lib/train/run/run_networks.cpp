@@ -336,8 +336,8 @@ void TrainingRun::set_latents() {
 }
 
 void TrainingRun::start_network() {
-  saved_ = saved_as(options_.init, design_);
-  const model::ModelPlan& plan = saved_.plan;
+  saved_ = std::make_unique<const model::SavedDesign>(saved_as(options_.init, design_));
+  const model::ModelPlan& plan = saved_->plan;
   map_ = add_model(plan, model::head_like(plan, design_.head), "", ParameterMap(), parameters_);
   initialize_parameters(design_, map_,
                         {.seed = options_.trainer.seed,
@@ -355,13 +355,13 @@ bool TrainingRun::reads_initializer_range() const {
   if (other().design != nullptr && !options_.init_generator) return true;
   model::TrainingConfig another = training_config();
   another.initializer_range *= 2;
-  return saved_.config != options_.init->saved_design(design_, another).config;
+  return saved_->config != options_.init->saved_design(design_, another).config;
 }
 
 std::string TrainingRun::transformers_class() const {
-  const model::Family* family = model::find_family(saved_.family);
+  const model::Family* family = model::find_family(saved_->family);
   if (family == nullptr || !model::in_transformers(*family)) return "";
-  return model::class_name(*family, saved_.family, design_.head.kind);
+  return model::class_name(*family, saved_->family, design_.head.kind);
 }
 
 std::string TrainingRun::transformers_hint() const {
@@ -444,8 +444,8 @@ void TrainingRun::start_electra(ElectraModel& model) {
   const ModelWeights<float> weights =
       options_.init ? starting_weights(*options_.init, model.second) : ModelWeights<float>();
   ModelWeights<float> of_generator;
-  saved_ = saved_as(options_.init, model.second);
-  model.second_plan = saved_.plan;
+  saved_ = std::make_unique<const model::SavedDesign>(saved_as(options_.init, model.second));
+  model.second_plan = saved_->plan;
   if (options_.init_generator) {
     model.generator_plan = options_.init_generator->saved_design(model.generator).plan;
     of_generator = starting_weights(*options_.init_generator, model.generator);
@@ -526,8 +526,8 @@ void TrainingRun::make_mae() {
       decoder_recipe(options_.design, options_.decoder_size, options_.decoder_layers);
   MaeModel& model = mae_.emplace();
   model.encoder = design_;
-  saved_ = saved_as(options_.init, design_);
-  model.encoder_plan = saved_.plan;
+  saved_ = std::make_unique<const model::SavedDesign>(saved_as(options_.init, design_));
+  model.encoder_plan = saved_->plan;
   model.decoder = decoder_design(recipe, requested, design_);
   add_mae(model, parameters_);
   map_ = model.encoder_map;
