@@ -1,5 +1,6 @@
 // Model families as data: from config.json to a design and a table of tensor names. One file per
-// family under model/family/ registers itself; nothing else knows a tensor name.
+// family under model/family/ registers itself. Other files know tensor names of classifiers alone
+// (text_head, starting_model).
 #pragma once
 
 #include <optional>

@@ -25,7 +25,8 @@ inline float power_of_two(std::int32_t n) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(n + 127) << 23U);
 }
 
-/// e^x for −87 ≤ `x` ≤ 0, after Moshier's Cephes, expf.
+/// e^x for −87 ≤ `x` ≤ 0, after Moshier's Cephes, expf. For plain loops; exp_group() in
+/// group-inl.hpp is for vector code, has no limits of x and other last bits.
 inline float exp_in_range(float x) {
   constexpr float kRound = 12582912.0F;  // 1.5 · 2^23: adding it rounds to an integer
   const float shifted = x * 1.44269504F + kRound;

@@ -231,6 +231,7 @@ HWY_INLINE T largest_of(const Group<T>& x) {
 
 /// e^x = 2^(n + f), n whole and |f| ≤ 1/2: a polynomial times a number made of bits, within 2 units
 /// of the last place. Below 2^−126 it is 0. With kBounded x ≤ 0; else above 2^127 it stays there.
+/// Plain loops have exp_in_range() of elementary.hpp.
 template <bool kBounded>
 HWY_INLINE Group<float> exp_group(const Group<float>& x) {
   // Adding it leaves n + 127 in the low bits.

@@ -427,12 +427,12 @@ class Backward {
     const Index heads = problem_.num_heads;
     const auto context = reference::columns_of(pass_.context, head_, heads);
     const auto d_context = reference::columns_of(pass_.d_context, head_, heads);
-    const bool shifted = problem_.normalizer->map() == ScoreMap::kExp;
+    const bool logarithm = saves_logarithm(problem_.normalizer->map());
     for (Index r = 0; r < scratch_.block.count(); ++r) {
       const Index i = scratch_.block.first() + r;
       // Σ_j a_ij (∂/∂a_ij) is the same as the context along its own gradient: both are linear.
       const T along = tile::inner_product<T>(context.row_span(i), d_context.row_span(i));
-      const T divisor = shifted ? T{1} : pass_.saved.at(head_, i);
+      const T divisor = logarithm ? T{1} : pass_.saved.at(head_, i);
       scratch_.rows.push_back({along, divisor, scratch_.block.temperature(r)});
     }
   }

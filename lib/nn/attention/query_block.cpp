@@ -285,7 +285,7 @@ void BlockAttention<T>::write_rows() const {
     const T d = divisor(r);
     if (!out_->log_divisors.empty() && d != 0) out_->log_divisors[at] = log_divisor(at, d);
     if (!out_->saved.empty())
-      out_->saved[at] = d == 0 ? -kNone<T> : map_ == ScoreMap::kExp ? log_divisor(at, d) : d;
+      out_->saved[at] = d == 0 ? -kNone<T> : saves_logarithm(map_) ? log_divisor(at, d) : d;
     if (out_->context.empty()) continue;
     const std::span<T> to = out_->context.row_span(r);
     const std::span<const T> from = context_view_.row_span(r).first(to.size());

@@ -191,6 +191,9 @@ struct BlockOutputs {
   std::span<T> saved;
 };
 
+/// Whether BlockOutputs::saved holds logarithms for this `map`.
+inline bool saves_logarithm(ScoreMap map) { return map == ScoreMap::kExp; }
+
 /// The forward pass of query blocks; keeps its buffers from one to the next.
 template <class T>
 class BlockAttention {

@@ -55,6 +55,7 @@ HWY_INLINE void weights_row(T number, Index columns, T* row) {
       x = if_greater(zero, x, zero, x);
       x = x * x / n;
     } else {
+      static_assert(kMap == ScoreMap::kSigmoid);
       x = sigmoid_of(x) / n;
     }
     store_group(x, row + at);
@@ -95,6 +96,8 @@ HWY_INLINE void gradient_row(const T* weights, const GradientRow<T>& row, Index 
       slope = slope + slope;
     } else if constexpr (kMap == ScoreMap::kSigmoid) {
       slope = a * (set_group(static_cast<T>(1)) - a * divisor);
+    } else {
+      static_assert(kMap == ScoreMap::kExp);
     }
     g = g * (slope * temperature);
     // Also where the divisor of a row is infinite.

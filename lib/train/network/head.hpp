@@ -29,7 +29,7 @@ struct LossSums {
   }
 };
 
-/// The loss of one logit z.
+/// The loss of one logit z of a discriminator (ELECTRA).
 template <class T>
 struct LogitLoss {
   T loss{};             ///< nats

@@ -59,6 +59,12 @@ std::vector<Role> different_tables(const ElectraModel& model, const ModelWeights
   return different;
 }
 
+/// The masks of `design` in the mask language.
+std::string mask_text(const model::Design& design) {
+  return design.variants.masks.empty() ? std::string(model::default_mask_name(design.mask))
+                                       : layers_text(design.variants.masks);
+}
+
 std::string_view latent_objective() {
   const auto all = objectives();
   const auto found =
@@ -246,9 +252,8 @@ void TrainingRun::set_masks() {
   const bool open = std::ranges::any_of(model::own_masks(design_),
                                         [](const auto& layer) { return layer.mask.open(); });
   if ((!corpus_.has_masks() && !open) || two_streams) return;
-  requested.mask = layers_text(design_.variants.masks);
-  if (requested.mask.empty() && design_.mask != model::DefaultMask::kFull)
-    requested.mask = model::default_mask_name(design_.mask);
+  const std::string text = mask_text(design_);
+  requested.mask = text == "full" ? "" : text;
   objective_ = find_objective(options_.objective).make(requested);
 }
 
@@ -262,8 +267,7 @@ void TrainingRun::join_memory() {
   }
   // The sequences of permutations have masks of their own, which the objective joins.
   if (design_.streams == model::Streams::kTwo) return;
-  std::string mask = layers_text(design_.variants.masks);
-  if (mask.empty()) mask = model::default_mask_name(design_.mask);
+  const std::string mask = mask_text(design_);
   const std::vector<mask::MaskLayer> layers = mask::parse_open_mask_layers(mask);
   if (layers.size() != 1 || layers.front().count != 1 || !layers.front().mask.heads().empty()) {
     throw UsageError(fmt::format("{} {} is a list; with {} use one mask for all layers",

@@ -25,8 +25,9 @@ model::ModelWeights<float> starting_weights(const model::StartingModel& start,
                                             const model::Design& design);
 
 /// Returns the recipe of a second network next to one of `design`: a plain transformer of its
-/// sizes, for scaled_recipe. Positions are its own where recipes know them, else learned ones; the
-/// normalizer is its own but for gated units. `longest` positions where the design has no limit.
+/// sizes, for scaled_recipe. Positions are those of `design` where recipes know them, else learned
+/// ones; the normalizer is that of `design`, except for gated units. `longest` positions where the
+/// design has no limit.
 DesignRecipe recipe_beside(const model::Design& design, Index longest);
 
 }  // namespace masque::train
