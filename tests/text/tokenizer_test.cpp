@@ -75,26 +75,26 @@ TEST_CASE("a folder with vocab.txt may name the tokens of the template") {
     const Tokenizer tokenizer = Tokenizer::open(folder.path(), options);
     return tokenizer.encode("a [CLS] zz", {.special = true}).ids;
   };
-  using Ids = std::vector<TokenId>;
+  using TokenIds = std::vector<TokenId>;
   write("vocab.txt", "[PAD]\n[EOS]\n[UNK]\n[SOS]\n[MASK]\n[CLS]\n[SEP]\na\n");
-  CHECK(ids() == Ids{5, 7, 5, 2, 6});
+  CHECK(ids() == TokenIds{5, 7, 5, 2, 6});
   // As BertTokenizer of transformers 5.23: [CLS] has no role then, and is three unknown words.
-  const Ids named{3, 7, 2, 2, 2, 2, 1};
+  const TokenIds named{3, 7, 2, 2, 2, 2, 1};
   CHECK(ids({.roles = {{"cls", "[SOS]"}, {"sep", "[EOS]"}}}) == named);
   write("special_tokens_map.json", R"({"cls_token":{"content":"[SOS]"},"sep_token":"[EOS]"})");
   CHECK(ids() == named);
   CHECK(ids({.roles = {{"cls", "[PAD]"}}}) == named);
   write("tokenizer_config.json", R"({"unk_token":"a"})");
-  CHECK(ids() == Ids{3, 7, 7, 7, 7, 7, 1});
+  CHECK(ids() == TokenIds{3, 7, 7, 7, 7, 7, 1});
   const Tokenizer tokenizer = Tokenizer::open(folder.path());
-  CHECK(tokenizer.encode_pair("a", "a", {.special = true}).ids == Ids{3, 7, 1, 7, 1});
+  CHECK(tokenizer.encode_pair("a", "a", {.special = true}).ids == TokenIds{3, 7, 1, 7, 1});
   CHECK(tokenizer.roles().cls == 3);
   // special_tokens_map.json goes first, but for a tokenizer_config.json with the flags of all.
   write("tokenizer_config.json", R"({"cls_token":"[NONE]"})");
   CHECK(ids() == named);
   // The map is an old copy then.
   write("tokenizer_config.json", R"({"cls_token":"[NONE]","added_tokens_decoder":{}})");
-  CHECK(ids() == Ids{8, 7, 2, 2, 2, 2, 6});
+  CHECK(ids() == TokenIds{8, 7, 2, 2, 2, 2, 6});
 }
 
 TEST_CASE("a decoder of CTC joins repeated tokens") {

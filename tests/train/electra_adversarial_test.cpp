@@ -181,9 +181,9 @@ TEST_CASE("adversarial: draws and updates repeat, and the generator is found out
   Pair<float> frozen({.weight = 0, .adversarial = true});
   options.hidden_dropout = 0;
   Trainer player(*frozen.loss, frozen.parameters, corpus, options);
-  const double before = evaluate(*frozen.loss, corpus, 0).parts[1].report.mean();
+  const double before = train::evaluate(*frozen.loss, corpus, 0).parts[1].report.mean();
   for (int i = 0; i < 60; ++i) player.step();
-  CHECK(evaluate(*frozen.loss, corpus, 0).parts[1].report.mean() > before + 0.05);
+  CHECK(train::evaluate(*frozen.loss, corpus, 0).parts[1].report.mean() > before + 0.05);
 }
 
 TEST_CASE("adversarial: what cannot be is refused") {

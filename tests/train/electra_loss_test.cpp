@@ -324,9 +324,9 @@ TEST_CASE("training lowers the losses of every variant") {
     TrainerOptions options = trainer_options();
     options.hidden_dropout = 0;
     Trainer trainer(*pair.loss, pair.parameters, corpus, options);
-    const StepLosses before = evaluate(*pair.loss, corpus, 0);
+    const StepLosses before = train::evaluate(*pair.loss, corpus, 0);
     for (int i = 0; i < 40; ++i) trainer.step();
-    const StepLosses after = evaluate(*pair.loss, corpus, 0);
+    const StepLosses after = train::evaluate(*pair.loss, corpus, 0);
     CHECK(after.parts[0].report.mean() < before.parts[0].report.mean());
     CHECK(after.parts[1].report.mean() < before.parts[1].report.mean());
   }

@@ -209,9 +209,9 @@ TEST_CASE("mae: chunks change nothing, training lowers the loss") {
   options.schedule = {.learning_rate = 5e-3, .steps = 60};
   options.batch_size = 6;
   Trainer trainer(*coder.loss, coder.parameters, corpus, options);
-  const double before = evaluate(*coder.loss, corpus, 0).mean();
+  const double before = train::evaluate(*coder.loss, corpus, 0).mean();
   for (int i = 0; i < 60; ++i) trainer.step();
-  CHECK(evaluate(*coder.loss, corpus, 0).mean() < 0.8 * before);
+  CHECK(train::evaluate(*coder.loss, corpus, 0).mean() < 0.8 * before);
 }
 
 TEST_CASE("mae: what cannot be is refused") {
