@@ -45,11 +45,8 @@ LineFormat guess_format(std::string_view piece, const std::string& name) {
     line = trim(line, kBlanksOfLine);
     if (found || line.empty()) return;
     found = true;
-    if (line.front() == '{') {
-      format = LineFormat::kJson;
-    } else if (line.find_first_not_of("0123456789 \t") != std::string_view::npos) {
+    if (line.find_first_not_of("0123456789 \t") != std::string_view::npos)
       format = LineFormat::kText;
-    }
   });
   return format;
 }

@@ -128,6 +128,11 @@ void each_lone_surrogate(std::string_view json, const Use& use) {
 
 }  // namespace
 
+void JsonDetector::start_again() {
+  text_.clear();
+  lines_ = 0;
+}
+
 void JsonDetector::look(bool last) {
   std::string text;
   append_replacing_invalid(text_, text);
@@ -141,7 +146,12 @@ void JsonDetector::look(bool last) {
   if (value.end_) {
     // Several objects of a line have nothing between them; what else follows is a sentence.
     const std::string_view rest = trim(std::string_view(text).substr(*value.end_), kJsonBlanks);
-    json = rest.empty() || rest == "," || (member && rest.front() == '{');
+    const bool alone = rest.empty() || rest == ",";
+    // An object without members says nothing yet: a record or a text may follow.
+    if (alone && !array && value.parts == 0) return start_again();
+    // One line of numbers in brackets is a line of text.
+    const bool records = !array || lines_ > 1 || (value.good && value.parts > 0);
+    json = (alone && records) || (member && !rest.empty() && rest.front() == '{');
   } else if (error && error->offset >= text.size()) {
     cut_off = true;
     if (array) json = value.parts > 0 && (value.good || last);

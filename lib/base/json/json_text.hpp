@@ -12,11 +12,12 @@ namespace masque {
 /// What JsonDetector calls a JSON array.
 inline constexpr std::string_view kJsonArray = "a JSON array";
 
-/// Tells JSON from text by the first lines of an input. JSON is an object or an array that ends its
-/// line, perhaps several lines later, and a line that begins with '{', a quoted key and a colon,
-/// unless the object ends within the line and a sentence follows. Before it may come blanks, "null"
+/// Tells JSON from text by the first lines of an input. JSON is an object with a member, or an
+/// array of objects and strings, that ends its line; an object or an array that ends its line
+/// several lines later; and a line that begins with '{', a quoted key and a colon, unless the
+/// object ends within the line and a sentence follows. Before it may come blanks, "null" or "{}"
 /// alone on its line, the separators of RFC 7464, a no-break space, or a line that ends with '}'
-/// before one that is an object. "[CLS] a", "[1] a", "{a}" and "[[a]]" are text.
+/// before one that is an object. "[CLS] a", "[1] a", "{a}", "[[a]]", "[1]", "[]" and "{}" are text.
 class JsonDetector {
  public:
   /// Takes the next whole lines of the input (the last one of all may lack its line feed), and
@@ -29,6 +30,7 @@ class JsonDetector {
 
  private:
   void look(bool last);
+  void start_again();
 
   std::string text_;
   bool rest_of_record_ = false;  ///< the first line may be the end of a record that was cut
