@@ -120,6 +120,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   const text::Tokenizer tokenizer =
       text::Tokenizer::open(o.tokenizer.value_or(o.model), {.model = o.model});
   train::CorpusOptions reading;
+  session.notes(tokenizer.parts().path, tokenizer.warnings());
   const Index most = start->design().max_position_embeddings;
   if (o.length && most > 0 && *o.length > most) {
     throw UsageError(

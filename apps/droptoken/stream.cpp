@@ -209,6 +209,8 @@ Tokens::Tokens(const RecordStreamOptions& options) {
 
 records::RecordFilter filter_of(const RecordStreamOptions& options, const Tokens& tokens,
                                 cli::Session& session) {
+  if (tokens.tokenizer())
+    session.notes(tokens.tokenizer()->parts().path, tokens.tokenizer()->warnings());
   records::RecordFilter filter;
   filter.input = options.input;
   filter.format = options.format;
@@ -260,6 +262,8 @@ cli::ExitCode run_stream(const RecordStreamOptions& options, const Tokens& token
     if (options.epochs != 1 || options.copies != 1 || options.shard) {
       throw UsageError("--binary cannot be combined with --epochs, --dup or --shard");
     }
+    if (tokens.tokenizer())
+      session.notes(tokens.tokenizer()->parts().path, tokens.tokenizer()->warnings());
     records::BinaryFilter filter{.input = options.input,
                                  .output = *options.output,
                                  .bytes = options.binary,

@@ -86,7 +86,7 @@ cli::ExitCode run(Options& o, cli::Session& session) {
   const length::LengthNames names = names_of(o, requested, *subject);
   session.note(fmt::format("{} designs: {}; seeds {}", requested.arms.size(),
                            fmt::join(names.designs, "; "), fmt::join(request.seeds, ", ")));
-  if (const auto note = subject->note()) session.note(*note);
+  for (const std::string& note : subject->notes()) session.note(note);
   if (!request.only) check_tables(o.output);
   request.spent_seconds = seconds_since(begin);
   const std::string results = length::results_text(length::run_lengths(request), names);

@@ -78,6 +78,7 @@ TreatedModel open_treated_model(const TreatedModelOptions& o, cli::Session& sess
   kernel::set_threads(o.common.threads);
   opened.tokenizer = std::make_unique<const text::Tokenizer>(
       text::Tokenizer::open(o.tokenizer.value_or(o.model), {.model = o.model}));
+  session.notes(opened.tokenizer->parts().path, opened.tokenizer->warnings());
   opened.model = std::make_unique<const model::TreatableModel>(o.model, o.family, o.precision);
   const auto tokens = static_cast<Index>(opened.tokenizer->size());
   const Index rows = opened.model->design().vocab_size;

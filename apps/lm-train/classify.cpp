@@ -199,7 +199,7 @@ void choose_mask(const ClassifyCommand& o, ClassifyData& all) {
 /// Reads everything into `all`, which stays where it is. Throws InputError and UsageError for what
 /// does not fit.
 void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& session) {
-  for (const std::string& warning : all.tokenizer.warnings()) session.note(warning);
+  session.notes(all.tokenizer.parts().path, all.tokenizer.warnings());
   all.start = open_start(o, all.tokenizer);
   if (o.model) commands::note_model(*o.model, all.start.model->design(), session);
   train::LabelledOptions reading = labelled_options(o);

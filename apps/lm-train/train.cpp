@@ -580,7 +580,7 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   }
   const text::Tokenizer tokenizer =
       text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.init, {.model = o.init.value_or("")});
-  for (const std::string& warning : tokenizer.warnings()) session.note(warning);
+  session.notes(tokenizer.parts().path, tokenizer.warnings());
   if (o.start) {
     check_vocabulary(tokenizer, o.tokenizer.value_or(*o.init), *o.start);
     reading.positions = commands::position_rule(o.start->design());

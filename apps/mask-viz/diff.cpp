@@ -41,7 +41,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   const mask::MaskExpression a = mask::parse_mask(o.a, mask::MaskFiles::kAllowed);
   const mask::MaskExpression b = mask::parse_mask(o.b, mask::MaskFiles::kAllowed);
-  const Positions positions = positions_of(o.positions, {a, b});
+  const Positions positions = positions_of(o.positions, {a, b}, session);
   const mask::Mask mask_a = positions.bind(a);
   const mask::Mask mask_b = positions.bind(b);
   const mask::MaskDifference difference = mask::compare_masks(mask_a, mask_b);

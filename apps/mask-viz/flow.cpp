@@ -144,7 +144,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   }
   if (!o.targets.empty() && o.prediction == mask::Prediction::kNone)
     throw UsageError("--targets needs --predict");
-  const auto record = read_record_mask(o.mask, o.positions.tokenizer);
+  const auto record = read_record_mask(o.mask, o.positions.tokenizer, session);
   if (record && !o.targets.empty())
     throw UsageError("--targets cannot be combined with a record, which says what is predicted");
   const std::vector<mask::MaskLayer> layers =
@@ -153,7 +153,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   std::vector<mask::MaskExpression> masks;
   masks.reserve(layers.size());
   for (const mask::MaskLayer& layer : layers) masks.push_back(layer.mask);
-  const Positions positions = positions_of(o.positions, masks, record);
+  const Positions positions = positions_of(o.positions, masks, session, record);
   mask::FlowRequest request{.layers = bind_layers(layers, o.layers, positions.lengths),
                             .content = {},
                             .keys = o.keys,

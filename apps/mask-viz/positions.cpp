@@ -11,6 +11,7 @@
 #include "base/string/split.hpp"
 #include "base/string/utf8.hpp"
 #include "base/thread/parallel.hpp"
+#include "cli/session.hpp"
 #include "records/record.hpp"
 #include "records/record_reader.hpp"
 #include "text/tokenizer.hpp"
@@ -49,8 +50,10 @@ constexpr double kMostPositions = 1e9;
 constexpr std::uint64_t kMostLabelBytes = 64 << 20;
 
 /// The tokens of a text, with the special ones that the tokenizer adds.
-std::vector<std::string> tokens_of(const std::string& text, const std::string& path) {
+std::vector<std::string> tokens_of(const std::string& text, const std::string& path,
+                                   cli::Session& session) {
   const text::Tokenizer tokenizer = text::Tokenizer::open(path);
+  session.notes(tokenizer.parts().path, tokenizer.warnings());
   std::string valid;
   append_replacing_invalid(text, valid);
   std::vector<TokenId> ids;
@@ -95,7 +98,7 @@ void add_record(cli::Command& command, PositionOptions& options) {
 }
 
 Positions positions_of(const PositionOptions& options,
-                       const std::vector<mask::MaskExpression>& masks,
+                       const std::vector<mask::MaskExpression>& masks, cli::Session& session,
                        const std::optional<RecordMask>& record) {
   Positions positions;
   if (record) {
@@ -113,7 +116,7 @@ Positions positions_of(const PositionOptions& options,
     throw UsageError("--tokenizer needs --text, or a record (EXPR is -)");
   }
   if (options.text && options.tokenizer) {
-    positions.labels = tokens_of(*options.text, *options.tokenizer);
+    positions.labels = tokens_of(*options.text, *options.tokenizer, session);
   } else if (options.text) {
     const auto words = split_at_blanks(*options.text, " \t\r\n\f\v");
     positions.labels.assign(words.begin(), words.end());
@@ -147,7 +150,8 @@ mask::Mask Positions::bind(const mask::MaskExpression& mask) const {
 }
 
 std::optional<RecordMask> read_record_mask(const std::string& argument,
-                                           const std::optional<std::string>& tokenizer) {
+                                           const std::optional<std::string>& tokenizer,
+                                           cli::Session& session) {
   if (argument != "-") return std::nullopt;
   if (::isatty(STDIN_FILENO) == 1) {
     throw UsageError("no input: pipe a record in, or use < file");
@@ -167,7 +171,10 @@ std::optional<RecordMask> read_record_mask(const std::string& argument,
     throw InputError(kStandardInput, fmt::format("line 1: {}", *problem));
   out.length = static_cast<Index>(record.size());
   std::optional<text::Tokenizer> names;
-  if (tokenizer) names = text::Tokenizer::open(*tokenizer);
+  if (tokenizer) {
+    names = text::Tokenizer::open(*tokenizer);
+    session.notes(names->parts().path, names->warnings());
+  }
   for (std::size_t i = 0; i < record.size(); ++i) {
     out.labels.push_back(names ? std::string(names->token(record.ids[i]))
                                : std::to_string(record.ids[i]));

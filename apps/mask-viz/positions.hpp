@@ -21,8 +21,10 @@ struct RecordMask {
 };
 
 /// The first record on standard input if `argument` is "-", else nothing. Throws InputError.
+/// Says on `session` what is odd about the tokenizer.
 std::optional<RecordMask> read_record_mask(const std::string& argument,
-                                           const std::optional<std::string>& tokenizer);
+                                           const std::optional<std::string>& tokenizer,
+                                           cli::Session& session);
 
 // The options.
 
@@ -54,9 +56,9 @@ void add_record(cli::Command& command, PositionOptions& options);
 
 /// Positions by the options, or those of a record if there is one. Without -n the length is the
 /// number of labels, or the length that an expression fixes. Throws UsageError if there is no
-/// length or two lengths differ.
+/// length or two lengths differ. Says on `session` what is odd about the tokenizer.
 Positions positions_of(const PositionOptions& options,
-                       const std::vector<mask::MaskExpression>& masks,
+                       const std::vector<mask::MaskExpression>& masks, cli::Session& session,
                        const std::optional<RecordMask>& record = std::nullopt);
 
 }  // namespace masque::mask_viz

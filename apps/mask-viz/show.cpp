@@ -24,11 +24,11 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const auto record = read_record_mask(o.mask, o.positions.tokenizer);
+  const auto record = read_record_mask(o.mask, o.positions.tokenizer, session);
   const mask::MaskExpression expression = record
                                               ? mask::parse_mask(record->expression)
                                               : mask::parse_mask(o.mask, mask::MaskFiles::kAllowed);
-  const Positions positions = positions_of(o.positions, {expression}, record);
+  const Positions positions = positions_of(o.positions, {expression}, session, record);
   const mask::Mask mask = positions.bind(expression);
   draw::MaskFigureRequest picture{.title = expression.text(), .labels = positions.labels};
   if (o.convention) {

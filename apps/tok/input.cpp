@@ -1,7 +1,5 @@
 #include "input.hpp"
 
-#include <fmt/format.h>
-
 namespace masque::tok {
 
 void add_flavor(cli::Command& command, text::TokenizerOptions& options) {
@@ -20,8 +18,7 @@ void add_flavor(cli::Command& command, text::TokenizerOptions& options) {
 text::Tokenizer open_tokenizer(const std::string& path, const text::TokenizerOptions& options,
                                cli::Session& session) {
   text::Tokenizer tokenizer = text::Tokenizer::open(path, options);
-  for (const std::string& warning : tokenizer.warnings())
-    session.note(fmt::format("{}: {}", tokenizer.parts().path, warning));
+  session.notes(tokenizer.parts().path, tokenizer.warnings());
   return tokenizer;
 }
 

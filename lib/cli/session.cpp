@@ -151,6 +151,10 @@ void Session::note(std::string_view text) {
   if (!quiet_) error(text);
 }
 
+void Session::notes(std::string_view about, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) note(fmt::format("{}: {}", about, text));
+}
+
 void Session::error(std::string_view text) {
   clear_progress();
   const std::string line = message_line(tool_, text);

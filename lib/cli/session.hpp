@@ -94,6 +94,8 @@ class Session {
 
   /// Writes `text` as a line to stderr, its fields spelled as options, unless -q. Removes progress.
   void note(std::string_view text);
+  /// note() of each of `texts`, with what it is `about` (a file, a checkpoint) in front.
+  void notes(std::string_view about, const std::vector<std::string>& texts);
   /// What is wrong where the work goes on all the same: `text` as a note that -q does not silence.
   void error(std::string_view text);
   /// As error(`text`), when the run ends: after all else on stderr but the message of what ended

@@ -13,7 +13,7 @@ namespace masque::commands {
 /// Prints the notes of `design`, that of the checkpoint `folder`, on `session`.
 inline void note_model(const std::string& folder, const model::Design& design,
                        cli::Session& session) {
-  for (const std::string& note : design.notes) session.note(fmt::format("{}: {}", folder, note));
+  session.notes(folder, design.notes);
 }
 
 }  // namespace masque::commands

@@ -81,8 +81,7 @@ void open_tokenizer(const OpenModelOptions& options, const std::string& folder, 
                                          "folder, or {} with it",
                                          field("tokenizer")));
   }
-  for (const std::string& warning : opened.tokenizer->warnings())
-    session.note(fmt::format("{}: {}", opened.tokenizer->parts().path, warning));
+  session.notes(opened.tokenizer->parts().path, opened.tokenizer->warnings());
   opened.options.mask_token_id = opened.tokenizer->roles().mask;
 }
 
@@ -204,6 +203,7 @@ OpenedModel open_model(const OpenModelOptions& options, const std::string& folde
     const auto unread = input_error_message([&] {
       const auto tokenizer =
           text::Tokenizer::open(options.tokenizer.value_or(folder), {.model = folder});
+      session.notes(tokenizer.parts().path, tokenizer.warnings());
       opened.options.mask_token_id = tokenizer.roles().mask;
       tokens = train::token_table(tokenizer);
     });

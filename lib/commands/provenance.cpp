@@ -111,6 +111,14 @@ std::string part_line_digest(std::string_view before, std::string_view numbered)
   return xxh3_of(as_bytes(fmt::format("{}{}", before, numbered)));
 }
 
+/// What is wrong with a line of a part that lacks its place or digest.
+std::string no_place() {
+  return fmt::format(
+      "a line of a part by {} without its place and digest (line, xxh3): written by an earlier "
+      "version, or cut off; make the part again",
+      field("shard"));
+}
+
 /// Follows the lines of parts, one part behind the other.
 class PartLines {
  public:
@@ -123,7 +131,7 @@ class PartLines {
     const std::size_t number = numbered.rfind(kLineNumber);
     if (digest == std::string_view::npos || number == std::string_view::npos) {
       if (missing() == 0 && digest == std::string_view::npos) return std::string(line);
-      throw InputError(fmt::format("no members line and xxh3 at the end, expected {}", expected()));
+      throw InputError(fmt::format("{} (expected {})", no_place(), expected()));
     }
     std::string_view place = numbered.substr(number + kLineNumber.size());
     place.remove_suffix(place.ends_with('"') ? 1 : 0);
@@ -158,8 +166,9 @@ class PartLines {
 
  private:
   std::string expected() const {
-    return missing() == 0 ? "the first line of a part, as --shard printed it"
-                          : fmt::format("line {}/{} of the part", line_ + 1, count_);
+    return missing() == 0
+               ? fmt::format("the first line of a part, as {} printed it", field("shard"))
+               : fmt::format("line {}/{} of the part", line_ + 1, count_);
   }
 
   std::uint64_t line_ = 0;   ///< the last one
@@ -241,8 +250,7 @@ void for_each_result(std::string_view text, const std::string& path,
         throw InputError(fmt::format("byte {}: {}", error->offset, error->message));
       const auto& root = std::get<JsonValue>(parsed);
       if (!part.numbered() && root.find("shard") != nullptr) {
-        throw InputError(
-            "no members line and xxh3 at the end, expected a line as --shard printed it");
+        throw InputError(no_place());
       }
       use(root);
     });

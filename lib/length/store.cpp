@@ -150,13 +150,27 @@ LengthStore::LengthStore(std::string folder) : folder_(std::move(folder)) {
   make_folder(join(folder_, "cells"));
 }
 
+namespace {
+
+/// What is `written` in the file `path` of a cell, without its digest. Throws InputError without
+/// one.
+std::string_view digested_text(std::string_view written, const std::string& path) {
+  const std::string_view text = without_digest_line(written, path);
+  if (text.size() < written.size()) return text;
+  throw InputError(path,
+                   "no digest xxh3 in its last line: cut off, or written by an earlier version; "
+                   "remove the file to make it again");
+}
+
+}  // namespace
+
 std::optional<std::vector<LengthRow>> LengthStore::find(const LengthSubject::Settings& settings,
                                                         const std::vector<Index>& lengths,
                                                         std::size_t arm, std::uint64_t seed) const {
   const std::string path = join(join(folder_, "cells"), settings_digest(settings) + ".tsv");
   if (!exists(path)) return std::nullopt;
   const std::string written = read_text(path, kMostBytes);
-  const std::string_view text = without_digest_line(written, path);
+  const std::string_view text = digested_text(written, path);
   const std::string head = text_of(settings) + columns_of(settings);
   if (!text.starts_with(head) || !text.ends_with('\n')) throw InputError(path, kDamaged);
   std::vector<LengthRow> rows;
@@ -221,7 +235,7 @@ std::optional<std::int64_t> LengthStore::steps(const std::string& request) const
   const std::string path = join(join(folder_, "cells"), request + ".steps");
   if (!exists(path)) return std::nullopt;
   const std::string written = read_text(path, kMostBytes);
-  const std::string_view text = without_digest_line(written, path);
+  const std::string_view text = digested_text(written, path);
   const auto number = parse_number<std::int64_t>(text.substr(0, text.find('\n')));
   if (!number || !text.ends_with('\n')) {
     throw InputError(path,

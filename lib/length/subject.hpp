@@ -77,8 +77,8 @@ class LengthSubject {
   virtual Index longest_scored() const = 0;
   /// Settings that affect the results besides a model's options.
   virtual Settings settings() const = 0;
-  /// For people: how much of the text is scored; nothing if all of it is.
-  virtual std::optional<std::string> note() const { return std::nullopt; }
+  /// For people: what is odd about the tokenizer, and how much of the text is scored if not all.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 /// The request of make_text_subject(). Lengths are tokens of a sequence, those of the template

@@ -74,7 +74,13 @@ class Text final : public LengthSubject {
   }
   bool whole() const override { return false; }
   Index tokens(Index length) const override { return length; }
-  std::optional<std::string> note() const override { return stream_.note(); }
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes;
+    for (const std::string& warning : tokenizer_.warnings())
+      notes.push_back(fmt::format("{}: {}", tokenizer_.parts().path, warning));
+    if (stream_.note()) notes.push_back(*stream_.note());
+    return notes;
+  }
   Index longest_trained() const override { return corpus_.longest(); }
   Index longest_scored() const override { return std::ranges::max(request_.eval_lengths); }
   Settings settings() const override {

@@ -217,7 +217,8 @@ std::string missing_config(const Checkpoint& checkpoint) {
         field("output"));
   }
   if (std::string problem = gguf_problem(checkpoint); !problem.empty()) return problem;
-  return "no config.json next to the weights";
+  return "no config.json next to the weights, expected the model's (ckpt convert copies it into an "
+         "output that is a folder)";
 }
 
 void refuse_adapter_beside(const Checkpoint& checkpoint) {
