@@ -23,6 +23,8 @@
 #include "exchange/read_masks.hpp"
 #include "kernel/parallel.hpp"
 #include "mask/expression.hpp"
+#include "model/checkpoint/training_state.hpp"
+#include "surgery/convert/convert_checkpoint.hpp"
 #include "text/tokenizer.hpp"
 #include "timing.hpp"
 #include "train/classify/classify_run.hpp"
@@ -206,6 +208,9 @@ void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& sessio
   reading.length = choose_length(o, all.start);
   all.train.read = train::read_labelled(o.text, all.tokenizer, reading);
   commands::note_corpus(all.train.read.corpus, session);
+  if (o.model && o.output && exists(join(*o.model, model::kTrainingStateName)))
+    session.note(
+        fmt::format("{}: {}", *o.model, surgery::left_out_note(model::kTrainingStateName)));
   if (o.problem == train::ProblemType::kRegression) {
     all.train.texts = texts_of(o, all.train, {});
     open_numbers(o, all, session);

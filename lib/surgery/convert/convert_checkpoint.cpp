@@ -18,7 +18,9 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file/file.hpp"
 #include "base/string/comma_list.hpp"
+#include "model/checkpoint/training_state.hpp"
 #include "store/checkpoint_writer.hpp"
 #include "store/config.hpp"
 #include "store/gguf/gguf_metadata.hpp"
@@ -287,7 +289,7 @@ std::vector<store::OutputExtra> ConvertedFolder::files(
       left_out += left ? 1 : 0;
       return left;
     }
-    notes.push_back(fmt::format("'{}' of the input is left out", escape(extra.name)));
+    notes.push_back(left_out_note(extra.name));
     return true;
   });
   if (left_out > 0)
@@ -591,6 +593,12 @@ void leave_out(store::OutputWeights& weights, const std::vector<std::string>& na
 
 }  // namespace
 
+std::string left_out_note(const std::string& name) {
+  const std::string note = fmt::format("'{}' of the input is left out", escape(name));
+  if (name != model::kTrainingStateName) return note;
+  return note + ", and with it the record of the training, whose rate mlm-correct reads";
+}
+
 ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
                                  const ConvertRequest& request) {
   check_request(out, request);
@@ -644,6 +652,8 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   result.files = shards.size();
   const store::Metadata outside = writer.has_metadata ? store::Metadata{} : markers;
   if (to_file) {
+    if (checkpoint.is_folder() && exists(join(checkpoint.folder(), model::kTrainingStateName)))
+      result.notes.push_back(left_out_note(model::kTrainingStateName));
     store::write_marked_file(out, shards[0], outside, options);
     return result;
   }

@@ -63,4 +63,8 @@ struct ConvertResult {
 ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
                                  const ConvertRequest& request);
 
+/// The note about the file `name` of the input that the output does not have; of the state of a
+/// training it says what is lost.
+std::string left_out_note(const std::string& name);
+
 }  // namespace masque::surgery
