@@ -32,6 +32,7 @@ struct Options {
   train::FirstUpdate optimizer = train::FirstUpdate::kAdam;
   double learning_rate = 1e-3;
   std::optional<std::int64_t> length;
+  evaluate::LengthPolicy::Kind policy = evaluate::LengthPolicy::Kind::kFirst;  ///< of long lines
   std::int64_t sequences = 32;
   std::optional<std::int64_t> steps, batch_size;
   std::optional<std::int64_t> digits;
@@ -119,14 +120,15 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   const train::ObjectiveTraits& traits = train::objective_traits(objective);
   const text::Tokenizer tokenizer =
       text::Tokenizer::open(o.tokenizer.value_or(o.model), {.model = o.model});
-  train::CorpusOptions reading;
   session.notes(tokenizer.parts().path, tokenizer.warnings());
+  train::CorpusOptions reading;
   const Index most = start->design().max_position_embeddings;
   if (o.length && most > 0 && *o.length > most) {
     throw UsageError(
         fmt::format("--length {}, expected at most the {} tokens of {}", *o.length, most, o.model));
   }
   reading.length = o.length.value_or(most > 0 ? std::min<Index>(kLength, most) : kLength);
+  reading.policy = o.policy;
   reading.threads = o.common.threads;
   if (traits.predicts_first) reading.begin = evaluate::begin_token(tokenizer);
   train::RunOptions options = run_options(o, objective);
@@ -149,6 +151,8 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   } else {
     probe(o, training, format, session);
   }
+  // As where lines are read one by one.
+  if (training.corpus().cut_text().skipped > 0) return cli::ExitCode::kInput;
   return cli::ExitCode::kDone;
 }
 
@@ -183,7 +187,9 @@ void declare_depth(cli::Command& tool) {
   c.option("--sequences", "N", o->sequences, cli::AllowedRange{1, 1e6},
            "measure the change on the first N sequences of the text");
   c.option("--length", "N", o->length, cli::AllowedRange{3, 1e6},
-           "cut longer lines to N tokens [64, or the model's maximum length if that is less]");
+           "maximum number of tokens in a line [64, or the model's maximum length if that is "
+           "less]");
+  commands::add_long_lines(c, o->policy);
   commands::add_digits(c, o->digits);
   cli::add_seed(c, o->common);
   cli::add_threads(c, o->common);

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/string/split.hpp"
+#include "commands/corpus_notes.hpp"
 #include "commands/run_options.hpp"
 #include "timing.hpp"
 
@@ -50,6 +51,8 @@ train::RunOptions classify_options(const ClassifyCommand& o, std::int64_t steps,
                                    std::uint64_t seed) {
   train::RunOptions run = commands::run_options(o, steps, seed);
   commands::add_trained_settings(o, run);
+  if (o.policy != evaluate::LengthPolicy::Kind::kFirst)
+    run.settings.emplace_back("policy", evaluate::policy_text({o.policy, 0}));
   return run;
 }
 
@@ -63,6 +66,7 @@ train::LabelledOptions labelled_options(const ClassifyCommand& o) {
   }
   options.label_column = o.label_column;
   options.header = o.header;
+  options.policy = o.policy;
   return options;
 }
 
@@ -135,6 +139,7 @@ void declare_classify(cli::Command& tool, const Launch& launch) {
   c.option(
       "--length", "N", o->length, cli::AllowedRange{2, 1e6},
       "maximum number of tokens in a text [128, or the model's maximum length if that is less]");
+  commands::add_long_lines(c, o->policy);
   c.option("--epochs", "X", o->epochs, cli::AllowedRange{0, 1e6},
            "passes over the training texts; 0: only evaluate a trained classifier [3]");
   c.option("--steps", "N", o->steps, cli::AllowedRange{1, 1e9},

@@ -20,6 +20,7 @@ struct ClassifyCommand : commands::TrainingOptions {
   train::ProblemType problem = train::ProblemType::kSingleLabel;
   std::string mask = "model";
   std::optional<std::int64_t> length, steps;
+  evaluate::LengthPolicy::Kind policy = evaluate::LengthPolicy::Kind::kFirst;  ///< of long texts
   std::optional<double> epochs;
   std::int64_t seeds = 1;
   cli::CommonOptions common;

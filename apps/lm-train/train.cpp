@@ -291,6 +291,7 @@ train::CorpusOptions corpus_options(const TrainOptions& o) {
   train::CorpusOptions options;
   options.format = format_of(o.format);
   options.length = o.length;
+  options.policy = o.policy;
   const train::ObjectiveTraits& traits = train::objective_traits(o.objective);
   options.labels = traits.reads_labels;
   options.dropped = traits.reads_dropped;

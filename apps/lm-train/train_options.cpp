@@ -10,6 +10,7 @@
 #include "base/digest/hash.hpp"
 #include "base/error.hpp"
 #include "base/thread/parallel.hpp"
+#include "commands/corpus_notes.hpp"
 #include "commands/run_options.hpp"
 #include "commands/similar_tokens.hpp"
 #include "exchange/read_masks.hpp"
@@ -187,6 +188,8 @@ void check_train(const cli::Command& c, TrainOptions& o) {
     throw UsageError(fmt::format("{} means {} pairs and cannot be combined with another format",
                                  field("pairs"), field("format")));
   o.format = o.pairs ? "pairs" : o.requested_format.value_or("lines");
+  if (o.format == "blocks" || o.format == "records")
+    commands::refuse_unread(c, {"policy"}, fmt::format("with {} {}", field("format"), o.format));
   commands::check_options(c, o, o.format == "pairs");
   check_init_generator(o);
   if (o.init_moments && !o.init)
@@ -232,6 +235,8 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
   run.design.max_position_embeddings = o.length;
   run.settings.emplace_back("format", o.format);
   run.settings.emplace_back("length", fmt::format("{}", o.length));
+  if (o.policy != evaluate::LengthPolicy::Kind::kFirst)
+    run.settings.emplace_back("policy", evaluate::policy_text({o.policy, 0}));
   run.requested.mlm.similar = similar;
   run.settings.emplace_back("replace", similar.empty() ? "mask" : digest_of(similar));
   if (o.diversity) run.diversity = train::parse_diversity(*o.diversity);
@@ -317,6 +322,7 @@ void declare_train_options(cli::Command& c, TrainOptions& options, const TrainTe
   c.one_of({"--pairs", "--format"});
   c.option("--length", "N", o->length, cli::AllowedRange{1, 1e6},
            "maximum number of tokens in a sequence");
+  commands::add_long_lines(c, o->policy);
   c.option("--batch-size", "N", o->batch_size, cli::AllowedRange{1, 1e6}, "sequences per step");
   c.option("--steps", "N", o->steps,
            "number of optimizer updates, or @DIR: as planned in the run in DIR, which had --budget "

@@ -22,6 +22,7 @@ struct TrainOptions : commands::TrainingOptions {
   std::string format;  ///< of these two
   std::optional<std::string> field;
   std::int64_t length = 128;
+  evaluate::LengthPolicy::Kind policy = evaluate::LengthPolicy::Kind::kFirst;  ///< of long lines
   std::optional<std::string> steps, budget;
   std::optional<std::string> eval_text;
   std::int64_t eval_every = 0;

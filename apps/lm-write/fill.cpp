@@ -14,6 +14,8 @@
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
+#include "commands/scoring.hpp"
+#include "commands/sequences.hpp"
 #include "commands/text_stream.hpp"
 #include "evaluate/score/length_policy.hpp"
 #include "masked_model.hpp"
@@ -36,6 +38,7 @@ struct Options {
   std::optional<std::int64_t> sweeps;
   std::optional<double> temperature;
   std::optional<std::uint64_t> seed;
+  commands::SequencePolicy policy = commands::SequencePolicy::kError;
 };
 
 /// The token that has this text, alone or as the only one of it. Throws UsageError.
@@ -102,6 +105,7 @@ std::string fill_provenance(const Options& o, const evaluate::FillOptions& optio
   json.member("model", opened.path);
   json.member("precision", kernel::precision_name(opened.model->precision()));
   commands::add_given(json, opened.given);
+  if (o.policy == commands::SequencePolicy::kTruncate) json.member("policy", "truncate");
   if (o.targets) json.member("targets", *o.targets);
   if (options.joint == JointFill::kNone) return out;
   json.member("joint", name_in(evaluate::joint_fill_names(), options.joint));
@@ -250,16 +254,25 @@ evaluate::MaskedText masked_text(const commands::OpenedModel& opened, TokenId ma
   return text;
 }
 
-/// Why `text` cannot be filled.
-std::optional<std::string> problem_of(const evaluate::MaskedText& text,
-                                      const commands::OpenedModel& opened, TokenId mask) {
+/// Why `text` cannot be filled; cuts it if it is too long and `policy` says so.
+std::optional<std::string> problem_of(evaluate::MaskedText& text,
+                                      const commands::OpenedModel& opened, TokenId mask,
+                                      commands::SequencePolicy policy,
+                                      evaluate::ShortenedTexts& shortened) {
   if (text.places.empty()) {
     return fmt::format("no {}, expected one (see {})", opened.tokenizer->token(mask),
                        field("policy"));
   }
-  const auto limit = evaluate::token_limit(opened.model->design(), 0);
-  if (!limit || text.sentence.size() <= *limit) return std::nullopt;
-  return evaluate::too_long(text.sentence.size(), *limit);
+  const Index limit = evaluate::token_limit(opened.model->design(), 0).value_or(0);
+  evaluate::ShortenedTexts cut;
+  if (auto problem = commands::fit(text.sentence, limit, policy, cut)) return problem;
+  if (cut.texts > 0 && evaluate::places_of(text.sentence, mask) != text.places) {
+    return fmt::format("a {} is beyond the {} tokens that are read (see {})",
+                       opened.tokenizer->token(mask), limit, field("policy"));
+  }
+  shortened.texts += cut.texts;
+  shortened.tokens += cut.tokens;
+  return std::nullopt;
 }
 
 cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& session) {
@@ -274,6 +287,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   FillingPrinter printer(o, options, opened, session);
   printer.header();
   std::vector<evaluate::MaskedText> waiting;
+  evaluate::ShortenedTexts shortened;
   Index tokens = 0;
   commands::LineWork work;
   work.label = "filling";
@@ -285,13 +299,17 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   };
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
     evaluate::MaskedText text = masked_text(opened, mask, id, line);
-    if (auto problem = problem_of(text, opened, mask)) return problem;
+    if (auto problem = problem_of(text, opened, mask, o.policy, shortened)) return problem;
     if (tokens + text.sentence.size() > o.open.batch_tokens) work.flush();
     tokens += text.sentence.size();
     waiting.push_back(std::move(text));
     return std::nullopt;
   };
-  return commands::run_lines(o.stream, command, work, session);
+  commands::StreamOptions stream = o.stream;
+  if (o.policy == commands::SequencePolicy::kSkip) stream.input.bad = cli::BadLines::kSkip;
+  const cli::ExitCode code = commands::run_lines(stream, command, work, session);
+  commands::note_shortened(shortened, session);
+  return code;
 }
 
 }  // namespace
@@ -321,7 +339,8 @@ void declare_fill(cli::Command& tool) {
            "divide the logits of --joint gibbs by X [1]");
   cli::add_seed(c, o->seed, "seed of --joint gibbs");
   commands::add_digits(c, o->open.digits);
-  commands::add_stream(c, o->stream);
+  commands::add_stream(c, o->stream, {.policy = false});
+  commands::add_sequence_policy(c, o->policy);
   c.flag("--json", o->open.common.json, "print one JSON object per line instead of TSV");
   cli::add_csv(c, o->open.common);
   c.action([o, &c](cli::Session& session) { return run(*o, c, session); });

@@ -12,7 +12,6 @@
 #include "base/thread/parallel.hpp"
 #include "commands/files.hpp"
 #include "commands/scoring.hpp"
-#include "evaluate/score/length_policy.hpp"
 #include "evaluate/score/sentence.hpp"
 #include "records/record.hpp"
 #include "records/record_reader.hpp"
@@ -130,13 +129,7 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
   LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
     evaluate::Sentence sentence = evaluate::encode_sentence(*opened.tokenizer, line, how);
-    if (longest != 0 && sentence.size() > longest) {
-      const Index kept = longest - sentence.prefix - sentence.suffix;
-      if (o.policy != SequencePolicy::kTruncate || kept <= 0)
-        return evaluate::too_long(sentence.size(), longest);
-      shortened.add(sentence.tokens() - kept);
-      sentence = evaluate::part_of(sentence, 0, kept);
-    }
+    if (auto problem = fit(sentence, longest, o.policy, shortened)) return problem;
     if (sentence.size() == 0 && o.skip_empty) return std::nullopt;
     if (sentence.size() == 0) return "no tokens, expected at least one";
     sequences.use(sequence_of(std::move(sentence), id, opened), line);
@@ -151,6 +144,17 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
 }
 
 }  // namespace
+
+std::optional<std::string> fit(evaluate::Sentence& sentence, Index limit, SequencePolicy policy,
+                               evaluate::ShortenedTexts& shortened) {
+  if (limit == 0 || sentence.size() <= limit) return std::nullopt;
+  const Index kept = limit - sentence.prefix - sentence.suffix;
+  if (policy != SequencePolicy::kTruncate || kept <= 0)
+    return evaluate::too_long(sentence.size(), limit);
+  shortened.add(sentence.tokens() - kept);
+  sentence = evaluate::part_of(sentence, 0, kept);
+  return std::nullopt;
+}
 
 records::PositionRule position_rule(const model::Design& design) {
   records::PositionRule rule{.offset = static_cast<std::int32_t>(design.position_offset)};
@@ -204,7 +208,11 @@ void add_sequences(cli::Command& command, SequenceOptions& options, bool masks) 
                "do not add the special tokens of the tokenizer's template");
   add_begin(command, options.begin);
   add_stream(command, options.stream, {.policy = false});
-  command.choice("--policy", options.policy,
+  add_sequence_policy(command, options.policy);
+}
+
+void add_sequence_policy(cli::Command& command, SequencePolicy& policy) {
+  command.choice("--policy", policy,
                  {{"error", SequencePolicy::kError},
                   {"skip", SequencePolicy::kSkip},
                   {"truncate", SequencePolicy::kTruncate}},

@@ -10,6 +10,7 @@
 #include "commands/begin_token.hpp"
 #include "commands/open_model.hpp"
 #include "commands/text_stream.hpp"
+#include "evaluate/score/length_policy.hpp"
 #include "evaluate/score/sentence.hpp"
 #include "evaluate/score/sequence.hpp"
 #include "records/record.hpp"
@@ -40,6 +41,13 @@ records::PositionRule position_rule(const model::Design& design);
 /// with `options` as their targets. Without `masks` the help does not offer records with masks: the
 /// command refuses them.
 void add_sequences(cli::Command& command, SequenceOptions& options, bool masks = true);
+
+/// Declares --policy of `command`, with `policy` as its target.
+void add_sequence_policy(cli::Command& command, SequencePolicy& policy);
+/// Cuts `sentence` to `limit` tokens (0: any number) at the end of its text and adds it to
+/// `shortened`, if `policy` says so. Returns why it cannot be read, or nothing.
+std::optional<std::string> fit(evaluate::Sentence& sentence, Index limit, SequencePolicy policy,
+                               evaluate::ShortenedTexts& shortened);
 
 /// Before the model is opened: throws UsageError for `options` that do not fit each other, and
 /// where standard input is to be read and is a terminal; the message names the --help of `command`.

@@ -162,8 +162,11 @@ struct CorpusOptions {
   bool json_is_text = false;
   /// What the message about JSON says to do.
   std::string json_advice = "tok encode makes a token folder of it, which can be read here";
-  /// Most tokens of a sequence, those of the template included; longer lines lose their end.
+  /// Most tokens of a sequence, those of the template included.
   Index length = 128;
+  /// Of longer lines and pairs: kFirst (they are cut), kSkip (they are left out, and counted) or
+  /// kError.
+  evaluate::LengthPolicy::Kind policy = evaluate::LengthPolicy::Kind::kFirst;
   /// Put before a line where the template puts nothing: what a causal model reads first. For kLines
   /// alone.
   std::optional<TokenId> begin = {};
@@ -188,7 +191,7 @@ struct CorpusOptions {
 /// Text that is not UTF-8 is repaired with U+FFFD; a carriage return before the line feed is no
 /// part of a line; lines without a token are passed over, as are pairs of which one side has none.
 ///
-/// Lines   template, tokens, template; cut at the end to `length`.
+/// Lines   template, tokens, template; cut at the end to `length`, or as the policy says.
 /// Blocks  the lines joined by the tokenizer's eos token, else its sep token, else nothing; cut in
 ///         pieces, each between the tokens of the template; the rest is dropped.
 /// Pairs   the template of two texts, the longer one cut first; the target begins after the tokens
@@ -207,8 +210,9 @@ struct CorpusOptions {
 /// Memory: 16 bytes a line, 4 a token, 1 more with segments, 4 with positions and labels each, 8
 /// with weights; of token folders and files of ids next to nothing. Throws InputError if there is
 /// no sequence (for blocks with the number of tokens that were found and are needed), a line or
-/// record is wrong (by number), an id is beyond the vocabulary; UsageError if `length` leaves no
-/// room besides the template, or pairs need a separator that the tokenizer has not.
+/// record is wrong, or too long for the policy (by number), an id is beyond the vocabulary;
+/// UsageError if `length` leaves no room besides the template, or pairs need a separator that the
+/// tokenizer has not.
 Corpus read_corpus(const std::string& path, const text::Tokenizer& tokenizer,
                    const CorpusOptions& options);
 

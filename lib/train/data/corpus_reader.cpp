@@ -392,6 +392,10 @@ Corpus read_pairs(const std::string& path, const std::string& name,
                                        "expected pairs with equal numbers",
                                        sink.left_out));
   }
+  if (sink.cut.sequences > 0) {
+    throw InputError(name, fmt::format("all pairs have more than {} tokens (see {})",
+                                       options.length, field("policy")));
+  }
   throw InputError(name, "no pairs, expected lines of source, tab and target");
 }
 
@@ -448,6 +452,19 @@ Corpus cut_corpus(const TextTokens& text, const text::Tokenizer& tokenizer,
         fmt::format("ids without the boundaries of lines, expected {} blocks", field("format")));
   }
   const CutSequences cut(text.tokens, lines.shape());
+  const auto too_long = cut.first_too_long();
+  if (too_long && options.policy == evaluate::LengthPolicy::Kind::kError) {
+    const auto at = static_cast<std::size_t>(*too_long);
+    throw InputError(
+        text.source,
+        fmt::format("line {}: {}", text.lines.empty() ? *too_long + 1 : text.lines[at],
+                    evaluate::too_long(text.tokens->length(*too_long) + lines.shape().around(),
+                                       options.length)));
+  }
+  if (cut.size() == 0 && too_long) {
+    throw InputError(text.source, fmt::format("all lines have more than {} tokens (see {})",
+                                              options.length, field("policy")));
+  }
   if (cut.size() == 0) {
     throw InputError(text.source,
                      options.format == CorpusFormat::kBlocks
@@ -456,7 +473,13 @@ Corpus cut_corpus(const TextTokens& text, const text::Tokenizer& tokenizer,
                                        cut.text_tokens(), lines.shape().room, options.length)
                          : "no tokens, expected a text");
   }
-  Corpus corpus(cut, options.format == CorpusFormat::kLines ? text.lines : std::vector<Index>());
+  std::vector<Index> numbers;
+  if (options.format == CorpusFormat::kLines && !text.lines.empty()) {
+    numbers.reserve(static_cast<std::size_t>(cut.size()));
+    for (Index i = 0; i < cut.size(); ++i)
+      numbers.push_back(text.lines[static_cast<std::size_t>(cut.line(i))]);
+  }
+  Corpus corpus(cut, std::move(numbers));
   corpus.set_source(text.source);
   corpus.add_repaired(text.repaired);
   corpus.add_surrogates(text.surrogates);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "evaluate/score/length_policy.hpp"
 #include "records/token_source.hpp"
 
 namespace masque::train {
@@ -17,8 +18,11 @@ struct SequenceShape {
   bool blocks = false;
   std::vector<TokenId> before,       ///< special tokens in front of the text
       after;                         ///< special tokens after it
-  Index room = 1;                    ///< most tokens of text, from 1; longer lines lose their end
+  Index room = 1;                    ///< most tokens of text, from 1
   std::optional<TokenId> separator;  ///< in blocks: between two lines
+  /// What happens to lines with more than `room` tokens: kFirst (they lose their end), kSkip or
+  /// kError.
+  evaluate::LengthPolicy::Kind policy = evaluate::LengthPolicy::Kind::kFirst;
 
   /// Returns the sequence of a line's `ids`, at least one.
   std::vector<TokenId> sequence(std::span<const TokenId> ids) const;
@@ -28,15 +32,17 @@ struct SequenceShape {
 
 /// How much of a text is beyond the maximum length of its sequences.
 struct CutText {
-  Index sequences = 0;  ///< that were cut
+  Index sequences = 0;  ///< that were cut or skipped
   Index left_out = 0;   ///< tokens of text that none of them has
   Index tokens = 0;     ///< number of tokens of the whole text, special ones not included
+  Index skipped = 0;    ///< how many of `sequences` are left out whole
 
   /// Adds the counts of `other`.
   void add(const CutText& other) {
     sequences += other.sequences;
     left_out += other.left_out;
     tokens += other.tokens;
+    skipped += other.skipped;
   }
 };
 
@@ -45,7 +51,8 @@ struct CutText {
 class CutSequences {
  public:
   /// The lines of `source` in this `shape`. A source without boundaries can be cut into blocks
-  /// only, and these have no separators.
+  /// only, and these have no separators. A line that is too long is skipped or cut: the caller
+  /// refuses it (first_too_long()).
   CutSequences(std::shared_ptr<const records::TokenSource> source, SequenceShape shape);
 
   /// Number of sequences.
@@ -55,6 +62,10 @@ class CutSequences {
   /// What of lines is beyond the length; nothing of blocks, which leave out at most the end of the
   /// text.
   const CutText& cut_text() const { return cut_; }
+  /// The first line of more tokens than there is room for; nothing of blocks.
+  std::optional<Index> first_too_long() const { return first_too_long_; }
+  /// The line of the source that sequence `number` of lines is, from 0.
+  Index line(Index number) const;
   /// Tokens of the longest sequence; 0 without any.
   Index longest() const { return longest_; }
   /// TokenSource::in_files() of the source.
@@ -81,6 +92,8 @@ class CutSequences {
   Index tokens_ = 0;
   Index longest_ = 0;
   CutText cut_;
+  std::optional<Index> first_too_long_;
+  std::vector<Index> skipped_;  ///< lines, ascending
   std::vector<Index> first_of_lengths_;
 };
 

@@ -29,7 +29,8 @@ class Reader {
       : options_(options),
         lines_(tokenizer, {.format = options.text_columns.size() == 2 ? CorpusFormat::kPairs
                                                                       : CorpusFormat::kLines,
-                           .length = options.length}),
+                           .length = options.length,
+                           .policy = options.policy}),
         encoder_(tokenizer.id_encoder({})),
         to_(to) {
     if (options.text_columns.empty() || options.text_columns.size() > 2)
@@ -55,16 +56,19 @@ class Reader {
     piece_.text = text_;
     lines_.encode(encoder_, piece_);
     to_.corpus.add_repaired(piece_.repaired);
-    if (piece_.lengths.empty()) refuse("text without tokens");
+    const bool one = texts_.size() == 1;
+    if (piece_.ids.empty() && piece_.cut.sequences == 0) refuse("text without tokens");
+    const bool taken = one ? lines_.is_taken(piece_.ids.size(), piece_) : !piece_.ids.empty();
+    if (!piece_.problem.empty()) refuse(piece_.problem);
     to_.corpus.add_cut(piece_.cut);
-    if (texts_.size() == 1) {
-      const Index size = std::ssize(piece_.ids), room = lines_.shape().room;
-      to_.corpus.add_cut({size > room ? 1 : 0, std::max<Index>(size - room, 0), size});
+    if (!taken) return;
+    if (one) {
       to_.corpus.add(lines_.shape().sequence(piece_.ids));
     } else {
       to_.corpus.add(piece_.ids, piece_.segments);
     }
     to_.labels.emplace_back(columns[label_]);
+    to_.lines.push_back(line_);
   }
 
  private:
@@ -116,9 +120,12 @@ LabelledCorpus read_labelled(const std::string& path, const text::Tokenizer& tok
                              const LabelledOptions& options) {
   LabelledCorpus out;
   out.path = input_name(path);
-  out.first_line = options.header ? 2 : 1;
   Reader reader(tokenizer, options, out);
   for_each_line(read_text(path, kLongest), [&](std::string_view line) { reader.add(line); });
+  if (out.labels.empty() && out.corpus.cut_text().sequences > 0) {
+    throw InputError(out.path, fmt::format("all lines have more than {} tokens (see {})",
+                                           options.length, field("policy")));
+  }
   if (out.labels.empty()) throw InputError(out.path, "no line with a text and a label");
   out.corpus.set_source(out.path);
   return out;
@@ -151,9 +158,8 @@ std::vector<double> label_values(const LabelledCorpus& corpus) {
   for (const std::string& label : corpus.labels) {
     const std::optional<double> value = parse_number<double>(label);
     if (!value || !(std::abs(*value) <= kLargestValue)) {
-      throw InputError(corpus.path,
-                       fmt::format("line {}: '{}', expected a number of at most 1e30",
-                                   corpus.first_line + std::ssize(values), escape(label)));
+      throw InputError(corpus.path, fmt::format("line {}: '{}', expected a number of at most 1e30",
+                                                corpus.lines[values.size()], escape(label)));
     }
     values.push_back(*value);
   }
@@ -169,10 +175,9 @@ std::vector<TokenId> label_numbers(const LabelledCorpus& corpus,
   for (const std::string& label : corpus.labels) {
     const auto found = places.find(label);
     if (found == places.end()) {
-      throw InputError(corpus.path,
-                       fmt::format("line {}: label '{}', expected one of {}",
-                                   corpus.first_line + std::ssize(numbers), escape(label),
-                                   escape(fmt::format("{}", fmt::join(names, ", ")))));
+      throw InputError(corpus.path, fmt::format("line {}: label '{}', expected one of {}",
+                                                corpus.lines[numbers.size()], escape(label),
+                                                escape(fmt::format("{}", fmt::join(names, ", ")))));
     }
     numbers.push_back(found->second);
   }

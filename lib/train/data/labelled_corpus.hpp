@@ -15,6 +15,8 @@ struct LabelledOptions {
   std::string label_column = "2";  ///< number or name, as in `text_columns`
   bool header = false;             ///< the first line names the columns
   Index length = 128;              ///< most tokens of a text, those of the template included
+  /// CorpusOptions::policy
+  evaluate::LengthPolicy::Kind policy = evaluate::LengthPolicy::Kind::kFirst;
 };
 
 /// One text or pair of texts an item, and its label as it stands in the file.
@@ -22,12 +24,12 @@ struct LabelledCorpus {
   std::string path;                 ///< for messages
   Corpus corpus;                    ///< the texts or pairs
   std::vector<std::string> labels;  ///< one an item
-  Index first_line = 1;             ///< number of the line of item 0; every line is an item
+  std::vector<Index> lines;         ///< the line of each item, from 1
 };
 
 /// Reads the file or pipe `path`, or for "-" standard input, as `options` say, with the ids of
 /// `tokenizer`. Columns are as they stand, without quotes; one text is cut at its end, of two the
-/// longer one first (CorpusFormat). Throws
+/// longer one first (CorpusFormat), or as the policy says. Throws
 /// InputError for a file without lines, a column that is not there, a label that is empty or not
 /// UTF-8 and a text without a token (by line), UsageError for columns that are no numbers or names,
 /// or the same one twice, and as LineEncoder::LineEncoder.

@@ -24,6 +24,7 @@ LineEncoder::LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& 
     : format_(options.format),
       field_(options.field),
       corrections_(options.corrections && options.format == CorpusFormat::kPairs),
+      policy_(options.policy),
       unknown_(tokenizer.roles().unk),
       around_(options.format == CorpusFormat::kPairs && !options.corrections
                   ? text::pair_tokens(tokenizer)
@@ -87,7 +88,8 @@ void LineEncoder::encode(text::IdEncoder& encoder, EncodedLines& piece) const {
 
 SequenceShape LineEncoder::shape() const {
   MASQUE_CHECK(format_ != CorpusFormat::kPairs);
-  return {format_ == CorpusFormat::kBlocks, around_.before, around_.after, room_, separator_};
+  return {
+      format_ == CorpusFormat::kBlocks, around_.before, around_.after, room_, separator_, policy_};
 }
 
 void LineEncoder::add_line(text::IdEncoder& encoder, std::string_view line,
@@ -116,10 +118,16 @@ void LineEncoder::add_pair(text::IdEncoder& encoder, std::string_view line,
                : join_pair(std::move(source), std::move(target), piece);
 }
 
-void LineEncoder::count_cut(std::size_t size, EncodedLines& piece) const {
+bool LineEncoder::is_taken(std::size_t size, EncodedLines& piece) const {
+  using Kind = evaluate::LengthPolicy::Kind;
   const auto tokens = static_cast<Index>(size);
   piece.cut.tokens += tokens;
-  if (tokens > room_) piece.cut.add({1, tokens - room_, 0});
+  if (tokens <= room_) return true;
+  const bool cuts = policy_ == Kind::kFirst;
+  piece.cut.add({1, cuts ? tokens - room_ : tokens, 0, cuts ? 0 : 1});
+  if (policy_ == Kind::kError)
+    piece.problem = evaluate::too_long(tokens + around_.size(), room_ + around_.size());
+  return cuts;
 }
 
 void LineEncoder::add_correction(std::vector<TokenId> source, std::vector<TokenId> target,
@@ -129,7 +137,7 @@ void LineEncoder::add_correction(std::vector<TokenId> source, std::vector<TokenI
     return;
   }
   const auto room = static_cast<std::size_t>(room_);
-  count_cut(source.size(), piece);
+  if (!is_taken(source.size(), piece)) return;
   source.resize(std::min(source.size(), room));
   target.resize(source.size());
   const std::size_t first = piece.ids.size();
@@ -146,7 +154,7 @@ void LineEncoder::add_correction(std::vector<TokenId> source, std::vector<TokenI
 void LineEncoder::join_pair(std::vector<TokenId> source, std::vector<TokenId> target,
                             EncodedLines& piece) const {
   const auto room = static_cast<std::size_t>(room_);
-  count_cut(source.size() + target.size(), piece);
+  if (!is_taken(source.size() + target.size(), piece)) return;
   if (source.size() + target.size() > room) {  // longest first, as transformers
     const bool source_shorter = source.size() <= target.size();
     std::vector<TokenId>& shorter = source_shorter ? source : target;

@@ -24,7 +24,7 @@ struct EncodedLines {
   std::uint64_t lines = 0;             ///< that were read
   RepairedLines repaired;              ///< what was not UTF-8 in them
   RepairedLines surrogates;            ///< in JSON: lone surrogates
-  CutText cut;                         ///< in pairs: what is beyond the length
+  CutText cut;                         ///< in pairs: what is beyond the length, cut or skipped
   Index left_out = 0;                  ///< in corrections: pairs of different numbers of tokens
   /// Problem of the last of `lines`; then nothing after it was read.
   std::string problem;
@@ -46,19 +46,22 @@ class LineEncoder {
   /// Fills everything of `piece` but its text, which is encoded. `encoder` has no template; it
   /// belongs to the calling thread.
   void encode(text::IdEncoder& encoder, EncodedLines& piece) const;
+  /// Counts a text or pair of `size` tokens in `piece`, with a problem if it is refused as too
+  /// long; whether it is read, whole or cut. Of pairs encode() does it.
+  bool is_taken(std::size_t size, EncodedLines& piece) const;
 
  private:
   void add_line(text::IdEncoder& encoder, std::string_view line, EncodedLines& piece) const;
   void add_pair(text::IdEncoder& encoder, std::string_view line, EncodedLines& piece) const;
   void join_pair(std::vector<TokenId> source, std::vector<TokenId> target,
                  EncodedLines& piece) const;
-  void count_cut(std::size_t size, EncodedLines& piece) const;
   void add_correction(std::vector<TokenId> source, std::vector<TokenId> target,
                       EncodedLines& piece) const;
 
   CorpusFormat format_;
   std::optional<std::string> field_;
   bool corrections_;
+  evaluate::LengthPolicy::Kind policy_;
   std::optional<TokenId> unknown_;
   text::TemplateTokens around_;
   std::optional<TokenId> separator_, begin_;
