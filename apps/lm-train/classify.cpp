@@ -28,6 +28,7 @@
 #include "text/tokenizer.hpp"
 #include "timing.hpp"
 #include "train/classify/classify_run.hpp"
+#include "train/run/starting_design.hpp"
 #include "train/run/training_loop.hpp"
 
 namespace masque::lm_train {
@@ -71,7 +72,9 @@ train::ClassifierStart open_start(const ClassifyCommand& o, const text::Tokenize
     train::DesignRecipe recipe = classify_options(o, 1, o.common.seed).design;
     recipe.vocab_size = tokens;
     recipe.max_position_embeddings = o.length.value_or(128);
-    return train::start_of(recipe, tokenizer);
+    train::ClassifierStart start = train::start_of(recipe, tokenizer);
+    train::check_token_types(tokenizer, start.design);
+    return start;
   }
   train::ClassifierStart start = train::start_of(*o.model, o.mask == "full");
   if (start.problem != o.problem) start.names.clear();
@@ -81,6 +84,7 @@ train::ClassifierStart open_start(const ClassifyCommand& o, const text::Tokenize
         fmt::format("the tokenizer has {} tokens, expected at most {}, the vocabulary of the model",
                     tokens, start.design.vocab_size));
   }
+  train::check_token_types(tokenizer, start.design);
   return start;
 }
 
@@ -204,13 +208,13 @@ void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& sessio
   session.notes(all.tokenizer.parts().path, all.tokenizer.warnings());
   all.start = open_start(o, all.tokenizer);
   if (o.model) commands::note_model(*o.model, all.start.model->design(), session);
+  if (o.model && o.output && exists(join(*o.model, model::kTrainingStateName)))
+    session.note(
+        fmt::format("{}: {}", *o.model, surgery::left_out_note(model::kTrainingStateName)));
   train::LabelledOptions reading = labelled_options(o);
   reading.length = choose_length(o, all.start);
   all.train.read = train::read_labelled(o.text, all.tokenizer, reading);
   commands::note_corpus(all.train.read.corpus, session);
-  if (o.model && o.output && exists(join(*o.model, model::kTrainingStateName)))
-    session.note(
-        fmt::format("{}: {}", *o.model, surgery::left_out_note(model::kTrainingStateName)));
   if (o.problem == train::ProblemType::kRegression) {
     all.train.texts = texts_of(o, all.train, {});
     open_numbers(o, all, session);

@@ -382,6 +382,7 @@ class Loop {
     };
     bool has_learned = true;
     const std::exception_ptr failed = caught([&] {
+      if (began_here_) run_.check_saved(options_.output);
       run_steps(trainer(), loop, ranks_);
       has_learned = !log_.has_only_empty_steps();
       if (ranks_.is_first() && !has_learned) {

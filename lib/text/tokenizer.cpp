@@ -11,6 +11,7 @@
 
 #include "base/digest/hash.hpp"
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/file/file.hpp"
 #include "base/string/utf8.hpp"
 #include "base/thread/interrupt.hpp"
@@ -59,6 +60,32 @@ std::uint32_t next_word(const Encoding& text) {
   return text.words.empty() ? 0 : text.words.back() + 1;
 }
 
+/// Adds to `warnings` the tokens of the template whose ids are not those of the vocabulary.
+void note_template_ids(const Tokenizer& tokenizer, std::vector<std::string>& warnings) {
+  const PostProcessor* processor = tokenizer.parts().post_processor.get();
+  if (processor == nullptr) return;
+  std::vector<std::string> looked_at;
+  for (const std::size_t texts : {1U, 2U}) {
+    std::vector<Encoding> parts(texts);
+    processor->process(parts, true);
+    for (const Encoding& part : parts) {
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        const std::string& token = part.tokens[i];
+        const auto own = tokenizer.find(token);
+        if (own == part.ids[i] || std::ranges::find(looked_at, token) != looked_at.end()) continue;
+        looked_at.push_back(token);
+        const std::string_view is = tokenizer.token(part.ids[i]);
+        warnings.push_back(fmt::format(
+            "the template puts the id {} ({}) for '{}', which {}: as in transformers, {} counts",
+            part.ids[i], is.empty() ? "of no token" : fmt::format("'{}'", escape(is)),
+            escape(token),
+            own ? fmt::format("has the id {} in the vocabulary", *own) : "the vocabulary lacks",
+            part.ids[i]));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
@@ -66,6 +93,7 @@ Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
                        parts_.warnings);
   parts_.added.clear();
   roles_ = find_roles([this](std::string_view token) { return find(token); }, parts_.role_names);
+  note_template_ids(*this, parts_.warnings);
 }
 
 void Tokenizer::encode_words(AlignedText part, Encoding& out, std::uint32_t type_id) const {
@@ -305,6 +333,13 @@ std::string tokenizer_digest(const Tokenizer& tokenizer) {
     hasher->add(std::as_bytes(std::span(ids)));
   }
   return hasher->digest();
+}
+
+bool read_alike(const Tokenizer& a, const Tokenizer& b) {
+  const auto around = [](const Tokenizer& tokenizer) {
+    return tokenizer.encode("", {.special = true}).ids;
+  };
+  return around(a) == around(b) && tokenizer_digest(a) == tokenizer_digest(b);
 }
 
 TemplateTokens template_tokens(const Tokenizer& tokenizer, std::size_t texts) {

@@ -70,6 +70,10 @@ enum class WordMark {
   kSpace,         ///< a character (Ġ, ▁) in front says that a word begins
 };
 
+/// TokenizerParts::format of a file with a token a line, which is named "chars:FILE" or
+/// "whitespace:FILE".
+inline constexpr std::string_view kLinesFormat = "one token a line";
+
 /// What a tokenizer is made of.
 struct TokenizerParts {
   std::string path;    ///< of the file or folder, for messages
@@ -99,10 +103,12 @@ struct TokenizerParts {
 class IdEncoder;
 class Tokenizer;
 
-/// The tokenizer_class without which a folder with the text `config` as config.json would read the
-/// vocabulary in another way than `tokenizer` was; nothing if it would not. Reads the files again.
-std::optional<std::string> needed_tokenizer_class(const Tokenizer& tokenizer,
-                                                  const std::string& config);
+/// Members of tokenizer_config.json and their values, which are JSON.
+using TokenizerSettings = std::vector<std::pair<std::string, std::string>>;
+/// The settings without which a folder with the text `config` as config.json would read the
+/// vocabulary in another way than `tokenizer` was: its class, and the roles of the class that no
+/// token has. Empty if it would not. Reads the files again.
+TokenizerSettings needed_settings(const Tokenizer& tokenizer, const std::string& config);
 
 /// A tokenizer. Immutable and thread-safe. Same ids, tokens and offsets as Hugging Face's
 /// tokenizers 0.23.
@@ -204,6 +210,8 @@ Tokenizer lowercased(const Tokenizer& tokenizer);
 /// that it makes of a few lines in several scripts, in hexadecimal digits: tokenizers with
 /// different digests are different. O(vocabulary).
 std::string tokenizer_digest(const Tokenizer& tokenizer);
+/// Whether `a` and `b` have the same digest and put the same tokens around a text.
+bool read_alike(const Tokenizer& a, const Tokenizer& b);
 
 // What a tokenizer's template puts around texts.
 

@@ -163,6 +163,51 @@ TEST_CASE("options of a tokenizer.json that its class has otherwise in transform
   CHECK(warnings(R"({"tokenizer_class":"T5Tokenizer","extra_ids":0})", t5).empty());
 }
 
+TEST_CASE("a token of the template that the vocabulary lacks, or numbers otherwise, is named") {
+  test::TempFolder folder;
+  const auto open = [&](const std::string& settings, const std::string& json) {
+    test::write_file(folder / "tokenizer_config.json", settings);
+    test::write_file(folder / "tokenizer.json", json);
+    return warnings_of(folder);
+  };
+  const auto nllb = [](const std::string& languages) {
+    return R"({"model":{"type":"BPE","unk_token":"<unk>","fuse_unk":true,"merges":[],"vocab":)"
+           R"({"<s>":0,"<pad>":1,"</s>":2,"<unk>":3,"▁":4)" +
+           languages + R"(}},"pre_tokenizer":{"type":"Metaspace","replacement":"▁",)" +
+           R"("prepend_scheme":"always","split":true}})";
+  };
+  // transformers 5.24 adds 202 languages, and begins each text with the id of a new one.
+  const std::string named = R"({"tokenizer_class":"NllbTokenizer")";
+  CHECK(test::message_of([&] { open(named + "}", nllb("")); }) ==
+        (folder / "tokenizer.json") +
+            ": no token 'eng_Latn', which the template of tokenizer_class 'NllbTokenizer' in "
+            "tokenizer_config.json needs and transformers 5 adds with a new id: expected it in the "
+            "vocabulary");
+  CHECK(open(named + "}", nllb(R"(,"eng_Latn":5)"))
+            .starts_with("transformers 5 adds special tokens for tokenizer_class 'NllbTokenizer' "
+                         "in tokenizer_config.json that tokenizer.json does not have: 'ace_Arab' "
+                         "and 201 more"));
+  // A list replaces the languages: then the unknown token stands for the language.
+  CHECK(open(named + R"(,"extra_special_tokens":[]})", nllb("")) ==
+        "the template puts the id 3 ('<unk>') for 'eng_Latn', which the vocabulary lacks: as in "
+        "transformers, 3 counts\n");
+  CHECK(Tokenizer::open(folder.path()).encode("", {.special = true}).ids == Ids{3, 2});
+  const auto of_file = [](const char* id) {
+    return R"({"model":{"type":"WordLevel","unk_token":"a","vocab":{"a":0,"[CLS]":1}},)"
+           R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":)"
+           R"({"id":"[CLS]","type_id":0}},{"Sequence":{"id":"A","type_id":0}}],"pair":[],)"
+           R"("special_tokens":{"[CLS]":{"id":"[CLS]","tokens":["[CLS]"],"ids":[)" +
+           std::string(id) + "]}}}}";
+  };
+  CHECK(open("{}", of_file("1")).empty());
+  CHECK(open("{}", of_file("0")) ==
+        "the template puts the id 0 ('a') for '[CLS]', which has the id 1 in the vocabulary: as in "
+        "transformers, 0 counts\n");
+  CHECK(open("{}", of_file("101")) ==
+        "the template puts the id 101 (of no token) for '[CLS]', which has the id 1 in the "
+        "vocabulary: as in transformers, 101 counts\n");
+}
+
 TEST_CASE("clean_up_tokenization_spaces is of decoded text, but not of byte-pair encodings") {
   test::TempFolder folder;
   test::write_file(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ndo\nnot\n'\nt\n.\n");

@@ -247,20 +247,64 @@ TEST_CASE("next to another config.json a vocabulary may need the name of its cla
   const std::string path = folder.path() + "/vocab.txt";
   std::ofstream(path) << "<s>\n</s>\n[UNK]\n[CLS]\n[SEP]\na\n";
   const Tokenizer bert = Tokenizer::open(path);
-  CHECK(needed_tokenizer_class(bert, R"({"model_type": "mpnet"})") == "BertTokenizer");
-  CHECK(needed_tokenizer_class(bert, R"({"model_type": "masque", "base_model_type": "mpnet"})") ==
-        "BertTokenizer");
-  CHECK(needed_tokenizer_class(bert, R"({"model_type": "roberta"})") == "BertTokenizer");
-  CHECK_FALSE(needed_tokenizer_class(bert, R"({"model_type": "llama"})"));
+  // Its vocabulary lacks [PAD] and [MASK], which the class would add.
+  const TokenizerSettings named{
+      {"tokenizer_class", "\"BertTokenizer\""}, {"pad_token", "null"}, {"mask_token", "null"}};
+  CHECK(needed_settings(bert, R"({"model_type": "mpnet"})") == named);
+  CHECK(needed_settings(bert, R"({"model_type": "masque", "base_model_type": "mpnet"})") == named);
+  CHECK(needed_settings(bert, R"({"model_type": "roberta"})") == named);
+  CHECK(needed_settings(bert, R"({"model_type": "llama"})").empty());
   std::ofstream(folder.path() + "/config.json") << R"({"model_type": "mpnet"})";
   const Tokenizer mpnet = Tokenizer::open(path);
-  CHECK(needed_tokenizer_class(mpnet, R"({"model_type": "bert"})") == "MPNetTokenizer");
-  CHECK_FALSE(needed_tokenizer_class(mpnet, R"({"model_type": "mpnet"})"));
+  CHECK(needed_settings(mpnet, R"({"model_type": "bert"})").front() ==
+        std::pair<std::string, std::string>("tokenizer_class", "\"MPNetTokenizer\""));
+  CHECK(needed_settings(mpnet, R"({"model_type": "mpnet"})").empty());
   // A class that is named already counts, whatever the model.
   std::ofstream(folder.path() + "/tokenizer_config.json")
       << R"({"tokenizer_class": "BertTokenizer"})";
-  CHECK_FALSE(needed_tokenizer_class(Tokenizer::open(path), R"({"model_type": "mpnet"})"));
-  CHECK_FALSE(needed_tokenizer_class(Tokenizer::open("bytes"), R"({"model_type": "mpnet"})"));
+  CHECK(needed_settings(Tokenizer::open(path), R"({"model_type": "mpnet"})").empty());
+  CHECK(needed_settings(Tokenizer::open("bytes"), R"({"model_type": "mpnet"})").empty());
+}
+
+TEST_CASE("next to another config.json the files of any vocabulary are read as before") {
+  const std::string json =
+      R"({"added_tokens":[{"id":0,"content":"[CLS]","special":true},{"id":1,"content":"[SEP]","special":true}],)"
+      R"("normalizer":null,"pre_tokenizer":null,"decoder":null,"post_processor":null,)"
+      R"("model":{"type":"BPE","vocab":{"[CLS]":0,"[SEP]":1,"a":2,"b":3},"merges":[]}})";
+  const std::string pieces = R"({"<s>":0,"</s>":1,"a":2,"b":3})";
+  struct Case {
+    std::string name;
+    std::vector<std::pair<std::string, std::string>> files;
+  };
+  const std::vector<Case> cases{
+      {"tokenizer.json", {{"tokenizer.json", json}}},
+      {"tokenizer.json of a class",
+       {{"tokenizer.json", json}, {"config.json", R"({"model_type":"gpt2"})"}}},
+      {"vocab.json", {{"vocab.json", pieces}, {"merges.txt", "#version: 0.2\n"}}},
+      {"vocab.txt", {{"vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\nb\n"}}},
+      {"vocab.txt of a type",
+       {{"vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\nb\n"},
+        {"config.json", R"({"model_type":"bert"})"}}}};
+  for (const Case& one : cases) {
+    test::TempFolder from;
+    for (const auto& [name, text] : one.files) test::write_file(from / name, text);
+    const Tokenizer before = Tokenizer::open(from.path());
+    for (const char* type : {"bert", "gpt2", "roberta", "llama", "masque", "xlnet", "tta", "mpnet",
+                             "deberta-v2", "gpt_neox", "electra", "roformer", "albert", "t5"}) {
+      INFO(one.name, " next to a model of ", type);
+      test::TempFolder to;
+      for (const auto& [name, text] : one.files) test::write_file(to / name, text);
+      const std::string config = fmt::format(R"({{"model_type":"{}"}})", type);
+      test::write_file(to / "config.json", config);
+      std::string settings = "{}";
+      for (const auto& [name, value] : needed_settings(before, config))
+        settings = set_json_member(settings, {name}, value);
+      test::write_file(to / "tokenizer_config.json", settings);
+      const Tokenizer after = Tokenizer::open(to.path());
+      CHECK(after.size() == before.size());
+      CHECK(read_alike(after, before));
+    }
+  }
 }
 
 TEST_CASE("unsupported parts are refused by name") {

@@ -29,14 +29,6 @@ bool is_unigram(std::string_view kind) {
                           "mbart", "mbart50"});
 }
 
-/// The special tokens of the class `kind`.
-std::span<const ClassRole> roles_of(std::string_view kind) {
-  if (is_one_of(kind, {"bert", "roformer"})) return word_roles(false);
-  if (kind == "mpnet") return word_roles(true);
-  if (is_byte_level(kind)) return byte_level_roles(kind);
-  return spiece_class_roles(kind);
-}
-
 /// The post-processor that the constructor of the class `kind` sets, whatever tokenizer.json has;
 /// empty if it sets none.
 std::string processor_of(std::string_view kind, const TokenFinder& find,
@@ -329,10 +321,10 @@ void note_other_unknown(const JsonValue& json, const FolderConfig& config, const
                   escape(own), escape(*of_class), config.tokenizer.named));
 }
 
-/// Notes special tokens that the class adds to those of tokenizer.json: Llama's and Gemma's, T5's
-/// sentinels, mBART's languages.
-void note_missing_tokens(const FolderConfig& config, const std::string& kind,
-                         TokenizerParts& parts) {
+/// Notes special tokens that the class adds to those of tokenizer.json (Llama's and Gemma's, T5's
+/// sentinels, the languages of mBART and NLLB), and returns them.
+std::vector<std::string> note_missing_tokens(const FolderConfig& config, const std::string& kind,
+                                             TokenizerParts& parts) {
   std::vector<std::string> names;
   const std::span<const ClassRole> roles = spiece_bpe_roles(kind);
   const FolderConfig with_roles = with_class_roles(config, roles);
@@ -346,15 +338,36 @@ void note_missing_tokens(const FolderConfig& config, const std::string& kind,
   std::erase_if(names, [&](const std::string& name) {
     return std::ranges::find(parts.added, name, &AddedToken::content) != parts.added.end();
   });
-  if (names.empty()) return;
+  if (names.empty()) return names;
   const std::string more = names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "";
   parts.warnings.push_back(
       fmt::format("transformers 5 adds special tokens for {} that tokenizer.json does not have: "
                   "'{}'{}: ids of texts with them differ",
                   config.tokenizer.named, escape(names.front()), more));
+  return names;
+}
+
+/// Refuses a template whose tokens the class adds to those of tokenizer.json: every text would have
+/// other ids, and one that no row of the model's table is for.
+void check_template(const std::vector<std::string>& missing, const std::vector<std::string>& needed,
+                    const FolderConfig& config, const std::string& path) {
+  for (const std::string& token : needed) {
+    if (std::ranges::find(missing, token) == missing.end()) continue;
+    throw InputError(path, fmt::format("no token '{}', which the template of {} needs and "
+                                       "transformers 5 adds with a new id: expected it in the "
+                                       "vocabulary",
+                                       escape(token), config.tokenizer.named));
+  }
 }
 
 }  // namespace
+
+std::span<const ClassRole> roles_of_class(std::string_view kind) {
+  if (is_one_of(kind, {"bert", "roformer"})) return word_roles(false);
+  if (kind == "mpnet") return word_roles(true);
+  if (is_byte_level(kind)) return byte_level_roles(kind);
+  return spiece_class_roles(kind);
+}
 
 void apply_class(const JsonValue& json, const FolderConfig& folder, TokenizerParts& parts) {
   const std::string& kind = folder.tokenizer.architecture;
@@ -365,19 +378,27 @@ void apply_class(const JsonValue& json, const FolderConfig& folder, TokenizerPar
     add_folder_tokens(folder, parts.added);
     return;
   }
-  FolderConfig config = with_class_roles(folder, roles_of(kind));
+  parts.kind = kind;
+  FolderConfig config = with_class_roles(folder, roles_of_class(kind));
   check_ids(config, parts);
   check_settings(folder, json, kind, parts);
   set_mask_flags(config, kind);
   add_folder_tokens(config, parts.added);
   note_other_steps(json, config, kind, parts);
   note_other_unknown(json, config, kind, parts);
-  note_missing_tokens(config, kind, parts);
+  const std::vector<std::string> missing = note_missing_tokens(config, kind, parts);
   if (kind == "qwen2") reset_special_flags(config, parts.added);
   if (kind == "clip")
     parts.decoder = make_decoder(parse_json_file(clip_decoder(), parts.path), parts.path);
-  const std::string processor =
-      processor_of(kind, finder_with(parts.steps.model, parts.added), config);
+  const TokenFinder find = finder_with(parts.steps.model, parts.added);
+  std::vector<std::string> absent;
+  const TokenFinder noting = [&](std::string_view token) {
+    const auto id = find(token);
+    if (!id) absent.emplace_back(token);
+    return id;
+  };
+  const std::string processor = processor_of(kind, noting, config);
+  check_template(missing, absent, config, parts.path);
   if (processor.empty() || processor == "null") return;
   parts.post_processor = make_post_processor(parse_json_file(processor, parts.path), parts.path);
 }

@@ -59,7 +59,7 @@ TokenizerParts read_lines(const std::string& path, bool characters) {
   const std::string json = tokenizer_json(parts_text);
   TokenizerParts parts =
       assemble(parse_json_file(json, path), model, characters ? "characters" : "WordLevel", path);
-  parts.format = "one token a line";
+  parts.format = kLinesFormat;
   if (!parts.make_fast)
     parts.make_fast = [](const Steps& steps, bool) { return make_plain_encoder(steps); };
   return parts;

@@ -76,6 +76,8 @@ inline constexpr std::array kDebertaRoles{ClassRole{"bos", "[CLS]"},  ClassRole{
                                           ClassRole{"pad", "[PAD]"},  ClassRole{"cls", "[CLS]"},
                                           ClassRole{"mask", "[MASK]"}};
 
+/// The special tokens that the class `kind` adds where its files name none; empty for others.
+std::span<const ClassRole> roles_of_class(std::string_view kind);
 /// `config` with those of `defaults` whose role its files neither name nor set to null.
 FolderConfig with_class_roles(FolderConfig config, std::span<const ClassRole> defaults);
 /// Those of `roles` whose tokens `model` has.

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json/json_writer.hpp"
+#include "base/string/split.hpp"
 #include "base/string/utf8.hpp"
 #include "base/thread/interrupt.hpp"
 #include "text/open/tokenizer_files.hpp"
@@ -460,6 +461,31 @@ constexpr std::array kMbart50Languages{
     "af_ZA", "az_AZ", "bn_IN", "fa_IR", "he_IL", "hr_HR", "id_ID", "ka_GE", "km_KH",
     "mk_MK", "ml_IN", "mn_MN", "mr_IN", "pl_PL", "ps_AF", "pt_XX", "sv_SE", "sw_KE",
     "ta_IN", "te_IN", "th_TH", "tl_XX", "uk_UA", "ur_PK", "xh_ZA", "gl_ES", "sl_SI"};
+/// NLLB's, with spaces between them.
+constexpr std::string_view kNllbLanguages =
+    "ace_Arab ace_Latn acm_Arab acq_Arab aeb_Arab afr_Latn ajp_Arab aka_Latn amh_Ethi "
+    "apc_Arab arb_Arab ars_Arab ary_Arab arz_Arab asm_Beng ast_Latn awa_Deva ayr_Latn "
+    "azb_Arab azj_Latn bak_Cyrl bam_Latn ban_Latn bel_Cyrl bem_Latn ben_Beng bho_Deva "
+    "bjn_Arab bjn_Latn bod_Tibt bos_Latn bug_Latn bul_Cyrl cat_Latn ceb_Latn ces_Latn "
+    "cjk_Latn ckb_Arab crh_Latn cym_Latn dan_Latn deu_Latn dik_Latn dyu_Latn dzo_Tibt "
+    "ell_Grek eng_Latn epo_Latn est_Latn eus_Latn ewe_Latn fao_Latn pes_Arab fij_Latn "
+    "fin_Latn fon_Latn fra_Latn fur_Latn fuv_Latn gla_Latn gle_Latn glg_Latn grn_Latn "
+    "guj_Gujr hat_Latn hau_Latn heb_Hebr hin_Deva hne_Deva hrv_Latn hun_Latn hye_Armn "
+    "ibo_Latn ilo_Latn ind_Latn isl_Latn ita_Latn jav_Latn jpn_Jpan kab_Latn kac_Latn "
+    "kam_Latn kan_Knda kas_Arab kas_Deva kat_Geor knc_Arab knc_Latn kaz_Cyrl kbp_Latn "
+    "kea_Latn khm_Khmr kik_Latn kin_Latn kir_Cyrl kmb_Latn kon_Latn kor_Hang kmr_Latn "
+    "lao_Laoo lvs_Latn lij_Latn lim_Latn lin_Latn lit_Latn lmo_Latn ltg_Latn ltz_Latn "
+    "lua_Latn lug_Latn luo_Latn lus_Latn mag_Deva mai_Deva mal_Mlym mar_Deva min_Latn "
+    "mkd_Cyrl plt_Latn mlt_Latn mni_Beng khk_Cyrl mos_Latn mri_Latn zsm_Latn mya_Mymr "
+    "nld_Latn nno_Latn nob_Latn npi_Deva nso_Latn nus_Latn nya_Latn oci_Latn gaz_Latn "
+    "ory_Orya pag_Latn pan_Guru pap_Latn pol_Latn por_Latn prs_Arab pbt_Arab quy_Latn "
+    "ron_Latn run_Latn rus_Cyrl sag_Latn san_Deva sat_Beng scn_Latn shn_Mymr sin_Sinh "
+    "slk_Latn slv_Latn smo_Latn sna_Latn snd_Arab som_Latn sot_Latn spa_Latn als_Latn "
+    "srd_Latn srp_Cyrl ssw_Latn sun_Latn swe_Latn swh_Latn szl_Latn tam_Taml tat_Cyrl "
+    "tel_Telu tgk_Cyrl tgl_Latn tha_Thai tir_Ethi taq_Latn taq_Tfng tpi_Latn tsn_Latn "
+    "tso_Latn tuk_Latn tum_Latn tur_Latn twi_Latn tzm_Tfng uig_Arab ukr_Cyrl umb_Latn "
+    "urd_Arab uzn_Latn vec_Latn vie_Latn war_Latn wol_Latn xho_Latn ydd_Hebr yor_Latn "
+    "yue_Hant zho_Hans zho_Hant zul_Latn";
 constexpr std::string_view kSentinel = "<extra_id_";
 
 /// How many sentinels T5 adds to the pieces.
@@ -484,6 +510,12 @@ std::vector<std::string> sentinels(const FolderConfig& config) {
 }
 
 std::vector<std::string> languages(std::string_view kind) {
+  if (kind == "nllb") {
+    std::vector<std::string> out;
+    for (const std::string_view code : split_terminated(kNllbLanguages, ' '))
+      out.emplace_back(code);
+    return out;
+  }
   std::vector<std::string> out(kMbartLanguages.begin(), kMbartLanguages.end());
   if (kind == "mbart50") out.insert(out.end(), kMbart50Languages.begin(), kMbart50Languages.end());
   return out;
@@ -628,6 +660,8 @@ ClassModel read_unigram_class(SpieceModel& spiece, const std::string& path,
 std::vector<std::string> class_tokens(const SpieceModel& spiece, const FolderConfig& config,
                                       const std::string& kind) {
   if (kind.starts_with("mbart")) return languages(kind);
+  // In transformers the pieces of a file are the list that replaces NLLB's own.
+  if (kind == "nllb" && spiece.pieces.empty()) return languages(kind);
   if (kind != "t5") return {};
   const auto own = std::ranges::count_if(spiece.pieces, [](const ScoredPiece& piece) {
     const bool added = piece.type == PieceType::kControl || piece.type == PieceType::kUserDefined;

@@ -47,8 +47,9 @@ ClassModel read_any_model(const SpieceModel& spiece, const std::string& path,
 /// "null" if one is missing.
 std::string spiece_processor(const TokenFinder& find, const FolderConfig& config,
                              const std::string& kind);
-/// Special tokens of the class `kind` that have no role and that no file lists: mBART's languages,
-/// T5's sentinels unless `spiece` has them. Throws InputError about the settings of `config`.
+/// Special tokens of the class `kind` that have no role and that no file lists: the languages of
+/// mBART and, where `spiece` is empty, of NLLB; T5's sentinels unless `spiece` has them. Throws
+/// InputError about the settings of `config`.
 std::vector<std::string> class_tokens(const SpieceModel& spiece, const FolderConfig& config,
                                       const std::string& kind);
 

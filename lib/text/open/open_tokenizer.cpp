@@ -9,6 +9,7 @@
 #include "base/string/comma_list.hpp"
 #include "base/string/split.hpp"
 #include "base/string/text_encoding.hpp"
+#include "text/open/convert.hpp"
 #include "text/open/tokenizer_files.hpp"
 #include "text/step/json_fields.hpp"
 #include "text/unicode/space_marks.hpp"
@@ -198,23 +199,56 @@ TokenizerParts open_file_parts(const std::string& path, const TokenizerOptions& 
   throw InputError(path, "unknown kind of tokenizer, expected .json, .txt, .model or .tiktoken");
 }
 
+/// The class that must be named where files `name` another, so that the vocabulary of `parts` is
+/// read as it was: by no class.
+std::optional<std::string> class_of_none(const TokenizerParts& parts, const TokenizerName& names) {
+  if (parts.format == "spiece.model")
+    return names.named.empty() ? std::nullopt : std::optional(tokenizer_class_of("sentencepiece"));
+  // A file of another name becomes a tokenizer.json, to which a class applies.
+  const bool is_new = names.is_type || base_name(parts.path) != "tokenizer.json";
+  if (names.architecture.empty() || names.is_general || !is_new) return std::nullopt;
+  return "PreTrainedTokenizerFast";
+}
+
+/// The same where a class has read it.
+std::optional<std::string> class_of_one(const Tokenizer& tokenizer, const TokenizerName& names,
+                                        const std::string& config) {
+  const TokenizerParts& parts = tokenizer.parts();
+  const std::string own = tokenizer_class_of(parts.kind);
+  const bool is_class = !names.architecture.empty() && !names.is_general;
+  if (parts.format == "tokenizer.json")
+    return is_class && names.architecture == parts.kind ? std::nullopt : std::optional(own);
+  if (parts.format == "vocab.txt" && has_chinese_words(*parts.steps.model) &&
+      names.architecture == "roformer")
+    return own;
+  const bool reads_other_file =
+      names.is_type && is_class && names.file != first_tokenizer_class(parts.kind).file;
+  if (reads_other_file) return own;
+  const Tokenizer again = Tokenizer::open(parts.path, {.config = config});
+  if (again.parts().kind == parts.kind && read_alike(again, tokenizer)) return std::nullopt;
+  return own;
+}
+
 }  // namespace
 
-std::optional<std::string> needed_tokenizer_class(const Tokenizer& tokenizer,
-                                                  const std::string& config) {
+TokenizerSettings needed_settings(const Tokenizer& tokenizer, const std::string& config) {
+  TokenizerSettings out;
   const TokenizerParts& parts = tokenizer.parts();
-  if (parts.kind.empty()) return std::nullopt;
+  const bool has_class = !parts.kind.empty();
+  if (!has_class && parts.format != "tokenizer.json" && parts.format != "spiece.model") return out;
   const FolderConfig folder = read_folder_config(folder_of(parts.path));
-  const TokenizerName name = config_tokenizer(config, folder.settings);
-  if (parts.format == "vocab.txt" && has_chinese_words(*parts.steps.model) &&
-      name.architecture == "roformer")
-    return tokenizer_class_of(parts.kind);
-  const bool reads_other_file = name.is_type && !name.is_general && !name.architecture.empty() &&
-                                name.file != first_tokenizer_class(parts.kind).file;
-  if (reads_other_file) return tokenizer_class_of(parts.kind);
-  const Tokenizer again = Tokenizer::open(parts.path, {.config = config});
-  if (again.parts().kind == parts.kind) return std::nullopt;
-  return tokenizer_class_of(parts.kind);
+  const TokenizerName names = config_tokenizer(config, folder.settings);
+  const auto named =
+      has_class ? class_of_one(tokenizer, names, config) : class_of_none(parts, names);
+  if (!named) return out;
+  out.emplace_back("tokenizer_class", quote_json(*named));
+  // A class that is named adds its special tokens to a vocabulary that lacks them; what was read
+  // without one has only those of its vocabulary.
+  for (const auto& [role, token] : roles_of_class(parts.kind)) {
+    if (!role_of(folder, role) && !tokenizer.find(token))
+      out.emplace_back(fmt::format("{}_token", role), "null");
+  }
+  return out;
 }
 
 Tokenizer Tokenizer::open(const std::string& path, const TokenizerOptions& options) {

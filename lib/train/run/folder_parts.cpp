@@ -45,21 +45,27 @@ std::string vocabulary_name(const std::string& path) {
   return known || !name.ends_with(".model") ? name : "spiece.model";
 }
 
+bool is_regular(const std::string& path) {
+  return input_error_message([&] { InputFile::open(path); }) == std::nullopt;
+}
+
 }  // namespace
+
+bool has_files(const text::Tokenizer& tokenizer) {
+  const text::TokenizerParts& parts = tokenizer.parts();
+  return parts.format != text::kLinesFormat && is_regular(parts.path);
+}
 
 std::vector<store::OutputExtra> tokenizer_files(const text::Tokenizer& tokenizer,
                                                 const std::string& config,
                                                 std::deque<InputFile>& opened) {
   constexpr const char* kSettings = "tokenizer_config.json";
   const std::string& path = tokenizer.parts().path;
-  const auto is_file = [](const std::string& name) {
-    return input_error_message([&] { InputFile::open(name); }) == std::nullopt;
-  };
-  if (!is_file(path)) return {};  // built in
+  if (!has_files(tokenizer)) return {};
   const std::string folder = folder_of(path);
   std::vector<std::string> found = {path};
   const auto add = [&](const char* name) {
-    if (is_file(join(folder, name))) found.push_back(join(folder, name));
+    if (is_regular(join(folder, name))) found.push_back(join(folder, name));
   };
   if (base_name(path) == "vocab.json") add("merges.txt");
   for (const char* name : {kSettings, "special_tokens_map.json", "added_tokens.json"}) add(name);
@@ -70,11 +76,11 @@ std::vector<store::OutputExtra> tokenizer_files(const text::Tokenizer& tokenizer
     extras.push_back({own, store::CopyFrom{&file, 0}, file.size(), 0644});
   }
   std::optional<std::string> settings = text::tokenizer_config_by_name(folder);
-  if (const auto needed = text::needed_tokenizer_class(tokenizer, config)) {
+  if (const auto needed = text::needed_settings(tokenizer, config); !needed.empty()) {
     const std::string own = join(folder, kSettings);
-    if (!settings && is_file(own)) settings = read_text(own, kMostSettings);
-    settings = settings ? set_json_member(*settings, {"tokenizer_class"}, quote_json(*needed))
-                        : fmt::format("{{\"tokenizer_class\": {}}}\n", quote_json(*needed));
+    if (!settings && is_regular(own)) settings = read_text(own, kMostSettings);
+    if (!settings) settings = "{}\n";
+    for (const auto& [name, value] : needed) settings = set_json_member(*settings, {name}, value);
     std::erase_if(extras, [&](const store::OutputExtra& file) { return file.name == kSettings; });
   }
   if (settings) extras.push_back(text_file(kSettings, *settings));

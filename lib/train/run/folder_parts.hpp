@@ -22,11 +22,15 @@ inline constexpr const char* kMetricsName = "metrics.jsonl";
 store::OutputTensor float_tensor(const std::string& name, const Shape& shape,
                                  std::span<const float> values);
 
+/// Whether `tokenizer` is of files that a folder can have: not built in, nor one of lines, which no
+/// name in a folder stands for.
+bool has_files(const text::Tokenizer& tokenizer);
+
 /// Returns the files of `tokenizer`, which the model's folder gets too: its vocabulary, under the
 /// name that a folder has it (vocab.txt, tokenizer.json, …), and the settings that its folder has,
-/// or has in its name (text/open/google_folder.hpp), with a tokenizer_class if it would be read in
-/// another way next to the text `config` as config.json. The files are kept open in `opened`, which
-/// must stay until they are written. None of a tokenizer that is built in. Throws InputError.
+/// or has in its name (text/open/google_folder.hpp), with text::needed_settings() next to the text
+/// `config` as config.json. The files are kept open in `opened`, which must stay until they are
+/// written. None without has_files(). Throws InputError.
 std::vector<store::OutputExtra> tokenizer_files(const text::Tokenizer& tokenizer,
                                                 const std::string& config,
                                                 std::deque<InputFile>& opened);

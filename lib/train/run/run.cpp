@@ -260,6 +260,17 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
   model::save_model(folder, model_files(design_, weights), options);
 }
 
+void TrainingRun::check_saved(const std::string& folder) const {
+  if (!has_files(tokenizer_)) return;
+  const text::Tokenizer saved = text::Tokenizer::open(folder);
+  if (text::read_alike(saved, tokenizer_)) return;
+  throw InputError(tokenizer_.parts().path,
+                   fmt::format("next to the config.json of the new model ({}) these files are read "
+                               "as another tokenizer, of {} tokens, not {}: expected a "
+                               "tokenizer.json, or a tokenizer_class in tokenizer_config.json",
+                               saved_->family, saved.size(), tokenizer_.size()));
+}
+
 bool TrainingRun::has_state(const std::string& folder) {
   return !input_error_message([&] { InputFile::open(join(folder, kTrainingStateName)); });
 }

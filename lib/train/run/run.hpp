@@ -177,6 +177,9 @@ class TrainingRun {
   /// that name. Throws InputError if it cannot be written, and without `replace` if there is one
   /// already.
   void save(const std::string& folder, bool replace, const RunFiles& files) const;
+  /// Throws InputError if `folder`, which save() wrote, has the files of a tokenizer and reads them
+  /// as another one than the run's.
+  void check_saved(const std::string& folder) const;
   /// Writes the model alone with the tokenizer's files as `folder`, over an older one of the same;
   /// as one that was trained on sequences of `positions` tokens (set_trained_positions). Not of two
   /// networks but for kCorrect. Throws InputError if it cannot be written.

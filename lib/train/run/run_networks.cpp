@@ -128,6 +128,8 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
     make_one();
   }
   choose_trained();
+  // Records have token types of their own.
+  if (!objective_traits(options_.objective).reads_labels) check_token_types(tokenizer_, design_);
   if (objective_) check_mask_lengths(design_, corpus_, options_.requested.drop.rate > 0);
   trainer_ = std::make_unique<Trainer>(*loss_, parameters_, corpus_, options_.trainer, ranks);
   if (ranks.count() > 1) {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "base/error.hpp"
 #include "model/masks.hpp"
 #include "model/variants.hpp"
 
@@ -59,6 +62,17 @@ model::ModelWeights<float> starting_weights(const model::StartingModel& start,
     weights.decoder = {};
   }
   return weights;
+}
+
+void check_token_types(const text::Tokenizer& tokenizer, const model::Design& design) {
+  if (design.type_vocab_size == 0) return;
+  const std::vector<std::uint32_t> types = tokenizer.encode("", {.special = true}).type_ids;
+  const Index highest = types.empty() ? 0 : *std::ranges::max_element(types);
+  if (highest < design.type_vocab_size) return;
+  throw InputError(tokenizer.parts().path,
+                   fmt::format("the tokenizer's template has token type {}, expected 0 to {}: the "
+                               "model has {} token types",
+                               highest, design.type_vocab_size - 1, design.type_vocab_size));
 }
 
 DesignRecipe recipe_beside(const model::Design& design, Index longest) {

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "model/checkpoint/starting_model.hpp"
+#include "text/tokenizer.hpp"
 #include "train/network/recipe.hpp"
 
 namespace masque::train {
@@ -23,6 +24,11 @@ void adapt_starting_design(const model::StartingModel& start,
 /// head are left out. Throws as load_model.
 model::ModelWeights<float> starting_weights(const model::StartingModel& start,
                                             const model::Design& design);
+
+/// Throws InputError if the template of one text of `tokenizer` has a token type beyond the table
+/// of `design`: no text could be scored with what is trained. Designs without a table read any
+/// type.
+void check_token_types(const text::Tokenizer& tokenizer, const model::Design& design);
 
 /// Returns the recipe of a second network next to one of `design`: a plain transformer of its
 /// sizes, for scaled_recipe. Positions are those of `design` where recipes know them, else learned
