@@ -208,9 +208,6 @@ void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& sessio
   session.notes(all.tokenizer.parts().path, all.tokenizer.warnings());
   all.start = open_start(o, all.tokenizer);
   if (o.model) commands::note_model(*o.model, all.start.model->design(), session);
-  if (o.model && o.output && exists(join(*o.model, model::kTrainingStateName)))
-    session.note(
-        fmt::format("{}: {}", *o.model, surgery::left_out_note(model::kTrainingStateName)));
   train::LabelledOptions reading = labelled_options(o);
   reading.length = choose_length(o, all.start);
   all.train.read = train::read_labelled(o.text, all.tokenizer, reading);
@@ -233,6 +230,9 @@ void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& sessio
   all.pooling = o.pooling.value_or(all.start.pooling.value_or(train::ClassifierPooling::kFirst));
   check_pooling(all);
   choose_mask(o, all);
+  if (o.model && o.output && exists(join(*o.model, model::kTrainingStateName)))
+    session.note(
+        fmt::format("{}: {}", *o.model, surgery::left_out_note(model::kTrainingStateName)));
 }
 
 // The command.

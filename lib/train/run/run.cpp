@@ -266,9 +266,9 @@ void TrainingRun::check_saved(const std::string& folder) const {
   if (text::read_alike(saved, tokenizer_)) return;
   throw InputError(tokenizer_.parts().path,
                    fmt::format("next to the config.json of the new model ({}) these files are read "
-                               "as another tokenizer, of {} tokens, not {}: expected a "
-                               "tokenizer.json, or a tokenizer_class in tokenizer_config.json",
-                               saved_->family, saved.size(), tokenizer_.size()));
+                               "as another tokenizer: expected a tokenizer.json, or a "
+                               "tokenizer_class in tokenizer_config.json",
+                               saved_->family));
 }
 
 bool TrainingRun::has_state(const std::string& folder) {
