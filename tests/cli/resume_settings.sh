@@ -124,6 +124,7 @@ check new '' '--gradient-precision bf16'
 check new '--rate 0.5' '--seed 3'
 check new '' '--batch-size 3'
 check new '' '--length 12'
+check new '--length 8' '--policy skip'
 check new '' '--format blocks'
 check new '' '--diversity d1:0.1'
 # Objectives.
