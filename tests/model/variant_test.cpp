@@ -415,7 +415,7 @@ TEST_CASE("windows and angles by layer are saved as they are") {
     const TempFolder folder = TempFolder::in_memory();
     save_model(folder / "saved", design, test::random_weights<float>(design, 5));
     CHECK(same_design(load_model<float>(folder / "saved").design, design));
-    CHECK(config_of(design).family == "masque");
+    CHECK(saved_design(design).family == "masque");
   }
   const Design design = test::tiny_design(
       R"("window": "2, none", "position_embedding_type": "rotary", "rope_theta": "100, none")");

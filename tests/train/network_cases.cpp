@@ -159,7 +159,7 @@ std::vector<NetworkCase> network_cases() {
        {QueryKeyNorm::kHead, QueryKeyNorm::kEachHead, QueryKeyNorm::kWidth}) {
     add("norms of queries and keys", [&](Design& d) {
       d.query_key_norm = norm;
-      d.norm.weight_offset = 1;
+      d.norm.weight_offset = d.embedding_norm->weight_offset = d.head.norm->weight_offset = 1;
       d.num_key_value_heads = 1;
       d.position = model::PositionType::kRotary;
       for (LayerDesign& l : d.layers)
