@@ -145,7 +145,7 @@ constexpr KnownKeys kKnownKeys[] = {
     {"", "sliding_window", "", "how far a token reads", is_unused_window},
     {"", "use_sliding_window", "false", "how far a token reads"},
     {"", "attention_chunk_size attention_window local_attention", "", "how far a token reads"},
-    {"", "max_window_layers sliding_window_pattern", kAny},
+    {"", "max_window_layers sliding_window_pattern _sliding_window_pattern", kAny},
     {"", "layer_types", "", "how far a token reads", is_all_full_attention},
     {"", "final_logit_softcapping logit_softcapping logits_soft_cap", "", "a bound on the logits"},
     {"", "attn_logit_softcapping attention_logit_softcapping", "", "a bound on the scores"},

@@ -160,15 +160,13 @@ RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defau
                               ? defaults.share
                               : config.positive(defaults.share_name, defaults.share);
   const double share = rope.positive("partial_rotary_factor", fallback);
-  if (share > 1 || (defaults.fixed_share && share != 1)) {
-    const bool inside = rope.has("partial_rotary_factor");
-    (inside ? rope : config)
-        .refuse(inside ? "partial_rotary_factor" : defaults.share_name,
-                defaults.fixed_share ? "1" : "at most 1");
-  }
+  const bool has_share = rope.has("partial_rotary_factor");
+  const FamilyConfig& of_share = has_share ? rope : config;
+  const std::string_view share_name = has_share ? "partial_rotary_factor" : defaults.share_name;
+  if (share > 1 || (defaults.fixed_share && share != 1))
+    of_share.refuse(share_name, defaults.fixed_share ? "1" : "at most 1");
   const auto size = static_cast<Index>(static_cast<double>(head_size) * share);
-  check_rotary_size(
-      config, defaults.share_name.empty() ? "num_attention_heads" : defaults.share_name, size);
+  check_rotary_size(of_share, share_name.empty() ? "num_attention_heads" : share_name, size);
   RotaryDesign rotary;
   rotary.float_angles = true;
   Frequencies frequencies = plain_frequencies(theta, size);

@@ -108,12 +108,13 @@ CASES = [
     ("llama", "gemma3", tr.Gemma3ForCausalLM, DECODER | dict(head_dim=8)),
     ("llama", "olmo", tr.OlmoForCausalLM, DECODER),
     ("llama", "olmo2", tr.Olmo2ForCausalLM, DECODER),
-    ("llama", "phi", tr.PhiForCausalLM, DECODER | dict(qk_layernorm=True, num_attention_heads=3, num_key_value_heads=3)),
+    ("llama", "phi", tr.PhiForCausalLM, DECODER | dict(
+        qk_layernorm=True, num_attention_heads=3, num_key_value_heads=3)),
     ("llama", "phi3", tr.Phi3ForCausalLM, DECODER),
     ("llama", "stablelm", tr.StableLmForCausalLM, DECODER | dict(
-        qk_layernorm=True, use_qkv_bias=True, partial_rotary_factor=0.5)),
+        num_attention_heads=6, qk_layernorm=True, use_qkv_bias=True, partial_rotary_factor=0.5)),
     ("llama", "stablelm_parallel", tr.StableLmForCausalLM, DECODER | dict(
-        use_parallel_residual=True, partial_rotary_factor=0.5)),
+        num_attention_heads=6, use_parallel_residual=True, partial_rotary_factor=0.5)),
     ("llama", "smollm3", tr.SmolLM3ForCausalLM, DECODER | dict(mlp_bias=True)),
     ("llama", "granite", tr.GraniteForCausalLM, DECODER | dict(attention_bias=True)),
     ("llama", "cohere", tr.CohereForCausalLM, DECODER | dict(use_qk_norm=True)),
