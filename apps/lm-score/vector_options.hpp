@@ -19,7 +19,7 @@ enum class LongTexts {
 
 struct VectorCommand {
   commands::OpenModelOptions open;
-  std::optional<std::string> pooling;  ///< names, separated by commas
+  std::optional<evaluate::SentencePooling> pooling;
   bool normalize = false;
   bool whiten = false;
   std::optional<std::int64_t> dim;
