@@ -181,8 +181,8 @@ TEST_CASE("a token of the template that the vocabulary lacks, or numbers otherwi
   CHECK(test::message_of([&] { open(named + "}", nllb("")); }) ==
         (folder / "tokenizer.json") +
             ": no token 'eng_Latn', which the template of tokenizer_class 'NllbTokenizer' in "
-            "tokenizer_config.json needs and transformers 5 adds with a new id: expected it in the "
-            "vocabulary");
+            "tokenizer_config.json needs and transformers 5 adds with a new id: expected a "
+            "vocabulary that has it");
   CHECK(open(named + "}", nllb(R"(,"eng_Latn":5)"))
             .starts_with("transformers 5 adds special tokens for tokenizer_class 'NllbTokenizer' "
                          "in tokenizer_config.json that tokenizer.json does not have: 'ace_Arab' "

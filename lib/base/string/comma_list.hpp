@@ -39,9 +39,9 @@ std::string or_list(const Range& items) {
   return list;
 }
 
-/// A note that a limit leaves something of `source` out: "text: the first 5 of 32 sequences are
-/// evaluated; a larger FIELD reads more". `what` is "sequences are evaluated"; FIELD is the field
-/// `limit`.
+/// A note that only the `first` of `all` parts of `source` are read: "text: the first 5 of 32
+/// sequences are evaluated; a larger FIELD reads more". `what` is "sequences are evaluated"; FIELD
+/// is the field `limit`.
 inline std::string limit_note(std::string_view source, std::integral auto first,
                               std::integral auto all, std::string_view what,
                               std::string_view limit) {

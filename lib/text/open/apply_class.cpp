@@ -354,8 +354,8 @@ void check_template(const std::vector<std::string>& missing, const std::vector<s
   for (const std::string& token : needed) {
     if (std::ranges::find(missing, token) == missing.end()) continue;
     throw InputError(path, fmt::format("no token '{}', which the template of {} needs and "
-                                       "transformers 5 adds with a new id: expected it in the "
-                                       "vocabulary",
+                                       "transformers 5 adds with a new id: expected a "
+                                       "vocabulary that has it",
                                        escape(token), config.tokenizer.named));
   }
 }

@@ -97,7 +97,8 @@ std::vector<NamedObjective> all_objectives();
 /// Returns what the objective `name`, of one network or two, reads and needs; nullptr if there is
 /// no such objective.
 const ObjectiveTraits* find_traits(std::string_view name);
-/// The same. Throws UsageError with the names that there are.
+/// Returns what the objective `name` reads and needs. Throws UsageError with the names that there
+/// are.
 const ObjectiveTraits& objective_traits(std::string_view name);
 /// Whether `objective` is one of electra_variants(), kMae or kCorrect: no Objective. kCorrect's
 /// second network is a detector inside the model.
