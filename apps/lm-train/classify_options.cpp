@@ -51,8 +51,7 @@ train::RunOptions classify_options(const ClassifyCommand& o, std::int64_t steps,
                                    std::uint64_t seed) {
   train::RunOptions run = commands::run_options(o, steps, seed);
   commands::add_trained_settings(o, run);
-  if (o.policy != evaluate::LengthPolicy::Kind::kFirst)
-    run.settings.emplace_back("policy", evaluate::policy_text({o.policy, 0}));
+  commands::add_long_lines_setting(o.policy, run);
   return run;
 }
 

@@ -235,8 +235,7 @@ train::RunOptions run_options(const TrainOptions& o, const records::SimilarToken
   run.design.max_position_embeddings = o.length;
   run.settings.emplace_back("format", o.format);
   run.settings.emplace_back("length", fmt::format("{}", o.length));
-  if (o.policy != evaluate::LengthPolicy::Kind::kFirst)
-    run.settings.emplace_back("policy", evaluate::policy_text({o.policy, 0}));
+  commands::add_long_lines_setting(o.policy, run);
   run.requested.mlm.similar = similar;
   run.settings.emplace_back("replace", similar.empty() ? "mask" : digest_of(similar));
   if (o.diversity) run.diversity = train::parse_diversity(*o.diversity);

@@ -270,8 +270,7 @@ std::optional<std::string> problem_of(evaluate::MaskedText& text,
     return fmt::format("a {} is beyond the {} tokens that are read (see {})",
                        opened.tokenizer->token(mask), limit, field("policy"));
   }
-  shortened.texts += cut.texts;
-  shortened.tokens += cut.tokens;
+  shortened.add(static_cast<Index>(cut.tokens));
   return std::nullopt;
 }
 

@@ -26,6 +26,11 @@ void add_long_lines(cli::Command& command, Kind& policy) {
                  "out, or end with an error");
 }
 
+void add_long_lines_setting(Kind policy, train::RunOptions& run) {
+  if (policy != Kind::kFirst)
+    run.settings.emplace_back("policy", evaluate::policy_text({policy, 0}));
+}
+
 void note_corpus(const train::Corpus& corpus, cli::Session& session, bool offers_blocks) {
   cli::note_repaired(corpus.repaired(), corpus.source(), session);
   cli::note_surrogates(corpus.surrogates(), corpus.source(), session);

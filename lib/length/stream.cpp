@@ -72,10 +72,11 @@ evaluate::ScoreKind scored_kind(std::string_view objective) {
 }
 
 std::string scored_objective(evaluate::ScoreKind kind) {
-  for (const train::ObjectiveKind* scored : scored_objectives()) {
-    if (scored->traits.score == kind) return std::string(scored->name);
-  }
-  check_failed("an objective with this score", __FILE__, __LINE__);
+  const auto all = train::objectives();
+  const auto found = std::ranges::find_if(
+      all, [&](const train::ObjectiveKind* one) { return one->traits.score == kind; });
+  MASQUE_CHECK(found != all.end());
+  return std::string((*found)->name);
 }
 
 void check_masked_option(std::string_view option, std::string_view objective,

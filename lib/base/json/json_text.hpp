@@ -1,4 +1,4 @@
-// JSON where a text may stand: told from text by its first lines, and read line by line.
+// JSON where a text may stand: recognised by its first lines, and read line by line.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace masque {
 /// What JsonDetector calls a JSON array.
 inline constexpr std::string_view kJsonArray = "a JSON array";
 
-/// Tells JSON from text by the first lines of an input. JSON is an object with a member, or an
+/// Recognises JSON by the first lines of an input. JSON is an object with a member, or an
 /// array of objects and strings, that ends its line; an object or an array that ends its line
 /// several lines later; and a line that begins with '{', a quoted key and a colon, unless the
 /// object ends within the line and a sentence follows. Before it may come blanks, "null" or "{}"

@@ -52,6 +52,10 @@ std::string too_long(Index tokens, Index limit) {
   return fmt::format("{} tokens, expected at most {} (see {})", tokens, limit, field("policy"));
 }
 
+std::string all_too_long(std::string_view what, Index limit) {
+  return fmt::format("all {} have more than {} tokens (see {})", what, limit, field("policy"));
+}
+
 std::string policy_text(const LengthPolicy& policy) {
   switch (policy.kind) {
     case LengthPolicy::Kind::kError: return "error";

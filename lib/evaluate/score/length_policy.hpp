@@ -33,6 +33,8 @@ LengthPolicy parse_length_policy(
     std::string_view expected = "error, skip, chunk, slide:STRIDE, first or last");
 /// The message about a text of `tokens` tokens where `limit` are read; it names the field `policy`.
 std::string too_long(Index tokens, Index limit);
+/// The message about a text of which all `what` ("lines") have more than `limit` tokens.
+std::string all_too_long(std::string_view what, Index limit);
 /// Whether `policy` refuses a text that is too long.
 inline bool refuses_long(const LengthPolicy& policy) {
   return policy.kind == LengthPolicy::Kind::kError || policy.kind == LengthPolicy::Kind::kSkip;

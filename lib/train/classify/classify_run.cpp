@@ -227,12 +227,12 @@ ClassifyRun::ClassifyRun(const ClassifierStart& start, const ClassifyOptions& op
   const model::TrainingConfig training{.initializer_range = options.initializer_range,
                                        .hidden_dropout = options.trainer.hidden_dropout,
                                        .attention_dropout = options.trainer.attention_dropout};
-  if (start.model &&
-      usage_error_message([&] { saved_ = model::saved_design(design_, training); })) {
+  const auto unwritten =
+      usage_error_message([&] { saved_ = model::saved_design(design_, training); });
+  if (unwritten && !start.model) throw UsageError(*unwritten);
+  if (unwritten) {
     family_ = start.model;
     saved_ = family_->saved_design(design_, training);
-  } else if (!start.model) {
-    saved_ = model::saved_design(design_, training);
   }
   const model::ModelPlan& plan = saved_.plan;
   prefix_ = plan.prefix;

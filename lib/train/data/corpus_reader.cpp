@@ -393,8 +393,7 @@ Corpus read_pairs(const std::string& path, const std::string& name,
                                        sink.left_out));
   }
   if (sink.cut.sequences > 0) {
-    throw InputError(name, fmt::format("all pairs have more than {} tokens (see {})",
-                                       options.length, field("policy")));
+    throw InputError(name, evaluate::all_too_long("pairs", options.length));
   }
   throw InputError(name, "no pairs, expected lines of source, tab and target");
 }
@@ -462,8 +461,7 @@ Corpus cut_corpus(const TextTokens& text, const text::Tokenizer& tokenizer,
                                        options.length)));
   }
   if (cut.size() == 0 && too_long) {
-    throw InputError(text.source, fmt::format("all lines have more than {} tokens (see {})",
-                                              options.length, field("policy")));
+    throw InputError(text.source, evaluate::all_too_long("lines", options.length));
   }
   if (cut.size() == 0) {
     throw InputError(text.source,

@@ -73,16 +73,8 @@ Index CutSequences::size() const {
 
 Index CutSequences::line(Index number) const {
   // Skipped line k stands in front of the sequences from skipped_[k] - k on.
-  Index begin = 0, end = std::ssize(skipped_);
-  while (begin < end) {
-    const Index middle = (begin + end) / 2;
-    if (skipped_[static_cast<std::size_t>(middle)] - middle <= number) {
-      begin = middle + 1;
-    } else {
-      end = middle;
-    }
-  }
-  return number + begin;
+  const auto in_front = [&](const Index& at) { return at - (&at - skipped_.data()) <= number; };
+  return number + (std::ranges::partition_point(skipped_, in_front) - skipped_.begin());
 }
 
 Index CutSequences::tokens() const { return tokens_; }

@@ -123,8 +123,7 @@ LabelledCorpus read_labelled(const std::string& path, const text::Tokenizer& tok
   Reader reader(tokenizer, options, out);
   for_each_line(read_text(path, kLongest), [&](std::string_view line) { reader.add(line); });
   if (out.labels.empty() && out.corpus.cut_text().sequences > 0) {
-    throw InputError(out.path, fmt::format("all lines have more than {} tokens (see {})",
-                                           options.length, field("policy")));
+    throw InputError(out.path, evaluate::all_too_long("lines", options.length));
   }
   if (out.labels.empty()) throw InputError(out.path, "no line with a text and a label");
   out.corpus.set_source(out.path);

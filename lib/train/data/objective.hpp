@@ -142,7 +142,7 @@ std::vector<Example> first_examples(const Objective& objective, const Corpus& co
 
 /// What an objective reads and needs, of one network or two. What is left out it does without.
 struct ObjectiveTraits {
-  /// The options that it reads besides `seed` and `tokens`, spelled as fields ("span_p"): an option
+  /// The options that it reads, except `seed` and `tokens`, spelled as fields ("span_p"): an option
   /// that another objective reads is refused.
   std::vector<std::string_view> options = {};
   /// Whether a new model has two token types even for texts of one segment, because transformers'
@@ -160,7 +160,7 @@ struct ObjectiveTraits {
   /// The model has latent bottlenecks (model::LatentDesign), at the token that the tokenizer puts
   /// in front of a text.
   bool latent = false;
-  /// The score of a text that the training loss is the mean of; none: no score is alike.
+  /// The score of a text whose mean is the training loss; none: there is no such score.
   std::optional<evaluate::ScoreKind> score = {};
 
   /// Whether `option` is one of `options`.

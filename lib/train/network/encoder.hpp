@@ -266,7 +266,7 @@ class Encoder {
   bool large_ = false;                              ///< what can be made again is not kept
   std::shared_ptr<kernel::TrainedLinear<T>> room_;  ///< room for Dense::share, where it is large
   Recompute recompute_ = Recompute::kAuto;
-  /// As stop_at_blocks() was told; 0: gradients go everywhere.
+  /// The block size of stop_at_blocks(); 0: gradients go everywhere.
   Index block_size_ = 0;
   std::vector<EncoderLayer<T>> layers_;  ///< one for each different LayerDesign::weights
   Dense<T> projection_;

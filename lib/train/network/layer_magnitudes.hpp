@@ -6,8 +6,8 @@
 
 namespace masque::train {
 
-/// Sums of squares over the rows of passes, for one layer; root_mean_square() of each is what is
-/// asked. Gated attention units have no feed-forward layer: its sums are 0.
+/// Sums of squares over the rows of passes, for one layer; root_mean_square() of each is the
+/// result. Gated attention units have no feed-forward layer: its sums are 0.
 struct LayerMagnitudes {
   double numbers = 0;                  ///< rows · hidden size
   double state = 0;                    ///< after the layer

@@ -214,11 +214,14 @@ model::SavedDesign TrainingRun::saved_as(const std::shared_ptr<const model::Star
                : model::saved_design(design, training_config());
 }
 
-model::ModelFiles TrainingRun::model_files(const model::Design& design,
-                                           const model::ModelWeights<float>& weights) const {
-  return options_.init
-             ? options_.init->files(design, weights, training_config())
-             : model::model_files(model::saved_design(design, training_config()), weights);
+const model::ModelPlan& TrainingRun::settle_design() {
+  saved_ = std::make_unique<const model::SavedDesign>(saved_as(options_.init, design_));
+  return saved_->plan;
+}
+
+model::ModelFiles TrainingRun::model_files(const model::ModelWeights<float>& weights) const {
+  return options_.init ? options_.init->files(design_, weights, training_config())
+                       : model::model_files(*saved_, weights);
 }
 
 model::SaveOptions TrainingRun::save_options(std::deque<InputFile>& opened) const {
@@ -236,7 +239,10 @@ void TrainingRun::save_model(const std::string& folder, Index positions) const {
   model::Design design = design_;
   model::ModelWeights<float> weights = weights_of(design_, map_, parameters_);
   set_trained_positions(positions, design, weights);
-  model::save_model(folder, model_files(design, weights), options);
+  model::ModelFiles files =
+      options_.init ? options_.init->files(design, weights, options.training)
+                    : model::model_files(model::saved_design(design, options.training), weights);
+  model::save_model(folder, std::move(files), options);
 }
 
 void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& files) const {
@@ -257,7 +263,7 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
   options.more.push_back(std::move(state));
   options.write.existing = replace ? Existing::kReplace : Existing::kRefuse;
   const model::ModelWeights<float> weights = weights_of(design_, map_, parameters_);
-  model::save_model(folder, model_files(design_, weights), options);
+  model::save_model(folder, model_files(weights), options);
 }
 
 void TrainingRun::check_saved(const std::string& folder) const {
@@ -395,7 +401,7 @@ void TrainingRun::check_unedited(const std::string& folder) const {
   const std::optional<model::ModelWeights<float>> second = other_weights();
   if (second) add_other(*second, options);
   const model::ModelWeights<float> weights = weights_of(design_, map_, parameters_);
-  options.more.push_back(model_files(design_, weights).weights);
+  options.more.push_back(model_files(weights).weights);
   for (const store::OutputWeights& ours : options.more) {
     const std::string file = join(folder, ours.name);
     if (exists(file) && !are_saved(ours, store::open_checkpoint(file))) {

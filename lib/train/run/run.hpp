@@ -235,8 +235,9 @@ class TrainingRun {
   /// `design` as it is written: by the checkpoint `start`, if there is one.
   model::SavedDesign saved_as(const std::shared_ptr<const model::StartingModel>& start,
                               const model::Design& design) const;
-  model::ModelFiles model_files(const model::Design& design,
-                                const model::ModelWeights<float>& weights) const;
+  /// Keeps `design_`, which nothing changes any more, as it is written; returns the plan.
+  const model::ModelPlan& settle_design();
+  model::ModelFiles model_files(const model::ModelWeights<float>& weights) const;
   void make_two(const ElectraVariant& variant);
   model::Design made_generator(const ElectraVariant& variant) const;
   void start_electra(ElectraModel& model);

@@ -342,8 +342,7 @@ void TrainingRun::set_latents() {
 }
 
 void TrainingRun::start_network() {
-  saved_ = std::make_unique<const model::SavedDesign>(saved_as(options_.init, design_));
-  const model::ModelPlan& plan = saved_->plan;
+  const model::ModelPlan& plan = settle_design();
   map_ = add_model(plan, model::head_like(plan, design_.head), "", ParameterMap(), parameters_);
   initialize_parameters(design_, map_,
                         {.seed = options_.trainer.seed,
@@ -450,8 +449,7 @@ void TrainingRun::start_electra(ElectraModel& model) {
   const ModelWeights<float> weights =
       options_.init ? starting_weights(*options_.init, model.second) : ModelWeights<float>();
   ModelWeights<float> of_generator;
-  saved_ = std::make_unique<const model::SavedDesign>(saved_as(options_.init, model.second));
-  model.second_plan = saved_->plan;
+  model.second_plan = settle_design();
   if (options_.init_generator) {
     model.generator_plan = options_.init_generator->saved_design(model.generator).plan;
     of_generator = starting_weights(*options_.init_generator, model.generator);
@@ -532,8 +530,7 @@ void TrainingRun::make_mae() {
       decoder_recipe(options_.design, options_.decoder_size, options_.decoder_layers);
   MaeModel& model = mae_.emplace();
   model.encoder = design_;
-  saved_ = std::make_unique<const model::SavedDesign>(saved_as(options_.init, design_));
-  model.encoder_plan = saved_->plan;
+  model.encoder_plan = settle_design();
   model.decoder = decoder_design(recipe, requested, design_);
   add_mae(model, parameters_);
   map_ = model.encoder_map;
