@@ -40,6 +40,7 @@ bool ends_branch(const Design& design, Role role) {
     case model::NormPlacement::kReZero:
       return role == Role::kAttentionScale || role == Role::kFeedForwardScale;
     case model::NormPlacement::kSandwich:
+    case model::NormPlacement::kOutput:
       if (design.norm_weights)
         return role == Role::kAttentionOutputNorm || role == Role::kFeedForwardOutputNorm;
       return role == Role::kOutput || role == Role::kDown;
@@ -117,7 +118,9 @@ LayerTensor layer_tensor(const Design& design, std::span<const LayerCopy> copies
   const LayerCopy& copy = copies[static_cast<std::size_t>(layer)];
   LayerTensor tensor{role, copy.from, std::nullopt};
   if (!keeps_function(rule)) return tensor;
-  if (copy.added && ends_branch(design, role)) tensor.constant = 0;
+  // What is stored of a norm's weight of 0 or 1.
+  const double offset = model::is_norm(role) && !bias ? design.norm.weight_offset : 0;
+  if (copy.added && ends_branch(design, role)) tensor.constant = -offset;
   if (copy.added && (role == Role::kAttentionResidual || role == Role::kFeedForwardResidual))
     tensor.constant = 1;
   if (!moves_norms(design, rule) || !model::is_norm(role)) return tensor;
@@ -130,7 +133,7 @@ LayerTensor layer_tensor(const Design& design, std::span<const LayerCopy> copies
   const Index ended = copies[static_cast<std::size_t>(below)].from;
   const bool ends = role == (copy.added ? last_norm(design, 1) : last_norm(design, copy.from));
   if (ends && copy.added && !is_added(layer + 1)) return {last_norm(design, ended), ended, {}};
-  if (copy.added || (ends && is_added(layer + 1))) tensor.constant = bias ? 0 : 1;
+  if (copy.added || (ends && is_added(layer + 1))) tensor.constant = bias ? 0 : 1 - offset;
   return tensor;
 }
 

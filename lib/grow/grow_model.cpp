@@ -684,7 +684,7 @@ void ModelGrowth::Plan::grow_layers(const model::ModelPlan& larger) {
       if (from == nullptr) {
         // ModernBERT's first layer has no norm in front of attention; a copy of it elsewhere has.
         from = first->second;
-        constant = tensor.bias ? 0 : 1;
+        constant = tensor.bias ? 0 : 1 - settings_.before.norm.weight_offset;
       }
       const std::string name = spelled_as(*first->second, tensor, plan_.prefix, names_);
       const LayerCopy& copy = layers_[static_cast<std::size_t>(layer)];

@@ -85,6 +85,12 @@ Axis column_axis(const Design& design, Role role) {
     case Role::kTalkingAfter:
     case Role::kHeadScale:
     case Role::kScoreScale: return {Unit::kHeads, 1};
+    case Role::kQueryNorm:
+      if (design.query_key_norm == model::QueryKeyNorm::kHead) return {};
+      return {Unit::kHeads, design.head_size};
+    case Role::kKeyNorm:
+      if (design.query_key_norm == model::QueryKeyNorm::kHead) return {};
+      return {Unit::kKeyHeads, design.head_size};
     case Role::kRelativeTable:
       if (design.position == model::PositionType::kT5) return {Unit::kHeads, 1};
       return {Unit::kHidden, 1};
@@ -275,6 +281,10 @@ std::optional<DividedNorm> divided_norm(const Design& design) {
     refuse(
         "the tied vocabulary reads a norm without weights, which cannot be divided; expected an "
         "untied one");
+  if (design.norm.weight_offset != 0)
+    refuse(
+        "the tied vocabulary reads a norm whose weights are stored less a number, which cannot be "
+        "divided; expected an untied one");
   if (design.final_norm) return DividedNorm{Role::kFinalNorm, 0};
   const Index last = design.layers.back().weights;
   const bool shared = std::ranges::count_if(design.layers, [&](const model::LayerDesign& layer) {
@@ -324,6 +334,8 @@ TensorGrowth grow_tensor(const WidthSettings& settings, const model::PlacedTenso
     growth.columns = kept_units(tensor.columns);
     return growth;
   }
+  if (tensor.layout == model::TensorLayout::kNextColumns)
+    refuse("norms of queries and keys have a tensor for each head");
   const std::optional<DividedNorm> divided = divided_norm(settings.before);
   const model::TensorPart& part = tensor.parts.front();
   // A norm, its bias, or one state: no outputs.

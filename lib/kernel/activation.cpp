@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "kernel/activation_reference.hpp"
 #include "kernel/activation_rows.hpp"
+#include "kernel/number/scalar.hpp"
 #include "kernel/parallel.hpp"
 
 namespace masque::kernel {
@@ -73,6 +74,30 @@ void activation_backward(Activation f, MatrixView<const T> x, MatrixView<const T
 }
 
 template <class T>
+void soft_cap(double cap, MatrixView<T> x) {
+  const T by = static_cast<T>(1 / cap);
+  const T most = static_cast<T>(cap);
+  for_rows(x.rows, x.columns, [&](Index i) {
+    T* row = x.row(i);
+    for (Index c = 0; c < x.columns; ++c) row[c] *= by;
+    activate_row(Activation::kTanh, row, row, x.columns);
+    for (Index c = 0; c < x.columns; ++c) row[c] *= most;
+  });
+}
+
+template <class T>
+void soft_cap_backward(double cap, MatrixView<const T> y, MatrixView<T> d) {
+  MASQUE_CHECK(y.rows == d.rows && y.columns == d.columns);
+  const double by = 1 / cap;
+  for_rows(y.rows, y.columns, [&](Index i) {
+    for (Index c = 0; c < y.columns; ++c) {
+      const double ratio = reference::real_part(y.at(i, c)) * by;
+      d.at(i, c) *= static_cast<T>(std::max(0.0, 1 - ratio * ratio));
+    }
+  });
+}
+
+template <class T>
 void gated_forward(Activation f, MatrixView<const T> gate, MatrixView<const T> up,
                    MatrixView<T> y) {
   MASQUE_CHECK(gate.rows == up.rows && gate.columns == up.columns);
@@ -103,6 +128,8 @@ void gated_backward(Activation f, MatrixView<const T> gate, MatrixView<const T> 
   template void activation_backward<T>(Activation, MatrixView<const T>, MatrixView<T>);      \
   template void activation_backward<T>(Activation, MatrixView<const T>, MatrixView<const T>, \
                                        MatrixView<T>);                                       \
+  template void soft_cap<T>(double, MatrixView<T>);                                          \
+  template void soft_cap_backward<T>(double, MatrixView<const T>, MatrixView<T>);            \
   template void gated_forward<T>(Activation, MatrixView<const T>, MatrixView<const T>,       \
                                  MatrixView<T>);                                             \
   template void gated_backward<T>(Activation, MatrixView<const T>, MatrixView<const T>,      \

@@ -44,6 +44,15 @@ template <class T>
 void activation_backward(Activation f, MatrixView<const T> x, MatrixView<const T> d_y,
                          MatrixView<T> d_x);
 
+/// `x` ← c · tanh(x / c) with c = `cap` > 0, in place: a soft bound. Parallel over rows. Bello et
+/// al. 2016, arXiv:1611.09940.
+template <class T>
+void soft_cap(double cap, MatrixView<T> x);
+/// `d` ⊙= 1 − (`y` / `cap`)²: the gradient by what soft_cap() gave, `y`, becomes that by what it
+/// was given. 0 where y is infinite. All have one shape.
+template <class T>
+void soft_cap_backward(double cap, MatrixView<const T> y, MatrixView<T> d);
+
 /// `y` = `f`(gate) ⊙ up: gated linear units; `gate`, `up` and y have one shape. y may be `gate`,
 /// but not `up`. Dauphin et al. 2016, arXiv:1612.08083; Shazeer 2020, arXiv:2002.05202.
 template <class T>

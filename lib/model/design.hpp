@@ -2,6 +2,7 @@
 // one from config.json (model/family/).
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,9 +33,11 @@ enum class PositionType {
 
 /// Where the norms of a layer stand: the formula of each of its two parts f.
 enum class NormPlacement {
-  kPost,      ///< x ← norm(x + f(x))
-  kPre,       ///< x ← x + f(norm(x)), and a norm after the last layer
-  kParallel,  ///< x ← x + attention(norm1(x)) + feed_forward(norm2(x)): GPT-NeoX
+  kPost,            ///< x ← norm(x + f(x))
+  kPre,             ///< x ← x + f(norm(x)), and a norm after the last layer
+  kParallel,        ///< x ← x + attention(norm1(x)) + feed_forward(norm2(x)): GPT-NeoX
+  kParallelShared,  ///< x ← x + attention(n) + feed_forward(n) with n = norm(x): GPT-J, Phi, Cohere
+  kOutput,          ///< x ← x + norm(f(x)), and a norm after the last layer: OLMo 2
   /// x ← x + norm'(f(norm(x))), and a norm after the last layer. Ding et al. 2021,
   /// arXiv:2105.13290.
   kSandwich,
@@ -47,6 +50,14 @@ enum class NormPlacement {
   /// Pre-norm; a norm of what attention gives, a norm in front of the second feed-forward product,
   /// and a number for each head. Shleifer et al. 2021, arXiv:2110.09456.
   kNormFormer,
+};
+
+/// Norms of queries and keys, in front of their rotation: of Design::norm's kind.
+enum class QueryKeyNorm {
+  kNone,      ///< none
+  kHead,      ///< of each head, one set of weights for all: Qwen3
+  kEachHead,  ///< of each head, with weights of its own: Cohere
+  kWidth,     ///< of all heads together: OLMo 2
 };
 
 /// What a layer consists of.
@@ -77,11 +88,13 @@ enum class Streams {
 struct NormDesign {
   kernel::Norm kind = kernel::Norm::kLayer;  ///< layer norm or RMS norm
   double epsilon = 1e-12;                    ///< added to the variance, or to the mean square
+  double weight_offset = 0;  ///< added to stored weights: 1 in Gemma, which stores w − 1
 
   bool operator==(const NormDesign&) const = default;
 };
 
-/// Rotary positions of one layer. Su et al. 2021, arXiv:2104.09864.
+/// Rotary positions of one layer; without frequencies nothing is rotated. Su et al. 2021,
+/// arXiv:2104.09864.
 struct RotaryDesign {
   kernel::RotaryLayout layout = kernel::RotaryLayout::kHalf;  ///< which features form a pair
   /// Radians of each pair for one position, after any scaling; the first 2 · size() features of a
@@ -90,6 +103,10 @@ struct RotaryDesign {
   double factor = 1;          ///< multiplies cosine and sine
   bool float_angles = false;  ///< rounded to float, as transformers computes them
   bool values = false;        ///< values are rotated too (RoFormer's rotary_value)
+  /// Of texts with more than `long_from` tokens, in place of `frequencies`; empty: the same. Ding
+  /// et al. 2024 (LongRoPE), arXiv:2402.13753.
+  std::vector<double> long_frequencies;
+  Index long_from = 0;  ///< the longest text with `frequencies`; 0 without `long_frequencies`
 
   bool operator==(const RotaryDesign&) const = default;
 };
@@ -129,6 +146,7 @@ struct HeadDesign {
   std::optional<NormDesign> norm;  ///< norm of the transform; none: it has no norm
   bool tied = true;                ///< the vocabulary matrix is the word table
   double scale = 1;                ///< scale of the states before the vocabulary matrix
+  double logit_cap = 0;            ///< c of a soft cap: logits become c · tanh(logit / c); 0: none
 
   bool operator==(const HeadDesign&) const = default;
 };
@@ -223,20 +241,45 @@ inline bool norms_sum(NormPlacement placement) {
   return placement == NormPlacement::kPost || placement == NormPlacement::kAdmin;
 }
 
-/// Whether with `placement` the parts of a layer read norms of the states: all others but kReZero.
+/// Whether with `placement` the parts of a layer read norms of the states: all others but kReZero
+/// and kOutput.
 inline bool norms_input(NormPlacement placement) {
-  return !norms_sum(placement) && placement != NormPlacement::kReZero;
+  return !norms_sum(placement) && placement != NormPlacement::kReZero &&
+         placement != NormPlacement::kOutput;
 }
 
-/// Whether with `placement` what attention gives passes a norm in front of the sum: kSandwich and
-/// kNormFormer.
-inline bool norms_attention_output(NormPlacement placement) {
-  return placement == NormPlacement::kSandwich || placement == NormPlacement::kNormFormer;
+/// Whether with `placement` the sum that a layer ends in has no norm of its own, so that one
+/// follows the last layer: as norms_input(), and kOutput.
+inline bool norms_last_sum(NormPlacement placement) {
+  return norms_input(placement) || placement == NormPlacement::kOutput;
 }
+
+/// Whether with `placement` attention and the feed-forward layer read the same states: kParallel
+/// and kParallelShared.
+inline bool is_parallel(NormPlacement placement) {
+  return placement == NormPlacement::kParallel || placement == NormPlacement::kParallelShared;
+}
+
+/// Whether with `placement` a layer has a norm of what attention reads, or of the sum that
+/// attention ends in: all others but kReZero and kOutput.
+inline bool has_attention_norm(NormPlacement placement) {
+  return norms_sum(placement) || norms_input(placement);
+}
+/// Whether with `placement` a layer has such a norm of its feed-forward layer: as
+/// has_attention_norm(), but not kParallelShared, which has one norm for both.
+inline bool has_feed_forward_norm(NormPlacement placement) {
+  return has_attention_norm(placement) && placement != NormPlacement::kParallelShared;
+}
+
 /// Whether with `placement` what the feed-forward layer gives passes a norm in front of the sum:
-/// kSandwich.
+/// kSandwich and kOutput.
 inline bool norms_feed_forward_output(NormPlacement placement) {
-  return placement == NormPlacement::kSandwich;
+  return placement == NormPlacement::kSandwich || placement == NormPlacement::kOutput;
+}
+/// Whether with `placement` what attention gives passes a norm in front of the sum: kSandwich,
+/// kOutput and kNormFormer.
+inline bool norms_attention_output(NormPlacement placement) {
+  return norms_feed_forward_output(placement) || placement == NormPlacement::kNormFormer;
 }
 
 /// A model without its weights.
@@ -276,6 +319,13 @@ struct Design {
   kernel::Activation activation = kernel::Activation::kGelu;
   bool gated = false;          ///< act(x W_gate) ⊙ (x W_up)
   double attention_scale = 1;  ///< multiplies q · k, often 1/√head_size; LayerDesign has another
+  QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;  ///< norms of queries and keys, in all layers
+  /// Queries, keys and values are cut off at ± this number, before norm and rotation; 0: nowhere.
+  double clip_qkv = 0;
+  /// c of a soft cap of scores: a score becomes c · tanh(score / c), before the mask; 0: none.
+  double score_cap = 0;
+  /// Multiplies what each part of a layer adds to the residual; 1 where norms_sum().
+  double residual_multiplier = 1;
   NormalizerList normalizer = "softmax";  ///< normalizer of attention
   /// Mask of all layers, unless VariantDesign::masks has some.
   DefaultMask mask = DefaultMask::kFull;
@@ -312,6 +362,14 @@ struct Design {
 /// Whether `a` and `b` compute the same from the same weights: all but family, model_type,
 /// missing_head, notes, and `pad_token_id` where positions do not count from it.
 bool same_design(const Design& a, const Design& b);
+
+/// The longest text before angles of `design` change (RotaryDesign::long_from); 0: they do not.
+inline Index long_from(const Design& design) {
+  Index longest = 0;
+  for (const LayerDesign& layer : design.layers)
+    longest = std::max(longest, layer.rotary.long_from);
+  return longest;
+}
 
 /// What a model of HeadKind::kNone lacks, for messages: `design.missing_head`, or a general text.
 inline std::string missing_head(const Design& design) {

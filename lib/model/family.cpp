@@ -9,6 +9,7 @@
 #include "base/escape.hpp"
 #include "base/json/json.hpp"
 #include "base/registry/registry.hpp"
+#include "base/string/split.hpp"
 
 namespace masque::model {
 
@@ -49,7 +50,9 @@ bool has_class(const Family& family, std::string_view name) {
 void check_type(const store::ModelConfig& config, const Family& family, std::string_view wanted) {
   const std::string type = config.model_type();
   std::vector<std::string_view> types = family.model_types;
-  types.insert(types.end(), family.also_reads.begin(), family.also_reads.end());
+  if (!family.also_reads.empty()) {
+    for (const std::string_view also : split(family.also_reads, ' ')) types.push_back(also);
+  }
   if (type.empty() || std::ranges::find(types, type) != types.end()) return;
   std::string list;
   for (const std::string_view one : types)
@@ -87,9 +90,7 @@ std::vector<StartRule> unpadded_starts(const FamilyConfig& /*config*/, const Des
 std::vector<StartRule> padded_starts(const FamilyConfig& config, const Design& design) {
   StartValue words = StartValue::normal(start_range(config));
   // null is none even where the class has a default.
-  const JsonValue root = parse_json_file(config.raw().text(), config.raw().path());
-  const JsonValue* pad = root.find("pad_token_id");
-  if (pad == nullptr || !pad->is(JsonKind::kNull)) words.zero_row = design.pad_token_id;
+  if (!config.is_null("pad_token_id")) words.zero_row = design.pad_token_id;
   return {{Role::kWordTable, std::move(words)}};
 }
 
@@ -103,6 +104,8 @@ std::string class_name(const Family& family, std::string_view model_type, HeadKi
   const auto& types = family.model_types;
   const auto found = std::ranges::find(types, model_type);
   const auto at = found == types.end() ? 0 : found - types.begin();
+  if (head == HeadKind::kNone && !family.base_classes.empty())
+    return std::string(split(family.base_classes, ' ')[static_cast<std::size_t>(at)]);
   return fmt::format("{}{}", family.classes[static_cast<std::size_t>(at)], ending);
 }
 

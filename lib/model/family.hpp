@@ -36,6 +36,7 @@ enum class TensorLayout {
   kInOut,        ///< (in, out)
   kHeadTriples,  ///< (heads · 3 · head size, in): query, key and value of each head in turn
   kNextRow,      ///< a vector, the next row of its place: GAU's γ and β
+  kNextColumns,  ///< a vector, the next head_size columns of its place: a norm of each head
 };
 
 /// Which tensors a row names.
@@ -138,9 +139,15 @@ struct Family {
   std::vector<StartRule> (*starts)(const FamilyConfig& config, const Design& design) = nullptr;
   /// What changes to checkpoints need to know that is not in the plan.
   FamilyFiles files = {};
-  /// Further values of model_type that compute the same with the same names, if the user names the
-  /// family and no key says otherwise (known_keys.hpp).
-  std::vector<std::string_view> also_reads = {};
+  /// Further values of model_type, between spaces, that compute the same with the same names, if
+  /// the user names the family and no key says otherwise (known_keys.hpp).
+  std::string_view also_reads = {};
+  /// Names of the classes without a head, one for each of model_types, between spaces, where they
+  /// are not the beginning and "Model"; empty: they are.
+  std::string_view base_classes = {};
+  /// The name of a family whose files have the same names for most tensors: without a config.json
+  /// both are one.
+  std::string_view like = {};
 };
 
 /// The rule of a word table that is normal with the initializer_range of `config`, the row of the

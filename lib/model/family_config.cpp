@@ -169,6 +169,25 @@ kernel::Activation FamilyConfig::activation(std::string_view name,
   return *found;
 }
 
+bool FamilyConfig::is_null(std::string_view name) const {
+  ask(name);
+  return config_.is_null(name);
+}
+
+std::optional<std::vector<double>> FamilyConfig::numbers(std::string_view name) const {
+  if (!has(name)) return std::nullopt;
+  const std::string text = config_.spelling(name);
+  const JsonValue list = parse_json_file(text, config_.path());
+  std::vector<double> numbers;
+  for (const JsonValue& item : list.items) {
+    const auto number = item.is(JsonKind::kNumber) ? item.number() : std::nullopt;
+    if (!number || !std::isfinite(*number)) refuse(name, "a list of numbers");
+    numbers.push_back(*number);
+  }
+  if (!list.is(JsonKind::kArray)) refuse(name, "a list of numbers");
+  return numbers;
+}
+
 std::optional<FamilyConfig> FamilyConfig::object(std::string_view name) const {
   ask(name);
   auto inner = config_.object(name);

@@ -80,6 +80,10 @@ class FamilyConfig {
     ask(name);
     return config_.has(name);
   }
+  /// Whether the option `name` is there and null, which some classes tell from an absent one.
+  bool is_null(std::string_view name) const;
+  /// The numbers of the option `name`, a list; nothing if it is absent or null.
+  std::optional<std::vector<double>> numbers(std::string_view name) const;
   /// The object of the option `name` as a config of its own; nothing if it is absent or null.
   std::optional<FamilyConfig> object(std::string_view name) const;
 

@@ -62,9 +62,12 @@ class Collector {
   Collector(const Family& family, std::optional<ModelPlan> own)
       : family_(family), is_own_(own.has_value()) {
     if (own) plans_.push_back(*std::move(own));
-    plans_.push_back(plan_with(""));
-    for (const std::string_view members : family.files.wide_configs)
-      plans_.push_back(plan_with(fmt::format(", {}", members)));
+    add_plans(family);
+    for (const Family* other : families()) {
+      if (is_own_ || other->like != family.name) continue;
+      add_plans(*other);
+      like_.push_back(other);
+    }
   }
 
   FamilyNames take() {
@@ -73,6 +76,10 @@ class Collector {
     names_.name = is_own_ ? plan.design.family : std::string(family_.name);
     names_.prefix = plan.prefix;
     names_.model_types.assign(family_.model_types.begin(), family_.model_types.end());
+    for (const Family* other : like_) {
+      names_.model_types.insert(names_.model_types.end(), other->model_types.begin(),
+                                other->model_types.end());
+    }
     names_.input_table = table(Role::kWordTable);
     names_.position_table = table(Role::kPositionTable);
     names_.segment_table = table(Role::kSegmentTable);
@@ -85,7 +92,8 @@ class Collector {
     names_.tied_head_differs = files.tied_head_differs;
     names_.buffers = plan.buffers;
     add_input_spellings();
-    add_classes();
+    add_classes(family_);
+    for (const Family* other : like_) add_classes(*other);
     add_head();
     add_tensors();
     add_in_out();
@@ -93,10 +101,18 @@ class Collector {
   }
 
  private:
-  ModelPlan plan_with(const std::string& members) const {
-    const std::string type(family_.model_types.front());
-    const std::string text = fmt::format(R"({{"model_type": "{}"{}}})", type, members);
-    return family_.plan(FamilyConfig(store::ModelConfig::parse(text, type)));
+  /// Plans of the defaults of each class of `family`, and of its wide configs.
+  void add_plans(const Family& family) {
+    for (const std::string_view type : family.model_types) {
+      const auto add_plan = [&](const std::string& members) {
+        const std::string text = fmt::format(R"({{"model_type": "{}"{}}})", type, members);
+        plans_.push_back(
+            family.plan(FamilyConfig(store::ModelConfig::parse(text, std::string(type)))));
+      };
+      add_plan("");
+      for (const std::string_view members : family.files.wide_configs)
+        add_plan(fmt::format(", {}", members));
+    }
   }
 
   /// The tensor with this role, in the config's plan or else the first that has it; empty if none
@@ -123,15 +139,15 @@ class Collector {
     if (!names_.input_spellings.empty()) names_.vocabulary.push_back(names_.input_table);
   }
 
-  void add_classes() {
+  void add_classes(const Family& family) {
     std::vector<std::string_view> endings;
-    for (const HeadClass& head : family_.heads) {
+    for (const HeadClass& head : family.heads) {
       const bool listed = std::ranges::find(endings, head.ending) != endings.end();
       if (is_vocabulary_head(head.kind) && !listed) endings.push_back(head.ending);
     }
-    const auto& further = family_.files.lm_classes;
+    const auto& further = family.files.lm_classes;
     endings.insert(endings.end(), further.begin(), further.end());
-    for (const std::string_view stem : family_.classes) {
+    for (const std::string_view stem : family.classes) {
       for (const std::string_view ending : endings)
         names_.lm_classes.push_back(fmt::format("{}{}", stem, ending));
     }
@@ -220,6 +236,7 @@ class Collector {
   const Family& family_;
   bool is_own_;
   std::vector<ModelPlan> plans_;
+  std::vector<const Family*> like_;  ///< families whose names these are, too
   FamilyNames names_;
 };
 
@@ -227,6 +244,7 @@ class Collector {
 std::vector<FamilyNames> all_names() {
   std::vector<FamilyNames> all;
   for (const Family* family : families()) {
+    if (!family->like.empty()) continue;
     FamilyNames names = Collector(*family, std::nullopt).take();
     const auto same = std::ranges::find_if(all, [&](const FamilyNames& other) {
       return other.prefix == names.prefix && other.input_table == names.input_table &&

@@ -88,13 +88,18 @@ bool is_own_gate(const Judged& judged) {
 
 constexpr std::string_view kAny = "*";
 
+// A literal, since the rows below are constant expressions.
+#define MASQUE_DECODERS                                                              \
+  "cohere gemma gpt_neox granite llama mistral olmo phi phi3 qwen smollm3 stablelm " \
+  "starcoder2"
+
 // The first row that has family and name counts. Sources: the configuration classes of
 // transformers 4 and 5, and what their models read of them; published config.json files.
 constexpr KnownKeys kKnownKeys[] = {
     // Read by some families only.
-    {"gpt2 gpt_neox llama t5 xlnet", "is_decoder", kAny},
+    {"gpt2 t5 xlnet " MASQUE_DECODERS, "is_decoder", kAny},
     {"", "is_decoder", "false", "whether tokens read later ones"},
-    {"gpt2 gpt_neox llama", "is_causal", "true", "whether tokens read later ones"},
+    {"gpt2 " MASQUE_DECODERS, "is_causal", "true", "whether tokens read later ones"},
     {"", "is_causal", "false", "whether tokens read later ones"},
     {"", "use_bidirectional_attention", "false", "whether tokens read later ones"},
     {"", "add_cross_attention", "false", "whether another model's states are read"},
@@ -112,15 +117,17 @@ constexpr KnownKeys kKnownKeys[] = {
     {"modernbert", "sliding_window", "", "another window than local_attention",
      is_half_local_attention},
     {"gpt_neox", "partial_rotary_factor rope_theta", kAny},  // rotary_pct and rotary_emb_base count
-    {"gpt_neox llama", "rope_parameters", "", "rotary positions, next to rope_scaling",
+    {MASQUE_DECODERS, "rope_parameters", "", "rotary positions, next to rope_scaling",
      has_rope_scaling},
     {"masque",
-     "attention_key_size attention_scale detector embedding_norm embedding_scale final_norm gated "
+     "attention_key_size attention_scale attn_logit_softcapping clip_qkv detector embedding_norm "
+     "embedding_scale final_logit_softcapping final_norm gated "
      "head head_act head_norm head_scale head_size head_transform hidden_act input_residual "
      "intermediate_size largest_keys late_positions latent layer_kind mask mixer "
      "mixer_attention_size mixer_chunk_size mixer_dilation mixer_inner_size mixer_kernel_size norm "
-     "norm_placement norm_weights normalizer num_attention_heads num_key_value_heads position "
-     "position_embedding_type position_shared previous_scores residual_scale rope_theta "
+     "norm_placement norm_weight_offset norm_weights normalizer num_attention_heads "
+     "num_key_value_heads partial_rotary_factor position position_embedding_type position_shared "
+     "previous_scores query_key_norm residual_multiplier residual_scale rope_theta "
      "rotary_interleaved sinusoidal_interleaved softmax_heads streams talking_heads "
      "tie_word_embeddings use_bias value_heads value_size window",
      kAny},
@@ -138,7 +145,7 @@ constexpr KnownKeys kKnownKeys[] = {
     {"", "sliding_window", "", "how far a token reads", is_unused_window},
     {"", "use_sliding_window", "false", "how far a token reads"},
     {"", "attention_chunk_size attention_window local_attention", "", "how far a token reads"},
-    {"", "max_window_layers sliding_window_pattern", kAny},
+    {"", "max_window_layers sliding_window_pattern _sliding_window_pattern", kAny},
     {"", "layer_types", "", "how far a token reads", is_all_full_attention},
     {"", "final_logit_softcapping logit_softcapping logits_soft_cap", "", "a bound on the logits"},
     {"", "attn_logit_softcapping attention_logit_softcapping", "", "a bound on the scores"},
@@ -176,7 +183,8 @@ constexpr KnownKeys kKnownKeys[] = {
      kAny},
     // How programs compute the same.
     {"",
-     "attn_implementation attention_softmax_in_fp32 base_model_pp_plan base_model_tp_plan "
+     "attn_implementation cache_implementation attention_softmax_in_fp32 base_model_pp_plan "
+     "base_model_tp_plan "
      "chunk_size_feed_forward deterministic_flash_attn experts_implementation "
      "gradient_checkpointing "
      "is_encoder_decoder output_attentions output_hidden_states output_past pretraining_tp "
@@ -195,7 +203,8 @@ constexpr KnownKeys kKnownKeys[] = {
      "embedding_dropout hidden_dropout hidden_dropout_prob init init_range init_std "
      "initializer_cutoff_factor "
      "initializer_factor initializer_range layerdrop mlp_dropout output_dropout pooler_dropout "
-     "qa_dropout resid_pdrop seq_classif_dropout summary_first_dropout summary_last_dropout",
+     "qa_dropout resid_pdrop residual_dropout seq_classif_dropout summary_first_dropout "
+     "summary_last_dropout",
      kAny},
     // Heads that read one state of a text, and their labels: see choose_text_head.
     {"",
@@ -231,6 +240,8 @@ constexpr KnownKeys kKnownKeys[] = {
     // Rotary positions of models without them; rope_scaling counts before the others.
     {"", "rope_parameters rope_scaling rope_theta original_max_position_embeddings", kAny},
 };
+
+#undef MASQUE_DECODERS
 
 /// Keys inside of rope_scaling and rope_parameters: of those that a type does not read all values
 /// change nothing.

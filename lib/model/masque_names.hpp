@@ -20,10 +20,12 @@ template <class E, std::size_t N>
 using Words = std::array<std::pair<std::string_view, E>, N>;
 
 /// Words of "norm_placement".
-inline constexpr Words<NormPlacement, 7> kNormPlacements{
+inline constexpr Words<NormPlacement, 9> kNormPlacements{
     {{"post", NormPlacement::kPost},
      {"pre", NormPlacement::kPre},
      {"parallel", NormPlacement::kParallel},
+     {"parallel_shared", NormPlacement::kParallelShared},
+     {"output", NormPlacement::kOutput},
      {"sandwich", NormPlacement::kSandwich},
      {"rezero", NormPlacement::kReZero},
      {"admin", NormPlacement::kAdmin},
@@ -31,6 +33,11 @@ inline constexpr Words<NormPlacement, 7> kNormPlacements{
 /// Words of "norm".
 inline constexpr Words<kernel::Norm, 2> kNorms{
     {{"layer", kernel::Norm::kLayer}, {"rms", kernel::Norm::kRms}}};
+/// Words of "query_key_norm".
+inline constexpr Words<QueryKeyNorm, 4> kQueryKeyNorms{{{"none", QueryKeyNorm::kNone},
+                                                        {"head", QueryKeyNorm::kHead},
+                                                        {"each_head", QueryKeyNorm::kEachHead},
+                                                        {"width", QueryKeyNorm::kWidth}}};
 /// Words of "layer_kind".
 inline constexpr Words<LayerKind, 2> kLayerKinds{
     {{"transformer", LayerKind::kTransformer}, {"gated_attention", LayerKind::kGatedAttention}}};

@@ -67,10 +67,14 @@ void add_layers(const Design& design, Rows& to) {
     to.dense(attention + "key", Role::kKey);
     to.dense(attention + "value", Role::kValue);
   }
+  if (design.query_key_norm != QueryKeyNorm::kNone) {
+    to.norm(attention + "query_norm", Role::kQueryNorm);
+    to.norm(attention + "key_norm", Role::kKeyNorm);
+  }
   to.dense(attention + "output", Role::kOutput);
   const bool scaled = design.norm_placement == NormPlacement::kReZero;
   const bool weighted = design.norm_placement == NormPlacement::kAdmin;
-  if (!scaled) to.norm(attention + "norm", Role::kAttentionNorm);
+  if (has_attention_norm(design.norm_placement)) to.norm(attention + "norm", Role::kAttentionNorm);
   if (norms_attention_output(design.norm_placement))
     to.norm(attention + "output_norm", Role::kAttentionOutputNorm);
   if (scaled) to.tensor(attention + "scale", Role::kAttentionScale);
@@ -84,7 +88,8 @@ void add_layers(const Design& design, Rows& to) {
   to.dense(feed_forward + "up", Role::kUp);
   if (design.gated) to.dense(feed_forward + "gate", Role::kGate);
   to.dense(feed_forward + "down", Role::kDown);
-  if (!scaled) to.norm(feed_forward + "norm", Role::kFeedForwardNorm);
+  if (has_feed_forward_norm(design.norm_placement))
+    to.norm(feed_forward + "norm", Role::kFeedForwardNorm);
   if (norms_feed_forward_output(design.norm_placement))
     to.norm(feed_forward + "output_norm", Role::kFeedForwardOutputNorm);
   if (scaled) to.tensor(feed_forward + "scale", Role::kFeedForwardScale);

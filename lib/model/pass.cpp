@@ -87,6 +87,7 @@ Pass<T>::Pass(const PreparedModel<T>& model, const LayerMasks& masks, const Pass
   content_.begins = chunk_.begins;
   content_.positions = rows(batch_.positions);
   if (!batch_.segments.empty()) content_.segments = rows(batch_.segments);
+  content_.text_lengths = text_lengths(design_, content_);
   if (cache_ != nullptr) {
     cached_ = cache_->whole(chunk_.first_sequence, content_);
     added_ = last_rows(cached_, content_);

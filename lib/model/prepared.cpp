@@ -66,6 +66,8 @@ void project_distances(const Design& design, const LayerWeights<T>& from, Matrix
 template <class T>
 void add_steps(const Design& design, const LayerWeights<T>& from, Precision precision,
                PreparedLayer<T>& to, std::vector<std::function<void()>>& steps) {
+  to.query_norm = {design.norm, from.query_norm};
+  to.key_norm = {design.norm, from.key_norm};
   to.attention_norm = {design.norm, from.attention_norm};
   to.feed_forward_norm = {design.norm, from.feed_forward_norm};
   to.convolution_norm = {design.norm, from.convolution_norm};
@@ -136,6 +138,25 @@ template <class T>
 PreparedParts<T>::PreparedParts(const std::vector<Weight<T>>& parts) : weights(parts) {
   views.reserve(parts.size());
   for (const Weight<T>& part : parts) views.push_back(part.view);
+}
+
+template <class T>
+PreparedNorm<T>::PreparedNorm(const NormDesign& norm, const NormWeights<T>& weights)
+    : design(norm), weight(weights.weight), bias(weights.bias) {
+  if (norm.weight_offset == 0 || !weight) return;
+  auto shifted = std::make_shared<Matrix<T>>(Matrix<T>::copy(weight.view));
+  for (T& value : shifted->span()) value += static_cast<T>(norm.weight_offset);
+  weight = {shifted->view(), shifted};
+}
+
+template <class T>
+void PreparedNorm<T>::forward_columns(Index first, MatrixView<const T> x, MatrixView<T> y) const {
+  const auto part = [&](const Weight<T>& all) {
+    return all ? all.span().subspan(static_cast<std::size_t>(first),
+                                    static_cast<std::size_t>(x.columns))
+               : std::span<const T>();
+  };
+  kernel::norm_forward<T>(design->kind, x, part(weight), part(bias), design->epsilon, y);
 }
 
 template <class T>

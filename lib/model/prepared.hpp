@@ -17,17 +17,18 @@ namespace masque::model {
 template <class T>
 struct PreparedNorm {
   std::optional<NormDesign> design;  ///< none: there is no norm
-  Weight<T> weight,                  ///< none: 1
+  Weight<T> weight,                  ///< none: 1; with NormDesign::weight_offset
       bias;                          ///< none: 0
 
   PreparedNorm() = default;
-  /// The norm of `norm` with `weights`, whose memory it shares.
-  PreparedNorm(const NormDesign& norm, const NormWeights<T>& weights)
-      : design(norm), weight(weights.weight), bias(weights.bias) {}
+  /// The norm of `norm` with `weights`, whose memory it shares where they are stored as they are.
+  PreparedNorm(const NormDesign& norm, const NormWeights<T>& weights);
   /// Whether there is a norm; forward() and residual_forward() need it.
   bool present() const { return design.has_value(); }
   /// `y` = norm(`x`), row by row; `y` may be `x`.
   void forward(MatrixView<const T> x, MatrixView<T> y) const;
+  /// The same with the weights from element `first` on, as many as `x` has columns.
+  void forward_columns(Index first, MatrixView<const T> x, MatrixView<T> y) const;
   /// `y` = norm(`x` + `branch`); `y` may be `x`. The sum goes to `sum`, if that has data.
   void residual_forward(MatrixView<const T> x, MatrixView<const T> branch, MatrixView<T> sum,
                         MatrixView<T> y) const;
@@ -50,6 +51,8 @@ struct PreparedLayer {
   kernel::Linear<T> query;         ///< LayerWeights::query
   kernel::Linear<T> key_value;     ///< keys, then values, side by side
   kernel::Linear<T> output;        ///< LayerWeights::output
+  PreparedNorm<T> query_norm,      ///< LayerWeights::query_norm
+      key_norm;                    ///< LayerWeights::key_norm
   PreparedNorm<T> attention_norm;  ///< present also where the design has no such norm, as all here
   /// Gated: gate, then up, side by side, without the activation, which it has otherwise.
   kernel::Linear<T> up;

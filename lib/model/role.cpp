@@ -64,6 +64,15 @@ bool same_design(const Design& a, const Design& b) {
   return like_b == b;
 }
 
+namespace {
+
+/// Elements of a norm of queries or keys that have so many heads.
+Index head_norm_size(const Design& design, Index heads) {
+  return design.query_key_norm == QueryKeyNorm::kHead ? design.head_size : heads * design.head_size;
+}
+
+}  // namespace
+
 RoleShape role_shape(const Design& design, Role role, Index part) {
   const Index hidden = design.hidden_size;
   const Index inner = design.intermediate_size;
@@ -108,6 +117,8 @@ RoleShape role_shape(const Design& design, Role role, Index part) {
     case Role::kFeedForwardResidual:
     case Role::kFinalNorm: return {1, hidden};
     case Role::kFeedForwardInnerNorm: return {1, inner};
+    case Role::kQueryNorm: return {1, head_norm_size(design, design.num_attention_heads)};
+    case Role::kKeyNorm: return {1, head_norm_size(design, design.num_key_value_heads)};
     case Role::kLatentInput: return {design.variants.latent.value().size, hidden};
     case Role::kLatentOutput: return {hidden, design.variants.latent.value().size};
     case Role::kLatentKappa: return {1, 1};
@@ -122,7 +133,7 @@ RoleShape role_shape(const Design& design, Role role, Index part) {
 bool is_norm(Role role) {
   return (role >= Role::kEmbeddingNorm && role <= Role::kHeadNorm) ||
          role == Role::kAttentionOutputNorm || role == Role::kFeedForwardOutputNorm ||
-         role == Role::kFeedForwardInnerNorm;
+         role == Role::kFeedForwardInnerNorm || role == Role::kQueryNorm || role == Role::kKeyNorm;
 }
 
 bool is_vector(Role role) {
@@ -165,6 +176,8 @@ NormWeights<T>* norm_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role r
     case Role::kAttentionOutputNorm: return &layer.attention_output_norm;
     case Role::kFeedForwardOutputNorm: return &layer.feed_forward_output_norm;
     case Role::kFeedForwardInnerNorm: return &layer.feed_forward_inner_norm;
+    case Role::kQueryNorm: return &layer.query_norm;
+    case Role::kKeyNorm: return &layer.key_norm;
     case Role::kRelativeNorm: return &weights.relative_norm;
     case Role::kFinalNorm: return &weights.final_norm;
     case Role::kHeadNorm: return &weights.head_norm;

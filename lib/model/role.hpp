@@ -68,6 +68,8 @@ enum class Role {
   kLatentOutput,
   kLatePositions,  ///< for VariantDesign::late_positions: a row a position
   kLatentKappa,    ///< log κ of a bottleneck that learns it
+  kQueryNorm,      ///< of queries (QueryKeyNorm), and of keys
+  kKeyNorm,
 };
 
 /// The shape of a role's weight as (out, in); a vector is one row. The bias of a dense layer has

@@ -82,6 +82,29 @@ double scale_yarn(const FamilyConfig& rope, double theta, double original, doubl
   return rope.positive("attention_factor", inferred);
 }
 
+/// LongRoPE: sets frequencies and factor of `rotary` from `plain` ones.
+void scale_longrope(const FamilyConfig& rope, double original, Index longest,
+                    const Frequencies& plain, RotaryDesign& rotary) {
+  const auto scaled = [&](std::string_view name) {
+    const auto factors = rope.numbers(name);
+    if (!factors || factors->size() != plain.size())
+      rope.refuse(name, fmt::format("a list of {} numbers", plain.size()));
+    std::vector<double> frequencies;
+    for (std::size_t t = 0; t < plain.size(); ++t)
+      frequencies.push_back(1.0F / (static_cast<float>((*factors)[t]) * (1.0F / plain[t])));
+    return frequencies;
+  };
+  rotary.frequencies = scaled("short_factor");
+  std::vector<double> longer = scaled("long_factor");
+  const double length = static_cast<double>(longest);
+  const double factor = rope.positive("factor", length / original);
+  const double inferred = factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(original));
+  rotary.factor = rope.positive("attention_factor", inferred);
+  if (longest > 0 && length <= original) return;
+  rotary.long_frequencies = std::move(longer);
+  rotary.long_from = static_cast<Index>(original);
+}
+
 /// The object of the parameters: rope_scaling where there is one, as in transformers; else an empty
 /// one: next to it their names mean nothing but for those of RotaryDefaults.
 FamilyConfig rope_of(const FamilyConfig& config, std::string_view parameters_name) {
@@ -137,23 +160,23 @@ RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defau
                               ? defaults.share
                               : config.positive(defaults.share_name, defaults.share);
   const double share = rope.positive("partial_rotary_factor", fallback);
-  if (share > 1 || (defaults.fixed_share && share != 1)) {
-    const bool inside = rope.has("partial_rotary_factor");
-    (inside ? rope : config)
-        .refuse(inside ? "partial_rotary_factor" : defaults.share_name,
-                defaults.fixed_share ? "1" : "at most 1");
-  }
+  const bool has_share = rope.has("partial_rotary_factor");
+  const FamilyConfig& of_share = has_share ? rope : config;
+  const std::string_view share_name = has_share ? "partial_rotary_factor" : defaults.share_name;
+  if (share > 1 || (defaults.fixed_share && share != 1))
+    of_share.refuse(share_name, defaults.fixed_share ? "1" : "at most 1");
   const auto size = static_cast<Index>(static_cast<double>(head_size) * share);
-  check_rotary_size(
-      config, defaults.share_name.empty() ? "num_attention_heads" : defaults.share_name, size);
+  check_rotary_size(of_share, share_name.empty() ? "num_attention_heads" : share_name, size);
   RotaryDesign rotary;
   rotary.float_angles = true;
   Frequencies frequencies = plain_frequencies(theta, size);
-  const std::string type = rope.text("rope_type", rope.text("type", "default"));
+  std::string type = rope.text("rope_type", rope.text("type", "default"));
+  if (defaults.always_longrope && (type == "su" || type == "yarn")) type = "longrope";
   const auto longest = static_cast<double>(max_position_embeddings);
+  const auto of_class = static_cast<double>(defaults.original_length);
+  const double in_rope = rope.positive("original_max_position_embeddings", longest);
   const double original =
-      config.positive("original_max_position_embeddings",
-                      rope.positive("original_max_position_embeddings", longest));
+      config.positive("original_max_position_embeddings", of_class > 0 ? of_class : in_rope);
   if (type == "linear") {
     const auto factor = static_cast<float>(rope.positive("factor", 1));
     for (float& f : frequencies) f /= factor;
@@ -165,16 +188,21 @@ RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defau
     notes.push_back(fmt::format(
         "rope type dynamic: angles are those of texts of at most {} tokens, the maximum length",
         max_position_embeddings));
+  } else if (type == "longrope") {
+    scale_longrope(rope, original, max_position_embeddings, frequencies, rotary);
   } else if (type != "default") {
     rope.refuse(rope.has("rope_type") ? "rope_type" : "type",
-                "default, linear, dynamic, llama3 or yarn");
+                "default, linear, dynamic, llama3, yarn or longrope");
   }
-  if (!std::ranges::all_of(frequencies, [](float f) { return std::isfinite(f); })) {
+  if (type != "longrope") rotary.frequencies.assign(frequencies.begin(), frequencies.end());
+  const auto finite = [](const std::vector<double>& all) {
+    return std::ranges::all_of(all, [](double f) { return std::isfinite(f); });
+  };
+  if (!finite(rotary.frequencies) || !finite(rotary.long_frequencies)) {
     const bool inside = rope.has("rope_theta");
     (inside ? rope : config)
         .refuse(inside ? "rope_theta" : defaults.theta_name, "a value with finite frequencies");
   }
-  rotary.frequencies.assign(frequencies.begin(), frequencies.end());
   return rotary;
 }
 

@@ -14,18 +14,21 @@ struct RotaryDefaults {
   double theta = 10000;                        ///< base of the angles
   double share = 1;                            ///< share of the head's features that are rotated
   std::string_view theta_name = "rope_theta";  ///< next to the rope parameters
-  std::string_view share_name;                 ///< "rotary_pct"; empty: no such option
+  std::string_view share_name = {};            ///< "rotary_pct"; empty: no such option
   /// Name of the object that is read after rope_scaling.
   std::string_view parameters_name = "rope_parameters";
   bool fixed_share = false;  ///< a share other than 1 is refused
+  /// Class default of original_max_position_embeddings next to the rope parameters; 0: none.
+  Index original_length = 0;
+  bool always_longrope = false;  ///< types su and yarn mean longrope (Phi-3)
 };
 
 /// The rotary angles of `config`, with `defaults` where it says nothing, for heads of `head_size`.
 /// Reads rope_scaling or rope_parameters and what stands next to them: types default, linear,
-/// dynamic (as at `max_position_embeddings`, which a line in `notes` says), llama3 and yarn, by the
-/// formulas of transformers and, as there, in float. The layout is left at RotaryDesign's default.
-/// Throws InputError for other types, and unless the number of rotated features is even and at most
-/// 8192.
+/// dynamic (as at `max_position_embeddings`, which a line in `notes` says), llama3, yarn and
+/// longrope, by the formulas of transformers and, as there, in float. The layout is left at
+/// RotaryDesign's default. Throws InputError for other types, and unless the number of rotated
+/// features is even and at most 8192.
 RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defaults,
                          Index head_size, Index max_position_embeddings,
                          std::vector<std::string>& notes);

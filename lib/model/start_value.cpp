@@ -67,11 +67,13 @@ StartValues::StartValues(const Design& design, double range)
       heads_(design.num_attention_heads),
       softmax_heads_(softmax_heads(design)),
       value_heads_(value_heads(design)),
-      kappa_(design.variants.latent ? design.variants.latent->kappa : 1) {}
+      kappa_(design.variants.latent ? design.variants.latent->kappa : 1),
+      weight_offset_(design.norm.weight_offset) {}
 
 StartValue StartValues::of(Role role, bool bias, Index part) const {
   if (bias || role == Role::kGatedBeta) return StartValue::constant(0);
-  if (is_norm(role) || role == Role::kGatedGamma) return StartValue::constant(1);
+  if (is_norm(role)) return StartValue::constant(1 - weight_offset_);
+  if (role == Role::kGatedGamma) return StartValue::constant(1);
   switch (role) {
     case Role::kAttentionResidual:
     case Role::kFeedForwardResidual:

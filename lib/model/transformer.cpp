@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/thread/interrupt.hpp"
+#include "kernel/activation.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/softmax/log_probability.hpp"
 #include "model/forward/head_forward.hpp"
@@ -200,6 +201,7 @@ template <class T>
 void Transformer<T>::give_logits(const Batch& batch, std::span<const Index> rows,
                                  MatrixView<const T> x, Observer& observer) const {
   const auto& decoder = model_.head().decoder;
+  const double cap = model_.design.head.logit_cap;
   // Rows of several sequences go through the head together: it is the largest matrix.
   struct Part {
     Index sequence, first, count;
@@ -211,6 +213,7 @@ void Transformer<T>::give_logits(const Batch& batch, std::span<const Index> rows
     const Index end = std::min(first + kLogitRows, x.rows);
     logits.resize(end - first, decoder.outputs());
     decoder.forward(x.middle_rows(first, end - first), logits.view());
+    if (cap > 0) kernel::soft_cap(cap, logits.view());
     parts.clear();
     for (Index r = first; r < end; ++r) {
       const Index row = rows[static_cast<std::size_t>(r)];
@@ -250,7 +253,7 @@ std::vector<double> Transformer<T>::use_head(const Batch& batch, const Request& 
       }
     }
     kernel::log_probability_forward<T>(x, head.decoder, 1, request.targets, result,
-                                       request.excluded.value_or(-1));
+                                       request.excluded.value_or(-1), model_.design.head.logit_cap);
   }
   return result;
 }
@@ -330,7 +333,9 @@ std::unique_ptr<KeyValueCache> Transformer<T>::make_cache(Index sequences, bool 
                              model_.detector == nullptr &&
                              design.position != PositionType::kXlnet &&
                              design.streams == Streams::kOne && settings_.reads_own_layers();
-  if (!left_to_right || !keys_tell_all) return nullptr;
+  // Texts that grow beyond long_from() are read again, which whoever has masks of its own does not.
+  const bool reads_again = own_masks && long_from(design) > 0;
+  if (!left_to_right || !keys_tell_all || reads_again) return nullptr;
   return std::make_unique<KeyValues<T>>(design.num_hidden_layers, sequences);
 }
 

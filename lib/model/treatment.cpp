@@ -169,7 +169,7 @@ std::optional<std::string> rotary_arguments(const Design& design) {
   }
   const double scale = 1 / std::sqrt(static_cast<double>(position_shape(design).head_size));
   const Index rotated = 2 * std::ssize(rotary.frequencies);
-  if (rotary.values || rotary.factor != 1 || rotated == 0 ||
+  if (rotary.values || rotary.factor != 1 || rotated == 0 || rotary.long_from > 0 ||
       !(std::abs(design.attention_scale - scale) <= kTolerance * scale))
     return std::nullopt;
   const auto base = rotary_base(rotary.frequencies, kTolerance);
@@ -296,8 +296,10 @@ void TreatedPositions::plain_rotary() {
 bool TreatedPositions::scale_rotary(const nn::RotaryScaling& scaling,
                                     const nn::RotaryArguments& arguments) {
   plain_rotary();
-  if (design.position != PositionType::kRotary) return false;
+  // Angles that depend on the length have a scaling already.
+  if (design.position != PositionType::kRotary || long_from(design) > 0) return false;
   for (LayerDesign& layer : design.layers) {
+    if (layer.rotary.frequencies.empty()) continue;
     scaling.scale(arguments, layer.rotary.frequencies);
     layer.rotary.factor *= scaling.amplitude(arguments);
   }

@@ -332,6 +332,7 @@ std::optional<std::string> input_residual_problem(const Design& design) {
     case NormPlacement::kAdmin:
       return "Admin scales the residual and needs it, expected another norm placement";
     case NormPlacement::kParallel:
+    case NormPlacement::kParallelShared:
       return "in parallel layers the feed-forward layer reads the embeddings directly, expected "
              "another norm placement";
     default: break;

@@ -53,8 +53,10 @@ struct LayerWeights {
   DenseWeights<T> gate;
   DenseWeights<T> down;                  ///< intermediate → hidden
   NormWeights<T> feed_forward_norm;      ///< post-norm: after the feed-forward layer; else in front
-  NormWeights<T> attention_output_norm,  ///< kSandwich, kNormFormer: of what attention gives
-      feed_forward_output_norm,          ///< kSandwich: of what the feed-forward layer gives
+  NormWeights<T> query_norm,             ///< of the queries (QueryKeyNorm)
+      key_norm;                          ///< of the keys
+  NormWeights<T> attention_output_norm,  ///< norms_attention_output(): of what attention gives
+      feed_forward_output_norm,          ///< norms_feed_forward_output(): of what that layer gives
       feed_forward_inner_norm;           ///< kNormFormer: (1, intermediate), in front of `down`
   Weight<T> attention_scale,             ///< kReZero: α of attention, one number
       feed_forward_scale;                ///< kReZero: α of the feed-forward layer, one number

@@ -104,6 +104,11 @@ std::optional<ModelConfig> ModelConfig::object(std::string_view name) const {
   return inner;
 }
 
+bool ModelConfig::is_null(std::string_view name) const {
+  const JsonValue* value = root_.find(name);
+  return value != nullptr && value->is(JsonKind::kNull);
+}
+
 std::string ModelConfig::spelling(std::string_view name) const {
   const JsonValue* value = member(name);
   return value == nullptr ? std::string() : text_.substr(value->begin, value->end - value->begin);

@@ -51,6 +51,8 @@ class ModelConfig {
   std::optional<ModelConfig> object(std::string_view name) const;
   /// Whether the field `name` is present and not null.
   bool has(std::string_view name) const { return member(name) != nullptr; }
+  /// Whether the field `name` is present and null.
+  bool is_null(std::string_view name) const;
   /// The value of the field `name` as the file spells it; empty if absent or null. For messages.
   std::string spelling(std::string_view name) const;
 

@@ -27,7 +27,9 @@ import transformers
 DATA = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "model"
 CASES = ("albert_groups bert bert_relu_untied deberta_v2_conv deberta_v3 distilbert electra_discriminator "
          "electra_generator gpt2 gpt_neox gpt_neox_serial llama_bias llama_scaled modernbert modernbert_bias mpnet "
-         "roberta roformer_value t5_encoder t5_gated xlm_roberta xlnet").split()
+         "roberta roformer_value t5_encoder t5_gated xlm_roberta xlnet "
+         "mistral ministral qwen2 qwen3 qwen3_windows gemma gemma2 gemma3 gemma3_hub olmo olmo2 phi phi_tied phi3 "
+         "phi3_window stablelm stablelm_serial smollm3 smollm3_windows granite cohere cohere_plain starcoder2").split()
 IDS = [6, 17, 36, 8, 31, 22, 9, 13, 38, 7, 26, 12]
 FOREIGN = {
     "add_cross_attention": [True], "alibi": [True], "attention_chunk_size": [4], "attention_multiplier": [0.5],
@@ -47,6 +49,9 @@ FOREIGN = {
     "summary_type": ["last"], "tie_encoder_decoder": [True], "tie_word_embeddings": [True, False],
     "torch_dtype": ["float32"], "type_vocab_size": [1], "use_bidirectional_attention": [True],
     "use_qk_norm": [True], "use_sliding_window": [True], "original_max_position_embeddings": [4],
+    "max_window_layers": [0, 1], "no_rope_layer_interval": [1, 3], "no_rope_layers": [[1, 1], [0, 0, 1], [1]],
+    "qk_layernorm": [True], "rope_local_base_freq": [50.0], "rope_interleaved": [True], "sliding_window_pattern": [2, 3],
+    "use_bias": [False], "use_parallel_residual": [True], "use_qkv_bias": [True],
 }
 
 

@@ -50,6 +50,7 @@ LLAMA = dict(
     vocab_size=101, hidden_size=24, num_hidden_layers=2, num_attention_heads=4,
     intermediate_size=47, max_position_embeddings=37, tie_word_embeddings=True,
 )
+DECODER = LLAMA | dict(num_key_value_heads=2, pad_token_id=None)
 NEOX = dict(
     vocab_size=89, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
     intermediate_size=47, max_position_embeddings=37, tie_word_embeddings=True,
@@ -99,6 +100,25 @@ CASES = [
     ("llama", "plain", tr.LlamaForCausalLM, LLAMA | dict(num_key_value_heads=2)),
     ("llama", "bias", tr.LlamaForCausalLM, LLAMA | dict(
         attention_bias=True, mlp_bias=True, head_dim=8, pad_token_id=3)),
+    ("llama", "mistral", tr.MistralForCausalLM, DECODER | dict(head_dim=8)),
+    ("llama", "qwen2", tr.Qwen2ForCausalLM, DECODER),
+    ("llama", "qwen3", tr.Qwen3ForCausalLM, DECODER | dict(head_dim=8, attention_bias=True)),
+    ("llama", "gemma", tr.GemmaForCausalLM, DECODER | dict(head_dim=8, pad_token_id=3)),
+    ("llama", "gemma2", tr.Gemma2ForCausalLM, DECODER | dict(head_dim=8)),
+    ("llama", "gemma3", tr.Gemma3ForCausalLM, DECODER | dict(head_dim=8)),
+    ("llama", "olmo", tr.OlmoForCausalLM, DECODER),
+    ("llama", "olmo2", tr.Olmo2ForCausalLM, DECODER),
+    ("llama", "phi", tr.PhiForCausalLM, DECODER | dict(
+        qk_layernorm=True, num_attention_heads=3, num_key_value_heads=3)),
+    ("llama", "phi3", tr.Phi3ForCausalLM, DECODER),
+    ("llama", "stablelm", tr.StableLmForCausalLM, DECODER | dict(
+        num_attention_heads=6, qk_layernorm=True, use_qkv_bias=True, partial_rotary_factor=0.5)),
+    ("llama", "stablelm_parallel", tr.StableLmForCausalLM, DECODER | dict(
+        num_attention_heads=6, use_parallel_residual=True, partial_rotary_factor=0.5)),
+    ("llama", "smollm3", tr.SmolLM3ForCausalLM, DECODER | dict(mlp_bias=True)),
+    ("llama", "granite", tr.GraniteForCausalLM, DECODER | dict(attention_bias=True)),
+    ("llama", "cohere", tr.CohereForCausalLM, DECODER | dict(use_qk_norm=True)),
+    ("llama", "starcoder2", tr.Starcoder2ForCausalLM, DECODER),
     ("gpt_neox", "plain", tr.GPTNeoXForCausalLM, NEOX),
     ("gpt_neox", "serial", tr.GPTNeoXForCausalLM, NEOX | dict(
         use_parallel_residual=False, attention_bias=False)),

@@ -21,7 +21,8 @@ import transformers as tr
 from transformers.generation import logits_process as lp
 
 PROMPTS = [[43], [19, 5], [33, 1, 23, 33, 15, 3, 32], [7, 7, 7, 7], [2, 40, 11, 9, 30]]
-MODELS = ["gpt2", "llama", "gpt_neox"]
+MODELS = ["gpt2", "llama", "gpt_neox", "mistral", "ministral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "olmo", "olmo2",
+          "phi", "phi3", "stablelm", "smollm3", "granite", "cohere", "starcoder2"]
 NEW = 10
 EOS = 33
 CASES = [dict(temperature=1.0, top_k=0, top_p=1.0), dict(temperature=0.6, top_k=0, top_p=1.0),

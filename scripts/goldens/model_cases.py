@@ -16,6 +16,7 @@ class Case:
     config_edit: typing.Callable = None  # of the parsed config.json, in place: how other versions write it
     tensors_edit: typing.Callable = None  # of the tensors: how other programs name them
     two_streams: bool = False
+    by_batch: bool = False  # angles depend on the longest text of a batch
 
     @property
     def model_type(self):
@@ -46,6 +47,14 @@ MODERNBERT = dict(vocab_size=45, hidden_size=16, num_hidden_layers=4, num_attent
                   bos_token_id=1, cls_token_id=1, eos_token_id=2, sep_token_id=2)
 MPNET = grown(BERT, max_position_embeddings=22, layer_norm_eps=1e-5)
 del MPNET["type_vocab_size"]
+
+
+DECODER = grown(LLAMA, pad_token_id=None)
+QWEN = grown(DECODER, sliding_window=4, use_sliding_window=True, max_window_layers=1)
+GEMMA = grown(LLAMA, num_key_value_heads=1, num_attention_heads=4, head_dim=6, pad_token_id=0)
+GEMMA2 = grown(GEMMA, num_key_value_heads=2, query_pre_attn_scalar=9, sliding_window=4)
+LONGROPE = dict(rope_type="longrope", rope_theta=500.0, short_factor=[1.0, 1.1], long_factor=[1.3, 4.0],
+                original_max_position_embeddings=12)
 
 
 def google_names(tensors):
@@ -98,6 +107,27 @@ def hub_modernbert(config):
 
 def hub_deberta(config):
     config["pos_att_type"] = "|".join(config["pos_att_type"])
+
+
+def hub_gemma3(config):
+    rope = config.pop("rope_parameters")
+    config.pop("layer_types")
+    config.pop("_sliding_window_pattern", None)
+    config.update(rope_theta=rope["full_attention"]["rope_theta"], sliding_window_pattern=2,
+                  rope_local_base_freq=rope["sliding_attention"]["rope_theta"],
+                  rope_scaling=dict(rope_type="linear", factor=8.0))
+
+
+def hub_qwen2(config):
+    config.pop("layer_types")
+    hub_llama(config)
+
+
+def hub_phi3(config):
+    rope = config.pop("rope_parameters")
+    config.update(rope_theta=rope["rope_theta"], partial_rotary_factor=rope["partial_rotary_factor"],
+                  rope_scaling=dict(type="longrope", short_factor=rope["short_factor"],
+                                    long_factor=rope["long_factor"]))
 
 
 LLAMA3 = dict(rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
@@ -187,5 +217,57 @@ CASES = [
         MODERNBERT, num_hidden_layers=2, norm_eps=1e-2, decoder_bias=False, local_attention=2,
         layer_types=["full_attention", "sliding_attention"])),
     Case("xlnet_epsilon", tr.XLNetLMHeadModel, grown(XLNET, n_layer=1, layer_norm_eps=1e-2, ff_activation="gelu_new")),
+    # Decoders of recent years.
+    Case("mistral", tr.MistralForCausalLM, grown(DECODER, sliding_window=5, head_dim=6), config_edit=hub_llama),
+    Case("mistral_open", tr.MistralForCausalLM, grown(
+        DECODER, num_hidden_layers=1, sliding_window=None, tie_word_embeddings=True)),
+    Case("ministral", tr.MinistralForCausalLM, grown(
+        DECODER, sliding_window=3, head_dim=4, layer_types=["sliding_attention", "full_attention"])),
+    Case("qwen2", tr.Qwen2ForCausalLM, QWEN, pos=True, config_edit=hub_qwen2),
+    Case("qwen3", tr.Qwen3ForCausalLM, grown(
+        DECODER, head_dim=6, attention_bias=True, tie_word_embeddings=True, rope_parameters=LLAMA3), pos=True),
+    Case("qwen3_windows", tr.Qwen3ForCausalLM, grown(QWEN, head_dim=4, layer_types=["sliding_attention", "full_attention"])),
+    Case("gemma", tr.GemmaForCausalLM, GEMMA),
+    Case("gemma2", tr.Gemma2ForCausalLM, grown(
+        GEMMA2, attn_logit_softcapping=2.0, final_logit_softcapping=3.0, attention_bias=True)),
+    Case("gemma2_open", tr.Gemma2ForCausalLM, grown(
+        GEMMA2, num_hidden_layers=1, attn_logit_softcapping=None, final_logit_softcapping=None,
+        layer_types=["full_attention"])),
+    Case("gemma3", tr.Gemma3ForCausalLM, grown(
+        GEMMA2, final_logit_softcapping=4.0, layer_types=["full_attention", "sliding_attention"],
+        rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=900.0),
+                             sliding_attention=dict(rope_type="default", rope_theta=100.0)))),
+    Case("gemma3_hub", tr.Gemma3ForCausalLM, grown(
+        GEMMA2, sliding_window_pattern=2,
+        rope_parameters=dict(full_attention=dict(rope_type="linear", factor=8.0, rope_theta=900.0),
+                             sliding_attention=dict(rope_type="default", rope_theta=100.0))),
+        config_edit=hub_gemma3),
+    Case("olmo", tr.OlmoForCausalLM, grown(DECODER, clip_qkv=0.4)),
+    Case("olmo2", tr.Olmo2ForCausalLM, grown(DECODER, attention_bias=True)),
+    Case("phi", tr.PhiForCausalLM, grown(DECODER, qk_layernorm=True, num_attention_heads=3, num_key_value_heads=1)),
+    Case("phi_tied", tr.PhiForCausalLM, grown(
+        DECODER, num_hidden_layers=1, tie_word_embeddings=True, hidden_act="relu",
+        rope_parameters=dict(rope_type="default", rope_theta=300.0, partial_rotary_factor=1.0))),
+    Case("phi3", tr.Phi3ForCausalLM, grown(
+        DECODER, num_attention_heads=3, num_key_value_heads=1, original_max_position_embeddings=12,
+        rope_parameters=grown(LONGROPE, partial_rotary_factor=0.5)), by_batch=True, config_edit=hub_phi3),
+    Case("phi3_window", tr.Phi3ForCausalLM, grown(DECODER, num_hidden_layers=1, sliding_window=4)),
+    Case("stablelm", tr.StableLmForCausalLM, grown(
+        DECODER, num_attention_heads=3, num_key_value_heads=1, qk_layernorm=True, use_parallel_residual=True)),
+    Case("stablelm_serial", tr.StableLmForCausalLM, grown(
+        DECODER, num_attention_heads=3, num_key_value_heads=3, use_qkv_bias=True, layer_norm_eps=1e-2)),
+    Case("smollm3", tr.SmolLM3ForCausalLM, grown(DECODER, no_rope_layer_interval=2)),
+    Case("smollm3_windows", tr.SmolLM3ForCausalLM, grown(
+        DECODER, no_rope_layers=[0, 1], use_sliding_window=True, sliding_window=4, mlp_bias=True,
+        tie_word_embeddings=False)),
+    Case("granite", tr.GraniteForCausalLM, grown(
+        DECODER, embedding_multiplier=3.0, logits_scaling=2.5, residual_multiplier=0.6, attention_multiplier=0.7,
+        mlp_bias=True)),
+    Case("cohere", tr.CohereForCausalLM, grown(DECODER, use_qk_norm=True, pad_token_id=0)),
+    Case("cohere_plain", tr.CohereForCausalLM, grown(
+        DECODER, num_hidden_layers=1, attention_bias=True, logit_scale=2.0, layer_norm_eps=1e-2, pad_token_id=0)),
+    Case("starcoder2", tr.Starcoder2ForCausalLM, grown(DECODER, sliding_window=6)),
+    Case("starcoder2_plain", tr.Starcoder2ForCausalLM, grown(
+        DECODER, num_hidden_layers=1, use_bias=False, tie_word_embeddings=False)),
     Case("mpnet_buckets", tr.MPNetForMaskedLM, grown(MPNET, num_hidden_layers=1, relative_attention_num_buckets=48)),
 ]

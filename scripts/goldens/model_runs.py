@@ -48,19 +48,22 @@ def doubled(on=True):
 
 
 def randomise(model, seed, std):
-    """Every parameter of `model`: norm weights 1 + N(0, 0.2), vectors N(0, std), the rest too.
+    """Every parameter of `model`: norm weights 1 + N(0, 0.2), of Gemma, which adds 1, N(0, 0.2); vectors
+    N(0, std), the rest too.
 
     Rows of padding ids are random like the others: nothing may depend on their being zero.
     """
     generator = torch.Generator().manual_seed(zlib.crc32(seed.encode()))
     norms = {id(m.weight) for m in model.modules()
              if "norm" in type(m).__name__.lower() and getattr(m, "weight", None) is not None}
+    less_one = "Gemma" in type(model).__name__
     with torch.no_grad():
         for parameter in model.parameters():
             if not parameter.requires_grad:
                 continue  # sinusoids
             noise = torch.randn(parameter.shape, generator=generator)
-            parameter.copy_(1 + 0.2 * noise if id(parameter) in norms else std * noise)
+            one = 0 if less_one else 1
+            parameter.copy_(one + 0.2 * noise if id(parameter) in norms else std * noise)
 
 
 def load(folder, model_class, dtype):

@@ -65,7 +65,7 @@ def make(case):
     expected = runs.run_singly(double, records, True)
     rounding = max(runs.differences(runs.run_singly(single, records, False), expected).values())
     padding = 0.0
-    if getattr(config, "attn_type", "bi") == "bi":  # transformers fails for a batch of XLNet's other kind
+    if getattr(config, "attn_type", "bi") == "bi" and not case.by_batch:  # transformers fails for a batch of XLNet's other kind
         padding = max(runs.differences(runs.run(double, records[:4], True, pad_id), expected[:4]).values())
     assert padding < 1e-12 and rounding < 1e-3, (case, padding, rounding)
     save(folder, records, expected)

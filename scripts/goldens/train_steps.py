@@ -53,6 +53,16 @@ CASES = [
     ("gpt2_layer_scale", tr.GPT2LMHeadModel, "clm"),
     ("gpt_neox", tr.GPTNeoXForCausalLM, "clm"),
     ("llama", tr.LlamaForCausalLM, "clm"),
+    ("qwen3", tr.Qwen3ForCausalLM, "clm"),
+    ("gemma2", tr.Gemma2ForCausalLM, "clm"),
+    ("gemma3", tr.Gemma3ForCausalLM, "clm"),
+    ("olmo", tr.OlmoForCausalLM, "clm"),
+    ("olmo2", tr.Olmo2ForCausalLM, "clm"),
+    ("phi", tr.PhiForCausalLM, "clm"),
+    ("phi3", tr.Phi3ForCausalLM, "clm"),
+    ("stablelm", tr.StableLmForCausalLM, "clm"),
+    ("granite", tr.GraniteForCausalLM, "clm"),
+    ("cohere", tr.CohereForCausalLM, "clm"),
     ("gau_alpha", "GauAlpha", "mlm"),
     ("tta", "Tta", "tta"),
     ("mpnet", tr.MPNetForMaskedLM, "mlm"),
@@ -153,8 +163,10 @@ class RotaryAngles(torch.nn.Module):
     def forward(self, x, position_ids, layer_type=None):
         frequencies = getattr(self.own, "inv_freq" if layer_type is None else layer_type + "_inv_freq")
         angle = (position_ids[:, :, None].to(torch.float32) * frequencies.to(torch.float32)).to(torch.float64)
-        angle = torch.cat([angle, angle], -1)
-        return angle.cos(), angle.sin()
+        cohere = "Cohere" in type(self.own).__name__  # neighbouring features are pairs
+        angle = torch.repeat_interleave(angle, 2, dim=-1) if cohere else torch.cat([angle, angle], -1)
+        scaling = getattr(self.own, "attention_scaling", 1.0)
+        return angle.cos() * scaling, angle.sin() * scaling
 
 
 def load(case, model_class):
@@ -169,6 +181,8 @@ def load(case, model_class):
         assert torch.allclose(table.double(), torch.cat([angle.sin(), angle.cos()], 1), atol=1e-6)
         table.data = torch.cat([angle.sin(), angle.cos()], 1)
     for module in list(model.modules()):
+        if hasattr(module, "embed_scale"):  # the number of a model in float32
+            module.embed_scale = module.embed_scale.float().double()
         own = getattr(module, "rotary_emb", None)
         if own is not None and not isinstance(own, RotaryAngles):
             module.rotary_emb = RotaryAngles(own)
@@ -177,7 +191,7 @@ def load(case, model_class):
 
 def decays(name, tensor):
     """lm-train's rule: matrices and tables."""
-    vector = name.endswith("_bias") or "scaleoffset" in name or name.endswith("mask_emb")
+    vector = name.endswith("_bias") or "scaleoffset" in name or name.endswith("mask_emb") or "_norm." in name
     return tensor.dim() >= 2 and not vector
 
 

@@ -7,6 +7,7 @@
 
 #include "base/random/random.hpp"
 #include "kernel/product/linear.hpp"
+#include "kernel/softmax/log_probability.hpp"
 #include "kernel/softmax/vocabulary_loss.hpp"
 #include "kernel/softmax/vocabulary_loss_reference.hpp"
 #include "support/near.hpp"
@@ -126,6 +127,55 @@ TEST_CASE("the head's loss is the cross-entropy of all logits at once") {
     CHECK(far_off(doubles(found.d_weight.span()), doubles(expected.d_weight.span()), 2e-5, 1e-5) ==
           "");
     CHECK(far_off(doubles(found.d_bias.span()), doubles(expected.d_bias.span()), 2e-5, 1e-5) == "");
+  }
+}
+
+TEST_CASE("the head's loss with a soft cap and without a token is its definition") {
+  for (const Index vocabulary : {5, 1000}) {
+    CAPTURE(vocabulary);
+    Problem p(70, vocabulary, 12);
+    std::ranges::replace(p.targets, 3, 1);
+    kernel::VocabularyTask<float> task = p.task();
+    task.cap = 1.5;
+    task.excluded = 3;
+    Found found(p);
+    std::ranges::fill(found.d_x.span(), 0.0F);
+    std::ranges::fill(found.d_weight.span(), 0.0F);
+    std::ranges::fill(found.d_bias.span(), 0.0F);
+    found.loss = kernel::vocabulary_loss(task, Precision::kF32, found.gradients(), found.losses);
+    const auto in_double = [](const Matrix<float>& x) {
+      Matrix<double> y(x.rows(), x.columns());
+      std::ranges::copy(x.span(), y.data());
+      return y;
+    };
+    const Matrix<double> x = in_double(p.x), weight = in_double(p.weight), bias = in_double(p.bias);
+    kernel::VocabularyTask<double> exact{x.view(), weight.view(), bias.span(), p.targets,
+                                         p.row_weights};
+    exact.cap = 1.5;
+    exact.excluded = 3;
+    Matrix<double> d_x = Matrix<double>::zero(x.rows(), x.columns());
+    Matrix<double> d_weight = Matrix<double>::zero(weight.rows(), weight.columns());
+    Matrix<double> d_bias = Matrix<double>::zero(1, vocabulary);
+    std::vector<double> losses(p.targets.size());
+    const auto loss = kernel::reference::vocabulary_loss<double>(
+        exact, {d_x.view(), d_weight.view(), d_bias.span()}, losses, {});
+    CHECK(found.loss.sum == doctest::Approx(loss.sum).epsilon(1e-6));
+    CHECK(found.loss.correct == loss.correct);
+    const auto all = [](const Matrix<double>& m) {
+      return std::vector<double>(m.span().begin(), m.span().end());
+    };
+    CHECK(far_off(found.losses, losses, 2e-5, 1e-6) == "");
+    CHECK(far_off(doubles(found.d_x.span()), all(d_x), 2e-5, 1e-5) == "");
+    CHECK(far_off(doubles(found.d_weight.span()), all(d_weight), 2e-5, 1e-5) == "");
+    CHECK(far_off(doubles(found.d_bias.span()), all(d_bias), 2e-5, 1e-5) == "");
+    CHECK(std::ranges::all_of(d_weight.view().row_span(3), [](double d) { return d == 0; }));
+    // log_probability_forward has the same numbers.
+    const MatrixView<const float> rows = p.weight.view();
+    const kernel::Linear<float> head(std::span(&rows, 1), p.bias.span(), Precision::kF32);
+    std::vector<double> log_p(p.targets.size());
+    kernel::log_probability_forward<float>(p.x.view(), head, 1, p.targets, log_p, 3, 1.5);
+    for (double& one : log_p) one = -one;
+    CHECK(far_off(log_p, losses, 2e-5, 1e-6) == "");
   }
 }
 

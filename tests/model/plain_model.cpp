@@ -43,11 +43,35 @@ M normed(View x, const NormDesign& design, const NormWeights<double>& weights) {
     }
     for (std::size_t c = 0; c < row.size(); ++c) {
       row[c] /= std::sqrt(squares / n + design.epsilon);
-      if (weights.weight) row[c] *= weights.weight.span()[c];
+      if (weights.weight) row[c] *= weights.weight.span()[c] + design.weight_offset;
       if (weights.bias) row[c] += weights.bias.span()[c];
     }
   }
   return y;
+}
+
+/// Queries or keys in heads of `size` after their norms.
+M head_normed(const Design& design, const M& x, const NormWeights<double>& weights) {
+  if (design.query_key_norm == QueryKeyNorm::kNone) return M::copy(x.view());
+  if (design.query_key_norm == QueryKeyNorm::kWidth) return normed(x.view(), design.norm, weights);
+  M y(x.rows(), x.columns());
+  const Index size = design.head_size;
+  const bool each = design.query_key_norm == QueryKeyNorm::kEachHead;
+  for (Index first = 0; first < x.columns(); first += size) {
+    NormWeights<double> own = weights;
+    for (Weight<double>* part : {&own.weight, &own.bias})
+      if (*part) part->view = part->view.middle_columns(each ? first : 0, size);
+    const M head = normed(x.view().middle_columns(first, size), design.norm, own);
+    for (Index i = 0; i < x.rows(); ++i)
+      std::copy_n(head.view().row(i), size, y.view().row(i) + first);
+  }
+  return y;
+}
+
+M clipped(double most, M x) {
+  for (double& value : x.span())
+    if (most > 0) value = std::clamp(value, -most, most);
+  return x;
 }
 
 M active(kernel::Activation f, M x) {
@@ -92,7 +116,8 @@ class Plain {
     M x(std::ssize(ids), design_.embedding_size);
     for (Index i = 0; i < x.rows(); ++i) {
       for (Index c = 0; c < x.columns(); ++c) {
-        double value = weights_.word_table.view.at(ids[static_cast<std::size_t>(i)], c);
+        double value = design_.embedding_scale *
+                       weights_.word_table.view.at(ids[static_cast<std::size_t>(i)], c);
         if (weights_.segment_table) value += weights_.segment_table.view.at(0, c);
         if (weights_.position_table) value += weights_.position_table.view.at(i, c);
         x.view().at(i, c) = value;
@@ -136,8 +161,10 @@ class Plain {
     const bool rezero = placement == NormPlacement::kReZero;
     const double alpha = design_.variants.residual_scale;
     const double first_alpha = layer_ == 0 && !design_.variants.input_residual ? 0 : alpha;
+    const bool output = placement == NormPlacement::kOutput;
     const auto input_of = [&](View states) {
-      return post || rezero ? M::copy(states) : normed(states, design_.norm, own.attention_norm);
+      return post || rezero || output ? M::copy(states)
+                                      : normed(states, design_.norm, own.attention_norm);
     };
     const M input = input_of(x);
     const M source = input_of(m);
@@ -146,9 +173,10 @@ class Plain {
       return post ? normed(y.view(), design_.norm, own.attention_norm) : M::copy(y.view());
     }
     M first = dense(mixed(own, input.view(), source.view()).view(), own.output);
-    if (placement == NormPlacement::kSandwich || placement == NormPlacement::kNormFormer)
+    if (placement == NormPlacement::kSandwich || placement == NormPlacement::kNormFormer || output)
       first = normed(first.view(), design_.norm, own.attention_output_norm);
     if (rezero) scale(first, own.attention_scale);
+    for (double& value : first.span()) value *= design_.residual_multiplier;
     M states = M::copy(x);
     scale(states, own.attention_residual);
     M y = added(states.view(), first.view(), first_alpha);
@@ -162,13 +190,19 @@ class Plain {
     if (rezero) {
       M branch = feed_forward(own, y.view());
       scale(branch, own.feed_forward_scale);
+      for (double& value : branch.span()) value *= design_.residual_multiplier;
       return added(y.view(), branch.view(), 1);
     }
     const bool parallel = placement == NormPlacement::kParallel;
-    const M second = normed(parallel ? x : y.view(), design_.norm, own.feed_forward_norm);
+    const bool shared = placement == NormPlacement::kParallelShared;
+    const M second = shared ? M::copy(input.view())
+                     : output
+                         ? M::copy(y.view())
+                         : normed(parallel ? x : y.view(), design_.norm, own.feed_forward_norm);
     M last = feed_forward(own, second.view());
-    if (placement == NormPlacement::kSandwich)
+    if (placement == NormPlacement::kSandwich || output)
       last = normed(last.view(), design_.norm, own.feed_forward_output_norm);
+    for (double& value : last.span()) value *= design_.residual_multiplier;
     return added(y.view(), last.view(), 1);
   }
 
@@ -214,8 +248,11 @@ class Plain {
       mixer->forward(nn::MixerProblem<double>{mixer_shape(design_), m, views, mask_}, y.view());
       return y;
     }
-    M y = attention(own, dense(x, own.query), dense(m, own.key), dense(m, own.value).view(),
-                    design_.num_attention_heads, design_.num_key_value_heads);
+    const double most = design_.clip_qkv;
+    M y = attention(own, head_normed(design_, clipped(most, dense(x, own.query)), own.query_norm),
+                    head_normed(design_, clipped(most, dense(m, own.key)), own.key_norm),
+                    clipped(most, dense(m, own.value)).view(), design_.num_attention_heads,
+                    design_.num_key_value_heads);
     scale(y, own.head_scale);
     return y;
   }
@@ -257,6 +294,7 @@ class Plain {
     attention.problem.num_heads = heads;
     attention.problem.num_key_value_heads = groups;
     attention.problem.scale = design_.attention_scale;
+    attention.problem.cap = design_.score_cap;
     if (scheme_ && !has_position_.at(layer_))
       attention.problem.scale =
           1 / std::sqrt(static_cast<double>(position_shape(design_).head_size));
@@ -332,7 +370,11 @@ Matrix<double> plain_logits(const Design& design, const ModelWeights<double>& we
   }
   if (design.head.norm) x = normed(x.view(), *design.head.norm, weights.head_norm);
   for (double& value : x.span()) value *= design.head.scale;
-  return dense(x.view(), weights.decoder);
+  M logits = dense(x.view(), weights.decoder);
+  const double cap = design.head.logit_cap;
+  for (double& value : logits.span())
+    if (cap > 0) value = cap * std::tanh(value / cap);
+  return logits;
 }
 
 }  // namespace masque::model::test

@@ -67,9 +67,10 @@ void put(const Design& design, const PlacedTensor& tensor, const TensorPart& par
                      part.role == Role::kFeedForwardResidual;
   const double deviation = tensor.bias || norm || gamma ? 0.1 : 0.3;
   const RoleShape shape = role_shape(design, part.role, part.part);
-  const bool rows = tensor.layout == TensorLayout::kNextRow;
+  const bool columns = tensor.layout == TensorLayout::kNextColumns;
+  const bool rows = columns || tensor.layout == TensorLayout::kNextRow;
   const Index height = rows ? shape.rows : tensor.vector ? 1 : part.rows;
-  const Index width = tensor.vector ? part.rows : tensor.columns;
+  const Index width = columns ? shape.columns : tensor.vector ? part.rows : tensor.columns;
   if (rows && weight) return;
   weight = own(random_matrix<T>(height, width, norm || gamma ? 1 : 0, deviation, name, seed));
 }

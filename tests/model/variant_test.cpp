@@ -359,6 +359,25 @@ TEST_CASE("layers of the zoo: talking heads, previous scores, norms, sizes") {
            R"("norm_placement": "normformer", "gated": true, "norm": "rms", "use_bias": false)",
            R"("norm_placement": "normformer", "num_key_value_heads": 1, "value_size": 10)",
            R"("norm_placement": "normformer", "mixer": "gmlp")",
+           R"("norm_placement": "output")",
+           R"("norm_placement": "output", "norm": "rms", "query_key_norm": "width", "gated": true,
+              "num_key_value_heads": 1, "norm_weight_offset": 1)",
+           R"("norm_placement": "output", "streams": "fixed_keys", "residual_multiplier": 0.5)",
+           R"("norm_placement": "parallel_shared", "gated": true, "query_key_norm": "each_head")",
+           R"("norm_placement": "parallel_shared", "streams": "fixed_keys")",
+           R"("norm_placement": "pre", "query_key_norm": "head", "norm": "rms", "mask": "causal",
+              "attn_logit_softcapping": 1.5, "final_logit_softcapping": 2.5)",
+           R"("query_key_norm": "head", "position": "rope", "residual_scale": 1.5)",
+           R"("query_key_norm": "each_head", "norm_weights": false, "position": "alibi",
+              "attn_logit_softcapping": 0.7)",
+           R"("clip_qkv": 0.3, "num_key_value_heads": 1, "streams": "fixed_keys")",
+           R"("clip_qkv": 0.5, "query_key_norm": "width", "talking_heads": "both",
+              "attn_logit_softcapping": 1)",
+           R"("norm_placement": "rezero", "residual_multiplier": 0.4)",
+           R"("norm_placement": "sandwich", "residual_multiplier": 1.4, "norm_weight_offset": 1)",
+           R"("attn_logit_softcapping": 0.5, "normalizer": "log_n", "embedding_scale": 3)",
+           R"("attn_logit_softcapping": 0.5, "layer_kind": "gated_attention",
+              "attention_key_size": 6)",
            R"("head_size": 4, "value_size": 10)",
            R"("head_size": 4, "value_size": 10, "num_key_value_heads": 1, "talking_heads": "both")",
            R"("embedding_size": 8, "position": "learned")",
@@ -380,6 +399,46 @@ TEST_CASE("layers of the zoo: talking heads, previous scores, norms, sizes") {
        }) {
     CAPTURE(members);
     check_variant(test::tiny_design(members));
+  }
+}
+
+TEST_CASE("windows and angles by layer are saved as they are") {
+  for (const char* members : {
+           R"("window": "2, none", "position_embedding_type": "rotary", "rope_theta": "100, none")",
+           R"("window": 3, "position_embedding_type": "rotary", "rope_theta": "5e3, 10000",
+              "rotary_interleaved": false)",
+           R"("position_embedding_type": "rotary", "partial_rotary_factor": 0.5)",
+           R"("position_embedding_type": "rotary", "rope_theta": 700)",
+       }) {
+    CAPTURE(members);
+    const Design design = test::tiny_design(members);
+    const TempFolder folder = TempFolder::in_memory();
+    save_model(folder / "saved", design, test::random_weights<float>(design, 5));
+    CHECK(same_design(load_model<float>(folder / "saved").design, design));
+    CHECK(saved_design(design).family == "masque");
+  }
+  const Design design = test::tiny_design(
+      R"("window": "2, none", "position_embedding_type": "rotary", "rope_theta": "100, none")");
+  CHECK(design.layers[0].window == 2);
+  CHECK_FALSE(design.layers[1].window);
+  CHECK(design.layers[0].rotary.frequencies.size() == 4);
+  CHECK(design.layers[1].rotary.frequencies.empty());
+  const auto problem = [](const std::string& members) {
+    return masque::test::message_of<InputError>([&] { test::tiny_design(members); });
+  };
+  for (const char* members : {
+           R"("window": "2, none, 3")",
+           R"("window": "2, x")",
+           R"("position_embedding_type": "rotary", "rope_theta": "0, 1")",
+           R"("position_embedding_type": "rotary", "partial_rotary_factor": 1.5)",
+           R"("residual_multiplier": 0.5)",
+           R"("norm_weights": false, "norm_weight_offset": 1)",
+           R"("query_key_norm": "head", "mixer": "fnet")",
+           R"("clip_qkv": 1, "layer_kind": "gated_attention")",
+           R"("query_key_norm": "all")",
+       }) {
+    CAPTURE(members);
+    CHECK(masque::test::contains(problem(members), "expected"));
   }
 }
 

@@ -40,9 +40,15 @@ void check_shape(const Shape& shape, const mask::BlockMap* blocks,
                  const nn::AttentionNormalizer& normalizer) {
   const Example<double> exact(shape);
   const Example<float> fast(shape);
-  const auto expected = expected_of(exact.problem(normalizer, blocks));
-  check_results(run_passes<double>({exact.problem(normalizer, blocks)}), expected, 1e-12);
-  check_results(run_passes<float>({fast.problem(normalizer, blocks)}), expected, 2e-5);
+  for (const double cap : {0.0, 0.6}) {
+    CAPTURE(cap);
+    auto problem = exact.problem(normalizer, blocks);
+    auto in_float = fast.problem(normalizer, blocks);
+    problem.cap = in_float.cap = cap;
+    const auto expected = expected_of(problem);
+    check_results(run_passes<double>({problem}), expected, 1e-12);
+    check_results(run_passes<float>({in_float}), expected, 2e-5);
+  }
 }
 
 TEST_CASE(

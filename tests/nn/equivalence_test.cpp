@@ -6,6 +6,7 @@
 
 #include "nn/attention/attention_evaluation.hpp"
 #include "nn/example.hpp"
+#include "nn/position/position.hpp"
 #include "nn/position/score_terms.hpp"
 
 namespace masque::test {
@@ -49,6 +50,36 @@ TEST_CASE("a permutation mask is the causal mask on reordered tokens") {
       const Matrix<float> expected = evaluate(evaluation, sorted.problem(*normalizer, &causal));
       // Rows of softmax sum to 1; of the others the context may be larger.
       CHECK(distance(gather(found, order), expected) <= 1e-6 * std::max(1.0, largest(expected)));
+    }
+  }
+}
+
+TEST_CASE("a soft cap bounds scores in every evaluation, under masks and with position terms") {
+  constexpr Index kLength = 300;
+  const mask::BlockMap blocks(mask::parse_mask("causal & window(90)").bind({kLength, kLength}));
+  const Example<double> exact({kLength, kLength, 4, 2, 16, 16});
+  const Example<float> fast(exact.shape);
+  std::vector<Index> positions(kLength);
+  std::iota(positions.begin(), positions.end(), 0);
+  const auto bias = nn::alibi_bias<double>(4, {positions, positions});
+  const auto float_bias = nn::alibi_bias<float>(4, {positions, positions});
+  for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
+    CAPTURE(normalizer->name());
+    for (const bool biased : {false, true}) {
+      auto problem = exact.problem(*normalizer, &blocks);
+      auto in_float = fast.problem(*normalizer, &blocks);
+      problem.cap = in_float.cap = 0.8;
+      if (biased) problem.bias = bias.get();
+      if (biased) in_float.bias = float_bias.get();
+      const Matrix<double> expected = define(problem);
+      problem.cap = 0;
+      CHECK(distance(define(problem), expected) > 1e-3);
+      problem.cap = 0.8;
+      for (const nn::AttentionEvaluation& evaluation : nn::attention_evaluations()) {
+        CAPTURE(evaluation.name);
+        CHECK(distance(evaluate(evaluation, problem), expected) <= 1e-12);
+        CHECK(distance(evaluate(evaluation, in_float), expected) <= 1e-4);
+      }
     }
   }
 }

@@ -55,9 +55,11 @@ TEST_CASE("gradients of queries, keys and values, for every normalizer and mask"
     const mask::BlockMap blocks(mask::parse_mask(text).bind({7, 7}));
     for (const nn::AttentionNormalizer* normalizer : nn::normalizers()) {
       CAPTURE(normalizer->name());
-      for (const bool with_bias : {false, true}) {
+      for (const auto& [with_bias, cap] : {std::pair(false, 0.0), std::pair(true, 0.0),
+                                           std::pair(false, 0.7), std::pair(true, 0.7)}) {
         nn::AttentionProblem<double> problem = example.problem(*normalizer, &blocks);
         nn::AttentionProblem<Complex> complex_problem = steps.problem(*normalizer, &blocks);
+        problem.cap = complex_problem.cap = cap;
         if (with_bias) {
           problem.bias = bias.get();
           complex_problem.bias = complex_bias.get();

@@ -25,7 +25,8 @@ TEST_CASE_TEMPLATE("one query, as dense attention has it", T, float, double) {
         CAPTURE(head_size);
         CAPTURE(key_heads);
         const Example<T> example({1, keys, 6, key_heads, head_size, head_size + 3});
-        const nn::AttentionProblem<T> problem = example.problem(softmax);
+        nn::AttentionProblem<T> problem = example.problem(softmax);
+        if (head_size == 16) problem.cap = 1.5;
         REQUIRE(nn::fits_row_attention(problem));
         Matrix<T> context = context_of(problem);
         nn::row_attention(problem, context.view());

@@ -136,6 +136,75 @@ std::vector<NetworkCase> network_cases() {
     d.norm_placement = NormPlacement::kParallel;
     d.final_norm = true;
   });
+  add("one norm for both parts", [](Design& d) {
+    d.norm_placement = NormPlacement::kParallelShared;
+    d.final_norm = true;
+  });
+  add("norms of outputs alone", [](Design& d) {
+    d.norm_placement = NormPlacement::kOutput;
+    d.embedding_norm.reset();
+    d.final_norm = true;
+    d.residual_multiplier = 0.6;
+  });
+  for (const NormPlacement placement :
+       {NormPlacement::kPre, NormPlacement::kSandwich, NormPlacement::kReZero,
+        NormPlacement::kParallel, NormPlacement::kParallelShared}) {
+    add("a multiplier of what parts add", [&](Design& d) {
+      d.norm_placement = placement;
+      d.final_norm = norms_input(placement);
+      d.residual_multiplier = 0.7;
+    });
+  }
+  for (const QueryKeyNorm norm :
+       {QueryKeyNorm::kHead, QueryKeyNorm::kEachHead, QueryKeyNorm::kWidth}) {
+    add("norms of queries and keys", [&](Design& d) {
+      d.query_key_norm = norm;
+      d.norm.weight_offset = d.embedding_norm->weight_offset = d.head.norm->weight_offset = 1;
+      d.num_key_value_heads = 1;
+      d.position = model::PositionType::kRotary;
+      for (LayerDesign& l : d.layers)
+        l.rotary = plain_rotary(kernel::RotaryLayout::kHalf, 10000, d.head_size);
+    });
+    add("norms of queries and keys, tta, rms, bounds", [&](Design& d) {
+      d.query_key_norm = norm;
+      d.norm.kind = d.embedding_norm->kind = d.head.norm->kind = kernel::Norm::kRms;
+      d.clip_qkv = 0.4;
+      d.streams = Streams::kFixedKeys;
+      d.mask = DefaultMask::kOthers;
+    });
+  }
+  add("bounds of queries, keys and values", [](Design& d) { d.clip_qkv = 0.3; });
+  add("bounds, two streams", [&](Design& d) {
+    d.clip_qkv = 0.3;
+    d.streams = Streams::kTwo;
+    scheme(d, "rope");
+  });
+  add("soft caps, causal, windows and angles by layer", [](Design& d) {
+    d.score_cap = 0.8;
+    d.head.logit_cap = 1.5;
+    d.embedding_scale = 2.5;
+    d.norm_placement = NormPlacement::kPre;
+    d.final_norm = true;
+    d.mask = DefaultMask::kCausal;
+    d.head.kind = HeadKind::kCausal;
+    d.position = model::PositionType::kRotary;
+    d.layers[0].window = 1;
+    d.layers[0].rotary = plain_rotary(kernel::RotaryLayout::kHalf, 100, 2);
+  });
+  add("a soft cap over position terms", [&](Design& d) {
+    d.score_cap = 0.8;
+    scheme(d, "t5");
+    d.normalizer = "log_n(base=4)";
+  });
+  add("a soft cap and talking heads", [](Design& d) {
+    d.score_cap = 0.5;
+    d.variants.talking_heads = TalkingHeads::kBoth;
+    d.variants.previous_scores = PreviousScores::kAccumulated;
+  });
+  add("a soft cap and urpe", [&](Design& d) {
+    d.score_cap = 0.5;
+    scheme(d, "urpe");
+  });
   add("deepnorm", [](Design& d) { d.variants.residual_scale = 1.4; });
   add("rms, gated, rotary", [](Design& d) {
     d.norm.kind = d.embedding_norm->kind = d.head.norm->kind = kernel::Norm::kRms;

@@ -150,9 +150,10 @@ using model::NormWeights;
 /// A row this near to the mean row, in mean row norms, is the mean.
 constexpr double kIsMean = 1e-6;
 
-double largest(std::span<const float> values) {
+/// Of the values plus `offset`.
+double largest(std::span<const float> values, double offset = 0) {
   double most = 0;
-  for (const float v : values) most = std::max(most, std::abs(static_cast<double>(v)));
+  for (const float v : values) most = std::max(most, std::abs(static_cast<double>(v) + offset));
   return most;
 }
 
@@ -201,7 +202,7 @@ SaneRow zero_norms(const LoadedModel<float>& model) {
   const auto check = [&](const NormWeights<float>& norm, const std::string& place) {
     if (!norm.weight) return;
     ++row.checked;
-    const double most = largest(norm.weight.span());
+    const double most = largest(norm.weight.span(), model.design.norm.weight_offset);
     row.value = std::min(row.value, most);
     if (most == 0) row.places.push_back(place);
   };
@@ -215,6 +216,8 @@ SaneRow zero_norms(const LoadedModel<float>& model) {
     check(w.layers[l].attention_output_norm, fmt::format("layer {} attention output norm", l));
     check(w.layers[l].feed_forward_output_norm,
           fmt::format("layer {} feed-forward output norm", l));
+    check(w.layers[l].query_norm, fmt::format("layer {} query norm", l));
+    check(w.layers[l].key_norm, fmt::format("layer {} key norm", l));
     check(w.layers[l].feed_forward_inner_norm, fmt::format("layer {} feed-forward inner norm", l));
   }
   check(w.final_norm, "final norm");

@@ -90,7 +90,11 @@ void TextReader::read(std::span<const OpenText* const> texts, const TakeNext& ta
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const auto number = static_cast<Index>(i);
     if (cache_ != nullptr) cache_->set_longest(number, texts[i]->longest);
-    const Index cached = cache_ != nullptr ? cache_->length(number) : 0;
+    Index cached = cache_ != nullptr ? cache_->length(number) : 0;
+    // The angles of all its tokens change, as in transformers.
+    const Index from = model::long_from(model_.design());
+    if (from > 0 && cached > 0 && cached <= from && std::ssize(texts[i]->ids) > from)
+      cache_->cut(number, cached = 0);
     add_text(*texts[i], to_target_, cached, batch);
     request.rows.push_back(batch.begins.back() - 1);
   }

@@ -6,6 +6,7 @@
 
 #include "base/divide.hpp"
 #include "base/error.hpp"
+#include "kernel/activation.hpp"
 #include "kernel/number/scalar.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/softmax/exp_sum_rows.hpp"
@@ -36,7 +37,7 @@ LogSum log_sum(std::span<const ExpSum> chunks) {
 template <class T>
 void log_probability_forward(MatrixView<const T> x, const Linear<T>& head, double scale,
                              std::span<const TokenId> targets, std::span<double> out,
-                             TokenId excluded) {
+                             TokenId excluded, double cap) {
   const Index rows = x.rows, vocabulary = head.outputs(), chunks = divide_up(vocabulary, kChunk);
   MASQUE_CHECK(static_cast<Index>(targets.size()) == rows);
   MASQUE_CHECK(static_cast<Index>(out.size()) == rows && vocabulary > 0);
@@ -50,6 +51,7 @@ void log_probability_forward(MatrixView<const T> x, const Linear<T>& head, doubl
     thread_local Matrix<T> logits;
     logits.resize(count, std::min(kChunk, vocabulary - first));
     head.forward_columns(first, x.middle_rows(row, count), logits.view());
+    if (cap > 0) soft_cap(cap, logits.view());
     const Index out_of_sum = excluded - first;
     for (Index i = 0; i < count; ++i) {
       T* values = logits.view().row(i);
@@ -69,9 +71,10 @@ void log_probability_forward(MatrixView<const T> x, const Linear<T>& head, doubl
   }
 }
 
-#define MASQUE_INSTANTIATE(T)                                                             \
-  template void log_probability_forward<T>(MatrixView<const T>, const Linear<T>&, double, \
-                                           std::span<const TokenId>, std::span<double>, TokenId);
+#define MASQUE_INSTANTIATE(T)                                                                    \
+  template void log_probability_forward<T>(MatrixView<const T>, const Linear<T>&, double,        \
+                                           std::span<const TokenId>, std::span<double>, TokenId, \
+                                           double);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)
 MASQUE_INSTANTIATE(std::complex<double>)

@@ -8,6 +8,8 @@
 
 #include "base/divide.hpp"
 #include "base/error.hpp"
+#include "kernel/activation.hpp"
+#include "kernel/activation_rows.hpp"
 #include "kernel/norm_rows.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/product/panel_product.hpp"
@@ -22,6 +24,8 @@ namespace {
 constexpr Index kChunkLogits = Index{1} << 23U;
 /// Words whose logits are worked on while they are in a cache.
 constexpr Index kTile = 96;
+/// Far below any logit, and finite: a difference of two is a number.
+constexpr float kExcluded = -1e30F;
 /// Words whose gradients are multiplied with their weights at a time.
 constexpr Index kWords = 512;
 
@@ -66,6 +70,7 @@ class VocabularyChunk {
 
   void resize(bool keep) {
     if (keep) logits_.resize(words(), rows());
+    if (keep && task_.cap > 0) slopes_.resize(words(), rows());
     largest_.resize(tiles(), rows());
     sums_.resize(tiles(), rows());
     places_.resize(tiles(), rows());
@@ -98,8 +103,21 @@ class VocabularyChunk {
       }
       panel::multiply_right(task_.weight.middle_rows(tile * kTile, logits.rows), right_,
                             Onto::kNothing, {}, logits);
+      if (task_.cap > 0) cap_logits(tile, keep, logits);
       tile_statistics(tile, logits);
     });
+  }
+
+  /// With biases, which the cap acts on, too; keeps the slopes for the gradients.
+  void cap_logits(Index tile, bool keep, MatrixView<float> logits) {
+    for (Index i = 0; i < logits.rows && !task_.bias.empty(); ++i) {
+      for (float& logit : logits.row_span(i)) logit += task_.bias[at(tile * kTile + i)];
+    }
+    soft_cap(task_.cap, logits);
+    if (!keep) return;
+    const MatrixView<float> slopes = slopes_.view().middle_rows(tile * kTile, logits.rows);
+    for (Index i = 0; i < slopes.rows; ++i) std::ranges::fill(slopes.row_span(i), 1.0F);
+    soft_cap_backward<float>(task_.cap, logits, slopes);
   }
 
   void tile_statistics(Index tile, MatrixView<float> logits) {
@@ -111,7 +129,9 @@ class VocabularyChunk {
     std::fill_n(place, rows(), 0);
     for (Index i = 0; i < logits.rows; ++i) {
       const Index word = tile * kTile + i;
-      const float bias = task_.bias.empty() ? 0.0F : task_.bias[at(word)];
+      const bool biased = !task_.bias.empty() && task_.cap == 0;
+      const float bias = biased ? task_.bias[at(word)] : 0.0F;
+      if (word == task_.excluded) std::ranges::fill(logits.row_span(i), kExcluded);
       track_largest(static_cast<std::int32_t>(word), bias, rows(), logits.row(i), largest, place);
     }
     for (Index r = 0; r < rows(); ++r) {
@@ -212,6 +232,8 @@ class VocabularyChunk {
         if (i < 0 || i >= d_logits.rows) continue;
         d_logits.at(i, r) -= static_cast<float>(task_.row_weights[at(r)]);
       }
+      for (Index i = 0; i < d_logits.rows && task_.cap > 0; ++i)
+        multiply_row(slopes_.view().row(first + i), d_logits.row(i), rows());
       for (Index i = 0; !gradients.bias.empty() && i < d_logits.rows; ++i) {
         gradients.bias[at(first + i)] += sum_of_row(d_logits.row(i), rows());
       }
@@ -237,6 +259,7 @@ class VocabularyChunk {
   panel::Right right_;
   std::vector<const float*> pointers_;
   Matrix<float> logits_;         // (words, rows): exponentials, then gradients
+  Matrix<float> slopes_;         // (words, rows): of capped logits by the others
   Matrix<float> largest_;        // (tiles, rows)
   Matrix<float> sums_;           // (tiles, rows): of exponentials, then factors
   Matrix<std::int32_t> places_;  // (tiles, rows): word of the largest

@@ -21,6 +21,8 @@ struct VocabularyTask {
   std::span<const double> row_weights;  ///< of the losses, one for each row
   /// In [0, 1), one for each row, if tokens are drawn; else empty.
   std::span<const double> uniforms = {};
+  double cap = 0;         ///< c of a soft cap: a logit z becomes c · tanh(z / c); 0: none
+  TokenId excluded = -1;  ///< its logit counts as −∞ and has no gradient; −1: no such token
 };
 
 /// Where gradients of the summed loss are added; a view without data is left out.

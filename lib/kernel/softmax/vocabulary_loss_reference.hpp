@@ -60,6 +60,9 @@ void logits_row(const VocabularyTask<T>& task, Index row, std::vector<T>& logits
   for (Index v = 0; v < task.weight.rows; ++v) {
     T sum = task.bias.empty() ? T(0) : task.bias[static_cast<std::size_t>(v)];
     for (Index k = 0; k < task.x.columns; ++k) sum += task.x.at(row, k) * task.weight.at(v, k);
+    if (task.cap > 0) sum = number<T>(task.cap) * std::tanh(sum / number<T>(task.cap));
+    // Finite: a difference of two is a number.
+    if (v == task.excluded) sum = number<T>(-1e30);
     logits[static_cast<std::size_t>(v)] = sum;
   }
 }
@@ -130,6 +133,10 @@ VocabularyLoss<T> vocabulary_loss(const VocabularyTask<T>& task,
     std::fill(d_logits.begin(), d_logits.end(), T(0));
     cross_entropy_row_backward(logits.data(), vocabulary, Index{task.targets[r]}, weight,
                                d_logits.data());
+    for (std::size_t v = 0; task.cap > 0 && v < logits.size(); ++v) {
+      const T ratio = logits[v] / number<T>(task.cap);
+      if (static_cast<TokenId>(v) != task.excluded) d_logits[v] *= number<T>(1) - ratio * ratio;
+    }
     add_logit_gradients(task, row, d_logits, gradients);
   }
   return result;

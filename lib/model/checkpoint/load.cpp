@@ -470,7 +470,7 @@ void read_elements(const store::Checkpoint& checkpoint, const store::TensorInfo&
 }
 
 bool is_as_stored(TensorLayout layout) {
-  return layout == TensorLayout::kOutIn || layout == TensorLayout::kNextRow;
+  return layout != TensorLayout::kInOut && layout != TensorLayout::kHeadTriples;
 }
 
 /// The outputs of a transposed or interleaved tensor in the model's order.
@@ -496,10 +496,11 @@ void transpose(const PlacedTensor& tensor, const T* from, T* to) {
   }
 }
 
-/// One matrix of both: `below` after the rows of `above`.
+/// One matrix of both: `below` after the rows of `above`, which may be several side by side.
 template <class T>
 Weight<T> stacked(const Weight<T>& above, const Weight<T>& below) {
-  auto matrix = std::make_shared<Matrix<T>>(above.view.rows + below.view.rows, above.view.columns);
+  const Index rows = above.view.rows * above.view.columns / below.view.columns;
+  auto matrix = std::make_shared<Matrix<T>>(rows + below.view.rows, below.view.columns);
   std::ranges::copy(above.span(), matrix->data());
   std::ranges::copy(below.span(), matrix->data() + above.view.rows * above.view.columns);
   return {matrix->view(), matrix};
@@ -597,7 +598,11 @@ class Reader {
       const Weight<T> own = {{view.data, view.rows, view.columns}, whole.owner};
       Weight<T>& weight = weight_of(network_of(weights, tensor.detector), part.role, tensor.bias,
                                     part.layer, part.part);
-      weight = tensor.layout == TensorLayout::kNextRow && weight ? stacked(weight, own) : own;
+      const bool next = weight && (tensor.layout == TensorLayout::kNextRow ||
+                                   tensor.layout == TensorLayout::kNextColumns);
+      weight = next ? stacked(weight, own) : own;
+      if (next && tensor.layout == TensorLayout::kNextColumns)
+        weight.view = {weight.view.data, 1, weight.view.rows * weight.view.columns};
       at += part.rows;
     }
   }

@@ -32,9 +32,10 @@ PlacedTensor place(const Design& design, const TensorRow& row, std::string names
   Index rows = 0;
   Index columns = 0;
   for (const Role role : row.roles) {
-    const RoleShape shape = role_shape(design, role, row.part);
+    RoleShape shape = role_shape(design, role, row.part);
+    if (row.layout == TensorLayout::kNextColumns) shape.columns = design.head_size;
     const Index own = bias && is_norm(role) ? shape.columns : shape.rows;
-    tensor.parts.push_back({role, layer, row.part, vector && !bias ? shape.columns : own, 0});
+    tensor.parts.push_back({role, layer, row.part, vector && !bias ? shape.columns : own});
     rows += own;
     columns = shape.columns;
   }
@@ -127,13 +128,13 @@ std::vector<PlacedTensor> placed_tensors(const ModelPlan& plan, const HeadPlan* 
     }
   }
   std::vector<PlacedTensor> tensors;
-  std::map<std::pair<Role, Index>, Index> next;  // rows of a place that have a tensor
+  std::map<std::pair<Role, Index>, Index> next;  // tensors of a place so far
   for (const TensorRow& row : rows) {
     for (PlacedTensor& tensor : place_row(design, row)) {
-      if (tensor.layout == TensorLayout::kNextRow) {
-        TensorPart& part = tensor.parts[0];
-        part.first_row = next[{part.role, part.layer}]++;
-      }
+      TensorPart& part = tensor.parts[0];
+      if (tensor.layout == TensorLayout::kNextRow) part.first_row = next[{part.role, part.layer}]++;
+      if (tensor.layout == TensorLayout::kNextColumns)
+        part.first_column = part.rows * next[{part.role, part.layer}]++;
       tensors.push_back(std::move(tensor));
     }
   }

@@ -16,6 +16,8 @@ struct TensorPart {
   Index part = 0;                ///< number of the tensor, for roles that have several
   Index rows = 0;                ///< rows of the matrix, or elements of the vector
   Index first_row = 0;           ///< first row of the place; not 0 for TensorLayout::kNextRow alone
+  Index first_column =
+      0;  ///< first column of the place; not 0 for TensorLayout::kNextColumns alone
 };
 
 /// One tensor of a file.
@@ -25,7 +27,7 @@ struct PlacedTensor {
   TensorLayout layout = TensorLayout::kOutIn;  ///< in the file
   /// The place holds the biases of its roles, else the weights.
   bool bias = false;
-  bool vector = false;  ///< a vector in the file: a bias, a weight that is_vector(), or kNextRow
+  bool vector = false;  ///< a vector in the file: a bias, a weight that is_vector(), or kNext…
   Index rows = 0;       ///< rows of the (out, in) matrix; 1 for vectors
   Index columns = 0;    ///< columns of that matrix, or elements of the vector
   Index heads = 1;      ///< number of heads, for kHeadTriples
@@ -35,7 +37,8 @@ struct PlacedTensor {
 };
 
 /// The tensors of `row` in a model of `design`: weight, bias or both, one for each layer that has
-/// it. Rows of TensorLayout::kNextRow do not know those before them: `first_row` is 0.
+/// it. Rows of TensorLayout::kNextRow and kNextColumns do not know those before them: `first_row`
+/// and `first_column` are 0.
 std::vector<PlacedTensor> place_row(const Design& design, const TensorRow& row);
 
 /// Different layers of `design`: elements of ModelWeights::layers.

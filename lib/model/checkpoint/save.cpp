@@ -14,6 +14,7 @@
 #include "base/json/json.hpp"
 #include "base/json/json_writer.hpp"
 #include "model/design.hpp"
+#include "model/layer_list.hpp"
 #include "model/masque_names.hpp"
 #include "model/rotary_config.hpp"
 #include "tensor/dtype.hpp"
@@ -28,7 +29,8 @@ std::pair<Index, Index> place_of_element(const PlacedTensor& tensor, Index flat)
   const Index width = tensor.vector ? 1 : tensor.columns;
   switch (tensor.layout) {
     case TensorLayout::kOutIn:
-    case TensorLayout::kNextRow: return {flat / width, flat % width};
+    case TensorLayout::kNextRow:
+    case TensorLayout::kNextColumns: return {flat / width, flat % width};
     case TensorLayout::kInOut: return {flat % tensor.rows, flat / tensor.rows};
     case TensorLayout::kHeadTriples: break;
   }
@@ -63,7 +65,9 @@ void NamedTensor::read(std::uint64_t begin, std::span<float> out) const {
     auto [row, column] = place_of_element(placed, first + static_cast<Index>(i));
     std::size_t p = 0;
     while (row >= placed.parts[p].rows) row -= placed.parts[p++].rows;
-    out[i] = placed.vector ? parts[p].at(placed.parts[p].first_row, row) : parts[p].at(row, column);
+    const TensorPart& part = placed.parts[p];
+    out[i] = placed.vector ? parts[p].at(part.first_row, part.first_column + row)
+                           : parts[p].at(row, column);
   }
 }
 
@@ -86,7 +90,9 @@ std::vector<NamedTensor> named_tensors(const ModelPlan& plan, ModelWeights<float
       if (!weight)
         throw UsageError(fmt::format("the design needs tensor '{}', which the model does not have",
                                      tensor.name));
-      MASQUE_CHECK(view.columns == (placed.vector ? part.rows : placed.columns));
+      const bool some = placed.layout == TensorLayout::kNextColumns;
+      MASQUE_CHECK(some ? part.first_column + part.rows <= view.columns
+                        : view.columns == (placed.vector ? part.rows : placed.columns));
       MASQUE_CHECK(placed.vector ? part.first_row < view.rows : part.rows == view.rows);
       tensor.parts.push_back(view);
     }
@@ -325,10 +331,12 @@ void add_layer(const Design& design, ConfigText& to) {
   to.member("norm_placement", word_of(kNormPlacements, design.norm_placement));
   to.member("norm", word_of(kNorms, design.norm.kind));
   to.member("layer_norm_eps", design.norm.epsilon);
+  if (design.norm.weight_offset != 0) to.member("norm_weight_offset", design.norm.weight_offset);
   to.member("norm_weights", design.norm_weights);
   to.member("embedding_norm", design.embedding_norm.has_value());
   to.member("final_norm", design.final_norm);
   to.member("residual_scale", design.variants.residual_scale);
+  if (design.residual_multiplier != 1) to.member("residual_multiplier", design.residual_multiplier);
   if (!design.variants.input_residual) to.member("input_residual", false);
   if (design.variants.late_positions > 0)
     to.member("late_positions", design.variants.late_positions);
@@ -336,6 +344,46 @@ void add_layer(const Design& design, ConfigText& to) {
   to.member("hidden_act", word_of(kActivations, design.activation));
   to.member("gated", design.gated);
   to.member("embedding_scale", design.embedding_scale);
+}
+
+/// Of each layer a text; as one text, a list where they differ.
+template <class F>
+std::string by_layer(const Design& design, const F& text_of) {
+  std::vector<std::string> texts;
+  for (const LayerDesign& layer : design.layers) texts.push_back(text_of(layer));
+  return texts.empty() ? std::string() : LayerList::of(texts).text();
+}
+
+/// Other angles than plain ones are not read back, so that this family is not taken.
+void add_angles(const Design& design, ConfigText& to) {
+  std::size_t pairs = 0;
+  for (const LayerDesign& layer : design.layers)
+    pairs = std::max(pairs, layer.rotary.frequencies.size());
+  const auto base = [](const LayerDesign& layer) {
+    return rotary_base(layer.rotary.frequencies, 0).value_or(10000);
+  };
+  const std::string thetas = by_layer(design, [&](const LayerDesign& layer) {
+    return layer.rotary.frequencies.empty() ? "none" : fmt::format("{}", base(layer));
+  });
+  const bool alike = LayerList(thetas).choices().size() <= 1 && pairs > 0;
+  if (alike) {
+    to.member("rope_theta", base(design.layers.front()));
+  } else {
+    to.member("rope_theta", thetas);
+  }
+  const auto size = static_cast<Index>(2 * pairs);
+  if (pairs > 0 && size != design.head_size)
+    to.member("partial_rotary_factor",
+              static_cast<double>(size) / static_cast<double>(design.head_size));
+}
+
+void add_windows(const Design& design, ConfigText& to) {
+  const std::string windows = by_layer(design, [](const LayerDesign& layer) {
+    return layer.window ? fmt::format("{}", *layer.window) : "none";
+  });
+  if (windows.empty() || windows == "none") return;
+  if (LayerList(windows).choices().size() > 1) return to.member("window", windows);
+  to.member("window", *design.layers.front().window);
 }
 
 void add_attention(const Design& design, ConfigText& to) {
@@ -348,14 +396,16 @@ void add_attention(const Design& design, ConfigText& to) {
     }
     if (design.position == PositionType::kRotary) {
       to.member("rotary_interleaved", layer.rotary.layout == kernel::RotaryLayout::kAdjacent);
-      // Other angles than plain ones are not read back, so that this family is not taken.
-      to.member("rope_theta", rotary_base(layer.rotary.frequencies, 0).value_or(10000));
+      add_angles(design, to);
     }
   } else {
     to.member("position", variants.position.text());
     to.member("position_shared", variants.position_shared);
   }
-  if (layer.window) to.member("window", *layer.window);
+  add_windows(design, to);
+  to.member("query_key_norm", word_of(kQueryKeyNorms, design.query_key_norm));
+  if (design.clip_qkv > 0) to.member("clip_qkv", design.clip_qkv);
+  if (design.score_cap > 0) to.member("attn_logit_softcapping", design.score_cap);
   to.member("normalizer", design.normalizer.text());
   to.member("attention_scale", design.attention_scale);
   to.member("talking_heads", word_of(kTalkingHeads, variants.talking_heads));
@@ -385,6 +435,7 @@ void add_head(const HeadDesign& head, ConfigText& to) {
   to.member("head_norm", head.norm.has_value());
   to.member("tie_word_embeddings", head.tied);
   to.member("head_scale", head.scale);
+  if (head.logit_cap > 0) to.member("final_logit_softcapping", head.logit_cap);
 }
 
 /// The config.json of the family `masque` for `design`, with what it says of `training` but the

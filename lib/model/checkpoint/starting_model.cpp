@@ -41,7 +41,9 @@ StartingModel::StartingModel(const std::string& path)
       config_(store::need_config(checkpoint_)),
       names_(checkpoint_, config_),
       family_(choose_family(config_, "")),
-      plan_(read_plan(family_, FamilyConfig(config_))),
+      // As it is written in the end, in f32: Gemma's scale of embeddings is rounded to the type.
+      plan_(read_plan(family_, FamilyConfig(store::ModelConfig::parse(
+                                   store::with_dtype(config_, DType::kF32), config_.path())))),
       found_(find_tensors(plan_, checkpoint_, names_)) {
   check_bundle_sums(checkpoint_);
   const HeadDesign& head = found_.design.head;

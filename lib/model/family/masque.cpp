@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/string/parse_number.hpp"
 #include "base/thread/parallel.hpp"
 #include "model/checkpoint/changed_family.hpp"
 #include "model/detector.hpp"
@@ -21,6 +22,7 @@ namespace masque::model {
 namespace {
 
 constexpr Index kMostHeads = 1 << 16;
+constexpr Index kLongestWindow = (Index{1} << 31) - 1;
 constexpr Index kWidest = 1 << 20;  // some schemes make start values where sizes are wanted
 
 /// Lets nn judge what a key says: InputError naming the key for what is no such variant.
@@ -76,15 +78,69 @@ void read_norms(Design& design, const FamilyConfig& config) {
   const bool post = design.norm_placement == NormPlacement::kPost;
   design.norm.kind = read_word(config, "norm", kNorms, kernel::Norm::kLayer);
   design.norm.epsilon = config.positive("layer_norm_eps", 1e-12);
+  design.norm.weight_offset = config.number("norm_weight_offset", 0);
   design.norm_weights = config.flag("norm_weights", true);
-  const bool input = norms_input(design.norm_placement);
-  if (config.flag("embedding_norm", !input)) design.embedding_norm = design.norm;
-  design.final_norm = config.flag("final_norm", input);
+  if (!design.norm_weights && design.norm.weight_offset != 0)
+    config.refuse("norm_weight_offset", "0: norms have no weights");
+  const bool at_end = norms_last_sum(design.norm_placement);
+  if (config.flag("embedding_norm", !at_end)) design.embedding_norm = design.norm;
+  design.final_norm = config.flag("final_norm", at_end);
   design.variants.residual_scale = config.positive("residual_scale", 1);
   if (!post && design.variants.residual_scale != 1) {
     config.refuse("residual_scale", "1: only norm_placement post supports other values");
   }
   design.variants.input_residual = config.flag("input_residual", true);
+  design.residual_multiplier = config.positive("residual_multiplier", 1);
+  if (norms_sum(design.norm_placement) && design.residual_multiplier != 1)
+    config.refuse("residual_multiplier", "1 where norms follow the sum with the residual");
+}
+
+/// The option `name`, one value for all layers or a list of one a layer, as texts; empty: it is
+/// absent.
+std::vector<std::string> read_by_layer(const Design& design, const FamilyConfig& config,
+                                       std::string_view name) {
+  if (!config.has(name)) return {};
+  const auto layers = static_cast<std::size_t>(design.num_hidden_layers);
+  const std::string spelled = config.raw().spelling(name);
+  if (!spelled.starts_with('"')) return std::vector<std::string>(layers, spelled);
+  std::vector<std::string> values;
+  check_variant(config, name, [&] {
+    values = LayerList(config.text(name, "")).of_layers(design.num_hidden_layers);
+  });
+  return values;
+}
+
+constexpr std::string_view kNothing = "none";
+
+void read_windows(Design& design, const FamilyConfig& config) {
+  const std::vector<std::string> windows = read_by_layer(design, config, "window");
+  for (std::size_t l = 0; l < windows.size(); ++l) {
+    if (windows[l] == kNothing || windows[l] == "-1") continue;
+    const auto window = parse_number<Index>(windows[l]);
+    if (!window || *window < 0 || *window > kLongestWindow)
+      config.refuse("window", fmt::format("0 to {}, or none, of each layer", kLongestWindow));
+    design.layers[l].window = *window;
+  }
+}
+
+void read_rotary_layers(Design& design, const FamilyConfig& config) {
+  check_rotary_size(config, "head_size", design.head_size);
+  const bool adjacent = config.flag("rotary_interleaved", true);
+  const double share = config.positive("partial_rotary_factor", 1);
+  const Index size = std::llround(static_cast<double>(design.head_size) * std::min(share, 1.0));
+  if (share > 1) config.refuse("partial_rotary_factor", "at most 1");
+  check_rotary_size(config, "partial_rotary_factor", size);
+  std::vector<std::string> thetas = read_by_layer(design, config, "rope_theta");
+  if (thetas.empty()) thetas.assign(design.layers.size(), "10000");
+  for (std::size_t l = 0; l < thetas.size(); ++l) {
+    RotaryDesign& rotary = design.layers[l].rotary;
+    rotary.layout = adjacent ? kernel::RotaryLayout::kAdjacent : kernel::RotaryLayout::kHalf;
+    if (thetas[l] == kNothing) continue;
+    const auto theta = parse_number<double>(thetas[l]);
+    if (!theta || !(*theta >= 1e-30 && *theta <= 1e30))
+      config.refuse("rope_theta", "1e-30 to 1e30, or none, of each layer");
+    rotary = plain_rotary(rotary.layout, *theta, size);
+  }
 }
 
 void read_own_position(Design& design, const FamilyConfig& config) {
@@ -102,17 +158,11 @@ void read_position(Design& design, const FamilyConfig& config) {
   const bool alibi =
       !config.has("position") && config.text("position_embedding_type", "") == "alibi";
   const std::string position = alibi ? "alibi" : config.text("position", "");
-  LayerDesign layer;
-  layer.window = config.optional_count("window");
+  fill_layers(design);
+  read_windows(design, config);
   if (position.empty()) {
     read_own_position(design, config);
-    if (design.position == PositionType::kRotary) {
-      check_rotary_size(config, "head_size", design.head_size);
-      const bool adjacent = config.flag("rotary_interleaved", true);
-      layer.rotary =
-          plain_rotary(adjacent ? kernel::RotaryLayout::kAdjacent : kernel::RotaryLayout::kHalf,
-                       config.positive("rope_theta", 10000), design.head_size);
-    }
+    if (design.position == PositionType::kRotary) read_rotary_layers(design, config);
   } else {
     if (!alibi && config.has("position_embedding_type")) {
       config.refuse("position_embedding_type", "no value together with position");
@@ -124,7 +174,6 @@ void read_position(Design& design, const FamilyConfig& config) {
     design.position = PositionType::kNone;
     design.variants.position_shared = config.flag("position_shared", false);
   }
-  fill_layers(design, layer);
 }
 
 /// How many heads the two mixings of talking heads give.
@@ -147,6 +196,23 @@ void read_mixed_heads(Design& design, const FamilyConfig& config) {
     config.refuse("value_heads", "num_attention_heads where keys and values are shared");
 }
 
+/// A bound: a number above 0, or 0 for none.
+double read_bound(const FamilyConfig& config, std::string_view name) {
+  return config.number(name, 0) == 0 ? 0 : config.positive(name, 1);
+}
+
+void read_bounds(Design& design, const FamilyConfig& config) {
+  design.query_key_norm = read_word(config, "query_key_norm", kQueryKeyNorms, QueryKeyNorm::kNone);
+  design.clip_qkv = read_bound(config, "clip_qkv");
+  design.score_cap = read_bound(config, "attn_logit_softcapping");
+  if (design.layer_kind != LayerKind::kGatedAttention) return;
+  if (design.query_key_norm != QueryKeyNorm::kNone)
+    config.refuse("query_key_norm", "\"none\" with gated attention");
+  if (design.clip_qkv > 0) config.refuse("clip_qkv", "0 with gated attention");
+  if (design.residual_multiplier != 1)
+    config.refuse("residual_multiplier", "1 with gated attention");
+}
+
 void read_attention(Design& design, const FamilyConfig& config) {
   check_variant(config, "normalizer", [&] {
     design.normalizer = config.text("normalizer", "softmax");
@@ -165,6 +231,7 @@ void read_attention(Design& design, const FamilyConfig& config) {
     config.refuse("attention_scale", "0: the position scheme makes the whole score");
   }
   check_variant(config, "position", [&] { scale_listed_layers(design); });
+  read_bounds(design, config);
   VariantDesign& variants = design.variants;
   variants.talking_heads = read_word(config, "talking_heads", kTalkingHeads, TalkingHeads::kNone);
   variants.previous_scores =
@@ -196,6 +263,10 @@ void read_mixer(Design& design, const FamilyConfig& config) {
                               config.called("talking_heads"), config.called("largest_keys"),
                               config.called("previous_scores")));
   }
+  if (design.query_key_norm != QueryKeyNorm::kNone || design.clip_qkv > 0 || design.score_cap > 0)
+    config.refuse("mixer",
+                  fmt::format("none with {}, {} and {}", config.called("query_key_norm"),
+                              config.called("clip_qkv"), config.called("attn_logit_softcapping")));
   if (positions_act_in_attention(design)) {
     config.refuse("mixer", "none with positions that act on queries, keys or scores");
   }
@@ -278,6 +349,9 @@ HeadDesign read_head(const Design& design, const FamilyConfig& config) {
   if (config.flag("head_norm", vocabulary && head.transform)) head.norm = design.norm;
   head.tied = vocabulary && config.flag("tie_word_embeddings", true);
   head.scale = config.positive("head_scale", 1);
+  head.logit_cap = read_bound(config, "final_logit_softcapping");
+  if (!vocabulary && head.logit_cap > 0)
+    config.refuse("final_logit_softcapping", "0: the head has no vocabulary");
   return head;
 }
 
@@ -307,7 +381,9 @@ const Family kFamily{
               R"("layer_kind": "gated_attention", "streams": "two", "position": "none")",
               R"("norm_placement": "pre")", R"("norm_placement": "sandwich")",
               R"("norm_placement": "rezero")", R"("norm_placement": "admin")",
-              R"("norm_placement": "normformer")", R"("latent": {"num_hidden_layers": 1})",
+              R"("norm_placement": "normformer")",
+              R"("norm_placement": "output", "query_key_norm": "width")",
+              R"("latent": {"num_hidden_layers": 1})",
               R"("detector": {"hidden_size": 64, "num_attention_heads": 1}, "mask_token_id": 0)"}},
 };
 const FamilyRegistration kRegistration{kFamily};

@@ -1,37 +1,18 @@
 // ModernBERT: pre-norm encoder with rotary positions, gated feed-forward, and windows in most
 // layers. Warner 2024, arXiv:2412.13663.
 #include <cmath>
+#include <utility>
 
-#include <fmt/format.h>
-
+#include "model/decoder_family.hpp"
 #include "model/encoder_family.hpp"
 #include "model/rotary_config.hpp"
 
 namespace masque::model {
 namespace {
 
-constexpr std::string_view kGlobal = "full_attention";
-constexpr std::string_view kLocal = "sliding_attention";
-
-/// Whether each layer reads everything.
-std::vector<bool> read_global(const FamilyConfig& config, Index layers) {
-  std::vector<bool> global(static_cast<std::size_t>(layers));
-  const auto types = config.has("layer_types") ? config.raw().strings("layer_types") : std::nullopt;
-  const Index every = config.size({"global_attn_every_n_layers"}, 3);
-  for (std::size_t i = 0; i < global.size(); ++i) {
-    global[i] = static_cast<Index>(i) % every == 0;
-    if (!types) continue;
-    if (types->size() != global.size() || ((*types)[i] != kGlobal && (*types)[i] != kLocal)) {
-      config.refuse("layer_types", fmt::format("{} items, each {} or {}", layers, kGlobal, kLocal));
-    }
-    global[i] = (*types)[i] == kGlobal;
-  }
-  return global;
-}
-
 /// The angles of one kind of layers: rope_parameters has an object for each.
 RotaryDesign rotary_of(const FamilyConfig& config, std::string_view kind, Design& design) {
-  const bool global = kind == kGlobal;
+  const bool global = kind == kFullAttention;
   const FamilyConfig parameters = config.object("rope_parameters").value_or(config);
   RotaryDefaults defaults{.theta = global ? 160000.0 : 10000.0,
                           .theta_name = global ? "global_rope_theta" : "local_rope_theta",
@@ -44,15 +25,18 @@ RotaryDesign rotary_of(const FamilyConfig& config, std::string_view kind, Design
 
 void read_layers(Design& design, const FamilyConfig& config) {
   if (config.has("rope_scaling")) config.refuse("rope_scaling", "no value");
-  const RotaryDesign global_rotary = rotary_of(config, kGlobal, design);
-  const RotaryDesign local_rotary = rotary_of(config, kLocal, design);
+  const RotaryDesign global_rotary = rotary_of(config, kFullAttention, design);
+  const RotaryDesign local_rotary = rotary_of(config, kSlidingAttention, design);
   const Index window = config.size({"local_attention"}, 128) / 2;
-  const std::vector<bool> global = read_global(config, design.num_hidden_layers);
+  const Index every = config.size({"global_attn_every_n_layers"}, 3);
+  std::vector<bool> local = all_layers(design, true);
+  for (std::size_t i = 0; i < local.size(); i += static_cast<std::size_t>(every)) local[i] = false;
+  local = read_local_layers(design, config, std::move(local));
   fill_layers(design);
-  for (std::size_t i = 0; i < global.size(); ++i) {
+  for (std::size_t i = 0; i < local.size(); ++i) {
     LayerDesign& layer = design.layers[i];
-    layer.rotary = global[i] ? global_rotary : local_rotary;
-    if (!global[i]) layer.window = window;
+    layer.rotary = local[i] ? local_rotary : global_rotary;
+    if (local[i]) layer.window = window;
     layer.input_norm = i > 0;
   }
 }

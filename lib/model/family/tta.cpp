@@ -29,7 +29,7 @@ const Family kFamily{
     .heads = {{HeadKind::kMasked, "ForMaskedLM"}},
     .loads = "T-TA; any BERT if the family is given",
     .plan = make_plan,
-    .also_reads = {"bert"},
+    .also_reads = "bert",
 };
 const FamilyRegistration kRegistration{kFamily};
 

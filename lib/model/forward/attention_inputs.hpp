@@ -29,6 +29,7 @@ nn::AttentionProblem<T> attention_problem(const Design& design, Index layer, con
   problem.num_key_value_heads = heads.key_heads;
   problem.scale =
       design.attention_scale * design.layers[static_cast<std::size_t>(layer)].attention_scale;
+  problem.cap = design.score_cap;
   return problem;
 }
 

@@ -19,6 +19,7 @@
 
 #include "kernel/activation.hpp"
 #include "kernel/norm.hpp"
+#include "kernel/parallel.hpp"
 #include "model/design.hpp"
 #include "model/forward/layer_memory.hpp"
 #include "tensor/matrix.hpp"
@@ -70,19 +71,31 @@ void residual_norm(const Norm& norm, double alpha, MatrixView<const T> x, Matrix
   norm.forward(branch, y);
 }
 
-/// The residual of a pre-norm block: α `x` + `branch` with α = `alpha`, 1 or 0 (any other counts as
-/// 1), in `branch` where `x` is kept, else in `x`, whose memory is `own`. Returns where it is.
+/// `x` ← `factor` · x, of any shape.
+template <class T>
+void scale_rows(double factor, MatrixView<T> x) {
+  const T by = static_cast<T>(factor);
+  kernel::for_rows(x.rows, x.columns, [&](Index i) {
+    for (T& value : x.row_span(i)) value *= by;
+  });
+}
+
+/// The residual of a pre-norm block: α `x` + m · `branch` with α = `alpha`, 1 or 0 (any other
+/// counts as 1), and m = `multiplier`, in `branch` where `x` is kept, else in `x`, whose memory is
+/// `own`. Returns where it is.
 template <class Run, class T>
-MatrixView<T> residual(double alpha, MatrixView<const T> x, MatrixView<T> branch,
+MatrixView<T> residual(double alpha, double multiplier, MatrixView<const T> x, MatrixView<T> branch,
                        MatrixView<T> own) {
   if constexpr (Run::kKeeps) {
+    if (multiplier != 1) scale_rows(multiplier, branch);
     if (alpha != 0) kernel::add_to<T>(x, branch);
     return branch;
   } else {
     if (alpha != 0) {
-      kernel::add_to<T>(branch, own);
+      kernel::add_scaled<T>(multiplier, branch, own);
     } else {
       kernel::copy_rows<T>(branch, own);
+      if (multiplier != 1) scale_rows(multiplier, own);
     }
     return own;
   }

@@ -2,7 +2,8 @@
 //
 //   post-norm   s = α x + attention(x, m);   u = norm(s);  t = α u + ffn(u);  y = norm(t)
 //   pre-norm    s = x + attention(norm(x), norm(m));       y = s + ffn(norm(s))
-//   parallel    y = x + attention(norm(x), norm(m)) + ffn(norm(x))
+//   parallel    y = x + attention(norm(x), norm(m)) + ffn(norm(x)), shared: of one norm
+//   output      s = x + norm(attention(x, m));             y = s + norm(ffn(s))
 //   sandwich    s = x + norm'(attention(norm(x), norm(m))); y = s + norm'(ffn(norm(s)))
 //   ReZero      s = x + α attention(x, m);                  y = s + α' ffn(s)
 //   Admin       s = ω x + attention(x, m);   u = norm(s);  t = ω' u + ffn(u);  y = norm(t)
@@ -10,13 +11,18 @@
 //               with a number for each head of attention and a norm in front of ffn's second
 //               product
 //
+// What a part adds to the residual is multiplied by Design::residual_multiplier, but for the norms
+// of sums.
+//
 // x: the states of the stream, m: those that keys and values are made of. A pass that keeps nothing
 // writes y over x.
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "kernel/activation.hpp"
+#include "kernel/number/scalar.hpp"
 #include "kernel/parallel.hpp"
 #include "model/forward/convolution_windows.hpp"
 #include "model/forward/forward.hpp"
@@ -136,7 +142,7 @@ void gated_layer_forward(Run& run, Index l, typename Run::Stream& stream,
     residual_norm<Run, decltype(weights.attention_norm), T>(
         weights.attention_norm, residual_scale(design, l), x, branch, y);
   } else {
-    residual<Run, T>(residual_scale(design, l), x, branch, y);
+    residual<Run, T>(residual_scale(design, l), 1, x, branch, y);
   }
 }
 
@@ -189,6 +195,57 @@ void feed_forward(Run& run, Index l, LayerMemory<T>& own, MatrixView<const T> x,
   }
 }
 
+/// `x` ← its elements within ± `most`.
+template <class T>
+void clip_rows(double most, MatrixView<T> x) {
+  const T bound = static_cast<T>(most);
+  kernel::for_rows(x.rows, x.columns, [&](Index i) {
+    for (T& value : x.row_span(i)) {
+      // Of a complex step the slope is 0 beyond the bound.
+      if (kernel::reference::real_part(value) > most) value = bound;
+      if (kernel::reference::real_part(value) < -most) value = -bound;
+    }
+  });
+}
+
+/// Calls use(columns of a head or of all heads, first of them in the weights) for the parts of `x`
+/// (rows, heads · `size`) that norms of `kind` see.
+template <class T, class Use>
+void for_normed_heads(QueryKeyNorm kind, Index size, MatrixView<T> x, const Use& use) {
+  if (kind == QueryKeyNorm::kWidth) return use(x, Index{0});
+  for (Index first = 0; first < x.columns; first += size)
+    use(x.middle_columns(first, size), kind == QueryKeyNorm::kHead ? Index{0} : first);
+}
+
+/// Bounds and norms of what the projections of layer `l` gave, `projected` with the sizes `heads`,
+/// in place. With kKeeps `own` has queries and keys in front of their norms.
+template <class Run, class T>
+void bound_and_norm(const Run& run, Index l, LayerMemory<T>& own, const HeadSizes& heads,
+                    const Projected<T>& projected) {
+  const Design& design = run.design();
+  const bool clips = design.clip_qkv > 0;
+  const bool norms = design.query_key_norm != QueryKeyNorm::kNone;
+  if (!clips && !norms) return;
+  if (clips) {
+    clip_rows(design.clip_qkv, projected.query);
+    if (projected.made) clip_rows(design.clip_qkv, projected.key);
+    if (projected.made) clip_rows(design.clip_qkv, projected.value);
+  }
+  if constexpr (Run::kKeeps) {
+    for (const auto& [from, to] :
+         {std::pair(projected.query, &own.raw_query), std::pair(projected.key, &own.raw_key)})
+      kernel::copy_rows<T>(from, resized(*to, from.rows, from.columns));
+  }
+  if (!norms) return;
+  const auto norm = [&](const auto& by, MatrixView<T> x) {
+    for_normed_heads(
+        design.query_key_norm, heads.head_size, x,
+        [&](MatrixView<T> part, Index first) { by.forward_columns(first, part, part); });
+  };
+  norm(run.layer(l).query_norm, projected.query);
+  if (projected.made) norm(run.layer(l).key_norm, projected.key);
+}
+
 /// run.memory(l, stream).sum ← the attention block of layer `l`, with its output projection.
 /// `input` and `source_input` are what the projections read of `stream` and of `source`. Of `run`:
 /// skips_attention(l), mixer(), and project_distances(l, stream) for attention with projected
@@ -209,8 +266,9 @@ void attention_block(Run& run, Index l, typename Run::Stream& stream, typename R
   } else {
     const HeadSizes heads = head_sizes(design);
     const Projected<T> projected = run.project(l, stream, source, input, source_input);
-    if (design.position == PositionType::kRotary) {
-      const RotaryDesign& rotary = design.layers[static_cast<std::size_t>(l)].rotary;
+    bound_and_norm<Run, T>(run, l, own, heads, projected);
+    const RotaryDesign& rotary = design.layers[static_cast<std::size_t>(l)].rotary;
+    if (design.position == PositionType::kRotary && !rotary.frequencies.empty()) {
       run.rotary().forward(rotary, stream, heads.head_size, projected.query);
       if (projected.made) {
         run.rotary().forward(rotary, source, heads.head_size, projected.key);
@@ -280,7 +338,7 @@ MatrixView<T> add_branch(Run& run, Index l, const Norm* norm, double alpha, Role
       });
     }
   }
-  return residual<Run, T>(alpha, x, branch, own);
+  return residual<Run, T>(alpha, run.design().residual_multiplier, x, branch, own);
 }
 
 /// Fills run.states(l + 1, stream) from run.states(l, stream): layer `l` of `run` for the rows of
@@ -328,17 +386,17 @@ void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run
     if (convolved) add_convolution<Run, T>(run, l, stream, own, Run::kKeeps ? x : before.view(), y);
     return;
   }
-  const bool normed = design.norm_placement != NormPlacement::kReZero;
-  const bool parallel = design.norm_placement == NormPlacement::kParallel;
+  const bool normed = has_feed_forward_norm(design.norm_placement);
+  const bool parallel = is_parallel(design.norm_placement);
   MatrixView<T> middle;
   if (normed) middle = resized(Run::kKeeps ? own.middle : own.normed, x.rows, x.columns);
-  if (parallel) weights.feed_forward_norm.forward(x, middle);
+  if (parallel && normed) weights.feed_forward_norm.forward(x, middle);
   const MatrixView<T> sum = add_branch<Run, Norm, T>(
       run, l,
       norms_attention_output(design.norm_placement) ? &weights.attention_output_norm : nullptr,
       residual_scale(design, l), Role::kAttentionScale, own.attention_branch, x, attended, y);
   if (normed && !parallel) weights.feed_forward_norm.forward(sum, middle);
-  if (!normed) middle = sum;
+  if (!normed) middle = parallel ? own.normed.view() : sum;
   const MatrixView<T> branch = Run::kKeeps ? y : attended;
   feed_forward<Run, T>(run, l, own, middle, branch);
   run.drop(DropoutPlace::kFeedForward, l, stream, branch);

@@ -14,15 +14,18 @@ struct LayerMemory {
       source_normed;     ///< the same of the source
   Matrix<T> projected,   ///< queries (in training keys and values, if of the same rows)
       source_projected;  ///< keys and values of the source; GAU: all that the input gives of it
-  Matrix<T> context;     ///< what the output projection reads
-  Matrix<T> sum;         ///< what attention gives; s, its sum with the residual, where that is kept
-  Matrix<T> middle;      ///< u: what the feed-forward layer reads
-  Matrix<T> wide;        ///< its first product; GAU: all that the input gives, after the activation
-  Matrix<T> active;      ///< what its second product reads
-  Matrix<T> last_sum;    ///< t: the residual after the feed-forward layer
-  /// kSandwich, kReZero, kNormFormer: what attention gives, before its norm or its number.
+  /// Training: queries and keys after Design::clip_qkv, before norms and rotation; without these
+  /// two they are not kept.
+  Matrix<T> raw_query, raw_key;
+  Matrix<T> context;   ///< what the output projection reads
+  Matrix<T> sum;       ///< what attention gives; s, its sum with the residual, where that is kept
+  Matrix<T> middle;    ///< u: what the feed-forward layer reads
+  Matrix<T> wide;      ///< its first product; GAU: all that the input gives, after the activation
+  Matrix<T> active;    ///< what its second product reads
+  Matrix<T> last_sum;  ///< t: the residual after the feed-forward layer
+  /// norms_attention_output(), kReZero: what attention gives, before its norm or its number.
   Matrix<T> attention_branch,
-      /// kSandwich, kReZero: what the feed-forward layer gives, in the same way.
+      /// norms_feed_forward_output(), kReZero: what the feed-forward layer gives, in the same way.
       feed_forward_branch;
   Matrix<T> scaled_context;  ///< kNormFormer: context, each head times its number
   Matrix<T> gate,            ///< GAU: what the input gives, before the activation
@@ -37,13 +40,29 @@ struct LayerMemory {
   /// Calls `visit`(matrix) for all.
   template <class F>
   void for_each(const F& visit) {
-    for (Matrix<T>* matrix :
-         {&normed,         &source_normed, &projected,        &source_projected,
-          &context,        &sum,           &middle,           &wide,
-          &active,         &last_sum,      &attention_branch, &feed_forward_branch,
-          &scaled_context, &gate,          &source_gate,      &queries,
-          &keys,           &distance_keys, &distance_queries, &convolved,
-          &convolution_sum})
+    for (Matrix<T>* matrix : {&normed,
+                              &source_normed,
+                              &projected,
+                              &source_projected,
+                              &raw_query,
+                              &raw_key,
+                              &context,
+                              &sum,
+                              &middle,
+                              &wide,
+                              &active,
+                              &last_sum,
+                              &attention_branch,
+                              &feed_forward_branch,
+                              &scaled_context,
+                              &gate,
+                              &source_gate,
+                              &queries,
+                              &keys,
+                              &distance_keys,
+                              &distance_queries,
+                              &convolved,
+                              &convolution_sum})
       visit(*matrix);
   }
 };

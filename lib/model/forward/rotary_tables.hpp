@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "kernel/norm.hpp"
 #include "kernel/rotary.hpp"
 #include "model/design.hpp"
 #include "model/forward/stream.hpp"
@@ -34,15 +36,35 @@ class RotaryTables {
     for (const Known& known : known_) {
       if (known.kind == stream.kind && known.rotary->frequencies == rotary.frequencies &&
           known.rotary->factor == rotary.factor &&
+          known.rotary->long_frequencies == rotary.long_frequencies &&
+          known.rotary->long_from == rotary.long_from &&
           known.rotary->float_angles == rotary.float_angles) {
         return *known.table;
       }
     }
     known_.push_back(
-        {stream.kind, &rotary,
-         std::make_unique<kernel::RotaryTable<T>>(kernel::rotary_table<T>(
-             rotary.frequencies, stream.positions, rotary.factor, rotary.float_angles))});
+        {stream.kind, &rotary, std::make_unique<kernel::RotaryTable<T>>(made(rotary, stream))});
     return *known_.back().table;
+  }
+
+  static kernel::RotaryTable<T> made(const RotaryDesign& rotary, const StreamRows& stream) {
+    const auto with = [&](std::span<const double> frequencies) {
+      return kernel::rotary_table<T>(frequencies, stream.positions, rotary.factor,
+                                     rotary.float_angles);
+    };
+    kernel::RotaryTable<T> table = with(rotary.frequencies);
+    if (rotary.long_frequencies.empty()) return table;
+    const kernel::RotaryTable<T> of_long = with(rotary.long_frequencies);
+    for (Index s = 0; s < stream.sequences(); ++s) {
+      if (stream.text_lengths.at(static_cast<std::size_t>(s)) <= rotary.long_from) continue;
+      const auto take = [&](const Matrix<T>& from, Matrix<T>& to) {
+        kernel::copy_rows<T>(from.view().middle_rows(stream.begin(s), stream.count(s)),
+                             to.view().middle_rows(stream.begin(s), stream.count(s)));
+      };
+      take(of_long.cosine, table.cosine);
+      take(of_long.sine, table.sine);
+    }
+    return table;
   }
 
   struct Known {

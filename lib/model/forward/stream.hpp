@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/types.hpp"
+#include "model/design.hpp"
 
 namespace masque::model {
 
@@ -33,6 +34,8 @@ struct StreamRows {
   std::vector<Index> rows;                 ///< rows of the chunk; empty for kContent: all of them
   std::vector<Index> positions;            ///< position ids, one a row
   std::vector<Index> segments;             ///< token types, one a row; empty: all 0
+  /// One a sequence: its last position plus 1; empty where no angles depend on it (text_lengths()).
+  std::vector<Index> text_lengths;
 
   /// Number of rows.
   Index count() const { return begins.back(); }
@@ -43,6 +46,9 @@ struct StreamRows {
   /// Number of rows of sequence `sequence`.
   Index count(Index sequence) const { return begin(sequence + 1) - begin(sequence); }
 };
+
+/// StreamRows::text_lengths of `rows`, all rows of their sequences, in a model of `design`.
+std::vector<Index> text_lengths(const Design& design, const StreamRows& rows);
 
 /// The stream of `kind` of the `rows` of `content`, ascending; `begins`: the first of each sequence
 /// among them, and the end.

@@ -47,6 +47,9 @@ struct AttentionProblem {
   Index num_heads = 1;            ///< heads of the queries
   Index num_key_value_heads = 1;  ///< head h reads key head h · key heads / heads
   double scale = 1;               ///< scale of q·k, before position terms
+  /// c of a soft cap: a score s with its position terms becomes c · tanh(s / c), before the
+  /// normalizer; 0: none.
+  double cap = 0;
   const AttentionNormalizer* normalizer = nullptr;  ///< required; must outlive the call
   const ScoreBias<T>* bias = nullptr;               ///< position terms; nullptr: none
   /// (T × S), one for all heads or one a head; nullptr: everything is visible.

@@ -98,6 +98,9 @@ void attention_reference_backward(const AttentionProblem<T>& given, MatrixView<c
       }
       reference::normalize_row_backward<T>(*problem.normalizer, mask, scores.view().row_span(i), a,
                                            division, d_row);
+      if (problem.cap > 0)
+        kernel::soft_cap_backward<T>(problem.cap, scores.view().middle_rows(i, 1),
+                                     d_scores.view().middle_rows(i, 1));
       for (Index j = 0; j < keys; ++j) {
         const T d = d_row[static_cast<std::size_t>(j)] * static_cast<T>(problem.scale);
         for (Index e = 0; e < x.query.columns; ++e) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "kernel/activation.hpp"
 #include "kernel/number/scalar.hpp"
 #include "nn/attention/attention.hpp"
 #include "nn/attention/round.hpp"
@@ -61,8 +62,8 @@ struct Operand {
   MatrixView<const T> view;  ///< what products take
 };
 
-/// The scores `s` (T, S) of `head`: all pairs, also the masked ones, with position terms. `problem`
-/// is that of an OperandProblem.
+/// The scores `s` (T, S) of `head`: all pairs, also the masked ones, with position terms and cap.
+/// `problem` is that of an OperandProblem.
 template <class T>
 void scores(const AttentionProblem<T>& problem, Index head, MatrixView<T> s) {
   MASQUE_CHECK(s.data != nullptr || s.empty());
@@ -80,6 +81,7 @@ void scores(const AttentionProblem<T>& problem, Index head, MatrixView<T> s) {
   if (problem.bias != nullptr) {
     problem.bias->head(head, x.query, x.key)->add({0, s.rows}, {0, s.columns}, s);
   }
+  if (problem.cap > 0) kernel::soft_cap(problem.cap, s);
 }
 
 /// f(x): the numerator that `map` makes of the shifted score `x`.

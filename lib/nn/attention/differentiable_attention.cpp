@@ -8,6 +8,7 @@
 
 #include "base/divide.hpp"
 #include "base/error.hpp"
+#include "kernel/activation.hpp"
 #include "kernel/dropout.hpp"
 #include "kernel/parallel.hpp"
 #include "nn/attention/attention_evaluation.hpp"
@@ -199,6 +200,7 @@ struct BackwardMemory {
   /// Of a tile or, with terms, of a head: weights, those that met the values, and gradients by
   /// weights, then by scores.
   PaddedMatrix<T> weights, dropped, d;
+  PaddedMatrix<T> slopes;  ///< with a cap: of capped scores by the others
   PaddedMatrix<T> d_context_pairs, row_pairs;
   std::vector<T> ones;
   PaddedMatrix<T> d_query_tile;    ///< by scaled queries
@@ -325,7 +327,8 @@ class Backward {
   void run_tile(mask::Range rows, Index columns) {
     const MatrixView<T> weights = scratch_.weights.shape(rows.size(), columns);
     const MatrixView<T> d = scratch_.d.shape(rows.size(), columns);
-    make_weights(rows, weights);
+    const MatrixView<T> slopes = slopes_of(rows.size(), columns);
+    make_weights(rows, weights, slopes);
     make_d_weights(d);
     MatrixView<T> met = weights;
     if (pass_.attention.dropout > 0 || operands_ == OperandFormat::kRounded) {
@@ -343,6 +346,7 @@ class Backward {
     }
     add_value_products(rows, met);
     make_d_scores(rows, weights, d);
+    if (problem_.cap > 0) tile::multiply_elements<T>(d, slopes, d);
     add_score_products(rows, d);
   }
 
@@ -353,8 +357,10 @@ class Backward {
     const Index columns = width(keys);
     const MatrixView<T> weights = scratch_.weights.zeros(queries, columns);
     const MatrixView<T> d = scratch_.d.zeros(queries, columns);
+    const MatrixView<T> slopes = slopes_of(queries, columns);
     for_blocks([&](Index first, mask::Range rows) {
-      make_weights(rows, weights.middle_rows(first, rows.size()));
+      make_weights(rows, weights.middle_rows(first, rows.size()),
+                   slopes.middle_rows(first, slopes.empty() ? 0 : rows.size()));
       make_d_weights(d.middle_rows(first, rows.size()));
     });
     const MatrixView<T> met = scratch_.dropped.shape(queries, columns);
@@ -378,6 +384,7 @@ class Backward {
       make_d_scores(rows, weights.middle_rows(first, rows.size()),
                     d.middle_rows(first, rows.size()));
     });
+    if (problem_.cap > 0) tile::multiply_elements<T>(d, slopes, d);
     if (pass_.gradients.bias != nullptr) bias_backward(unpadded(d));
     for_blocks([&](Index first, mask::Range rows) {
       add_score_products(rows, d.middle_rows(first, rows.size()));
@@ -468,10 +475,26 @@ class Backward {
                              d_query_.middle_rows(first, rows.size()));
   }
 
-  void make_weights(mask::Range rows, MatrixView<T> x) const {
+  /// Memory for the slopes of a cap, of as many rows and columns as weights; empty without a cap.
+  MatrixView<T> slopes_of(Index rows, Index columns) {
+    return problem_.cap > 0 ? scratch_.slopes.zeros(rows, columns) : MatrixView<T>();
+  }
+
+  /// With a cap `slopes` become those of capped scores by the others, in the columns of the runs.
+  void make_weights(mask::Range rows, MatrixView<T> x, MatrixView<T> slopes) const {
     if (x.empty()) return;
     // Columns of no run stay 0: they are a weight already.
     scratch_.block.make_scores(rows, x);
+    for (Index r = 0; r < slopes.rows; ++r) {
+      const double cap =
+          problem_.cap * static_cast<double>(scratch_.block.temperature(rows.begin + r));
+      for (const TileRun& run : scratch_.block.runs()) {
+        const MatrixView<T> own(slopes.row(r) + run.column, 1, run.keys.size());
+        std::fill_n(own.data, own.columns, T{1});
+        kernel::soft_cap_backward<T>(
+            cap, MatrixView<const T>(x.row(r) + run.column, 1, run.keys.size()), own);
+      }
+    }
     const std::span<const T> numbers = pass_.saved.row_span(head_).subspan(
         static_cast<std::size_t>(scratch_.block.first() + rows.begin),
         static_cast<std::size_t>(rows.size()));

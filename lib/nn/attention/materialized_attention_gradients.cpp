@@ -130,6 +130,14 @@ void products_backward(const AttentionProblem<T>& problem, Index head, MatrixVie
       reference::columns_of(d_operands.query.view(), head, problem.num_heads);
   const MatrixView<T> d_key = reference::columns_of(d_operands.key.view(), group, groups);
   Matrix<T> d_products = Matrix<T>::copy(d_scores);
+  Matrix<T> d_capped;
+  if (problem.cap > 0) {
+    Matrix<T> own(d_scores.rows, d_scores.columns);
+    reference::scores(problem, head, own.view());
+    kernel::soft_cap_backward<T>(problem.cap, own.view(), d_products.view());
+    d_capped = Matrix<T>::copy(d_products.view());
+    d_scores = d_capped.view();
+  }
   materialized::scale(d_products.view(), static_cast<T>(problem.scale));
   kernel::matmul_backward<T>(x.query, x.key, d_products.view(), d_query, d_key);
   if (gradients.bias != nullptr) {

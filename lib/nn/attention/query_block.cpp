@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/divide.hpp"
+#include "kernel/activation.hpp"
 #include "nn/attention/round.hpp"
 #include "nn/attention/unit_length.hpp"
 
@@ -61,8 +62,8 @@ void QueryBlock<T>::begin(const HeadOperands<T>& head, Index block) {
   for (Index r = 0; r < query.rows; ++r) {
     const Index n = head.blocks == nullptr ? head.keys() : head.blocks->visible(first_ + r);
     const double temperature = problem.normalizer->temperature(n);
-    // The temperature also belongs to position terms: they come after the product.
-    const bool later = head.bias != nullptr;
+    // The temperature also belongs to position terms and follows a cap: after the product.
+    const bool later = head.bias != nullptr || problem.cap > 0;
     visible_.push_back(n);
     factors_.push_back(static_cast<T>(later ? scale : scale * temperature));
     temperatures_.push_back(static_cast<T>(later ? temperature : 1));
@@ -139,10 +140,14 @@ void QueryBlock<T>::make_scores(mask::Range rows, MatrixView<T> scores) const {
   for (const TileRun& run : runs_) {
     const MatrixView<T> some = scores.middle_columns(run.column, run.keys.size());
     multiply_rows<T>(query, *head_->key, run.keys.begin, factors, some);
-    if (head_->bias == nullptr) continue;
-    head_->bias->add({first_ + rows.begin, first_ + rows.end},
-                     {run.keys.begin, std::min(run.keys.end, keys)},
-                     some.middle_columns(0, keys_of(run, keys)));
+    const double cap = head_->problem->cap;
+    if (head_->bias == nullptr && cap == 0) continue;
+    if (head_->bias != nullptr) {
+      head_->bias->add({first_ + rows.begin, first_ + rows.end},
+                       {run.keys.begin, std::min(run.keys.end, keys)},
+                       some.middle_columns(0, keys_of(run, keys)));
+    }
+    if (cap > 0) kernel::soft_cap(cap, some);
     for (Index r = rows.begin; r < rows.end; ++r) {
       if (temperature(r) == 1) continue;
       const std::span<T> row = some.row_span(r - rows.begin);

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/processor/vectorize.hpp"
+#include "kernel/activation.hpp"
 #include "kernel/number/lanes.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/softmax/softmax_rows.hpp"
@@ -90,6 +91,7 @@ void row_attention(const AttentionProblem<T>& p, MatrixView<T> context) {
     const RowHeads of_values{keys, end - begin, per_group, value_size, p.value.stride};
     vectorized<row_scores<T>>(query, p.key.data + begin * size, of_keys, static_cast<T>(p.scale),
                               scores.data());
+    if (p.cap > 0) kernel::soft_cap(p.cap, scores.view());
     for (Index head = 0; head < scores.rows(); ++head)
       kernel::softmax_row(scores.view().row(head), keys, nullptr);
     vectorized<row_context<T>>(static_cast<const T*>(scores.data()),

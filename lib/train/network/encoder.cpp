@@ -72,6 +72,8 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& map, Parame
         layer.distance_query = dense({share ? Role::kQuery : Role::kPositionQuery}, l);
     }
     layer.convolution = dense({Role::kConvolution}, l);
+    layer.query_norm = norm(Role::kQueryNorm, l, design.norm);
+    layer.key_norm = norm(Role::kKeyNorm, l, design.norm);
     layer.attention_norm = norm(Role::kAttentionNorm, l, design.norm);
     layer.feed_forward_norm = norm(Role::kFeedForwardNorm, l, design.norm);
     layer.convolution_norm = norm(Role::kConvolutionNorm, l, design.norm);

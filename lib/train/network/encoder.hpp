@@ -159,6 +159,8 @@ struct EncoderLayer {
   Dense<T> distance_key;                    ///< XLNet, DeBERTa: keys of the distances
   Dense<T> distance_query;                  ///< DeBERTa: queries of the distances
   Dense<T> convolution;                     ///< DeBERTa, next to the first layer
+  TrainedNorm<T> query_norm;                ///< Role::kQueryNorm
+  TrainedNorm<T> key_norm;                  ///< Role::kKeyNorm
   TrainedNorm<T> attention_norm;            ///< Role::kAttentionNorm
   TrainedNorm<T> feed_forward_norm;         ///< Role::kFeedForwardNorm
   TrainedNorm<T> convolution_norm;          ///< Role::kConvolutionNorm

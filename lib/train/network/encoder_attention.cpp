@@ -9,6 +9,7 @@
 #include "kernel/dropout.hpp"
 #include "kernel/parallel.hpp"
 #include "model/forward/attention_inputs.hpp"
+#include "model/forward/layer_forward.hpp"
 #include "model/forward/position_terms.hpp"
 #include "model/forward/score_scale.hpp"
 #include "model/variants.hpp"
@@ -244,13 +245,59 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& source, con
                                   d_earlier.key.middle_rows(one.source_begin, one.keys));
   }
   project_distances_backward(l);
-  if (design_.position != model::PositionType::kRotary) return;
+  rotation_backward(l, stream, source, heads, d_projected, d_earlier);
+  if (design_.clip_qkv > 0 || design_.query_key_norm != model::QueryKeyNorm::kNone) {
+    const LayerTape<T>& tape = memory(l, stream);
+    bound_and_norm_backward(l, heads, {tape.raw_query.view(), tape.raw_key.view(), projected.value},
+                            d_projected, d_earlier);
+  }
+}
+
+template <class T>
+void EncoderRun<T>::rotation_backward(Index l, Stream& stream, Stream& source,
+                                      const HeadSizes& heads,
+                                      const model::Projected<T>& d_projected,
+                                      const model::Projected<T>& d_earlier) {
   const model::RotaryDesign& rotary = design_.layers[static_cast<std::size_t>(l)].rotary;
+  if (design_.position != model::PositionType::kRotary || rotary.frequencies.empty()) return;
   tape_.rotary.backward(rotary, stream, heads.head_size, d_projected.query);
   for (const model::Projected<T>* d : {&d_projected, &d_earlier}) {
     if (d->key.data == nullptr) continue;
     tape_.rotary.backward(rotary, source, heads.head_size, d->key);
     if (rotary.values) tape_.rotary.backward(rotary, source, heads.head_size, d->value);
+  }
+}
+
+template <class T>
+void EncoderRun<T>::bound_and_norm_backward(Index l, const HeadSizes& heads, const Raw& raw,
+                                            const model::Projected<T>& d_projected,
+                                            const model::Projected<T>& d_earlier) {
+  const EncoderLayer<T>& own = layer(l);
+  const auto back = [&](const TrainedNorm<T>* norm, MatrixView<const T> x, MatrixView<T> d) {
+    if (d.data == nullptr) return;
+    if (norm != nullptr && design_.query_key_norm != model::QueryKeyNorm::kNone) {
+      const MatrixView<T> d_x = zeros(kDRaw, d.rows, d.columns);
+      Index column = 0;
+      model::for_normed_heads(
+          design_.query_key_norm, heads.head_size, d, [&](MatrixView<T> d_part, Index first) {
+            norm->backward_columns(first, x.middle_columns(column, d_part.columns), d_part,
+                                   d_x.middle_columns(column, d_part.columns));
+            column += d_part.columns;
+          });
+      kernel::copy_rows<T>(d_x, d);
+    }
+    const T bound = static_cast<T>(design_.clip_qkv);
+    for (Index i = 0; design_.clip_qkv > 0 && i < d.rows; ++i) {
+      for (Index c = 0; c < d.columns; ++c) {
+        // What was cut off is the bound itself.
+        if (x.at(i, c) == bound || x.at(i, c) == -bound) d.at(i, c) = T{};
+      }
+    }
+  };
+  back(&own.query_norm, raw.query, d_projected.query);
+  for (const model::Projected<T>* d : {&d_projected, &d_earlier}) {
+    back(&own.key_norm, raw.key, d->key);
+    back(nullptr, raw.value, d->value);
   }
 }
 

@@ -90,7 +90,8 @@ enum : std::size_t {
   kDConvolved,
   kDBranch,
   kDActive,
-  kInner
+  kInner,
+  kDScaled  // below kDDistanceKeys
 };
 
 }  // namespace
@@ -218,8 +219,11 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
   const EncoderLayer<T>& own = layer(l);
   const MatrixView<const T> x = stream.x[at].view();
   const bool post = norms_sum(design_.norm_placement);
-  const bool parallel = design_.norm_placement == NormPlacement::kParallel;
+  const bool parallel = is_parallel(design_.norm_placement);
   const bool rezero = design_.norm_placement == NormPlacement::kReZero;
+  const bool normed_middle = has_feed_forward_norm(design_.norm_placement);
+  const bool reads_sum = !normed_middle && !parallel;
+  const double multiplier = design_.residual_multiplier;
   // After the feed-forward layer.
   const MatrixView<T> d_sum = zeros(kDSum, x.rows, x.columns);
   const MatrixView<T> d_middle = zeros(kDMiddle, x.rows, x.columns);
@@ -235,26 +239,30 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
     residual_backward(l, design_.variants.residual_scale, Role::kFeedForwardResidual,
                       tape.middle.view(), d_last, d_middle);
   } else {
+    MatrixView<const T> d_end = d_out;
+    if (multiplier != 1) {
+      const MatrixView<T> d_scaled = zeros(kDScaled, x.rows, x.columns);
+      kernel::add_scaled<T>(multiplier, d_out, d_scaled);
+      d_end = d_scaled;
+    }
     branch_backward(
         l,
         norms_feed_forward_output(design_.norm_placement) ? &own.feed_forward_output_norm : nullptr,
-        Role::kFeedForwardScale, tape.feed_forward_branch, d_out, d_last);
+        Role::kFeedForwardScale, tape.feed_forward_branch, d_end, d_last);
     kernel::add_to<T>(d_out, d_sum);
   }
   drop_backward(DropoutPlace::kFeedForward, l, stream, d_last);
-  feed_forward_backward(l, tape, rezero ? tape.sum.view() : tape.middle.view(), d_last,
-                        rezero ? d_sum : d_middle);
-  if (rezero) {
-    // The feed-forward layer reads the sum itself.
-  } else if (post) {
+  const Matrix<T>& middle = reads_sum ? tape.sum : normed_middle ? tape.middle : tape.normed;
+  feed_forward_backward(l, tape, middle.view(), d_last, reads_sum ? d_sum : d_middle);
+  if (post) {
     own.attention_norm.backward(tape.sum.view(), d_middle, d_sum);
-  } else if (parallel) {
-    own.feed_forward_norm.backward(x, d_middle, d_x);
-  } else {
-    own.feed_forward_norm.backward(tape.sum.view(), d_middle, d_sum);
+  } else if (normed_middle) {
+    own.feed_forward_norm.backward(parallel ? x : tape.sum.view(), d_middle,
+                                   parallel ? d_x : d_sum);
   }
   // Attention.
   residual_backward(l, model::residual_scale(design_, l), Role::kAttentionResidual, x, d_sum, d_x);
+  if (multiplier != 1) model::scale_rows(multiplier, d_sum);
   MatrixView<T> d_branch = d_sum;
   const bool normed = norms_attention_output(design_.norm_placement);
   if (rezero || normed) {
@@ -276,6 +284,8 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
     return earlier_backward(l, m, {});
   }
   const MatrixView<T> d_input = zeros(kDNormed, x.rows, x.columns);
+  // Of one norm for both the feed-forward layer has read it, too.
+  if (parallel && !normed_middle) kernel::add_to<T>(d_middle, d_input);
   const bool same = &stream == &source;
   const MatrixView<T> d_source = same ? d_input : zeros(kDSource, m.rows, m.columns);
   attention_backward(l, stream, source, tape.normed.view(),

@@ -103,6 +103,7 @@ void EncoderRun<T>::make_streams() {
   content.begins = chunk_.begins;
   content.positions = chunk_.positions;
   content.segments = chunk_.segments;
+  content.text_lengths = model::text_lengths(design_, content);
   content.ids = chunk_.ids;
   if (encoder_.detector_) {
     static_cast<model::StreamRows&>(masked()) = content;

@@ -25,7 +25,8 @@ enum : std::size_t {
   kNoQuery,  ///< gradients of queries where only those of keys are wanted
   kNoStates,
   kDEarlier,  ///< gradients of keys and values of earlier blocks
-  kDEarlierStates
+  kDEarlierStates,
+  kDRaw  ///< gradients by queries or keys in front of their norms
 };
 
 /// The `Run` of model/forward/forward.hpp that keeps what its backward pass reads, and that
@@ -253,6 +254,18 @@ class EncoderRun {
                        const model::Projected<T>& projected, MatrixView<const T> context,
                        MatrixView<const T> d_context, const model::Projected<T>& d_projected,
                        const model::Projected<T>& d_earlier);
+  /// From gradients by rotated queries, keys and values to those before the rotation.
+  void rotation_backward(Index l, Stream& stream, Stream& source, const HeadSizes& heads,
+                         const model::Projected<T>& d_projected,
+                         const model::Projected<T>& d_earlier);
+  /// Queries and keys in front of their norms, and values, all within Design::clip_qkv.
+  struct Raw {
+    MatrixView<const T> query, key, value;
+  };
+  /// The backward pass of model::bound_and_norm(), in place.
+  void bound_and_norm_backward(Index l, const HeadSizes& heads, const Raw& raw,
+                               const model::Projected<T>& d_projected,
+                               const model::Projected<T>& d_earlier);
   /// The first row of the block of each query of a sequence.
   std::vector<Index> block_begins(const Stream& stream, const Stream& source, Index sequence) const;
   /// The attention of one sequence at work.

@@ -15,9 +15,6 @@ using model::Role;
 
 namespace {
 
-/// Far below any logit, and finite: a difference of two is a number.
-constexpr float kExcludedBias = -1e30F;
-
 template <class T>
 std::span<T> row_of(MatrixView<T> v) {
   return {v.data, static_cast<std::size_t>(v.columns)};
@@ -64,12 +61,8 @@ LossSums<T> Head<T>::vocabulary(const HeadTask<T>& task, MatrixView<const T> sta
   loss.x = states;
   loss.weight = parameters_->value(table);
   if (bias != ParameterMap::kNone) loss.bias = row_of<T>(parameters_->value(bias));
-  if (excluded_) {
-    biases_.assign(loss.bias.begin(), loss.bias.end());
-    biases_.resize(static_cast<std::size_t>(loss.weight.rows));
-    biases_[static_cast<std::size_t>(*excluded_)] = T(kExcludedBias);
-    loss.bias = biases_;
-  }
+  loss.excluded = excluded_.value_or(-1);
+  loss.cap = design_.head.logit_cap;
   loss.targets = task.targets;
   loss.row_weights = task.row_weights;
   loss.uniforms = task.uniforms;

@@ -86,7 +86,6 @@ class Head {
   Parameters<T>* parameters_;
   kernel::Precision precision_;
   std::optional<TokenId> excluded_;
-  std::vector<T> biases_;  ///< with that of the excluded token
   /// As model::head_forward reads them.
   struct Weights {
     Dense<T> transform;

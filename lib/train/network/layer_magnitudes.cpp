@@ -47,7 +47,7 @@ void add_magnitudes(const model::Design& design, Index l, const ResidualWeights<
                     MatrixView<const T> x, MatrixView<const T> y, const model::LayerMemory<T>& own,
                     LayerMagnitudes& to) {
   const bool post = norms_sum(design.norm_placement);
-  const bool parallel = design.norm_placement == model::NormPlacement::kParallel;
+  const bool parallel = is_parallel(design.norm_placement);
   const double alpha = design.variants.residual_scale;
   const double first_alpha = model::residual_scale(design, l);
   const MatrixView<const T> sum = own.sum.view();
@@ -63,7 +63,7 @@ void add_magnitudes(const model::Design& design, Index l, const ResidualWeights<
   to.feed_forward_branch +=
       post ? squares_of_branch<T>(last_sum, alpha, weights.feed_forward, own.middle.view())
            : squares_of_branch<T>(y, 1, {}, sum);
-  if (design.norm_placement == model::NormPlacement::kReZero) return;  // it has no norms
+  if (!has_attention_norm(design.norm_placement)) return;
   to.attention_norm_input += squares<T>(post ? sum : x);
   to.feed_forward_norm_input += squares<T>(post ? last_sum : parallel ? x : sum);
 }

@@ -169,7 +169,9 @@ constexpr DesignField kDesignFields[] = {
      "function from scores to attention weights; attn-probe variants lists them", "", 0, "", true,
      true},
     {"norm_placement", &DesignRecipe::norm_placement, "WHERE",
-     "where norms stand: post, pre, parallel, sandwich, rezero, normformer, admin, deepnorm, or "
+     "where norms stand: post, pre, parallel, parallel_shared, output, sandwich, rezero, "
+     "normformer, "
+     "admin, deepnorm, or "
      "deepnorm with gains for an optimizer: deepnorm_su (Adam), deepnorm_su_sgd, deepnorm_su_lamb",
      "", 0, "", true},
     {"input_residual", &DesignRecipe::input_residual, "",
