@@ -18,6 +18,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file/file.hpp"
+#include "base/json/json.hpp"
 #include "base/json/json_writer.hpp"
 #include "base/thread/parallel.hpp"
 #include "grow/depth_rules.hpp"
@@ -364,6 +365,31 @@ void set_widths(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
                       fmt::format("{}", wider_size(before.hidden_size, factor, kPooledSize))));
 }
 
+/// The keys of config.json with an item for each layer, by all families.
+constexpr std::array<std::string_view, 2> kLayerItems = {"layer_types", "no_rope_layers"};
+
+/// Gives each layer of `copies` the item of its original in the lists of config.json. `config` and
+/// `before` as for set_layers(). Throws InputError for a list of another length.
+void set_layer_items(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
+                     const model::Design& before, std::span<const LayerCopy> copies) {
+  const JsonValue root = parse_json_file(config.text(), config.path());
+  for (const std::string_view key : kLayerItems) {
+    const JsonValue* list = root.find(key);
+    if (list == nullptr || !list->is(JsonKind::kArray)) continue;
+    if (std::ssize(list->items) != before.num_hidden_layers) {
+      throw InputError(config.path(), fmt::format("{}: {} items, expected {}", key,
+                                                  list->items.size(), before.num_hidden_layers));
+    }
+    std::string text;
+    for (const LayerCopy& layer : copies) {
+      const JsonValue& item = list->items[static_cast<std::size_t>(layer.from)];
+      text += text.empty() ? "[" : ", ";
+      text += std::string_view(config.text()).substr(item.begin, item.end - item.begin);
+    }
+    edit.set_config(key, text + "]");
+  }
+}
+
 /// Sets the number of layers in the config.json of `edit` to that of `copies`; lists with an item
 /// for each layer follow, and with `has_decoder` the decoder keeps its number. `config` is the
 /// folder's, `before` its design. Throws UsageError for a number that the config cannot say, and
@@ -389,19 +415,7 @@ void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
     edit.set_config("num_decoder_layers", fmt::format("{}", before.num_hidden_layers));
   if (!stated)
     throw InputError(config.path(), "no num_hidden_layers, expected the number of layers");
-  if (const auto types = config.strings("layer_types")) {
-    if (std::ssize(*types) != before.num_hidden_layers) {
-      throw InputError(config.path(), fmt::format("layer_types: {} items, expected {}",
-                                                  types->size(), before.num_hidden_layers));
-    }
-    std::string text;
-    JsonWriter json(text);
-    json.begin_array();
-    for (const LayerCopy& layer : copies)
-      json.value((*types)[static_cast<std::size_t>(layer.from)]);
-    json.end_array();
-    edit.set_config("layer_types", text);
-  }
+  set_layer_items(edit, config, before, copies);
   const auto choices = [&](const model::LayerList& list) {
     return list.of_layers(before.num_hidden_layers);
   };
@@ -551,6 +565,12 @@ model::ModelPlan ModelGrowth::Plan::change_config() {
 /// Whether the new config says the larger model, layer by layer.
 void ModelGrowth::Plan::check_planned(const model::ModelPlan& larger) {
   model::Design& after = settings_.after;
+  if (larger.design.embedding_scale != after.embedding_scale) {
+    throw UsageError(
+        fmt::format("cannot make this model wider: family {} multiplies embeddings by the root of "
+                    "hidden_size, which the width changes",
+                    family_.name));
+  }
   if (deeper()) {
     after.num_hidden_layers = request_.layers;
     after.layers = larger.design.layers;

@@ -377,10 +377,12 @@ TensorGrowth grow_tensor(const WidthSettings& settings, const model::PlacedTenso
     growth.scale = settings.before.head.scale / settings.after.head.scale;
   }
   if (tensor.vector) {
-    for (std::uint64_t& size : growth.shape) {
-      if (size == static_cast<std::uint64_t>(tensor.columns))
-        size = static_cast<std::uint64_t>(growth.columns.size());
-    }
+    const auto before = static_cast<std::uint64_t>(tensor.columns);
+    const auto after = static_cast<std::uint64_t>(growth.columns.size());
+    const auto whole = std::ranges::find(growth.shape, before);
+    // Norms of each head are stored as [heads, head_size].
+    std::uint64_t& size = whole == growth.shape.end() ? growth.shape.front() : *whole;
+    size = size * after / before;
   } else {
     const std::size_t out = growth.transposed ? 1 : 0;
     if (growth.shape.size() == 2) {

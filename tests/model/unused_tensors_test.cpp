@@ -176,21 +176,14 @@ TEST_CASE("a prefix of a training program is named with the way to remove it") {
 }
 
 TEST_CASE("a family that is named reads only models that compute the same") {
-  CHECK(contains(ChangedCase("llama").set("model_type", "\"gemma\"").message("llama"),
-                 "model_type is \"gemma\", expected llama, mistral or none"));
+  for (const char* type : {"gemma", "mistral"}) {
+    CHECK(contains(
+        ChangedCase("llama").set("model_type", '"' + std::string(type) + '"').message("llama"),
+        "model_type is \"" + std::string(type) + "\", expected llama or none"));
+  }
   CHECK(
       contains(ChangedCase("bert").message("roberta"), "model_type is \"bert\", expected roberta"));
-  CHECK(ChangedCase("llama").set("model_type", "\"mistral\"").message("llama") ==
-        "(nothing thrown)");
-  CHECK(contains(ChangedCase("llama")
-                     .set("model_type", "\"mistral\"")
-                     .set("sliding_window", "16")
-                     .message("llama"),
-                 "sliding_window is 16, expected no value or at least max_position_embeddings"));
-  CHECK(ChangedCase("llama")
-            .set("model_type", "\"mistral\"")
-            .set("sliding_window", "4096")
-            .message("llama") == "(nothing thrown)");
+  CHECK(ChangedCase("bert").message("tta") == "(nothing thrown)");
 }
 
 TEST_CASE("unknown keys of config.json are named in one note") {
