@@ -1,4 +1,5 @@
 // lm-score score: a number for each line.
+#include <array>
 #include <cmath>
 #include <deque>
 #include <functional>
@@ -21,6 +22,7 @@
 #include "commands/scoring.hpp"
 #include "commands/text_stream.hpp"
 #include "evaluate/score/word_scores.hpp"
+#include "evaluate/states/cross_encoder.hpp"
 
 namespace masque::lm_score {
 
@@ -221,8 +223,13 @@ struct Options {
   commands::ScoringOptions scoring;
   commands::StreamOptions stream;
   bool per_token = false;
+  bool pairs = false;
+  std::optional<kernel::Activation> activation;
   WordOptions word;
 };
+
+constexpr std::array<std::pair<std::string_view, kernel::Activation>, 2> kPairActivations{
+    {{"sigmoid", kernel::Activation::kSigmoid}, {"none", kernel::Activation::kNone}}};
 
 /// Prints sentences as they are finished.
 class ScorePrinter {
@@ -249,7 +256,11 @@ class ScorePrinter {
     session_.print(cli::header_line(session_, options_.open.common, columns));
   }
 
-  void print(const evaluate::ScoredSentence& s) {
+  /// Scores become f of them from now on.
+  void activate(kernel::Activation f) { activation_ = f; }
+
+  void print(evaluate::ScoredSentence s) {
+    s.score = evaluate::activated(activation_, s.score);
     if (options_.open.common.json) {
       print_json(s);
     } else if (words_ != nullptr) {
@@ -307,10 +318,48 @@ class ScorePrinter {
   commands::ResultFormat number_;
   std::string provenance_;
   bool bound_;  ///< of draws, with an error
+  kernel::Activation activation_ = kernel::Activation::kNone;
   cli::Session& session_;
 };
 
+/// The scores of pairs, and how their lines become sentences. Throws UsageError where the kind is
+/// of one text.
+kernel::Activation open_pairs(const Options& o, const commands::OpenedModel& opened,
+                              commands::Scoring& scoring, cli::Session& session) {
+  if (scoring.options.kind != evaluate::ScoreKind::kMaskless) {
+    throw UsageError(fmt::format("--pairs needs a model with a regression head, found --kind {}",
+                                 evaluate::kind_name(scoring.options.kind)));
+  }
+  if (!evaluate::refuses_long(scoring.options.policy))
+    throw UsageError("--pairs: only with --policy error or skip");
+  const kernel::Activation activation =
+      o.activation ? *o.activation : evaluate::read_pair_activation(opened.path);
+  const bool sigmoid = activation == kernel::Activation::kSigmoid;
+  const bool none = activation == kernel::Activation::kNone;
+  session.note(fmt::format("pairs of texts; activation {}", sigmoid ? "sigmoid"
+                                                            : none  ? "none"
+                                                                    : "of the folder"));
+  scoring.given.push_back({"pairs", "true", false});
+  scoring.given.push_back({"activation", sigmoid ? "sigmoid" : none ? "none" : "folder"});
+  return activation;
+}
+
+/// Throws InputError (message only) for a line without two columns.
+evaluate::Sentence pair_of(std::string_view line, const text::Tokenizer& tokenizer,
+                           const evaluate::SentenceOptions& options) {
+  const auto columns = split_in_two(line, '\t');
+  if (!columns || columns->second.find('\t') != std::string_view::npos) {
+    throw InputError(
+        fmt::format("columns: {}, expected 2 with --pairs: two texts, separated by a tab",
+                    split(line, '\t').size()));
+  }
+  return encode_pair_sentence(tokenizer, columns->first, columns->second, options);
+}
+
 void check_options(const Options& o) {
+  if (o.activation && !o.pairs) throw UsageError("--activation needs --pairs");
+  if (o.pairs && o.per_token) throw UsageError("--pairs and --per-token cannot be combined");
+  if (o.pairs && o.word.per_word) throw UsageError("--pairs and --per-word cannot be combined");
   if (o.word.per_word) {
     if (o.per_token) throw UsageError("--per-token and --per-word cannot be combined");
     return;
@@ -333,11 +382,14 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
         fmt::format("{} cannot be combined with --kind maskless, which gives one number per text",
                     o.per_token ? "--per-token" : "--per-word"));
   }
+  std::optional<kernel::Activation> activation;
+  if (o.pairs) activation = open_pairs(o, opened, scoring, session);
   std::optional<WordRows> words;
   if (o.word.per_word) words.emplace(o.word, scoring, opened, session);
   ScorePrinter printer(o, opened, scoring, words ? &*words : nullptr, session);
+  if (activation) printer.activate(*activation);
   evaluate::TextScorer scorer(*opened.model, scoring.options,
-                              [&](evaluate::ScoredSentence&& s) { printer.print(s); });
+                              [&](evaluate::ScoredSentence&& s) { printer.print(std::move(s)); });
   printer.header();
   commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
@@ -345,7 +397,14 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     std::optional<std::string> problem;
     if (words) problem = input_error_message([&] { text = words->text_of(line); });
     if (problem) return problem;
-    evaluate::Sentence sentence = encode_sentence(*opened.tokenizer, text, scoring.sentence);
+    evaluate::Sentence sentence;
+    if (o.pairs) {
+      problem = input_error_message(
+          [&] { sentence = pair_of(line, *opened.tokenizer, scoring.sentence); });
+      if (problem) return problem;
+    } else {
+      sentence = encode_sentence(*opened.tokenizer, text, scoring.sentence);
+    }
     problem = scorer.length_problem(sentence);
     if (!problem && words) problem = input_error_message([&] { words->add(line, sentence); });
     if (problem) return problem;
@@ -378,6 +437,8 @@ void declare_score(cli::Command& tool) {
             "masked diffusion: a lower bound on each log-likelihood, and its standard error");
   c.example("lm-score score student/ --kind maskless < text",
             "estimated scores in one pass, from a model trained with lm-train classify");
+  c.example("lm-score score cross-encoder/ --pairs < pairs",
+            "how well the second text of each line fits the first");
   c.example("lm-score score gpt2/ --policy slide:512 < text",
             "reads long lines in overlapping windows");
   commands::add_open_options(c, o->open);
@@ -385,6 +446,12 @@ void declare_score(cli::Command& tool) {
   commands::add_scoring(c, o->scoring);
   c.flag("--per-token", o->per_token,
          "one row per token; with --json, lists of tokens and their log-probabilities");
+  c.flag("--pairs", o->pairs,
+         "each line is two texts, separated by a tab, which a model with a regression head (a "
+         "cross-encoder) reads at once");
+  c.choice("--activation", o->activation, NameTable<kernel::Activation>(kPairActivations),
+           "with --pairs: what becomes of the number [the folder's; else sigmoid, but none for a "
+           "model of regression]");
   add_word_options(c, o->word);
   commands::add_digits(c, o->open.digits);
   commands::add_stream(c, o->stream, {.policy = false});

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json/json.hpp"
+#include "base/string/split.hpp"
 #include "cli/shared_options.hpp"
 #include "commands/scoring.hpp"
 #include "evaluate/score/length_policy.hpp"
@@ -19,22 +20,31 @@ namespace {
 
 using evaluate::SentencePooling;
 
-constexpr std::array<std::pair<std::string_view, SentencePooling>, 4> kPoolingNames{
-    {{"mean", SentencePooling::kMean},
-     {"cls", SentencePooling::kCls},
-     {"first-last", SentencePooling::kFirstLast},
-     {"tta", SentencePooling::kTta}}};
-constexpr NameTable<SentencePooling> kPoolings = kPoolingNames;
 constexpr std::array<std::pair<std::string_view, LongTexts>, 3> kLongTexts{
     {{"error", LongTexts::kError}, {"truncate", LongTexts::kTruncate}, {"skip", LongTexts::kSkip}}};
 
 /// What was requested, what the folder says, or what suits the model.
-SentencePooling choose_pooling(const VectorCommand& options, const evaluate::SentenceFolder& folder,
-                               const model::Design& design) {
-  if (options.pooling) return *options.pooling;
-  if (folder.pooling) return *folder.pooling;
-  return design.streams == model::Streams::kFixedKeys ? SentencePooling::kTta
-                                                      : SentencePooling::kMean;
+std::vector<SentencePooling> choose_poolings(const VectorCommand& options,
+                                             const evaluate::SentenceFolder& folder,
+                                             const model::Design& design) {
+  if (options.pooling) {
+    std::vector<SentencePooling> out;
+    for (const std::string_view name : split(*options.pooling, ','))
+      out.push_back(named_value("pooling", name, evaluate::pooling_names()));
+    if (out.size() > 1 && std::ranges::find(out, SentencePooling::kFirstLast) != out.end())
+      throw UsageError("--pooling: first-last cannot be combined with other poolings");
+    return out;
+  }
+  if (!folder.poolings.empty()) return folder.poolings;
+  return {design.streams == model::Streams::kFixedKeys ? SentencePooling::kTta
+                                                       : SentencePooling::kMean};
+}
+
+std::string names_of(const std::vector<SentencePooling>& poolings) {
+  std::string out;
+  for (const SentencePooling pooling : poolings)
+    out += (out.empty() ? "" : ",") + std::string(name_in(evaluate::pooling_names(), pooling));
+  return out;
 }
 
 /// The text in front of each text.
@@ -86,10 +96,11 @@ void set_prompt(const std::string& prompt, const evaluate::SentenceFolder& folde
 void add_vectors(cli::Command& command, VectorCommand& options) {
   commands::add_open_options(command, options.open);
   commands::add_batch_tokens(command, options.open);
-  command.choice("--pooling", options.pooling, kPoolings,
-                 "mean of the last hidden states; that of the first token; mean over the first and "
-                 "last layers; mean without the template's tokens [the folder's; else tta for a "
-                 "T-TA, mean for others]");
+  command.option("--pooling", "LIST", options.pooling,
+                 "mean of the last hidden states; cls: that of the first token; first-last: mean "
+                 "over the first and last layers; tta: mean without the template's tokens; max; "
+                 "mean_sqrt_len_tokens; weightedmean; lasttoken; several, as mean,max: one after "
+                 "the other [the folder's; else tta for a T-TA, mean for others]");
   command.flag(
       "--normalize", options.normalize,
       "scales vectors to length 1; the default if a sentence-transformers folder specifies it");
@@ -120,7 +131,8 @@ OpenedVectors open_vectors(const VectorCommand& options,
                      "the model has two towers, expected a model with one hidden state per token");
   for (const std::string& note : folder.notes) session.note(note);
   if (folder.lower_case) out.opened.tokenizer = text::lowercased(*out.opened.tokenizer);
-  out.options.pooling = choose_pooling(options, folder, design);
+  out.options.poolings = choose_poolings(options, folder, design);
+  out.options.steps = folder.steps;
   set_limit(options, folder, out);
   out.options.batch_tokens = options.open.batch_tokens;
   out.options.mask_of = out.opened.mask_of;
@@ -132,13 +144,17 @@ OpenedVectors open_vectors(const VectorCommand& options,
   out.options.normalize = folder.normalize && !out.whiten;
   out.options.normalize_kept = options.normalize && !out.whiten;
   out.options.dim = folder.dim;
-  out.size = folder.dim > 0 ? std::min(folder.dim, design.hidden_size) : design.hidden_size;
+  out.size = evaluate::vector_size(out.options, design.hidden_size);
   if (options.dim && !options.whiten) throw UsageError("--dim needs --whiten");
   out.dim = options.dim.value_or(out.size);
   if (out.dim > out.size) {
     throw UsageError(fmt::format(
         "--dim {}, expected at most {} {}", out.dim,
-        folder.dim > 0 ? "the folder's truncate_dim" : "the model's hidden size", out.size));
+        folder.dim > 0 ? "the folder's truncate_dim"
+        : out.size < design.hidden_size || !folder.steps.empty() || out.options.poolings.size() > 1
+            ? "the numbers of a vector,"
+            : "the model's hidden size",
+        out.size));
   }
   if (similarity != nullptr) {
     out.similarity = similarity->value_or(folder.similarity.value_or(out.similarity));
@@ -147,7 +163,7 @@ OpenedVectors open_vectors(const VectorCommand& options,
   const std::string_view compared = name_in(evaluate::similarity_names(), out.similarity);
   const std::string_view policy = name_in(NameTable<LongTexts>(kLongTexts), options.long_texts);
   session.note(fmt::format("{}: {}; pooling {}{}{}{}{}{}, policy {}", out.opened.path,
-                           out.opened.description(), name_in(kPoolings, out.options.pooling),
+                           out.opened.description(), names_of(out.options.poolings),
                            out.whiten ? ", whitened" : "", out.normalize ? ", normalised" : "",
                            folder.dim > 0 ? fmt::format(", first {} numbers", out.size) : "",
                            prompt.empty() ? "" : fmt::format(", prompt '{}'", escape(prompt)),
@@ -164,7 +180,7 @@ OpenedVectors open_vectors(const VectorCommand& options,
   JsonWriter json(out.provenance);
   json.member("model", out.opened.path);
   json.member("precision", kernel::precision_name(out.opened.model->precision()));
-  json.member("policy", policy).member("pooling", name_in(kPoolings, out.options.pooling));
+  json.member("policy", policy).member("pooling", names_of(out.options.poolings));
   json.member("normalize", out.normalize);
   commands::add_given(json, given);
   return out;

@@ -19,7 +19,7 @@ enum class LongTexts {
 
 struct VectorCommand {
   commands::OpenModelOptions open;
-  std::optional<evaluate::SentencePooling> pooling;
+  std::optional<std::string> pooling;  ///< names, separated by commas
   bool normalize = false;
   bool whiten = false;
   std::optional<std::int64_t> dim;

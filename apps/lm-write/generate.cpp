@@ -11,6 +11,7 @@
 #include "base/thread/parallel.hpp"
 #include "commands.hpp"
 #include "commands/result_format.hpp"
+#include "evaluate/score/length_policy.hpp"
 #include "generate_options.hpp"
 #include "kernel/product/strip_weights.hpp"
 #include "masked_model.hpp"
@@ -110,7 +111,7 @@ class LinesToWrite {
     if (o_.masked()) {
       evaluate::MaskedText text = prompts_.masked(id, line, o_.new_tokens());
       if (auto problem = size_problem(text.sentence.size())) return problem;
-      make_room(text.sentence.size() * o_.num_return_sequences);
+      make_room(text.sentence.size() * o_.texts());
       texts_.push_back(std::move(text));
       return std::nullopt;
     }
@@ -118,9 +119,11 @@ class LinesToWrite {
     const Index size = std::ssize(prompt.ids);
     if (size == 0) return "no token, and the tokenizer has no token that begins a text";
     if (auto problem = size_problem(size)) return problem;
-    const Index longest = size + o_.new_tokens();
+    if (generate_.max_length > 0 && size >= generate_.max_length)
+      return evaluate::too_long(size, generate_.max_length - 1);
+    const Index longest = size + evaluate::most_new_tokens(generate_, size);
     make_room((limit() > 0 ? std::min(longest, limit()) : longest) *
-              std::max(o_.num_return_sequences, generate_.beams.num_beams));
+              std::max(o_.texts(), generate_.beams.num_beams));
     waiting_.push_back(std::move(prompt));
     return std::nullopt;
   }
@@ -161,8 +164,10 @@ class LinesToWrite {
   Index cost_ = 0;
 };
 
-cli::ExitCode run(const GenerateOptions& o, const cli::Command& command, cli::Session& session) {
-  session.configure(o.open.common);
+cli::ExitCode run(const GenerateOptions& given, const cli::Command& command,
+                  cli::Session& session) {
+  session.configure(given.open.common);
+  const GenerateOptions o = settled(given, session);
   check_generate_options(o);
   cli::need_stream(command);
   // A row a text and token: weights come from memory for each of them.

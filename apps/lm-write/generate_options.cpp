@@ -47,6 +47,8 @@ void check_kind(const GenerateOptions& o) {
   need(o.eos_token_id.has_value(), !masked, "--eos-token-id", "--kind causal or unilm");
   need(o.ignore_generation_config, o.kind == Continuation::kCausal, "--ignore-generation-config",
        "--kind causal");
+  for (const std::string_view name : evaluate::stated_processors(o))
+    need(true, !masked, field(name), "--kind causal or unilm");
   need(o.how.has_value(), masked, "--how", "--kind masked");
   need(o.length.has_value(), masked, "--length", "--kind masked");
   need(o.lead_out.has_value(), masked && o.way() == MaskedWay::kLeftToRight, "--lead-out",
@@ -75,12 +77,12 @@ void check_kind(const GenerateOptions& o) {
 
 /// `ways`: what samples beside --do-sample, in a message; empty if nothing does.
 void check_choice(const GenerateOptions& o, const std::string& ways) {
-  if ((o.gibbs() || o.ancestral()) && o.do_sample) {
+  if ((o.gibbs() || o.ancestral()) && o.do_sample == true) {
     throw UsageError(
         fmt::format("--do-sample cannot be combined with --how {}, which has its own sampling",
                     name_in(evaluate::masked_way_names(), o.way())));
   }
-  if (o.beams() && o.do_sample)
+  if (o.beams() && o.do_sample == true)
     throw UsageError("expected one of --do-sample and --num-beams greater than 1");
   need(o.length_penalty || o.early_stopping, o.beams(), "--length-penalty and --early-stopping",
        "--num-beams greater than 1");
@@ -91,8 +93,10 @@ void check_choice(const GenerateOptions& o, const std::string& ways) {
   need(o.temperature.has_value(), o.samples(), "--temperature", sampling);
   need(o.top_k.has_value(), o.samples(), "--top-k", sampling);
   need(o.top_p.has_value(), o.samples(), "--top-p", sampling);
+  for (const std::string_view name : evaluate::stated_processors(o))
+    need(evaluate::is_of_sampling(name), o.samples(), field(name), sampling);
   need(o.seed.has_value(), o.draws(), "--seed", sampling);
-  need(o.num_return_sequences > 1, o.draws() || o.beams(), "--num-return-sequences",
+  need(o.texts() > 1, o.draws() || o.beams(), "--num-return-sequences",
        o.gibbs()      ? sampling
        : ways.empty() ? "--do-sample or --num-beams"
                       : "--do-sample, --num-beams, or " + ways);
@@ -100,11 +104,27 @@ void check_choice(const GenerateOptions& o, const std::string& ways) {
 
 evaluate::SamplingOptions sampling_options(const GenerateOptions& o) {
   evaluate::SamplingOptions out;
-  out.do_sample = o.do_sample || o.ancestral() || (o.gibbs() && !o.likeliest_at_last());
+  out.do_sample =
+      o.do_sample.value_or(false) || o.ancestral() || (o.gibbs() && !o.likeliest_at_last());
   out.temperature = o.temperature.value_or(1);
   out.top_k = o.top_k.value_or(0);
   out.top_p = o.top_p.value_or(1);
+  out.min_p = o.min_p.value_or(0);
+  out.typical_p = o.typical_p.value_or(1);
+  out.epsilon_cutoff = o.epsilon_cutoff.value_or(0);
+  out.eta_cutoff = o.eta_cutoff.value_or(0);
   return out;
+}
+
+/// The ids of `list`, up to `last`, the value of the option `name`.
+std::vector<TokenId> parse_ids(std::string_view name, std::string_view list, Index last) {
+  std::vector<TokenId> ids;
+  for (const double id : commands::parse_numbers(name, list, 0, static_cast<double>(last))) {
+    if (id != std::floor(id))
+      throw UsageError(fmt::format("{} {}: expected ids", field(name), list));
+    ids.push_back(static_cast<TokenId>(id));
+  }
+  return ids;
 }
 
 /// The tokens that end a text: those that are requested, else those of the model's files, else the
@@ -112,14 +132,7 @@ evaluate::SamplingOptions sampling_options(const GenerateOptions& o) {
 std::vector<TokenId> ends_of(const GenerateOptions& o, const commands::OpenedModel& opened) {
   std::vector<TokenId> ends;
   if (o.eos_token_id) {
-    const Index last = opened.model->design().vocab_size - 1;
-    for (const double id :
-         commands::parse_numbers("eos_token_id", *o.eos_token_id, 0, static_cast<double>(last))) {
-      if (id != std::floor(id))
-        throw UsageError(fmt::format("--eos-token-id {}: expected ids", *o.eos_token_id));
-      ends.push_back(static_cast<TokenId>(id));
-    }
-    return ends;
+    return parse_ids("eos_token_id", *o.eos_token_id, opened.model->design().vocab_size - 1);
   }
   if (const auto stated = evaluate::read_generation_config(opened.path).ends) {
     for (const TokenId id : *stated) {
@@ -133,16 +146,6 @@ std::vector<TokenId> ends_of(const GenerateOptions& o, const commands::OpenedMod
     if (end && std::ranges::find(ends, *end) == ends.end()) ends.push_back(*end);
   }
   return ends;
-}
-
-/// Whether the command line sets what `name` of generation_config.json sets.
-bool is_given(const GenerateOptions& o, std::string_view name) {
-  return (name == "do_sample" && o.do_sample) || (name == "temperature" && o.temperature) ||
-         (name == "top_k" && o.top_k) || (name == "top_p" && o.top_p) ||
-         (name == "num_beams" && o.num_beams) || (name == "length_penalty" && o.length_penalty) ||
-         (name == "early_stopping" && o.early_stopping) ||
-         (name == "num_return_sequences" && o.num_return_sequences > 1) ||
-         ((name == "max_new_tokens" || name == "max_length") && o.max_new_tokens);
 }
 
 std::string listed(const std::vector<evaluate::GenerationSetting>& settings) {
@@ -182,13 +185,24 @@ void declare_text_options(cli::Command& c, GenerateOptions& o) {
   c.option("--eos-token-id", "IDS", o.eos_token_id,
            "ids of the end tokens, as 2,3 [eos_token_id of generation_config.json or config.json; "
            "else the tokenizer's eos and sep]");
-  c.flag("--do-sample", o.do_sample, "sample tokens from the softmax instead of greedy decoding");
+  c.flag("--do-sample", o.sample, "sample tokens from the softmax instead of greedy decoding");
+  c.flag("--no-do-sample", o.no_sample,
+         "greedy decoding, or beam search, where generation_config.json asks for samples");
   c.option("--temperature", "X", o.temperature, cli::AllowedRange{1e-6, 1e6},
            "divide the logits by X [1]");
   c.option("--top-k", "K", o.top_k, cli::AllowedRange{0, 1e9},
            "sample from the K most probable tokens [0: from all]");
   c.option("--top-p", "P", o.top_p, cli::AllowedRange{1e-9, 1},
            "sample from the most probable tokens whose total probability reaches P [1]");
+  c.option("--min-p", "P", o.min_p, cli::AllowedRange{0, 1},
+           "sample from the tokens with at least P times the greatest probability [0]");
+  c.option("--typical-p", "P", o.typical_p, cli::AllowedRange{1e-9, 1},
+           "sample from the tokens whose surprisal is nearest to the entropy, until their "
+           "probability reaches P [1]");
+  c.option("--epsilon-cutoff", "E", o.epsilon_cutoff, cli::AllowedRange{0, 0.999999},
+           "sample from the tokens with at least probability E [0]");
+  c.option("--eta-cutoff", "E", o.eta_cutoff, cli::AllowedRange{0, 0.999999},
+           "sample from the tokens with at least probability min(E, √E · exp(-entropy)) [0]");
   c.option("--num-return-sequences", "N", o.num_return_sequences, cli::AllowedRange{1, 1e9},
            "samples per line, or best texts of its beam search");
   cli::add_seed(c, o.seed, "seed of the samples");
@@ -199,6 +213,24 @@ void declare_text_options(cli::Command& c, GenerateOptions& o) {
   c.choice("--early-stopping", o.early_stopping, evaluate::early_stopping_names(),
            "a search with N finished texts ends: true: at once; false: when no open text looks "
            "better now; never: when none can become better [false]");
+  c.option(
+      "--repetition-penalty", "X", o.repetition_penalty, cli::AllowedRange{1e-6, 1e6},
+      "divide positive logits of tokens that the text has by X, and multiply negative ones [1]");
+  c.option("--no-repeat-ngram-size", "N", o.no_repeat_ngram_size, cli::AllowedRange{0, 1e9},
+           "no N tokens follow each other twice in a text [0: they may]");
+  c.option("--min-length", "N", o.min_length, cli::AllowedRange{0, 1e9},
+           "no end token before the text has N tokens, with the prompt [0]");
+  c.option("--min-new-tokens", "N", o.min_new_tokens, cli::AllowedRange{0, 1e9},
+           "no end token before N new tokens; replaces --min-length");
+  c.option("--bad-words-ids", "IDS", o.bad_words,
+           "a word, as ids, that may not be written; may be given several times");
+  c.option("--suppress-tokens", "IDS", o.suppressed, "ids of tokens that may not be written");
+  c.option("--begin-suppress-tokens", "IDS", o.begin_suppressed,
+           "ids of tokens that may not be the first new token");
+  c.option("--forced-bos-token-id", "ID", o.forced_bos_token_id, cli::AllowedRange{0, 1e9},
+           "the token after a prompt of one token");
+  c.option("--forced-eos-token-id", "IDS", o.forced_eos,
+           "ids of the only tokens that may be the last one of a text of the greatest length");
 }
 
 void declare_generate_options(cli::Command& c, GenerateOptions& o) {
@@ -213,8 +245,7 @@ void declare_generate_options(cli::Command& c, GenerateOptions& o) {
          "trained the model with it]; empty lines always get it");
   c.flag("--no-bos", o.no_bos, "do not put it in front");
   c.flag("--ignore-generation-config", o.ignore_generation_config,
-         "accept settings of generation_config.json that would change the tokens and are not "
-         "supported, such as repetition_penalty");
+         "use only the end tokens of generation_config.json");
   c.choice("--how", o.how, evaluate::masked_way_names(),
            "how --kind masked fills its masks [left-to-right]");
   c.option("--length", "N", o.length, cli::AllowedRange{1, 1e6},
@@ -236,6 +267,44 @@ void declare_generate_options(cli::Command& c, GenerateOptions& o) {
            "of block diffusion: its own blocks]");
 }
 
+GenerateOptions settled(const GenerateOptions& options, cli::Session& session) {
+  GenerateOptions o = options;
+  if (o.sample && o.no_sample)
+    throw UsageError("--do-sample cannot be combined with --no-do-sample");
+  if (o.sample || o.no_sample) o.do_sample = o.sample;
+  const auto ids = [](std::string_view name, std::string_view list) {
+    return parse_ids(name, list, INT32_MAX);
+  };
+  if (o.forced_eos) o.forced_eos_token_id = ids("forced_eos_token_id", *o.forced_eos);
+  if (o.suppressed) o.suppress_tokens = ids("suppress_tokens", *o.suppressed);
+  if (o.begin_suppressed)
+    o.begin_suppress_tokens = ids("begin_suppress_tokens", *o.begin_suppressed);
+  for (const std::string& word : o.bad_words) {
+    if (!o.bad_words_ids) o.bad_words_ids.emplace();
+    o.bad_words_ids->push_back(ids("bad_words_ids", word));
+  }
+  if (o.kind != Continuation::kCausal || o.ignore_generation_config) return o;
+  const evaluate::GenerationConfig config = evaluate::read_generation_config(o.open.model);
+  const bool had_number = o.num_return_sequences.has_value();
+  const bool had_way = o.do_sample.has_value() && o.num_beams.has_value();
+  const std::vector<evaluate::GenerationSetting> used =
+      evaluate::use_generation_defaults(config, o);
+  if (o.do_sample == true && o.beams() && !had_way) {
+    throw InputError(
+        config.path,
+        "do_sample true and num_beams greater than 1, beam search with sampling, is not supported; "
+        "use --no-do-sample, --num-beams 1 or --ignore-generation-config");
+  }
+  if (!had_number && o.texts() > 1 && o.do_sample != true && !o.beams()) {
+    throw InputError(config.path,
+                     fmt::format("num_return_sequences is {}, expected 1 with greedy decoding; use "
+                                 "--num-return-sequences 1",
+                                 o.texts()));
+  }
+  if (!used.empty()) session.note(fmt::format("{}: used: {}", escape(config.path), listed(used)));
+  return o;
+}
+
 void check_generate_options(const GenerateOptions& options) {
   check_kind(options);
   check_choice(options, "--how gibbs or random");
@@ -247,34 +316,28 @@ void check_generation_config(const GenerateOptions& o, const commands::OpenedMod
                              cli::Session& session) {
   if (o.kind != Continuation::kCausal) return;
   const evaluate::GenerationConfig config = evaluate::read_generation_config(opened.path);
-  // What is in force: by the command, or by the file that asks for it.
-  const auto applies = [&](const evaluate::GenerationSetting& setting, bool in_file) {
+  // What is in force.
+  const auto applies = [&](const evaluate::GenerationSetting& setting) {
     switch (setting.scope) {
-      case evaluate::GenerationScope::kSampling:
-        return o.samples() || (in_file && config.do_sample);
-      case evaluate::GenerationScope::kBeams: return o.beams() || (in_file && config.beams);
+      case evaluate::GenerationScope::kSampling: return o.samples();
+      case evaluate::GenerationScope::kBeams: return o.beams();
       case evaluate::GenerationScope::kAlways: break;
     }
     return true;
   };
-  std::vector<evaluate::GenerationSetting> unsupported, others;
-  for (const evaluate::GenerationSetting& setting : config.unsupported) {
-    if (applies(setting, false)) unsupported.push_back(setting);
-  }
-  for (const evaluate::GenerationSetting& setting : config.defaults) {
-    if (applies(setting, true) && !is_given(o, setting.name)) others.push_back(setting);
-  }
+  std::vector<evaluate::GenerationSetting> unsupported, ignored;
+  std::ranges::copy_if(config.unsupported, std::back_inserter(unsupported), applies);
   if (!unsupported.empty() && !o.ignore_generation_config) {
     throw InputError(config.path, fmt::format("{} would change the tokens and is not supported; "
                                               "--ignore-generation-config generates without it",
                                               listed(unsupported)));
   }
   const std::string path = escape(config.path);
-  if (!unsupported.empty()) session.note(fmt::format("{}: ignored: {}", path, listed(unsupported)));
-  if (!others.empty()) {
-    session.note(
-        fmt::format("{}: not applied: {}; options of these names set them", path, listed(others)));
+  if (o.ignore_generation_config) {
+    ignored = config.defaults;
+    ignored.insert(ignored.end(), unsupported.begin(), unsupported.end());
   }
+  if (!ignored.empty()) session.note(fmt::format("{}: ignored: {}", path, listed(ignored)));
   if (!config.unknown.empty()) {
     session.note(fmt::format(
         "{}: not used: {}", path,
@@ -304,9 +367,11 @@ void check_generation_config(const GenerateOptions& o, const commands::OpenedMod
 evaluate::GenerateOptions generate_options(const GenerateOptions& o,
                                            const commands::OpenedModel& opened) {
   evaluate::GenerateOptions options;
+  options.processors = o;
   options.sampling = sampling_options(o);
   options.max_new_tokens = o.new_tokens();
-  options.num_return_sequences = o.num_return_sequences;
+  if (!o.max_new_tokens) options.max_length = o.max_length.value_or(0);
+  options.num_return_sequences = o.texts();
   options.seed = o.seed.value_or(0);
   options.to_target = o.kind == Continuation::kUnilm;
   options.beams.num_beams = o.num_beams.value_or(1);
@@ -322,7 +387,7 @@ evaluate::MaskedGenerateOptions masked_options(const GenerateOptions& o,
   evaluate::MaskedGenerateOptions options;
   options.how = o.way();
   options.sampling = sampling_options(o);
-  options.num_return_sequences = o.num_return_sequences;
+  options.num_return_sequences = o.texts();
   options.seed = o.seed.value_or(0);
   options.lead_out = o.lead_out;
   options.sweeps = o.sweeps.value_or(options.sweeps);
@@ -351,8 +416,10 @@ std::string generate_description(const GenerateOptions& o) {
                        o.new_tokens());
   }
   const std::string how = o.beams()     ? fmt::format("{} beams", *o.num_beams)
-                          : o.do_sample ? "sampled"
+                          : o.samples() ? "sampled"
                                         : "greedy";
+  if (o.max_length && !o.max_new_tokens)
+    return fmt::format("{}, at most {} tokens with the prompt", how, *o.max_length);
   return fmt::format("{}, at most {} tokens", how, o.new_tokens());
 }
 
@@ -367,7 +434,11 @@ std::string generate_provenance(const GenerateOptions& o, const commands::Opened
   if (o.masked()) {
     add_way(json, o, masked_options(o, opened));
   } else {
-    json.member("max_new_tokens", o.new_tokens());
+    if (o.max_length && !o.max_new_tokens) {
+      json.member("max_length", *o.max_length);
+    } else {
+      json.member("max_new_tokens", o.new_tokens());
+    }
     if (o.eos_token_id) json.key("eos_token_id").array(ends_of(o, opened));
   }
   const evaluate::SamplingOptions sampling = sampling_options(o);
@@ -382,6 +453,7 @@ std::string generate_provenance(const GenerateOptions& o, const commands::Opened
     json.member("num_beams", beams.num_beams).member("length_penalty", beams.length_penalty);
     json.member("early_stopping", name_in(evaluate::early_stopping_names(), beams.early_stopping));
   }
+  evaluate::add_processors(o, json);
   if (o.kind == Continuation::kCausal) json.member("bos", begins_texts(o, opened));
   return out;
 }

@@ -69,22 +69,18 @@ class Prompts {
 
 // The options.
 
-struct GenerateOptions {
+/// The settings are those of the command line, and of settled() those of the model too.
+struct GenerateOptions : evaluate::GenerationSettings {
   commands::OpenModelOptions open;
   commands::StreamOptions stream;
   Continuation kind = Continuation::kCausal;
   std::optional<std::string> source;
   bool bos = false, no_bos = false;
-  std::optional<std::int64_t> max_new_tokens;
-  std::int64_t num_return_sequences = 1;
-  bool do_sample = false;
-  std::optional<double> temperature;
-  std::optional<std::int64_t> top_k;
-  std::optional<double> top_p;
+  bool sample = false, no_sample = false;  ///< --do-sample, --no-do-sample
+  /// Lists of ids as they are spelled; a word is one --bad-words-ids.
+  std::optional<std::string> forced_eos, suppressed, begin_suppressed;
+  std::vector<std::string> bad_words;
   std::optional<std::uint64_t> seed;
-  std::optional<std::int64_t> num_beams;
-  std::optional<double> length_penalty;
-  std::optional<evaluate::EarlyStopping> early_stopping;
   std::optional<evaluate::MaskedWay> how;
   std::optional<std::int64_t> length;
   std::optional<std::int64_t> lead_out;
@@ -97,7 +93,6 @@ struct GenerateOptions {
   bool ignore_generation_config = false;
 
   bool masked() const { return kind == Continuation::kMasked; }
-  bool beams() const { return num_beams.value_or(1) > 1; }
   evaluate::MaskedWay way() const { return how.value_or(evaluate::MaskedWay::kLeftToRight); }
   bool gibbs() const { return masked() && way() == evaluate::MaskedWay::kGibbs; }
   /// The ancestral sampler of masked diffusion.
@@ -110,10 +105,12 @@ struct GenerateOptions {
   bool likeliest_at_last() const { return burn_in && !top_k && !top_p; }
   /// Whether tokens are sampled.
   bool samples() const {
-    return do_sample || ancestral() || (gibbs() && !(likeliest_at_last() && *burn_in == 0));
+    return do_sample.value_or(false) || ancestral() ||
+           (gibbs() && !(likeliest_at_last() && *burn_in == 0));
   }
   /// Whether anything depends on the seed: tokens, or the order of gibbs.
   bool draws() const { return samples() || (gibbs() && order == evaluate::SweepOrder::kRandom); }
+  std::int64_t texts() const { return num_return_sequences.value_or(1); }
   std::int64_t new_tokens() const { return (masked() ? length : max_new_tokens).value_or(20); }
 };
 
@@ -123,7 +120,12 @@ void declare_text_options(cli::Command& command, GenerateOptions& options);
 /// All but the options of the model and the stream.
 void declare_generate_options(cli::Command& command, GenerateOptions& options);
 
-/// Throws UsageError for options that do not fit each other.
+/// The options with what flags and lists say; of kCausal also with the defaults of the model's
+/// generation_config.json that they do not set, which a note names. Throws UsageError for a list
+/// that is none, and InputError for defaults that cannot be used or do not fit each other.
+GenerateOptions settled(const GenerateOptions& options, cli::Session& session);
+
+/// Throws UsageError for settled options that do not fit each other.
 void check_generate_options(const GenerateOptions& options);
 
 /// The same of a command that has only declare_text_options' of them.

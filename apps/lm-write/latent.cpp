@@ -234,8 +234,7 @@ void LatentWriter::add(std::uint64_t id, std::int64_t number, evaluate::LatentPo
   prompts_.push_back(std::move(prompt));
   numbers_.emplace_back(id, number);
   const std::int64_t each =
-      options_.new_tokens() *
-      std::max<std::int64_t>(options_.num_return_sequences, generate_.beams.num_beams);
+      options_.new_tokens() * std::max<std::int64_t>(options_.texts(), generate_.beams.num_beams);
   if (std::ssize(prompts_) * each >= options_.open.batch_tokens) flush();
 }
 
@@ -316,7 +315,7 @@ evaluate::LatentPoints parse_points(std::string_view line, const model::LatentDe
 // The command.
 
 struct Options {
-  GenerateOptions generate{.kind = Continuation::kUnilm};
+  GenerateOptions generate;
   std::optional<std::string> output;          // encode
   std::optional<std::string> latents;         // decode
   std::int64_t count = 1;                     // sample
@@ -440,18 +439,19 @@ class TextPrinter {
 };
 
 /// `draws_points`: the seed counts without --do-sample, too.
-void prepare(const Options& o, cli::Session& session, bool draws_points = false) {
+GenerateOptions prepare(const Options& o, cli::Session& session, bool draws_points = false) {
   session.configure(o.generate.open.common);
-  GenerateOptions checked = o.generate;
+  GenerateOptions settings = settled(o.generate, session);
+  GenerateOptions checked = settings;
   if (draws_points) checked.seed.reset();
   check_text_options(checked);
   // A row a text and token: weights come from memory for each of them.
   kernel::choose_product(kernel::ProductChoice::kFewRows);
+  return settings;
 }
 
 cli::ExitCode decode(const Options& o, const cli::Command& command, cli::Session& session) {
-  const GenerateOptions& g = o.generate;
-  prepare(o, session);
+  const GenerateOptions g = prepare(o, session);
   if (!o.latents) cli::need_stream(command);
   for (const char* option : {"shard", "first-record", "invalid", "crlf", "max-line", "policy"}) {
     if (o.latents && command.is_requested(option))
@@ -484,8 +484,7 @@ cli::ExitCode decode(const Options& o, const cli::Command& command, cli::Session
 }
 
 cli::ExitCode sample(const Options& o, const cli::Command& /*command*/, cli::Session& session) {
-  const GenerateOptions& g = o.generate;
-  prepare(o, session, true);
+  const GenerateOptions g = prepare(o, session, true);
   const commands::OpenedModel opened = open_latent_model(g.open, session);
   TextPrinter printer(g, opened, nullptr, session);
   LatentWriter writer(g, opened, [&](const auto& text) { printer.print(text); });
@@ -520,8 +519,7 @@ cli::ExitCode run_pairs(const GenerateOptions& g, const cli::Command& command,
 }
 
 cli::ExitCode interpolate(const Options& o, const cli::Command& command, cli::Session& session) {
-  const GenerateOptions& g = o.generate;
-  prepare(o, session);
+  const GenerateOptions g = prepare(o, session);
   cli::need_stream(command);
   const commands::OpenedModel opened = open_latent_model(g.open, session);
   TextPrinter printer(g, opened, "step", session);
@@ -576,8 +574,7 @@ WordEdits edits_between(const std::string& a, const std::string& b,
 }
 
 cli::ExitCode swap(const Options& o, const cli::Command& command, cli::Session& session) {
-  const GenerateOptions& g = o.generate;
-  prepare(o, session);
+  const GenerateOptions g = prepare(o, session);
   cli::need_stream(command);
   const commands::OpenedModel opened = open_latent_model(g.open, session);
   const model::LatentDesign& latent = latent_of(opened);
@@ -611,6 +608,7 @@ cli::ExitCode swap(const Options& o, const cli::Command& command, cli::Session& 
 /// The options of all commands; `text`: of those that read lines, whether these are text, else they
 /// are points; `writes`: of those that write texts.
 void declare_common(cli::Command& c, Options& o, std::optional<bool> text, bool writes) {
+  o.generate.kind = Continuation::kUnilm;
   commands::add_open_options(c, o.generate.open);
   commands::add_batch_tokens(c, o.generate.open);
   if (writes) declare_text_options(c, o.generate);

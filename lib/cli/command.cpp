@@ -21,6 +21,7 @@
 #include "base/string/split.hpp"
 #include "base/version.hpp"
 #include "cli/experiment.hpp"
+#include "cli/hub_cache.hpp"
 #include "cli/option_values.hpp"
 
 namespace masque::cli {
@@ -286,9 +287,9 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
                                    full_name()));
     }
     if (option->count() > 0 || in_file) set_.push_back(key_of(*entry));
-    for (const std::string& value : option->results()) entry->set(unmarked(value));
+    for (const std::string& value : option->results()) entry->set(as_read(*entry, unmarked(value)));
     if (!entry->positional || !entry->repeated) continue;
-    for (const std::string& value : app.remaining()) entry->set(unmarked(value));
+    for (const std::string& value : app.remaining()) entry->set(as_read(*entry, unmarked(value)));
   }
   std::vector<std::string> more;  // of a repeated argument
   for (const std::string& value : app.remaining()) more.push_back(unmarked(value));
@@ -557,7 +558,34 @@ std::vector<std::string> paths_in(const std::string& value) {
   return paths;
 }
 
+/// Whether the value may name a model or a tokenizer, by the name of the value.
+bool may_be_model(const Entry& entry) {
+  if (entry.is_flag() || !entry.words.empty()) return false;
+  const std::string& name = entry.positional ? entry.names : entry.value;
+  constexpr std::array<std::string_view, 6> kWhole{"A", "B", "BASE", "ADAPTER", "SECOND", "NEW"};
+  constexpr std::array<std::string_view, 8> kPart{"MODEL", "CHECKPOINT", "TOKENIZER", "CONFIG",
+                                                  "PATH",  "DIR",        "FOLDER",    "FILE"};
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+  return std::ranges::find(kWhole, name) != kWhole.end() || std::ranges::any_of(kPart, has);
+}
+
 }  // namespace
+
+bool Command::is_output(const Entry& entry) const {
+  const std::string key = key_of(entry);
+  return key == "output" || std::ranges::find(writes_, key, &Written::option) != writes_.end();
+}
+
+std::string Command::as_read(const Entry& entry, const std::string& value) const {
+  if (!is_hub_name(value)) return value;
+  if (is_output(entry)) {
+    throw UsageError(
+        fmt::format("{}: found '{}', expected another output: the Hugging Face cache "
+                    "is only read",
+                    entry.spellings().front(), escape(value)));
+  }
+  return may_be_model(entry) ? hub_snapshot(value, hub_cache_folder()) : value;
+}
 
 Command& Command::writes(std::vector<std::string> options, std::vector<std::string> suffixes) {
   suffixes.emplace_back();  // the file itself
@@ -570,9 +598,10 @@ void Command::refuse_overwriting(const Typed& typed, const std::vector<std::stri
   std::vector<GivenValue> given;
   for (const Entry& entry : entries_) {
     if (entry.is_flag()) continue;
-    for (const std::string& value : given_values(entry, typed)) given.emplace_back(&entry, value);
+    for (const std::string& value : given_values(entry, typed))
+      given.emplace_back(&entry, as_read(entry, value));
     if (!entry.positional || !entry.repeated) continue;
-    for (const std::string& value : more) given.emplace_back(&entry, value);
+    for (const std::string& value : more) given.emplace_back(&entry, as_read(entry, value));
   }
   for (const auto& [entry, value] : given) {
     const auto output = std::ranges::find(writes_, key_of(*entry), &Written::option);

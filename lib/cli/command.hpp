@@ -275,6 +275,11 @@ class Command {
   /// Sets what an experiment file says and the command line does not. Throws InputError.
   void read_experiment(const Typed& typed);
   void set_from_file(const Setting& setting, const Entry& entry, const Typed& typed);
+  /// Whether `entry` is an output: one of writes(), or of this name.
+  bool is_output(const Entry& entry) const;
+  /// `value` as `entry` reads it: the folder of a model that hf:OWNER/NAME names in the Hugging
+  /// Face cache, where a model may stand. Throws as hub_snapshot, and UsageError for an output.
+  std::string as_read(const Entry& entry, const std::string& value) const;
   /// What the command line or the file gives to `entry`; "true" for a flag.
   std::vector<std::string> given_values(const Entry& entry, const Typed& typed) const;
   /// All options with their values, as an experiment file.

@@ -249,7 +249,7 @@ void Command::set_from_file(const Setting& setting, const Entry& entry, const Ty
   }
   // A value that the command line replaces is still checked; a list would keep it.
   if ((entry.is_flag() && setting.value == "false") || (replaced && entry.repeated)) return;
-  if (const auto problem = usage_error_message([&] { entry.set(setting.value); }))
+  if (const auto problem = usage_error_message([&] { entry.set(as_read(entry, setting.value)); }))
     throw InputError(setting.location,
                      spell_fields(*problem, [](auto name) { return key_of(name); }));
   if (!replaced) from_file_.push_back(setting);

@@ -212,7 +212,8 @@ constexpr KnownKeys kKnownKeys[] = {
      "decoder_bias end_n_top id2label label2id num_labels pooler_activation pooler_fc_size "
      "pooler_hidden_act "
      "pooler_hidden_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head "
-     "pooler_type problem_type start_n_top summary_activation summary_proj_to_labels summary_type "
+     "pooler_type problem_type sbert_ce_default_activation_function sentence_transformers "
+     "start_n_top summary_activation summary_proj_to_labels summary_type "
      "summary_use_proj",
      kAny},
     // Tokens, and what generates texts.

@@ -15,8 +15,10 @@ MODEL = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "model"
 PROMPTS = [[5, 6, 7], [9], [11, 3, 20, 33], [40, 41]]
 # The file, its settings: of config.json those that replace its own.
 CASES = [("generation_config.json", dict(eos_token_id=44)), ("generation_config.json", dict(eos_token_id=[10, 25, 12])),
-         ("config.json", dict(eos_token_id=[10, 25, 12])), ("generation_config.json", dict(suppress_tokens=[16, 43])),
-         ("generation_config.json", dict(repetition_penalty=1.3)), ("generation_config.json", dict(min_length=0, top_k=50))]
+         ("config.json", dict(eos_token_id=[10, 25, 12])), ("generation_config.json", dict(repetition_penalty=1.3)),
+         ("generation_config.json", dict(suppress_tokens=[16, 43])), ("config.json", dict(suppress_tokens=[16, 43])),
+         ("generation_config.json", dict(max_length=6)),
+         ("generation_config.json", dict(repetition_penalty=1.3, num_beams=3, min_new_tokens=4, bad_words_ids=[[16, 16]]))]
 
 
 def main():
@@ -30,7 +32,8 @@ def main():
             model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
             print(name, json.dumps(settings))
             for ids in PROMPTS:
-                out = model.generate(torch.tensor([ids]), max_new_tokens=12, do_sample=False, pad_token_id=0)
+                lengths = {} if "max_length" in settings else {"max_new_tokens": 12}
+                out = model.generate(torch.tensor([ids]), pad_token_id=0, **lengths)
                 print(json.dumps(out[0, len(ids):].tolist(), separators=(",", ":")))
 
 

@@ -7,6 +7,9 @@ of sentence-transformers' encode(). Columns: the case, a file in it, a line of t
            vectors   a line of numbers for each text; or "same": those of the case as_it_is
            similar   a line for each pair of texts, by the folder's similarity function
            refused   empty: masque refuses the case, because sentence-transformers fails, or computes what masque does not
+           FOLDER/weights   the file of sentence_modules/ that is the weights of the module FOLDER
+
+and tests/data/evaluate/sentence_modules, random weights of modules.
 
 tests/cli/sentence_folder.transcript compares. Run with HF_HUB_OFFLINE=1. Versions: torch 2.15.0, transformers 5.24.0,
 sentence-transformers 6.2.0.
@@ -19,12 +22,14 @@ import shutil
 import tempfile
 import warnings
 
+import safetensors.torch
 import sentence_transformers
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OUT = ROOT / "tests" / "data" / "evaluate" / "sentence_folders.tsv"
+WEIGHTS = ROOT / "tests" / "data" / "evaluate" / "sentence_modules"
 MODEL = ROOT / "tests" / "data" / "model" / "bert_headless"
 WORDS = ("[PAD] [UNK] [CLS] [SEP] [MASK] the a cat cats dog dogs sat sits sit on mat . un ##believ ##able The Dog query : "
          "passage").split()
@@ -58,6 +63,31 @@ def tokenizer(**settings):
 
 
 DENSE = dict(idx=2, name="2", path="2_Dense", type=MODULES + "Dense")
+NORM = dict(idx=2, name="2", path="2_LayerNorm", type=MODULES + "LayerNorm")
+WIDTH = 24
+# The tensors of each file of weights, with their shapes.
+TENSORS = {
+    "dense.safetensors": {"linear.weight": (16, WIDTH), "linear.bias": (16,)},
+    "dense.bin": {"linear.weight": (16, WIDTH), "linear.bias": (16,)},
+    "square.safetensors": {"linear.weight": (WIDTH, WIDTH)},
+    "wide.safetensors": {"linear.weight": (8, 2 * WIDTH), "linear.bias": (8,)},
+    "residual.safetensors": {"linear.weight": (16, WIDTH), "linear.bias": (16,), "residual.weight": (16, WIDTH)},
+    "norm.safetensors": {"norm.weight": (WIDTH,), "norm.bias": (WIDTH,)},
+}
+
+
+def dense(weights="dense.safetensors", **settings):
+    """The files of a Dense: as sentence-transformers writes them, but for `settings`."""
+    config = dict(in_features=WIDTH, out_features=16, bias=True, activation_function="torch.nn.modules.activation.Tanh") | settings
+    return {"2_Dense/config.json": {k: v for k, v in config.items() if v != "absent"}, "2_Dense/weights": weights}
+
+
+def pooled(*modes, **more):
+    return {POOL: dict(embedding_dimension=WIDTH, pooling_mode=list(modes) if len(modes) > 1 else modes[0], **more)}
+
+
+WITH_DENSE = modules(TRANSFORMER, POOLING, DENSE)
+SQUARE = dict(weights="square.safetensors", out_features=WIDTH, bias=False)
 TEXT = dict(method="forward", method_output_name="last_hidden_state")
 
 CASES = {
@@ -105,9 +135,22 @@ CASES = {
     "no_pooling_switched_on": {POOL: dict(word_embedding_dimension=24, pooling_mode_mean_tokens=False)},
     "max": {POOL: dict(word_embedding_dimension=24, pooling_mode_max_tokens=True)},
     "mean_and_cls": {POOL: dict(word_embedding_dimension=24, pooling_mode_cls_token=True, pooling_mode_mean_tokens=True)},
-    "lasttoken": {POOL: dict(embedding_dimension=24, pooling_mode="lasttoken")},
-    "weightedmean": {POOL: dict(embedding_dimension=24, pooling_mode="weightedmean")},
-    "mean_sqrt_len_tokens": {POOL: dict(embedding_dimension=24, pooling_mode="mean_sqrt_len_tokens")},
+    "lasttoken": pooled("lasttoken"),
+    "weightedmean": pooled("weightedmean"),
+    "mean_sqrt_len_tokens": pooled("mean_sqrt_len_tokens"),
+    "all_poolings": pooled("weightedmean", "max", "lasttoken", "cls", "mean", "mean_sqrt_len_tokens"),
+    "all_switches": {POOL: dict(word_embedding_dimension=24, pooling_mode_cls_token=True, pooling_mode_max_tokens=True,
+                                pooling_mode_mean_tokens=True, pooling_mode_mean_sqrt_len_tokens=True,
+                                pooling_mode_weightedmean_tokens=True, pooling_mode_lasttoken=True)},
+    "same_pooling_twice": pooled("mean", "mean"),
+    "pooling_unknown": pooled("median"),
+    "no_pooling_in_list": {POOL: dict(embedding_dimension=WIDTH, pooling_mode=[])},
+    "prompt_not_pooled_max": prompted("query") | pooled("max", include_prompt=False),
+    "prompt_not_pooled_lasttoken": prompted("query") | pooled("lasttoken", include_prompt=False),
+    "prompt_not_pooled_weightedmean": prompted("query") | pooled("weightedmean", include_prompt=False),
+    "prompt_not_pooled_mean_sqrt_len_tokens": prompted("query") | pooled("mean_sqrt_len_tokens", include_prompt=False),
+    "prompt_not_pooled_cut_lasttoken": prompted("query") | pooled("lasttoken", include_prompt=False) | tokenizer(model_max_length=4),
+    "poolings_truncated_and_normalized": pooled("mean", "max") | modules(TRANSFORMER, POOLING, NORMALIZE) | {FOLDER: dict(truncate_dim=30)},
     # What becomes of a vector.
     "normalize": modules(TRANSFORMER, POOLING, NORMALIZE),
     "normalize_of_nothing_yet": modules(TRANSFORMER, NORMALIZE | dict(idx=1), POOLING | dict(idx=2)),
@@ -126,8 +169,42 @@ CASES = {
         POOLING | dict(type="sentence_transformers.sentence_transformer.modules.pooling.Pooling"),
         NORMALIZE | dict(type="sentence_transformers.base.modules.normalize.Normalize")),
     "arguments_of_modules": modules(TRANSFORMER | dict(kwargs=["task"]), POOLING),
-    "dense": modules(TRANSFORMER, POOLING, DENSE),
-    "layer_norm": modules(TRANSFORMER, POOLING, DENSE | dict(type=MODULES + "LayerNorm")),
+    "dense": WITH_DENSE | dense(),
+    "dense_without_files": WITH_DENSE,
+    "dense_in_torch_file": WITH_DENSE | dense("dense.bin"),
+    "dense_identity": WITH_DENSE | dense(activation_function="torch.nn.modules.linear.Identity"),
+    "dense_relu": WITH_DENSE | dense(activation_function="torch.nn.modules.activation.ReLU"),
+    "dense_gelu": WITH_DENSE | dense(activation_function="torch.nn.modules.activation.GELU"),
+    "dense_silu": WITH_DENSE | dense(activation_function="torch.nn.SiLU"),
+    "dense_sigmoid": WITH_DENSE | dense(activation_function="torch.nn.Sigmoid"),
+    "dense_other_activation": WITH_DENSE | dense(activation_function="torch.nn.Hardtanh"),
+    "dense_own_activation": WITH_DENSE | dense(activation_function="mine.Act"),
+    "dense_usual_activation": WITH_DENSE | dense(activation_function="absent"),
+    "dense_without_bias": WITH_DENSE | dense(**SQUARE),
+    "dense_bias_missing": WITH_DENSE | dense(**SQUARE | dict(bias=True)),
+    "dense_bias_unused": WITH_DENSE | dense(bias=False),
+    "dense_residual": WITH_DENSE | dense("residual.safetensors", use_residual=True),
+    "dense_residual_unused": WITH_DENSE | dense("residual.safetensors"),
+    "dense_residual_of_one_size": WITH_DENSE | dense(**SQUARE, use_residual=True),
+    "dense_other_size": WITH_DENSE | dense(out_features=8),
+    "dense_after_two_poolings": WITH_DENSE | dense("wide.safetensors", in_features=2 * WIDTH, out_features=8) | pooled("mean", "max"),
+    "dense_after_one_pooling_of_two": WITH_DENSE | dense() | pooled("mean", "max"),
+    "dense_of_tokens": WITH_DENSE | dense(module_input_name="token_embeddings"),
+    "dense_elsewhere": WITH_DENSE | dense(module_output_name="other"),
+    "dense_unknown_setting": WITH_DENSE | dense(something_new=1),
+    "dense_before_pooling": modules(TRANSFORMER, DENSE | dict(idx=1), POOLING | dict(idx=2)) | dense(),
+    "dense_normalized": modules(TRANSFORMER, POOLING, DENSE, NORMALIZE | dict(idx=3, name="3")) | dense(),
+    "dense_of_normalized": modules(TRANSFORMER, POOLING, NORMALIZE, DENSE | dict(idx=3, name="3")) | dense(),
+    "dense_truncated": WITH_DENSE | dense() | {FOLDER: dict(truncate_dim=5)},
+    "two_denses": modules(TRANSFORMER, POOLING, DENSE | dict(idx=2), DENSE | dict(idx=3, name="3", path="3_Dense")) | dense(**SQUARE) | {
+        name.replace("2_", "3_"): content for name, content in dense().items()},
+    "new_dense_name": modules(TRANSFORMER, POOLING, DENSE | dict(type="sentence_transformers.base.modules.dense.Dense")) | dense(),
+    "layer_norm": modules(TRANSFORMER, POOLING, NORM) | {"2_LayerNorm/config.json": dict(dimension=WIDTH),
+                                                         "2_LayerNorm/weights": "norm.safetensors"},
+    "layer_norm_of_other_size": modules(TRANSFORMER, POOLING, NORM) | {"2_LayerNorm/config.json": dict(dimension=12),
+                                                                       "2_LayerNorm/weights": "norm.safetensors"},
+    "layer_norm_without_files": modules(TRANSFORMER, POOLING, NORM),
+    "weighted_layers": modules(TRANSFORMER, NORM | dict(idx=1, type=MODULES + "WeightedLayerPooling"), POOLING | dict(idx=2)),
     "other_class": modules(TRANSFORMER | dict(type="custom_st.Transformer"), POOLING),
     "no_pooling": modules(TRANSFORMER),
     "same_name": modules(TRANSFORMER, POOLING | dict(name="0")),
@@ -158,8 +235,8 @@ CASES = {
 }
 
 # sentence-transformers computes these, masque refuses them by name.
-REFUSED = {"not_truncated", "chat_template", "max", "mean_and_cls", "lasttoken", "weightedmean", "mean_sqrt_len_tokens", "normalize_tokens", "dense",
-           "layer_norm", "task", "other_output", "other_activation", "other_tokens", "other_tokenizer", "common_length",
+REFUSED = {"not_truncated", "chat_template", "normalize_tokens", "dense_other_activation", "dense_own_activation", "dense_of_tokens",
+           "dense_elsewhere", "task", "other_output", "other_activation", "other_tokens", "other_tokenizer", "common_length",
            "cross_encoder", "similarity_maxsim", "same_name", "normalize_elsewhere"}
 
 
@@ -167,11 +244,27 @@ def write(folder, files):
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.name == "weights":
+            weights = content.strip()
+            shutil.copy(WEIGHTS / weights, path.with_name("pytorch_model.bin" if weights.endswith(".bin") else "model.safetensors"))
+            continue
         path.write_text(content)
 
 
 def texts_of(files):
-    return {name: json.dumps(content, ensure_ascii=False) + "\n" for name, content in files.items()}
+    return {name: (content if name.endswith("/weights") else json.dumps(content, ensure_ascii=False)) + "\n"
+            for name, content in files.items()}
+
+
+def write_weights():
+    torch.manual_seed(3)
+    WEIGHTS.mkdir(exist_ok=True)
+    for name, shapes in TENSORS.items():
+        tensors = {tensor: torch.randn(shape) * 0.3 for tensor, shape in shapes.items()}
+        if name.endswith(".bin"):
+            torch.save(tensors, WEIGHTS / name)
+        else:
+            safetensors.torch.save_file(tensors, WEIGHTS / name)
 
 
 def base_files():
@@ -215,6 +308,7 @@ def expected(name, result, usual):
 def main():
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
+    write_weights()
     base = base_files()
     out = {"base": base | {"texts": "".join(text + "\n" for text in TEXTS)}}
     usual = peer("as_it_is", base)

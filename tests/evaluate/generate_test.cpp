@@ -8,8 +8,10 @@
 
 #include "base/file/file.hpp"
 #include "base/json/json.hpp"
+#include "evaluate/write/generation_config.hpp"
 #include "fake_model.hpp"
 #include "support/message.hpp"
+#include "support/temp_folder.hpp"
 
 namespace masque::evaluate {
 namespace {
@@ -42,7 +44,25 @@ std::vector<double> numbers_of(const JsonValue& list) {
 }
 
 SamplingOptions sampling(double temperature, Index top_k, double top_p) {
-  return {.do_sample = true, .temperature = temperature, .top_k = top_k, .top_p = top_p};
+  SamplingOptions out;
+  out.do_sample = true;
+  out.temperature = temperature;
+  out.top_k = top_k;
+  out.top_p = top_p;
+  return out;
+}
+
+double number_or(const JsonValue& value, std::string_view name, double missing) {
+  return value.find(name) != nullptr ? number(value, name) : missing;
+}
+
+/// The processors of a generation_config.json with the text `settings`.
+LogitsProcessors processors_of(const std::string& settings) {
+  const test::TempFolder folder;
+  test::write_file(folder / "generation_config.json", settings);
+  GenerationSettings out;
+  use_generation_defaults(read_generation_config(folder.path()), out);
+  return out;
 }
 
 const std::vector<Prompt> kPrompts{
@@ -83,20 +103,82 @@ TEST_CASE("greedy texts are those of transformers' generate") {
   CHECK(ended > 0);
 }
 
-TEST_CASE("temperature, top_k and top_p leave what transformers leaves") {
+TEST_CASE("samplers leave what transformers leaves") {
   const JsonValue root = golden();
   for (const JsonValue& one : root.find("sampling")->items) {
+    CAPTURE(&one - root.find("sampling")->items.data());
     const std::vector<double> expected = numbers_of(*one.find("probabilities"));
-    const std::vector<double> found = sampling_probabilities(
-        numbers_of(*one.find("logits")),
-        sampling(number(one, "temperature"), static_cast<Index>(number(one, "top_k")),
-                 number(one, "top_p")));
+    SamplingOptions options =
+        sampling(number_or(one, "temperature", 1), static_cast<Index>(number_or(one, "top_k", 0)),
+                 number_or(one, "top_p", 1));
+    options.min_p = number_or(one, "min_p", 0);
+    options.typical_p = number_or(one, "typical_p", 1);
+    options.epsilon_cutoff = number_or(one, "epsilon_cutoff", 0);
+    options.eta_cutoff = number_or(one, "eta_cutoff", 0);
+    const std::vector<double> found =
+        sampling_probabilities(numbers_of(*one.find("logits")), options);
     REQUIRE(found.size() == expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
       CHECK((found[i] == 0) == (expected[i] == 0));
       CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-12));
     }
   }
+}
+
+TEST_CASE("greedy texts and beams with each processor are those of transformers' generate") {
+  const JsonValue root = golden();
+  for (const std::string_view name : {"gpt2", "llama"}) {
+    CAPTURE(name);
+    const auto model = model::open_model(kData + "/model/" + std::string(name),
+                                         {.precision = kernel::Precision::kF64});
+    for (const JsonValue& one : root.find("processors")->find(name)->items) {
+      GenerateOptions options;
+      const std::string& settings = one.find("settings")->text;
+      options.processors = processors_of(settings);
+      options.max_new_tokens = static_cast<Index>(number(root, "max_new_tokens"));
+      options.beams.num_beams = static_cast<Index>(number(one, "num_beams"));
+      options.ends = ids_of(*one.find("eos"));
+      CAPTURE(settings);
+      CAPTURE(options.beams.num_beams);
+      for (const JsonValue& text : one.find("texts")->items) {
+        const Prompt prompt{.id = 0, .ids = ids_of(*text.find("prompt"))};
+        const Generated found = generate(*model, {&prompt, 1}, options)[0];
+        CHECK(found.ids == ids_of(*text.find("new")));
+        if (text.find("score") != nullptr)
+          CHECK(found.score == doctest::Approx(number(text, "score")).epsilon(1e-5));
+      }
+    }
+  }
+}
+
+TEST_CASE("a text without a token that may follow is refused, and ids beyond the vocabulary") {
+  GenerateOptions options;
+  options.processors.no_repeat_ngram_size = 1;
+  options.max_new_tokens = 30;
+  const Prompt prompt{7, {5, 6}, 0};
+  for (const Index beams : {1, 2}) {
+    options.beams.num_beams = beams;
+    const std::string message = message_of<InputError>([&] {
+      generate(causal(), {&prompt, 1}, options);
+    });
+    CHECK(test::contains(message, "prompt 7: no token is left to choose after 10 new tokens"));
+  }
+  options.beams.num_beams = 1;
+  options.processors = {};
+  options.processors.forced_eos_token_id = {12};
+  CHECK(test::contains(message_of<InputError>([&] {
+                         generate(causal(), {&prompt, 1}, options);
+                       }),
+                       "forced_eos_token_id 12: not in the vocabulary of 12 tokens"));
+}
+
+TEST_CASE("max_length counts the prompt") {
+  GenerateOptions options;
+  options.max_length = 5;
+  const Prompt prompt{0, {5, 6}, 0};
+  CHECK(generate(causal(), {&prompt, 1}, options)[0].ids.size() == 3);
+  options.beams.num_beams = 2;
+  CHECK(generate(causal(), {&prompt, 1}, options)[0].ids.size() == 3);
 }
 
 TEST_CASE("frequencies of draws fit the softmax") {

@@ -65,14 +65,74 @@ TEST_CASE("settings: what changes nothing, what options have, what is not suppor
   CHECK(chat.unknown == std::vector<std::string>{"something"});
   const GenerationConfig summary =
       read(R"({"num_beams":4,"repetition_penalty":1.05,"suppress_tokens":[1],"typical_p":0.9,)"
-           R"("num_beam_groups":2})");
-  CHECK(names(summary.unsupported) ==
-        "typical_p 0.9;repetition_penalty 1.05;suppress_tokens a list;num_beam_groups 2;");
+           R"("num_beam_groups":2,"guidance_scale":1.5})");
+  CHECK(names(summary.defaults) ==
+        "typical_p 0.9;num_beams 4;repetition_penalty 1.05;suppress_tokens a list;");
+  CHECK(names(summary.unsupported) == "guidance_scale 1.5;num_beam_groups 2;");
   CHECK(summary.beams);
   // config.json has keys of its own.
   CHECK(read(R"({"hidden_size":8})", "config.json").unknown.empty());
-  CHECK(names(read(R"({"no_repeat_ngram_size":3})", "config.json").unsupported) ==
+  CHECK(names(read(R"({"no_repeat_ngram_size":3})", "config.json").defaults) ==
         "no_repeat_ngram_size 3;");
+}
+
+TEST_CASE("defaults that count are used, unless the caller states them") {
+  const auto used = [](const std::string& text, GenerationSettings& settings) {
+    const TempFolder folder;
+    write_file(folder / "generation_config.json", text);
+    std::string out;
+    for (const GenerationSetting& one :
+         use_generation_defaults(read_generation_config(folder.path()), settings))
+      out += one.name + " " + one.text + ";";
+    return out;
+  };
+  const auto refused = [&](const std::string& text) {
+    return message_of<InputError>([&] {
+      GenerationSettings settings;
+      used(text, settings);
+    });
+  };
+  const std::string chat =
+      R"({"do_sample":true,"temperature":0.6,"top_p":0.9,"length_penalty":2,"max_length":64})";
+  GenerationSettings all;
+  CHECK(
+      used(chat, all) ==
+      "do_sample true;temperature 0.6;top_p 0.9;max_length 64;top_k 50 (the default of generate);");
+  CHECK(all.temperature == 0.6);
+  CHECK(all.top_k == 50);
+  CHECK_FALSE(all.length_penalty);
+  GenerationSettings stated;
+  stated.temperature = 2;
+  stated.top_k = 0;
+  stated.max_new_tokens = 5;
+  CHECK(used(chat, stated) == "do_sample true;top_p 0.9;");
+  CHECK(stated.temperature == 2.0);
+  GenerationSettings greedy;
+  greedy.do_sample = false;
+  CHECK(used(chat, greedy) == "max_length 64;");
+  GenerationSettings beams;
+  beams.num_beams = 2;
+  CHECK(used(R"({"length_penalty":2,"early_stopping":"never","max_length":9,"max_new_tokens":4})",
+             beams) == "length_penalty 2;early_stopping 'never';max_new_tokens 4;");
+  CHECK(beams.early_stopping == EarlyStopping::kNever);
+  GenerationSettings lists;
+  CHECK(used(R"({"suppress_tokens":[1,2],"bad_words_ids":[[3],[4,5]],"forced_eos_token_id":6,)"
+             R"("min_length":9,"min_new_tokens":2})",
+             lists) ==
+        "bad_words_ids a list;min_new_tokens 2;forced_eos_token_id 6;"
+        "suppress_tokens a list;");
+  CHECK(lists.bad_words_ids == std::vector<std::vector<TokenId>>{{3}, {4, 5}});
+  CHECK(lists.forced_eos_token_id == std::vector<TokenId>{6});
+  for (const char* bad :
+       {R"({"do_sample":true,"temperature":0})", R"({"do_sample":1})", R"({"num_beams":0})",
+        R"({"repetition_penalty":-1})", R"({"suppress_tokens":[-1]})", R"({"bad_words_ids":[3]})",
+        R"({"bad_words_ids":[[]]})", R"({"bad_words_ids":{}})", R"({"min_length":1.5})",
+        R"({"do_sample":true,"epsilon_cutoff":1})", R"({"forced_bos_token_id":"a"})",
+        R"({"num_beams":2,"early_stopping":"true"})"})
+    CHECK_MESSAGE(test::contains(refused(bad), "expected "), bad);
+  // What does not count is not looked at.
+  GenerationSettings none;
+  CHECK(used(R"({"temperature":0,"early_stopping":"maybe"})", none).empty());
 }
 
 }  // namespace

@@ -40,13 +40,19 @@ TEST_CASE("poolings of states that are known") {
   // State l of id x in row i is (x + 10 l, i, x²); there are two layers.
   using V = std::vector<double>;
   const auto one = [](SentencePooling pooling) {
-    return vectors({.pooling = pooling}, {sentence()})[0];
+    return vectors({.poolings = {pooling}}, {sentence()})[0];
   };
   CHECK(one(SentencePooling::kMean) == V{24, 1.5, 18.5});
   CHECK(one(SentencePooling::kCls) == V{22, 0, 4});
   CHECK(one(SentencePooling::kTta) == V{25.5, 1.5, 30.5});
   CHECK(one(SentencePooling::kFirstLast) == V{19, 1.5, 18.5});
-  const V unit = vectors({.pooling = SentencePooling::kCls, .normalize = true}, {sentence()})[0];
+  CHECK(one(SentencePooling::kMax) == V{26, 3, 36});
+  CHECK(one(SentencePooling::kLastToken) == V{23, 3, 9});
+  CHECK(one(SentencePooling::kMeanSqrt) == V{48, 3, 37});
+  CHECK(one(SentencePooling::kWeightedMean)[1] == doctest::Approx(2).epsilon(1e-15));
+  CHECK(vectors({.poolings = {SentencePooling::kLastToken, SentencePooling::kTta}},
+                {sentence()})[0] == V{23, 3, 9, 25.5, 1.5, 30.5});
+  const V unit = vectors({.poolings = {SentencePooling::kCls}, .normalize = true}, {sentence()})[0];
   CHECK(unit[0] * unit[0] + unit[2] * unit[2] == doctest::Approx(1).epsilon(1e-14));
   CHECK(cosine(unit, V{44, 0, 8}) == doctest::Approx(1).epsilon(1e-14));
 }
@@ -55,18 +61,39 @@ TEST_CASE("tokens of a prompt are not pooled, and a vector is cut after its norm
   using V = std::vector<double>;
   const auto one = [](const VectorOptions& options) { return vectors(options, {sentence()})[0]; };
   CHECK(one({.unpooled = 2}) == V{24.5, 2.5, 22.5});
-  CHECK(one({.pooling = SentencePooling::kCls, .unpooled = 2}) == V{26, 2, 36});
-  CHECK(one({.pooling = SentencePooling::kTta, .unpooled = 2}) == V{26, 2, 36});
-  CHECK(one({.pooling = SentencePooling::kFirstLast, .unpooled = 3}) == V{18, 3, 9});
+  CHECK(one({.poolings = {SentencePooling::kCls}, .unpooled = 2}) == V{26, 2, 36});
+  CHECK(one({.poolings = {SentencePooling::kTta}, .unpooled = 2}) == V{26, 2, 36});
+  CHECK(one({.poolings = {SentencePooling::kFirstLast}, .unpooled = 3}) == V{18, 3, 9});
+  CHECK(one({.poolings = {SentencePooling::kMax}, .unpooled = 3}) == V{23, 3, 9});
+  CHECK(one({.poolings = {SentencePooling::kWeightedMean}, .unpooled = 3}) == V{23, 3, 9});
   // Nothing is left: zero, but for the first token.
+  CHECK(one({.poolings = {SentencePooling::kMax}, .unpooled = 4}) == V{0, 0, 0});
+  CHECK(one({.poolings = {SentencePooling::kLastToken}, .unpooled = 4}) == V{0, 0, 0});
   CHECK(one({.unpooled = 4}) == V{0, 0, 0});
-  CHECK(one({.pooling = SentencePooling::kCls, .unpooled = 4}) == V{22, 0, 4});
+  CHECK(one({.poolings = {SentencePooling::kCls}, .unpooled = 4}) == V{22, 0, 4});
   const V unit = one({.normalize = true});
   CHECK(one({.normalize = true, .dim = 2}) == V{unit[0], unit[1]});
   CHECK(one({.dim = 9}) == V{24, 1.5, 18.5});
   const V kept = one({.dim = 2, .normalize_kept = true});
   CHECK(kept.size() == 2);
   CHECK(kept[0] * kept[0] + kept[1] * kept[1] == doctest::Approx(1).epsilon(1e-14));
+}
+
+TEST_CASE("steps after the pooling") {
+  using V = std::vector<double>;
+  const VectorStep dense{
+      "2_Dense", DenseStep{.in = 3, .out = 2, .weight = {1, 0, 0, 0, 1, 1}, .bias = {1, -1}}};
+  const VectorStep norm{"3_LayerNorm", LayerNormStep{{1, 2}, {0, 1}}};
+  const V x = vectors({.steps = {dense}}, {sentence()})[0];
+  CHECK(x == V{25, 19});
+  const V y = vectors({.steps = {dense, norm}, .dim = 1}, {sentence()})[0];
+  CHECK(y.size() == 1);
+  CHECK(y[0] == doctest::Approx(3 / std::sqrt(9 + 1e-5)).epsilon(1e-14));
+  CHECK(vector_size({.steps = {dense, norm}}, 3) == 2);
+  CHECK(message_of<InputError>([&] {
+          vector_size(
+              {.poolings = {SentencePooling::kMax, SentencePooling::kMean}, .steps = {dense}}, 3);
+        }) == "2_Dense: reads vectors of 3 numbers, expected 6: the module before it gives these");
 }
 
 TEST_CASE("similarities of sentence-transformers") {
@@ -101,12 +128,12 @@ TEST_CASE("a vector does not depend on its batch") {
   const std::vector<Sentence> all{sentence(), other, part_of(other, 0, 1), part_of(other, 0, 0)};
   for (const SentencePooling pooling : {SentencePooling::kMean, SentencePooling::kCls,
                                         SentencePooling::kFirstLast, SentencePooling::kTta}) {
-    const auto together = vectors({.pooling = pooling}, all);
-    CHECK(vectors({.pooling = pooling, .batch_tokens = 1}, all) == together);
-    CHECK(vectors({.pooling = pooling, .batch_tokens = 8}, all) == together);
+    const auto together = vectors({.poolings = {pooling}}, all);
+    CHECK(vectors({.poolings = {pooling}, .batch_tokens = 1}, all) == together);
+    CHECK(vectors({.poolings = {pooling}, .batch_tokens = 8}, all) == together);
   }
   // Nothing to pool: zero, and no division by it.
-  CHECK(vectors({.pooling = SentencePooling::kTta, .normalize = true}, {all[3]})[0] ==
+  CHECK(vectors({.poolings = {SentencePooling::kTta}, .normalize = true}, {all[3]})[0] ==
         std::vector<double>(3, 0));
 }
 
@@ -137,7 +164,7 @@ TEST_CASE("folders of sentence-transformers") {
   test::write_file(path + "/sentence_bert_config.json",
                    R"({"max_seq_length":17,"do_lower_case":true})");
   const SentenceFolder folder = read_sentence_folder(path);
-  CHECK(folder.pooling == SentencePooling::kMean);
+  CHECK(folder.poolings == std::vector{SentencePooling::kMean});
   CHECK(folder.normalize);
   CHECK(folder.max_length == 17);
   CHECK(folder.lower_case);
@@ -149,9 +176,10 @@ TEST_CASE("folders of sentence-transformers") {
         }).ends_with("max_seq_length is 9223372036854775808, expected at most 2147483647"));
   test::write_file(path + "/sentence_bert_config.json", "{}");
   test::write_file(path + "/config.json", R"({"pooling_mode":"cls"})");
-  CHECK(read_sentence_folder(path).pooling == SentencePooling::kCls);
+  CHECK(read_sentence_folder(path).poolings == std::vector{SentencePooling::kCls});
   // A file of weights is part of its folder.
-  CHECK(read_sentence_folder(path + "/model.safetensors").pooling == SentencePooling::kCls);
+  CHECK(read_sentence_folder(path + "/model.safetensors").poolings ==
+        std::vector{SentencePooling::kCls});
   test::write_file(path + "/config.json", R"({"pooling_mode_max_tokens":true})");
   CHECK(message_of<InputError>([&] {
           read_sentence_folder(path);

@@ -18,17 +18,14 @@ std::vector<T> cut(const std::vector<T>& all, const Sentence& sentence, Index be
   return out;
 }
 
-}  // namespace
-
-std::optional<TokenId> begin_token(const text::Tokenizer& tokenizer) {
-  return tokenizer.roles().bos ? tokenizer.roles().bos : tokenizer.roles().eos;
+text::EncodeOptions encode_options(const SentenceOptions& options) {
+  return {.special = options.special,
+          .special_in_text = options.special_in_text,
+          .unit = text::OffsetUnit::kByte};
 }
 
-Sentence encode_sentence(const text::Tokenizer& tokenizer, std::string_view text,
-                         const SentenceOptions& options) {
-  text::Encoding encoding = tokenizer.encode(text, {.special = options.special,
-                                                    .special_in_text = options.special_in_text,
-                                                    .unit = text::OffsetUnit::kByte});
+Sentence sentence_of(const text::Tokenizer& tokenizer, text::Encoding encoding,
+                     std::uint64_t text_bytes, const SentenceOptions& options) {
   const auto is_text = [](std::uint8_t special) { return special == 0; };
   const std::vector<std::uint8_t>& special = encoding.special;
   // Without text the template is all prefix.
@@ -41,7 +38,7 @@ Sentence encode_sentence(const text::Tokenizer& tokenizer, std::string_view text
   sentence.pieces = std::move(encoding.tokens);
   sentence.words = std::move(encoding.words);
   sentence.spans = std::move(encoding.offsets);
-  sentence.text_bytes = text.size();
+  sentence.text_bytes = text_bytes;
   if (std::any_of(encoding.type_ids.begin(), encoding.type_ids.end(),
                   [](std::uint32_t type) { return type != 0; })) {
     sentence.segments.assign(encoding.type_ids.begin(), encoding.type_ids.end());
@@ -55,6 +52,24 @@ Sentence encode_sentence(const text::Tokenizer& tokenizer, std::string_view text
     sentence.prefix = 1;
   }
   return sentence;
+}
+
+}  // namespace
+
+std::optional<TokenId> begin_token(const text::Tokenizer& tokenizer) {
+  return tokenizer.roles().bos ? tokenizer.roles().bos : tokenizer.roles().eos;
+}
+
+Sentence encode_sentence(const text::Tokenizer& tokenizer, std::string_view text,
+                         const SentenceOptions& options) {
+  return sentence_of(tokenizer, tokenizer.encode(text, encode_options(options)), text.size(),
+                     options);
+}
+
+Sentence encode_pair_sentence(const text::Tokenizer& tokenizer, std::string_view first,
+                              std::string_view second, const SentenceOptions& options) {
+  return sentence_of(tokenizer, tokenizer.encode_pair(first, second, encode_options(options)),
+                     first.size() + second.size(), options);
 }
 
 Sentence part_of(const Sentence& sentence, Index begin, Index end) {

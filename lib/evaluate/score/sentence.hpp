@@ -44,6 +44,11 @@ std::optional<TokenId> begin_token(const text::Tokenizer& tokenizer);
 Sentence encode_sentence(const text::Tokenizer& tokenizer, std::string_view text,
                          const SentenceOptions& options);
 
+/// Encodes `first` and `second` with the template of two texts, as `options` say; the tokens
+/// between them are of the text. Spans count in each text; otherwise as encode_sentence().
+Sentence encode_pair_sentence(const text::Tokenizer& tokenizer, std::string_view first,
+                              std::string_view second, const SentenceOptions& options);
+
 /// Tokens [`begin`, `end`) of the text of `sentence`, which count from 0 without the template, with
 /// the same template tokens around them.
 Sentence part_of(const Sentence& sentence, Index begin, Index end);

@@ -16,21 +16,76 @@ namespace masque::evaluate {
 
 namespace {
 
-/// Sums of the states that come, in the order of the rows.
-class StateSums : public model::Observer {
- public:
-  /// `unpooled`: first rows of a sequence that count only in last_states().
-  StateSums(Index sequences, Index size, Index last_layer, Index unpooled)
-      : sums_(Matrix<double>::zero(sequences, size)),
-        counts_(static_cast<std::size_t>(sequences)),
-        last_layer_(last_layer),
-        unpooled_(unpooled) {}
+constexpr std::array<std::pair<std::string_view, SentencePooling>, 8> kPoolingNames{
+    {{"mean", SentencePooling::kMean},
+     {"cls", SentencePooling::kCls},
+     {"first-last", SentencePooling::kFirstLast},
+     {"tta", SentencePooling::kTta},
+     {"max", SentencePooling::kMax},
+     {"mean_sqrt_len_tokens", SentencePooling::kMeanSqrt},
+     {"weightedmean", SentencePooling::kWeightedMean},
+     {"lasttoken", SentencePooling::kLastToken}}};
 
-  void last_states(Index sequence, Index, MatrixView<const float> rows) override {
-    add(sequence, rows);
+/// What becomes of the states of a sentence by one pooling.
+class PooledStates {
+ public:
+  /// Tokens from `first` to `end` are pooled.
+  PooledStates(SentencePooling pooling, Index first, Index end, Index size)
+      : pooling_(pooling), first_(first), end_(end), numbers_(static_cast<std::size_t>(size)) {}
+
+  /// The state of the token at `position`.
+  template <class T>
+  void add(Index position, std::span<const T> row) {
+    if (position < first_ || position >= end_) return;
+    const bool any = weights_ > 0;
+    const double weight =
+        pooling_ == SentencePooling::kWeightedMean ? static_cast<double>(position + 1) : 1;
+    weights_ += weight;
+    for (std::size_t j = 0; j < numbers_.size(); ++j) {
+      const auto x = static_cast<double>(row[j]);
+      if (pooling_ == SentencePooling::kMax) {
+        numbers_[j] = any ? std::max(numbers_[j], x) : x;
+      } else {
+        numbers_[j] += weight * x;
+      }
+    }
   }
-  void last_states(Index sequence, Index, MatrixView<const double> rows) override {
-    add(sequence, rows);
+
+  /// Appends the vector to `out`; 0 without a token.
+  void append(std::vector<double>& out) const {
+    const double divisor = pooling_ == SentencePooling::kMax        ? 1
+                           : pooling_ == SentencePooling::kMeanSqrt ? std::sqrt(weights_)
+                                                                    : weights_;
+    for (const double number : numbers_) out.push_back(weights_ == 0 ? 0 : number / divisor);
+  }
+
+ private:
+  SentencePooling pooling_;
+  Index first_, end_;
+  std::vector<double> numbers_;
+  double weights_ = 0;
+};
+
+/// Gives the states of a batch to the poolings of their sentences, in the order of the rows.
+class StatePools : public model::Observer {
+ public:
+  /// `begins`: first row of each sequence in the batch; `rows`: those whose last states come, and
+  /// `by_layer`: instead all states of the first and of the last layer come.
+  StatePools(std::span<const Index> begins, std::span<const Index> rows, bool by_layer,
+             Index last_layer)
+      : begins_(begins), rows_(rows), by_layer_(by_layer), last_layer_(last_layer) {}
+
+  /// Adds a pooling of the sequence.
+  void add(Index sequence, PooledStates pool) {
+    pools_.resize(std::max(pools_.size(), static_cast<std::size_t>(sequence) + 1));
+    pools_[static_cast<std::size_t>(sequence)].push_back(std::move(pool));
+  }
+
+  void last_states(Index sequence, Index first, MatrixView<const float> rows) override {
+    add_rows(sequence, first, rows);
+  }
+  void last_states(Index sequence, Index first, MatrixView<const double> rows) override {
+    add_rows(sequence, first, rows);
   }
   void hidden_states(Index sequence, Index state, MatrixView<const float> rows) override {
     add_layer(sequence, state, rows);
@@ -39,37 +94,42 @@ class StateSums : public model::Observer {
     add_layer(sequence, state, rows);
   }
 
-  std::vector<double> mean(Index sequence) const {
-    const std::span<const double> sums = sums_.view().row_span(sequence);
-    std::vector<double> out(sums.begin(), sums.end());
-    const Index count = counts_[static_cast<std::size_t>(sequence)];
-    for (double& value : out) value = count == 0 ? 0 : value / static_cast<double>(count);
+  /// The vectors of the sequence by its poolings, one after the other.
+  std::vector<double> vector(Index sequence) const {
+    std::vector<double> out;
+    for (const PooledStates& pool : pools_[static_cast<std::size_t>(sequence)]) pool.append(out);
     return out;
   }
 
  private:
   template <class T>
   void add_layer(Index sequence, Index state, MatrixView<const T> rows) {
+    if (!by_layer_) return;
     // A model of one layer has the same first and last.
     for (const Index wanted : {Index{1}, last_layer_}) {
-      if (state == wanted) add(sequence, rows, unpooled_);
+      if (state != wanted) continue;
+      for (Index i = 0; i < rows.rows; ++i) add_row(sequence, i, rows.row_span(i));
     }
   }
 
   template <class T>
-  void add(Index sequence, MatrixView<const T> rows, Index first = 0) {
-    const std::span<double> sums = sums_.view().row_span(sequence);
-    for (Index i = first; i < rows.rows; ++i) {
-      const std::span<const T> row = rows.row_span(i);
-      for (std::size_t j = 0; j < sums.size(); ++j) sums[j] += static_cast<double>(row[j]);
+  void add_rows(Index sequence, Index first, MatrixView<const T> rows) {
+    const Index begin = begins_[static_cast<std::size_t>(sequence)];
+    for (Index i = 0; i < rows.rows; ++i) {
+      const Index row = rows_[static_cast<std::size_t>(first + i)];
+      add_row(sequence, row - begin, rows.row_span(i));
     }
-    counts_[static_cast<std::size_t>(sequence)] += std::max<Index>(rows.rows - first, 0);
   }
 
-  Matrix<double> sums_;
-  std::vector<Index> counts_;
+  template <class T>
+  void add_row(Index sequence, Index position, std::span<const T> row) {
+    for (PooledStates& pool : pools_[static_cast<std::size_t>(sequence)]) pool.add(position, row);
+  }
+
+  std::span<const Index> begins_, rows_;
+  bool by_layer_;
   Index last_layer_;
-  Index unpooled_;
+  std::vector<std::vector<PooledStates>> pools_;  ///< of each sequence
 };
 
 constexpr std::array<std::pair<std::string_view, Similarity>, 4> kSimilarityNames{
@@ -88,10 +148,7 @@ Index shorter(Index a, Index b) { return a == 0 ? b : b == 0 ? a : std::min(a, b
 
 }  // namespace
 
-void normalize(std::vector<double>& vector) {
-  const double length = std::max(length_of(vector), 1e-12);
-  for (double& value : vector) value /= length;
-}
+NameTable<SentencePooling> pooling_names() { return kPoolingNames; }
 
 double cosine(std::span<const double> x, std::span<const double> y) {
   MASQUE_CHECK(x.size() == y.size());
@@ -115,11 +172,21 @@ double similarity(Similarity kind, std::span<const double> x, std::span<const do
   return kind == Similarity::kDot ? sum : kind == Similarity::kEuclidean ? -std::sqrt(sum) : -sum;
 }
 
+Index vector_size(const VectorOptions& options, Index hidden) {
+  Index size = hidden * std::ssize(options.poolings);
+  for (const VectorStep& step : options.steps) size = size_after(step, size);
+  return options.dim > 0 ? std::min(options.dim, size) : size;
+}
+
 VectorMaker::VectorMaker(const model::Model& model, const VectorOptions& options, Sink sink)
     : model_(model),
       options_(options),
       longest_(shorter(options.max_length, model.design().max_position_embeddings)),
-      sink_(std::move(sink)) {}
+      sink_(std::move(sink)) {
+  const bool by_layer =
+      std::ranges::find(options_.poolings, SentencePooling::kFirstLast) != options_.poolings.end();
+  MASQUE_CHECK(!options_.poolings.empty() && (!by_layer || options_.poolings.size() == 1));
+}
 
 std::optional<std::string> VectorMaker::length_problem(const Sentence& sentence) const {
   if (longest_ == 0 || sentence.size() <= longest_) return std::nullopt;
@@ -144,36 +211,48 @@ void VectorMaker::add(std::uint64_t id, Sentence sentence) {
   any_segments_ = any_segments_ || !sentence.segments.empty();
   sentence.segments.resize(sentence.ids.size(), 0);
   batch_.segments.insert(batch_.segments.end(), sentence.segments.begin(), sentence.segments.end());
-  Index first = 0;
-  Index end = sentence.size();
-  if (options_.pooling == SentencePooling::kTta) {
-    first = sentence.prefix;
-    end -= sentence.suffix;
+  Index least = sentence.size(), most = 0;
+  for (const SentencePooling pooling : options_.poolings) {
+    Range range{0, sentence.size()};
+    if (pooling == SentencePooling::kTta)
+      range = {sentence.prefix, sentence.size() - sentence.suffix};
+    range.first = std::max(range.first, options_.unpooled);
+    if (pooling == SentencePooling::kCls) {
+      if (range.first >= range.end) range.first = 0;
+      range.end = std::min<Index>(range.end, range.first + 1);
+    }
+    if (pooling == SentencePooling::kLastToken) range.first = std::max(range.first, range.end - 1);
+    least = std::min(least, range.first);
+    most = std::max(most, range.end);
+    ranges_.push_back(range);
   }
-  first = std::max(first, options_.unpooled);
-  if (options_.pooling == SentencePooling::kCls) {
-    if (first >= end) first = 0;
-    end = std::min<Index>(end, first + 1);
-  }
-  for (Index i = first; i < end; ++i) request_.rows.push_back(begin + i);
+  for (Index i = least; i < most; ++i) request_.rows.push_back(begin + i);
   ids_.push_back(id);
 }
 
 void VectorMaker::flush() {
   if (ids_.empty()) return;
   if (!any_segments_) batch_.segments.clear();
-  if (options_.pooling == SentencePooling::kFirstLast) {
+  const bool by_layer = options_.poolings.front() == SentencePooling::kFirstLast;
+  if (by_layer) {
     request_.hidden_states = true;
     request_.rows.clear();
   } else {
     request_.last_states = true;
   }
   const model::Design& design = model_.design();
-  StateSums sums(batch_.sequences(), design.hidden_size, design.num_hidden_layers,
-                 options_.unpooled);
-  if (!batch_.ids.empty()) model_.run(batch_, request_, &sums);
+  StatePools pools(batch_.begins, request_.rows, by_layer, design.num_hidden_layers);
+  auto range = ranges_.begin();
+  for (Index s = 0; s < std::ssize(ids_); ++s) {
+    for (const SentencePooling pooling : options_.poolings) {
+      pools.add(s, PooledStates(pooling, range->first, range->end, design.hidden_size));
+      ++range;
+    }
+  }
+  if (!batch_.ids.empty()) model_.run(batch_, request_, &pools);
   for (std::size_t s = 0; s < ids_.size(); ++s) {
-    std::vector<double> vector = sums.mean(static_cast<Index>(s));
+    std::vector<double> vector = pools.vector(static_cast<Index>(s));
+    for (const VectorStep& step : options_.steps) apply_step(step, vector);
     if (options_.normalize) normalize(vector);
     if (options_.dim > 0 && options_.dim < std::ssize(vector))
       vector.resize(static_cast<std::size_t>(options_.dim));
@@ -183,6 +262,7 @@ void VectorMaker::flush() {
   batch_ = {};
   request_ = {};
   ids_.clear();
+  ranges_.clear();
   any_segments_ = false;
 }
 
@@ -211,13 +291,16 @@ void refuse_others(const JsonSettings& settings, std::string_view why) {
                    fmt::format("{} is not supported: it {}", escape(names.front()), why));
 }
 
-SentencePooling pooling_of(JsonSettings& settings, const std::vector<std::string>& modes) {
-  if (modes.size() == 1 && modes[0] == "mean") return SentencePooling::kMean;
-  if (modes.size() == 1 && modes[0] == "cls") return SentencePooling::kCls;
-  std::string names;
-  for (const std::string& mode : modes) names += (names.empty() ? "" : " and ") + escape(mode);
+/// The pooling that sentence-transformers calls `mode`.
+SentencePooling pooling_of(JsonSettings& settings, const std::string& mode) {
+  for (const auto& [name, pooling] : kPoolingNames) {
+    const bool ours = pooling == SentencePooling::kFirstLast || pooling == SentencePooling::kTta;
+    if (name == mode && !ours) return pooling;
+  }
   throw InputError(settings.path(),
-                   fmt::format("pooling '{}' is not supported, expected mean or cls", names));
+                   fmt::format("pooling '{}', expected cls, max, mean, mean_sqrt_len_tokens, "
+                               "weightedmean or lasttoken",
+                               escape(mode)));
 }
 
 /// Old files have a switch for each pooling, which a name replaces.
@@ -244,7 +327,8 @@ void read_pooling(const std::string& path, SentenceFolder& folder) {
   } else {
     modes.push_back(*settings.string("pooling_mode"));
   }
-  folder.pooling = pooling_of(settings, modes);
+  for (const std::string& mode : modes) folder.poolings.push_back(pooling_of(settings, mode));
+  if (folder.poolings.empty()) settings.refuse("pooling_mode", "at least one pooling");
   folder.include_prompt = settings.flag("include_prompt", true);
   // How wide a vector is follows from the model.
   settings.ignore({"word_embedding_dimension", "embedding_dimension"});
@@ -393,12 +477,12 @@ void read_module(const std::string& path, const JsonValue& item, SentenceFolder&
       throw InputError(modules, fmt::format("module '{}', expected {}", escape(type), expected));
   };
   if (name == "Transformer") {
-    once(!transformer && !folder.pooling, "one Transformer, which is the first module");
+    once(!transformer && folder.poolings.empty(), "one Transformer, which is the first module");
     transformer = true;
     if (!place.empty()) folder.model = inside;
     read_transformer(folder, inside);
   } else if (name == "Pooling") {
-    once(transformer && !folder.pooling, "one Pooling after the Transformer");
+    once(transformer && folder.poolings.empty(), "one Pooling after the Transformer");
     read_pooling(join(inside, "config.json"), folder);
   } else if (name == "Normalize") {
     const std::string config = join(inside, "config.json");
@@ -409,11 +493,15 @@ void read_module(const std::string& path, const JsonValue& item, SentenceFolder&
       note_unknown(settings, folder);
     }
     // In front of a pooling there is nothing yet that it could scale.
-    folder.normalize = folder.normalize || folder.pooling.has_value();
+    if (!folder.poolings.empty()) folder.steps.push_back({inside, NormalizeStep{}});
+  } else if (name == "Dense" || name == "LayerNorm") {
+    once(!folder.poolings.empty(), "it after the Pooling");
+    folder.steps.push_back(name == "Dense" ? read_dense(inside, folder.notes)
+                                           : read_layer_norm(inside, folder.notes));
   } else if (name != "Dropout") {  // which acts in training alone
     throw InputError(modules,
-                     fmt::format("module '{}' is not supported, expected Transformer, Pooling or "
-                                 "Normalize of sentence_transformers",
+                     fmt::format("module '{}' is not supported, expected Transformer, Pooling, "
+                                 "Dense, LayerNorm or Normalize of sentence_transformers",
                                  escape(type)));
   }
 }
@@ -457,7 +545,12 @@ SentenceFolder read_sentence_folder(const std::string& path) {
                                             escape(names.back())));
     read_module(root, item, folder, transformer);
   }
-  if (!folder.pooling) throw InputError(modules, "no module Pooling, expected one");
+  if (folder.poolings.empty()) throw InputError(modules, "no module Pooling, expected one");
+  // What whitening replaces.
+  while (!folder.steps.empty() && std::holds_alternative<NormalizeStep>(folder.steps.back().how)) {
+    folder.normalize = true;
+    folder.steps.pop_back();
+  }
   read_folder_settings(join(root, "config_sentence_transformers.json"), folder);
   return folder;
 }

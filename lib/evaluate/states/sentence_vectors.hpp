@@ -11,41 +11,55 @@
 #include "base/string/name_table.hpp"
 #include "evaluate/score/length_policy.hpp"
 #include "evaluate/score/sentence.hpp"
+#include "evaluate/states/vector_steps.hpp"
 #include "model/model.hpp"
 
 namespace masque::evaluate {
 
 /// How hidden states become the vector of a sentence.
 enum class SentencePooling {
-  kMean,       ///< mean of the last states of all tokens, the template's among them
-  kCls,        ///< last state of the first token
-  kFirstLast,  ///< mean over tokens of the first and of the last layer's output: Su 2021
-  kTta,        ///< mean of the last states of the text's tokens: Shin 2020, arXiv:2004.08097
+  kMean,          ///< mean of the last states of all tokens, the template's among them
+  kCls,           ///< last state of the first token
+  kFirstLast,     ///< mean over tokens of the first and of the last layer's output: Su 2021
+  kTta,           ///< mean of the last states of the text's tokens: Shin 2020, arXiv:2004.08097
+  kMax,           ///< the greatest of each number of the last states of all tokens
+  kMeanSqrt,      ///< their sum by √(number of tokens)
+  kWeightedMean,  ///< mean of them, each with its position, from 1, as the weight
+  kLastToken,     ///< last state of the last token
 };
+/// "mean", "cls", "first-last", "tta", and as sentence-transformers calls them "max",
+/// "mean_sqrt_len_tokens", "weightedmean", "lasttoken". The table is static.
+NameTable<SentencePooling> pooling_names();
 
 /// How VectorMaker makes vectors.
 struct VectorOptions {
-  SentencePooling pooling = SentencePooling::kMean;  ///< which states are averaged
-  bool normalize =
-      false;      ///< divided by its length (by 1e-12 if that is less), before `dim` counts
+  /// Which states make a vector; of several the vectors follow each other. kFirstLast is alone.
+  std::vector<SentencePooling> poolings = {SentencePooling::kMean};
+  std::vector<VectorStep> steps = {};  ///< what becomes of it next; each reads what is before it
+  bool normalize = false;              ///< then divided by its length, before `dim` counts
   Index dim = 0;  ///< numbers of it that are kept, the first ones; 0, or more than it has: all
   bool normalize_kept = false;  ///< divided by its length after that
   bool truncate = false;        ///< reads only a part of a sentence that is too long
   bool keep_last = false;       ///< that part is the last tokens of the text; false: the first
   Index max_length = 0;         ///< tokens read, those of the template included; 0: the model's
   /// First tokens that are read but not pooled, as sentence-transformers leaves out the tokens of a
-  /// prompt; kCls takes the token after them, or the first where there is none.
+  /// prompt; their positions count. kCls takes the token after them, or the first where there is
+  /// none.
   Index unpooled = 0;
   Index batch_tokens = 8192;  ///< most tokens of a batch; a longer sentence runs alone
   /// The mask of a sentence, where its words decide it; may throw. Empty: the model's.
   std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
 };
 
+/// How many numbers a vector by `options` has, of a model with states of `hidden` numbers. Throws
+/// InputError for a step that reads another number.
+Index vector_size(const VectorOptions& options, Index hidden);
+
 /// Makes vectors of sentences in order. A vector does not depend on the others. Memory: one batch.
 /// For one thread.
 class VectorMaker {
  public:
-  /// Takes the vector of the sentence that was added with `id`: hidden size numbers.
+  /// Takes the vector of the sentence that was added with `id`: vector_size() numbers.
   using Sink = std::function<void(std::uint64_t id, std::vector<double>&& vector)>;
 
   /// `model` must outlive it. `sink` receives the vectors in the order of the sentences, during
@@ -73,11 +87,14 @@ class VectorMaker {
   model::Batch batch_;
   model::Request request_;
   bool any_segments_ = false;
+  /// The tokens of a sentence that are pooled.
+  struct Range {
+    Index first = 0, end = 0;
+  };
   std::vector<std::uint64_t> ids_;
+  std::vector<Range> ranges_;  ///< of each sentence and pooling
 };
 
-/// Divides `vector` by its length, or by 1e-12 if that is less.
-void normalize(std::vector<double>& vector);
 /// The cosine of `x` and `y`, which have equal sizes; a length below 1e-12 counts as 1e-12.
 double cosine(std::span<const double> x, std::span<const double> y);
 
@@ -95,12 +112,13 @@ double similarity(Similarity kind, std::span<const double> x, std::span<const do
 
 /// The settings in a sentence-transformers folder.
 struct SentenceFolder {
-  std::string model;                       ///< folder of config.json and weights
-  std::optional<SentencePooling> pooling;  ///< kMean or kCls; none: not stated
-  bool normalize = false;                  ///< whether vectors are divided by their lengths
-  Index max_length = 0;                    ///< 0: not stated; then the tokenizer's counts
-  bool include_prompt = true;              ///< whether the tokens of a prompt are pooled
-  bool lower_case = false;                 ///< text is read in lower case
+  std::string model;                      ///< folder of config.json and weights
+  std::vector<SentencePooling> poolings;  ///< as VectorOptions has them; none: not stated
+  std::vector<VectorStep> steps;          ///< modules after the pooling, but for `normalize`
+  bool normalize = false;                 ///< whether vectors are divided by their lengths then
+  Index max_length = 0;                   ///< 0: not stated; then the tokenizer's counts
+  bool include_prompt = true;             ///< whether the tokens of a prompt are pooled
+  bool lower_case = false;                ///< text is read in lower case
   /// Texts in front of each sentence, by name, in the order of the file.
   std::vector<std::pair<std::string, std::string>> prompts;
   std::optional<std::string> default_prompt_name;  ///< one of `prompts`; none: no prompt
@@ -110,9 +128,9 @@ struct SentenceFolder {
 };
 
 /// Reads modules.json of the folder `path`, or of the folder of the file `path`, and the files that
-/// it names, as sentence-transformers 6.2 does; a folder without it is the model itself. Throws
-/// InputError for modules, poolings and settings that are not supported, by name, and for files
-/// that cannot be read or are above 16 MiB.
+/// it names, weights among them, as sentence-transformers 6.2 does; a folder without it is the
+/// model itself. Throws InputError for modules, poolings and settings that are not supported, by
+/// name, and for files that cannot be read or are above 16 MiB.
 SentenceFolder read_sentence_folder(const std::string& path);
 
 /// What tokenizer_config.json says of long texts.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -24,12 +25,14 @@ constexpr std::array<std::pair<std::string_view, EarlyStopping>, 3> kEarlyStoppi
 /// A token that may follow an open text.
 struct NextToken {
   TokenId id = 0;
+  double score = 0;  ///< its log-probability as processors leave it
   double log_probability = 0;
 };
 
 /// An open text of a prompt.
 struct Beam {
   OpenText text;
+  double score = 0;  ///< sum of those of its tokens
   double log_probability = 0;
   Index place = 0;  ///< among all that are read together
   std::vector<NextToken> next;
@@ -37,9 +40,10 @@ struct Beam {
 
 /// The search of one prompt.
 struct Search {
-  std::vector<Beam> open;  ///< the likeliest first
+  std::vector<Beam> open;  ///< the best first
   std::vector<Generated> ended;
   Index longest = 0;  ///< most new tokens
+  Index steps = 0;    ///< new tokens of the open texts, or of what they were
   bool over = false;
 };
 
@@ -47,6 +51,7 @@ struct Search {
 struct BeamCandidate {
   const Beam* beam;
   TokenId id;
+  double score;
   double log_probability;
 };
 
@@ -55,18 +60,26 @@ Index beam_candidates(const GenerateOptions& options) {
   return std::max<Index>(2, 1 + std::ssize(options.ends)) * options.beams.num_beams;
 }
 
-std::vector<NextToken> likeliest_tokens(std::span<const double> logits, Index count) {
-  std::vector<TokenId> ids(logits.size());
+/// The best `count` tokens after `text`, without those that are excluded.
+std::vector<NextToken> best_tokens(const OpenText& text, const GenerateOptions& options,
+                                   std::span<const double> logits, Index count) {
+  const kernel::LogSum whole = log_sum(logits);
+  std::vector<double> scores(logits.begin(), logits.end());
+  for (double& score : scores) score = score - whole;
+  process_logits(options.processors, text_so_far(text, options.ends), scores);
+  std::vector<TokenId> ids(scores.size());
   std::iota(ids.begin(), ids.end(), TokenId{0});
   const auto middle = ids.begin() + std::min(count, std::ssize(ids));
   std::ranges::partial_sort(ids, middle, [&](TokenId a, TokenId b) {
-    const double x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+    const double x = scores[static_cast<std::size_t>(a)], y = scores[static_cast<std::size_t>(b)];
     return x != y ? x > y : a < b;
   });
-  const kernel::LogSum whole = log_sum(logits);
   std::vector<NextToken> out;
-  for (auto id = ids.begin(); id != middle; ++id)
-    out.push_back({*id, logits[static_cast<std::size_t>(*id)] - whole});
+  for (auto id = ids.begin(); id != middle; ++id) {
+    const auto i = static_cast<std::size_t>(*id);
+    if (scores[i] == -std::numeric_limits<double>::infinity()) break;
+    out.push_back({*id, scores[i], logits[i] - whole});
+  }
   return out;
 }
 
@@ -74,15 +87,16 @@ std::vector<BeamCandidate> candidates_of(const Search& search, Index count) {
   std::vector<BeamCandidate> out;
   for (const Beam& beam : search.open) {
     for (const NextToken& next : beam.next)
-      out.push_back({&beam, next.id, beam.log_probability + next.log_probability});
+      out.push_back(
+          {&beam, next.id, beam.score + next.score, beam.log_probability + next.log_probability});
   }
-  std::ranges::stable_sort(out, std::greater<>(), &BeamCandidate::log_probability);
+  std::ranges::stable_sort(out, std::greater<>(), &BeamCandidate::score);
   if (std::ssize(out) > count) out.resize(static_cast<std::size_t>(count));
   return out;
 }
 
-double score_of(double log_probability, Index tokens, const BeamOptions& options) {
-  return log_probability / std::pow(static_cast<double>(tokens), options.length_penalty);
+double score_of(double sum, Index tokens, const BeamOptions& options) {
+  return sum / std::pow(static_cast<double>(tokens), options.length_penalty);
 }
 
 Generated ended_text(const BeamCandidate& candidate, bool by_end, const BeamOptions& options) {
@@ -91,7 +105,7 @@ Generated ended_text(const BeamCandidate& candidate, bool by_end, const BeamOpti
   out.ids.assign(text.ids.begin() + text.prompt, text.ids.end());
   out.ids.push_back(candidate.id);
   out.log_probability = candidate.log_probability;
-  out.score = score_of(candidate.log_probability, std::ssize(out.ids), options);
+  out.score = score_of(candidate.score, std::ssize(out.ids), options);
   out.ended = by_end;
   return out;
 }
@@ -104,7 +118,7 @@ bool is_over(const Search& search, const BeamOptions& options) {
   const Beam& best = search.open.front();
   const Index now = std::ssize(best.text.ids) - best.text.prompt;
   const bool longer = options.early_stopping == EarlyStopping::kNever && options.length_penalty > 0;
-  const double hoped = score_of(best.log_probability, longer ? search.longest : now, options);
+  const double hoped = score_of(best.score, longer ? search.longest : now, options);
   return hoped <= search.ended.back().score;
 }
 
@@ -113,6 +127,7 @@ void advance(const GenerateOptions& options, Search& search) {
   const BeamOptions& beams = options.beams;
   const std::vector<BeamCandidate> all = candidates_of(search, beam_candidates(options));
   std::vector<Beam> open;
+  if (!all.empty()) ++search.steps;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const BeamCandidate& candidate = all[i];
     const OpenText& text = candidate.beam->text;
@@ -124,6 +139,7 @@ void advance(const GenerateOptions& options, Search& search) {
       Beam& longer = open.emplace_back();
       longer.text = text;
       longer.text.ids.push_back(candidate.id);
+      longer.score = candidate.score;
       longer.log_probability = candidate.log_probability;
       longer.place = candidate.beam->place;
     }
@@ -174,12 +190,10 @@ std::vector<Generated> beam_search(const model::Model& model, std::span<const Pr
   for (std::size_t p = 0; p < prompts.size(); ++p) {
     const Index limit = text_limit(model.design(), prompts[p]);
     Beam& beam = searches[p].open.emplace_back();
-    beam.text = open_text(prompts[p], options.max_new_tokens, limit);
+    beam.text = open_text(prompts[p], most_new_tokens(options, std::ssize(prompts[p].ids)), limit);
     beam.place = static_cast<Index>(p);
-    searches[p].longest = options.max_new_tokens;
     // The last token need not be read.
-    if (limit > 0)
-      searches[p].longest = std::min(options.max_new_tokens, limit + 1 - beam.text.prompt);
+    searches[p].longest = beam.text.longest + 1 - beam.text.prompt;
   }
   TextReader reader(model, options.to_target, std::ssize(prompts));
   std::vector<Index> from;
@@ -191,7 +205,7 @@ std::vector<Generated> beam_search(const model::Model& model, std::span<const Pr
     for (const Beam* beam : beams) texts.push_back(&beam->text);
     const Index count = beam_candidates(options);
     reader.read(texts, [&](std::size_t i, std::span<const double> logits) {
-      beams[i]->next = likeliest_tokens(logits, count);
+      beams[i]->next = best_tokens(beams[i]->text, options, logits, count);
     });
     for (Search& search : searches) {
       if (!search.over) advance(options, search);
@@ -200,7 +214,8 @@ std::vector<Generated> beam_search(const model::Model& model, std::span<const Pr
   std::vector<Generated> out;
   for (std::size_t p = 0; p < prompts.size(); ++p) {
     std::vector<Generated>& ended = searches[p].ended;
-    MASQUE_CHECK(std::ssize(ended) >= options.num_return_sequences);
+    if (std::ssize(ended) < options.num_return_sequences)
+      refuse_stuck_text(prompts[p].id, searches[p].steps);
     for (Index rank = 0; rank < options.num_return_sequences; ++rank) {
       Generated& one = ended[static_cast<std::size_t>(rank)];
       one.id = prompts[p].id;

@@ -1,6 +1,7 @@
 #include "evaluate/write/generate.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -18,14 +19,19 @@ namespace {
 struct Single {
   OpenText text;
   Generated out;
-  Index place = 0;  ///< among those that are read together: that of the prompt, later its own
+  Index place = 0;     ///< among those that are read together: that of the prompt, later its own
+  bool stuck = false;  ///< every next token is excluded
 };
 
 void add_token(std::span<const double> logits, const GenerateOptions& options, Single& single) {
   Generated& out = single.out;
   const RandomStream stream(options.seed, "generate", out.id);
+  std::vector<double> scores(logits.begin(), logits.end());
+  process_logits(options.processors, text_so_far(single.text, options.ends), scores);
+  single.stuck = *std::ranges::max_element(scores) == -std::numeric_limits<double>::infinity();
+  if (single.stuck) return;
   const TokenId token =
-      choose_token(logits, options.sampling, uniform_at(stream, out.sample, std::ssize(out.ids)));
+      choose_token(scores, options.sampling, uniform_at(stream, out.sample, std::ssize(out.ids)));
   out.log_probability += logits[static_cast<std::size_t>(token)] - log_sum(logits);
   out.ids.push_back(token);
   out.ended = std::ranges::find(options.ends, token) != options.ends.end();
@@ -42,14 +48,18 @@ void add_tokens(const GenerateOptions& options, std::span<Single* const> open, T
     for (; single != open.end() && (*single)->place == place; ++single)
       add_token(logits, options, **single);
   });
+  for (const Single* single : open) {
+    if (single->stuck) refuse_stuck_text(single->out.id, std::ssize(single->out.ids));
+  }
 }
 
 /// Takes out the texts that are at their end; the others get a place of their own.
 void close_texts(std::vector<Single*>& open, TextReader& reader) {
   std::erase_if(open, [&](const Single* single) {
     const OpenText& text = single->text;
-    return single->out.ended || (text.limit > 0 && std::ssize(text.ids) > text.limit);
+    return single->out.ended || std::ssize(text.ids) > text.longest;
   });
+  if (open.empty()) return;
   std::vector<Index> from;
   from.reserve(open.size());
   for (Single* single : open) {
@@ -88,6 +98,7 @@ void check_generation(const model::Design& design, bool to_target) {
 std::vector<Generated> generate(const model::Model& model, std::span<const Prompt> prompts,
                                 const GenerateOptions& options) {
   MASQUE_CHECK(options.num_return_sequences >= 1 && options.max_new_tokens >= 1);
+  check_logits_processors(options.processors, model.design().vocab_size);
   if (options.beams.num_beams > 1) {
     MASQUE_CHECK(!options.sampling.do_sample);
     return beam_search(model, prompts, options);
@@ -96,7 +107,8 @@ std::vector<Generated> generate(const model::Model& model, std::span<const Promp
   texts.reserve(prompts.size() * static_cast<std::size_t>(options.num_return_sequences));
   for (std::size_t p = 0; p < prompts.size(); ++p) {
     const OpenText text =
-        open_text(prompts[p], options.max_new_tokens, text_limit(model.design(), prompts[p]));
+        open_text(prompts[p], most_new_tokens(options, std::ssize(prompts[p].ids)),
+                  text_limit(model.design(), prompts[p]));
     for (Index k = 0; k < options.num_return_sequences; ++k)
       texts.push_back({text, {.id = prompts[p].id, .sample = k, .ids = {}}, static_cast<Index>(p)});
   }
@@ -104,10 +116,9 @@ std::vector<Generated> generate(const model::Model& model, std::span<const Promp
   open.reserve(texts.size());
   for (Single& text : texts) open.push_back(&text);
   TextReader reader(model, options.to_target, std::ssize(prompts));
-  for (Index n = 1; !open.empty(); ++n) {
+  while (!open.empty()) {
     throw_if_interrupted();
     add_tokens(options, open, reader);
-    if (n == options.max_new_tokens) break;
     close_texts(open, reader);
   }
   std::vector<Generated> out;

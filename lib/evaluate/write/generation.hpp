@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "evaluate/write/logits_processors.hpp"
 #include "evaluate/write/sampling.hpp"
 
 namespace masque::evaluate {
@@ -25,8 +26,10 @@ struct BeamOptions {
 
 /// How generate() continues prompts.
 struct GenerateOptions {
+  LogitsProcessors processors;     ///< what changes the logits first
   SamplingOptions sampling;        ///< how a token is chosen
   Index max_new_tokens = 20;       ///< largest number of new tokens of a text, at least 1
+  Index max_length = 0;            ///< if > 0, instead: the same with the prompt, which is shorter
   Index num_return_sequences = 1;  ///< texts for a prompt, at least 1
   std::uint64_t seed = 0;          ///< seed of sampling
   std::vector<TokenId> ends;       ///< the first of them that is chosen is the last token
@@ -57,5 +60,10 @@ struct Generated {
   double score = 0;            ///< score of the beam search; else log_probability
   bool ended = false;          ///< by an end, not by max_new_tokens or the last position
 };
+
+/// The most new tokens that `options` allow after a prompt of `length` tokens.
+inline Index most_new_tokens(const GenerateOptions& options, Index length) {
+  return options.max_length > 0 ? options.max_length - length : options.max_new_tokens;
+}
 
 }  // namespace masque::evaluate

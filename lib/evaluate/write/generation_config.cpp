@@ -1,9 +1,18 @@
 #include "evaluate/write/generation_config.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <variant>
 
+#include <fmt/format.h>
+
+#include "base/error.hpp"
 #include "base/file/file.hpp"
 #include "base/json/json_settings.hpp"
+#include "evaluate/write/beam_search.hpp"
 
 namespace masque::evaluate {
 
@@ -24,41 +33,68 @@ struct Known {
   GenerationScope scope = GenerationScope::kAlways;
 };
 
-// GenerateOptions' own fields, with what they are by themselves.
+using Ids = std::vector<TokenId>;
+using Words = std::vector<Ids>;
+using S = GenerationSettings;
+
+/// The field of a setting, which knows the type of its value.
+using Field = std::variant<std::optional<bool> S::*, std::optional<double> S::*,
+                           std::optional<std::int64_t> S::*, std::optional<EarlyStopping> S::*,
+                           std::optional<Ids> S::*, std::optional<Words> S::*>;
+
+/// A setting that GenerateOptions has a field for.
+struct Own : Known {
+  Field field;
+  double least = 0;  ///< of a number
+  double most = std::numeric_limits<double>::infinity();
+  bool processor = false;  ///< one of stated_processors()
+};
+
+constexpr double kSmallest = std::numeric_limits<double>::min();
+constexpr double kBelowOne = 0x1.fffffffffffffp-1;
+constexpr double kMostId = INT32_MAX;
+constexpr GenerationScope kSampled = GenerationScope::kSampling;
+constexpr GenerationScope kInBeams = GenerationScope::kBeams;
+
+// With what they are by themselves.
 constexpr std::array kOwn{
-    Known{"do_sample", Neutral::kFalse},
-    Known{"temperature", Neutral::kOne, GenerationScope::kSampling},
-    Known{"top_k", Neutral::kZero, GenerationScope::kSampling},
-    Known{"top_p", Neutral::kOne, GenerationScope::kSampling},
-    Known{"num_beams", Neutral::kOne},
-    Known{"length_penalty", Neutral::kOne, GenerationScope::kBeams},
-    Known{"early_stopping", Neutral::kFalse, GenerationScope::kBeams},
-    Known{"num_return_sequences", Neutral::kOne},
-    Known{"max_new_tokens", Neutral::kNever},
-    Known{"max_length", Neutral::kNever},
+    Own{{"do_sample", Neutral::kFalse}, &S::do_sample},
+    Own{{"temperature", Neutral::kOne, kSampled}, &S::temperature, kSmallest},
+    Own{{"top_k", Neutral::kZero, kSampled}, &S::top_k, 0},
+    Own{{"top_p", Neutral::kOne, kSampled}, &S::top_p, 0, 1},
+    Own{{"min_p", Neutral::kZero, kSampled}, &S::min_p, 0, 1, true},
+    Own{{"typical_p", Neutral::kOne, kSampled}, &S::typical_p, kSmallest, 1, true},
+    Own{{"epsilon_cutoff", Neutral::kZero, kSampled}, &S::epsilon_cutoff, 0, kBelowOne, true},
+    Own{{"eta_cutoff", Neutral::kZero, kSampled}, &S::eta_cutoff, 0, kBelowOne, true},
+    Own{{"num_beams", Neutral::kOne}, &S::num_beams, 1},
+    Own{{"length_penalty", Neutral::kOne, kInBeams}, &S::length_penalty, -1e3, 1e3},
+    Own{{"early_stopping", Neutral::kFalse, kInBeams}, &S::early_stopping},
+    Own{{"num_return_sequences", Neutral::kOne}, &S::num_return_sequences, 1},
+    Own{{"max_new_tokens", Neutral::kNever}, &S::max_new_tokens, 1},
+    Own{{"max_length", Neutral::kNever}, &S::max_length, 1},
+    Own{{"repetition_penalty", Neutral::kOne},
+        &S::repetition_penalty,
+        kSmallest,
+        std::numeric_limits<double>::max(),
+        true},
+    Own{{"no_repeat_ngram_size", Neutral::kZero}, &S::no_repeat_ngram_size, 0, 1e9, true},
+    Own{{"bad_words_ids", Neutral::kEmpty}, &S::bad_words_ids, 0, kMostId, true},
+    Own{{"min_length", Neutral::kZero}, &S::min_length, 0, 1e9, true},
+    Own{{"min_new_tokens", Neutral::kNever}, &S::min_new_tokens, 0, 1e9, true},
+    Own{{"forced_bos_token_id", Neutral::kNever}, &S::forced_bos_token_id, 0, kMostId, true},
+    Own{{"forced_eos_token_id", Neutral::kNever}, &S::forced_eos_token_id, 0, kMostId, true},
+    Own{{"suppress_tokens", Neutral::kEmpty}, &S::suppress_tokens, 0, kMostId, true},
+    Own{{"begin_suppress_tokens", Neutral::kEmpty}, &S::begin_suppress_tokens, 0, kMostId, true},
 };
 
 constexpr std::array kUnsupported{
-    Known{"min_length", Neutral::kZero},
-    Known{"min_new_tokens", Neutral::kZero},
     Known{"max_time", Neutral::kNever},
     Known{"stop_strings", Neutral::kNever},
-    Known{"min_p", Neutral::kZero, GenerationScope::kSampling},
     Known{"top_h", Neutral::kNever, GenerationScope::kSampling},
-    Known{"typical_p", Neutral::kOne, GenerationScope::kSampling},
-    Known{"epsilon_cutoff", Neutral::kZero, GenerationScope::kSampling},
-    Known{"eta_cutoff", Neutral::kZero, GenerationScope::kSampling},
-    Known{"repetition_penalty", Neutral::kOne},
-    Known{"no_repeat_ngram_size", Neutral::kZero},
     // The prompt is what these mean by an encoder's input.
     Known{"encoder_repetition_penalty", Neutral::kOne},
     Known{"encoder_no_repeat_ngram_size", Neutral::kZero},
-    Known{"bad_words_ids", Neutral::kNever},
-    Known{"forced_bos_token_id", Neutral::kNever},
-    Known{"forced_eos_token_id", Neutral::kNever},
     Known{"exponential_decay_length_penalty", Neutral::kNever},
-    Known{"suppress_tokens", Neutral::kEmpty},
-    Known{"begin_suppress_tokens", Neutral::kEmpty},
     Known{"sequence_bias", Neutral::kNever},
     Known{"token_healing", Neutral::kFalse},
     Known{"guidance_scale", Neutral::kOne},
@@ -121,23 +157,93 @@ bool is_neutral(const JsonValue& value, Neutral neutral) {
   return false;
 }
 
-std::optional<std::vector<TokenId>> read_ends(JsonSettings& settings) {
+/// The ids of `value`, a number or a list; nothing if it is neither.
+std::optional<Ids> ids_in(const JsonValue& value) {
+  Ids ids;
+  const std::span<const JsonValue> items =
+      value.is(JsonKind::kArray) ? std::span<const JsonValue>(value.items) : std::span(&value, 1);
+  for (const JsonValue& item : items) {
+    const std::optional<std::uint64_t> id = item.integer();
+    if (!id || *id > INT32_MAX) return std::nullopt;
+    ids.push_back(static_cast<TokenId>(*id));
+  }
+  return ids;
+}
+
+std::optional<Ids> read_ends(JsonSettings& settings) {
   constexpr std::string_view kName = "eos_token_id";
   const JsonValue* value = settings.find(kName);
   if (value == nullptr) return std::nullopt;
-  std::vector<TokenId> ends;
-  const auto add = [&](const JsonValue& one) {
-    const std::optional<std::uint64_t> id = one.integer();
-    if (!id || *id > INT32_MAX) settings.refuse(kName, "a token id, or a list of them");
-    ends.push_back(static_cast<TokenId>(*id));
-  };
-  if (value->is(JsonKind::kArray)) {
-    for (const JsonValue& item : value->items) add(item);
-  } else {
-    add(*value);
-  }
-  if (ends.empty()) return std::nullopt;
+  std::optional<Ids> ends = ids_in(*value);
+  if (!ends) settings.refuse(kName, "a token id, or a list of them");
+  if (ends->empty()) return std::nullopt;
   return ends;
+}
+
+// Each reads the value of a setting into its field.
+
+void read_value(const Own& own, JsonSettings& settings, std::optional<bool>& out) {
+  out = settings.flag(own.name, false);
+}
+
+void read_value(const Own& own, JsonSettings& settings, std::optional<double>& out) {
+  out = settings.find(own.name)->number();
+  if (out && *out >= own.least && *out <= own.most) return;
+  settings.refuse(own.name, own.least == kSmallest ? "a number greater than 0"
+                            : own.most == kBelowOne
+                                ? "a number from 0 to below 1"
+                                : fmt::format("a number from {} to {}", own.least, own.most));
+}
+
+void read_value(const Own& own, JsonSettings& settings, std::optional<std::int64_t>& out) {
+  const double most = std::min(own.most, 1e9);
+  // A whole number may be spelled 5.0.
+  const std::optional<double> number = settings.find(own.name)->number();
+  if (!number || *number != std::floor(*number) || *number < own.least || *number > most) {
+    settings.refuse(own.name, fmt::format("a whole number from {} to {:.0f}", own.least, most));
+  }
+  out = static_cast<std::int64_t>(*number);
+}
+
+void read_value(const Own& own, JsonSettings& settings, std::optional<EarlyStopping>& out) {
+  const JsonValue& value = *settings.find(own.name);
+  const bool text = value.is(JsonKind::kBool) || value.is(JsonKind::kString);
+  for (const auto& [name, one] : early_stopping_names()) {
+    const bool quoted = one == EarlyStopping::kNever;
+    if (text && value.text == name && value.is(JsonKind::kString) == quoted) out = one;
+  }
+  if (!out) settings.refuse(own.name, "true, false or \"never\"");
+}
+
+void read_value(const Own& own, JsonSettings& settings, std::optional<Ids>& out) {
+  out = ids_in(*settings.find(own.name));
+  if (!out || out->empty()) settings.refuse(own.name, "a token id, or a list of them");
+}
+
+void read_value(const Own& own, JsonSettings& settings, std::optional<Words>& out) {
+  const JsonValue& value = *settings.find(own.name);
+  out.emplace();
+  for (const JsonValue& item : value.items) {
+    const std::optional<Ids> word = item.is(JsonKind::kArray) ? ids_in(item) : std::nullopt;
+    if (!word || word->empty()) settings.refuse(own.name, "a list of lists of token ids");
+    out->push_back(*word);
+  }
+  if (!value.is(JsonKind::kArray)) settings.refuse(own.name, "a list of lists of token ids");
+}
+
+void write_value(JsonWriter& json, const Ids& ids) { json.array(ids); }
+void write_value(JsonWriter& json, const Words& words) {
+  json.begin_array();
+  for (const Ids& ids : words) json.array(ids);
+  json.end_array();
+}
+template <class Value>
+void write_value(JsonWriter& json, const Value& value) {
+  json.value(value);
+}
+
+bool states(const GenerationSettings& settings, const Own& own) {
+  return std::visit([&](const auto member) { return (settings.*member).has_value(); }, own.field);
 }
 
 template <class Table>
@@ -152,6 +258,35 @@ std::vector<GenerationSetting> different(JsonSettings& settings, const Table& ta
 }
 
 }  // namespace
+
+std::vector<std::string_view> stated_processors(const GenerationSettings& settings) {
+  std::vector<std::string_view> out;
+  for (const Own& own : kOwn) {
+    if (own.processor && states(settings, own)) out.push_back(own.name);
+  }
+  return out;
+}
+
+bool is_of_sampling(std::string_view name) {
+  const auto* own = std::ranges::find(kOwn, name, &Own::name);
+  MASQUE_CHECK(own != kOwn.end());
+  return own->scope == GenerationScope::kSampling;
+}
+
+void add_processors(const GenerationSettings& settings, JsonWriter& json) {
+  for (const Own& own : kOwn) {
+    if (!own.processor || !states(settings, own)) continue;
+    json.key(own.name);
+    std::visit(
+        [&](const auto member) {
+          using Value = std::remove_cvref_t<decltype(*(settings.*member))>;
+          if constexpr (!std::is_same_v<Value, EarlyStopping>) {
+            write_value(json, *(settings.*member));
+          }
+        },
+        own.field);
+  }
+}
 
 GenerationConfig read_generation_config(const std::string& path) {
   GenerationConfig config;
@@ -175,6 +310,35 @@ GenerationConfig read_generation_config(const std::string& path) {
   for (const std::string_view name : kWithoutEffect) settings.ignore({name});
   if (has_own) config.unknown = settings.unknown();
   return config;
+}
+
+std::vector<GenerationSetting> use_generation_defaults(const GenerationConfig& config,
+                                                       GenerationSettings& settings) {
+  std::vector<GenerationSetting> used;
+  if (config.path.empty()) return used;
+  JsonSettings file = JsonSettings::read(config.path);
+  const bool length_is_stated = settings.max_new_tokens.has_value();
+  // do_sample and num_beams are first of their kind in the table: they decide what else counts.
+  for (const Own& own : kOwn) {
+    const bool is_length = own.name == "max_new_tokens" || own.name == "max_length";
+    if (is_length && (length_is_stated || settings.max_new_tokens)) continue;
+    if (states(settings, own) || file.find(own.name) == nullptr) continue;
+    if (own.scope == GenerationScope::kSampling && !settings.do_sample.value_or(false)) continue;
+    if (own.scope == GenerationScope::kBeams && !settings.beams()) continue;
+    const JsonValue& value = *file.find(own.name);
+    if (is_neutral(value, own.neutral)) continue;
+    // What replaces min_length, on the command line as in the file.
+    if (own.name == "min_length" && (settings.min_new_tokens || file.find("min_new_tokens")))
+      continue;
+    std::visit([&](const auto member) { read_value(own, file, settings.*member); }, own.field);
+    used.push_back({std::string(own.name), described(value), own.scope});
+  }
+  if (config.do_sample && settings.do_sample == true && !settings.top_k && !file.find("top_k")) {
+    constexpr std::int64_t kTopK = 50;
+    settings.top_k = kTopK;
+    used.push_back({"top_k", fmt::format("{} (the default of generate)", kTopK), kSampled});
+  }
+  return used;
 }
 
 }  // namespace masque::evaluate

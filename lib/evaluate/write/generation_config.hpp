@@ -3,14 +3,49 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/json/json_writer.hpp"
 #include "base/types.hpp"
+#include "evaluate/write/generation.hpp"
 
 namespace masque::evaluate {
 
 /// When a setting of generation changes the text.
 enum class GenerationScope { kAlways, kSampling, kBeams };
+
+/// Settings as generation_config.json and its readers name them; what is nothing is not stated.
+struct GenerationSettings : LogitsProcessors {
+  std::optional<bool> do_sample;
+  std::optional<double> temperature;
+  std::optional<std::int64_t> top_k;
+  std::optional<double> top_p;
+  std::optional<double> min_p;
+  std::optional<double> typical_p;
+  std::optional<double> epsilon_cutoff;
+  std::optional<double> eta_cutoff;
+  std::optional<std::int64_t> num_beams;
+  std::optional<double> length_penalty;
+  std::optional<EarlyStopping> early_stopping;
+  std::optional<std::int64_t> num_return_sequences;
+  std::optional<std::int64_t> max_new_tokens;
+  std::optional<std::int64_t> max_length;
+
+  /// Whether they ask for a beam search.
+  bool beams() const { return num_beams.value_or(1) > 1; }
+};
+
+/// The names of the settings of LogitsProcessors, and of the samplers min_p, typical_p,
+/// epsilon_cutoff and eta_cutoff, that `settings` state.
+std::vector<std::string_view> stated_processors(const GenerationSettings& settings);
+
+/// Whether the setting `name` counts only where tokens are sampled. It is one that
+/// stated_processors() gives.
+bool is_of_sampling(std::string_view name);
+
+/// Adds the settings of `settings` that stated_processors() names to the open object of `json`.
+void add_processors(const GenerationSettings& settings, JsonWriter& json);
 
 /// A setting that would change a text.
 struct GenerationSetting {
@@ -25,10 +60,9 @@ struct GenerationConfig {
   std::string path;  ///< path of the file; empty: there is none
   /// Ids that end a text: eos_token_id, a number or a list. None: not stated.
   std::optional<std::vector<TokenId>> ends;
-  /// Settings that differ from what GenerateOptions does by itself, but which its fields can have:
-  /// do_sample, temperature, num_beams …
+  /// Settings that GenerateOptions has fields for, if they differ from what these do by themselves.
   std::vector<GenerationSetting> defaults;
-  /// Settings that GenerateOptions has no field for: penalties, suppressed and forced tokens …
+  /// Settings that it has no field for: biases, stop strings, watermarks …
   std::vector<GenerationSetting> unsupported;
   std::vector<std::string> unknown;  ///< names in generation_config.json that nobody understands
 
@@ -40,5 +74,12 @@ struct GenerationConfig {
 /// none. Throws InputError for a file that is no JSON object or above 16 MiB, and for an
 /// eos_token_id that is no id.
 GenerationConfig read_generation_config(const std::string& path);
+
+/// Gives `settings` the defaults of `config` that count and that they do not state, as generate
+/// does: those of sampling where it is on, with top_k 50 if the file asks for sampling and says
+/// nothing of top_k; those of beams in a beam search; lengths unless max_new_tokens is stated.
+/// Returns what was used. Throws InputError for a value that is used and that is none.
+std::vector<GenerationSetting> use_generation_defaults(const GenerationConfig& config,
+                                                       GenerationSettings& settings);
 
 }  // namespace masque::evaluate

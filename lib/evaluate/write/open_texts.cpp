@@ -73,6 +73,21 @@ OpenText open_text(const Prompt& prompt, Index max_new_tokens, Index limit) {
           .latents = prompt.latents};
 }
 
+TextSoFar text_so_far(const OpenText& text, std::span<const TokenId> ends) {
+  // What stands for points of latent bottlenecks is no token of the text.
+  const Index begin = text.latents.empty() ? 0 : text.source;
+  return {.ids = std::span(text.ids).subspan(static_cast<std::size_t>(begin)),
+          .prompt = text.prompt - begin,
+          .last = std::ssize(text.ids) >= text.longest,
+          .ends = ends};
+}
+
+void refuse_stuck_text(std::uint64_t id, Index new_tokens) {
+  throw InputError(fmt::format(
+      "prompt {}: no token is left to choose after {} new tokens: all are excluded, as by {} or {}",
+      id, new_tokens, field("suppress_tokens"), field("no_repeat_ngram_size")));
+}
+
 Index text_limit(const model::Design& design, const Prompt& prompt) {
   const Index limit = design.max_position_embeddings;
   return limit > 0 && !prompt.latents.empty() ? limit + prompt.source : limit;

@@ -21,6 +21,13 @@ struct OpenText {
   std::vector<double> latents = {};  ///< as Prompt has them
 };
 
+/// What processors read of `text`, which one of `ends` would end; views of both.
+TextSoFar text_so_far(const OpenText& text, std::span<const TokenId> ends);
+
+/// Throws InputError "prompt …: no token is left …" about a text of the prompt `id`, all of whose
+/// next tokens are excluded after so many `new_tokens`.
+[[noreturn]] void refuse_stuck_text(std::uint64_t id, Index new_tokens);
+
 /// How many tokens a text that begins with `prompt` may have in a model of `design`; 0: any number.
 /// The one that stands for points of latent bottlenecks takes no position from the others.
 Index text_limit(const model::Design& design, const Prompt& prompt);

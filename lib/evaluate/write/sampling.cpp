@@ -45,6 +45,43 @@ void scale_to_one(std::vector<double>& probabilities) {
   for (double& x : probabilities) x /= sum;
 }
 
+/// −Σ p log p.
+double entropy_of(std::span<const double> probabilities) {
+  double sum = 0;
+  for (const double p : probabilities) {
+    if (p > 0) sum -= p * std::log(p);
+  }
+  return sum;
+}
+
+/// Tokens below `least` are out, but not the most probable ones.
+void keep_from(double least, std::vector<double>& probabilities) {
+  const double most = *std::ranges::max_element(probabilities);
+  for (double& p : probabilities) {
+    if (p < least && p < most) p = 0;
+  }
+}
+
+/// From the most typical on, tokens are kept until their sum is `mass`.
+void keep_typical(double mass, std::vector<double>& probabilities) {
+  const double entropy = entropy_of(probabilities);
+  const auto distance = [&](double p) { return std::abs(-std::log(p) - entropy); };
+  std::vector<double> order;
+  for (const double p : probabilities) {
+    if (p > 0) order.push_back(p);
+  }
+  std::ranges::stable_sort(order, {}, distance);
+  double sum = 0, farthest = 0;
+  for (const double p : order) {
+    farthest = distance(p);
+    sum += p;
+    if (sum >= mass) break;
+  }
+  for (double& p : probabilities) {
+    if (p > 0 && distance(p) > farthest) p = 0;
+  }
+}
+
 }  // namespace
 
 std::vector<double> sampling_probabilities(std::span<const double> logits,
@@ -57,6 +94,23 @@ std::vector<double> sampling_probabilities(std::span<const double> logits,
   for (double& x : out) x = std::exp(x - total);
   keep_top_p(options.top_p, out);
   scale_to_one(out);
+  if (options.min_p > 0) {
+    keep_from(options.min_p * *std::ranges::max_element(out), out);
+    scale_to_one(out);
+  }
+  if (options.typical_p < 1) {
+    keep_typical(options.typical_p, out);
+    scale_to_one(out);
+  }
+  if (options.epsilon_cutoff > 0) {
+    keep_from(options.epsilon_cutoff, out);
+    scale_to_one(out);
+  }
+  if (options.eta_cutoff > 0) {
+    const double eta = options.eta_cutoff;
+    keep_from(std::min(eta, std::sqrt(eta) * std::exp(-entropy_of(out))), out);
+    scale_to_one(out);
+  }
   return out;
 }
 

@@ -16,12 +16,21 @@ struct SamplingOptions {
   double temperature = 1;  ///< logits are divided by it; > 0
   Index top_k = 0;         ///< then tokens less probable than the k-th are removed; 0: none
   double top_p = 1;        ///< then only the most probable tokens with this probability are kept
+  double min_p = 0;        ///< then tokens below this share of the greatest probability are removed
+  /// Then only the tokens whose −log p is nearest to the entropy are kept, with this probability:
+  /// locally typical sampling. Meister et al. 2023, arXiv:2202.00666.
+  double typical_p = 1;
+  /// Then tokens of a smaller probability are removed, but not the most probable one.
+  double epsilon_cutoff = 0;
+  /// Then the same below min(η, √η · exp(−entropy)). Hewitt et al. 2022, arXiv:2210.15191.
+  double eta_cutoff = 0;
 };
 
 using kernel::log_sum;
 
 /// The probability that each token is drawn with: softmax of `logits` / temperature, without the
-/// tokens that top_k and top_p of `options` take out. They sum to 1. O(V log V).
+/// tokens that `options` remove, each rule over what the rules before it have left. They sum to 1.
+/// O(V log V).
 std::vector<double> sampling_probabilities(std::span<const double> logits,
                                            const SamplingOptions& options);
 

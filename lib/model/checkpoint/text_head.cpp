@@ -1,5 +1,9 @@
 #include "model/checkpoint/text_head.hpp"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -47,8 +51,13 @@ void check_labels_texts(const store::ModelConfig& config, std::string_view famil
 void choose_text_head(const FamilyConfig& config, const store::NamedTensors& tensors,
                       ModelPlan& plan) {
   const auto text = [&](const char* name) { return config.raw().string(name).value_or(""); };
-  if (text("problem_type") != "regression") return;
   const std::string pooling = text("classifier_pooling");
+  // transformers takes one label without a type for regression.
+  const std::vector<std::string> classes = config.raw().architectures();
+  const bool one_label =
+      text("problem_type").empty() && pooling.empty() &&
+      std::ranges::find(classes, "BertForSequenceClassification") != classes.end();
+  if (text("problem_type") != "regression" && !one_label) return;
   if (pooling != "cls" && (plan.design.family != "bert" || !pooling.empty())) return;
   const auto width = static_cast<std::uint64_t>(plan.design.hidden_size);
   if (!has(tensors, plan, "classifier.weight", {1, width}) ||
