@@ -157,7 +157,8 @@ ModelPlan decoder_plan(Design design, const FamilyConfig& config, std::vector<Te
   plan.rows = std::move(rows);
   HeadDesign head = vocabulary_head(plan.design, config);
   head.tied = config.flag("tie_word_embeddings", tied);
-  plan.heads = {bare_head(head, config, "causal-LM head", "lm_head.weight")};
+  const char* what = head.kind == HeadKind::kCausal ? "causal-LM head" : "masked-LM head";
+  plan.heads = {bare_head(head, config, what, "lm_head.weight")};
   plan.buffers = {{".rotary_emb.inv_freq"}};
   return plan;
 }

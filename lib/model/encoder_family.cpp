@@ -10,7 +10,7 @@ namespace masque::model {
 
 Design encoder_design(const FamilyConfig& config, std::string_view family,
                       const EncoderDefaults& defaults) {
-  config.expect_text("position_embedding_type", "absolute");
+  if (!defaults.any_position) config.expect_text("position_embedding_type", "absolute");
   Design design;
   design.family = family;
   design.model_type = config.raw().model_type();

@@ -21,6 +21,7 @@ struct EncoderDefaults {
   double layer_norm_eps = 1e-12;          ///< NormDesign::epsilon of all norms
   std::string_view hidden_act = "gelu";   ///< Design::activation, as config.json names it
   std::optional<Index> pad_token_id = 0;  ///< Design::pad_token_id; none: no padding token
+  bool any_position = false;  ///< the family reads position_embedding_type; else it is absolute
 };
 
 /// The design of a post-norm encoder with learned positions, for the family `family`: BERT's

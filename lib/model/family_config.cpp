@@ -29,7 +29,8 @@ std::vector<std::pair<std::string, std::string>> FamilyConfig::misspelt() const 
   const JsonValue root = parse_json_file(config_.text(), config_.path());
   for (const JsonMember& member : root.members) {
     const std::string& name = member.name;
-    if (asked_->names.contains(name) || name.size() < kShortest) continue;
+    // Private names are of transformers' own state.
+    if (asked_->names.contains(name) || name.size() < kShortest || name.starts_with('_')) continue;
     for (const std::string& known : asked_->names) {
       if (config_.has(known) || edit_distance(name, known) > kMostEdits) continue;
       found.emplace_back(name, known);

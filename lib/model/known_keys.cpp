@@ -97,9 +97,10 @@ constexpr std::string_view kAny = "*";
 // transformers 4 and 5, and what their models read of them; published config.json files.
 constexpr KnownKeys kKnownKeys[] = {
     // Read by some families only.
-    {"gpt2 t5 xlnet " MASQUE_DECODERS, "is_decoder", kAny},
+    {"bloom gpt2 gpt_neo gptj mpt opt t5 xlnet " MASQUE_DECODERS, "is_decoder", kAny},
     {"", "is_decoder", "false", "whether tokens read later ones"},
-    {"gpt2 " MASQUE_DECODERS, "is_causal", "true", "whether tokens read later ones"},
+    {"bloom gpt2 gpt_neo gptj mpt opt " MASQUE_DECODERS, "is_causal", "true",
+     "whether tokens read later ones"},
     {"", "is_causal", "false", "whether tokens read later ones"},
     {"", "use_bidirectional_attention", "false", "whether tokens read later ones"},
     {"", "add_cross_attention", "false", "whether another model's states are read"},
@@ -119,6 +120,21 @@ constexpr KnownKeys kKnownKeys[] = {
     {"gpt_neox", "partial_rotary_factor rope_theta", kAny},  // rotary_pct and rotary_emb_base count
     {MASQUE_DECODERS, "rope_parameters", "", "rotary positions, next to rope_scaling",
      has_rope_scaling},
+    {"bloom",
+     "bias_dropout_fusion masked_softmax_fusion n_inner offset_alibi seq_length skip_bias_add "
+     "skip_bias_add_qkv slow_but_exact unk_token_id",
+     kAny},
+    {"esm", "esmfold_config vocab_list", kAny},
+    {"gpt_neo", "embed_dropout resid_dropout", kAny},
+    {"gptj", "rotary scale_attn_weights", kAny},
+    {"mpt",
+     "attn_impl attn_pdrop emb_pdrop embedding_fraction init_device learned_pos_emb norm_type",
+     kAny},
+    {"nomic_bert", "rotary_scaling_factor", "", "rotary positions"},
+    {"nomic_bert",
+     "dense_seq_output fused_bias_fc fused_dropout_add_ln last_layer_subset max_trained_positions "
+     "pad_vocab_size_multiple use_flash_attn use_xentropy",
+     kAny},
     {"masque",
      "attention_key_size attention_scale attn_logit_softcapping clip_qkv detector embedding_norm "
      "embedding_scale final_logit_softcapping final_norm gated "
@@ -302,6 +318,10 @@ std::vector<std::string> check_unused_keys(const FamilyConfig& config, const Fam
     if (key.name.starts_with('_') || key.name.starts_with(store::kMarkerPrefix)) continue;
     const KnownKeys* known = find_known(name, key.name);
     const std::size_t dot = key.name.rfind('.');
+    if (known == nullptr && key.name.starts_with("attn_config.")) {
+      if (key.name[dot + 1] == '_') continue;
+      known = find_known(name, std::string_view(key.name).substr(dot + 1));
+    }
     if (known == nullptr && dot != std::string::npos && key.name.starts_with("rope_")) {
       if (key.value.is(JsonKind::kObject))
         refuse(key, "no value", "the rotary positions of some layers");

@@ -264,9 +264,9 @@ template <class T>
 void Pass<T>::run(MatrixView<T> last) {
   if (model_.detector != nullptr) static_cast<StreamRows&>(masked_) = content_;
   // A scheme that acts on the input may read neighbours, as a detector does.
-  // The bottleneck of a first layer changes some of them.
+  // The bottleneck of a first layer changes some of them, and token dropout goes by the whole text.
   if (!acts_on_input() && given_.data == nullptr && model_.detector == nullptr &&
-      first_latent_layer(design_) > 0)
+      first_latent_layer(design_) > 0 && design_.token_dropout == 0)
     repeats_ = Repeats(content_ids(), content_.positions, content_.segments);
   streams_forward(*this, last);
   PassMemory<T>::own().shrink();

@@ -123,6 +123,14 @@ void check_rotary_size(const FamilyConfig& config, std::string_view name, Index 
   }
 }
 
+RotaryDesign float_rotary(double theta, Index size) {
+  RotaryDesign rotary;
+  rotary.float_angles = true;
+  const Frequencies frequencies = plain_frequencies(theta, size);
+  rotary.frequencies.assign(frequencies.begin(), frequencies.end());
+  return rotary;
+}
+
 RotaryDesign plain_rotary(kernel::RotaryLayout layout, double theta, Index size) {
   RotaryDesign rotary;
   rotary.layout = layout;

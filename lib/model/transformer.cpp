@@ -70,17 +70,14 @@ Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
         fmt::format("{} reads each row's own states and cannot be combined with {} or {}",
                     model_.mixer->info().name, field("kv"), field("query")));
   }
-  if (model_.design.streams == Streams::kTowers && !plain) {
+  const Design& design = model_.design;
+  for (const auto& [has, part] : {std::pair{design.streams == Streams::kTowers, "two towers"},
+                                  {design.variants.latent.has_value(), "latent bottlenecks"},
+                                  {design.variants.late_positions > 0, "late positions"},
+                                  {design.token_dropout > 0, "token dropout"}}) {
+    if (!has || plain) continue;
     throw UsageError(
-        fmt::format("two towers cannot be combined with {} or {}", field("kv"), field("query")));
-  }
-  if (model_.design.variants.latent && !plain) {
-    throw UsageError(fmt::format("latent bottlenecks cannot be combined with {} or {}", field("kv"),
-                                 field("query")));
-  }
-  if (model_.design.variants.late_positions > 0 && !plain) {
-    throw UsageError(fmt::format("late positions cannot be combined with {} or {}", field("kv"),
-                                 field("query")));
+        fmt::format("{} cannot be combined with {} or {}", part, field("kv"), field("query")));
   }
   if (model_.detector == nullptr) return;
   if (restricted_) {
@@ -324,13 +321,13 @@ std::unique_ptr<KeyValueCache> Transformer<T>::make_cache(Index sequences, bool 
   const Design& design = model_.design;
   const bool left_to_right = own_masks || (design.mask == DefaultMask::kCausal && !restricted_ &&
                                            design.variants.masks.empty());
-  // Convolutions, mixers and some schemes on the input read neighbours; XLNet's distances and what
-  // materialized attention keeps are made for whole sequences.
+  // Convolutions, mixers, token dropout and some schemes on the input read neighbours; XLNet's
+  // distances and what materialized attention keeps are made for whole sequences.
   const bool reads_neighbours =
       model_.scheme_facts.input && model_.scheme_facts.masks != nn::MaskSupport::kAny;
   const bool keys_tell_all = model_.mixer == nullptr && design.convolution_size == 0 &&
                              !reads_neighbours && !model_.materialized_attention &&
-                             model_.detector == nullptr &&
+                             model_.detector == nullptr && design.token_dropout == 0 &&
                              design.position != PositionType::kXlnet &&
                              design.streams == Streams::kOne && settings_.reads_own_layers();
   // Texts that grow beyond long_from() are read again, which whoever has masks of its own does not.

@@ -11,7 +11,8 @@ with tie_word_embeddings=False:
 
 "tied" rows are all tensors of the tied save; "untied-only" rows appear only in the untied one. No
 sizes of a config are equal by chance, so that mixed-up dimensions show. Nothing is downloaded, and
-no weights are kept. The same rows with the dtype go to standard output.
+no weights are kept. The same rows with the dtype go to standard output. With arguments: only the cases whose
+<family>-<variant> begins with one of them.
 
 A row of starts.tsv is case, tensor, number of values, mean, standard deviation, the largest distance
 from 0 in standard deviations, and the rows that are 0 in every model ("-": none, they are left out of the
@@ -22,6 +23,7 @@ Written with transformers 5.23.0, torch 2.15.0, safetensors 0.8.0. Run from anyw
 """
 
 import pathlib
+import sys
 import tempfile
 
 import numpy
@@ -32,6 +34,12 @@ import transformers as tr
 MODELS = 100
 # What a file calls otherwise than the model.
 RENAMED = {"embed_out.weight": "lm_head.weight"}
+# What a file of NomicBERT calls otherwise.
+NOMIC = {"encoder.layers": "layers", "emb_ln": "embeddings.LayerNorm", "attn.out_proj": "self_attn.o_proj",
+         "fc11": "up_proj", "fc12": "gate_proj", "fc2": "down_proj", "norm1": "post_attention_layernorm",
+         "norm2": "post_mlp_layernorm"}
+# Tensors of ESM that predict contacts, and one that transformers 5.24 saves under a name with a star.
+LEFT_OUT = ("contact_head.", "*")
 OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "family"
 
 # Shared by the families with BERT's field names. Heads 3 of width 10.
@@ -119,6 +127,23 @@ CASES = [
     ("llama", "granite", tr.GraniteForCausalLM, DECODER | dict(attention_bias=True)),
     ("llama", "cohere", tr.CohereForCausalLM, DECODER | dict(use_qk_norm=True)),
     ("llama", "starcoder2", tr.Starcoder2ForCausalLM, DECODER),
+    ("llama", "eurobert", tr.EuroBertForMaskedLM, DECODER | dict(attention_bias=True, mlp_bias=True)),
+    ("esm", "rotary", tr.EsmForMaskedLM, BERT | dict(
+        position_embedding_type="rotary", token_dropout=True, emb_layer_norm_before=True, pad_token_id=1, mask_token_id=4)),
+    ("esm", "absolute", tr.EsmForMaskedLM, BERT_B | dict(pad_token_id=1, mask_token_id=4)),
+    ("nomic_bert", "plain", tr.NomicBertForMaskedLM, BERT),
+    ("gptj", "plain", tr.GPTJForCausalLM, dict(
+        vocab_size=101, n_positions=37, n_embd=30, n_layer=2, n_head=3, n_inner=47, rotary_dim=4, bos_token_id=1,
+        eos_token_id=1, tie_word_embeddings=True)),
+    ("gpt_neo", "plain", tr.GPTNeoForCausalLM, dict(
+        vocab_size=101, max_position_embeddings=37, hidden_size=30, num_layers=2, num_heads=3, intermediate_size=47,
+        attention_types=[[["global", "local"], 1]], bos_token_id=1, eos_token_id=1)),
+    ("bloom", "plain", tr.BloomForCausalLM, dict(
+        vocab_size=101, hidden_size=30, n_layer=2, n_head=3, bos_token_id=1, eos_token_id=1)),
+    ("mpt", "plain", tr.MptForCausalLM, dict(vocab_size=101, d_model=30, n_layers=2, n_heads=3, max_seq_len=37)),
+    ("opt", "plain", tr.OPTForCausalLM, dict(
+        vocab_size=101, hidden_size=30, num_hidden_layers=2, num_attention_heads=3, ffn_dim=47, word_embed_proj_dim=30,
+        max_position_embeddings=37, bos_token_id=1, eos_token_id=1, pad_token_id=1)),
     ("gpt_neox", "plain", tr.GPTNeoXForCausalLM, NEOX),
     ("gpt_neox", "serial", tr.GPTNeoXForCausalLM, NEOX | dict(
         use_parallel_residual=False, attention_bias=False)),
@@ -148,9 +173,22 @@ def save(model_class, fields):
         config = (folder / "config.json").read_text()
         assert config == model.config.to_json_string()
         with safetensors.safe_open(folder / "model.safetensors", "pt") as file:
-            slices = {name: file.get_slice(name) for name in file.keys()}
+            slices = {name: file.get_slice(name) for name in file.keys() if not any(out in name for out in LEFT_OUT)}
             tensors = {n: (tuple(s.get_shape()), s.get_dtype()) for n, s in slices.items()}
-    return config, tensors
+    # transformers 5.24 saves ESM under the names of old files.
+    return config, {n.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias"): t
+                    for n, t in tensors.items()}
+
+
+def tensor_of(state, name):
+    """The tensor of a file's `name` in a model's `state`."""
+    if "attn.Wqkv" in name and name not in state:
+        name = name.replace("encoder.layers", "layers")
+        return torch.cat([state[name.replace("attn.Wqkv", f"self_attn.{part}_proj")] for part in "qkv"])
+    if name not in state:
+        for old, new in NOMIC.items():
+            name = name.replace(old, new)
+    return state[RENAMED.get(name, name)]
 
 
 def starts(model_class, fields, names):
@@ -160,7 +198,7 @@ def starts(model_class, fields, names):
         torch.manual_seed(seed)
         state = model_class(model_class.config_class(**fields)).state_dict()
         for name, list_ in values.items():
-            list_.append(state[RENAMED.get(name, name)].double().numpy())
+            list_.append(tensor_of(state, name).double().numpy())
     for name, list_ in values.items():
         all_ = numpy.stack(list_)
         zero = []
@@ -175,22 +213,26 @@ def starts(model_class, fields, names):
 
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
+    old = list(open(OUT / "starts.tsv")) if sys.argv[1:] else []
     started = []
     for family, variant, model_class, fields in CASES:
+        stem = OUT / f"{family}-{variant}"
+        if sys.argv[1:] and not any(stem.name.startswith(name) for name in sys.argv[1:]):
+            started += [line for line in old if line.split("\t", 1)[0] == stem.name]
+            continue
         config, tied = save(model_class, fields)
         _, untied = save(model_class, fields | dict(tie_word_embeddings=False))
         assert tied.items() <= untied.items(), "untying changed a tensor"
         rows = []
-        print(f"== {family}-{variant} {model_class.__name__}")
+        print(f"== {stem.name} {model_class.__name__}", flush=True)
         for name, (shape, dtype) in sorted(untied.items()):
             state = "tied" if name in tied else "untied-only"
             shape = ",".join(map(str, shape))
             rows.append(f"{name}\t{shape}\t{state}\n")
             print(f"{name}\t{dtype}\t{shape}\t{state}")
-        stem = OUT / f"{family}-{variant}"
         stem.with_suffix(".config.json").write_text(config)
         stem.with_suffix(".tensors.tsv").write_text("".join(rows))
-        started += [f"{family}-{variant}\t{row}" for row in starts(model_class, fields, tied)]
+        started += [f"{stem.name}\t{row}" for row in starts(model_class, fields, tied)]
     (OUT / "starts.tsv").write_text("".join(started))
 
 

@@ -21,7 +21,7 @@ import transformers as tr
 
 PROMPTS = [[43], [19, 5], [33, 1, 23, 33, 15, 3, 32], [7, 7, 7, 7], [2, 40, 11, 9, 30]]
 MODELS = ["gpt2", "llama", "gpt_neox", "mistral", "ministral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "olmo", "olmo2",
-          "phi", "phi3", "stablelm", "smollm3", "granite", "cohere", "starcoder2"]
+          "phi", "phi3", "stablelm", "smollm3", "granite", "cohere", "starcoder2", "gptj", "gpt_neo", "bloom", "mpt", "opt"]
 NEW = 10
 EOS = 33
 ENDS = [33, 7, 19, 2, 11, 23, 15, 30]
@@ -171,11 +171,11 @@ def greedy(data, name):
     for prompt in PROMPTS:
         prompt = [min(token, model.config.vocab_size - 1) for token in prompt]
         ids = torch.tensor([prompt])
-        found = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=NEW,
-                               eos_token_id=EOS, pad_token_id=0)[0].tolist()
-        new = found[len(prompt):]
-        logs = model(torch.tensor([found])).logits[0].log_softmax(-1)
-        score = sum(float(logs[len(prompt) + i - 1, token]) for i, token in enumerate(new))
+        found = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=NEW, eos_token_id=EOS,
+                               pad_token_id=0, return_dict_in_generate=True, output_logits=True)
+        new = found.sequences[0].tolist()[len(prompt):]
+        # Of each step: the angles of phi3 change with the length of the text.
+        score = sum(float(logits[0].double().log_softmax(-1)[token]) for logits, token in zip(found.logits, new))
         out.append({"prompt": prompt, "new": new, "score": score})
     return out
 

@@ -53,6 +53,13 @@ DECODER = grown(LLAMA, pad_token_id=None)
 QWEN = grown(DECODER, sliding_window=4, use_sliding_window=True, max_window_layers=1)
 GEMMA = grown(LLAMA, num_key_value_heads=1, num_attention_heads=4, head_dim=6, pad_token_id=0)
 GEMMA2 = grown(GEMMA, num_key_value_heads=2, query_pre_attn_scalar=9, sliding_window=4)
+ESM = dict(vocab_size=45, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=40,
+           max_position_embeddings=22, pad_token_id=1, mask_token_id=6)
+BLOOM = dict(vocab_size=45, hidden_size=24, n_layer=2, n_head=3, bos_token_id=1, eos_token_id=2)
+NEO = dict(vocab_size=45, hidden_size=24, num_layers=2, num_heads=3, max_position_embeddings=20, bos_token_id=1,
+           eos_token_id=2)
+OPT = dict(vocab_size=45, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, ffn_dim=40,
+           max_position_embeddings=20, word_embed_proj_dim=24, bos_token_id=1, eos_token_id=2, pad_token_id=1)
 LONGROPE = dict(rope_type="longrope", rope_theta=500.0, short_factor=[1.0, 1.1], long_factor=[1.3, 4.0],
                 original_max_position_embeddings=12)
 
@@ -269,5 +276,29 @@ CASES = [
     Case("starcoder2", tr.Starcoder2ForCausalLM, grown(DECODER, sliding_window=6)),
     Case("starcoder2_plain", tr.Starcoder2ForCausalLM, grown(
         DECODER, num_hidden_layers=1, use_bias=False, tie_word_embeddings=False)),
+    # Encoders.
+    Case("esm", tr.EsmForMaskedLM, grown(ESM, position_embedding_type="rotary", token_dropout=True)),
+    Case("esm_absolute", tr.EsmForMaskedLM, grown(
+        ESM, num_hidden_layers=1, position_embedding_type="absolute", emb_layer_norm_before=True, layer_norm_eps=1e-2)),
+    Case("eurobert", tr.EuroBertForMaskedLM, grown(DECODER, mask_token_id=3)),
+    Case("eurobert_bias", tr.EuroBertForMaskedLM, grown(
+        DECODER, num_hidden_layers=1, attention_bias=True, mlp_bias=True, mask_token_id=3, tie_word_embeddings=True)),
+    Case("nomic_bert", tr.NomicBertForMaskedLM, BERT),
+    # Older decoders.
+    Case("gptj", tr.GPTJForCausalLM, grown(GPT2, rotary_dim=4)),
+    Case("gpt_neo", tr.GPTNeoForCausalLM, grown(
+        NEO, attention_types=[[["global", "local"], 1]], window_size=4)),
+    Case("gpt_neo_local", tr.GPTNeoForCausalLM, grown(
+        NEO, num_layers=1, attention_types=[[["local"], 1]], window_size=3, intermediate_size=28)),
+    Case("bloom", tr.BloomForCausalLM, BLOOM),
+    Case("mpt", tr.MptForCausalLM, dict(
+        vocab_size=45, d_model=24, n_layers=2, n_heads=3, max_seq_len=20,
+        attn_config=dict(clip_qkv=0.6, softmax_scale=0.5))),
+    Case("mpt_plain", tr.MptForCausalLM, dict(
+        vocab_size=45, d_model=24, n_layers=1, n_heads=4, max_seq_len=20, layer_norm_epsilon=1e-2)),
+    Case("opt", tr.OPTForCausalLM, OPT),
+    Case("opt_post", tr.OPTForCausalLM, grown(
+        OPT, num_hidden_layers=1, do_layer_norm_before=False, enable_bias=False, activation_function="gelu",
+        tie_word_embeddings=False)),
     Case("mpnet_buckets", tr.MPNetForMaskedLM, grown(MPNET, num_hidden_layers=1, relative_attention_num_buckets=48)),
 ]

@@ -63,6 +63,11 @@ CASES = [
     ("stablelm", tr.StableLmForCausalLM, "clm"),
     ("granite", tr.GraniteForCausalLM, "clm"),
     ("cohere", tr.CohereForCausalLM, "clm"),
+    ("esm", tr.EsmForMaskedLM, "mlm"),
+    ("gpt_neo", tr.GPTNeoForCausalLM, "clm"),
+    ("bloom", tr.BloomForCausalLM, "clm"),
+    ("mpt", tr.MptForCausalLM, "clm"),
+    ("opt", tr.OPTForCausalLM, "clm"),
     ("gau_alpha", "GauAlpha", "mlm"),
     ("tta", "Tta", "tta"),
     ("mpnet", tr.MPNetForMaskedLM, "mlm"),
@@ -199,7 +204,9 @@ def parameters_of(model, stored):
     """By name in the file: a tied one has several names, of which one is there."""
     named = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
-        name = name if name in stored else {"lm_head.weight": "embed_out.weight"}.get(name)
+        old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        names = [name, old] + (["embed_out.weight"] if name == "lm_head.weight" else [])
+        name = next((n for n in names if n in stored), None)
         if parameter.requires_grad and name in stored:
             named[name] = parameter
     assert {id(p) for p in named.values()} == {id(p) for p in model.parameters() if p.requires_grad}

@@ -66,8 +66,9 @@ TEST_CASE("padding changes no real row of any family") {
       check_padding(*model, options, {0, some_input(9, design.vocab_size)}, request, 8192, report);
       REQUIRE(report.rows.size() >= 3);
       CHECK(report.rows[0].rows == 9);
-      // A convolution reads its neighbours whatever the mask says.
-      CHECK(report.clean() == (design.convolution_size == 0));
+      // A convolution reads its neighbours whatever the mask says; angles that depend on the length
+      // of the text change with it.
+      CHECK(report.clean() == (design.convolution_size == 0 && model::long_from(design) == 0));
       if (design.convolution_size == 0) continue;
       CHECK(report.rows[0].first->layer == 1);
       CHECK(report.rows[0].first->position == 8);

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 
 #include <doctest/doctest.h>
 
@@ -26,15 +28,36 @@ using test::TempFolder;
 const char* const kNoWeights =
     "cannot make this model wider: the tied vocabulary reads a norm without weights, which cannot "
     "be divided; expected an untied one";
+const char* const kOffset =
+    "cannot make this model wider: the tied vocabulary reads a norm whose weights are stored less "
+    "a "
+    "number, which cannot be divided; expected an untied one";
+const char* const kHeadNorms =
+    "cannot make this model wider: norms of queries and keys have a tensor for each head";
+const char* const kAlibi =
+    "cannot make this model wider: position alibi has terms for each head or column; expected one "
+    "that depends only on queries and keys, like rope";
 const char* const kXlnet =
     "cannot make this model wider: XLNet's relative positions cannot be copied to another width";
 
 /// What has no wider model, and why.
 const std::map<std::string, std::string>& refused() {
-  static const std::map<std::string, std::string> kRefused = {
-      {"gau_alpha", kNoWeights}, {"gau_alpha_softmax", kNoWeights}, {"roformer_v2", kNoWeights},
-      {"xlnet", kXlnet},         {"xlnet_two_streams", kXlnet},     {"xlnet_uni", kXlnet},
-      {"xlnet_epsilon", kXlnet}};
+  static const std::map<std::string, std::string> kRefused = {{"gau_alpha", kNoWeights},
+                                                              {"gau_alpha_softmax", kNoWeights},
+                                                              {"roformer_v2", kNoWeights},
+                                                              {"xlnet", kXlnet},
+                                                              {"xlnet_two_streams", kXlnet},
+                                                              {"xlnet_uni", kXlnet},
+                                                              {"xlnet_epsilon", kXlnet},
+                                                              {"gemma", kOffset},
+                                                              {"gemma2", kOffset},
+                                                              {"gemma2_open", kOffset},
+                                                              {"gemma3", kOffset},
+                                                              {"gemma3_hub", kOffset},
+                                                              {"stablelm", kHeadNorms},
+                                                              {"bloom", kAlibi},
+                                                              {"mpt", kAlibi},
+                                                              {"mpt_plain", kAlibi}};
   return kRefused;
 }
 
@@ -178,7 +201,8 @@ std::string refused_depth(const std::string& name, DepthRule rule) {
   if (name.starts_with("albert"))
     return "cannot make this model deeper: layers share their weights, so added layers change the "
            "outputs; expected the rule interleave or stack";
-  if (rule == DepthRule::kIdentity && (name == "gpt2_layer_scale" || name == "modernbert"))
+  const std::set<std::string> by_index = {"gpt2_layer_scale", "modernbert", "gemma3_hub"};
+  if (rule == DepthRule::kIdentity && by_index.contains(name))
     return "which has another window or scale of scores; expected the rule zero or stack";
   return {};
 }

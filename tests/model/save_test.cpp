@@ -89,7 +89,7 @@ TEST_CASE("a design of no family is masque's, or refused") {
   design.normalizer = "log_n(base=64)";
   CHECK(saved_design(design).family == "masque");
   design.layers[1].window = 3;  // the first has none
-  CHECK_THROWS_AS(saved_design(design), UsageError);
+  CHECK(saved_design(design).family == "masque");
   for (const auto& one : masque::test::model_cases()) {
     if (one.name == "xlnet") CHECK_THROWS_AS(saved_design(load(one).design), UsageError);
   }

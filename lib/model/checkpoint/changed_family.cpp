@@ -135,6 +135,7 @@ bool can_change(const Design& base, const Design& wanted) {
   const bool gated = base.layer_kind == LayerKind::kGatedAttention;
   const bool alone = wanted.streams == Streams::kOne;
   if (!alone && (base.variants.mixer != nullptr || base.convolution_size > 0)) return false;
+  if (!alone && base.token_dropout > 0) return false;
   // Positions of the input reach no query stream; gated units have none of two streams.
   if (wanted.streams == Streams::kTwo && (adds_position(wanted) || gated)) return false;
   if (!same_design(with_changes(base, wanted), wanted)) return false;

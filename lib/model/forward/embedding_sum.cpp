@@ -1,5 +1,6 @@
 #include "model/forward/embedding_sum.hpp"
 
+#include <algorithm>
 #include <complex>
 
 #include <fmt/format.h>
@@ -35,13 +36,34 @@ std::vector<Index> table_positions(const Design& design, const StreamRows& strea
 }
 
 template <class T>
-void embed_words(const Design& design, const EmbeddingTables<T>& tables,
+void embed_words(const Design& design, const EmbeddingTables<T>& tables, const StreamRows& stream,
                  std::span<const TokenId> ids, MatrixView<T> x) {
   check_rows<TokenId>("token id", ids, tables.word.rows);
   kernel::embedding_forward<T, TokenId>(tables.word, ids, x);
-  if (design.embedding_scale == 1) return;
-  for (Index i = 0; i < x.rows; ++i) {
-    for (T& value : x.row_span(i)) value *= static_cast<T>(design.embedding_scale);
+  scale_words(design, stream, ids, x);
+}
+
+template <class T>
+void scale_words(const Design& design, const StreamRows& stream, std::span<const TokenId> ids,
+                 MatrixView<T> x) {
+  if (design.embedding_scale != 1) {
+    for (Index i = 0; i < x.rows; ++i) {
+      for (T& value : x.row_span(i)) value *= static_cast<T>(design.embedding_scale);
+    }
+  }
+  if (design.token_dropout == 0) return;
+  const TokenId mask = design.mask_token_id.value();
+  for (Index s = 0; s < stream.sequences(); ++s) {
+    const auto tokens = ids.subspan(static_cast<std::size_t>(stream.begin(s)),
+                                    static_cast<std::size_t>(stream.count(s)));
+    const auto masks = static_cast<double>(std::ranges::count(tokens, mask));
+    const double share = masks / static_cast<double>(std::max<Index>(stream.count(s), 1));
+    // Of a text of masks alone all rows are 0, whatever the factor.
+    const double factor = share < 1 ? (1 - design.token_dropout) / (1 - share) : 0;
+    for (Index i = 0; i < stream.count(s); ++i) {
+      const bool is_mask = tokens[static_cast<std::size_t>(i)] == mask;
+      for (T& value : x.row_span(stream.begin(s) + i)) value *= static_cast<T>(is_mask ? 0 : factor);
+    }
   }
 }
 
@@ -72,7 +94,9 @@ void add_late_positions(MatrixView<const T> table, const StreamRows& stream, Mat
 }
 
 #define MASQUE_INSTANTIATE(T)                                                                   \
-  template void embed_words(const Design&, const EmbeddingTables<T>&, std::span<const TokenId>, \
+  template void embed_words(const Design&, const EmbeddingTables<T>&, const StreamRows&,        \
+                            std::span<const TokenId>, MatrixView<T>);                           \
+  template void scale_words(const Design&, const StreamRows&, std::span<const TokenId>,         \
                             MatrixView<T>);                                                     \
   template void add_segments_and_positions(const Design&, const EmbeddingTables<T>&,            \
                                            const StreamRows&, MatrixView<T>);                   \

@@ -18,11 +18,17 @@ struct EmbeddingTables {
       position;              ///< a row a position, after Design::position_offset others
 };
 
-/// `x` (ids, embedding size) ← the rows of `ids` in the word table of `tables`, scaled as `design`
-/// says. Throws InputError for ids beyond the table.
+/// `x` (rows of `stream`, embedding size) ← the rows of their tokens `ids` in the word table of
+/// `tables`, scaled by scale_words(). Throws InputError for ids beyond the table.
 template <class T>
-void embed_words(const Design& design, const EmbeddingTables<T>& tables,
+void embed_words(const Design& design, const EmbeddingTables<T>& tables, const StreamRows& stream,
                  std::span<const TokenId> ids, MatrixView<T> x);
+
+/// Multiplies each row of `x`, of the tokens `ids` of `stream`, as `design` says
+/// (Design::embedding_scale and token_dropout): rows of the word table, or their gradients.
+template <class T>
+void scale_words(const Design& design, const StreamRows& stream, std::span<const TokenId> ids,
+                 MatrixView<T> x);
 
 /// `x` += the segments of `stream` (without any: of type 0) and its positions, by `tables` or,
 /// where `design` has these, sinusoidal. Throws InputError for those beyond the tables.

@@ -61,7 +61,7 @@ void EncoderRun<T>::embed_backward(Stream& stream, MatrixView<T> d_x) {
   if (acts_on_input()) {
     // The tables' sum, which the scheme changed in place.
     Matrix<T> sum(n, width);
-    model::embed_words<T>(design_, tables(), stream.ids, sum.view());
+    model::embed_words<T>(design_, tables(), stream, stream.ids, sum.view());
     replace_words(stream, sum.view());
     model::add_segments_and_positions<T>(design_, tables(), stream, sum.view());
     for (Index s = 0; s < stream.sequences(); ++s) {
@@ -87,9 +87,7 @@ void EncoderRun<T>::embed_backward(Stream& stream, MatrixView<T> d_x) {
       std::fill_n(from, width, T{});
     }
   }
-  if (design_.embedding_scale != 1) {
-    for (T& number : d_embedded.span()) number *= static_cast<T>(design_.embedding_scale);
-  }
+  model::scale_words<T>(design_, stream, stream.ids, d_embedded.view());
   kernel::embedding_backward<T, TokenId>(stream.ids, d_embedded.view(),
                                          gradient(map.weight(Role::kWordTable)));
 }
