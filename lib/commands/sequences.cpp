@@ -157,6 +157,8 @@ std::optional<std::string> fit(evaluate::Sentence& sentence, Index limit, Sequen
 }
 
 records::PositionRule position_rule(const model::Design& design) {
+  // OPT's offset is not part of position_ids.
+  if (design.position_offset > 0 && !design.pad_token_id) return {.skips_hidden = true};
   records::PositionRule rule{.offset = static_cast<std::int32_t>(design.position_offset)};
   if (design.pad_token_id) rule.pad = static_cast<TokenId>(*design.pad_token_id);
   return rule;

@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file/file.hpp"
+#include "base/json/json.hpp"
 #include "base/thread/parallel.hpp"
 #include "grow/depth_rules.hpp"
 #include "grow/grown_elements.hpp"
@@ -358,6 +359,7 @@ class ModelGrowth::Plan {
   GrownTensor grown(const model::TensorPlan& tensor, const std::string& name, bool added) const;
   const model::TensorPlan* with_role(Role role, Index layer, bool bias) const;
   bool has_skipped() const;
+  bool reads_layer_types() const;
   bool is_skipped(const store::TensorInfo& tensor) const;
 
   GrowthRequest request_;
@@ -421,6 +423,15 @@ bool ModelGrowth::Plan::has_skipped() const {
   return std::ranges::any_of(all, [&](const auto& tensor) { return is_skipped(tensor); });
 }
 
+/// Whether the family asks for layer_types.
+bool ModelGrowth::Plan::reads_layer_types() const {
+  const std::string key = "layer_types";
+  const std::string text = set_json_member(config_.text(), {key}, "[]");
+  const model::FamilyConfig config(store::ModelConfig::parse(text, config_.path()));
+  // An empty list is refused by those that read it.
+  return input_error_message([&] { family_.plan(config); }).has_value();
+}
+
 model::ModelPlan ModelGrowth::Plan::planned_again() const {
   const auto text = edit_.file_text(store::config_name(checkpoint_.folder()));
   return family_.plan(model::FamilyConfig(store::ModelConfig::parse(text.value(), config_.path())));
@@ -429,7 +440,8 @@ model::ModelPlan ModelGrowth::Plan::planned_again() const {
 /// The plan of the larger model, as the new config says it.
 model::ModelPlan ModelGrowth::Plan::change_config() {
   if (wider()) set_widths(edit_, config_, settings_.before, request_.factor);
-  if (deeper()) set_layers(edit_, config_, settings_.before, layers_, has_skipped());
+  if (deeper())
+    set_layers(edit_, config_, settings_.before, layers_, {has_skipped(), reads_layer_types()});
   model::ModelPlan larger = planned_again();
   check_planned(larger);
   return larger;

@@ -13,6 +13,7 @@
 #include "base/json/json_writer.hpp"
 #include "base/thread/parallel.hpp"
 #include "grow/width_rules.hpp"
+#include "model/decoder_family.hpp"
 #include "model/layer_list.hpp"
 #include "model/masks.hpp"
 
@@ -52,6 +53,18 @@ void set_deeper_list(std::string_view key, const std::vector<std::string>& all,
 constexpr std::array<std::string_view, 3> kLayerItems = {"layer_types", "no_rope_layers",
                                                          "attention_layers"};
 
+/// A JSON list with the word `local` or `global` for each of `copies`: whether its original in
+/// `before` reads a window.
+std::string kinds_of(const model::Design& before, std::span<const LayerCopy> copies,
+                     std::string_view local, std::string_view global) {
+  std::string kinds;
+  for (const LayerCopy& layer : copies) {
+    const bool is_local = before.layers[static_cast<std::size_t>(layer.from)].window.has_value();
+    kinds += fmt::format("{}\"{}\"", kinds.empty() ? "" : ", ", is_local ? local : global);
+  }
+  return "[" + kinds + "]";
+}
+
 /// Gives each layer of `copies` the item of its original in the lists of config.json. `config` and
 /// `before` as for set_layers(). Throws InputError for a list of another length.
 void set_layer_items(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
@@ -72,14 +85,17 @@ void set_layer_items(surgery::CheckpointEdit& edit, const store::ModelConfig& co
     }
     edit.set_config(key, text + "]");
   }
-  if (!config.has("attention_types")) return;
   // GPT-Neo's list of kinds, with how often it repeats.
-  std::string kinds;
-  for (const LayerCopy& layer : copies) {
-    const bool local = before.layers[static_cast<std::size_t>(layer.from)].window.has_value();
-    kinds += fmt::format("{}\"{}\"", kinds.empty() ? "" : ", ", local ? "local" : "global");
-  }
-  edit.set_config("attention_types", fmt::format("[[[{}], 1]]", kinds));
+  if (config.has("attention_types"))
+    edit.set_config("attention_types",
+                    fmt::format("[[{}, 1]]", kinds_of(before, copies, "local", "global")));
+}
+
+/// Whether some layers of `design` read a window, and others everything.
+bool has_some_windows(const model::Design& design) {
+  const auto local = std::ranges::count_if(
+      design.layers, [](const model::LayerDesign& layer) { return layer.window.has_value(); });
+  return local > 0 && local < std::ssize(design.layers);
 }
 
 }  // namespace
@@ -111,7 +127,8 @@ void set_widths(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
 }
 
 void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
-                const model::Design& before, std::span<const LayerCopy> copies, bool has_decoder) {
+                const model::Design& before, std::span<const LayerCopy> copies,
+                const LayerSettings& settings) {
   const Index layers = std::ssize(copies);
   bool stated = false;
   for (const std::string_view key : kLayers) {
@@ -127,11 +144,15 @@ void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
     edit.set_config(key, fmt::format("{}", scaled / before.num_hidden_layers));
   }
   // transformers takes T5's decoder for as deep as the encoder unless its depth is said.
-  if (config.size("num_layers") && !config.size("num_decoder_layers") && has_decoder)
+  if (config.size("num_layers") && !config.size("num_decoder_layers") && settings.has_decoder)
     edit.set_config("num_decoder_layers", fmt::format("{}", before.num_hidden_layers));
   if (!stated)
     throw InputError(config.path(), "no num_hidden_layers, expected the number of layers");
   set_layer_items(edit, config, before, copies);
+  if (settings.reads_layer_types && !config.has("layer_types") && has_some_windows(before)) {
+    edit.set_config("layer_types",
+                    kinds_of(before, copies, model::kSlidingAttention, model::kFullAttention));
+  }
   const auto choices = [&](const model::LayerList& list) {
     return list.of_layers(before.num_hidden_layers);
   };

@@ -16,11 +16,19 @@ namespace masque::grow {
 void set_widths(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
                 const model::Design& before, double factor);
 
+/// What set_layers() has to know of a model besides its design.
+struct LayerSettings {
+  bool has_decoder = false;  ///< the decoder keeps its number of layers
+  /// The family reads layer_types: where its layers have windows by their index, a list says which.
+  bool reads_layer_types = false;
+};
+
 /// Sets the number of layers in the config.json of `edit` to that of `copies`; lists with an item
-/// for each layer follow, and with `has_decoder` the decoder keeps its number. `config` is the
-/// folder's, `before` its design. Throws UsageError for a number that the config cannot say, and
-/// InputError for a config without one or with a list of another length.
+/// for each layer follow. `config` is the folder's, `before` its design. Throws UsageError for a
+/// number that the config cannot say, and InputError for a config without one or with a list of
+/// another length.
 void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
-                const model::Design& before, std::span<const LayerCopy> copies, bool has_decoder);
+                const model::Design& before, std::span<const LayerCopy> copies,
+                const LayerSettings& settings);
 
 }  // namespace masque::grow

@@ -86,7 +86,9 @@ class Collector {
     names_.computed_positions = names_.position_table.empty() && !plan.computed.empty();
     if (names_.computed_positions) names_.position_table = plan.computed.front().name;
     if (!names_.position_table.empty()) names_.position_field = files.position_field;
-    names_.positions_after_padding = plan.design.position_offset > 0;
+    const bool after_padding = plan.design.position_offset > 0 && plan.design.pad_token_id;
+    names_.positions_after_padding = after_padding;
+    if (!after_padding) names_.position_offset = plan.design.position_offset;
     names_.vocab_fields.assign(files.vocab_fields.begin(), files.vocab_fields.end());
     names_.vocabulary.assign(files.vocabulary.begin(), files.vocabulary.end());
     names_.tied_head_differs = files.tied_head_differs;
@@ -248,7 +250,10 @@ std::vector<FamilyNames> all_names() {
     FamilyNames names = Collector(*family, std::nullopt).take();
     const auto same = std::ranges::find_if(all, [&](const FamilyNames& other) {
       return other.prefix == names.prefix && other.input_table == names.input_table &&
-             other.decoder_weight == names.decoder_weight;
+             other.decoder_weight == names.decoder_weight &&
+             std::ranges::all_of(names.tensors, [&](const std::string& name) {
+               return std::ranges::find(other.tensors, name) != other.tensors.end();
+             });
     });
     if (same == all.end()) {
       all.push_back(std::move(names));

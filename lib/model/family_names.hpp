@@ -65,6 +65,8 @@ struct FamilyNames {
   bool computed_positions = false;  ///< the position table is made, not learned
   /// The first position has the row after that of pad_token_id (1 where the config has none).
   bool positions_after_padding = false;
+  /// Rows of the position table in front of that of the first token, else.
+  Index position_offset = 0;
   std::vector<BufferTensor> buffers = {};  ///< tensors of its files without weights
 };
 

@@ -89,7 +89,11 @@ void Record::clear() {
 }
 
 void number_positions(Record& record, const PositionRule& rule) {
-  const bool counted = record.pos.present && !record.hidden.empty() && rule.offset > 0 && rule.pad;
+  const bool counted = record.pos.present && !record.hidden.empty() &&
+                       (rule.skips_hidden || (rule.offset > 0 && rule.pad));
+  const auto is_padding = [&](TokenId id, bool hidden) {
+    return rule.skips_hidden ? hidden : id == *rule.pad;
+  };
   if (record.pos.present && record.position_ids) {
     for (std::int32_t& position : record.pos.values) position -= rule.offset;
     for (DroppedToken& token : record.dropped) token.pos -= rule.offset;
@@ -97,9 +101,9 @@ void number_positions(Record& record, const PositionRule& rule) {
     // Padding does not count, whether it is hidden or not.
     std::vector<std::int32_t> padding;
     for (const DroppedToken& token : record.hidden)
-      if (token.id == *rule.pad) padding.push_back(token.pos);
+      if (is_padding(token.id, true)) padding.push_back(token.pos);
     for (std::size_t i = 0; i < record.size(); ++i)
-      if (record.ids[i] == *rule.pad) padding.push_back(record.pos.values[i]);
+      if (is_padding(record.ids[i], false)) padding.push_back(record.pos.values[i]);
     std::ranges::sort(padding);
     const auto moved = [&](std::int32_t position) {
       return static_cast<std::int32_t>(
@@ -109,7 +113,7 @@ void number_positions(Record& record, const PositionRule& rule) {
     std::int32_t next = 0;
     for (std::size_t i = 0; i < record.size(); ++i) {
       std::int32_t& position = record.pos.values[i];
-      const bool pad = record.ids[i] == *rule.pad;
+      const bool pad = is_padding(record.ids[i], false);
       position = pad ? -1 : moved(position);
       usual = usual && (pad || position == next++);
     }

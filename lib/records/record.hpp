@@ -134,6 +134,8 @@ struct Record {
 struct PositionRule {
   std::int32_t offset = 0;  ///< the number that transformers gives the first token; 0: counts all
   std::optional<TokenId> pad;  ///< with an offset: the token that is not counted
+  bool skips_hidden =
+      false;  ///< tokens that attention_mask hides are not counted, whatever they are
 };
 
 /// Makes `record.pos` what a model with `rule` reads: without the offset of position_ids, and

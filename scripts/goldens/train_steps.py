@@ -188,9 +188,10 @@ def load(case, model_class):
     for module in list(model.modules()):
         if hasattr(module, "embed_scale"):  # the number of a model in float32
             module.embed_scale = module.embed_scale.float().double()
-        own = getattr(module, "rotary_emb", None)
-        if own is not None and not isinstance(own, RotaryAngles):
-            module.rotary_emb = RotaryAngles(own)
+        for name in ("rotary_emb", "rotary_embeddings"):
+            own = getattr(module, name, None)
+            if own is not None and not isinstance(own, RotaryAngles):
+                setattr(module, name, RotaryAngles(own))
     return model
 
 

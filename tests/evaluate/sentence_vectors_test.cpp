@@ -181,12 +181,13 @@ TEST_CASE("folders of sentence-transformers") {
   CHECK(read_sentence_folder(path + "/model.safetensors").poolings ==
         std::vector{SentencePooling::kCls});
   test::write_file(path + "/config.json", R"({"pooling_mode_max_tokens":true})");
-  CHECK(message_of<InputError>([&] {
-          read_sentence_folder(path);
-        }).ends_with("pooling 'max' is not supported, expected mean or cls"));
-  test::write_file(modules, "[" + type("Dense", "2_Dense") + "]");
+  CHECK(read_sentence_folder(path).poolings == std::vector{SentencePooling::kMax});
+  test::write_file(path + "/config.json", R"({"pooling_mode":"median"})");
   CHECK(test::contains(message_of<InputError>([&] { read_sentence_folder(path); }),
-                       "module 'sentence_transformers.models.Dense' is not supported"));
+                       "pooling 'median', expected cls"));
+  test::write_file(modules, "[" + type("CNN", "2_CNN") + "]");
+  CHECK(test::contains(message_of<InputError>([&] { read_sentence_folder(path); }),
+                       "module 'sentence_transformers.models.CNN' is not supported"));
 }
 
 }  // namespace

@@ -71,6 +71,15 @@ TEST_CASE("without a config the names tell the family") {
     const TempFolder folder;
     const std::string name = model::with_prefix(family.input_table, family.prefix);
     std::vector<ExampleTensor> tensors = {{name, DType::kF32, {4, 2}, numbers(1, 8)}};
+    // Tensors of its first layer tell it from others with the same table.
+    for (std::string layer : family.tensors) {
+      const std::size_t begin = layer.find('{');
+      if (!layer.starts_with('~') || begin == std::string::npos) continue;
+      layer.replace(begin, layer.find('}') + 1 - begin, "0");
+      if (layer.ends_with('*')) layer.replace(layer.size() - 1, 1, "weight");
+      const std::string own = model::with_prefix(layer, family.prefix);
+      tensors.push_back({own, DType::kF32, {2}, numbers(1, 2)});
+    }
     write_file(folder / "headless.safetensors", example_file(tensors));
     const Found headless(folder / "headless.safetensors");
     CHECK(headless.table.family == &family);

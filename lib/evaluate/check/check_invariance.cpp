@@ -79,7 +79,7 @@ Index longest(const model::Design& design) {
 
 /// Whether padding in front changes nothing although it moves the places of real tokens.
 bool counts_from_text(const model::Design& design) {
-  if (design.position_offset > 0) return true;  // padding itself is not counted
+  if (design.position_offset > 0 && design.pad_token_id) return true;  // padding is not counted
   switch (design.position) {
     case model::PositionType::kLearned:
     case model::PositionType::kSinusoidal: return false;

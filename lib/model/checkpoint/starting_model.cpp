@@ -84,6 +84,28 @@ bool StartingModel::writes(const Design& design) const {
   return same_design(own, design);
 }
 
+namespace {
+
+/// Whether `other` has biases, those of heads left out, of matrices that have none in `own`.
+bool adds_biases(const ModelPlan& own, const ModelPlan& other) {
+  std::set<std::pair<Role, Index>> weights;
+  std::set<std::pair<Role, Index>> biases;
+  for (const PlacedTensor& tensor : placed_tensors(own, nullptr)) {
+    for (const TensorPart& part : tensor.parts)
+      (tensor.bias ? biases : weights).emplace(part.role, part.part);
+  }
+  for (const PlacedTensor& tensor : placed_tensors(other, nullptr)) {
+    if (!tensor.bias) continue;
+    for (const TensorPart& part : tensor.parts) {
+      const std::pair place(part.role, part.part);
+      if (weights.contains(place) && !biases.contains(place)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 StartingModel::Written StartingModel::written(const Design& design,
                                               const TrainingConfig& training) const {
   if (writes(design)) {
@@ -100,8 +122,11 @@ StartingModel::Written StartingModel::written(const Design& design,
     problem = usage_error_message([&] { other = model::saved_design(design, training); });
   });
   if (unread) problem = unread;
-  if (!problem) return {Writer::kOther, *std::move(other)};
-  if (can_change(plan_.design, design)) {
+  const bool changes = can_change(plan_.design, design);
+  // A design does not say which matrices have biases.
+  if (!problem && !(changes && adds_biases(plan_, other->plan)))
+    return {Writer::kOther, *std::move(other)};
+  if (changes) {
     return {Writer::kChanged,
             {"masque", with_begin_token(changed_config(config_text(design), design), training),
              changed_plan(plan_, design)}};

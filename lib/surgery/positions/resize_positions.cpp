@@ -72,7 +72,9 @@ Positions find_positions(const store::Checkpoint& checkpoint,
 std::uint64_t offset_of(const Positions& positions, const std::optional<store::ModelConfig>& config,
                         const std::optional<std::uint64_t>& given) {
   if (given) return *given;
-  if (positions.family == nullptr || !positions.family->positions_after_padding) return 0;
+  if (positions.family == nullptr) return 0;
+  if (!positions.family->positions_after_padding)
+    return static_cast<std::uint64_t>(positions.family->position_offset);
   return (config ? config->size("pad_token_id").value_or(1) : 1) + 1;
 }
 

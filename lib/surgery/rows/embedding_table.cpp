@@ -50,16 +50,39 @@ const store::TensorInfo* table_of(const store::NamedTensors& names,
   return nullptr;
 }
 
+/// How many tensors of a checkpoint with the first layer of `family` are there.
+std::size_t known_tensors(const store::NamedTensors& names, const model::FamilyNames& family) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(family.tensors, [&](const std::string& tensor) {
+        std::string name = model::with_prefix(tensor, family.prefix);
+        if (const std::size_t layer = name.find('{'); layer != std::string::npos)
+          name.replace(layer, name.find('}') + 1 - layer, "0");
+        if (name.ends_with('*')) name.replace(name.size() - 1, 1, "weight");
+        return holds(names, name);
+      }));
+}
+
 /// Without a config: the family whose table is there, with its prefix or with its head. A table
-/// without both fits several families, which then do not matter: nothing hangs on it. Families
-/// without a prefix have names that others have, too: they need a config.
+/// without both fits several families, which then do not matter: nothing hangs on it. Of families
+/// with one name of the table the one counts that has most of the tensors. Families without a
+/// prefix have names that others have, too: they need a config.
 const model::FamilyNames* family_by_names(const store::NamedTensors& names) {
+  const model::FamilyNames* best = nullptr;
+  std::size_t most = 0;
   for (const model::FamilyNames& family : model::family_names()) {
     if (family.prefix.empty()) continue;
     const bool prefixed = holds(names, model::with_prefix(family.input_table, family.prefix));
-    if (prefixed || (table_of(names, family) && has_head_tensor(names, family))) return &family;
+    if (!prefixed && !(table_of(names, family) && has_head_tensor(names, family))) continue;
+    if (best != nullptr &&
+        (best->prefix != family.prefix || best->input_table != family.input_table))
+      continue;
+    const std::size_t known = known_tensors(names, family);
+    if (best == nullptr || known > most) {
+      best = &family;
+      most = known;
+    }
   }
-  return nullptr;
+  return best;
 }
 
 const store::TensorInfo* bare_table(const store::NamedTensors& names) {
